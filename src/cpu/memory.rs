@@ -1,0 +1,106 @@
+//! Host memory for intermediate values: aligned buffers that go back to their pool when the last value that uses them
+//! is freed. It must not know what the bytes mean.
+
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use crate::limits;
+
+/// Alignment of every buffer and of every sample in it: a cache line, and more than any element needs.
+pub const ALIGNMENT: usize = 64;
+
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C, align(64))]
+struct Line([u8; ALIGNMENT]);
+
+/// Rounds `bytes` up to whole cache lines.
+pub fn align_up(bytes: usize) -> usize {
+    bytes.next_multiple_of(ALIGNMENT)
+}
+
+/// Bytes at an aligned address. Fresh memory is zero, reused memory holds what the last batch left.
+pub struct HostBuffer {
+    lines: Vec<Line>,
+    pool: Weak<HostPool>,
+}
+
+impl HostBuffer {
+    /// All bytes, to read.
+    pub fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.lines)
+    }
+
+    /// All bytes, to write.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        bytemuck::cast_slice_mut(&mut self.lines)
+    }
+}
+
+impl Drop for HostBuffer {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.upgrade() {
+            pool.give_back(std::mem::take(&mut self.lines));
+        }
+    }
+}
+
+/// Keeps freed buffers for the next batch, up to [`limits::MAX_RETAINED_BYTES`].
+#[derive(Default)]
+pub struct HostPool {
+    free: Mutex<Vec<Vec<Line>>>,
+}
+
+impl HostPool {
+    /// A buffer of at least `bytes` bytes: the smallest free one that is large enough, else a new one.
+    pub fn take(self: &Arc<Self>, bytes: usize) -> HostBuffer {
+        let lines = bytes.div_ceil(ALIGNMENT);
+        let mut free = self.free.lock();
+        let fitting = free
+            .iter()
+            .enumerate()
+            .filter(|(_, buffer)| buffer.len() >= lines)
+            .min_by_key(|(_, buffer)| buffer.len())
+            .map(|(i, _)| i);
+        let reused = fitting.map(|i| free.swap_remove(i));
+        drop(free);
+        let lines = reused.unwrap_or_else(|| vec![Line([0; ALIGNMENT]); lines]);
+        HostBuffer { lines, pool: Arc::downgrade(self) }
+    }
+
+    fn give_back(&self, lines: Vec<Line>) {
+        let mut free = self.free.lock();
+        free.push(lines);
+        // A smaller buffer is easier to replace than a larger one, so those go first.
+        let mut held: usize = free.iter().map(|buffer| buffer.len() * ALIGNMENT).sum();
+        while held > limits::MAX_RETAINED_BYTES {
+            let Some(smallest) = free.iter().enumerate().min_by_key(|(_, b)| b.len()).map(|(i, _)| i) else { break };
+            held -= free.swap_remove(smallest).len() * ALIGNMENT;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_aligned_and_come_back() {
+        let pool = Arc::new(HostPool::default());
+        let buffer = pool.take(100);
+        let address = buffer.bytes().as_ptr() as usize;
+        assert_eq!(address % ALIGNMENT, 0);
+        assert!(buffer.bytes().len() >= 100);
+        drop(buffer);
+        assert_eq!(pool.take(65).bytes().as_ptr() as usize, address);
+    }
+
+    #[test]
+    fn a_buffer_outlives_its_pool() {
+        let pool = Arc::new(HostPool::default());
+        let mut buffer = pool.take(1);
+        drop(pool);
+        buffer.bytes_mut()[0] = 7;
+        assert_eq!(buffer.bytes()[0], 7);
+    }
+}

@@ -1,0 +1,3 @@
+//! Pure functions on slices for host pixels, and host memory. Nothing here knows operators, graphs or Triton.
+
+pub mod memory;

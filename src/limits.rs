@@ -1,0 +1,34 @@
+//! Named limits for input that we do not trust, each with what it stops. Nothing else in the crate compares against
+//! a bare number for safety.
+
+/// Bytes of a serialized pipeline. The largest from DALI's own augmentations is 1.5 MB; stops a file that fills memory
+/// while it is parsed.
+pub const MAX_PIPELINE_BYTES: usize = 64 << 20;
+
+/// Operators in one pipeline (`rand_augment` with three steps holds 486). Stops a file that makes planning take minutes.
+pub const MAX_OPERATORS: usize = 16_384;
+
+/// Inputs plus outputs of one operator. Stops quadratic work in checks over a node's edges.
+pub const MAX_EDGES_PER_OPERATOR: usize = 256;
+
+/// Elements of one list argument (look-up tables hold up to 65,536 entries).
+pub const MAX_LIST_ARGUMENT: usize = 1 << 20;
+
+/// Dimensions of a sample. Stops shapes that would overflow fixed-size index tables.
+pub const MAX_NDIM: usize = 16;
+
+/// Samples in a batch. Stops a pipeline file whose `batch_size` would make us reserve memory for billions.
+pub const MAX_BATCH_SIZE: usize = 65_536;
+
+/// Worker threads of one instance. Stops a file or configuration that asks for millions.
+pub const MAX_THREADS: usize = 1_024;
+
+/// Pixels of one decoded image (about 11,500 x 11,500). Stops a header of a few bytes that asks for gigabytes.
+pub const MAX_IMAGE_PIXELS: u64 = 1 << 27;
+
+/// Bytes of one sample of any tensor. Stops resize and pad sizes that come from a request.
+pub const MAX_SAMPLE_BYTES: usize = 1 << 31;
+
+/// Bytes that an instance keeps for the next batch after a larger one has passed. Stops one huge request from
+/// holding its memory until the model is unloaded.
+pub const MAX_RETAINED_BYTES: usize = 512 << 20;
