@@ -3,7 +3,7 @@
 
 /// Bytes of a serialized pipeline. The largest from DALI's own augmentations is 1.5 MB; stops a file that fills memory
 /// while it is parsed.
-pub const MAX_PIPELINE_BYTES: usize = 64 << 20;
+pub const MAX_PIPELINE_BYTES: usize = 16 << 20;
 
 /// Operators in one pipeline (`rand_augment` with three steps holds 486). Stops a file that makes planning take minutes.
 pub const MAX_OPERATORS: usize = 16_384;
