@@ -11,7 +11,7 @@ use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
 use crate::graph::{NodeKind, Plan, ValueId};
 use crate::limits;
-use crate::ops::{CpuCx, Failures, Inputs, Io, OutputSamples, Operator};
+use crate::ops::{CpuCx, Failures, Inputs, Io, Operator, OutputSamples};
 use crate::tensor::{Batch, BatchDesc, Sample};
 
 /// Where outputs go: a server's response buffers, a caller's memory, a test's vectors.
@@ -29,6 +29,24 @@ pub trait OutputSink<'r> {
     ) -> Result<Vec<Option<&'r mut [u8]>>>;
 }
 
+/// A sink without buffers of its own: outputs stay in the instance's memory, see [`Outcome::outputs`].
+pub struct Keep;
+
+impl<'r> OutputSink<'r> for Keep {
+    fn allocate(&mut self, _: usize, desc: &BatchDesc, _: &Failures) -> Result<Vec<Option<&'r mut [u8]>>> {
+        Ok(desc.shapes.iter().map(|_| None).collect())
+    }
+}
+
+/// What became of a batch.
+pub struct Outcome<'r> {
+    /// Which samples failed, and why.
+    pub failures: Failures,
+    /// The outputs in order, in the sink's buffers or, where it gave none, in the instance's memory. Empty when every
+    /// sample failed.
+    pub outputs: Vec<Batch<'r>>,
+}
+
 /// The state of one instance: operators, threads, memory.
 pub struct Executor {
     plan: Arc<Plan>,
@@ -44,14 +62,18 @@ impl Executor {
     /// Unsupported when the plan needs a GPU; unavailable when the threads cannot be made.
     pub fn new(plan: Arc<Plan>, num_threads: usize) -> Result<Self> {
         if plan.needs_gpu() {
-            return Err(Error::unsupported("this version of Gesso runs on host threads only; use a CPU instance"));
+            return Err(Error::unsupported(
+                "this version of Gesso runs on host threads only; use a CPU instance",
+            ));
         }
         let operators = plan.operators()?;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(num_threads.clamp(1, limits::MAX_THREADS))
             .thread_name(|i| format!("gesso-{i}"))
             .build()
-            .map_err(|error| Error::new(crate::error::ErrorKind::Unavailable, format!("worker threads: {error}")))?;
+            .map_err(|error| {
+                Error::new(crate::error::ErrorKind::Unavailable, format!("worker threads: {error}"))
+            })?;
         Ok(Self { plan, operators, pool, memory: Arc::new(HostPool::default()) })
     }
 
@@ -62,18 +84,16 @@ impl Executor {
 
     /// Runs one batch. `inputs` stand in the order of the graph's inputs and have the same number of samples.
     ///
-    /// The result says which samples failed; the buffers of the others hold their outputs.
-    ///
     /// # Errors
     /// What fails the whole batch: a type that an operator does not take, a sink that cannot allocate.
-    pub fn run<'r>(&mut self, inputs: Vec<Batch<'r>>, sink: &mut dyn OutputSink<'r>) -> Result<Failures> {
+    pub fn run<'r>(&mut self, inputs: Vec<Batch<'r>>, sink: &mut dyn OutputSink<'r>) -> Result<Outcome<'r>> {
         let plan = Arc::clone(&self.plan);
         let mut values: Vec<Option<Batch<'r>>> = vec![None; plan.graph.values.len()];
         let batch_size = self.bind_inputs(&plan, inputs, &mut values)?;
         let failures = Failures::none(batch_size);
         for step in &plan.steps {
             if failures.all_failed() {
-                return Ok(failures);
+                return Ok(Outcome { failures, outputs: Vec::new() });
             }
             self.step(&plan, step, &mut values, &failures, sink).context(|| step.label.clone())?;
             for &id in &step.frees {
@@ -82,9 +102,11 @@ impl Executor {
         }
         for &output in &plan.copied_outputs {
             let value = value(&values, plan.graph.outputs[output].value)?;
-            self.copy_output(output, value, &failures, sink)?;
+            copy_output(output, value, &failures, sink)?;
         }
-        Ok(failures)
+        let outputs =
+            plan.graph.outputs.iter().map(|o| value(&values, o.value).cloned()).collect::<Result<_>>()?;
+        Ok(Outcome { failures, outputs })
     }
 
     fn bind_inputs<'r>(
@@ -108,7 +130,10 @@ impl Executor {
                 )));
             }
             if let Some(dtype) = input.dtype.filter(|&dtype| dtype != desc.dtype) {
-                return Err(Error::invalid(format!("input `{}` is {}, expected {dtype}", input.name, desc.dtype)));
+                return Err(Error::invalid(format!(
+                    "input `{}` is {}, expected {dtype}",
+                    input.name, desc.dtype
+                )));
             }
             if let Some(ndim) = input.ndim
                 && let Some(shape) = desc.shapes.iter().find(|shape| shape.len() != ndim)
@@ -148,24 +173,23 @@ impl Executor {
         }
         Ok(())
     }
+}
 
-    /// Copies a value that its operator could not write into the response itself.
-    fn copy_output<'r>(
-        &self,
-        output: usize,
-        value: &Batch<'r>,
-        failures: &Failures,
-        sink: &mut dyn OutputSink<'r>,
-    ) -> Result<()> {
-        let buffers = sink.allocate(output, value.desc(), failures)?;
-        check_buffers(&buffers, value.desc())?;
-        for (i, buffer) in buffers.into_iter().enumerate() {
-            if let (Some(buffer), None) = (buffer, failures.get(i)) {
-                buffer.copy_from_slice(value.view(i).bytes);
-            }
+/// Copies a value that its operator could not write into the response itself.
+fn copy_output<'r>(
+    output: usize,
+    value: &Batch<'r>,
+    failures: &Failures,
+    sink: &mut dyn OutputSink<'r>,
+) -> Result<()> {
+    let buffers = sink.allocate(output, value.desc(), failures)?;
+    check_buffers(&buffers, value.desc())?;
+    for (i, buffer) in buffers.into_iter().enumerate() {
+        if let (Some(buffer), None) = (buffer, failures.get(i)) {
+            buffer.copy_from_slice(value.view(i).bytes);
         }
-        Ok(())
     }
+    Ok(())
 }
 
 fn value<'v, 'r>(values: &'v [Option<Batch<'r>>], id: ValueId) -> Result<&'v Batch<'r>> {
@@ -183,7 +207,11 @@ fn run_operator<'r>(
 ) -> Result<Vec<Batch<'r>>> {
     let descs = operator.setup(&inputs)?;
     if descs.len() != step.writes.len() {
-        return Err(Error::internal(format!("describes {} outputs, expected {}", descs.len(), step.writes.len())));
+        return Err(Error::internal(format!(
+            "describes {} outputs, expected {}",
+            descs.len(),
+            step.writes.len()
+        )));
     }
     if operator.is_view() {
         return descs.into_iter().zip(regular).map(|(desc, input)| input.reinterpret(desc)).collect();
@@ -216,7 +244,11 @@ impl<'r> Storage<'r> {
     ) -> Result<Self> {
         let failures = inputs.failures();
         if desc.shapes.len() != failures.len() {
-            return Err(Error::internal(format!("{} shapes, expected {}", desc.shapes.len(), failures.len())));
+            return Err(Error::internal(format!(
+                "{} shapes, expected {}",
+                desc.shapes.len(),
+                failures.len()
+            )));
         }
         for (i, shape) in desc.shapes.iter().enumerate() {
             if let Err(error) = shape.bytes(desc.dtype.size()) {
@@ -275,13 +307,20 @@ impl<'r> Storage<'r> {
 
 fn check_buffers(buffers: &[Option<&mut [u8]>], desc: &BatchDesc) -> Result<()> {
     if buffers.len() != desc.shapes.len() {
-        return Err(Error::internal(format!("{} output buffers, expected {}", buffers.len(), desc.shapes.len())));
+        return Err(Error::internal(format!(
+            "{} output buffers, expected {}",
+            buffers.len(),
+            desc.shapes.len()
+        )));
     }
     for (buffer, shape) in buffers.iter().zip(&desc.shapes) {
         let Some(buffer) = buffer else { continue };
         let expected = shape.bytes(desc.dtype.size())?;
         if buffer.len() != expected {
-            return Err(Error::internal(format!("an output buffer of {} bytes, expected {expected}", buffer.len())));
+            return Err(Error::internal(format!(
+                "an output buffer of {} bytes, expected {expected}",
+                buffer.len()
+            )));
         }
     }
     Ok(())

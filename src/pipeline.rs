@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::executor::Executor;
-use crate::graph::Plan;
+use crate::graph::{Graph, Plan};
 use crate::graph::import::PipelineFile;
 use crate::limits;
 use crate::tensor::{DType, Device, Layout, ValueType};
 
-pub use crate::executor::OutputSink;
+pub use crate::executor::{Keep, Outcome, OutputSink};
 pub use crate::ops::Failures;
 
 /// Worker threads of an instance when neither the file nor the caller names a number. As DALI.
@@ -84,6 +84,11 @@ impl Pipeline {
         &self.outputs
     }
 
+    /// Names of the operators, in the order in which they run.
+    pub fn operators(&self) -> Vec<String> {
+        self.plan.graph.nodes.iter().map(|node| Graph::op_name(node).to_owned()).collect()
+    }
+
     /// The largest batch that the file was made for; larger ones run too.
     pub fn max_batch_size(&self) -> usize {
         self.plan.graph.max_batch_size
@@ -133,7 +138,7 @@ impl Instance {
         &mut self,
         inputs: Vec<crate::tensor::Batch<'r>>,
         sink: &mut dyn OutputSink<'r>,
-    ) -> Result<Failures> {
+    ) -> Result<Outcome<'r>> {
         self.executor.run(inputs, sink)
     }
 

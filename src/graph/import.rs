@@ -92,12 +92,19 @@ struct Importer<'d> {
 impl<'d> Importer<'d> {
     fn new(def: &'d PipelineDef, target: Device) -> Result<Self> {
         let batch_size = def.batch_size.ok_or_else(|| Error::invalid("the pipeline has no `batch_size`"))?;
-        let max_batch_size =
-            usize::try_from(batch_size).ok().filter(|n| (1..=limits::MAX_BATCH_SIZE).contains(n)).ok_or_else(|| {
-                Error::invalid(format!("`batch_size` is {batch_size}, expected 1 to {}", limits::MAX_BATCH_SIZE))
+        let max_batch_size = usize::try_from(batch_size)
+            .ok()
+            .filter(|n| (1..=limits::MAX_BATCH_SIZE).contains(n))
+            .ok_or_else(|| {
+                Error::invalid(format!(
+                    "`batch_size` is {batch_size}, expected 1 to {}",
+                    limits::MAX_BATCH_SIZE
+                ))
             })?;
-        let num_threads =
-            def.num_threads.and_then(|n| usize::try_from(n).ok()).filter(|n| (1..=limits::MAX_THREADS).contains(n));
+        let num_threads = def
+            .num_threads
+            .and_then(|n| usize::try_from(n).ok())
+            .filter(|n| (1..=limits::MAX_THREADS).contains(n));
         let graph = Graph {
             nodes: Vec::with_capacity(def.op.len()),
             values: Vec::new(),
@@ -107,7 +114,14 @@ impl<'d> Importer<'d> {
             num_threads,
             warnings: Vec::new(),
         };
-        Ok(Self { def, target, graph, produced: HashMap::new(), copies: HashMap::new(), instances: HashSet::new() })
+        Ok(Self {
+            def,
+            target,
+            graph,
+            produced: HashMap::new(),
+            copies: HashMap::new(),
+            instances: HashSet::new(),
+        })
     }
 
     fn run(mut self) -> Result<Graph> {
@@ -232,8 +246,9 @@ impl<'d> Importer<'d> {
         let dtype = output.dtype.filter(|&d| d != -1);
         let dtype = dtype
             .map(|d| {
-                DType::from_dali(i64::from(d))
-                    .ok_or_else(|| Error::invalid(format!("`dtype` is {d}, expected a tensor type from 0 to 11")))
+                DType::from_dali(i64::from(d)).ok_or_else(|| {
+                    Error::invalid(format!("`dtype` is {d}, expected a tensor type from 0 to 11"))
+                })
             })
             .transpose()?;
         let ndim = output.ndim.and_then(|n| usize::try_from(n).ok());
@@ -261,9 +276,12 @@ impl<'d> Importer<'d> {
     /// The value of edge `name` on the device where its consumer wants it.
     fn resolve(&mut self, name: &str, wanted: Device) -> Result<ValueId> {
         let Some(&value) = self.produced.get(name) else {
-            let later = self.def.op.iter().any(|op| op.output.iter().any(|o| o.name.as_deref() == Some(name)));
+            let later =
+                self.def.op.iter().any(|op| op.output.iter().any(|o| o.name.as_deref() == Some(name)));
             return Err(Error::invalid(if later {
-                format!("input `{name}` is produced by this operator or a later one: the pipeline has a cycle")
+                format!(
+                    "input `{name}` is produced by this operator or a later one: the pipeline has a cycle"
+                )
             } else {
                 format!("input `{name}` is produced by no operator")
             }));
@@ -310,7 +328,9 @@ impl<'d> Importer<'d> {
             (_, "cpu" | "support") | (Device::Cpu, "gpu" | "mixed") => Ok(Placement::Cpu),
             (Device::Gpu, "gpu") => Ok(Placement::Gpu),
             (Device::Gpu, "mixed") => Ok(Placement::Mixed),
-            (_, other) => Err(Error::invalid(format!("`device` is `{other}`, expected `cpu`, `gpu` or `mixed`"))),
+            (_, other) => {
+                Err(Error::invalid(format!("`device` is `{other}`, expected `cpu`, `gpu` or `mixed`")))
+            }
         }
     }
 }
@@ -345,7 +365,10 @@ fn argument(arg: &Argument) -> Result<ArgValue> {
         )));
     }
     if let Some(inner) = elements.iter().find(|e| is_list && e.is_vector.unwrap_or(false)) {
-        return Err(Error::invalid(format!("element `{}` is itself a list", inner.name.as_deref().unwrap_or_default())));
+        return Err(Error::invalid(format!(
+            "element `{}` is itself a list",
+            inner.name.as_deref().unwrap_or_default()
+        )));
     }
     fn collect<T: Clone>(elements: &[Argument], payload: impl Fn(&Argument) -> &[T]) -> Result<Vec<T>> {
         elements
@@ -361,6 +384,8 @@ fn argument(arg: &Argument) -> Result<ArgValue> {
         "float" => collect(elements, |a| &a.floats).map(ArgValue::Floats),
         "bool" => collect(elements, |a| &a.bools).map(ArgValue::Bools),
         "string" => collect(elements, |a| &a.strings).map(ArgValue::Strings),
-        other => Err(Error::unsupported(format!("type is `{other}`, expected `int64`, `float`, `bool` or `string`"))),
+        other => Err(Error::unsupported(format!(
+            "type is `{other}`, expected `int64`, `float`, `bool` or `string`"
+        ))),
     }
 }

@@ -101,7 +101,13 @@ fn check_residency(graph: &mut Graph) {
         let is_download = matches!(node.kind, NodeKind::Transfer)
             && node.outputs.iter().any(|&id| graph.value(id).device == Device::Cpu);
         for id in &node.outputs {
-            came_back[id.0] = if is_download { Some(i) } else if writes_device { None } else { seen };
+            came_back[id.0] = if is_download {
+                Some(i)
+            } else if writes_device {
+                None
+            } else {
+                seen
+            };
         }
     }
     graph.warnings.extend(warnings);

@@ -112,7 +112,12 @@ impl fmt::Display for Plan {
                 .zip(&step.writes)
                 .map(|(&id, target)| {
                     let value = self.graph.value(id);
-                    format!("{}{}{}", value.name, describe(&value.ty), if target.is_some() { " -> response" } else { "" })
+                    format!(
+                        "{}{}{}",
+                        value.name,
+                        describe(&value.ty),
+                        if target.is_some() { " -> response" } else { "" }
+                    )
                 })
                 .collect::<Vec<_>>()
                 .join(", ");
@@ -128,7 +133,8 @@ impl fmt::Display for Plan {
         let widths: Vec<usize> =
             (0..6).map(|c| rows.iter().map(|row| row[c].chars().count()).max().unwrap_or_default()).collect();
         for row in rows {
-            let line: Vec<String> = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
+            let line: Vec<String> =
+                row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
             writeln!(f, "{}", line.join("  ").trim_end())?;
         }
         for &output in &self.copied_outputs {

@@ -156,9 +156,9 @@ impl Args {
     /// A fixed element type, given by its number.
     pub fn dtype(&self, name: &str) -> Result<Option<DType>> {
         let Some(id) = self.int(name)? else { return Ok(None) };
-        DType::from_dali(id)
-            .map(Some)
-            .ok_or_else(|| Error::invalid(format!("argument `{name}` is {id}, expected a tensor type from 0 to 11")))
+        DType::from_dali(id).map(Some).ok_or_else(|| {
+            Error::invalid(format!("argument `{name}` is {id}, expected a tensor type from 0 to 11"))
+        })
     }
 
     /// An argument that may be fixed or a tensor, as numbers; `None` when it was not given.
@@ -179,14 +179,20 @@ impl Args {
         Ok(Some(Arg { name, source: Source::Fixed(numbers) }))
     }
 
-    fn list<T>(&self, name: &str, what: &str, read: impl Fn(&Value) -> Option<Vec<T>>) -> Result<Option<Vec<T>>> {
+    fn list<T>(
+        &self,
+        name: &str,
+        what: &str,
+        read: impl Fn(&Value) -> Option<Vec<T>>,
+    ) -> Result<Option<Vec<T>>> {
         if self.tensors.contains_key(name) {
             return Err(Error::unsupported(format!("argument `{name}` is a tensor, expected a fixed value")));
         }
         self.values
             .get(name)
             .map(|value| {
-                read(value).ok_or_else(|| Error::invalid(format!("argument `{name}` is {value:?}, expected {what}")))
+                read(value)
+                    .ok_or_else(|| Error::invalid(format!("argument `{name}` is {value:?}, expected {what}")))
             })
             .transpose()
     }

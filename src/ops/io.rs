@@ -88,10 +88,9 @@ impl<'a> Inputs<'a> {
     /// # Errors
     /// When there is no such input.
     pub fn batch(&self, i: usize) -> Result<&'a Batch<'a>> {
-        self.regular
-            .get(i)
-            .copied()
-            .ok_or_else(|| Error::invalid(format!("input {i} is missing, found {} inputs", self.regular.len())))
+        self.regular.get(i).copied().ok_or_else(|| {
+            Error::invalid(format!("input {i} is missing, found {} inputs", self.regular.len()))
+        })
     }
 
     /// Type, layout and shapes of regular input `i`.
@@ -119,7 +118,11 @@ impl<'a> Inputs<'a> {
     }
 
     /// [`Inputs::map`] for shapes: a failed sample gets a shape of rank `ndim` without elements.
-    pub fn map_shapes(&self, ndim: usize, mut f: impl FnMut(SampleInputs<'a>) -> Result<Shape>) -> Vec<Shape> {
+    pub fn map_shapes(
+        &self,
+        ndim: usize,
+        mut f: impl FnMut(SampleInputs<'a>) -> Result<Shape>,
+    ) -> Vec<Shape> {
         self.map(|sample| f(sample).map(Some))
             .into_iter()
             .map(|shape| shape.unwrap_or_else(|| Shape::new(vec![0; ndim])))
@@ -215,14 +218,24 @@ impl<'a> Io<'a> {
     ///
     /// # Errors
     /// Internal, when an output has not one buffer per sample.
-    pub fn for_each_sample(&mut self, cx: &CpuCx<'_>, f: impl Fn(&mut SampleIo<'a>) -> Result<()> + Sync) -> Result<()> {
+    pub fn for_each_sample(
+        &mut self,
+        cx: &CpuCx<'_>,
+        f: impl Fn(&mut SampleIo<'a>) -> Result<()> + Sync,
+    ) -> Result<()> {
         let mut samples: Vec<SampleIo<'a>> = (0..self.inputs.batch_size())
-            .map(|index| SampleIo { inputs: self.inputs.sample(index), outputs: Vec::with_capacity(self.outputs.len()) })
+            .map(|index| SampleIo {
+                inputs: self.inputs.sample(index),
+                outputs: Vec::with_capacity(self.outputs.len()),
+            })
             .collect();
         for output in self.outputs.drain(..) {
             let (desc, found) = (output.desc, output.buffers.len());
             if found != samples.len() || desc.shapes.len() != samples.len() {
-                return Err(Error::internal(format!("an output has {found} buffers for {} samples", samples.len())));
+                return Err(Error::internal(format!(
+                    "an output has {found} buffers for {} samples",
+                    samples.len()
+                )));
             }
             for ((sample, buffer), shape) in samples.iter_mut().zip(output.buffers).zip(&desc.shapes) {
                 let Some(bytes) = buffer else { continue };

@@ -2,13 +2,15 @@
 //! (`executor` does that). One file per operator; each can be read without the others.
 
 pub mod args;
+mod cast;
+mod flip;
 mod io;
 
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 pub use args::{Arg, ArgSpec, Args};
-pub use io::{panicked, CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
+pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo, panicked};
 
 /// One instance of an operator: parameters read once at load, scratch state of the batch at hand.
 ///
@@ -69,10 +71,15 @@ impl OpDef {
     pub fn instantiate(&self, args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
         for name in args.names() {
             let Some(spec) = self.all_args().find(|spec| spec.name == name) else {
-                return Err(Error::unsupported(format!("argument `{name}` is not supported by operator `{}`", self.name)));
+                return Err(Error::unsupported(format!(
+                    "argument `{name}` is not supported by operator `{}`",
+                    self.name
+                )));
             };
             if args.is_tensor(name) && !spec.tensor {
-                return Err(Error::unsupported(format!("argument `{name}` is a tensor, expected a fixed value")));
+                return Err(Error::unsupported(format!(
+                    "argument `{name}` is a tensor, expected a fixed value"
+                )));
             }
         }
         if inputs < self.inputs.0 || inputs > self.inputs.1 {
@@ -91,10 +98,49 @@ pub fn one_output(_: &Args) -> Result<usize> {
 }
 
 /// All operators, sorted by name.
-pub const OPS: &[&OpDef] = &[];
+pub const OPS: &[&OpDef] = &[&cast::DEF, &flip::DEF];
 
 /// The operator with the schema name `name`, in any of its spellings.
 pub fn find(name: &str) -> Option<&'static OpDef> {
     let plain = name.strip_prefix('_').filter(|rest| !rest.starts_with("conditional__")).unwrap_or(name);
     OPS.iter().copied().find(|op| op.name == plain || op.name == name || op.aliases.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_unique() {
+        assert!(OPS.is_sorted_by(|a, b| a.name < b.name));
+        let mut names = HashSet::new();
+        for op in OPS {
+            assert!(!op.name.starts_with('_'), "{} keeps its underscore", op.name);
+            for name in op.aliases.iter().chain([&op.name]) {
+                assert!(names.insert(*name), "{name} stands twice");
+                assert_eq!(find(name).unwrap().name, op.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_argument_is_documented_once() {
+        for op in OPS {
+            assert!(!op.doc.is_empty() && !op.devices.is_empty(), "{}", op.name);
+            let mut names = HashSet::new();
+            for arg in op.all_args() {
+                assert!(names.insert(arg.name), "{}: argument {} stands twice", op.name, arg.name);
+                assert!(arg.doc.len() > 8, "{}: argument {} is not documented", op.name, arg.name);
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_argument_is_an_error_that_names_it() {
+        let args = Args::new([("angle".to_owned(), args::Value::Ints(vec![1]))].into(), [].into());
+        let error = flip::DEF.instantiate(&args, 1).err().unwrap().to_string();
+        assert!(error.contains("`angle`") && error.contains("`Flip`"), "{error}");
+    }
 }
