@@ -32,3 +32,7 @@ pub const MAX_SAMPLE_BYTES: usize = 1 << 31;
 /// Bytes that an instance keeps for the next batch after a larger one has passed. Stops one huge request from
 /// holding its memory until the model is unloaded.
 pub const MAX_RETAINED_BYTES: usize = 512 << 20;
+
+/// Filter weights of one axis of a resize (64 MiB). Stops a region of interest that a request stretches far beyond the
+/// image; shrinking a whole image takes at most seven weights for each of its rows and columns.
+pub const MAX_FILTER_TAPS: usize = 1 << 24;
