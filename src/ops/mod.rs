@@ -5,6 +5,7 @@ pub mod args;
 mod cast;
 mod flip;
 mod io;
+mod resize;
 
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, Device, ValueType};
@@ -98,7 +99,7 @@ pub fn one_output(_: &Args) -> Result<usize> {
 }
 
 /// All operators, sorted by name.
-pub const OPS: &[&OpDef] = &[&cast::DEF, &flip::DEF];
+pub const OPS: &[&OpDef] = &[&cast::DEF, &flip::DEF, &resize::DEF];
 
 /// The operator with the schema name `name`, in any of its spellings.
 pub fn find(name: &str) -> Option<&'static OpDef> {

@@ -22,6 +22,7 @@ HERE = pathlib.Path(__file__).parent
 ORIGIN = b"_origin_stack"
 BATCH = 3
 CASES = []
+SOURCES = {}
 
 
 def case(tol=0.0, mean=None, inputs=None, **pipeline):
@@ -35,7 +36,10 @@ def case(tol=0.0, mean=None, inputs=None, **pipeline):
 
 
 def source(name, dtype=types.UINT8, ndim=None, layout=None):
-    return fn.external_source(device="cpu", name=name, dtype=dtype, ndim=ndim, layout=layout)
+    """The input `name`; asked for again within a case, the same one."""
+    if name not in SOURCES:
+        SOURCES[name] = fn.external_source(device="cpu", name=name, dtype=dtype, ndim=ndim, layout=layout)
+    return SOURCES[name]
 
 
 def noise(*shapes, dtype=np.uint8, seed=1):
@@ -123,6 +127,7 @@ def record(module):
         return dict(key=key, dtype=array.dtype.name, shape=list(array.shape))
 
     for c in CASES:
+        SOURCES.clear()
         kwargs = dict(batch_size=BATCH, num_threads=1, device_id=None, prefetch_queue_depth=1) | c["pipeline"]
         try:
             serialized = without_origin(pipeline_def(**kwargs)(c["function"])().serialize())
