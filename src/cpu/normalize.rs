@@ -18,8 +18,8 @@ pub struct Affine {
 
 impl Affine {
     #[inline(always)]
-    fn apply<S: ConvertSat<f32>, T: Normalized>(self, value: S) -> T {
-        T::from_pixel((value.convert_sat() - self.mean) * self.factor)
+    fn apply<S: ConvertSat<f32>>(self, value: S) -> f32 {
+        (value.convert_sat() - self.mean) * self.factor
     }
 }
 
@@ -270,6 +270,10 @@ fn volume(extent: [usize; 2], channels: usize) -> Option<usize> {
     extent[0].checked_mul(extent[1])?.checked_mul(channels)
 }
 
+/// Pixels that are normalised before they are converted and stored: the compiler makes vector code of either loop, but
+/// not of both in one.
+const BLOCK: usize = 64;
+
 /// Three interleaved channels to three planes.
 #[multiversion(targets(
     "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl+f16c",
@@ -281,17 +285,22 @@ where
     S: ConvertSat<f32>,
     T: Normalized,
 {
+    let mut stage = [[0f32; BLOCK]; 3];
+    let mut done = 0;
     let [p, q, r] = planes;
-    let targets = p.iter_mut().zip(q).zip(r);
-    let store = |(((p, q), r), pixel): (((&mut T, &mut T), &mut T), &[S])| {
-        *p = affine[0].apply(pixel[0]);
-        *q = affine[1].apply(pixel[1]);
-        *r = affine[2].apply(pixel[2]);
-    };
-    if mirror {
-        targets.rev().zip(src.chunks_exact(3)).for_each(store);
-    } else {
-        targets.zip(src.chunks_exact(3)).for_each(store);
+    for pixels in src.chunks(3 * BLOCK) {
+        let [a, b, c] = &mut stage;
+        for (((a, b), c), pixel) in a.iter_mut().zip(b).zip(c).zip(pixels.chunks_exact(3)) {
+            *a = affine[0].apply(pixel[0]);
+            *b = affine[1].apply(pixel[1]);
+            *c = affine[2].apply(pixel[2]);
+        }
+        let n = pixels.len() / 3;
+        let place = if mirror { p.len() - done - n..p.len() - done } else { done..done + n };
+        store(&stage[0], &mut p[place.clone()], mirror);
+        store(&stage[1], &mut q[place.clone()], mirror);
+        store(&stage[2], &mut r[place], mirror);
+        done += n;
     }
 }
 
@@ -306,15 +315,33 @@ where
     S: ConvertSat<f32>,
     T: Normalized,
 {
-    let store = |(to, pixel): (&mut [T], &[S])| {
-        to[0] = affine[0].apply(pixel[0]);
-        to[1] = affine[1].apply(pixel[1]);
-        to[2] = affine[2].apply(pixel[2]);
-    };
+    let mut stage = [0f32; 3 * BLOCK];
+    let mut done = 0;
+    for pixels in src.chunks(3 * BLOCK) {
+        let (n, end) = (pixels.len(), dst.len() - done);
+        let fill = |(to, pixel): (&mut [f32], &[S])| {
+            to[0] = affine[0].apply(pixel[0]);
+            to[1] = affine[1].apply(pixel[1]);
+            to[2] = affine[2].apply(pixel[2]);
+        };
+        if mirror {
+            stage[..n].chunks_exact_mut(3).rev().zip(pixels.chunks_exact(3)).for_each(fill);
+            store(&stage, &mut dst[end - n..end], false);
+        } else {
+            stage[..n].chunks_exact_mut(3).zip(pixels.chunks_exact(3)).for_each(fill);
+            store(&stage, &mut dst[done..done + n], false);
+        }
+        done += n;
+    }
+}
+
+/// The first `dst.len()` values of `stage`, in reverse when `mirror`.
+#[inline(always)]
+fn store<T: Normalized>(stage: &[f32], dst: &mut [T], mirror: bool) {
     if mirror {
-        dst.chunks_exact_mut(3).rev().zip(src.chunks_exact(3)).for_each(store);
+        dst.iter_mut().rev().zip(stage).for_each(|(to, &from)| *to = T::from_pixel(from));
     } else {
-        dst.chunks_exact_mut(3).zip(src.chunks_exact(3)).for_each(store);
+        dst.iter_mut().zip(stage).for_each(|(to, &from)| *to = T::from_pixel(from));
     }
 }
 
@@ -330,9 +357,9 @@ where
     T: Normalized,
 {
     if mirror {
-        dst.iter_mut().rev().zip(src).for_each(|(to, &from)| *to = affine.apply(from));
+        dst.iter_mut().rev().zip(src).for_each(|(to, &from)| *to = T::from_pixel(affine.apply(from)));
     } else {
-        dst.iter_mut().zip(src).for_each(|(to, &from)| *to = affine.apply(from));
+        dst.iter_mut().zip(src).for_each(|(to, &from)| *to = T::from_pixel(affine.apply(from)));
     }
 }
 
@@ -345,8 +372,8 @@ where
 {
     let (src, dst) = (src.iter().step_by(src_step), dst.iter_mut().step_by(dst_step));
     if mirror {
-        dst.rev().zip(src).for_each(|(to, &from)| *to = affine.apply(from));
+        dst.rev().zip(src).for_each(|(to, &from)| *to = T::from_pixel(affine.apply(from)));
     } else {
-        dst.zip(src).for_each(|(to, &from)| *to = affine.apply(from));
+        dst.zip(src).for_each(|(to, &from)| *to = T::from_pixel(affine.apply(from)));
     }
 }
