@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 
 use npyz::npz::NpzArchive;
+use proptest::prelude::*;
 use triton_gesso::cpu::convert::ConvertSat;
 use triton_gesso::cpu::resample::{Filter, FilterSpec, Output, Plan, Scratch};
 
@@ -138,4 +139,113 @@ fn agrees_with_dali() {
     assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), exact + near, failures.join("\n"));
     assert!(floats.0.next().is_none() && bytes.0.next().is_none());
     assert!(words.0.next().is_none() && shorts.0.next().is_none());
+}
+
+fn filter() -> impl Strategy<Value = Filter> {
+    (0i64..6).prop_map(|id| Filter::from_dali(id).unwrap())
+}
+
+fn spec() -> impl Strategy<Value = FilterSpec> {
+    (filter(), filter(), any::<bool>()).prop_map(|(min, mag, antialias)| FilterSpec { min, mag, antialias })
+}
+
+/// A region of `length` pixels: within, around, beside or far from an image of that length, forwards or backwards.
+fn region(length: usize) -> impl Strategy<Value = (f32, f32)> {
+    let end = move || {
+        prop_oneof![
+            4 => -0.5f32..1.5,
+            1 => -20f32..20.0,
+            1 => prop::sample::select(vec![0.0, 1.0, -1e4, 1e4]),
+        ]
+        .prop_map(move |x| x * length as f32)
+    };
+    (end(), end())
+}
+
+fn geometry() -> impl Strategy<Value = ([usize; 2], [usize; 2], [(f32, f32); 2])> {
+    (prop::array::uniform2(1usize..40), prop::array::uniform2(1usize..40))
+        .prop_flat_map(|(image, output)| (Just(image), Just(output), [region(image[0]), region(image[1])]))
+}
+
+proptest! {
+    /// A constant image stays constant: weights sum to one, and no tap reads anything but the image.
+    #[test]
+    fn constants_stay(
+        (image, output, roi) in geometry(), filters in prop::array::uniform2(spec()), channels in 1usize..7, value: u8,
+    ) {
+        let plan = Plan::new(image, channels, output, roi, filters).unwrap();
+        let src = vec![value; image[0] * image[1] * channels];
+        let mut dst = vec![!value; output[0] * output[1] * channels];
+        plan.run(&src, &mut dst, &mut Scratch::default()).unwrap();
+        prop_assert!(dst.iter().all(|&v| v == value));
+    }
+
+    /// Channels do not mix, whatever their number: each one equals the resized plane of its own.
+    #[test]
+    fn channels_are_independent(
+        (image, output, roi) in geometry(), filters in prop::array::uniform2(spec()), channels in 1usize..7,
+    ) {
+        let scratch = &mut Scratch::default();
+        let src: Vec<f32> = (0..image[0] * image[1] * channels).map(|i| (i * 7919 % 1009) as f32).collect();
+        let plan = Plan::new(image, channels, output, roi, filters).unwrap();
+        let mut together = vec![0f32; output[0] * output[1] * channels];
+        plan.run(&src, &mut together, scratch).unwrap();
+        let plan = Plan::new(image, 1, output, roi, filters).unwrap();
+        for c in 0..channels {
+            let plane: Vec<f32> = src.iter().skip(c).step_by(channels).copied().collect();
+            let mut alone = vec![0f32; output[0] * output[1]];
+            plan.run(&plane, &mut alone, scratch).unwrap();
+            prop_assert!(together.iter().skip(c).step_by(channels).eq(&alone));
+        }
+    }
+}
+
+#[test]
+fn rows_are_the_image() {
+    let plan = Plan::new([9, 11], 3, [4, 5], [(0.0, 9.0), (0.0, 11.0)], [FilterSpec::default(); 2]).unwrap();
+    let src: Vec<u8> = (0..9 * 11 * 3).map(|i| (i * 37) as u8).collect();
+    let (scratch, mut whole) = (&mut Scratch::default(), vec![0u8; 4 * 5 * 3]);
+    plan.run(&src, &mut whole, scratch).unwrap();
+    let mut rows = vec![];
+    plan.run_rows(&src, scratch, |y, row| {
+        assert_eq!(y * plan.row_len(), rows.len());
+        rows.resize(rows.len() + row.len(), 0u8);
+        plan.store_row(row, &mut rows[y * plan.row_len()..]);
+    })
+    .unwrap();
+    assert_eq!(rows, whole);
+}
+
+#[test]
+fn extreme_scales_work_and_hostile_ones_are_refused() {
+    let aa = |filter| [FilterSpec { min: filter, mag: filter, antialias: true }; 2];
+    let plan = |image: [usize; 2], output, roi, filter| Plan::new(image, 1, output, roi, aa(filter));
+    let whole = |[h, w]: [usize; 2]| [(0.0, h as f32), (0.0, w as f32)];
+    let scratch = &mut Scratch::default();
+    for (image, output) in
+        [([1, 100_000], [1, 1]), ([100_000, 1], [1, 1]), ([1, 1], [1, 100_000]), ([1, 1], [100_000, 1])]
+    {
+        for id in 0..6 {
+            let filter = Filter::from_dali(id).unwrap();
+            let mut dst = vec![0u8; output[0] * output[1]];
+            let src = vec![200u8; image[0] * image[1]];
+            plan(image, output, whole(image), filter).unwrap().run(&src, &mut dst, scratch).unwrap();
+            // 100,000 weights that sum to one in float32 may miss it by a little.
+            assert!(dst.iter().all(|v| (199..=201).contains(v)), "{filter:?} {image:?} {output:?}");
+        }
+    }
+    let far = [(0.0, 1e30), (0.0, 4.0)];
+    assert!(plan([4, 4], [4, 4], far, Filter::Triangular).err().unwrap().to_string().contains("limit"));
+    assert!(plan([4, 4], [4, 4], far, Filter::Nearest).is_ok());
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        assert!(plan([4, 4], [4, 4], [(bad, 1.0), (0.0, 4.0)], Filter::Nearest).is_err());
+    }
+    assert!(plan([4, 4], [4, 4], [(f32::MIN, f32::MAX), (0.0, 4.0)], Filter::Nearest).is_err());
+    assert!(plan([0, 4], [4, 4], whole([4, 4]), Filter::Linear).is_err());
+    assert!(plan([4, 4], [4, 0], whole([4, 4]), Filter::Linear).is_err());
+    assert!(plan([4, 4], [usize::MAX, 2], whole([4, 4]), Filter::Linear).is_err());
+    assert!(Plan::new([4, 4], 0, [4, 4], whole([4, 4]), aa(Filter::Linear)).is_err());
+    let plan = plan([4, 4], [2, 2], whole([4, 4]), Filter::Linear).unwrap();
+    assert!(plan.run(&[0u8; 15], &mut [0u8; 4], scratch).is_err());
+    assert!(plan.run(&[0u8; 16], &mut [0u8; 5], scratch).is_err());
 }

@@ -2,4 +2,5 @@
 
 pub mod convert;
 pub mod memory;
+pub mod normalize;
 pub mod resample;

@@ -174,6 +174,12 @@ impl Plan {
         })
     }
 
+    /// Stores an output row of [`Plan::run_rows`] with the rounding of [`Plan::run`]. Both have [`Plan::row_len`] elements;
+    /// what is missing from the shorter one stays as it is.
+    pub fn store_row<T: Output>(&self, row: &[f32], dst: &mut [T]) {
+        self.segments.store(row, dst);
+    }
+
     /// Resizes `src` and hands each output row, [`Plan::row_len`] floats, to `sink` with its index, in order.
     ///
     /// # Errors
