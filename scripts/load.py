@@ -126,14 +126,13 @@ def run(url, model, output, items, expected, concurrency):
     outcomes = []
 
     def work():
-        client = triton.InferenceServerClient(url)
-        while True:
-            with lock:
-                item = next(queue, None)
-            if item is None:
-                break
-            outcomes.append(send(client, model, output, item, expected))
-        client.close()
+        with triton.InferenceServerClient(url) as client:
+            while True:
+                with lock:
+                    item = next(queue, None)
+                if item is None:
+                    return
+                outcomes.append(send(client, model, output, item, expected))
 
     threads = [threading.Thread(target=work, daemon=True) for _ in range(concurrency)]
     began = time.perf_counter()
@@ -160,7 +159,9 @@ class MemoryWatch(threading.Thread):
         self.join()
         if self.seen:
             early = self.seen[len(self.seen) // 10]
-            print(f"    memory {early:.0f} MB after a tenth, {self.seen[-1]:.0f} MB at the end, {max(self.seen):.0f} MB at most")
+            print(
+                f"    memory {early:.0f} MB after a tenth, {self.seen[-1]:.0f} MB at the end, {max(self.seen):.0f} MB at most"
+            )
 
 
 def measure(client, url, options, output, items, expected, concurrency, pid):
@@ -184,7 +185,9 @@ def measure(client, url, options, output, items, expected, concurrency, pid):
         figures = f"{len(outcomes) / wall:7.1f} requests/s"
     print(f"concurrency {concurrency:3}  {figures}  {len(outcomes)} sent, {bad} of them bad, {len(wrong)} wrong")
     for name, done in work.items():
-        print(f"    {name}: compute {done.compute_ms:.1f} ms, queued {done.queue_ms:.1f} ms, {done.batch:.1f} images a batch")
+        print(
+            f"    {name}: compute {done.compute_ms:.1f} ms, queued {done.queue_ms:.1f} ms, {done.batch:.1f} images a batch"
+        )
     if watch:
         watch.report()
     for outcome in wrong[:5]:
@@ -196,8 +199,12 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", help="gRPC address of a running server; without it, one is started")
     parser.add_argument("--pid", type=int, help="with --url: the server's process, to watch its memory")
-    parser.add_argument("--repository", default=str(ROOT / "model_repository"), help="models for the server started here")
-    parser.add_argument("--model", default="classify", help="a model with an input IMAGE and one output (default: %(default)s)")
+    parser.add_argument(
+        "--repository", default=str(ROOT / "model_repository"), help="models for the server started here"
+    )
+    parser.add_argument(
+        "--model", default="classify", help="a model with an input IMAGE and one output (default: %(default)s)"
+    )
     parser.add_argument("--images", help="folder of JPEGs (default: the demo's photos in five sizes)")
     parser.add_argument("--requests", type=int, default=500, help="requests a round (default: %(default)s)")
     parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 4, 16], help="rounds (default: 1 4 16)")
@@ -214,17 +221,17 @@ def main():
     good = [sample(name, data) for name, data in encoded.items()]
     bad = bad_images(max(encoded.values(), key=len))
     items = schedule(good, bad, options.requests, options.bad)
+    wrong = []
     try:
         with nullcontext() if options.url else Server(options.repository) as server:
             url, pid = (options.url, options.pid) if options.url else (server.grpc_url, server.pid)
-            client = triton.InferenceServerClient(url)
-            output = client.get_model_metadata(options.model).outputs[0].name
-            # Each image alone: the answers to compare with, and the warm-up.
-            expected = {item.name: client.infer(options.model, [item.request]).as_numpy(output) for item in good}
-            wrong = []
-            for concurrency in options.concurrency:
-                wrong += measure(client, url, options, output, items, expected, concurrency, pid)
-    except ServerError as error:
+            with triton.InferenceServerClient(url) as client:
+                output = client.get_model_metadata(options.model).outputs[0].name
+                # Each image alone: the answers to compare with, and the warm-up.
+                expected = {item.name: client.infer(options.model, [item.request]).as_numpy(output) for item in good}
+                for concurrency in options.concurrency:
+                    wrong += measure(client, url, options, output, items, expected, concurrency, pid)
+    except (ServerError, InferenceServerException) as error:
         raise SystemExit(f"error: {error}") from None
     if wrong:
         raise SystemExit(f"error: {len(wrong)} requests did not end as they should")

@@ -113,7 +113,7 @@ def read_weights(path):
     weights = {}
     for name, tensor in tensors.items():
         data = storages[tensor.storage]
-        last = tensor.offset + sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.strides))
+        last = tensor.offset + sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.strides, strict=True))
         if tensor.offset < 0 or min(tensor.strides, default=0) < 0 or last >= len(data):
             raise SystemExit(f"`{path}`: tensor `{name}` leaves its storage")
         strides = [stride * data.itemsize for stride in tensor.strides]

@@ -1,6 +1,6 @@
 """Starts the server, sends it every file as it is, prints the five likeliest classes and where the time went.
 
-    python scripts/lib/demo.py FILE_OR_DIRECTORY...
+python scripts/lib/demo.py FILE_OR_DIRECTORY...
 """
 
 import signal
@@ -72,21 +72,21 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     files = image_files(sys.argv[1:])
     try:
-        with Server(ROOT / "model_repository") as server:
+        # The client goes first: a server that still has a connection waits for it before it leaves.
+        with Server(ROOT / "model_repository") as server, triton.InferenceServerClient(server.grpc_url) as client:
             print(f"server ready in {server.ready_seconds:.2f} s, gRPC on {server.grpc_url}")
-            client = triton.InferenceServerClient(server.grpc_url)
+            models = steps(client, MODEL)
             try:
                 classify(client, files[0].read_bytes())  # the first request of a fresh server tells nothing of the next
             except InferenceServerException:
                 pass  # reported below, with its file
-            models = steps(client, MODEL)
             answered = [report(client, models, path) for path in files]
-            client.close()
         print("\nserver stopped")
     except ServerError as error:
         raise SystemExit(f"error: {error}") from None
     except KeyboardInterrupt:
-        raise SystemExit("\ninterrupted; server stopped") from None
+        print("\ninterrupted; server stopped", file=sys.stderr)
+        sys.exit(128 + signal.SIGINT)
     if not all(answered):
         raise SystemExit(f"error: {answered.count(False)} of {len(answered)} files were refused")
 

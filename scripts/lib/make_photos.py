@@ -1,6 +1,6 @@
 """Encodes some photos of the package `scikit-image` as JPEGs, in colour and grey, into the folder given.
 
-    python scripts/lib/make_photos.py .cache/photos
+python scripts/lib/make_photos.py .cache/photos
 """
 
 import sys

@@ -168,7 +168,7 @@ setup_photos() {
 
 setup_all() {
   mkdir -p "$CACHE"
-  cd "$ROOT" # rust-toolchain.toml speaks for this folder
+  cd "$ROOT" || exit # rust-toolchain.toml speaks for this folder
   setup_system
   setup_venv
   setup_classifier

@@ -32,6 +32,8 @@ LOOPBACK = "127.0.0.1"
 READY_SECONDS = 60
 # The server waits this long for requests in flight before it leaves.
 EXIT_SECONDS = 10
+# After Ctrl-C: long enough to unload the models; a call cut off in the middle would hold the server for ten seconds.
+INTERRUPTED_SECONDS = 4
 TAIL_LINES = 20
 # Another process can take a port between our choice and the server's bind.
 PORT_ATTEMPTS = 3
@@ -56,7 +58,9 @@ def wheel_path():
     """The folder of the wheel that holds `bin/tritonserver`."""
     spec = find_spec("pytriton")
     if spec is None:
-        raise ServerError("package `nvidia-pytriton` is not installed: run scripts/demo or scripts/test, which set up .venv")
+        raise ServerError(
+            "package `nvidia-pytriton` is not installed: run scripts/demo or scripts/test, which set up .venv"
+        )
     return Path(spec.submodule_search_locations[0]) / "tritonserver"
 
 
@@ -81,7 +85,11 @@ def assemble_backends(folder=CACHE / "server" / "backends", plugin=None):
         _link(folder / "python" / name, python / name)
     # A copy: it must be executable, and its folder is where the backend looks for its utilities.
     source, stub = stub_path(wheel), folder / "python" / "triton_python_backend_stub"
-    if not stub.exists() or stub.stat().st_mtime != source.stat().st_mtime or stub.stat().st_size != source.stat().st_size:
+    if (
+        not stub.exists()
+        or stub.stat().st_mtime != source.stat().st_mtime
+        or stub.stat().st_size != source.stat().st_size
+    ):
         shutil.copy2(source, stub)
         stub.chmod(0o755)
     return folder
@@ -97,7 +105,11 @@ def _link(link, target):
 
 def _environment():
     """The Python backend finds the virtual environment by PATH, the wheel's programs their libraries by the loader's path."""
-    libraries = [str(wheel_path().parents[1] / "nvidia_pytriton.libs"), sysconfig.get_config_var("LIBDIR") or ""]
+    libraries = [str(wheel_path().parents[1] / "nvidia_pytriton.libs")]
+    # A Python outside the system's folders has its shared library beside it.
+    folder = Path(sysconfig.get_config_var("LIBDIR") or "")
+    if (folder / f"libpython{sys.version_info.major}.{sys.version_info.minor}.so.1.0").is_file():
+        libraries.append(str(folder))
     environment = dict(os.environ, VIRTUAL_ENV=sys.prefix)
     environment["PATH"] = os.pathsep.join([str(Path(sys.prefix) / "bin"), environment.get("PATH", "")])
     environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [*libraries, environment.get("LD_LIBRARY_PATH")]))
@@ -151,8 +163,9 @@ class Server:
             self.__exit__()
             raise
 
-    def __exit__(self, *_):
-        self.stop()
+    def __exit__(self, kind=None, *_):
+        interrupted = kind is not None and not issubclass(kind, Exception)
+        self.stop(INTERRUPTED_SECONDS if interrupted else EXIT_SECONDS + 5)
         self.folder.cleanup()
 
     def _start(self):
@@ -207,14 +220,17 @@ class Server:
             return True
         raise ServerError(f"the server was not ready after {READY_SECONDS} s:\n{self.log_tail()}")
 
-    def stop(self):
-        """Ends the server; returns its exit status, 0 when it left in order. May be called twice."""
+    def stop(self, patience=EXIT_SECONDS + 5):
+        """Ends the server, by force after `patience` seconds; returns its exit status, 0 when it left in order.
+
+        May be called twice.
+        """
         if self.process is None:
             return None
         if self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(EXIT_SECONDS + 5)
+                self.process.wait(patience)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()

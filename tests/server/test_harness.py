@@ -43,9 +43,18 @@ def test_a_server_ends_with_its_block(tmp_path):
 
 
 def test_a_server_goes_with_a_killed_owner(tmp_path):
-    program = "import sys, time; from harness import Server\nwith Server(sys.argv[1]) as s: print(s.pid, flush=True); time.sleep(60)"
+    program = (
+        "import sys, time; from harness import Server\n"
+        "with Server(sys.argv[1]) as server: print(server.pid, flush=True); time.sleep(60)"
+    )
+    repository = tmp_path / "repository"
+    repository.mkdir()
     owner = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path)], cwd=ROOT / "tests" / "server", stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program, str(repository)],
+        cwd=ROOT / "tests" / "server",
+        env=dict(os.environ, TMPDIR=str(tmp_path)),  # its log outlives it
+        stdout=subprocess.PIPE,
+        text=True,
     )
     with owner:
         pid = int(owner.stdout.readline())
