@@ -160,7 +160,7 @@ class Server:
                     raise ServerError(f"the server did not start:\n{self.log_tail()}")
             raise AssertionError("the last attempt returns or raises")
         except BaseException:
-            self.__exit__()
+            self.__exit__(*sys.exc_info())
             raise
 
     def __exit__(self, kind=None, *_):
@@ -191,7 +191,7 @@ class Server:
         executable = Path(command[0])
         if not os.access(executable, os.X_OK):
             executable.chmod(executable.stat().st_mode | 0o111)
-        self.began = time.monotonic()
+        self.began, self.ready_seconds = time.monotonic(), None
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
                 command + self.arguments,
@@ -213,10 +213,12 @@ class Server:
                 return False
             try:
                 self.http(path)
+                self.ready_seconds = self.ready_seconds or time.monotonic() - self.began
+                # gRPC is up before HTTP, the metrics only after it.
+                _ = self.metrics
             except OSError:
                 time.sleep(0.01)
                 continue
-            self.ready_seconds = time.monotonic() - self.began
             return True
         raise ServerError(f"the server was not ready after {READY_SECONDS} s:\n{self.log_tail()}")
 
