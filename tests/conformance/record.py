@@ -25,12 +25,21 @@ CASES = []
 SOURCES = {}
 
 
-def case(tol=0.0, mean=None, inputs=None, **pipeline):
+def case(tol=0.0, mean=None, inputs=None, devices=False, **pipeline):
     """Declares a case: a function that returns the outputs of a pipeline. `inputs` is a dict of name to list of arrays
-    (one per sample). `tol`: largest allowed difference; `mean`: largest allowed mean difference."""
+    (one per sample). `tol`: largest allowed difference; `mean`: largest allowed mean difference. With `devices` the
+    function takes the device, and a second case holds the file made for a GPU with the answers of the CPU."""
     def register(function):
-        CASES.append(dict(name=function.__name__, function=function, tol=tol, mean=mean, inputs=inputs or {},
-                          pipeline=pipeline))
+        def declare(name, serialized, answering):
+            CASES.append(dict(name=name, function=serialized, answering=answering, tol=tol, mean=mean,
+                              inputs=inputs or {}, pipeline=pipeline))
+        name = function.__name__
+        if devices:
+            on_cpu, on_gpu = (lambda: function("cpu")), (lambda: function("gpu"))
+            declare(name, on_cpu, on_cpu)
+            declare(f"{name}_made_for_gpu", on_gpu, on_cpu)
+        else:
+            declare(name, function, function)
         return function
     return register
 
@@ -121,17 +130,22 @@ def record(module):
     importlib.import_module(f"cases.{module}")
     arrays, index = {}, []
 
-    def keep(array):
-        key = f"a{len(arrays)}"
-        arrays[key] = np.ascontiguousarray(array).tobytes()
+    def keep(array):  # equal arrays are stored once
+        data = np.ascontiguousarray(array).tobytes()
+        key = next((key for key, known in arrays.items() if known == data), f"a{len(arrays)}")
+        arrays[key] = data
         return dict(key=key, dtype=array.dtype.name, shape=list(array.shape))
 
     for c in CASES:
-        SOURCES.clear()
         kwargs = dict(batch_size=BATCH, num_threads=1, device_id=None, prefetch_queue_depth=1) | c["pipeline"]
+
+        def serialize(function):
+            SOURCES.clear()
+            return without_origin(pipeline_def(**kwargs)(function)().serialize())
+
         try:
-            serialized = without_origin(pipeline_def(**kwargs)(c["function"])().serialize())
-            outputs = run(serialized, c["inputs"])
+            serialized = serialize(c["function"])
+            outputs = run(serialize(c["answering"]), c["inputs"])
         except Exception as error:
             sys.exit(f"{module}.{c['name']}: {error}")
         index.append(dict(
@@ -156,6 +170,8 @@ def check():
         index = json.loads(archive.read("index.json"))
         load = lambda a: np.frombuffer(archive.read(a["key"]), a["dtype"]).reshape(a["shape"])
         for c in index["cases"]:
+            if c["name"].endswith("_made_for_gpu"):
+                continue
             inputs = {name: [load(s) for s in samples] for name, samples in c["inputs"].items()}
             outputs = run(load(c["pipeline"]).tobytes(), inputs)
             for k, samples in enumerate(c["outputs"]):
