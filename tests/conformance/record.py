@@ -17,9 +17,9 @@ import zipfile
 import numpy as np
 from nvidia.dali import Pipeline, fn, pipeline_def, types
 import nvidia.dali
+from nvidia.dali._utils import dali_trace
 
 HERE = pathlib.Path(__file__).parent
-ORIGIN = b"_origin_stack"
 BATCH = 3
 CASES = []
 SOURCES = {}
@@ -60,59 +60,6 @@ def noise(*shapes, dtype=np.uint8, seed=1):
     return [rng.normal(scale=50, size=s).astype(dtype) for s in shapes]
 
 
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-
-
-def put_varint(value):
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def fields(data):
-    """(field number, wire type, start, payload start, end) of a protobuf message."""
-    at = 0
-    while at < len(data):
-        start = at
-        tag, at = varint(data, at)
-        if tag & 7 == 2:
-            length, at = varint(data, at)
-            body, at = at, at + length
-        elif tag & 7 == 0:
-            body, (_, at) = at, varint(data, at)
-        else:
-            body, at = at, at + (4 if tag & 7 == 5 else 8)
-        yield tag >> 3, tag & 7, start, body, at
-
-
-def without_origin(data):
-    """The serialized pipeline without the author's Python stack: it holds file names, and is most of the bytes."""
-    out = bytearray()
-    for number, _, start, body, end in fields(data):
-        if number != 5:
-            out += data[start:end]
-            continue
-        op = bytearray()
-        for inner, _, s, b, e in fields(data[body:end]):
-            chunk = data[body + s:body + e]
-            if inner == 4 and ORIGIN in data[body + b:body + b + 32]:
-                continue
-            op += chunk
-        out += b"\x2a" + put_varint(len(op)) + op
-    return bytes(out)
-
-
 def run(serialized, inputs):
     pipe = Pipeline.deserialize(serialized, prefetch_queue_depth=1)
     pipe.build()
@@ -127,6 +74,8 @@ def run(serialized, inputs):
 
 def record(module):
     CASES.clear()
+    # DALI otherwise stores the Python stack of every operator, with file names of the machine that records.
+    dali_trace.set_tracing(enabled=False)
     importlib.import_module(f"cases.{module}")
     arrays, index = {}, []
 
@@ -141,7 +90,7 @@ def record(module):
 
         def serialize(function):
             SOURCES.clear()
-            return without_origin(pipeline_def(**kwargs)(function)().serialize())
+            return pipeline_def(**kwargs)(function)().serialize()
 
         try:
             serialized = serialize(c["function"])
