@@ -34,5 +34,5 @@ pub const MAX_SAMPLE_BYTES: usize = 1 << 31;
 pub const MAX_RETAINED_BYTES: usize = 512 << 20;
 
 /// Filter weights of one axis of a resize (64 MiB). Stops a region of interest that a request stretches far beyond the
-/// image; shrinking a whole image takes at most seven weights for each of its rows and columns.
+/// image; shrinking a whole image takes about six weights for each of its rows and columns.
 pub const MAX_FILTER_TAPS: usize = 1 << 24;
