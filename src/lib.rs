@@ -5,3 +5,4 @@ pub mod cpu;
 pub mod error;
 pub mod limits;
 pub mod tensor;
+pub mod triton;
