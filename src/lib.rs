@@ -1,8 +1,11 @@
 //! Gesso runs pipelines serialized by NVIDIA DALI inside Triton Inference Server.
-#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod cpu;
 pub mod error;
+pub mod executor;
+pub mod graph;
 pub mod limits;
+pub mod ops;
+pub mod pipeline;
 pub mod tensor;
 pub mod triton;

@@ -3,7 +3,7 @@
 
 /// Bytes of a serialized pipeline. The largest from DALI's own augmentations is 1.5 MB; stops a file that fills memory
 /// while it is parsed.
-pub const MAX_PIPELINE_BYTES: usize = 64 << 20;
+pub const MAX_PIPELINE_BYTES: usize = 16 << 20;
 
 /// Operators in one pipeline (`rand_augment` with three steps holds 486). Stops a file that makes planning take minutes.
 pub const MAX_OPERATORS: usize = 16_384;
@@ -32,3 +32,7 @@ pub const MAX_SAMPLE_BYTES: usize = 1 << 31;
 /// Bytes that an instance keeps for the next batch after a larger one has passed. Stops one huge request from
 /// holding its memory until the model is unloaded.
 pub const MAX_RETAINED_BYTES: usize = 512 << 20;
+
+/// Filter weights of one axis of a resize (64 MiB). Stops a region of interest that a request stretches far beyond the
+/// image; shrinking a whole image takes at most seven weights for each of its rows and columns.
+pub const MAX_FILTER_TAPS: usize = 1 << 24;

@@ -1,0 +1,391 @@
+//! Reads a serialized pipeline into a [`Graph`] for one target device: checks it, coerces arguments, resolves edges and
+//! inserts the copies between host and device that the file only implies. The one user of the wire format.
+//!
+//! For [`Device::Cpu`] the file's devices are ignored, so that a pipeline made for a GPU runs on a host without one.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use prost::Message;
+
+use super::proto::{Argument, InputOutput, OpDef, PipelineDef};
+use super::{Graph, GraphInput, GraphOutput, Node, NodeKind, Placement, Value, ValueId};
+use crate::error::{Context, Error, Result};
+use crate::limits;
+use crate::ops::args::Value as ArgValue;
+use crate::ops::{self, Args};
+use crate::tensor::{DType, Device, Layout, ValueType};
+
+/// Arguments that every operator may carry and that do not change what it computes.
+const BOOKKEEPING: [&str; 12] = [
+    "bytes_per_sample_hint",
+    "cpu_prefetch_queue_depth",
+    "default_cuda_stream_priority",
+    "device",
+    "gpu_prefetch_queue_depth",
+    "max_batch_size",
+    "num_threads",
+    "preserve",
+    "preserve_name",
+    "_display_name",
+    "_module",
+    "_if_stmt",
+];
+
+/// Prefix of the arguments that hold the Python stack of the author's machine.
+const ORIGIN_PREFIX: &str = "_origin_stack";
+
+/// A parsed file, before it is built for a device.
+#[derive(Clone)]
+pub struct PipelineFile(PipelineDef);
+
+impl PipelineFile {
+    /// Parses the bytes of a file.
+    ///
+    /// # Errors
+    /// Invalid when they are empty, too many, or not a pipeline.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        if bytes.is_empty() {
+            return Err(Error::invalid("the pipeline file is empty"));
+        }
+        if bytes.len() > limits::MAX_PIPELINE_BYTES {
+            return Err(Error::invalid(format!(
+                "the pipeline file has {} bytes, more than the limit of {}",
+                bytes.len(),
+                limits::MAX_PIPELINE_BYTES
+            )));
+        }
+        let def = PipelineDef::decode(bytes)
+            .map_err(|error| Error::invalid(format!("not a serialized DALI pipeline: {error}")))?;
+        if def.op.len() > limits::MAX_OPERATORS {
+            return Err(Error::invalid(format!(
+                "the pipeline has {} operators, more than the limit of {}",
+                def.op.len(),
+                limits::MAX_OPERATORS
+            )));
+        }
+        if def.pipe_outputs.is_empty() {
+            return Err(Error::invalid("the pipeline has no outputs"));
+        }
+        Ok(Self(def))
+    }
+
+    /// Builds the graph for `target`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong or not supported, with the operator and the instance it stands in.
+    pub fn graph(&self, target: Device) -> Result<Graph> {
+        Importer::new(&self.0, target)?.run()
+    }
+}
+
+struct Importer<'d> {
+    def: &'d PipelineDef,
+    target: Device,
+    graph: Graph,
+    /// Edge name to the value as its producer writes it.
+    produced: HashMap<&'d str, ValueId>,
+    /// Copies made so far: the original and the device of the copy.
+    copies: HashMap<(ValueId, Device), ValueId>,
+    instances: HashSet<&'d str>,
+}
+
+impl<'d> Importer<'d> {
+    fn new(def: &'d PipelineDef, target: Device) -> Result<Self> {
+        let batch_size = def.batch_size.ok_or_else(|| Error::invalid("the pipeline has no `batch_size`"))?;
+        let max_batch_size = usize::try_from(batch_size)
+            .ok()
+            .filter(|n| (1..=limits::MAX_BATCH_SIZE).contains(n))
+            .ok_or_else(|| {
+                Error::invalid(format!(
+                    "`batch_size` is {batch_size}, expected 1 to {}",
+                    limits::MAX_BATCH_SIZE
+                ))
+            })?;
+        let num_threads = def
+            .num_threads
+            .and_then(|n| usize::try_from(n).ok())
+            .filter(|n| (1..=limits::MAX_THREADS).contains(n));
+        let graph = Graph {
+            nodes: Vec::with_capacity(def.op.len()),
+            values: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            max_batch_size,
+            num_threads,
+            warnings: Vec::new(),
+        };
+        Ok(Self {
+            def,
+            target,
+            graph,
+            produced: HashMap::new(),
+            copies: HashMap::new(),
+            instances: HashSet::new(),
+        })
+    }
+
+    fn run(mut self) -> Result<Graph> {
+        for name in &self.def.external_inputs {
+            self.add_input(name, name, Device::Cpu, &BTreeMap::new())?;
+        }
+        for op in &self.def.op {
+            let name = op.name.as_deref().unwrap_or_default();
+            let instance = op.inst_name.as_deref().unwrap_or_default();
+            self.operator(op, name, instance).context(|| format!("operator `{name}` (`{instance}`)"))?;
+        }
+        for (i, output) in self.def.pipe_outputs.iter().enumerate() {
+            self.output(output).context(|| format!("pipeline output {i}"))?;
+        }
+        Ok(self.graph)
+    }
+
+    fn operator(&mut self, op: &'d OpDef, name: &'d str, instance: &'d str) -> Result<()> {
+        if name.is_empty() {
+            return Err(Error::invalid("an operator has no name"));
+        }
+        if !instance.is_empty() && !self.instances.insert(instance) {
+            return Err(Error::invalid("the instance name is used twice"));
+        }
+        let edges = op.input.len() + op.output.len();
+        if edges > limits::MAX_EDGES_PER_OPERATOR {
+            return Err(Error::invalid(format!(
+                "{edges} inputs and outputs, more than the limit of {}",
+                limits::MAX_EDGES_PER_OPERATOR
+            )));
+        }
+        let values = arguments(&op.args)?;
+        let placement = self.placement(&op.args)?;
+        if matches!(name, "ExternalSource" | "_ExternalSource") {
+            let [output] = op.output.as_slice() else {
+                return Err(Error::invalid(format!("{} outputs, expected 1", op.output.len())));
+            };
+            let device = if placement == Placement::Gpu { Device::Gpu } else { Device::Cpu };
+            let edge = output.name.as_deref().unwrap_or_default();
+            return self.add_input(if instance.is_empty() { edge } else { instance }, edge, device, &values);
+        }
+        let Some(def) = ops::find(name) else {
+            return Err(Error::unsupported("this operator is not known to this version of Gesso"));
+        };
+
+        let (mut inputs, mut arguments, mut tensors) = (Vec::new(), Vec::new(), BTreeMap::new());
+        for input in &op.input {
+            let wanted = self.device(input)?;
+            let value = self.resolve(input.name.as_deref().unwrap_or_default(), wanted)?;
+            if input.is_argument_input.unwrap_or(false) {
+                let keyword = input.arg_name.clone().unwrap_or_default();
+                if tensors.insert(keyword.clone(), arguments.len()).is_some() {
+                    return Err(Error::invalid(format!("argument `{keyword}` is fed twice")));
+                }
+                arguments.push(value);
+            } else {
+                inputs.push(value);
+            }
+        }
+        let values = values.into_iter().filter(|(keyword, _)| !is_bookkeeping(keyword)).collect();
+        let args = Args::new(values, tensors);
+        let expected = (def.outputs)(&args)?;
+        if op.output.len() != expected {
+            return Err(Error::invalid(format!("{} outputs, expected {expected}", op.output.len())));
+        }
+        let mut outputs = Vec::with_capacity(expected);
+        for output in &op.output {
+            let device = self.device(output)?;
+            outputs.push(self.produce(output.name.as_deref().unwrap_or_default(), device)?);
+        }
+        self.graph.nodes.push(Node {
+            instance: instance.to_owned(),
+            kind: NodeKind::Operator(def, args),
+            placement,
+            inputs,
+            arguments,
+            outputs,
+        });
+        Ok(())
+    }
+
+    fn add_input(
+        &mut self,
+        name: &'d str,
+        edge: &'d str,
+        device: Device,
+        args: &BTreeMap<String, ArgValue>,
+    ) -> Result<()> {
+        let args = Args::new(args.clone(), BTreeMap::new());
+        let dtype = match args.int("dtype")? {
+            None | Some(-1) => None,
+            Some(_) => args.dtype("dtype")?,
+        };
+        let layout = args.string("layout")?.map(Layout::new).transpose()?.unwrap_or(Layout::NONE);
+        let ndim = match args.int("ndim")? {
+            Some(n) => Some(usize::try_from(n).ok().filter(|&n| n <= limits::MAX_NDIM).ok_or_else(|| {
+                Error::invalid(format!("`ndim` is {n}, expected 0 to {}", limits::MAX_NDIM))
+            })?),
+            None if layout.is_none() => None,
+            None => Some(layout.letters().len()),
+        };
+        if let Some(ndim) = ndim.filter(|&n| !layout.is_none() && n != layout.letters().len()) {
+            return Err(Error::invalid(format!("layout `{layout}` does not have `ndim` {ndim} dimensions")));
+        }
+        // A layout that is not declared may still come with the data in DALI; a request cannot carry one.
+        let ty = ValueType { dtype, dims: ndim.map(|n| vec![None; n]), layout: Some(layout) };
+        let value = self.produce(edge, Device::Cpu)?;
+        self.graph.values[value.0].ty = ty;
+        self.graph.inputs.push(GraphInput { name: name.to_owned(), value, dtype, ndim, layout });
+        if device == Device::Gpu && self.target == Device::Gpu {
+            // Requests arrive in host memory: the value that operators see is the copy.
+            let copy = self.copy_to(value, Device::Gpu);
+            self.produced.insert(edge, copy);
+        }
+        Ok(())
+    }
+
+    fn output(&mut self, output: &'d InputOutput) -> Result<()> {
+        let name = output.name.as_deref().unwrap_or_default();
+        let device = self.device(output)?;
+        let value = self.resolve(name, device)?;
+        let dtype = output.dtype.filter(|&d| d != -1);
+        let dtype = dtype
+            .map(|d| {
+                DType::from_dali(i64::from(d)).ok_or_else(|| {
+                    Error::invalid(format!("`dtype` is {d}, expected a tensor type from 0 to 11"))
+                })
+            })
+            .transpose()?;
+        let ndim = output.ndim.and_then(|n| usize::try_from(n).ok());
+        self.graph.outputs.push(GraphOutput { name: name.to_owned(), value, dtype, ndim });
+        Ok(())
+    }
+
+    fn produce(&mut self, name: &'d str, device: Device) -> Result<ValueId> {
+        if name.is_empty() {
+            return Err(Error::invalid("an output has no name"));
+        }
+        let id = self.add_value(name, device);
+        if self.produced.insert(name, id).is_some() {
+            return Err(Error::invalid(format!("edge `{name}` is produced twice")));
+        }
+        Ok(id)
+    }
+
+    fn add_value(&mut self, name: &str, device: Device) -> ValueId {
+        let id = ValueId(self.graph.values.len());
+        self.graph.values.push(Value { name: name.to_owned(), device, ty: ValueType::default() });
+        id
+    }
+
+    /// The value of edge `name` on the device where its consumer wants it.
+    fn resolve(&mut self, name: &str, wanted: Device) -> Result<ValueId> {
+        let Some(&value) = self.produced.get(name) else {
+            let later =
+                self.def.op.iter().any(|op| op.output.iter().any(|o| o.name.as_deref() == Some(name)));
+            return Err(Error::invalid(if later {
+                format!(
+                    "input `{name}` is produced by this operator or a later one: the pipeline has a cycle"
+                )
+            } else {
+                format!("input `{name}` is produced by no operator")
+            }));
+        };
+        if self.graph.value(value).device == wanted {
+            return Ok(value);
+        }
+        if let Some(&copy) = self.copies.get(&(value, wanted)) {
+            return Ok(copy);
+        }
+        Ok(self.copy_to(value, wanted))
+    }
+
+    fn copy_to(&mut self, value: ValueId, device: Device) -> ValueId {
+        let name = self.graph.value(value).name.clone();
+        let copy = self.add_value(&name, device);
+        self.graph.nodes.push(Node {
+            instance: format!("{name}.{device}"),
+            kind: NodeKind::Transfer,
+            placement: Placement::Gpu,
+            inputs: vec![value],
+            arguments: Vec::new(),
+            outputs: vec![copy],
+        });
+        self.copies.insert((value, device), copy);
+        // The way back is the original.
+        let original = self.graph.value(value).device;
+        self.copies.insert((copy, original), value);
+        copy
+    }
+
+    fn device(&self, edge: &InputOutput) -> Result<Device> {
+        match (self.target, edge.device.as_deref().unwrap_or("cpu")) {
+            (_, "cpu") | (Device::Cpu, "gpu") => Ok(Device::Cpu),
+            (Device::Gpu, "gpu") => Ok(Device::Gpu),
+            (_, other) => Err(Error::invalid(format!("device is `{other}`, expected `cpu` or `gpu`"))),
+        }
+    }
+
+    fn placement(&self, args: &[Argument]) -> Result<Placement> {
+        let device = args.iter().find(|arg| arg.name.as_deref() == Some("device"));
+        let text = device.and_then(|arg| arg.strings.first()).map_or("cpu", String::as_str);
+        match (self.target, text) {
+            (_, "cpu" | "support") | (Device::Cpu, "gpu" | "mixed") => Ok(Placement::Cpu),
+            (Device::Gpu, "gpu") => Ok(Placement::Gpu),
+            (Device::Gpu, "mixed") => Ok(Placement::Mixed),
+            (_, other) => {
+                Err(Error::invalid(format!("`device` is `{other}`, expected `cpu`, `gpu` or `mixed`")))
+            }
+        }
+    }
+}
+
+fn is_bookkeeping(keyword: &str) -> bool {
+    BOOKKEEPING.contains(&keyword) || keyword.starts_with(ORIGIN_PREFIX)
+}
+
+fn arguments(args: &[Argument]) -> Result<BTreeMap<String, ArgValue>> {
+    let mut values = BTreeMap::new();
+    for arg in args {
+        let name = arg.name.as_deref().unwrap_or_default();
+        if name.starts_with(ORIGIN_PREFIX) {
+            continue;
+        }
+        let value = argument(arg).context(|| format!("argument `{name}`"))?;
+        if values.insert(name.to_owned(), value).is_some() {
+            return Err(Error::invalid(format!("argument `{name}` is given twice")));
+        }
+    }
+    Ok(values)
+}
+
+fn argument(arg: &Argument) -> Result<ArgValue> {
+    let is_list = arg.is_vector.unwrap_or(false);
+    let elements = if is_list { arg.extra_args.as_slice() } else { std::slice::from_ref(arg) };
+    if elements.len() > limits::MAX_LIST_ARGUMENT {
+        return Err(Error::invalid(format!(
+            "{} elements, more than the limit of {}",
+            elements.len(),
+            limits::MAX_LIST_ARGUMENT
+        )));
+    }
+    if let Some(inner) = elements.iter().find(|e| is_list && e.is_vector.unwrap_or(false)) {
+        return Err(Error::invalid(format!(
+            "element `{}` is itself a list",
+            inner.name.as_deref().unwrap_or_default()
+        )));
+    }
+    fn collect<T: Clone>(elements: &[Argument], payload: impl Fn(&Argument) -> &[T]) -> Result<Vec<T>> {
+        elements
+            .iter()
+            .map(|element| match payload(element) {
+                [value] => Ok(value.clone()),
+                other => Err(Error::invalid(format!("{} values of its type, expected 1", other.len()))),
+            })
+            .collect()
+    }
+    match arg.r#type.as_deref().unwrap_or_default() {
+        "int64" => collect(elements, |a| &a.ints).map(ArgValue::Ints),
+        "float" => collect(elements, |a| &a.floats).map(ArgValue::Floats),
+        "bool" => collect(elements, |a| &a.bools).map(ArgValue::Bools),
+        "string" => collect(elements, |a| &a.strings).map(ArgValue::Strings),
+        other => Err(Error::unsupported(format!(
+            "type is `{other}`, expected `int64`, `float`, `bool` or `string`"
+        ))),
+    }
+}

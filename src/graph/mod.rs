@@ -1,0 +1,134 @@
+//! From a file to a plan: [`proto`] is the wire format, [`import`] makes a [`Graph`] of typed operators with named
+//! wires and a device each, [`plan`] orders it and says when each value is freed.
+
+pub mod import;
+pub mod infer;
+pub mod plan;
+mod proto;
+
+use crate::ops::{Args, OpDef};
+use crate::tensor::{DType, Device, ValueType};
+
+pub use plan::Plan;
+
+/// A value: one output of one node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(pub usize);
+
+/// A pipeline for one target device: nodes in topological order, connected by values.
+pub struct Graph {
+    /// Producers first.
+    pub nodes: Vec<Node>,
+    /// Every value, indexed by [`ValueId`].
+    pub values: Vec<Value>,
+    /// What a caller feeds, in file order.
+    pub inputs: Vec<GraphInput>,
+    /// What a caller gets, in file order; the same value may stand here twice.
+    pub outputs: Vec<GraphOutput>,
+    /// The largest batch that the file was made for.
+    pub max_batch_size: usize,
+    /// Worker threads that the file asks for.
+    pub num_threads: Option<usize>,
+    /// Warnings for the log: residency broken, say.
+    pub warnings: Vec<String>,
+}
+
+/// A wire of the graph.
+#[derive(Debug, Clone)]
+pub struct Value {
+    /// Edge name in the file; a copy on the other device has the same name.
+    pub name: String,
+    /// Where its bytes are.
+    pub device: Device,
+    /// What is known of it at load.
+    pub ty: ValueType,
+}
+
+/// One step of the computation.
+pub struct Node {
+    /// Instance name in the file.
+    pub instance: String,
+    /// What it does.
+    pub kind: NodeKind,
+    /// Where it runs.
+    pub placement: Placement,
+    /// Regular inputs in order.
+    pub inputs: Vec<ValueId>,
+    /// Argument inputs, in the order of the indices in the operator's [`Args`].
+    pub arguments: Vec<ValueId>,
+    /// Outputs in order.
+    pub outputs: Vec<ValueId>,
+}
+
+/// What a node does.
+pub enum NodeKind {
+    /// An operator with its arguments.
+    Operator(&'static OpDef, Args),
+    /// A copy from the device of its input to the device of its output.
+    Transfer,
+}
+
+/// Where a node runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// Host to host.
+    Cpu,
+    /// Device to device.
+    Gpu,
+    /// Host inputs, device outputs: decoders.
+    Mixed,
+}
+
+impl Placement {
+    /// As the file spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Placement::Cpu => "cpu",
+            Placement::Gpu => "gpu",
+            Placement::Mixed => "mixed",
+        }
+    }
+}
+
+/// A value that the caller feeds.
+#[derive(Debug, Clone)]
+pub struct GraphInput {
+    /// Name that requests use.
+    pub name: String,
+    /// The value.
+    pub value: ValueId,
+    /// Declared element type: data of another type is refused.
+    pub dtype: Option<DType>,
+    /// Declared rank of a sample.
+    pub ndim: Option<usize>,
+    /// Declared layout, empty when there is none.
+    pub layout: crate::tensor::Layout,
+}
+
+/// A value that the caller gets.
+#[derive(Debug, Clone)]
+pub struct GraphOutput {
+    /// Edge name.
+    pub name: String,
+    /// The value.
+    pub value: ValueId,
+    /// Type that the author declared: a check, not a conversion.
+    pub dtype: Option<DType>,
+    /// Rank that the author declared.
+    pub ndim: Option<usize>,
+}
+
+impl Graph {
+    /// The operator name of a node, as messages and tables show it.
+    pub fn op_name(node: &Node) -> &'static str {
+        match node.kind {
+            NodeKind::Operator(def, _) => def.name,
+            NodeKind::Transfer => "transfer",
+        }
+    }
+
+    /// A value by its id.
+    pub fn value(&self, id: ValueId) -> &Value {
+        &self.values[id.0]
+    }
+}

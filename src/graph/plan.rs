@@ -1,0 +1,161 @@
+//! The order of work for one device: which step runs when, which value is freed after it, and which step writes straight
+//! into a response. Built once per model and device, shared by its instances.
+
+use std::fmt;
+
+use super::infer::{self, Operators};
+use super::{Graph, NodeKind, ValueId};
+use crate::error::Result;
+use crate::tensor::Device;
+
+/// A graph with its order, lifetimes and output targets.
+pub struct Plan {
+    /// The nodes and values that the steps refer to.
+    pub graph: Graph,
+    /// One step per node, in order.
+    pub steps: Vec<Step>,
+    /// Pipeline outputs that no step writes directly: inputs passed through, views, and a value that is an output
+    /// twice. They are copied when all steps are done.
+    pub copied_outputs: Vec<usize>,
+}
+
+/// One step of a plan.
+pub struct Step {
+    /// Which node of the graph.
+    pub node: usize,
+    /// For each output of the node: the pipeline output whose buffers it writes into.
+    pub writes: Vec<Option<usize>>,
+    /// Values that nobody needs after this step.
+    pub frees: Vec<ValueId>,
+    /// How errors and tables call it.
+    pub label: String,
+}
+
+impl Plan {
+    /// Plans `graph` after filling in its types.
+    ///
+    /// # Errors
+    /// Those of type inference.
+    pub fn new(mut graph: Graph) -> Result<Self> {
+        infer::infer(&mut graph)?;
+        let operators = infer::operators(&graph)?;
+        let mut written = vec![false; graph.outputs.len()];
+        let mut steps: Vec<Step> = Vec::with_capacity(graph.nodes.len());
+        for (i, node) in graph.nodes.iter().enumerate() {
+            let is_view = operators[i].as_ref().is_some_and(|operator| operator.is_view());
+            let writes = node
+                .outputs
+                .iter()
+                .map(|&id| {
+                    let output = graph.outputs.iter().position(|output| output.value == id)?;
+                    (!is_view).then(|| written[output] = true)?;
+                    Some(output)
+                })
+                .collect();
+            let label = format!("operator `{}` (`{}`)", Graph::op_name(node), node.instance);
+            steps.push(Step { node: i, writes, frees: Vec::new(), label });
+        }
+        let copied_outputs = (0..written.len()).filter(|&o| !written[o]).collect();
+        for (step, value) in last_uses(&graph) {
+            steps[step].frees.push(value);
+        }
+        Ok(Self { graph, steps, copied_outputs })
+    }
+
+    /// A fresh set of operators for one instance.
+    ///
+    /// # Errors
+    /// As when the plan was made: none that did not show then.
+    pub fn operators(&self) -> Result<Operators> {
+        infer::operators(&self.graph)
+    }
+
+    /// The first node that needs a GPU, if one does.
+    pub fn needs_gpu(&self) -> bool {
+        self.graph.values.iter().any(|value| value.device == Device::Gpu)
+    }
+}
+
+/// For every value that is not an output: the last step that touches it.
+fn last_uses(graph: &Graph) -> Vec<(usize, ValueId)> {
+    let mut last: Vec<Option<usize>> = vec![None; graph.values.len()];
+    for (i, node) in graph.nodes.iter().enumerate() {
+        for id in node.inputs.iter().chain(&node.arguments).chain(&node.outputs) {
+            last[id.0] = Some(i);
+        }
+    }
+    for output in &graph.outputs {
+        last[output.value.0] = None;
+    }
+    last.into_iter().enumerate().filter_map(|(value, step)| Some((step?, ValueId(value)))).collect()
+}
+
+impl fmt::Display for Plan {
+    /// The plan as a table: step, operator, device, inputs, outputs, frees.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |ids: &[ValueId]| {
+            ids.iter().map(|&id| self.graph.value(id).name.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        let mut rows = vec![["step", "operator", "device", "inputs", "outputs", "frees"].map(str::to_owned)];
+        for (i, step) in self.steps.iter().enumerate() {
+            let node = &self.graph.nodes[step.node];
+            let mut inputs = names(&node.inputs);
+            if let NodeKind::Operator(_, args) = &node.kind
+                && !node.arguments.is_empty()
+            {
+                let fed: Vec<&str> = args.names().filter(|name| args.is_tensor(name)).collect();
+                inputs = format!("{inputs} ({}: {})", fed.join(", "), names(&node.arguments));
+            }
+            let outputs = node
+                .outputs
+                .iter()
+                .zip(&step.writes)
+                .map(|(&id, target)| {
+                    let value = self.graph.value(id);
+                    format!(
+                        "{}{}{}",
+                        value.name,
+                        describe(&value.ty),
+                        if target.is_some() { " -> response" } else { "" }
+                    )
+                })
+                .collect::<Vec<_>>()
+                .join(", ");
+            rows.push([
+                i.to_string(),
+                Graph::op_name(node).to_owned(),
+                node.placement.as_str().to_owned(),
+                inputs,
+                outputs,
+                names(&step.frees),
+            ]);
+        }
+        let widths: Vec<usize> =
+            (0..6).map(|c| rows.iter().map(|row| row[c].chars().count()).max().unwrap_or_default()).collect();
+        for row in rows {
+            let line: Vec<String> =
+                row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
+            writeln!(f, "{}", line.join("  ").trim_end())?;
+        }
+        for &output in &self.copied_outputs {
+            writeln!(f, "copied to its response at the end: {}", self.graph.outputs[output].name)?;
+        }
+        Ok(())
+    }
+}
+
+/// ` float32 [3, 224, ?] CHW`, as far as it is known.
+fn describe(ty: &crate::tensor::ValueType) -> String {
+    let mut text = String::new();
+    if let Some(dtype) = ty.dtype {
+        text += &format!(" {dtype}");
+    }
+    if let Some(dims) = &ty.dims {
+        let dims: Vec<String> = dims.iter().map(|d| d.map_or("?".to_owned(), |d| d.to_string())).collect();
+        text += &format!(" [{}]", dims.join(", "));
+    }
+    if let Some(layout) = ty.layout.filter(|layout| !layout.is_none()) {
+        text += &format!(" {layout}");
+    }
+    text
+}

@@ -1,0 +1,105 @@
+//! `Flip`: mirrors an image, a volume or every frame of a sequence.
+
+use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::error::{Error, Result};
+use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
+
+/// Letters of the axes that can be flipped, in the order of the arguments below.
+const AXES: [u8; 3] = *b"WHD";
+
+struct Flip {
+    /// For each of [`AXES`]: whether to flip along it; nonzero is yes.
+    flags: [Arg; 3],
+    /// Per sample: whether to flip along each dimension of its shape.
+    flipped: Vec<Vec<bool>>,
+}
+
+/// The operator's line in [`super::OPS`].
+pub(super) const DEF: OpDef = OpDef {
+    name: "Flip",
+    aliases: &[],
+    doc: "Mirrors horizontally, vertically or in depth",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[
+        ArgSpec::tensor("horizontal", "nonzero: left and right change places; default 1"),
+        ArgSpec::tensor("vertical", "nonzero: top and bottom change places; default 0"),
+        ArgSpec::tensor("depthwise", "nonzero: front and back change places; default 0"),
+    ],
+    shared_args: &[],
+    build,
+    outputs: one_output,
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    let flag = |name, default: f64| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])));
+    let flags = [flag("horizontal", 1.0)?, flag("vertical", 0.0)?, flag("depthwise", 0.0)?];
+    Ok(Box::new(Flip { flags, flipped: Vec::new() }))
+}
+
+impl Operator for Flip {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        Ok(vec![inputs[0].clone()])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?.clone();
+        self.flipped = inputs.map(|sample| {
+            let shape = sample.input(0)?.shape;
+            let layout = desc.layout.or_default(Layout::hwc(), shape.len());
+            let mut flipped = vec![false; shape.len()];
+            for (flag, letter) in self.flags.iter().zip(AXES) {
+                if flag.int(&sample)? == 0 {
+                    continue;
+                }
+                let axis = layout.find(letter).filter(|&axis| axis < shape.len()).ok_or_else(|| {
+                    Error::invalid(format!(
+                        "layout `{layout}` has no dimension `{}` to flip",
+                        char::from(letter)
+                    ))
+                })?;
+                flipped[axis] = true;
+            }
+            Ok(flipped)
+        });
+        Ok(vec![desc])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let size = io.inputs().desc(0)?.dtype.size();
+        io.for_each_sample(cx, |sample| {
+            let flipped = &self.flipped[sample.index()];
+            let (input, output) = sample.unary()?;
+            flip(input.bytes, output.bytes, input.shape, size, flipped);
+            Ok(())
+        })
+    }
+}
+
+/// Copies `src` to `dst`, both dense of shape `shape` with elements of `size` bytes, mirrored along the dimensions that
+/// `flipped` names.
+fn flip(src: &[u8], dst: &mut [u8], shape: &Shape, size: usize, flipped: &[bool]) {
+    // Dimensions behind the last flipped one move as one run of bytes.
+    let Some(last) = flipped.iter().rposition(|&f| f) else { return dst.copy_from_slice(src) };
+    let run = size * shape[last + 1..].iter().product::<usize>();
+    let outer = &shape[..=last];
+    if run == 0 {
+        return;
+    }
+    let mut index = vec![0; outer.len()];
+    for target in dst.chunks_exact_mut(run) {
+        let source = index
+            .iter()
+            .zip(outer)
+            .zip(flipped)
+            .fold(0, |at, ((&i, &extent), &flip)| at * extent + if flip { extent - 1 - i } else { i });
+        target.copy_from_slice(&src[source * run..][..run]);
+        for (i, &extent) in index.iter_mut().zip(outer).rev() {
+            *i += 1;
+            if *i < extent {
+                break;
+            }
+            *i = 0;
+        }
+    }
+}

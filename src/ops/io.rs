@@ -1,0 +1,312 @@
+//! What an operator sees of a batch: [`Inputs`] while shapes are worked out, [`Io`] while pixels are. Both skip samples
+//! that have failed before and carry new failures to where the request is answered.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::tensor::{Batch, BatchDesc, Device, Shape, View, ViewMut};
+
+/// The first error of every sample of a batch; a sample without one is live.
+#[derive(Debug, Default)]
+pub struct Failures(Vec<OnceLock<Error>>);
+
+impl Failures {
+    /// No failure among `len` samples.
+    pub fn none(len: usize) -> Self {
+        Self((0..len).map(|_| OnceLock::new()).collect())
+    }
+
+    /// Marks sample `i` as failed; the first error stays.
+    pub fn fail(&self, i: usize, error: Error) {
+        if let Some(slot) = self.0.get(i) {
+            let _ = slot.set(error);
+        }
+    }
+
+    /// The error of sample `i`, if it failed.
+    pub fn get(&self, i: usize) -> Option<&Error> {
+        self.0.get(i).and_then(OnceLock::get)
+    }
+
+    /// Whether every sample failed: nothing is left to do.
+    pub fn all_failed(&self) -> bool {
+        !self.0.is_empty() && self.0.iter().all(|slot| slot.get().is_some())
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether the batch has no samples.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The inputs of an operator for one batch.
+#[derive(Clone, Copy)]
+pub struct Inputs<'a> {
+    operator: &'a str,
+    regular: &'a [&'a Batch<'a>],
+    arguments: &'a [&'a Batch<'a>],
+    failures: &'a Failures,
+}
+
+impl<'a> Inputs<'a> {
+    /// The inputs of the operator that errors shall call `operator`: regular ones in order, argument inputs in the
+    /// order of their indices in [`crate::ops::Args`].
+    pub fn new(
+        operator: &'a str,
+        regular: &'a [&'a Batch<'a>],
+        arguments: &'a [&'a Batch<'a>],
+        failures: &'a Failures,
+    ) -> Self {
+        Self { operator, regular, arguments, failures }
+    }
+
+    /// Number of samples in the batch.
+    pub fn batch_size(&self) -> usize {
+        self.failures.len()
+    }
+
+    /// Number of regular inputs.
+    pub fn len(&self) -> usize {
+        self.regular.len()
+    }
+
+    /// Whether there is no regular input.
+    pub fn is_empty(&self) -> bool {
+        self.regular.is_empty()
+    }
+
+    /// Regular input `i`.
+    ///
+    /// # Errors
+    /// When there is no such input.
+    pub fn batch(&self, i: usize) -> Result<&'a Batch<'a>> {
+        self.regular.get(i).copied().ok_or_else(|| {
+            Error::invalid(format!("input {i} is missing, found {} inputs", self.regular.len()))
+        })
+    }
+
+    /// Type, layout and shapes of regular input `i`.
+    ///
+    /// # Errors
+    /// When there is no such input.
+    pub fn desc(&self, i: usize) -> Result<&'a BatchDesc> {
+        self.batch(i).map(Batch::desc)
+    }
+
+    /// Calls `f` for every live sample, in order, and returns one value per sample. A sample for which `f` fails is
+    /// marked as failed and gets the default value, as samples do that failed before.
+    pub fn map<T: Default>(&self, mut f: impl FnMut(SampleInputs<'a>) -> Result<T>) -> Vec<T> {
+        (0..self.batch_size())
+            .map(|index| {
+                if self.failures.get(index).is_some() {
+                    return T::default();
+                }
+                f(self.sample(index)).unwrap_or_else(|error| {
+                    self.fail(index, error);
+                    T::default()
+                })
+            })
+            .collect()
+    }
+
+    /// [`Inputs::map`] for shapes: a failed sample gets a shape of rank `ndim` without elements.
+    pub fn map_shapes(
+        &self,
+        ndim: usize,
+        mut f: impl FnMut(SampleInputs<'a>) -> Result<Shape>,
+    ) -> Vec<Shape> {
+        self.map(|sample| f(sample).map(Some))
+            .into_iter()
+            .map(|shape| shape.unwrap_or_else(|| Shape::new(vec![0; ndim])))
+            .collect()
+    }
+
+    /// Which samples have failed so far.
+    pub fn failures(&self) -> &'a Failures {
+        self.failures
+    }
+
+    /// Marks sample `index` as failed in this operator.
+    pub fn fail(&self, index: usize, error: Error) {
+        self.failures.fail(index, error.context(self.operator));
+    }
+
+    fn sample(&self, index: usize) -> SampleInputs<'a> {
+        SampleInputs { index, regular: self.regular, arguments: self.arguments }
+    }
+}
+
+/// The inputs of one sample.
+#[derive(Clone, Copy)]
+pub struct SampleInputs<'a> {
+    /// Which sample of the batch.
+    pub index: usize,
+    regular: &'a [&'a Batch<'a>],
+    arguments: &'a [&'a Batch<'a>],
+}
+
+impl<'a> SampleInputs<'a> {
+    /// Regular input `i`.
+    ///
+    /// # Errors
+    /// When there is no such input.
+    pub fn input(&self, i: usize) -> Result<View<'a>> {
+        view(self.regular, i, self.index)
+    }
+
+    /// Argument input `i`.
+    ///
+    /// # Errors
+    /// When there is no such input.
+    pub fn argument(&self, i: usize) -> Result<View<'a>> {
+        view(self.arguments, i, self.index)
+    }
+}
+
+fn view<'a>(batches: &'a [&'a Batch<'a>], i: usize, index: usize) -> Result<View<'a>> {
+    let batch = batches.get(i).ok_or_else(|| Error::invalid(format!("input {i} is missing")))?;
+    Ok(batch.view(index))
+}
+
+/// What `run_cpu` may use: the instance's threads.
+pub struct CpuCx<'a> {
+    /// Worker threads of the instance.
+    pub pool: &'a rayon::ThreadPool,
+}
+
+/// The buffers of one output, one per sample; a sample that failed has none.
+pub struct OutputSamples<'a> {
+    /// Type, layout and shapes.
+    pub desc: &'a BatchDesc,
+    /// The bytes of each sample.
+    pub buffers: Vec<Option<&'a mut [u8]>>,
+}
+
+/// Inputs and output buffers of an operator while it runs.
+pub struct Io<'a> {
+    inputs: Inputs<'a>,
+    outputs: Vec<OutputSamples<'a>>,
+}
+
+impl<'a> Io<'a> {
+    /// Inputs, and outputs in order.
+    pub fn new(inputs: Inputs<'a>, outputs: Vec<OutputSamples<'a>>) -> Self {
+        Self { inputs, outputs }
+    }
+
+    /// The inputs.
+    pub fn inputs(&self) -> Inputs<'a> {
+        self.inputs
+    }
+
+    /// The error of an operator that does not run on `device`.
+    pub fn unsupported(&self, device: Device) -> Error {
+        let dtype = self.inputs.regular.first().map_or("no input", |batch| batch.desc().dtype.name());
+        Error::unsupported(format!("does not run on {device} with {dtype}"))
+    }
+
+    /// Runs `f` for every live sample on the pool's threads, one task a sample. An error or a panic fails its sample
+    /// and no other. Called once per run.
+    ///
+    /// # Errors
+    /// Internal, when an output has not one buffer per sample.
+    pub fn for_each_sample(
+        &mut self,
+        cx: &CpuCx<'_>,
+        f: impl Fn(&mut SampleIo<'a>) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let mut samples: Vec<SampleIo<'a>> = (0..self.inputs.batch_size())
+            .map(|index| SampleIo {
+                inputs: self.inputs.sample(index),
+                outputs: Vec::with_capacity(self.outputs.len()),
+            })
+            .collect();
+        for output in self.outputs.drain(..) {
+            let (desc, found) = (output.desc, output.buffers.len());
+            if found != samples.len() || desc.shapes.len() != samples.len() {
+                return Err(Error::internal(format!(
+                    "an output has {found} buffers for {} samples",
+                    samples.len()
+                )));
+            }
+            for ((sample, buffer), shape) in samples.iter_mut().zip(output.buffers).zip(&desc.shapes) {
+                let Some(bytes) = buffer else { continue };
+                sample.outputs.push(ViewMut { dtype: desc.dtype, layout: desc.layout, shape, bytes });
+            }
+        }
+        let inputs = self.inputs;
+        samples.retain(|sample| inputs.failures.get(sample.inputs.index).is_none());
+        let run = |sample: &mut SampleIo<'a>| {
+            let index = sample.inputs.index;
+            let result = catch_unwind(AssertUnwindSafe(|| f(sample)));
+            match result {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => inputs.fail(index, error),
+                Err(panic) => inputs.fail(index, panicked(panic.as_ref())),
+            }
+        };
+        // One sample gains nothing from another thread and would pay for the hand-over.
+        match samples.as_mut_slice() {
+            [only] => run(only),
+            many => cx.pool.install(|| many.par_iter_mut().with_max_len(1).for_each(run)),
+        }
+        Ok(())
+    }
+}
+
+/// The error of a panic that was caught, with the panic's own words.
+pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
+    let words = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    Error::internal(format!("panicked: {words}"))
+}
+
+/// One sample while it is computed.
+pub struct SampleIo<'a> {
+    /// Its inputs.
+    pub inputs: SampleInputs<'a>,
+    outputs: Vec<ViewMut<'a>>,
+}
+
+impl<'a> SampleIo<'a> {
+    /// Which sample of the batch.
+    pub fn index(&self) -> usize {
+        self.inputs.index
+    }
+
+    /// Regular input `i`.
+    ///
+    /// # Errors
+    /// When there is no such input.
+    pub fn input(&self, i: usize) -> Result<View<'a>> {
+        self.inputs.input(i)
+    }
+
+    /// Output `i` to write.
+    ///
+    /// # Errors
+    /// Internal, when there is no such output.
+    pub fn output(&mut self, i: usize) -> Result<&mut ViewMut<'a>> {
+        self.outputs.get_mut(i).ok_or_else(|| Error::internal(format!("output {i} has no buffer")))
+    }
+
+    /// Reads input 0 and writes output 0 at once: the common case.
+    ///
+    /// # Errors
+    /// When one of them is missing.
+    pub fn unary(&mut self) -> Result<(View<'a>, &mut ViewMut<'a>)> {
+        let input = self.input(0)?;
+        Ok((input, self.output(0)?))
+    }
+}

@@ -1,0 +1,147 @@
+//! Operators: the trait they implement, the table of all of them, and nothing about how a plan runs them
+//! (`executor` does that). One file per operator; each can be read without the others.
+
+pub mod args;
+mod cast;
+mod flip;
+mod io;
+mod resize;
+
+use crate::error::{Error, Result};
+use crate::tensor::{BatchDesc, Device, ValueType};
+
+pub use args::{Arg, ArgSpec, Args};
+pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo, panicked};
+
+/// One instance of an operator: parameters read once at load, scratch state of the batch at hand.
+///
+/// For every batch the executor calls `setup`, allocates the outputs that it describes, and calls `run_cpu`.
+pub trait Operator: Send {
+    /// What is known of the outputs before there is a batch. An error here fails the load of the model.
+    ///
+    /// `inputs` holds the regular inputs in order.
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>>;
+
+    /// Types and shapes of the outputs for this batch, from shapes and argument values only; never from pixels.
+    /// A sample that cannot be processed is marked in `inputs` (see [`Inputs::map`]); an error fails the whole batch.
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>>;
+
+    /// Computes the outputs of every live sample on host threads.
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()>;
+
+    /// Whether output 0 is input 0 under another description, so that no byte needs to move and `run_cpu` is not
+    /// called.
+    fn is_view(&self) -> bool {
+        false
+    }
+}
+
+/// The definition of an operator: one line of [`OPS`].
+pub struct OpDef {
+    /// Schema name in a file, without a leading underscore.
+    pub name: &'static str,
+    /// Other spellings, of older or newer versions of DALI.
+    pub aliases: &'static [&'static str],
+    /// One sentence for the table in the README.
+    pub doc: &'static str,
+    /// Where it runs.
+    pub devices: &'static [Device],
+    /// Fewest and most regular inputs.
+    pub inputs: (usize, usize),
+    /// Arguments it accepts.
+    pub args: &'static [ArgSpec],
+    /// Argument tables it shares with other operators.
+    pub shared_args: &'static [&'static [ArgSpec]],
+    /// Makes an instance from its arguments. `inputs` is the number of regular inputs.
+    pub build: fn(args: &Args, inputs: usize) -> Result<Box<dyn Operator>>,
+    /// How many outputs an instance with these arguments has.
+    pub outputs: fn(args: &Args) -> Result<usize>,
+}
+
+impl OpDef {
+    /// Every argument in the operator's tables.
+    pub fn all_args(&self) -> impl Iterator<Item = &'static ArgSpec> {
+        self.args.iter().chain(self.shared_args.iter().copied().flatten())
+    }
+
+    /// Builds an instance after checking every argument that was given against the table.
+    ///
+    /// # Errors
+    /// Unsupported when the file sets an argument that the operator does not know: dropping it silently could change
+    /// the result.
+    pub fn instantiate(&self, args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
+        for name in args.names() {
+            let Some(spec) = self.all_args().find(|spec| spec.name == name) else {
+                return Err(Error::unsupported(format!(
+                    "argument `{name}` is not supported by operator `{}`",
+                    self.name
+                )));
+            };
+            if args.is_tensor(name) && !spec.tensor {
+                return Err(Error::unsupported(format!(
+                    "argument `{name}` is a tensor, expected a fixed value"
+                )));
+            }
+        }
+        if inputs < self.inputs.0 || inputs > self.inputs.1 {
+            return Err(Error::invalid(format!(
+                "expected {} to {} inputs, found {inputs}",
+                self.inputs.0, self.inputs.1
+            )));
+        }
+        (self.build)(args, inputs)
+    }
+}
+
+/// `outputs` of an operator that has one.
+pub fn one_output(_: &Args) -> Result<usize> {
+    Ok(1)
+}
+
+/// All operators, sorted by name.
+pub const OPS: &[&OpDef] = &[&cast::DEF, &flip::DEF, &resize::DEF];
+
+/// The operator with the schema name `name`, in any of its spellings.
+pub fn find(name: &str) -> Option<&'static OpDef> {
+    let plain = name.strip_prefix('_').filter(|rest| !rest.starts_with("conditional__")).unwrap_or(name);
+    OPS.iter().copied().find(|op| op.name == plain || op.name == name || op.aliases.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_unique() {
+        assert!(OPS.is_sorted_by(|a, b| a.name < b.name));
+        let mut names = HashSet::new();
+        for op in OPS {
+            assert!(!op.name.starts_with('_'), "{} keeps its underscore", op.name);
+            for name in op.aliases.iter().chain([&op.name]) {
+                assert!(names.insert(*name), "{name} stands twice");
+                assert_eq!(find(name).unwrap().name, op.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_argument_is_documented_once() {
+        for op in OPS {
+            assert!(!op.doc.is_empty() && !op.devices.is_empty(), "{}", op.name);
+            let mut names = HashSet::new();
+            for arg in op.all_args() {
+                assert!(names.insert(arg.name), "{}: argument {} stands twice", op.name, arg.name);
+                assert!(arg.doc.len() > 8, "{}: argument {} is not documented", op.name, arg.name);
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_argument_is_an_error_that_names_it() {
+        let args = Args::new([("angle".to_owned(), args::Value::Ints(vec![1]))].into(), [].into());
+        let error = flip::DEF.instantiate(&args, 1).err().unwrap().to_string();
+        assert!(error.contains("`angle`") && error.contains("`Flip`"), "{error}");
+    }
+}

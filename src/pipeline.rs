@@ -1,0 +1,149 @@
+//! The one door to the engine: load a serialized pipeline, ask what it takes and gives, make instances, run batches.
+//! `triton`, the C API and the command line call nothing else.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::executor::Executor;
+use crate::graph::{Graph, Plan};
+use crate::graph::import::PipelineFile;
+use crate::limits;
+use crate::tensor::{DType, Device, Layout, ValueType};
+
+pub use crate::executor::{Keep, Outcome, OutputSink};
+pub use crate::ops::Failures;
+
+/// Worker threads of an instance when neither the file nor the caller names a number. As DALI.
+pub const DEFAULT_THREADS: usize = 4;
+
+/// What a caller feeds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// Name of the input.
+    pub name: String,
+    /// Declared element type; data of another type is refused.
+    pub dtype: Option<DType>,
+    /// Declared rank of a sample; data of another rank is refused.
+    pub ndim: Option<usize>,
+    /// Declared layout, empty when there is none. Batches for this input must carry it.
+    pub layout: Layout,
+}
+
+/// What a caller gets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Output {
+    /// Name of the output.
+    pub name: String,
+    /// What is known of it before there is a batch.
+    pub ty: ValueType,
+}
+
+/// A pipeline planned for one device. Immutable; instances share it.
+pub struct Pipeline {
+    plan: Arc<Plan>,
+    inputs: Vec<Input>,
+    outputs: Vec<Output>,
+}
+
+impl Pipeline {
+    /// Reads a file written by DALI's `Pipeline.serialize` and plans it for `device`. For [`Device::Cpu`] the devices
+    /// in the file are ignored.
+    ///
+    /// # Errors
+    /// The first thing that is malformed or not supported, with the operator and the instance it stands in.
+    pub fn load(bytes: &[u8], device: Device) -> Result<Self> {
+        let plan = Plan::new(PipelineFile::parse(bytes)?.graph(device)?)?;
+        let inputs = plan
+            .graph
+            .inputs
+            .iter()
+            .map(|i| Input { name: i.name.clone(), dtype: i.dtype, ndim: i.ndim, layout: i.layout })
+            .collect();
+        let outputs = plan
+            .graph
+            .outputs
+            .iter()
+            .map(|o| {
+                let mut ty = plan.graph.value(o.value).ty.clone();
+                ty.dtype = ty.dtype.or(o.dtype);
+                ty.dims = ty.dims.or(o.ndim.map(|n| vec![None; n]));
+                Output { name: o.name.clone(), ty }
+            })
+            .collect();
+        Ok(Self { plan: Arc::new(plan), inputs, outputs })
+    }
+
+    /// The inputs, in the order in which [`Instance::run`] takes them.
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
+    /// The outputs in order.
+    pub fn outputs(&self) -> &[Output] {
+        &self.outputs
+    }
+
+    /// Names of the operators, in the order in which they run.
+    pub fn operators(&self) -> Vec<String> {
+        self.plan.graph.nodes.iter().map(|node| Graph::op_name(node).to_owned()).collect()
+    }
+
+    /// The largest batch that the file was made for; larger ones run too.
+    pub fn max_batch_size(&self) -> usize {
+        self.plan.graph.max_batch_size
+    }
+
+    /// Worker threads that the file asks for.
+    pub fn num_threads(&self) -> Option<usize> {
+        self.plan.graph.num_threads
+    }
+
+    /// What the author should know although the pipeline runs.
+    pub fn warnings(&self) -> &[String] {
+        &self.plan.graph.warnings
+    }
+
+    /// A new instance with `num_threads` worker threads, or as many as the file asks for.
+    ///
+    /// # Errors
+    /// Invalid for a number of threads outside 1 to [`limits::MAX_THREADS`]; what [`Executor::new`] fails with.
+    pub fn instance(&self, num_threads: Option<usize>) -> Result<Instance> {
+        let threads = num_threads.or(self.num_threads()).unwrap_or(DEFAULT_THREADS);
+        if threads == 0 || threads > limits::MAX_THREADS {
+            return Err(Error::invalid(format!("{threads} threads, expected 1 to {}", limits::MAX_THREADS)));
+        }
+        Ok(Instance { executor: Executor::new(Arc::clone(&self.plan), threads)? })
+    }
+}
+
+impl fmt::Display for Pipeline {
+    /// The plan as a table.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.plan, f)
+    }
+}
+
+/// One instance: runs one batch at a time.
+pub struct Instance {
+    executor: Executor,
+}
+
+impl Instance {
+    /// Runs one batch: see [`Executor::run`].
+    ///
+    /// # Errors
+    /// What fails the whole batch.
+    pub fn run<'r>(
+        &mut self,
+        inputs: Vec<crate::tensor::Batch<'r>>,
+        sink: &mut dyn OutputSink<'r>,
+    ) -> Result<Outcome<'r>> {
+        self.executor.run(inputs, sink)
+    }
+
+    /// Memory for callers that must copy an input before it can be read in place.
+    pub fn memory(&self) -> &Arc<crate::cpu::memory::HostPool> {
+        self.executor.memory()
+    }
+}

@@ -1,0 +1,212 @@
+//! Every operator against the recorded answers of real DALI: see `record.py` for how they were made. One test body for
+//! all operators; a case is a pipeline, its inputs and DALI's outputs.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use triton_gesso::pipeline::{Keep, Pipeline};
+use triton_gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape, View};
+use triton_gesso::{dispatch, ops};
+
+#[derive(Deserialize)]
+struct Index {
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    tol: f64,
+    mean: Option<f64>,
+    pipeline: Array,
+    inputs: BTreeMap<String, Vec<Array>>,
+    outputs: Vec<Vec<Array>>,
+}
+
+#[derive(Deserialize)]
+struct Array {
+    key: String,
+    dtype: String,
+    shape: Vec<usize>,
+}
+
+/// One recorded file: raw arrays by name.
+struct Recording {
+    index: Index,
+    arrays: BTreeMap<String, Vec<u8>>,
+}
+
+impl Recording {
+    fn open(path: &Path) -> Recording {
+        let mut archive = zip::ZipArchive::new(File::open(path).unwrap()).unwrap();
+        let mut arrays = BTreeMap::new();
+        for i in 0..archive.len() {
+            let mut entry = archive.by_index(i).unwrap();
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes).unwrap();
+            arrays.insert(entry.name().unwrap().into_owned(), bytes);
+        }
+        let index = serde_json::from_slice(&arrays.remove("index.json").unwrap()).unwrap();
+        Recording { index, arrays }
+    }
+
+    fn bytes(&self, array: &Array) -> &[u8] {
+        &self.arrays[&array.key]
+    }
+}
+
+fn dtype(array: &Array) -> DType {
+    DType::ALL.into_iter().find(|dtype| dtype.name() == array.dtype).unwrap()
+}
+
+fn recordings() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/data");
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+/// Runs a case and returns what is wrong with it, if anything, and the largest difference.
+fn run(recording: &Recording, case: &Case) -> Result<f64, String> {
+    let pipeline = Pipeline::load(recording.bytes(&case.pipeline), Device::Cpu).map_err(|e| e.to_string())?;
+    let mut instance = pipeline.instance(Some(2)).map_err(|e| e.to_string())?;
+    // A vector of bytes may lie at an odd address: copy it to where every element type may be read.
+    let aligned: BTreeMap<&str, Vec<Vec<u64>>> = case
+        .inputs
+        .iter()
+        .map(|(name, samples)| (name.as_str(), samples.iter().map(|s| align(recording.bytes(s))).collect()))
+        .collect();
+    let inputs = pipeline
+        .inputs()
+        .iter()
+        .map(|input| {
+            let samples = &case.inputs[&input.name];
+            let desc = BatchDesc::new(
+                dtype(&samples[0]),
+                input.layout,
+                samples.iter().map(|s| Shape::new(s.shape.clone())).collect(),
+            );
+            let bytes = samples
+                .iter()
+                .zip(&aligned[input.name.as_str()])
+                .map(|(s, words)| {
+                    Sample::Borrowed(&bytemuck::cast_slice::<u64, u8>(words)[..recording.bytes(s).len()])
+                })
+                .collect();
+            Batch::new(desc, bytes).unwrap()
+        })
+        .collect();
+    let outcome = instance.run(inputs, &mut Keep).map_err(|e| e.to_string())?;
+    if let Some(error) = (0..outcome.failures.len()).find_map(|i| outcome.failures.get(i)) {
+        return Err(error.to_string());
+    }
+    let mut largest = 0.0f64;
+    for (k, expected) in case.outputs.iter().enumerate() {
+        for (i, array) in expected.iter().enumerate() {
+            let place = format!("output {k} sample {i}");
+            // DALI makes outputs of a pipeline without inputs for the whole batch: ours is one sample then.
+            if i >= outcome.outputs[k].len() {
+                continue;
+            }
+            let found = outcome.outputs[k].view(i);
+            check_inferred(&pipeline.outputs()[k].ty, &found).map_err(|e| format!("{place}: {e}"))?;
+            if found.dtype.name() != array.dtype || found.shape[..] != array.shape[..] {
+                return Err(format!(
+                    "{place}: {} {}, expected {} {:?}",
+                    found.dtype, found.shape, array.dtype, array.shape
+                ));
+            }
+            let expected = align(recording.bytes(array));
+            let expected: &[u8] = &bytemuck::cast_slice(&expected)[..recording.bytes(array).len()];
+            let expected = View { bytes: expected, ..found };
+            let (max, mean) = difference(&found, &expected);
+            if max > case.tol || case.mean.is_some_and(|limit| mean > limit) {
+                return Err(format!("{place}: differs by at most {max}, on average {mean}"));
+            }
+            largest = largest.max(max);
+        }
+    }
+    Ok(largest)
+}
+
+fn align(bytes: &[u8]) -> Vec<u64> {
+    let mut words = vec![0u64; bytes.len().div_ceil(8)];
+    bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+    words
+}
+
+/// What was inferred at load must hold for every batch.
+fn check_inferred(ty: &triton_gesso::tensor::ValueType, found: &View<'_>) -> Result<(), String> {
+    if ty.dtype.is_some_and(|dtype| dtype != found.dtype) {
+        return Err(format!("inferred {:?}, found {}", ty.dtype, found.dtype));
+    }
+    if let Some(dims) = &ty.dims {
+        let fits = dims.len() == found.shape.len()
+            && dims.iter().zip(found.shape.iter()).all(|(d, &extent)| d.is_none_or(|d| d == extent));
+        if !fits {
+            return Err(format!("inferred {dims:?}, found {}", found.shape));
+        }
+    }
+    Ok(())
+}
+
+/// Largest and mean absolute difference; equal infinities and two NaN are no difference.
+fn difference(a: &View<'_>, b: &View<'_>) -> (f64, f64) {
+    fn compare<T: triton_gesso::tensor::Element>(a: &[T], b: &[T]) -> (f64, f64)
+    where
+        T: triton_gesso::cpu::convert::ConvertSat<f64>,
+    {
+        let mut max = 0.0f64;
+        let mut sum = 0.0;
+        for (&a, &b) in a.iter().zip(b) {
+            let (a, b): (f64, f64) = (a.convert_sat(), b.convert_sat());
+            let d = if a == b || (a.is_nan() && b.is_nan()) { 0.0 } else { (a - b).abs() };
+            max = if d.is_nan() { f64::INFINITY } else { max.max(d) };
+            sum += d;
+        }
+        (max, sum / a.len().max(1) as f64)
+    }
+    dispatch!(a.dtype, T => compare::<T>(a.as_slice().unwrap(), b.as_slice().unwrap()))
+}
+
+#[test]
+fn every_recorded_case_agrees_with_dali() {
+    let mut wrong = Vec::new();
+    let mut cases = 0;
+    for path in recordings() {
+        let recording = Recording::open(&path);
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let mut largest = 0.0f64;
+        for case in &recording.index.cases {
+            cases += 1;
+            match run(&recording, case) {
+                Ok(difference) => largest = largest.max(difference),
+                Err(error) => wrong.push(format!("{name}.{}: {error}", case.name)),
+            }
+        }
+        println!("{name}: {} cases, largest difference {largest}", recording.index.cases.len());
+    }
+    assert!(cases > 0);
+    assert!(wrong.is_empty(), "{} of {cases} cases are wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// An operator without a case is an operator that nobody compared.
+#[test]
+fn every_operator_has_cases() {
+    let used: Vec<String> = recordings()
+        .iter()
+        .flat_map(|path| {
+            let recording = Recording::open(path);
+            let pipelines: Vec<Vec<u8>> =
+                recording.index.cases.iter().map(|case| recording.bytes(&case.pipeline).to_vec()).collect();
+            pipelines
+        })
+        .flat_map(|bytes| Pipeline::load(&bytes, Device::Cpu).map(|p| p.operators()).unwrap_or_default())
+        .collect();
+    let missing: Vec<&str> =
+        ops::OPS.iter().map(|op| op.name).filter(|name| !used.iter().any(|used| used == name)).collect();
+    assert!(missing.is_empty(), "operators without a conformance case: {missing:?}");
+}

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""Records what real DALI answers, for tests/conformance: small pipelines, their inputs and their outputs.
+
+    record.py [MODULE ...]      records cases/MODULE.py (default: all) into data/MODULE.zip
+    record.py --check           runs every recorded pipeline with the DALI that is installed and compares
+
+Needs the package nvidia-dali-cuda130 and no GPU. The files in data/ were recorded with the version that each of them
+names under `dali` in its index. Each is a zip of raw arrays, and of `index.json` that says what each array is.
+"""
+import argparse
+import importlib
+import json
+import pathlib
+import sys
+import zipfile
+
+import numpy as np
+from nvidia.dali import Pipeline, fn, pipeline_def, types
+import nvidia.dali
+
+HERE = pathlib.Path(__file__).parent
+ORIGIN = b"_origin_stack"
+BATCH = 3
+CASES = []
+SOURCES = {}
+
+
+def case(tol=0.0, mean=None, inputs=None, devices=False, **pipeline):
+    """Declares a case: a function that returns the outputs of a pipeline. `inputs` is a dict of name to list of arrays
+    (one per sample). `tol`: largest allowed difference; `mean`: largest allowed mean difference. With `devices` the
+    function takes the device, and a second case holds the file made for a GPU with the answers of the CPU."""
+    def register(function):
+        def declare(name, serialized, answering):
+            CASES.append(dict(name=name, function=serialized, answering=answering, tol=tol, mean=mean,
+                              inputs=inputs or {}, pipeline=pipeline))
+        name = function.__name__
+        if devices:
+            on_cpu, on_gpu = (lambda: function("cpu")), (lambda: function("gpu"))
+            declare(name, on_cpu, on_cpu)
+            declare(f"{name}_made_for_gpu", on_gpu, on_cpu)
+        else:
+            declare(name, function, function)
+        return function
+    return register
+
+
+def source(name, dtype=types.UINT8, ndim=None, layout=None):
+    """The input `name`; asked for again within a case, the same one."""
+    if name not in SOURCES:
+        SOURCES[name] = fn.external_source(device="cpu", name=name, dtype=dtype, ndim=ndim, layout=layout)
+    return SOURCES[name]
+
+
+def noise(*shapes, dtype=np.uint8, seed=1):
+    """One array of random values per shape: smooth enough to survive JPEG, rough enough to show a shift by a pixel."""
+    rng = np.random.default_rng(seed)
+    if np.issubdtype(dtype, np.integer):
+        info = np.iinfo(dtype)
+        return [rng.integers(info.min, info.max, s, dtype=dtype, endpoint=True) for s in shapes]
+    return [rng.normal(scale=50, size=s).astype(dtype) for s in shapes]
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at
+
+
+def put_varint(value):
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def fields(data):
+    """(field number, wire type, start, payload start, end) of a protobuf message."""
+    at = 0
+    while at < len(data):
+        start = at
+        tag, at = varint(data, at)
+        if tag & 7 == 2:
+            length, at = varint(data, at)
+            body, at = at, at + length
+        elif tag & 7 == 0:
+            body, (_, at) = at, varint(data, at)
+        else:
+            body, at = at, at + (4 if tag & 7 == 5 else 8)
+        yield tag >> 3, tag & 7, start, body, at
+
+
+def without_origin(data):
+    """The serialized pipeline without the author's Python stack: it holds file names, and is most of the bytes."""
+    out = bytearray()
+    for number, _, start, body, end in fields(data):
+        if number != 5:
+            out += data[start:end]
+            continue
+        op = bytearray()
+        for inner, _, s, b, e in fields(data[body:end]):
+            chunk = data[body + s:body + e]
+            if inner == 4 and ORIGIN in data[body + b:body + b + 32]:
+                continue
+            op += chunk
+        out += b"\x2a" + put_varint(len(op)) + op
+    return bytes(out)
+
+
+def run(serialized, inputs):
+    pipe = Pipeline.deserialize(serialized, prefetch_queue_depth=1)
+    pipe.build()
+    for name, samples in inputs.items():
+        pipe.feed_input(name, samples)
+    batch = len(next(iter(inputs.values()))) if inputs else BATCH
+    outputs = []
+    for out in pipe.run():
+        outputs.append([np.array(out.at(i)) for i in range(batch)])
+    return outputs
+
+
+def record(module):
+    CASES.clear()
+    importlib.import_module(f"cases.{module}")
+    arrays, index = {}, []
+
+    def keep(array):  # equal arrays are stored once
+        data = np.ascontiguousarray(array).tobytes()
+        key = next((key for key, known in arrays.items() if known == data), f"a{len(arrays)}")
+        arrays[key] = data
+        return dict(key=key, dtype=array.dtype.name, shape=list(array.shape))
+
+    for c in CASES:
+        kwargs = dict(batch_size=BATCH, num_threads=1, device_id=None, prefetch_queue_depth=1) | c["pipeline"]
+
+        def serialize(function):
+            SOURCES.clear()
+            return without_origin(pipeline_def(**kwargs)(function)().serialize())
+
+        try:
+            serialized = serialize(c["function"])
+            outputs = run(serialize(c["answering"]), c["inputs"])
+        except Exception as error:
+            sys.exit(f"{module}.{c['name']}: {error}")
+        index.append(dict(
+            name=c["name"], tol=c["tol"], mean=c["mean"],
+            pipeline=keep(np.frombuffer(serialized, np.uint8)),
+            inputs={name: [keep(np.asarray(s)) for s in samples] for name, samples in c["inputs"].items()},
+            outputs=[[keep(s) for s in samples] for samples in outputs]))
+    path = HERE / "data" / f"{module}.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        def write(name, data):  # with a fixed date, so that recording twice gives the same file
+            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+        write("index.json", json.dumps(dict(dali=nvidia.dali.__version__, cases=index), indent=1))
+        for key, data in arrays.items():
+            write(key, data)
+    print(f"{module}: {len(index)} cases, {path.stat().st_size >> 10} KiB")
+
+
+def check():
+    count = 0
+    for path in sorted((HERE / "data").glob("*.zip")):
+        archive = zipfile.ZipFile(path)
+        index = json.loads(archive.read("index.json"))
+        load = lambda a: np.frombuffer(archive.read(a["key"]), a["dtype"]).reshape(a["shape"])
+        for c in index["cases"]:
+            if c["name"].endswith("_made_for_gpu"):
+                continue
+            inputs = {name: [load(s) for s in samples] for name, samples in c["inputs"].items()}
+            outputs = run(load(c["pipeline"]).tobytes(), inputs)
+            for k, samples in enumerate(c["outputs"]):
+                for i, sample in enumerate(samples):
+                    live, recorded = outputs[k][i], load(sample)
+                    assert live.dtype == recorded.dtype and live.shape == recorded.shape, (path.stem, c["name"], k, i)
+                    np.testing.assert_array_equal(live, recorded, err_msg=f"{path.stem}.{c['name']} output {k} sample {i}")
+            count += 1
+    print(f"{count} passed, 0 failed")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("modules", nargs="*")
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    if options.check:
+        return check()
+    for module in options.modules or sorted(p.stem for p in (HERE / "cases").glob("*.py")):
+        record(module)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(HERE))
+    # A case module imports `record`; it must be this one, not a second copy.
+    sys.modules["record"] = sys.modules["__main__"]
+    main()
