@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 pub use args::{Arg, ArgSpec, Args};
-pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo, panicked};
+pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
 
 /// One instance of an operator: parameters read once at load, scratch state of the batch at hand.
 ///

@@ -1,6 +1,5 @@
 //! The fence around every function that C calls: no panic leaves it, and every error is said once.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::api::{Server, ServerError};
@@ -30,17 +29,7 @@ pub(super) fn guard(
 /// Nothing that `body` shares with the caller is looked at after a panic but to answer requests and to free it.
 pub(super) fn catch<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(body))
-        .unwrap_or_else(|payload| Err(Error::internal(format!("panicked: {}", text_of(payload.as_ref())))))
-}
-
-fn text_of(payload: &(dyn Any + Send)) -> &str {
-    if let Some(text) = payload.downcast_ref::<&str>() {
-        text
-    } else if let Some(text) = payload.downcast_ref::<String>() {
-        text
-    } else {
-        "without a text"
-    }
+        .unwrap_or_else(|payload| Err(Error::from_panic(payload.as_ref())))
 }
 
 #[cfg(test)]
