@@ -214,14 +214,6 @@ proptest! {
 }
 
 #[test]
-fn rows_too_long_for_blocks_are_resized_one_by_one() {
-    for (image, output) in [([6, 20_000], [5, 30]), ([6, 30], [5, 20_000])] {
-        let roi = [(0.0, image[0] as f32), (0.0, image[1] as f32)];
-        check_channels(image, output, roi, [FilterSpec::default(); 2], 3);
-    }
-}
-
-#[test]
 fn rows_are_the_image() {
     let plan = Plan::new([9, 11], 3, [4, 5], [(0.0, 9.0), (0.0, 11.0)], [FilterSpec::default(); 2]).unwrap();
     let src: Vec<u8> = (0..9 * 11 * 3).map(|i| (i * 37) as u8).collect();
