@@ -1,4 +1,4 @@
-//! The horizontal pass: a row of pixels to a row of output pixels, or four rows at a time. It must not know which rows.
+//! The horizontal pass: one row of pixels, already float32, to one row of output pixels. It must not know other rows.
 
 use multiversion::multiversion;
 
@@ -30,71 +30,6 @@ pub(super) fn weigh_columns(axis: &Axis, line: &[f32], offset: usize, channels: 
         _ => many(axis, line, offset, channels, dst),
     }
     irregular(axis, regular.end..size, line, offset, channels, dst);
-}
-
-/// Rows that [`weigh_block`] takes at once.
-pub(super) const BLOCK: usize = 4;
-
-/// Pixels of a row up to which [`weigh_block`] is worth its memory, 64 bytes a pixel; longer rows leave the cache.
-pub(super) const MAX_STACKED: usize = 1 << 14;
-
-/// A pixel of [`BLOCK`] rows, of up to four elements each: a tap of all of them is one multiplication and one addition of
-/// the widest vectors there are.
-pub(super) type Stack = [f32; 4 * BLOCK];
-
-/// Puts `line`, row `r` of a block, with three or four elements (`C`) a pixel and [`SLACK`] more at the end, into its place
-/// of `stacks`. Whole copies of four elements: loops over single ones become slow scatters.
-pub(super) fn stack_row<const C: usize>(line: &[f32], r: usize, stacks: &mut [Stack]) {
-    for (stack, pixel) in stacks.iter_mut().zip(line.windows(4).step_by(C)) {
-        stack[4 * r..4 * r + 4].copy_from_slice(pixel);
-    }
-}
-
-/// Resamples a block of rows, whose first pixel is source coordinate `offset` of `axis`, to [`BLOCK`] rows of `dst`, each
-/// `stride` long and with [`SLACK`] elements of any value at its end. `sums` has a place for each output pixel.
-///
-/// # Panics
-/// When a slice is too short.
-#[multiversion(targets(
-    "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl",
-    "x86_64+avx+avx2",
-    "x86_64+sse4.1"
-))]
-pub(super) fn weigh_block<const C: usize>(
-    axis: &Axis,
-    stacks: &[Stack],
-    offset: usize,
-    sums: &mut [Stack],
-    dst: &mut [f32],
-    stride: usize,
-) {
-    let (regular, taps) = (axis.regular.clone(), axis.taps);
-    for (x, (weights, sum)) in axis.weights.chunks_exact(taps).zip(&mut *sums).enumerate() {
-        *sum = [0.0; 4 * BLOCK];
-        if regular.contains(&x) {
-            let start = axis.first[x] as usize - offset;
-            for (stack, &weight) in stacks[start..start + taps].iter().zip(weights) {
-                add(sum, stack, weight);
-            }
-        } else {
-            for (k, &weight) in weights.iter().enumerate() {
-                add(sum, &stacks[axis.source(x, k) - offset], weight);
-            }
-        }
-    }
-
-    for (r, row) in dst.chunks_exact_mut(stride).take(BLOCK).enumerate() {
-        for (x, sum) in sums.iter().enumerate() {
-            row[x * C..x * C + 4].copy_from_slice(&sum[4 * r..4 * r + 4]);
-        }
-    }
-}
-
-#[inline(always)]
-fn add(sum: &mut Stack, stack: &Stack, weight: f32) {
-    for l in 0..4 * BLOCK {
-        sum[l] += weight * stack[l];
-    }
 }
 
 /// Pixels of `C` elements in `L >= C` lanes, the surplus ones being the next pixel's.

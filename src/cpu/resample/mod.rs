@@ -6,7 +6,7 @@
 //! the processor's cache:
 //!
 //! ```text
-//! horizontal first   four source rows -> float -> columns -> ring of rows -> weighted sum of rows -> sink
+//! horizontal first   source row -> float -> columns -> ring of rows -> weighted sum of rows -> sink
 //! vertical first     weighted sum of source rows -> columns -> sink
 //! nearest            copy
 //! ```
@@ -124,15 +124,13 @@ impl Plan {
         Self { image, channels, output, order, axes, origin, segments }
     }
 
-    /// Blocks of rows that the vertical pass looks at together; no more than it has.
+    /// Rows that the vertical pass looks at together; no more than it has.
     fn ring_slots(&self) -> usize {
-        let rows = self.axes[Y].taps.min(self.axes[Y].length);
-        rows.div_ceil(horizontal::BLOCK) + 1
+        self.axes[Y].taps.min(self.axes[Y].length)
     }
 
     fn check_scratch(&self) -> Result<()> {
-        let rows =
-            if self.order == Order::HorizontalFirst { self.ring_slots() * horizontal::BLOCK } else { 1 };
+        let rows = if self.order == Order::HorizontalFirst { self.ring_slots() } else { 1 };
         let bytes = (self.row_len() as u64 * rows as u64).saturating_mul(size_of::<f32>() as u64);
         if bytes <= limits::MAX_SAMPLE_BYTES as u64 {
             return Ok(());

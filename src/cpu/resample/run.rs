@@ -1,8 +1,7 @@
 //! Running a plan: the passes over rows, and the memory between them. It must not know how a plan is made.
 
-use super::horizontal::{self, Stack};
 use super::store::Output;
-use super::{Order, Plan, X, Y, vertical};
+use super::{Order, Plan, X, Y, horizontal, vertical};
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::error::{Error, Result};
 
@@ -11,13 +10,9 @@ use crate::error::{Error, Result};
 pub struct Scratch {
     /// The source row (horizontal first) or the vertical sum (vertical first), as float.
     line: Vec<f32>,
-    /// Source pixels of several rows, as float.
-    stacks: Vec<Stack>,
-    /// Output pixels of several rows.
-    sums: Vec<Stack>,
-    /// Rows after the horizontal pass, in blocks of rows; block `b` lives in slot `b % slots`.
+    /// Rows after the horizontal pass; row `r` lives in slot `r % slots`.
     ring: Vec<f32>,
-    /// Which block each slot holds.
+    /// Which row each slot holds.
     held: Vec<Option<usize>>,
     /// The output row.
     row: Vec<f32>,
@@ -29,8 +24,8 @@ impl Scratch {
     /// Bytes that are kept for the next run: one huge image makes this large for good.
     pub fn bytes(&self) -> usize {
         let floats = self.line.capacity() + self.ring.capacity() + self.row.capacity();
-        let stacks = self.stacks.capacity() + self.sums.capacity();
-        floats * size_of::<f32>() + stacks * size_of::<Stack>() + self.starts.capacity() * size_of::<usize>()
+        let indices = self.starts.capacity() + 2 * self.held.capacity();
+        floats * size_of::<f32>() + indices * size_of::<usize>()
     }
 }
 
@@ -102,72 +97,34 @@ impl Plan {
         scratch: &mut Scratch,
         mut sink: impl FnMut(usize, &[f32]),
     ) {
-        let vertical = &self.axes[Y];
+        let [vertical, horizontal] = &self.axes;
         let (row_len, slots) = (self.row_len(), self.ring_slots());
         let stride = row_len + horizontal::SLACK;
-        grow(&mut scratch.ring, slots * horizontal::BLOCK * stride);
-        grow(&mut scratch.row, row_len);
-        scratch.held.clear();
-        scratch.held.resize(slots, None);
+        let needed = horizontal.needed.clone();
+        let len = needed.len() * self.channels;
+        let Scratch { line, ring, held, row, starts } = scratch;
+        grow(line, len + horizontal::SLACK);
+        grow(ring, slots * stride);
+        grow(row, row_len);
+        held.clear();
+        held.resize(slots, None);
 
         for y in 0..self.output[Y] {
-            scratch.starts.clear();
+            starts.clear();
             for k in 0..vertical.taps {
                 let source = vertical.source(y, k);
-                let (block, row) = (source / horizontal::BLOCK, source % horizontal::BLOCK);
-                let slot = block % slots;
-                if scratch.held[slot] != Some(block) {
-                    scratch.held[slot] = Some(block);
-                    self.horizontal_block(src, block, slot, scratch);
+                let slot = source % slots;
+                if held[slot] != Some(source) {
+                    held[slot] = Some(source);
+                    let start = ((source + self.origin[Y]) * self.image[X] + needed.start) * self.channels;
+                    convert_slice(&src[start..start + len], &mut line[..len]);
+                    let dst = &mut ring[slot * stride..][..stride];
+                    horizontal::weigh_columns(horizontal, line, needed.start, self.channels, dst);
                 }
-                scratch.starts.push((slot * horizontal::BLOCK + row) * stride);
+                starts.push(slot * stride);
             }
-            let row = &mut scratch.row[..row_len];
-            vertical::weigh_rows(&scratch.ring, &scratch.starts, vertical.weights_of(y), row);
-            sink(y, row);
-        }
-    }
-
-    /// Resamples the rows of block `block` of the vertical axis' source into slot `slot` of the ring.
-    fn horizontal_block<S: ConvertSat<f32>>(
-        &self,
-        src: &[S],
-        block: usize,
-        slot: usize,
-        scratch: &mut Scratch,
-    ) {
-        let (axis, channels) = (&self.axes[X], self.channels);
-        let stride = self.row_len() + horizontal::SLACK;
-        let Scratch { line, stacks, sums, ring, .. } = scratch;
-        let dst = &mut ring[slot * horizontal::BLOCK * stride..][..horizontal::BLOCK * stride];
-        let needed = axis.needed.clone();
-        let len = needed.len() * channels;
-        let stacked =
-            matches!(channels, 3 | 4) && needed.len().max(self.output[X]) <= horizontal::MAX_STACKED;
-        grow(line, len + horizontal::SLACK);
-        if stacked {
-            grow(stacks, needed.len());
-            grow(sums, self.output[X]);
-        }
-
-        let first = block * horizontal::BLOCK;
-        let rows = (first..self.axes[Y].length).take(horizontal::BLOCK);
-        for (row, dst) in rows.zip(dst.chunks_exact_mut(stride)) {
-            let start = ((row + self.origin[Y]) * self.image[X] + needed.start) * channels;
-            convert_slice(&src[start..start + len], &mut line[..len]);
-            match channels {
-                3 if stacked => horizontal::stack_row::<3>(line, row - first, &mut stacks[..needed.len()]),
-                4 if stacked => horizontal::stack_row::<4>(line, row - first, &mut stacks[..needed.len()]),
-                _ => horizontal::weigh_columns(axis, line, needed.start, channels, dst),
-            }
-        }
-        if stacked {
-            let sums = &mut sums[..self.output[X]];
-            if channels == 3 {
-                horizontal::weigh_block::<3>(axis, stacks, needed.start, sums, dst, stride);
-            } else {
-                horizontal::weigh_block::<4>(axis, stacks, needed.start, sums, dst, stride);
-            }
+            vertical::weigh_rows(ring, starts, vertical.weights_of(y), &mut row[..row_len]);
+            sink(y, &row[..row_len]);
         }
     }
 
@@ -240,8 +197,8 @@ fn pick<S: ConvertSat<T>, T>(row: &[S], columns: &[i64], channels: usize, dst: &
     }
 }
 
-fn grow<T: Default + Clone>(buffer: &mut Vec<T>, len: usize) {
+fn grow(buffer: &mut Vec<f32>, len: usize) {
     if buffer.len() < len {
-        buffer.resize(len, T::default());
+        buffer.resize(len, 0.0);
     }
 }
