@@ -32,3 +32,15 @@ pub const MAX_SAMPLE_BYTES: usize = 1 << 31;
 /// Bytes that an instance keeps for the next batch after a larger one has passed. Stops one huge request from
 /// holding its memory until the model is unloaded.
 pub const MAX_RETAINED_BYTES: usize = 512 << 20;
+
+/// Bytes that a library may allocate while it decodes an image, beyond the image's pixels. Stops compressed metadata
+/// and tables that grow without bound.
+pub const MAX_DECODER_SCRATCH_BYTES: usize = 256 << 20;
+
+/// Bytes of pixels that a JPEG handle keeps for the next image (a 4000 x 2500 one). Stops one large image from holding
+/// its memory for as long as the process lives.
+pub const MAX_RETAINED_PIXEL_BYTES: usize = 32 << 20;
+
+/// Scans of one progressive JPEG (encoders write about ten). Stops files of a few kilobytes that take minutes: every
+/// scan passes over the whole image.
+pub const MAX_JPEG_SCANS: u32 = 128;

@@ -1,3 +1,4 @@
 //! Pure functions on slices for host pixels, and host memory. Nothing here knows operators, graphs or Triton.
 
+pub mod decode;
 pub mod memory;
