@@ -1,22 +1,13 @@
 //! Crop, mirror and normalize against the recorded answers of DALI's CPU operator (`tests/data/resample/make.py`).
 #![expect(clippy::unwrap_used, clippy::panic, reason = "functions that tests share fail like tests")]
 
-use std::fs::File;
-use std::io::BufReader;
-
 use half::f16;
-use npyz::npz::NpzArchive;
 use proptest::prelude::*;
 use triton_gesso::cpu::convert::ConvertSat;
 use triton_gesso::cpu::normalize::{Affine, Channels, Normalize, Normalized, affine};
 
-type Recorded = NpzArchive<BufReader<File>>;
-
-fn array<T: npyz::Deserialize>(recorded: &mut Recorded, name: &str) -> (Vec<usize>, Vec<T>) {
-    let array = recorded.by_name(name).unwrap().unwrap_or_else(|| panic!("no array `{name}`"));
-    let shape = array.shape().iter().map(|&n| n as usize).collect();
-    (shape, array.into_vec().unwrap())
-}
+mod npz;
+use npz::Npz;
 
 fn halves(bits: Vec<u16>) -> Vec<f16> {
     bits.into_iter().map(f16::from_bits).collect()
@@ -40,13 +31,13 @@ fn run<S: ConvertSat<f32>, T: Normalized + Default>(normalize: &Normalize<'_>, s
 fn agrees_with_dali() {
     const SCALE: f32 = 1.7;
     const SHIFT: f32 = 0.3;
-    let recorded = &mut Recorded::open("tests/data/resample/normalize.npz").unwrap();
-    let (shape, table) = array::<f64>(recorded, "cases");
-    let mut arguments = array::<f32>(recorded, "arguments").1.into_iter();
-    let mut floats = array::<f32>(recorded, "float32").1.into_iter();
-    let mut half_floats = halves(array(recorded, "float16").1).into_iter();
-    let mut bytes = array::<u8>(recorded, "uint8").1.into_iter();
-    let mut signed = array::<i8>(recorded, "int8").1.into_iter();
+    let recorded = &mut Npz::open("tests/data/resample/normalize.npz");
+    let (shape, table) = recorded.array::<f64>("cases");
+    let mut arguments = recorded.array::<f32>("arguments").1.into_iter();
+    let mut floats = recorded.array::<f32>("float32").1.into_iter();
+    let mut half_floats = halves(recorded.array("float16").1).into_iter();
+    let mut bytes = recorded.array::<u8>("uint8").1.into_iter();
+    let mut signed = recorded.array::<i8>("int8").1.into_iter();
 
     for (number, row) in table.chunks_exact(shape[1]).enumerate() {
         let name = format!("in{}", row[0]);
@@ -83,12 +74,12 @@ fn agrees_with_dali() {
             }};
         }
         match row[0] as u8 {
-            1 => check!(array::<i16>(recorded, &name).1),
-            2 => check!(array::<u16>(recorded, &name).1),
-            3 => check!(array::<i32>(recorded, &name).1),
-            4 => check!(array::<f32>(recorded, &name).1),
-            5 => check!(halves(array(recorded, &name).1)),
-            _ => check!(array::<u8>(recorded, &name).1),
+            1 => check!(recorded.array::<i16>(&name).1),
+            2 => check!(recorded.array::<u16>(&name).1),
+            3 => check!(recorded.array::<i32>(&name).1),
+            4 => check!(recorded.array::<f32>(&name).1),
+            5 => check!(halves(recorded.array(&name).1)),
+            _ => check!(recorded.array::<u8>(&name).1),
         }
     }
     assert!(floats.next().is_none() && half_floats.next().is_none() && bytes.next().is_none());

@@ -1,21 +1,12 @@
 //! Resizing against the recorded answers of DALI's CPU `Resize` (`tests/data/resample/make.py`), and its properties.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "functions that tests share fail like tests")]
 
-use std::fs::File;
-use std::io::BufReader;
-
-use npyz::npz::NpzArchive;
 use proptest::prelude::*;
 use triton_gesso::cpu::convert::ConvertSat;
 use triton_gesso::cpu::resample::{Filter, FilterSpec, Output, Plan, Scratch};
 
-type Recorded = NpzArchive<BufReader<File>>;
-
-fn array<T: npyz::Deserialize>(recorded: &mut Recorded, name: &str) -> (Vec<usize>, Vec<T>) {
-    let array = recorded.by_name(name).unwrap().unwrap_or_else(|| panic!("no array `{name}`"));
-    let shape = array.shape().iter().map(|&n| n as usize).collect();
-    (shape, array.into_vec().unwrap())
-}
+mod npz;
+use npz::Npz;
 
 struct Case {
     input: usize,
@@ -67,9 +58,9 @@ impl Case {
 /// What is left of a flat array of recorded answers.
 struct Answers<T>(std::vec::IntoIter<T>);
 
-impl<T: npyz::Deserialize> Answers<T> {
-    fn new(recorded: &mut Recorded, name: &str) -> Self {
-        Self(array(recorded, name).1.into_iter())
+impl<T: bytemuck::Pod> Answers<T> {
+    fn new(recorded: &mut Npz, name: &str) -> Self {
+        Self(recorded.array(name).1.into_iter())
     }
 
     fn take(&mut self, n: usize) -> Vec<T> {
@@ -81,8 +72,8 @@ impl<T: npyz::Deserialize> Answers<T> {
 
 #[test]
 fn agrees_with_dali() {
-    let recorded = &mut Recorded::open("tests/data/resample/resize.npz").unwrap();
-    let (shape, table) = array::<f64>(recorded, "cases");
+    let recorded = &mut Npz::open("tests/data/resample/resize.npz");
+    let (shape, table) = recorded.array::<f64>("cases");
     let mut floats = Answers::<f32>::new(recorded, "float32");
     let mut bytes = Answers::<u8>::new(recorded, "uint8");
     let mut words = Answers::<u16>::new(recorded, "uint16");
@@ -98,7 +89,7 @@ fn agrees_with_dali() {
         // The element types of make.py's inputs.
         macro_rules! check {
             ($S:ty, $same:expr) => {{
-                let input = array::<$S>(recorded, &name);
+                let input = recorded.array::<$S>(&name);
                 let float = |x: $S| -> f32 { x.convert_sat() };
                 if case.to_float {
                     let found: Vec<f32> = case.run(&input, scratch);

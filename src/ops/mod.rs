@@ -3,8 +3,10 @@
 
 pub mod args;
 mod cast;
+mod decoders_image;
 mod flip;
 mod io;
+mod peek_image_shape;
 mod resize;
 
 use crate::error::{Error, Result};
@@ -99,7 +101,7 @@ pub fn one_output(_: &Args) -> Result<usize> {
 }
 
 /// All operators, sorted by name.
-pub const OPS: &[&OpDef] = &[&cast::DEF, &flip::DEF, &resize::DEF];
+pub const OPS: &[&OpDef] = &[&cast::DEF, &flip::DEF, &peek_image_shape::DEF, &resize::DEF, &decoders_image::DEF];
 
 /// The operator with the schema name `name`, in any of its spellings.
 pub fn find(name: &str) -> Option<&'static OpDef> {
