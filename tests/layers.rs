@@ -45,7 +45,8 @@ fn modules_use_only_what_lies_below_them() {
         for (number, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();
             for used in code.split("crate::").skip(1) {
-                let used: String = used.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+                let used: String =
+                    used.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
                 if level(&used).is_some_and(|other| other > own) {
                     wrong.push(format!("{}:{}: uses `{used}`", relative.display(), number + 1));
                 }
@@ -64,7 +65,9 @@ fn every_file_says_what_it_owns() {
     }
     let silent: Vec<_> = files
         .into_iter()
-        .filter(|file| !file.ends_with("sys.rs") && !std::fs::read_to_string(file).unwrap().starts_with("//!"))
+        .filter(|file| {
+            !file.ends_with("sys.rs") && !std::fs::read_to_string(file).unwrap().starts_with("//!")
+        })
         .collect();
     assert!(silent.is_empty(), "no `//!` at the top of {silent:?}");
 }
@@ -80,6 +83,10 @@ fn unsafe_code_stays_at_the_boundaries() {
             continue;
         }
         let text = std::fs::read_to_string(&file).unwrap();
-        assert!(!text.contains("unsafe {") && !text.contains("unsafe fn"), "unsafe code in {}", relative.display());
+        assert!(
+            !text.contains("unsafe {") && !text.contains("unsafe fn"),
+            "unsafe code in {}",
+            relative.display()
+        );
     }
 }

@@ -74,7 +74,9 @@ impl HostPool {
         // A smaller buffer is easier to replace than a larger one, so those go first.
         let mut held: usize = free.iter().map(|buffer| buffer.len() * ALIGNMENT).sum();
         while held > limits::MAX_RETAINED_BYTES {
-            let Some(smallest) = free.iter().enumerate().min_by_key(|(_, b)| b.len()).map(|(i, _)| i) else { break };
+            let Some(smallest) = free.iter().enumerate().min_by_key(|(_, b)| b.len()).map(|(i, _)| i) else {
+                break;
+            };
             held -= free.swap_remove(smallest).len() * ALIGNMENT;
         }
     }

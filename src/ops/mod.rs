@@ -101,7 +101,8 @@ pub fn one_output(_: &Args) -> Result<usize> {
 }
 
 /// All operators, sorted by name.
-pub const OPS: &[&OpDef] = &[&cast::DEF, &flip::DEF, &peek_image_shape::DEF, &resize::DEF, &decoders_image::DEF];
+pub const OPS: &[&OpDef] =
+    &[&cast::DEF, &flip::DEF, &peek_image_shape::DEF, &resize::DEF, &decoders_image::DEF];
 
 /// The operator with the schema name `name`, in any of its spellings.
 pub fn find(name: &str) -> Option<&'static OpDef> {

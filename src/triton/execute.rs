@@ -54,8 +54,10 @@ struct Done {
 fn run(state: &InstanceState, exchanges: &[Exchange]) -> Done {
     let mut instance = state.instance.lock();
     let model = &state.model;
-    let tensors =
-        exchanges.iter().map(|exchange| Tensors::gather(model, exchange.request(), instance.memory())).collect();
+    let tensors = exchanges
+        .iter()
+        .map(|exchange| Tensors::gather(model, exchange.request(), instance.memory()))
+        .collect();
     let merged = merge(model, tensors);
     let compute_start = now();
     let (errors, samples) = match merged {

@@ -28,8 +28,7 @@ pub(super) fn guard(
 ///
 /// Nothing that `body` shares with the caller is looked at after a panic but to answer requests and to free it.
 pub(super) fn catch<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(body))
-        .unwrap_or_else(|payload| Err(Error::from_panic(payload.as_ref())))
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(Error::from_panic(payload.as_ref())))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! sys       Triton's C API as bindgen reads it          api       the same, safe
 //! guard     no panic and no error leaves unseen         log       events to the server's log
 //! state     what is attached to models and instances    exchange  a request, its response, one answer
+//! config    a model's configuration, completed and checked
 //! execute   how requests are answered
 //! ```
 //!
@@ -13,6 +14,7 @@
 #![expect(unsafe_code, reason = "this is the boundary to C")]
 
 pub mod api;
+pub mod config;
 pub mod exchange;
 mod execute;
 mod guard;
@@ -158,7 +160,9 @@ pub unsafe extern "C" fn TRITONBACKEND_ModelInstanceExecute(
         let requests = unsafe { std::slice::from_raw_parts(requests, count as usize) };
         let state = state::attached(&instance)?;
         // SAFETY: the requests are valid and distinct, and ours when this call returns success.
-        unsafe { exchange::run(&instance, requests, |exchanges| execute::execute(&state, exchanges)) }
+        unsafe {
+            exchange::run(&instance, requests, |exchanges| execute::execute(&instance, &state, exchanges))
+        }
     })
 }
 
@@ -190,20 +194,14 @@ fn backend_attribute(attributes: &Attributes) -> Result<()> {
 fn model_initialize(model: &Model) -> Result<()> {
     let name = model.name()?;
     let state = ModelState::load(model).context(|| format!("model `{name}`"))?;
-    tracing::info!(model = state.name, version = state.version, "model is loaded");
-    tracing::debug!(model = state.name, directory = ?state.directory, config = state.config, "model configuration");
+    tracing::info!(model = state.name, "model is loaded");
     state::attach(model, Arc::new(state))
 }
 
 fn instance_initialize(instance: &Instance) -> Result<()> {
     let model = state::attached(&instance.model()?)?;
-    let state = InstanceState::new(instance, model)?;
-    tracing::info!(
-        model = state.model.name,
-        instance = state.name,
-        kind = %state.kind,
-        device = state.device,
-        "instance is ready"
-    );
+    let name = model.name.clone();
+    let state = InstanceState::new(instance, model).context(|| format!("model `{name}`"))?;
+    tracing::info!(model = name, instance = state.name, "instance is ready");
     state::attach(instance, Arc::new(state))
 }

@@ -28,7 +28,10 @@ pub(in crate::ops) const ARGS: &[ArgSpec] = &[
     ArgSpec::tensor("roi_start", "start of the source region, y and x"),
     ArgSpec::tensor("roi_end", "end of the source region, y and x"),
     ArgSpec::fixed("roi_relative", "whether the region is in fractions of the size; default false"),
-    ArgSpec::tensor("interp_type", "0 nearest, 1 linear (default), 2 cubic, 3 Lanczos, 4 triangular, 5 Gaussian"),
+    ArgSpec::tensor(
+        "interp_type",
+        "0 nearest, 1 linear (default), 2 cubic, 3 Lanczos, 4 triangular, 5 Gaussian",
+    ),
     ArgSpec::tensor("min_filter", "filter when the image gets smaller; default `interp_type`"),
     ArgSpec::tensor("mag_filter", "filter when the image gets larger; default `interp_type`"),
     ArgSpec::fixed("antialias", "stretch the filter when the image gets smaller; default true"),
@@ -114,7 +117,9 @@ impl ResizeAttributes {
         let one_side = args.arg("resize_longer")?.map(|arg| (arg, Mode::NotLarger)).or(one_side);
         let (requested, mode) = match (one_side, args.arg("size")?) {
             (Some(_), _) if mode.is_some() => {
-                return Err(Error::invalid("`mode` cannot be combined with `resize_shorter` or `resize_longer`"));
+                return Err(Error::invalid(
+                    "`mode` cannot be combined with `resize_shorter` or `resize_longer`",
+                ));
             }
             (Some((arg, mode)), _) => (Requested::Both(arg), mode),
             (None, Some(arg)) => (Requested::Size(arg), mode.unwrap_or(Mode::Default)),
@@ -151,14 +156,16 @@ impl ResizeAttributes {
     /// Unsupported for types that cannot be resized.
     pub(in crate::ops) fn output_dtype(&self, dtype: DType) -> Result<DType> {
         if !matches!(dtype, DType::U8 | DType::I16 | DType::U16 | DType::F32) {
-            return Err(Error::unsupported(format!("{dtype} cannot be resized, expected uint8, int16, uint16 or float32")));
+            return Err(Error::unsupported(format!(
+                "{dtype} cannot be resized, expected uint8, int16, uint16 or float32"
+            )));
         }
         match self.dtype {
             None => Ok(dtype),
             Some(wanted) if wanted == dtype || wanted == DType::F32 => Ok(wanted),
-            Some(wanted) => {
-                Err(Error::unsupported(format!("{dtype} cannot be resized to {wanted}, expected {dtype} or float32")))
-            }
+            Some(wanted) => Err(Error::unsupported(format!(
+                "{dtype} cannot be resized to {wanted}, expected {dtype} or float32"
+            ))),
         }
     }
 
@@ -190,7 +197,10 @@ impl ResizeAttributes {
     /// When an argument of the sample has a wrong number of values or asks for an impossible size.
     pub(in crate::ops) fn target(&self, sample: &SampleInputs<'_>, image: [usize; 2]) -> Result<Target> {
         if image.contains(&0) {
-            return Err(Error::invalid(format!("cannot resize an image of {} x {} pixels", image[0], image[1])));
+            return Err(Error::invalid(format!(
+                "cannot resize an image of {} x {} pixels",
+                image[0], image[1]
+            )));
         }
         let mut requested = self.requested_size(sample)?;
         let mut roi = self.region(sample, image)?;
@@ -209,7 +219,10 @@ impl ResizeAttributes {
         for d in 0..2 {
             let rounded = wanted[d].abs().round().max(1.0);
             if !(rounded < MAX_EXTENT) {
-                return Err(Error::invalid(format!("a size of {} pixels is too large to resize to", wanted[d])));
+                return Err(Error::invalid(format!(
+                    "a size of {} pixels is too large to resize to",
+                    wanted[d]
+                )));
             }
             size[d] = rounded as usize;
             if self.subpixel_scale && rounded != wanted[d].abs() {
@@ -260,7 +273,9 @@ impl ResizeAttributes {
             let Some(arg) = arg else { return Ok(None) };
             let id = arg.int(sample)?;
             let filter = Filter::from_dali(id);
-            filter.map(Some).ok_or_else(|| Error::invalid(format!("interpolation {id} is not known, expected 0 to 5")))
+            filter
+                .map(Some)
+                .ok_or_else(|| Error::invalid(format!("interpolation {id} is not known, expected 0 to 5")))
         };
         let both = read(&self.interp)?.unwrap_or(Filter::Linear);
         Ok(FilterSpec {
@@ -307,7 +322,9 @@ impl Geometry {
 pub(in crate::ops) fn rows_axis(layout: Layout, ndim: usize) -> Result<usize> {
     let layout = layout.or_default(Layout::hwc(), ndim);
     if layout.find(b'D').is_some() {
-        return Err(Error::unsupported(format!("volumes (layout `{layout}`) cannot be resized, expected images")));
+        return Err(Error::unsupported(format!(
+            "volumes (layout `{layout}`) cannot be resized, expected images"
+        )));
     }
     match (layout.find(b'H'), layout.find(b'W')) {
         (Some(h), Some(w)) if w == h + 1 && w < ndim => Ok(h),
@@ -331,11 +348,13 @@ fn pair(name: &str, values: &[f32]) -> Result<[f32; 2]> {
 
 /// The wanted size, still a float and signed, from the requested one (0: not given) and the region's extent.
 fn adjust(requested: [f32; 2], extent: [f32; 2], mode: Mode, max_size: Option<[f32; 2]>) -> [f32; 2] {
-    let scales: Vec<f32> = (0..2).filter(|&d| requested[d] != 0.0).map(|d| (requested[d] / extent[d]).abs()).collect();
+    let scales: Vec<f32> =
+        (0..2).filter(|&d| requested[d] != 0.0).map(|d| (requested[d] / extent[d]).abs()).collect();
     let Some(first) = scales.first().copied() else { return extent };
     let sign = requested.map(|r| if r < 0.0 { -1.0 } else { 1.0 });
     if let Mode::NotLarger | Mode::NotSmaller = mode {
-        let mut scale = scales.iter().copied().fold(first, if mode == Mode::NotLarger { f32::min } else { f32::max });
+        let mut scale =
+            scales.iter().copied().fold(first, if mode == Mode::NotLarger { f32::min } else { f32::max });
         if let Some(max) = max_size {
             scale = (0..2).map(|d| max[d] / extent[d]).fold(scale, f32::min);
         }
@@ -365,7 +384,8 @@ mod tests {
 
     #[test]
     fn sizes_follow_the_mode() {
-        let adjusted = |requested, mode, max: Option<[f32; 2]>| adjust(requested, IMAGE, mode, max).map(f32::round);
+        let adjusted =
+            |requested, mode, max: Option<[f32; 2]>| adjust(requested, IMAGE, mode, max).map(f32::round);
         assert_eq!(adjusted([256.0, 256.0], Mode::NotSmaller, None), [256.0, 512.0]);
         assert_eq!(adjusted([800.0, 800.0], Mode::NotSmaller, Some([1400.0; 2])), [700.0, 1400.0]);
         assert_eq!(adjusted([100.0, 100.0], Mode::NotSmaller, Some([150.0; 2])), [75.0, 150.0]);

@@ -26,7 +26,10 @@ pub(super) const DEF: OpDef = OpDef {
     doc: "Another size, by six filters, with or without antialiasing, of a region or the whole image",
     devices: &[Device::Cpu],
     inputs: (1, 1),
-    args: &[ArgSpec::fixed("save_attrs", "a second output with the input's height and width as int32; default false")],
+    args: &[ArgSpec::fixed(
+        "save_attrs",
+        "a second output with the input's height and width as int32; default false",
+    )],
     shared_args: &[attributes::ARGS],
     build,
     outputs: |args| Ok(if args.bool("save_attrs")?.unwrap_or(false) { 2 } else { 1 }),
@@ -105,7 +108,12 @@ impl Job {
     ///
     /// # Errors
     /// Internal, when a buffer does not have the planned size or an unplanned type.
-    pub(super) fn run(&self, input: &View<'_>, output: &mut ViewMut<'_>, scratch: &mut Scratch) -> Result<()> {
+    pub(super) fn run(
+        &self,
+        input: &View<'_>,
+        output: &mut ViewMut<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         match (input.dtype, output.dtype) {
             (DType::U8, DType::U8) => self.run_as::<u8, u8>(input, output, scratch),
             (DType::I16, DType::I16) => self.run_as::<i16, i16>(input, output, scratch),
@@ -118,7 +126,12 @@ impl Job {
         }
     }
 
-    fn run_as<S, T>(&self, input: &View<'_>, output: &mut ViewMut<'_>, scratch: &mut resample::Scratch) -> Result<()>
+    fn run_as<S, T>(
+        &self,
+        input: &View<'_>,
+        output: &mut ViewMut<'_>,
+        scratch: &mut resample::Scratch,
+    ) -> Result<()>
     where
         S: Element + ConvertSat<f32> + ConvertSat<T>,
         T: Output,

@@ -116,7 +116,12 @@ impl<'r> Tensor<'r> {
     }
 
     /// Elements of a `TYPE_STRING` tensor, each a sample of bytes.
-    fn cut_strings(batch: usize, dims: &[usize], chunks: &[&'r [u8]], memory: &Arc<HostPool>) -> Result<Self> {
+    fn cut_strings(
+        batch: usize,
+        dims: &[usize],
+        chunks: &[&'r [u8]],
+        memory: &Arc<HostPool>,
+    ) -> Result<Self> {
         if dims.iter().any(|&extent| extent != 1) {
             return Err(Error::invalid(format!("expected one element a sample, found shape {dims:?}")));
         }
@@ -168,7 +173,9 @@ fn elements(bytes: &[u8]) -> Result<Vec<Range<usize>>> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
-        let cut = || Error::invalid(format!("element {} ends behind the tensor's {} bytes", found.len(), bytes.len()));
+        let cut = || {
+            Error::invalid(format!("element {} ends behind the tensor's {} bytes", found.len(), bytes.len()))
+        };
         let length = bytes.get(at..at + LENGTH_BYTES).and_then(|b| b.try_into().ok()).ok_or_else(cut)?;
         let start = at + LENGTH_BYTES;
         let end = start + u32::from_le_bytes(length) as usize;
@@ -212,7 +219,8 @@ pub(super) fn merge<'r>(model: &ModelState, tensors: Vec<Result<Tensors<'r>>>) -
             all.extend(tensor.samples);
         }
     }
-    let inputs = joined.into_iter().map(|(desc, samples)| Batch::new(desc, samples)).collect::<Result<_>>()?;
+    let inputs =
+        joined.into_iter().map(|(desc, samples)| Batch::new(desc, samples)).collect::<Result<_>>()?;
     Ok(Merged { inputs, ranges, errors, samples })
 }
 

@@ -112,7 +112,12 @@ impl<'r> OutputSink<'r> for Responses<'r> {
 }
 
 /// Memory for the samples of one request, which a response can only hold when they have one shape.
-fn memory<'r>(response: &'r Response, name: &str, desc: &BatchDesc, shapes: &[Shape]) -> Result<&'r mut [u8]> {
+fn memory<'r>(
+    response: &'r Response,
+    name: &str,
+    desc: &BatchDesc,
+    shapes: &[Shape],
+) -> Result<&'r mut [u8]> {
     let Some(first) = shapes.first() else { return Err(Error::internal("a request without samples")) };
     if let Some(other) = shapes.iter().find(|shape| *shape != first) {
         return Err(Error::invalid(format!(
@@ -120,10 +125,9 @@ fn memory<'r>(response: &'r Response, name: &str, desc: &BatchDesc, shapes: &[Sh
              pad or resize them in the pipeline, or send one request for each"
         )));
     }
-    let bytes = first
-        .bytes(desc.dtype.size())?
-        .checked_mul(shapes.len())
-        .ok_or_else(|| Error::invalid(format!("{} samples of shape {first} do not fit into memory", shapes.len())))?;
+    let bytes = first.bytes(desc.dtype.size())?.checked_mul(shapes.len()).ok_or_else(|| {
+        Error::invalid(format!("{} samples of shape {first} do not fit into memory", shapes.len()))
+    })?;
     let shape: Vec<usize> = [shapes.len()].into_iter().chain(first.iter().copied()).collect();
     response.output(name, DataType::Dense(desc.dtype), &shape)?.host_buffer(bytes)
 }

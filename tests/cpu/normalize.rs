@@ -6,8 +6,7 @@ use proptest::prelude::*;
 use triton_gesso::cpu::convert::ConvertSat;
 use triton_gesso::cpu::normalize::{Affine, Channels, Normalize, Normalized, affine};
 
-mod npz;
-use npz::Npz;
+use crate::npz::Npz;
 
 fn halves(bits: Vec<u16>) -> Vec<f16> {
     bits.into_iter().map(f16::from_bits).collect()

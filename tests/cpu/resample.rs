@@ -5,8 +5,7 @@ use proptest::prelude::*;
 use triton_gesso::cpu::convert::ConvertSat;
 use triton_gesso::cpu::resample::{Filter, FilterSpec, Output, Plan, Scratch};
 
-mod npz;
-use npz::Npz;
+use crate::npz::Npz;
 
 struct Case {
     input: usize,

@@ -8,23 +8,23 @@ use std::path::Path;
 const SHAPE: &str = "'shape': (";
 
 /// An open file.
-pub struct Npz(zip::ZipArchive<File>);
+pub(crate) struct Npz(zip::ZipArchive<File>);
 
 impl Npz {
     /// Opens `path`.
-    pub fn open(path: impl AsRef<Path>) -> Self {
+    pub(crate) fn open(path: impl AsRef<Path>) -> Self {
         let path = path.as_ref();
         let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         Self(zip::ZipArchive::new(file).unwrap())
     }
 
     /// Names of the arrays.
-    pub fn names(&self) -> Vec<String> {
-        self.0.file_names().map(|name| name.strip_suffix(".npy").unwrap().to_owned()).collect()
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.0.file_names().map(|name| name.unwrap().strip_suffix(".npy").unwrap().to_owned()).collect()
     }
 
     /// Shape and elements of array `name`, whose type is `T`.
-    pub fn array<T: bytemuck::Pod>(&mut self, name: &str) -> (Vec<usize>, Vec<T>) {
+    pub(crate) fn array<T: bytemuck::Pod>(&mut self, name: &str) -> (Vec<usize>, Vec<T>) {
         let mut bytes = Vec::new();
         self.0.by_name(&format!("{name}.npy")).unwrap().read_to_end(&mut bytes).unwrap();
         // "\x93NUMPY", version 1.0, length of the header, header

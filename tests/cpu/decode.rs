@@ -12,8 +12,7 @@ use triton_gesso::error::{ErrorKind, Result};
 use triton_gesso::limits;
 use triton_gesso::tensor::DType;
 
-mod npz;
-use npz::Npz;
+use crate::npz::Npz;
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/decode").join(name)
@@ -79,7 +78,9 @@ fn decode(decoder: &Decoder, bytes: &[u8], options: &DecodeOptions) -> Result<(V
 }
 
 fn answer(archive: &mut Npz, name: &str, dtype: DType) -> (Vec<usize>, Vec<f64>) {
-    fn numbers<T: bytemuck::Pod + Into<f64>>((shape, elements): (Vec<usize>, Vec<T>)) -> (Vec<usize>, Vec<f64>) {
+    fn numbers<T: bytemuck::Pod + Into<f64>>(
+        (shape, elements): (Vec<usize>, Vec<T>),
+    ) -> (Vec<usize>, Vec<f64>) {
         (shape, elements.into_iter().map(Into::into).collect())
     }
     match dtype {
