@@ -2,6 +2,8 @@
 //! (`executor` does that). One file per operator; each can be read without the others.
 
 pub mod args;
+#[cfg(feature = "fault-injection")]
+mod boom;
 mod cast;
 mod decoders_image;
 mod flip;
