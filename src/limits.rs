@@ -36,3 +36,6 @@ pub const MAX_RETAINED_BYTES: usize = 512 << 20;
 /// Filter weights of one axis of a resize (64 MiB). Stops a region of interest that a request stretches far beyond the
 /// image; shrinking a whole image takes at most seven weights for each of its rows and columns.
 pub const MAX_FILTER_TAPS: usize = 1 << 24;
+
+/// Coordinates and sizes of a window, either way from zero (2^52: exact in a double). Stops overflow where they are added.
+pub const MAX_COORDINATE: f64 = 4_503_599_627_370_496.0;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::executor::Executor;
-use crate::graph::{Graph, Plan};
 use crate::graph::import::PipelineFile;
+use crate::graph::{Graph, Plan};
 use crate::limits;
 use crate::tensor::{DType, Device, Layout, ValueType};
 

@@ -3,3 +3,4 @@
 pub mod convert;
 pub mod memory;
 pub mod resample;
+pub mod window;

@@ -2,9 +2,16 @@
 //! (`executor` does that). One file per operator; each can be read without the others.
 
 pub mod args;
+mod axes;
 mod cast;
+mod crop;
+mod extract;
 mod flip;
 mod io;
+mod pad;
+mod slice;
+mod slice_window;
+mod window;
 
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, Device, ValueType};
@@ -98,7 +105,7 @@ pub fn one_output(_: &Args) -> Result<usize> {
 }
 
 /// All operators, sorted by name.
-pub const OPS: &[&OpDef] = &[&cast::DEF, &flip::DEF];
+pub const OPS: &[&OpDef] = &[&cast::DEF, &crop::DEF, &flip::DEF, &pad::DEF, &slice::DEF];
 
 /// The operator with the schema name `name`, in any of its spellings.
 pub fn find(name: &str) -> Option<&'static OpDef> {
