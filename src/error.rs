@@ -64,6 +64,13 @@ impl Error {
         Self::new(ErrorKind::Internal, message)
     }
 
+    /// The error of a panic that was caught, with the panic's own words.
+    pub fn from_panic(payload: &(dyn std::any::Any + Send)) -> Self {
+        let words = payload.downcast_ref::<&str>().copied();
+        let words = words.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        Self::internal(format!("panicked: {}", words.unwrap_or("without a text")))
+    }
+
     /// Adds the layer that the error passes through; a layer calls this once.
     #[must_use]
     pub fn context(mut self, layer: impl Into<String>) -> Self {

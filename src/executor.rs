@@ -167,7 +167,7 @@ impl Executor {
         let outputs = catch_unwind(AssertUnwindSafe(|| {
             run_operator(operator.as_mut(), inputs, step, &self.pool, &self.memory, sink, &regular)
         }))
-        .unwrap_or_else(|panic| Err(crate::ops::panicked(panic.as_ref())))?;
+        .unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())))?;
         for (&id, batch) in node.outputs.iter().zip(outputs) {
             values[id.0] = Some(batch);
         }

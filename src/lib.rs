@@ -8,3 +8,4 @@ pub mod limits;
 pub mod ops;
 pub mod pipeline;
 pub mod tensor;
+pub mod triton;

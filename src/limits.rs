@@ -34,8 +34,20 @@ pub const MAX_SAMPLE_BYTES: usize = 1 << 31;
 pub const MAX_RETAINED_BYTES: usize = 512 << 20;
 
 /// Filter weights of one axis of a resize (64 MiB). Stops a region of interest that a request stretches far beyond the
-/// image; shrinking a whole image takes at most seven weights for each of its rows and columns.
+/// image; shrinking a whole image takes about six weights for each of its rows and columns.
 pub const MAX_FILTER_TAPS: usize = 1 << 24;
+
+/// Bytes that a library may allocate while it decodes an image, beyond the image's pixels. Stops compressed metadata
+/// and tables that grow without bound.
+pub const MAX_DECODER_SCRATCH_BYTES: usize = 256 << 20;
+
+/// Bytes of pixels that a JPEG handle keeps for the next image (a 4000 x 2500 one). Stops one large image from holding
+/// its memory for as long as the process lives.
+pub const MAX_RETAINED_PIXEL_BYTES: usize = 32 << 20;
+
+/// Scans of one progressive JPEG (encoders write about ten). Stops files of a few kilobytes that take minutes: every
+/// scan passes over the whole image.
+pub const MAX_JPEG_SCANS: u32 = 128;
 
 /// Coordinates and sizes of a window, either way from zero (2^52: exact in a double). Stops overflow where they are added.
 pub const MAX_COORDINATE: f64 = 4_503_599_627_370_496.0;

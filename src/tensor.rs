@@ -410,7 +410,8 @@ pub enum Sample<'r> {
 }
 
 impl Sample<'_> {
-    fn bytes(&self) -> &[u8] {
+    /// Its bytes, none when they are missing.
+    pub fn bytes(&self) -> &[u8] {
         match self {
             Sample::Borrowed(bytes) => bytes,
             Sample::Pooled(buffer, range) => &buffer.bytes()[range.clone()],

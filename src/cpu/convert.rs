@@ -93,25 +93,25 @@ mod integers {
     integers!(u8, u16, u32, u64, i8, i16, i32, i64);
 }
 
-/// `f16`, `f32` and `f64` to integers whose answer to NaN is the 0 that `as` gives.
-macro_rules! from_floats {
+/// `f16`, `f32` and `f64` to integers of 8 and 16 bits.
+macro_rules! from_floats_small {
     ($($int:ty),*) => { $(
-        convert!(f32 => $int, |x| x.round() as $int, x as $int);
+        convert!(f32 => $int, |x| round_small(x.clamp(<$int>::MIN.into(), <$int>::MAX.into())) as $int, x as $int);
         convert!(f64 => $int, |x| x.round() as $int, x as $int);
         convert!(f16 => $int, |x| half_to_f32(x).convert_sat(), half_to_f32(x).convert_trunc());
     )* };
 }
-from_floats!(u8, u16, u32, i8, i16);
+from_floats_small!(u8, u16, i8, i16);
 
-/// The same with another answer to NaN.
-macro_rules! from_floats_nan {
+/// The same to wider integers, with their answer to NaN.
+macro_rules! from_floats_wide {
     ($($int:ty, $nan:expr);*) => { $(
         convert!(f32 => $int, |x| if x.is_nan() { $nan } else { x.round() as $int }, x as $int);
         convert!(f64 => $int, |x| if x.is_nan() { $nan } else { x.round() as $int }, x as $int);
         convert!(f16 => $int, |x| half_to_f32(x).convert_sat(), half_to_f32(x).convert_trunc());
     )* };
 }
-from_floats_nan!(u64, 1 << 63; i32, i32::MIN; i64, i64::MIN);
+from_floats_wide!(u32, 0; u64, 1 << 63; i32, i32::MIN; i64, i64::MIN);
 
 convert!(f32 => f32, |x| x);
 convert!(f32 => f64, |x| f64::from(x));
@@ -130,19 +130,32 @@ convert!(Bool => f64, |x| f64::from(u8::from(x.get())));
 convert!(Bool => f16, |x| if x.get() { f16::ONE } else { f16::ZERO });
 convert!(Bool => Bool, |x| Bool::new(x.get()));
 
+/// `value`, of a magnitude below 2^22, to the nearest integer, ties away from zero; NaN gives a multiple of 2^16. Plain
+/// additions, which become vector code where `round` and a saturating cast do not.
+#[inline(always)]
+fn round_small(value: f32) -> i32 {
+    // 1.5 * 2^23: the sum has no bits for a fraction, so the addition rounds to even, into the lowest bits.
+    const TO_INTEGER: f32 = 12_582_912.0;
+    let sum = value + TO_INTEGER;
+    let rest = value - (sum - TO_INTEGER);
+    let up = i32::from(rest == 0.5 && value > 0.0);
+    let down = i32::from(rest == -0.5 && value < 0.0);
+    (sum.to_bits() as i32).wrapping_sub(TO_INTEGER.to_bits() as i32) + up - down
+}
+
 /// Nearest `f16`, ties away from zero. Free of branches and calls, so that a loop over it becomes vector code.
 #[inline(always)]
 fn half_from_f32(value: f32) -> f16 {
     const SMALLEST_NORMAL: u32 = 113 << 23; // 2^-14
     const OVERFLOW: u32 = 143 << 23; // 2^16
     const INFINITY: u32 = 255 << 23;
-    const HALF_STEPS: f32 = 33_554_432.0; // 2^25: subnormals are multiples of 2^-24
+    const STEPS: f32 = 16_777_216.0; // 2^24: subnormals are multiples of 2^-24
 
     let bits = value.to_bits();
     let sign = (bits >> 16) & 0x8000;
     let magnitude = bits & 0x7fff_ffff;
     let small = f32::from_bits(magnitude.min(SMALLEST_NORMAL));
-    let subnormal = ((small * HALF_STEPS) as u32 + 1) >> 1;
+    let subnormal = round_small(small * STEPS) as u32;
     let normal = (magnitude.min(OVERFLOW) + 0x1000).wrapping_sub(112 << 23) >> 13;
     let finite = if magnitude < SMALLEST_NORMAL { subnormal } else { normal };
     let result = if magnitude > INFINITY { 0x7e00 } else { finite.min(0x7c00) };
@@ -221,6 +234,19 @@ mod tests {
             all::<_, i64>(&FLOATS),
             [low, high, low, -1, 1, 2, 3, -3, 0, 8_388_609, 1 << 31, 1 << 32, high, low]
         );
+    }
+
+    #[test]
+    fn small_integers_round_like_the_standard_library() {
+        for step in -1_100_000..=1_100_000 {
+            let tie = step as f32 * 0.5;
+            for value in [tie.next_down(), tie, tie.next_up(), tie + 0.25] {
+                assert_eq!(ConvertSat::<u8>::convert_sat(value), value.round() as u8, "{value}");
+                assert_eq!(ConvertSat::<i8>::convert_sat(value), value.round() as i8, "{value}");
+                assert_eq!(ConvertSat::<u16>::convert_sat(value), value.round() as u16, "{value}");
+                assert_eq!(ConvertSat::<i16>::convert_sat(value), value.round() as i16, "{value}");
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Pure functions on slices for host pixels, and host memory. Nothing here knows operators, graphs or Triton.
 
 pub mod convert;
+pub mod decode;
 pub mod memory;
+pub mod normalize;
 pub mod resample;
 pub mod window;

@@ -32,7 +32,10 @@ pub(super) const ARGS: &[ArgSpec] = &[
     ArgSpec::fixed("dtype", "element type, values scaled to its range; default uint8"),
     ArgSpec::fixed("adjust_orientation", "turn the image as its EXIF orientation says; default true"),
     ArgSpec::no_effect("use_fast_idct", "the accurate IDCT is always used"),
-    ArgSpec::no_effect("jpeg_fancy_upsampling", "chroma is always upsampled smoothly on the CPU, as DALI does"),
+    ArgSpec::no_effect(
+        "jpeg_fancy_upsampling",
+        "chroma is always upsampled smoothly on the CPU, as DALI does",
+    ),
     ArgSpec::no_effect("affine", "threads are not bound to cores"),
     ArgSpec::no_effect("cache_batch_copy", "no cache of decoded images"),
     ArgSpec::no_effect("cache_debug", "no cache of decoded images"),

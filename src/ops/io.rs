@@ -250,7 +250,7 @@ impl<'a> Io<'a> {
             match result {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => inputs.fail(index, error),
-                Err(panic) => inputs.fail(index, panicked(panic.as_ref())),
+                Err(panic) => inputs.fail(index, Error::from_panic(panic.as_ref())),
             }
         };
         // One sample gains nothing from another thread and would pay for the hand-over.
@@ -260,16 +260,6 @@ impl<'a> Io<'a> {
         }
         Ok(())
     }
-}
-
-/// The error of a panic that was caught, with the panic's own words.
-pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
-    let words = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message");
-    Error::internal(format!("panicked: {words}"))
 }
 
 /// One sample while it is computed.

@@ -3,12 +3,17 @@
 
 pub mod args;
 mod axes;
+#[cfg(feature = "fault-injection")]
+mod boom;
 mod cast;
 mod crop;
+mod decoders_image;
 mod extract;
 mod flip;
 mod io;
 mod pad;
+mod peek_image_shape;
+mod resize;
 mod slice;
 mod slice_window;
 mod window;
@@ -17,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 pub use args::{Arg, ArgSpec, Args};
-pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo, panicked};
+pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
 
 /// One instance of an operator: parameters read once at load, scratch state of the batch at hand.
 ///
@@ -105,7 +110,16 @@ pub fn one_output(_: &Args) -> Result<usize> {
 }
 
 /// All operators, sorted by name.
-pub const OPS: &[&OpDef] = &[&cast::DEF, &crop::DEF, &flip::DEF, &pad::DEF, &slice::DEF];
+pub const OPS: &[&OpDef] = &[
+    &cast::DEF,
+    &crop::DEF,
+    &flip::DEF,
+    &pad::DEF,
+    &peek_image_shape::DEF,
+    &resize::DEF,
+    &slice::DEF,
+    &decoders_image::DEF,
+];
 
 /// The operator with the schema name `name`, in any of its spellings.
 pub fn find(name: &str) -> Option<&'static OpDef> {

@@ -24,7 +24,10 @@ pub(super) const DEF: OpDef = OpDef {
     inputs: (1, 1),
     args: &[
         ArgSpec::fixed("dtype", "element type of the result; default int64"),
-        ArgSpec::fixed("image_type", "colours that a decoder would make: 0 RGB (default) to 4 as in the file"),
+        ArgSpec::fixed(
+            "image_type",
+            "colours that a decoder would make: 0 RGB (default) to 4 as in the file",
+        ),
         ArgSpec::fixed("adjust_orientation", "size after the EXIF orientation; default true"),
     ],
     shared_args: &[],
@@ -38,7 +41,11 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         adjust_orientation: args.bool("adjust_orientation")?.unwrap_or(true),
         ..DecodeOptions::default()
     };
-    Ok(Box::new(PeekImageShape { dtype: args.dtype("dtype")?.unwrap_or(DType::I64), options, found: Vec::new() }))
+    Ok(Box::new(PeekImageShape {
+        dtype: args.dtype("dtype")?.unwrap_or(DType::I64),
+        options,
+        found: Vec::new(),
+    }))
 }
 
 impl Operator for PeekImageShape {

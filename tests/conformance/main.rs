@@ -47,7 +47,7 @@ impl Recording {
             let mut entry = archive.by_index(i).unwrap();
             let mut bytes = Vec::new();
             entry.read_to_end(&mut bytes).unwrap();
-            arrays.insert(entry.name().to_owned(), bytes);
+            arrays.insert(entry.name().unwrap().into_owned(), bytes);
         }
         let index = serde_json::from_slice(&arrays.remove("index.json").unwrap()).unwrap();
         Recording { index, arrays }

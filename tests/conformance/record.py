@@ -17,25 +17,38 @@ import zipfile
 import numpy as np
 from nvidia.dali import Pipeline, fn, pipeline_def, types
 import nvidia.dali
+from nvidia.dali._utils import dali_trace
 
 HERE = pathlib.Path(__file__).parent
-ORIGIN = b"_origin_stack"
 BATCH = 3
 CASES = []
+SOURCES = {}
 
 
-def case(tol=0.0, mean=None, inputs=None, **pipeline):
+def case(tol=0.0, mean=None, inputs=None, devices=False, **pipeline):
     """Declares a case: a function that returns the outputs of a pipeline. `inputs` is a dict of name to list of arrays
-    (one per sample). `tol`: largest allowed difference; `mean`: largest allowed mean difference."""
+    (one per sample). `tol`: largest allowed difference; `mean`: largest allowed mean difference. With `devices` the
+    function takes the device, and a second case holds the file made for a GPU with the answers of the CPU."""
     def register(function):
-        CASES.append(dict(name=function.__name__, function=function, tol=tol, mean=mean, inputs=inputs or {},
-                          pipeline=pipeline))
+        def declare(name, serialized, answering):
+            CASES.append(dict(name=name, function=serialized, answering=answering, tol=tol, mean=mean,
+                              inputs=inputs or {}, pipeline=pipeline))
+        name = function.__name__
+        if devices:
+            on_cpu, on_gpu = (lambda: function("cpu")), (lambda: function("gpu"))
+            declare(name, on_cpu, on_cpu)
+            declare(f"{name}_made_for_gpu", on_gpu, on_cpu)
+        else:
+            declare(name, function, function)
         return function
     return register
 
 
 def source(name, dtype=types.UINT8, ndim=None, layout=None):
-    return fn.external_source(device="cpu", name=name, dtype=dtype, ndim=ndim, layout=layout)
+    """The input `name`; asked for again within a case, the same one."""
+    if name not in SOURCES:
+        SOURCES[name] = fn.external_source(device="cpu", name=name, dtype=dtype, ndim=ndim, layout=layout)
+    return SOURCES[name]
 
 
 def noise(*shapes, dtype=np.uint8, seed=1):
@@ -45,59 +58,6 @@ def noise(*shapes, dtype=np.uint8, seed=1):
         info = np.iinfo(dtype)
         return [rng.integers(info.min, info.max, s, dtype=dtype, endpoint=True) for s in shapes]
     return [rng.normal(scale=50, size=s).astype(dtype) for s in shapes]
-
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-
-
-def put_varint(value):
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def fields(data):
-    """(field number, wire type, start, payload start, end) of a protobuf message."""
-    at = 0
-    while at < len(data):
-        start = at
-        tag, at = varint(data, at)
-        if tag & 7 == 2:
-            length, at = varint(data, at)
-            body, at = at, at + length
-        elif tag & 7 == 0:
-            body, (_, at) = at, varint(data, at)
-        else:
-            body, at = at, at + (4 if tag & 7 == 5 else 8)
-        yield tag >> 3, tag & 7, start, body, at
-
-
-def without_origin(data):
-    """The serialized pipeline without the author's Python stack: it holds file names, and is most of the bytes."""
-    out = bytearray()
-    for number, _, start, body, end in fields(data):
-        if number != 5:
-            out += data[start:end]
-            continue
-        op = bytearray()
-        for inner, _, s, b, e in fields(data[body:end]):
-            chunk = data[body + s:body + e]
-            if inner == 4 and ORIGIN in data[body + b:body + b + 32]:
-                continue
-            op += chunk
-        out += b"\x2a" + put_varint(len(op)) + op
-    return bytes(out)
 
 
 def run(serialized, inputs):
@@ -114,19 +74,27 @@ def run(serialized, inputs):
 
 def record(module):
     CASES.clear()
+    # DALI otherwise stores the Python stack of every operator, with file names of the machine that records.
+    dali_trace.set_tracing(enabled=False)
     importlib.import_module(f"cases.{module}")
     arrays, index = {}, []
 
-    def keep(array):
-        key = f"a{len(arrays)}"
-        arrays[key] = np.ascontiguousarray(array).tobytes()
+    def keep(array):  # equal arrays are stored once
+        data = np.ascontiguousarray(array).tobytes()
+        key = next((key for key, known in arrays.items() if known == data), f"a{len(arrays)}")
+        arrays[key] = data
         return dict(key=key, dtype=array.dtype.name, shape=list(array.shape))
 
     for c in CASES:
         kwargs = dict(batch_size=BATCH, num_threads=1, device_id=None, prefetch_queue_depth=1) | c["pipeline"]
+
+        def serialize(function):
+            SOURCES.clear()
+            return pipeline_def(**kwargs)(function)().serialize()
+
         try:
-            serialized = without_origin(pipeline_def(**kwargs)(c["function"])().serialize())
-            outputs = run(serialized, c["inputs"])
+            serialized = serialize(c["function"])
+            outputs = run(serialize(c["answering"]), c["inputs"])
         except Exception as error:
             sys.exit(f"{module}.{c['name']}: {error}")
         index.append(dict(
@@ -151,6 +119,8 @@ def check():
         index = json.loads(archive.read("index.json"))
         load = lambda a: np.frombuffer(archive.read(a["key"]), a["dtype"]).reshape(a["shape"])
         for c in index["cases"]:
+            if c["name"].endswith("_made_for_gpu"):
+                continue
             inputs = {name: [load(s) for s in samples] for name, samples in c["inputs"].items()}
             outputs = run(load(c["pipeline"]).tobytes(), inputs)
             for k, samples in enumerate(c["outputs"]):

@@ -155,6 +155,8 @@ pub(super) struct Axis {
     pub(super) length: usize,
     /// Output coordinates whose taps all lie inside of the source.
     pub(super) regular: Range<usize>,
+    /// The smallest range that holds every source coordinate of every output.
+    pub(super) needed: Range<usize>,
 }
 
 impl Axis {
@@ -187,7 +189,12 @@ impl Axis {
         let inside = |&i: &i64| i >= 0 && i.saturating_add(taps as i64) <= length as i64;
         let start = first.iter().position(inside).unwrap_or(size);
         let end = start + first.iter().skip(start).take_while(|i| inside(i)).count();
-        Ok(Self { first, weights, taps, length, regular: start..end })
+        // Sources go up or down all the way.
+        let reach =
+            |tap: Option<&i64>| tap.map_or(0, |&i| i.clamp(0, length.saturating_sub(1) as i64) as usize);
+        let (one, other) = (reach(first.first()), reach(first.last()));
+        let last = one.max(other).saturating_add(taps).min(length);
+        Ok(Self { first, weights, taps, length, regular: start..end, needed: one.min(other)..last })
     }
 
     /// Source coordinate of tap `k` of output `x`.
@@ -199,15 +206,6 @@ impl Axis {
     /// Weights of output `x`.
     pub(super) fn weights_of(&self, x: usize) -> &[f32] {
         self.weights.get(x * self.taps..(x + 1) * self.taps).unwrap_or_default()
-    }
-
-    /// The smallest range that holds every source coordinate of every output.
-    pub(super) fn needed(&self) -> Range<usize> {
-        let last = self.taps - 1;
-        let (low, high) = (0..self.first.len()).fold((self.length, 0), |(low, high), x| {
-            (low.min(self.source(x, 0)), high.max(self.source(x, last) + 1))
-        });
-        low.min(high)..high
     }
 }
 

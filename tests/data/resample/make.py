@@ -143,5 +143,81 @@ def record_resize():
     )
 
 
+def normalize_cases():
+    """(input, planar input, planar output, output type, crop window (h, w, pos y, pos x), mirror, pad channels, mean, std)"""
+    whole, inside, outside = (6, 7, 0.5, 0.5), (4, 3, 0.3, 0.9), (9, 11, 0.4, 0.7)
+    outputs = (np.float32, np.float16, np.uint8, np.int8)
+    for image, out in itertools.product(range(7), outputs):
+        for window, mirror in itertools.product((whole, inside, outside), (False, True)):
+            layouts = itertools.product((False, True), (False, True)) if image == 0 else ((False, True),)
+            for planar_input, planar_output in layouts:
+                yield image, planar_input, planar_output, out, window, mirror, image in (0, 6)
+    for image in (3, 7, 8):
+        yield image, False, False, np.float32, outside, True, False
+        yield image, False, True, np.float32, outside, False, image == 7
+
+
+def record_normalize():
+    rng = np.random.default_rng(8)
+    shape = (6, 7, 3)
+    inputs = [
+        rng.integers(0, 255, shape, np.uint8, endpoint=True),
+        rng.integers(-300, 300, shape, np.int16),
+        rng.integers(0, 65535, shape, np.uint16, endpoint=True),
+        rng.integers(-(2**31), 2**31 - 1, shape, np.int32),
+        rng.normal(0, 60, shape).astype(np.float32),
+        rng.normal(0, 60, shape).astype(np.float16),
+        rng.integers(0, 255, shape, np.uint8, endpoint=True),
+        rng.integers(0, 255, (6, 7, 5), np.uint8, endpoint=True),
+        rng.integers(0, 255, (6, 7, 1), np.uint8, endpoint=True),
+    ]
+    scale, shift = 1.7, 0.3
+    rows, arguments, answers = [], [], {np.float32: [], np.float16: [], np.uint8: [], np.int8: []}
+    for image, planar_input, planar_output, out, window, mirror, pad in normalize_cases():
+        array = inputs[image]
+        channels = array.shape[2]
+        mean = rng.uniform(0, 120, channels).astype(np.float32)
+        std = rng.uniform(0.5, 60, channels).astype(np.float32)
+        fill = rng.uniform(-300, 400, 1 << (channels - 1).bit_length() if pad else channels).astype(np.float32)
+        height, width, y, x = window
+        answer = run(
+            lambda image: fn.crop_mirror_normalize(
+                image,
+                crop=[float(height), float(width)],
+                crop_pos_y=y,
+                crop_pos_x=x,
+                mirror=int(mirror),
+                mean=mean.tolist(),
+                std=std.tolist(),
+                scale=scale,
+                shift=shift,
+                dtype=DTYPES[np.dtype(out)],
+                output_layout="CHW" if planar_output else "HWC",
+                pad_output=pad,
+                fill_values=fill.tolist(),
+                out_of_bounds_policy="pad",
+            ),
+            np.ascontiguousarray(array.transpose(2, 0, 1)) if planar_input else array,
+            "CHW" if planar_input else "HWC",
+        )
+        answers[out].append(answer.ravel())
+        away = lambda v: int(np.floor(abs(v) + 0.5) * np.sign(v))
+        anchor = [away(y * (6 - height)), away(x * (7 - width))]
+        kind = list(answers).index(out)
+        rows.append([image, planar_input, planar_output, kind, height, width, *anchor, mirror, len(fill)])
+        arguments += [mean, std, fill]
+    np.savez_compressed(
+        HERE / "normalize.npz",
+        cases=np.array(rows, np.float64),
+        arguments=np.concatenate(arguments),
+        float32=np.concatenate(answers[np.float32]),
+        float16=np.concatenate(answers[np.float16]).view(np.uint16),
+        uint8=np.concatenate(answers[np.uint8]),
+        int8=np.concatenate(answers[np.int8]),
+        **{f"in{i}": a.view(np.uint16) if a.dtype == np.float16 else a for i, a in enumerate(inputs)},
+    )
+
+
 if __name__ == "__main__":
     record_resize()
+    record_normalize()

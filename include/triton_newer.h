@@ -1,0 +1,55 @@
+/*
+ * Functions of Triton's C API that came after backend API 1.0. A server may lack any of them: each is asked for at run
+ * time, and Gesso does without it where it is missing. Same rules as triton.h.
+ */
+#ifndef GESSO_TRITON_NEWER_H
+#define GESSO_TRITON_NEWER_H
+
+#include "triton.h"
+
+/** Answers to what the server asks about a backend before it places models. */
+typedef struct TRITONBACKEND_BackendAttribute TRITONBACKEND_BackendAttribute;
+/** How many bytes of which memory. */
+typedef struct TRITONSERVER_BufferAttributes TRITONSERVER_BufferAttributes;
+
+/**
+ * Where models go that do not say it themselves; the first call is the most preferred. `count` 0 and `devices` NULL
+ * stand for the server's defaults.
+ */
+TRITONSERVER_Error* TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(
+    TRITONBACKEND_BackendAttribute* attributes, TRITONSERVER_InstanceGroupKind kind, uint64_t count,
+    const uint64_t* devices, uint64_t device_count);
+/** Whether instances of a model may be initialized at the same time. */
+TRITONSERVER_Error* TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(
+    TRITONBACKEND_BackendAttribute* attributes, bool enabled);
+
+/** Whether the client no longer waits for the request. */
+TRITONSERVER_Error* TRITONBACKEND_RequestIsCancelled(TRITONBACKEND_Request* request, bool* cancelled);
+
+/** Adds a named text to a response. */
+TRITONSERVER_Error* TRITONBACKEND_ResponseSetStringParameter(
+    TRITONBACKEND_Response* response, const char* name, const char* value);
+/** Adds a named integer to a response. */
+TRITONSERVER_Error* TRITONBACKEND_ResponseSetIntParameter(
+    TRITONBACKEND_Response* response, const char* name, int64_t value);
+/** Adds a named truth value to a response. */
+TRITONSERVER_Error* TRITONBACKEND_ResponseSetBoolParameter(
+    TRITONBACKEND_Response* response, const char* name, bool value);
+
+/** Makes an empty description of memory. */
+TRITONSERVER_Error* TRITONSERVER_BufferAttributesNew(TRITONSERVER_BufferAttributes** attributes);
+/** Frees a description of memory. */
+TRITONSERVER_Error* TRITONSERVER_BufferAttributesDelete(TRITONSERVER_BufferAttributes* attributes);
+/** Sets the type of the memory. */
+TRITONSERVER_Error* TRITONSERVER_BufferAttributesSetMemoryType(
+    TRITONSERVER_BufferAttributes* attributes, TRITONSERVER_MemoryType memory);
+/** Sets the device of the memory. */
+TRITONSERVER_Error* TRITONSERVER_BufferAttributesSetMemoryTypeId(
+    TRITONSERVER_BufferAttributes* attributes, int64_t memory_id);
+/** Sets the size of the memory. */
+TRITONSERVER_Error* TRITONSERVER_BufferAttributesSetByteSize(TRITONSERVER_BufferAttributes* attributes, size_t bytes);
+/** Tells the server what an instance holds; one entry for each type and device. The entries stay the caller's. */
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportMemoryUsage(
+    TRITONBACKEND_ModelInstance* instance, TRITONSERVER_BufferAttributes** usage, uint32_t count);
+
+#endif

@@ -1,0 +1,43 @@
+"""Writes `1/model.dali`, the pipeline that turns a compressed image into EfficientNet-Lite0's input.
+
+The file is committed; run this (with `nvidia-dali-cuda130` installed, no GPU needed) only to change it:
+
+    python model_repository/preprocess/make_pipeline.py
+
+EfficientNet-Lite is evaluated on the central 224/256 of the image, resampled bicubically to 224 x 224, RGB, each
+value as (v - 127) / 128. That is: shorter side to 256, then the central 224 x 224.
+"""
+
+from pathlib import Path
+
+from nvidia.dali import fn, pipeline_def, types
+from nvidia.dali._utils import dali_trace
+
+MAX_BATCH = 64
+SIZE = 224
+SHORTER = 256
+MEAN = [127.0] * 3
+STD = [128.0] * 3
+
+
+# The device is `mixed`, so the one file serves both: a GPU instance decodes there, a CPU instance runs it all on the host.
+@pipeline_def(batch_size=MAX_BATCH, num_threads=4, device_id=None)
+def preprocess():
+    encoded = fn.external_source(device="cpu", name="IMAGE", dtype=types.UINT8, ndim=1)
+    image = fn.decoders.image(encoded, device="mixed", output_type=types.RGB)
+    image = fn.resize(image, resize_shorter=SHORTER, interp_type=types.INTERP_CUBIC)
+    return fn.crop_mirror_normalize(
+        image, name="PIXELS", dtype=types.FLOAT, output_layout="CHW", crop=(SIZE, SIZE), mean=MEAN, std=STD
+    )
+
+
+def main():
+    # DALI otherwise stores the Python stack of every operator: paths and source lines of the machine that made it.
+    dali_trace.set_tracing(enabled=False)
+    pipeline = preprocess()
+    target = Path(__file__).parent / "1" / "model.dali"
+    pipeline.serialize(filename=str(target))
+
+
+if __name__ == "__main__":
+    main()

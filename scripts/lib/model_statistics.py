@@ -1,0 +1,67 @@
+"""What the server says it did between two moments, a model at a time: from Triton's statistics API."""
+
+from typing import NamedTuple
+
+NANOSECONDS = 1e9
+
+
+class ModelWork(NamedTuple):
+    """Requests and samples that succeeded, executions they took, and seconds spent on them, summed over the requests."""
+
+    requests: int
+    failures: int
+    samples: int
+    executions: int
+    queue: float
+    compute: float
+
+    def __sub__(self, earlier):
+        return ModelWork(*(after - before for after, before in zip(self, earlier)))
+
+    @property
+    def queue_ms(self):
+        """Mean wait of a request, in milliseconds."""
+        return 1e3 * self.queue / max(self.requests, 1)
+
+    @property
+    def compute_ms(self):
+        """Mean time of the execution that a request was part of, in milliseconds."""
+        return 1e3 * self.compute / max(self.requests, 1)
+
+    @property
+    def batch(self):
+        """Samples an execution: above 1 when requests were merged."""
+        return self.samples / max(self.executions, 1)
+
+
+def steps(client, model):
+    """The models that do the work of `model`, in order: those of an ensemble, or itself."""
+    config = client.get_model_config(model).config
+    return [step.model_name for step in config.ensemble_scheduling.step] or [model]
+
+
+def snapshot(client, models):
+    """The work of each of these models since the server's start."""
+    return {name: _work(client.get_inference_statistics(name).model_stats) for name in models}
+
+
+def between(earlier, later):
+    """What was done from one snapshot to another, a model at a time."""
+    return {name: later[name] - earlier[name] for name in later}
+
+
+def _work(versions):
+    work = ModelWork(0, 0, 0, 0, 0.0, 0.0)
+    for version in versions:
+        stats = version.inference_stats
+        compute = stats.compute_input.ns + stats.compute_infer.ns + stats.compute_output.ns
+        done = (
+            stats.success.count,
+            stats.fail.count,
+            version.inference_count,
+            version.execution_count,
+            stats.queue.ns / NANOSECONDS,
+            compute / NANOSECONDS,
+        )
+        work = ModelWork(*(total + part for total, part in zip(work, done)))
+    return work

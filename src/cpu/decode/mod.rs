@@ -1,0 +1,253 @@
+//! Encoded images to HWC pixels, with the results of DALI's CPU decoders. It must not know operators, graphs or
+//! batches: bytes and options in, pixels out.
+//!
+//! ```text
+//! bytes -> format -> header -> ImageInfo            `probe`: no pixel is decoded
+//!                      |
+//!                      v
+//!   library's pixels -> strided view (orientation, window) -> colour -> dtype -> out     `Decoder::decode_into`
+//! ```
+//!
+//! JPEG is decoded by libjpeg-turbo (accurate IDCT, smooth chroma upsampling), straight into the output when it is
+//! uint8 RGB, BGR or gray and nothing else is to be done. The other formats are decoded by the crates `image` and
+//! `tiff`. Where results differ from DALI's:
+//!
+//! - `fast_idct` has no effect: the accurate IDCT is used, up to 5 levels from DALI's fast one.
+//! - A JPEG with an invalid marker inside its scan, or with more than [`limits::MAX_JPEG_SCANS`] scans, is an error.
+//! - TIFF: palettes and 16-bit CMYK are unsupported; JPEG-compressed and YCbCr ones are up to a level off. Gray with
+//!   alpha is gray, where DALI takes colours from neighbouring samples. 1- and 4-bit gray are decoded, DALI may not.
+//! - [`ColorSpace::Any`]: gray with alpha gives 2 channels, where DALI fails; 4 channels are turned as the orientation
+//!   says, where DALI leaves them as stored; a gray JPEG gives 1 channel, where DALI crashes.
+//! - 16-bit BMP without masks is decoded; DALI counts no channels.
+//! - The shape of a PNG is told from its first bytes; DALI wants its last chunk for that.
+
+mod bmp;
+mod color;
+mod format;
+mod jpeg;
+mod orientation;
+mod picture;
+mod png;
+mod pnm;
+mod raster;
+mod tiff;
+mod webp;
+
+use crate::error::{Context, Error, Result};
+use crate::limits;
+use crate::tensor::DType;
+
+pub use format::Format;
+pub use orientation::Orientation;
+
+use picture::View;
+
+/// Channels of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ColorSpace {
+    /// Red, green, blue.
+    Rgb,
+    /// Blue, green, red.
+    Bgr,
+    /// Luma. For a JPEG its own Y, else a weighted sum whose rounding depends on the format, as in DALI.
+    Gray,
+    /// BT.601 studio range (Y 16-235, chroma 16-240 for uint8), computed from RGB.
+    YCbCr,
+    /// The channels of the file, as many as [`ImageInfo::channels`].
+    Any,
+}
+
+impl ColorSpace {
+    /// Channels of the output for a file with `file_channels`.
+    pub fn channels(self, file_channels: usize) -> usize {
+        match self {
+            ColorSpace::Rgb | ColorSpace::Bgr | ColorSpace::YCbCr => 3,
+            ColorSpace::Gray => 1,
+            ColorSpace::Any => file_channels,
+        }
+    }
+}
+
+/// A rectangle of the image, in pixels, after its orientation was applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Window {
+    pub x: usize,
+    pub y: usize,
+    pub width: usize,
+    pub height: usize,
+}
+
+/// What to make of an image.
+#[derive(Debug, Clone, Copy)]
+pub struct DecodeOptions {
+    /// Channels of the output.
+    pub color: ColorSpace,
+    /// Type of the output; values are scaled to its range (floating point: 0 to 1). Not float16, 64-bit or bool.
+    pub dtype: DType,
+    /// Whether to turn the image as its EXIF orientation says.
+    pub adjust_orientation: bool,
+    /// Accepted and without effect: see the module.
+    pub fast_idct: bool,
+    /// The part of the image to return; `None` is all of it.
+    pub window: Option<Window>,
+}
+
+impl Default for DecodeOptions {
+    fn default() -> Self {
+        Self {
+            color: ColorSpace::Rgb,
+            dtype: DType::U8,
+            adjust_orientation: true,
+            fast_idct: false,
+            window: None,
+        }
+    }
+}
+
+/// What the header of an encoded image says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageInfo {
+    /// File format.
+    pub format: Format,
+    /// Columns, after `orientation`.
+    pub width: usize,
+    /// Rows, after `orientation`.
+    pub height: usize,
+    /// Channels of the file: 1 gray, 2 gray and alpha, 3 colour (palettes too), 4 colour and alpha or CMYK.
+    pub channels: usize,
+    /// Bits of one sample in the file.
+    pub bit_depth: usize,
+    /// How stored pixels are turned to get `width` x `height`; the identity when that was not asked for.
+    pub orientation: Orientation,
+}
+
+impl ImageInfo {
+    /// Columns and rows as the file stores them.
+    fn stored_size(&self) -> (usize, usize) {
+        if self.orientation.transposes() { (self.height, self.width) } else { (self.width, self.height) }
+    }
+}
+
+/// A header as a format's reader sees it: sizes as stored.
+struct Header {
+    width: usize,
+    height: usize,
+    channels: usize,
+    bit_depth: usize,
+    orientation: Orientation,
+}
+
+/// Reads the header of an encoded image; pixels may be missing.
+///
+/// # Errors
+/// When the input is empty, of no known or of an unsupported format, when its header is damaged or ends too early, and
+/// when the image has more than [`limits::MAX_IMAGE_PIXELS`] pixels or none.
+pub fn probe(bytes: &[u8], adjust_orientation: bool) -> Result<ImageInfo> {
+    let format = format::detect(bytes)?;
+    let header = match format {
+        Format::Jpeg => jpeg::header(bytes),
+        Format::Png => png::header(bytes),
+        Format::Bmp => bmp::header(bytes),
+        Format::Tiff => tiff::header(bytes),
+        Format::WebP => webp::header(bytes),
+        Format::Pnm => pnm::header(bytes),
+    }
+    .context(|| format!("`{format}` image"))?;
+    check_size(header.width as u64, header.height as u64)?;
+    let orientation = if adjust_orientation { header.orientation } else { Orientation::default() };
+    let (width, height) = match orientation.transposes() {
+        true => (header.height, header.width),
+        false => (header.width, header.height),
+    };
+    let Header { channels, bit_depth, .. } = header;
+    Ok(ImageInfo { format, width, height, channels, bit_depth, orientation })
+}
+
+fn check_size(width: u64, height: u64) -> Result<()> {
+    if width == 0 || height == 0 {
+        return Err(Error::invalid(format!("image of {width} x {height} pixels, expected at least one")));
+    }
+    if width.checked_mul(height).is_none_or(|pixels| pixels > limits::MAX_IMAGE_PIXELS) {
+        return Err(Error::invalid(format!(
+            "image of {width} x {height} pixels is larger than the limit of {} pixels",
+            limits::MAX_IMAGE_PIXELS
+        )));
+    }
+    Ok(())
+}
+
+/// Height, width and channels of what [`Decoder::decode_into`] writes. `info` must come from [`probe`] with the same
+/// `adjust_orientation`; a window is not checked here.
+pub fn output_shape(info: &ImageInfo, options: &DecodeOptions) -> [usize; 3] {
+    let (height, width) =
+        options.window.map_or((info.height, info.width), |window| (window.height, window.width));
+    [height, width, options.color.channels(info.channels)]
+}
+
+/// One image to decode: what is known of it and what is asked for.
+struct Job<'a> {
+    info: ImageInfo,
+    options: &'a DecodeOptions,
+    view: View,
+}
+
+impl Job<'_> {
+    /// Whether the output is the stored pixels in their order, 8 bits each.
+    fn is_plain(&self) -> bool {
+        self.options.dtype == DType::U8
+            && self.options.window.is_none()
+            && self.info.orientation == Orientation::default()
+    }
+}
+
+/// Decodes images. Holds libjpeg-turbo handles for as many threads as have used it at once; any thread may call it.
+#[derive(Default)]
+pub struct Decoder {
+    jpeg: jpeg::Handles,
+}
+
+impl Decoder {
+    /// A decoder without handles: they are made when they are first needed.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Decodes `bytes` to `out`: HWC, dense, elements of `options.dtype` in native byte order, as many as
+    /// [`output_shape`] says.
+    ///
+    /// # Errors
+    /// Those of [`probe`]; damaged or truncated pixels; a type or colour that the format cannot give; a window that is
+    /// not inside the image; `out` of another size or not aligned for the type. Then `out` holds anything.
+    pub fn decode_into(&self, bytes: &[u8], options: &DecodeOptions, out: &mut [u8]) -> Result<()> {
+        let info = probe(bytes, options.adjust_orientation)?;
+        if let DType::F16 | DType::F64 | DType::I64 | DType::U64 | DType::Bool = options.dtype {
+            return Err(Error::unsupported(format!(
+                "images cannot be decoded to `{}`, expected one of `uint8`, `int8`, `uint16`, `int16`, `uint32`, \
+                 `int32`, `float32`",
+                options.dtype
+            )));
+        }
+        let view = View::new(&info, options.window)?;
+        let expected = output_shape(&info, options).iter().product::<usize>() * options.dtype.size();
+        if out.len() != expected {
+            return Err(Error::internal(format!(
+                "an image is decoded to {} bytes, expected {expected}",
+                out.len()
+            )));
+        }
+        if expected == 0 {
+            return Ok(());
+        }
+        let job = Job { info, options, view };
+        match info.format {
+            Format::Jpeg => self.jpeg.decode(bytes, &job, out),
+            Format::Png => png::decode(bytes, &job, out),
+            Format::Bmp => bmp::decode(bytes, &job, out),
+            Format::Tiff => tiff::decode(bytes, &job, out),
+            Format::WebP => webp::decode(bytes, &job, out),
+            Format::Pnm => pnm::decode(bytes, &job, out),
+        }
+        .context(|| format!("`{}` image", info.format))
+    }
+}

@@ -1,0 +1,172 @@
+//! From a library's pixels to the asked output: orientation and window as a strided view, then colour and type. It
+//! must not know file formats.
+
+use super::color::{Level, Luma, Stored, rescale, ycbcr};
+use super::{ColorSpace, DecodeOptions, ImageInfo, Job, Window};
+use crate::error::{Error, Result};
+use crate::tensor::DType;
+
+/// Where output pixels are among stored ones: pixel (x, y) is stored at `start + x * step_x + y * step_y`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct View {
+    start: isize,
+    step_x: isize,
+    step_y: isize,
+    width: usize,
+}
+
+impl View {
+    /// The view of `window` (or of everything) in an image.
+    ///
+    /// # Errors
+    /// When the window is not inside the image.
+    pub(super) fn new(info: &ImageInfo, window: Option<Window>) -> Result<Self> {
+        let window = window.unwrap_or(Window { x: 0, y: 0, width: info.width, height: info.height });
+        let fits =
+            |start: usize, size: usize, limit: usize| start.checked_add(size).is_some_and(|end| end <= limit);
+        if !fits(window.x, window.width, info.width) || !fits(window.y, window.height, info.height) {
+            return Err(Error::invalid(format!(
+                "window of {} x {} pixels at ({}, {}) is not inside the image of {} x {} pixels",
+                window.width, window.height, window.x, window.y, info.width, info.height
+            )));
+        }
+        // Sizes passed the pixel limit, so none of this overflows.
+        let (stored_width, stored_height) = info.stored_size();
+        let turn = info.orientation;
+        let (column_start, column_step) = match turn.flips_x() {
+            true => (stored_width as isize - 1, -1),
+            false => (0, 1),
+        };
+        let (row_start, row_step) = match turn.flips_y() {
+            true => ((stored_height as isize - 1) * stored_width as isize, -(stored_width as isize)),
+            false => (0, stored_width as isize),
+        };
+        let (step_x, step_y) =
+            if turn.transposes() { (row_step, column_step) } else { (column_step, row_step) };
+        let start = column_start + row_start + window.x as isize * step_x + window.y as isize * step_y;
+        Ok(Self { start, step_x, step_y, width: window.width })
+    }
+}
+
+/// Samples of a decoded file, interleaved, as stored.
+pub(super) enum Samples<'a> {
+    /// 8-bit, full intensity 255.
+    U8(&'a [u8]),
+    /// 16-bit, full intensity 65535.
+    U16(&'a [u16]),
+    /// Floating point, full intensity 1.
+    F32(&'a [f32]),
+}
+
+/// A decoded file.
+pub(super) struct Picture<'a> {
+    /// All samples.
+    pub(super) samples: Samples<'a>,
+    /// Samples of one pixel: 1 gray, 2 gray and another, 3 RGB, 4 RGB and another.
+    pub(super) channels: usize,
+    /// How the file's format turns RGB to gray.
+    pub(super) luma: Luma,
+}
+
+impl Picture<'_> {
+    /// Writes what `job` asks for to `out`, whose size was checked.
+    pub(super) fn write(&self, job: &Job<'_>, out: &mut [u8]) -> Result<()> {
+        match self.samples {
+            Samples::U8(samples) => self.write_as(samples, job, out),
+            Samples::U16(samples) => self.write_as(samples, job, out),
+            Samples::F32(samples) => self.write_as(samples, job, out),
+        }
+    }
+
+    fn write_as<S: Stored>(&self, samples: &[S], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
+        let (width, height) = job.info.stored_size();
+        if samples.len() != width * height * self.channels {
+            return Err(Error::internal(format!(
+                "{} samples were decoded, expected {width} x {height} x {}",
+                samples.len(),
+                self.channels
+            )));
+        }
+        match job.options.dtype {
+            DType::U8 => self.convert::<S, u8>(samples, job, cast(out)?),
+            DType::I8 => self.convert::<S, i8>(samples, job, cast(out)?),
+            DType::U16 => self.convert::<S, u16>(samples, job, cast(out)?),
+            DType::I16 => self.convert::<S, i16>(samples, job, cast(out)?),
+            DType::U32 => self.convert::<S, u32>(samples, job, cast(out)?),
+            DType::I32 => self.convert::<S, i32>(samples, job, cast(out)?),
+            DType::F32 => self.convert::<S, f32>(samples, job, cast(out)?),
+            other => Err(Error::internal(format!("an image is written as `{other}`"))),
+        }
+    }
+
+    fn convert<S: Stored, D: Level>(&self, samples: &[S], job: &Job<'_>, out: &mut [D]) -> Result<()> {
+        let (options, luma, kept) = (job.options, self.luma, job.info.channels);
+        match self.channels {
+            1 => gather(samples, job.view, options, luma, out, |[v]: [S; 1]| [v; 3], kept),
+            2 => gather(samples, job.view, options, luma, out, |[v, _]: [S; 2]| [v; 3], kept),
+            3 => gather(samples, job.view, options, luma, out, |rgb: [S; 3]| rgb, kept),
+            4 => gather(samples, job.view, options, luma, out, |[r, g, b, _]: [S; 4]| [r, g, b], kept),
+            other => Err(Error::unsupported(format!("pixels of {other} samples, expected 1 to 4"))),
+        }
+    }
+}
+
+/// Picks the loop for the asked colour: `rgb` makes RGB of a pixel, `kept` samples of it are the file's channels.
+fn gather<S: Stored, D: Level, const N: usize>(
+    samples: &[S],
+    view: View,
+    options: &DecodeOptions,
+    luma: Luma,
+    out: &mut [D],
+    rgb: impl Fn([S; N]) -> [S; 3],
+    kept: usize,
+) -> Result<()> {
+    let (pixels, _) = samples.as_chunks::<N>();
+    match options.color {
+        ColorSpace::Rgb => each(pixels, view, out, |p| rgb(p).map(rescale)),
+        ColorSpace::Bgr => each(pixels, view, out, |p| {
+            let [r, g, b] = rgb(p);
+            [b, g, r].map(rescale)
+        }),
+        ColorSpace::Gray if N <= 2 => each(pixels, view, out, |p| [rescale(rgb(p)[0])]),
+        ColorSpace::Gray => each(pixels, view, out, |p| [rescale(S::luma(luma, rgb(p)))]),
+        ColorSpace::YCbCr => each(pixels, view, out, |p| ycbcr(rgb(p))),
+        ColorSpace::Any if kept == N => each(pixels, view, out, |p| p.map(rescale)),
+        // Files whose library gives more channels than they have: gray palettes, transparent colours.
+        ColorSpace::Any if kept == 1 => each(pixels, view, out, |p| [rescale(p[0])]),
+        ColorSpace::Any if kept == 3 && N == 4 => each(pixels, view, out, |p| rgb(p).map(rescale)),
+        ColorSpace::Any => {
+            Err(Error::internal(format!("an image of {kept} channels was decoded to {N} channels")))
+        }
+    }
+}
+
+/// Writes `f` of every pixel of the view, in the output's order.
+#[inline]
+fn each<S: Copy, D: Copy, const N: usize, const M: usize>(
+    pixels: &[[S; N]],
+    view: View,
+    out: &mut [D],
+    f: impl Fn([S; N]) -> [D; M],
+) -> Result<()> {
+    let (written, _) = out.as_chunks_mut::<M>();
+    for (y, row) in written.chunks_exact_mut(view.width).enumerate() {
+        let start = view.start + y as isize * view.step_y;
+        if view.step_x == 1 {
+            let start = start as usize;
+            for (to, from) in row.iter_mut().zip(&pixels[start..start + view.width]) {
+                *to = f(*from);
+            }
+        } else {
+            for (x, to) in row.iter_mut().enumerate() {
+                *to = f(pixels[(start + x as isize * view.step_x) as usize]);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn cast<D: Level>(out: &mut [u8]) -> Result<&mut [D]> {
+    bytemuck::try_cast_slice_mut(out)
+        .map_err(|error| Error::internal(format!("the output cannot hold pixels of its type: {error}")))
+}

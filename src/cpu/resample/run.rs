@@ -1,0 +1,204 @@
+//! Running a plan: the passes over rows, and the memory between them. It must not know how a plan is made.
+
+use super::store::Output;
+use super::{Order, Plan, X, Y, horizontal, vertical};
+use crate::cpu::convert::{ConvertSat, convert_slice};
+use crate::error::{Error, Result};
+
+/// Memory that a [`Plan`] needs while it runs. Kept between runs it is allocated once; it holds no state.
+#[derive(Default)]
+pub struct Scratch {
+    /// The source row (horizontal first) or the vertical sum (vertical first), as float.
+    line: Vec<f32>,
+    /// Rows after the horizontal pass; row `r` lives in slot `r % slots`.
+    ring: Vec<f32>,
+    /// Which row each slot holds.
+    held: Vec<Option<usize>>,
+    /// The output row.
+    row: Vec<f32>,
+    /// Where each tap's row starts.
+    starts: Vec<usize>,
+}
+
+impl Scratch {
+    /// Bytes that are kept for the next run: one huge image makes this large for good.
+    pub fn bytes(&self) -> usize {
+        let floats = self.line.capacity() + self.ring.capacity() + self.row.capacity();
+        let indices = self.starts.capacity() + 2 * self.held.capacity();
+        floats * size_of::<f32>() + indices * size_of::<usize>()
+    }
+}
+
+impl Plan {
+    /// Elements of an output row.
+    pub fn row_len(&self) -> usize {
+        self.output[X] * self.channels
+    }
+
+    /// Resizes `src` to `dst`, both dense (H, W, C). An output of the input's type or `f32` is what DALI has.
+    ///
+    /// # Errors
+    /// When a slice does not have the plan's size.
+    pub fn run<S, T>(&self, src: &[S], dst: &mut [T], scratch: &mut Scratch) -> Result<()>
+    where
+        S: ConvertSat<f32> + ConvertSat<T>,
+        T: Output,
+    {
+        let row_len = self.row_len();
+        let (expected, found) = (self.output[Y] * row_len, dst.len());
+        if expected != found {
+            return Err(Error::internal(format!(
+                "a resized image has {expected} elements, its buffer has {found}"
+            )));
+        }
+        let mut rows = dst.chunks_exact_mut(row_len);
+        if self.order == Order::Nearest {
+            self.check_source(src.len())?;
+            for (y, row) in rows.enumerate() {
+                self.nearest_row(src, y, row);
+            }
+            return Ok(());
+        }
+        self.run_rows(src, scratch, |_, row| {
+            if let Some(dst) = rows.next() {
+                self.segments.store(row, dst);
+            }
+        })
+    }
+
+    /// Stores an output row of [`Plan::run_rows`] with the rounding of [`Plan::run`]. Both have [`Plan::row_len`] elements;
+    /// what is missing from the shorter one stays as it is.
+    pub fn store_row<T: Output>(&self, row: &[f32], dst: &mut [T]) {
+        self.segments.store(row, dst);
+    }
+
+    /// Resizes `src` and hands each output row, [`Plan::row_len`] floats, to `sink` with its index, in order.
+    ///
+    /// # Errors
+    /// When `src` does not have the plan's size.
+    pub fn run_rows<S: ConvertSat<f32>>(
+        &self,
+        src: &[S],
+        scratch: &mut Scratch,
+        sink: impl FnMut(usize, &[f32]),
+    ) -> Result<()> {
+        self.check_source(src.len())?;
+        match self.order {
+            Order::HorizontalFirst => self.horizontal_first(src, scratch, sink),
+            Order::VerticalFirst => self.vertical_first(src, scratch, sink),
+            Order::Nearest => self.nearest(src, scratch, sink),
+        }
+        Ok(())
+    }
+
+    fn horizontal_first<S: ConvertSat<f32>>(
+        &self,
+        src: &[S],
+        scratch: &mut Scratch,
+        mut sink: impl FnMut(usize, &[f32]),
+    ) {
+        let [vertical, horizontal] = &self.axes;
+        let (row_len, slots) = (self.row_len(), self.ring_slots());
+        let stride = row_len + horizontal::SLACK;
+        let needed = horizontal.needed.clone();
+        let len = needed.len() * self.channels;
+        let Scratch { line, ring, held, row, starts } = scratch;
+        grow(line, len + horizontal::SLACK);
+        grow(ring, slots * stride);
+        grow(row, row_len);
+        held.clear();
+        held.resize(slots, None);
+
+        for y in 0..self.output[Y] {
+            starts.clear();
+            for k in 0..vertical.taps {
+                let source = vertical.source(y, k);
+                let slot = source % slots;
+                if held[slot] != Some(source) {
+                    held[slot] = Some(source);
+                    let start = ((source + self.origin[Y]) * self.image[X] + needed.start) * self.channels;
+                    convert_slice(&src[start..start + len], &mut line[..len]);
+                    let dst = &mut ring[slot * stride..][..stride];
+                    horizontal::weigh_columns(horizontal, line, needed.start, self.channels, dst);
+                }
+                starts.push(slot * stride);
+            }
+            vertical::weigh_rows(ring, starts, vertical.weights_of(y), &mut row[..row_len]);
+            sink(y, &row[..row_len]);
+        }
+    }
+
+    fn vertical_first<S: ConvertSat<f32>>(
+        &self,
+        src: &[S],
+        scratch: &mut Scratch,
+        mut sink: impl FnMut(usize, &[f32]),
+    ) {
+        let [vertical, horizontal] = &self.axes;
+        let row_len = self.row_len();
+        let line_len = horizontal.length * self.channels;
+        let Scratch { line, row, starts, .. } = scratch;
+        grow(line, line_len + horizontal::SLACK);
+        grow(row, row_len + horizontal::SLACK);
+        for y in 0..self.output[Y] {
+            starts.clear();
+            starts.extend(
+                (0..vertical.taps)
+                    .map(|k| (vertical.source(y, k) * self.image[X] + self.origin[X]) * self.channels),
+            );
+            vertical::weigh_rows(src, starts, vertical.weights_of(y), &mut line[..line_len]);
+            horizontal::weigh_columns(horizontal, line, 0, self.channels, row);
+            sink(y, &row[..row_len]);
+        }
+    }
+
+    fn nearest<S: ConvertSat<f32>>(
+        &self,
+        src: &[S],
+        scratch: &mut Scratch,
+        mut sink: impl FnMut(usize, &[f32]),
+    ) {
+        let row_len = self.row_len();
+        grow(&mut scratch.row, row_len);
+        for y in 0..self.output[Y] {
+            self.nearest_row(src, y, &mut scratch.row[..row_len]);
+            sink(y, &scratch.row[..row_len]);
+        }
+    }
+
+    fn nearest_row<S: ConvertSat<T>, T>(&self, src: &[S], y: usize, dst: &mut [T]) {
+        let [vertical, horizontal] = &self.axes;
+        let width = self.image[X] * self.channels;
+        let row = &src[vertical.source(y, 0) * width..][..width];
+        // A constant number of channels makes a pixel one or two moves.
+        match self.channels {
+            1 => pick(row, &horizontal.first, 1, dst),
+            3 => pick(row, &horizontal.first, 3, dst),
+            channels => pick(row, &horizontal.first, channels, dst),
+        }
+    }
+
+    fn check_source(&self, found: usize) -> Result<()> {
+        let expected = self.image[Y] * self.image[X] * self.channels;
+        if expected == found {
+            return Ok(());
+        }
+        Err(Error::internal(format!("an image to resize has {expected} elements, its buffer has {found}")))
+    }
+}
+
+/// Copies the pixels of `row` at `columns`, which lie inside of it.
+#[inline(always)]
+fn pick<S: ConvertSat<T>, T>(row: &[S], columns: &[i64], channels: usize, dst: &mut [T]) {
+    for (to, &column) in dst.chunks_exact_mut(channels).zip(columns) {
+        for (to, from) in to.iter_mut().zip(&row[column as usize * channels..][..channels]) {
+            *to = from.convert_sat();
+        }
+    }
+}
+
+fn grow(buffer: &mut Vec<f32>, len: usize) {
+    if buffer.len() < len {
+        buffer.resize(len, 0.0);
+    }
+}

@@ -1,0 +1,406 @@
+//! The arguments that say how large a resized image is and where it is sampled from: shared by the resizing operators.
+//! Rules and examples are those of DALI's resize attributes; all sizes are float32 until the last step.
+
+use crate::cpu::resample::{Filter, FilterSpec};
+use crate::error::{Error, Result};
+use crate::ops::{Arg, ArgSpec, Args, SampleInputs};
+use crate::tensor::{DType, Layout, Shape};
+
+/// Names of the two spatial dimensions' arguments, in the order H, W.
+const SEPARATE: [&str; 2] = ["resize_y", "resize_x"];
+
+/// Largest correction of the source region for a rounded size.
+const MAX_SUBPIXEL_CORRECTION: f64 = 10.0;
+
+/// Largest extent of an output: float32 holds every integer up to here.
+const MAX_EXTENT: f32 = 16_777_216.0;
+
+/// The table of these arguments.
+pub(in crate::ops) const ARGS: &[ArgSpec] = &[
+    ArgSpec::tensor("size", "height and width; 0 is not given, negative flips"),
+    ArgSpec::tensor("resize_x", "width; 0 is not given, negative flips"),
+    ArgSpec::tensor("resize_y", "height; 0 is not given, negative flips"),
+    ArgSpec::tensor("resize_shorter", "size of the shorter side, the aspect ratio is kept"),
+    ArgSpec::tensor("resize_longer", "size of the longer side, the aspect ratio is kept"),
+    ArgSpec::fixed("mode", "`default`, `stretch`, `not_larger` or `not_smaller`"),
+    ArgSpec::fixed("max_size", "largest size, one for both sides or one each"),
+    ArgSpec::fixed("subpixel_scale", "keep the exact scale when a size is rounded; default true"),
+    ArgSpec::tensor("roi_start", "start of the source region, y and x"),
+    ArgSpec::tensor("roi_end", "end of the source region, y and x"),
+    ArgSpec::fixed("roi_relative", "whether the region is in fractions of the size; default false"),
+    ArgSpec::tensor(
+        "interp_type",
+        "0 nearest, 1 linear (default), 2 cubic, 3 Lanczos, 4 triangular, 5 Gaussian",
+    ),
+    ArgSpec::tensor("min_filter", "filter when the image gets smaller; default `interp_type`"),
+    ArgSpec::tensor("mag_filter", "filter when the image gets larger; default `interp_type`"),
+    ArgSpec::fixed("antialias", "stretch the filter when the image gets smaller; default true"),
+    ArgSpec::fixed("dtype", "element type of the output: the input's (default) or float32"),
+    ArgSpec::no_effect("image_type", "the channels are resized alike"),
+    ArgSpec::no_effect("minibatch_size", "a hint for DALI's GPU kernel"),
+    ArgSpec::no_effect("temp_buffer_hint", "a hint for DALI's memory"),
+];
+
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    Default,
+    Stretch,
+    NotLarger,
+    NotSmaller,
+}
+
+enum Requested {
+    /// Height and width in one argument.
+    Size(Arg),
+    /// Height and width, each may be absent.
+    Separate([Option<Arg>; 2]),
+    /// The same size for both sides.
+    Both(Arg),
+}
+
+/// The arguments, read.
+pub(in crate::ops) struct ResizeAttributes {
+    requested: Requested,
+    mode: Mode,
+    max_size: Option<[f32; 2]>,
+    subpixel_scale: bool,
+    roi: Option<(Arg, Arg)>,
+    roi_relative: bool,
+    interp: Option<Arg>,
+    min_filter: Option<Arg>,
+    mag_filter: Option<Arg>,
+    antialias: bool,
+    dtype: Option<DType>,
+}
+
+/// What one image becomes: output size and the source region it shows, both H then W.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::ops) struct Target {
+    /// Pixels of the output.
+    pub(in crate::ops) size: [usize; 2],
+    /// Start and end in source pixels; the end before the start flips.
+    pub(in crate::ops) roi: [(f32, f32); 2],
+    /// Filters of either axis.
+    pub(in crate::ops) filter: FilterSpec,
+}
+
+impl ResizeAttributes {
+    /// Reads the arguments.
+    ///
+    /// # Errors
+    /// When the size is given in no way or in two, or a value is not one of those listed.
+    pub(in crate::ops) fn new(args: &Args) -> Result<Self> {
+        let mode = match args.string("mode")? {
+            None => None,
+            Some("default") => Some(Mode::Default),
+            Some("stretch") => Some(Mode::Stretch),
+            Some("not_larger") => Some(Mode::NotLarger),
+            Some("not_smaller") => Some(Mode::NotSmaller),
+            Some(other) => {
+                return Err(Error::invalid(format!(
+                    "argument `mode` is `{other}`, expected `default`, `stretch`, `not_larger` or `not_smaller`"
+                )));
+            }
+        };
+        let ways = [
+            args.has("size"),
+            SEPARATE.iter().any(|name| args.has(name)),
+            args.has("resize_shorter"),
+            args.has("resize_longer"),
+        ];
+        if ways.iter().filter(|&&given| given).count() != 1 {
+            return Err(Error::invalid(
+                "expected exactly one of `size`, `resize_x` / `resize_y`, `resize_shorter` and `resize_longer`",
+            ));
+        }
+        let one_side = args.arg("resize_shorter")?.map(|arg| (arg, Mode::NotSmaller));
+        let one_side = args.arg("resize_longer")?.map(|arg| (arg, Mode::NotLarger)).or(one_side);
+        let (requested, mode) = match (one_side, args.arg("size")?) {
+            (Some(_), _) if mode.is_some() => {
+                return Err(Error::invalid(
+                    "`mode` cannot be combined with `resize_shorter` or `resize_longer`",
+                ));
+            }
+            (Some((arg, mode)), _) => (Requested::Both(arg), mode),
+            (None, Some(arg)) => (Requested::Size(arg), mode.unwrap_or(Mode::Default)),
+            (None, None) => {
+                let [y, x] = SEPARATE;
+                (Requested::Separate([args.arg(y)?, args.arg(x)?]), mode.unwrap_or(Mode::Default))
+            }
+        };
+        let max_size = args.floats("max_size")?.map(|v| pair("max_size", &v)).transpose()?;
+        let roi = match (args.arg("roi_start")?, args.arg("roi_end")?) {
+            (Some(start), Some(end)) => Some((start, end)),
+            (None, None) => None,
+            _ => return Err(Error::invalid("expected both `roi_start` and `roi_end`, or neither")),
+        };
+        let dtype = args.dtype("dtype")?;
+        Ok(Self {
+            requested,
+            mode,
+            max_size,
+            subpixel_scale: args.bool("subpixel_scale")?.unwrap_or(true),
+            roi,
+            roi_relative: args.bool("roi_relative")?.unwrap_or(false),
+            interp: args.arg("interp_type")?,
+            min_filter: args.arg("min_filter")?,
+            mag_filter: args.arg("mag_filter")?,
+            antialias: args.bool("antialias")?.unwrap_or(true),
+            dtype,
+        })
+    }
+
+    /// Element type of the output for an input of `dtype`.
+    ///
+    /// # Errors
+    /// Unsupported for types that cannot be resized.
+    pub(in crate::ops) fn output_dtype(&self, dtype: DType) -> Result<DType> {
+        if !matches!(dtype, DType::U8 | DType::I16 | DType::U16 | DType::F32) {
+            return Err(Error::unsupported(format!(
+                "{dtype} cannot be resized, expected uint8, int16, uint16 or float32"
+            )));
+        }
+        match self.dtype {
+            None => Ok(dtype),
+            Some(wanted) if wanted == dtype || wanted == DType::F32 => Ok(wanted),
+            Some(wanted) => Err(Error::unsupported(format!(
+                "{dtype} cannot be resized to {wanted}, expected {dtype} or float32"
+            ))),
+        }
+    }
+
+    /// The height and width that every image gets, as far as they do not depend on the image.
+    pub(in crate::ops) fn known_size(&self) -> [Option<usize>; 2] {
+        if !matches!(self.mode, Mode::Default | Mode::Stretch) {
+            return [None, None];
+        }
+        let known = match &self.requested {
+            Requested::Size(arg) => match arg.known() {
+                Some(&[h, w]) => [Some(h), Some(w)],
+                _ => [None, None],
+            },
+            Requested::Separate(args) => {
+                [0, 1].map(|d| args[d].as_ref().and_then(|arg| arg.known()?.first().copied()))
+            }
+            Requested::Both(_) => [None, None],
+        };
+        [0, 1].map(|d| {
+            let size = known[d].filter(|&size| size != 0.0 && size.is_finite())?.abs() as f32;
+            let size = self.max_size.map_or(size, |max| size.min(max[d]));
+            (size < MAX_EXTENT).then(|| size.round().max(1.0) as usize)
+        })
+    }
+
+    /// Size, region and filters for one image of `image` pixels (H, W).
+    ///
+    /// # Errors
+    /// When an argument of the sample has a wrong number of values or asks for an impossible size.
+    pub(in crate::ops) fn target(&self, sample: &SampleInputs<'_>, image: [usize; 2]) -> Result<Target> {
+        if image.contains(&0) {
+            return Err(Error::invalid(format!(
+                "cannot resize an image of {} x {} pixels",
+                image[0], image[1]
+            )));
+        }
+        let mut requested = self.requested_size(sample)?;
+        let mut roi = self.region(sample, image)?;
+        for (request, (start, end)) in requested.iter_mut().zip(&mut roi) {
+            if end < start {
+                std::mem::swap(start, end);
+                *request = -*request;
+            }
+        }
+        let extent = roi.map(|(start, end)| end - start);
+        if extent.contains(&0.0) {
+            return Err(Error::invalid("cannot resize a region without pixels"));
+        }
+        let wanted = adjust(requested, extent, self.mode, self.max_size);
+        let mut size = [0; 2];
+        for d in 0..2 {
+            let rounded = wanted[d].abs().round().max(1.0);
+            if !(rounded < MAX_EXTENT) {
+                return Err(Error::invalid(format!(
+                    "a size of {} pixels is too large to resize to",
+                    wanted[d]
+                )));
+            }
+            size[d] = rounded as usize;
+            if self.subpixel_scale && rounded != wanted[d].abs() {
+                roi[d] = rescale(roi[d], f64::from(rounded) / f64::from(wanted[d].abs()));
+            }
+            if wanted[d] < 0.0 {
+                roi[d] = (roi[d].1, roi[d].0);
+            }
+        }
+        Ok(Target { size, roi, filter: self.filter(sample)? })
+    }
+
+    fn requested_size(&self, sample: &SampleInputs<'_>) -> Result<[f32; 2]> {
+        let size = match &self.requested {
+            Requested::Size(arg) => match arg.floats(sample)?[..] {
+                [h, w] => [h, w],
+                ref other => return Err(wrong_count("size", other.len())),
+            },
+            Requested::Separate([y, x]) => {
+                let side = |arg: &Option<Arg>| arg.as_ref().map_or(Ok(0.0), |arg| arg.float(sample));
+                [side(y)?, side(x)?]
+            }
+            Requested::Both(arg) => [arg.float(sample)?; 2],
+        };
+        if size.iter().all(|s| s.is_finite()) {
+            return Ok(size);
+        }
+        Err(Error::invalid(format!("expected a finite size, found {size:?}")))
+    }
+
+    fn region(&self, sample: &SampleInputs<'_>, image: [usize; 2]) -> Result<[(f32, f32); 2]> {
+        let full = image.map(|extent| extent as f32);
+        let Some((start, end)) = &self.roi else { return Ok(full.map(|extent| (0.0, extent))) };
+        let (start, end) = (start.floats(sample)?, end.floats(sample)?);
+        let ([y0, x0], [y1, x1]) = (&start[..], &end[..]) else {
+            return Err(wrong_count("roi_start` and `roi_end", start.len().max(end.len())));
+        };
+        let scale = if self.roi_relative { full } else { [1.0, 1.0] };
+        let roi = [(y0 * scale[0], y1 * scale[0]), (x0 * scale[1], x1 * scale[1])];
+        if roi.iter().all(|(start, end)| start.is_finite() && end.is_finite()) {
+            return Ok(roi);
+        }
+        Err(Error::invalid(format!("expected a finite region, found {roi:?}")))
+    }
+
+    fn filter(&self, sample: &SampleInputs<'_>) -> Result<FilterSpec> {
+        let read = |arg: &Option<Arg>| -> Result<Option<Filter>> {
+            let Some(arg) = arg else { return Ok(None) };
+            let id = arg.int(sample)?;
+            let filter = Filter::from_dali(id);
+            filter
+                .map(Some)
+                .ok_or_else(|| Error::invalid(format!("interpolation {id} is not known, expected 0 to 5")))
+        };
+        let both = read(&self.interp)?.unwrap_or(Filter::Linear);
+        Ok(FilterSpec {
+            min: read(&self.min_filter)?.unwrap_or(both),
+            mag: read(&self.mag_filter)?.unwrap_or(both),
+            antialias: self.antialias,
+        })
+    }
+}
+
+/// Where an image's rows and columns are in a sample: `planes` images of `size` pixels with `channels` elements each.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::ops) struct Geometry {
+    /// Dimension of the rows; the columns follow it.
+    pub(in crate::ops) axis: usize,
+    /// Images in the sample.
+    pub(in crate::ops) planes: usize,
+    /// Rows and columns.
+    pub(in crate::ops) size: [usize; 2],
+    /// Elements of a pixel.
+    pub(in crate::ops) channels: usize,
+}
+
+impl Geometry {
+    /// Finds rows and columns of a sample.
+    ///
+    /// # Errors
+    /// See [`rows_axis`].
+    pub(in crate::ops) fn new(shape: &Shape, layout: Layout) -> Result<Self> {
+        let axis = rows_axis(layout, shape.len())?;
+        Ok(Self {
+            axis,
+            planes: shape[..axis].iter().product(),
+            size: [shape[axis], shape[axis + 1]],
+            channels: shape[axis + 2..].iter().product(),
+        })
+    }
+}
+
+/// The dimension of the rows in a layout where the columns follow them: HWC, CHW, FHWC, FCHW, CFHW.
+///
+/// # Errors
+/// Invalid for a layout without rows and columns, unsupported for volumes.
+pub(in crate::ops) fn rows_axis(layout: Layout, ndim: usize) -> Result<usize> {
+    let layout = layout.or_default(Layout::hwc(), ndim);
+    if layout.find(b'D').is_some() {
+        return Err(Error::unsupported(format!(
+            "volumes (layout `{layout}`) cannot be resized, expected images"
+        )));
+    }
+    match (layout.find(b'H'), layout.find(b'W')) {
+        (Some(h), Some(w)) if w == h + 1 && w < ndim => Ok(h),
+        _ => Err(Error::invalid(format!(
+            "layout `{layout}` with {ndim} dimensions is not an image: expected HWC, CHW or frames of them"
+        ))),
+    }
+}
+
+fn wrong_count(name: &str, found: usize) -> Error {
+    Error::invalid(format!("argument `{name}` has {found} values, expected 2 (height and width)"))
+}
+
+fn pair(name: &str, values: &[f32]) -> Result<[f32; 2]> {
+    match values {
+        [both] => Ok([*both, *both]),
+        [h, w] => Ok([*h, *w]),
+        _ => Err(wrong_count(name, values.len())),
+    }
+}
+
+/// The wanted size, still a float and signed, from the requested one (0: not given) and the region's extent.
+fn adjust(requested: [f32; 2], extent: [f32; 2], mode: Mode, max_size: Option<[f32; 2]>) -> [f32; 2] {
+    let scales: Vec<f32> =
+        (0..2).filter(|&d| requested[d] != 0.0).map(|d| (requested[d] / extent[d]).abs()).collect();
+    let Some(first) = scales.first().copied() else { return extent };
+    let sign = requested.map(|r| if r < 0.0 { -1.0 } else { 1.0 });
+    if let Mode::NotLarger | Mode::NotSmaller = mode {
+        let mut scale =
+            scales.iter().copied().fold(first, if mode == Mode::NotLarger { f32::min } else { f32::max });
+        if let Some(max) = max_size {
+            scale = (0..2).map(|d| max[d] / extent[d]).fold(scale, f32::min);
+        }
+        return [0, 1].map(|d| extent[d] * scale * sign[d]);
+    }
+    // With two dimensions at most one is missing, so the geometric mean of the given scales is the one that is given.
+    let missing = if mode == Mode::Stretch { 1.0 } else { first };
+    [0, 1].map(|d| {
+        let size = if requested[d] == 0.0 { extent[d] * missing } else { requested[d].abs() };
+        sign[d] * max_size.map_or(size, |max| size.min(max[d]))
+    })
+}
+
+/// Scales a region around its centre.
+fn rescale((start, end): (f32, f32), ratio: f64) -> (f32, f32) {
+    let ratio = ratio.clamp(-MAX_SUBPIXEL_CORRECTION, MAX_SUBPIXEL_CORRECTION);
+    let (start, end) = (f64::from(start), f64::from(end));
+    let centre = (start + end) / 2.0;
+    ((centre + (start - centre) * ratio) as f32, (centre + (end - centre) * ratio) as f32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IMAGE: [f32; 2] = [600.0, 1200.0];
+
+    #[test]
+    fn sizes_follow_the_mode() {
+        let adjusted =
+            |requested, mode, max: Option<[f32; 2]>| adjust(requested, IMAGE, mode, max).map(f32::round);
+        assert_eq!(adjusted([256.0, 256.0], Mode::NotSmaller, None), [256.0, 512.0]);
+        assert_eq!(adjusted([800.0, 800.0], Mode::NotSmaller, Some([1400.0; 2])), [700.0, 1400.0]);
+        assert_eq!(adjusted([100.0, 100.0], Mode::NotSmaller, Some([150.0; 2])), [75.0, 150.0]);
+        assert_eq!(adjusted([0.0, 100.0], Mode::Default, Some([40.0; 2])), [40.0, 40.0]);
+        assert_eq!(adjusted([0.0, -333.0], Mode::Default, None), [167.0, -333.0]);
+        assert_eq!(adjusted([0.0, 300.0], Mode::Stretch, None), [600.0, 300.0]);
+        assert_eq!(adjusted([0.0, 0.0], Mode::Default, None), IMAGE);
+    }
+
+    #[test]
+    fn volumes_and_other_tensors_are_refused() {
+        assert_eq!(rows_axis(Layout::NONE, 3).unwrap(), 0);
+        assert_eq!(rows_axis(Layout::from_letters(b"FCHW"), 4).unwrap(), 2);
+        assert!(rows_axis(Layout::from_letters(b"DHWC"), 4).is_err());
+        assert!(rows_axis(Layout::NONE, 4).is_err());
+        assert!(rows_axis(Layout::from_letters(b"HWC"), 1).is_err());
+    }
+}

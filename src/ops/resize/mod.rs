@@ -1,0 +1,197 @@
+//! `Resize`: images to another size.
+
+pub(super) mod attributes;
+
+use parking_lot::Mutex;
+
+use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator};
+use crate::cpu::convert::ConvertSat;
+use crate::cpu::resample::{self, Output, Plan, Scratch};
+use crate::error::{Error, Result};
+use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View, ViewMut};
+use attributes::{Geometry, ResizeAttributes, Target, rows_axis};
+
+struct Resize {
+    attributes: ResizeAttributes,
+    /// Whether there is a second output with the input's size.
+    save_attrs: bool,
+    jobs: Vec<Option<Job>>,
+    scratch: ScratchPool,
+}
+
+/// The operator's line in [`super::OPS`].
+pub(super) const DEF: OpDef = OpDef {
+    name: "Resize",
+    aliases: &[],
+    doc: "Another size, by six filters, with or without antialiasing, of a region or the whole image",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[ArgSpec::fixed(
+        "save_attrs",
+        "a second output with the input's height and width as int32; default false",
+    )],
+    shared_args: &[attributes::ARGS],
+    build,
+    outputs: |args| Ok(if args.bool("save_attrs")?.unwrap_or(false) { 2 } else { 1 }),
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    Ok(Box::new(Resize {
+        attributes: ResizeAttributes::new(args)?,
+        save_attrs: args.bool("save_attrs")?.unwrap_or(false),
+        jobs: Vec::new(),
+        scratch: ScratchPool::default(),
+    }))
+}
+
+impl Operator for Resize {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        let mut types = vec![infer_resized(&inputs[0], &self.attributes, self.attributes.known_size())?];
+        if self.save_attrs {
+            types.push(ValueType {
+                dtype: Some(DType::I32),
+                dims: Some(vec![Some(2)]),
+                layout: Some(Layout::NONE),
+            });
+        }
+        Ok(types)
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        let dtype = self.attributes.output_dtype(desc.dtype)?;
+        self.jobs = inputs.map(|sample| {
+            let geometry = Geometry::new(sample.input(0)?.shape, desc.layout)?;
+            Job::new(geometry, &self.attributes.target(&sample, geometry.size)?).map(Some)
+        });
+        let mut descs = vec![BatchDesc::new(dtype, desc.layout, output_shapes(desc, &self.jobs))];
+        if self.save_attrs {
+            let shapes = vec![Shape::from([2]); desc.shapes.len()];
+            descs.push(BatchDesc::new(DType::I32, Layout::NONE, shapes));
+        }
+        Ok(descs)
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        io.for_each_sample(cx, |sample| {
+            let job = job(&self.jobs, sample.index())?;
+            let (input, output) = sample.unary()?;
+            self.scratch.with(|scratch| job.run(&input, output, scratch))?;
+            if self.save_attrs {
+                let size = job.geometry.size.map(|extent| extent as i32);
+                sample.output(1)?.as_slice_mut::<i32>()?.copy_from_slice(&size);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// One image's (or one sequence's) resize, planned.
+pub(super) struct Job {
+    pub(super) geometry: Geometry,
+    size: [usize; 2],
+    plan: Plan,
+}
+
+impl Job {
+    /// Plans to make `target` of the images in `geometry`.
+    ///
+    /// # Errors
+    /// Those of [`Plan::new`].
+    pub(super) fn new(geometry: Geometry, target: &Target) -> Result<Self> {
+        let filters = [target.filter; 2];
+        let plan = Plan::new(geometry.size, geometry.channels, target.size, target.roi, filters)?;
+        Ok(Self { geometry, size: target.size, plan })
+    }
+
+    /// Resizes one sample.
+    ///
+    /// # Errors
+    /// Internal, when a buffer does not have the planned size or an unplanned type.
+    pub(super) fn run(
+        &self,
+        input: &View<'_>,
+        output: &mut ViewMut<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        match (input.dtype, output.dtype) {
+            (DType::U8, DType::U8) => self.run_as::<u8, u8>(input, output, scratch),
+            (DType::I16, DType::I16) => self.run_as::<i16, i16>(input, output, scratch),
+            (DType::U16, DType::U16) => self.run_as::<u16, u16>(input, output, scratch),
+            (DType::U8, DType::F32) => self.run_as::<u8, f32>(input, output, scratch),
+            (DType::I16, DType::F32) => self.run_as::<i16, f32>(input, output, scratch),
+            (DType::U16, DType::F32) => self.run_as::<u16, f32>(input, output, scratch),
+            (DType::F32, DType::F32) => self.run_as::<f32, f32>(input, output, scratch),
+            (from, to) => Err(Error::internal(format!("resize from {from} to {to} was not planned"))),
+        }
+    }
+
+    fn run_as<S, T>(
+        &self,
+        input: &View<'_>,
+        output: &mut ViewMut<'_>,
+        scratch: &mut resample::Scratch,
+    ) -> Result<()>
+    where
+        S: Element + ConvertSat<f32> + ConvertSat<T>,
+        T: Output,
+    {
+        let from = self.geometry.size.iter().product::<usize>() * self.geometry.channels;
+        let to = self.size.iter().product::<usize>() * self.geometry.channels;
+        let sources = input.as_slice::<S>()?.chunks_exact(from);
+        for (src, dst) in sources.zip(output.as_slice_mut::<T>()?.chunks_exact_mut(to)) {
+            self.plan.run(src, dst, scratch)?;
+        }
+        Ok(())
+    }
+}
+
+/// The job of a live sample.
+pub(super) fn job(jobs: &[Option<Job>], index: usize) -> Result<&Job> {
+    jobs.get(index).and_then(Option::as_ref).ok_or_else(|| Error::internal("a live sample was not planned"))
+}
+
+/// Shapes of the outputs: the inputs' with rows and columns as planned, empty for failed samples.
+pub(super) fn output_shapes(desc: &BatchDesc, jobs: &[Option<Job>]) -> Vec<Shape> {
+    desc.shapes
+        .iter()
+        .zip(jobs)
+        .map(|(shape, job)| {
+            let mut dims = shape.to_vec();
+            match job {
+                Some(job) => dims[job.geometry.axis..job.geometry.axis + 2].copy_from_slice(&job.size),
+                None => dims.fill(0),
+            }
+            Shape::new(dims)
+        })
+        .collect()
+}
+
+/// The type of a resized image whose height and width are `size` where they are known.
+pub(super) fn infer_resized(
+    input: &ValueType,
+    attributes: &ResizeAttributes,
+    size: [Option<usize>; 2],
+) -> Result<ValueType> {
+    let mut ty = input.clone();
+    ty.dtype = input.dtype.map(|dtype| attributes.output_dtype(dtype)).transpose()?;
+    if let (Some(dims), Some(layout)) = (&mut ty.dims, input.layout) {
+        let axis = rows_axis(layout, dims.len())?;
+        dims[axis..axis + 2].copy_from_slice(&size);
+    }
+    Ok(ty)
+}
+
+/// Scratch memory for as many threads as resize at once; kept for the next batch.
+#[derive(Default)]
+pub(super) struct ScratchPool(Mutex<Vec<Scratch>>);
+
+impl ScratchPool {
+    /// Runs `f` with a scratch of its own.
+    pub(super) fn with<T>(&self, f: impl FnOnce(&mut Scratch) -> T) -> T {
+        let mut scratch = self.0.lock().pop().unwrap_or_default();
+        let result = f(&mut scratch);
+        self.0.lock().push(scratch);
+        result
+    }
+}

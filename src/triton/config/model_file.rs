@@ -1,0 +1,236 @@
+//! Where the file of a model is and what is in it, as bytes. It does not know the format.
+//!
+//! A version's directory holds the file that the configuration names. Names and paths may hold anything that the file
+//! system allows: they never reach a shell. A link may lead out of the directory; a name may not.
+
+use std::fs::File;
+use std::io::{ErrorKind as IoKind, Read};
+use std::path::{Component, Path, PathBuf};
+
+use super::DEFAULT_MODEL_FILE;
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits;
+
+/// A model written in Python, which DALI's own backend looks for beside the model file.
+const PYTHON_MODEL_FILE: &str = "dali.py";
+
+/// A model directory called `NAME.gesso` needs no configuration; the server then assumes this name for the model file.
+/// The author has chosen none.
+const ASSUMED_MODEL_FILE: &str = "model.gesso";
+
+/// A serialized pipeline as it was read.
+#[derive(Debug)]
+pub struct ModelFile {
+    /// Where it was.
+    pub path: PathBuf,
+    /// What it holds, at most [`limits::MAX_PIPELINE_BYTES`].
+    pub bytes: Vec<u8>,
+}
+
+impl ModelFile {
+    /// Reads `<directory>/<version>/<name>`. `directory` is the model's, `name` from
+    /// [`ModelConfig::model_filename`](super::ModelConfig::model_filename).
+    ///
+    /// # Errors
+    /// Invalid for a name that leaves the directory, and for a file that is none or is too large. Not found, with all the
+    /// paths that were tried. Unsupported when there is a Python file instead. What the operating system says, with the
+    /// path.
+    pub fn read(directory: &Path, version: u64, name: &str) -> Result<Self> {
+        check_name(name)?;
+        let folder = directory.join(version.to_string());
+        let mut tried = Vec::new();
+        let defaults = (name == ASSUMED_MODEL_FILE).then_some(DEFAULT_MODEL_FILE);
+        for candidate in [name].into_iter().chain(defaults) {
+            let path = folder.join(candidate);
+            if !exists(&path)? {
+                tried.push(path);
+                continue;
+            }
+            if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("py")) {
+                return Err(python(&path));
+            }
+            let bytes = read(&path)?;
+            return Ok(Self { path, bytes });
+        }
+        let path = folder.join(PYTHON_MODEL_FILE);
+        if exists(&path)? {
+            return Err(python(&path));
+        }
+        tried.push(path);
+        let tried: Vec<String> = tried.iter().map(|path| format!("`{}`", path.display())).collect();
+        Err(Error::not_found(format!("there is no model file: looked for {}", tried.join(" and "))))
+    }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let inside =
+        Path::new(name).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if inside && !name.is_empty() && !name.contains('\0') {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "`default_model_filename` is `{}`, expected the name of a file in the version's directory, without `..` and not \
+         absolute",
+        name.escape_debug()
+    )))
+}
+
+fn exists(path: &Path) -> Result<bool> {
+    path.try_exists().map_err(|error| failed(path, &error))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    // Before it is opened: opening a pipe would wait for somebody to write.
+    let metadata = path.metadata().map_err(|error| failed(path, &error))?;
+    if !metadata.is_file() {
+        return Err(Error::invalid(format!("model file `{}` is not a regular file", path.display())));
+    }
+    let limit = limits::MAX_PIPELINE_BYTES as u64;
+    let file = File::open(path).map_err(|error| failed(path, &error))?;
+    let mut bytes = Vec::with_capacity(metadata.len().min(limit) as usize);
+    // One more than allowed, as the file may have grown.
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| failed(path, &error))?;
+    if bytes.len() > limits::MAX_PIPELINE_BYTES {
+        return Err(Error::invalid(format!(
+            "model file `{}` has {} bytes, expected at most {limit}",
+            path.display(),
+            metadata.len().max(bytes.len() as u64)
+        )));
+    }
+    Ok(bytes)
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Error {
+    let kind = match error.kind() {
+        IoKind::NotFound => ErrorKind::NotFound,
+        IoKind::OutOfMemory => ErrorKind::Unavailable,
+        _ => ErrorKind::InvalidArg,
+    };
+    Error::new(kind, format!("cannot read model file `{}`: {error}", path.display()))
+}
+
+fn python(path: &Path) -> Error {
+    Error::unsupported(format!(
+        "model file `{}` is Python, which is not supported yet by this version: serialize its pipeline with \
+         `Pipeline.serialize()` into `{DEFAULT_MODEL_FILE}`",
+        path.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A model directory that goes away with the value.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("gesso {name} é+@= {}", std::process::id()));
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir_all(path.join("3")).unwrap();
+            Self(path)
+        }
+
+        fn with(self, name: &str, bytes: &[u8]) -> Self {
+            fs::write(self.0.join("3").join(name), bytes).unwrap();
+            self
+        }
+
+        fn read(&self, name: &str) -> Result<ModelFile> {
+            ModelFile::read(&self.0, 3, name)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn any_name_that_the_file_system_allows() {
+        let name = "mein Möhren-\"$(x)`'; 模型.dali";
+        let folder = Folder::new("names").with(name, b"pipeline");
+        let file = folder.read(name).unwrap();
+        assert_eq!(file.bytes, b"pipeline");
+        assert_eq!(file.path, folder.0.join("3").join(name));
+        assert!(folder.read(&format!("./{name}")).is_ok());
+    }
+
+    #[test]
+    fn names_that_leave_the_directory_are_refused() {
+        let folder = Folder::new("escape").with("model.dali", b"x");
+        for name in ["..", "../3/model.dali", "a/../model.dali", "/etc/passwd", "", "model.dali\0"] {
+            let error = folder.read(name).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArg);
+            assert!(error.to_string().contains(&name.escape_debug().to_string()), "{error}");
+        }
+        // Two dots in a name are no way out.
+        assert_eq!(folder.with("a..b", b"y").read("a..b").unwrap().bytes, b"y");
+    }
+
+    #[test]
+    fn what_was_looked_for_is_said() {
+        let folder = Folder::new("missing");
+        let error = folder.read("model.dali").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        for name in ["3/model.dali", "3/dali.py"] {
+            assert!(error.to_string().contains(&folder.0.join(name).display().to_string()), "{error}");
+        }
+        // No version directory is the same to the reader.
+        assert_eq!(ModelFile::read(&folder.0, 4, "model.dali").unwrap_err().kind(), ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn the_servers_assumed_name_means_the_default() {
+        let folder = Folder::new("assumed").with("model.dali", b"default");
+        assert_eq!(folder.read("model.gesso").unwrap().bytes, b"default");
+        assert_eq!(folder.read("other.gesso").unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(folder.with("model.gesso", b"own").read("model.gesso").unwrap().bytes, b"own");
+        let error = Folder::new("neither").read("model.gesso").unwrap_err().to_string();
+        assert!(error.contains("3/model.gesso` and `") && error.contains("3/model.dali` and `"), "{error}");
+    }
+
+    #[test]
+    fn python_is_named_as_unsupported() {
+        let folder = Folder::new("python").with("dali.py", b"import nvidia").with("own.PY", b"");
+        for name in ["model.dali", "dali.py", "own.PY"] {
+            let error = folder.read(name).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+            assert!(error.to_string().contains("Pipeline.serialize()"), "{error}");
+        }
+    }
+
+    #[test]
+    fn too_large_and_not_a_file() {
+        let folder = Folder::new("kinds").with("big", b"").with("fits", b"");
+        fs::create_dir(folder.0.join("3/model.dali")).unwrap();
+        let error = folder.read("model.dali").unwrap_err().to_string();
+        assert!(error.contains("3/model.dali` is not a regular file"), "{error}");
+        let resize = |name: &str, len: usize| {
+            File::options()
+                .write(true)
+                .open(folder.0.join("3").join(name))
+                .unwrap()
+                .set_len(len as u64)
+                .unwrap();
+        };
+        resize("big", limits::MAX_PIPELINE_BYTES + 1);
+        resize("fits", limits::MAX_PIPELINE_BYTES);
+        let error = folder.read("big").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArg);
+        assert!(error.to_string().contains("has 16777217 bytes, expected at most 16777216"), "{error}");
+        assert_eq!(folder.read("fits").unwrap().bytes.len(), limits::MAX_PIPELINE_BYTES);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_followed() {
+        let folder = Folder::new("link").with("model.dali", b"x");
+        std::os::unix::fs::symlink(folder.0.join("3/model.dali"), folder.0.join("3/link.dali")).unwrap();
+        assert_eq!(folder.read("link.dali").unwrap().bytes, b"x");
+    }
+}

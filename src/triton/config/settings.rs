@@ -1,0 +1,160 @@
+//! The model's `parameters`: free text in the configuration, typed here. It must not know pipelines.
+
+use serde_json::{Map, Value};
+
+use super::{in_config, read};
+use crate::error::{Context, Error, Result};
+use crate::limits;
+
+const NUM_THREADS: &str = "num_threads";
+const SPLIT_ALONG_OUTER_AXIS: &str = "split_along_outer_axis";
+
+/// Keys with this prefix are the server's own.
+const SERVER_PREFIX: &str = "TRITON_";
+
+/// What a model's `parameters` say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// `num_threads`: worker threads of an instance, 1 to [`limits::MAX_THREADS`]. `None` (-1 in the configuration, or
+    /// absent): as many as the pipeline's file says.
+    pub num_threads: Option<usize>,
+    /// `split_along_outer_axis`: names of outputs, separated by `:`.
+    pub split_along_outer_axis: Vec<String>,
+    /// Parameters that nobody reads, in lexicographic order.
+    pub unknown: Vec<String>,
+}
+
+impl Settings {
+    pub(super) fn parse(config: &Map<String, Value>) -> Result<Self> {
+        let mut settings = Self::default();
+        let Some(parameters) = read::object(config, "parameters").context(in_config)? else {
+            return Ok(settings);
+        };
+        for (key, value) in parameters {
+            match key.as_str() {
+                NUM_THREADS => settings.num_threads = num_threads(&text(key, value)?)?,
+                SPLIT_ALONG_OUTER_AXIS => {
+                    let text = text(key, value)?;
+                    let names = text.split(':').filter(|name| !name.is_empty());
+                    settings.split_along_outer_axis = names.map(str::to_owned).collect();
+                }
+                other if other.starts_with(SERVER_PREFIX) => {}
+                other => settings.unknown.push(other.to_owned()),
+            }
+        }
+        settings.unknown.sort_unstable();
+        Ok(settings)
+    }
+
+    /// What the author should know although the model loads; one line, or none.
+    pub fn warning(&self) -> Option<String> {
+        if self.unknown.is_empty() {
+            return None;
+        }
+        let names: Vec<String> =
+            self.unknown.iter().map(|name| format!("`{}`", name.escape_debug())).collect();
+        Some(format!(
+            "unknown parameters in the model configuration, without effect: {}; known are `{NUM_THREADS}` and \
+             `{SPLIT_ALONG_OUTER_AXIS}`",
+            names.join(", ")
+        ))
+    }
+
+    /// # Errors
+    /// Unsupported for a parameter that this version cannot honour: answers would have another shape than asked for.
+    pub(super) fn check_supported(&self) -> Result<()> {
+        if self.split_along_outer_axis.is_empty() {
+            return Ok(());
+        }
+        Err(Error::unsupported(format!(
+            "parameter `{SPLIT_ALONG_OUTER_AXIS}` is `{}`, and this version does not split outputs",
+            self.split_along_outer_axis.join(":").escape_debug()
+        )))
+    }
+}
+
+/// The text of `{"string_value": "text"}`; a bare text or number will do.
+fn text(key: &str, value: &Value) -> Result<String> {
+    let inner = value.as_object().map_or(Some(value), |fields| fields.get("string_value"));
+    match inner {
+        None | Some(Value::Null) => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(Value::Number(number)) => Ok(number.to_string()),
+        Some(other) => {
+            Err(Error::invalid(format!("parameter `{key}` is {}, expected a string", read::kind(other))))
+        }
+    }
+}
+
+fn num_threads(text: &str) -> Result<Option<usize>> {
+    match text.trim().parse::<i64>() {
+        Ok(-1) => return Ok(None),
+        Ok(number) => {
+            if let Some(threads) =
+                usize::try_from(number).ok().filter(|n| (1..=limits::MAX_THREADS).contains(n))
+            {
+                return Ok(Some(threads));
+            }
+        }
+        Err(_) => {}
+    }
+    Err(Error::invalid(format!(
+        "parameter `{NUM_THREADS}` is `{}`, expected 1 to {}, or -1 for the number in the pipeline's file",
+        text.escape_debug(),
+        limits::MAX_THREADS
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parse(parameters: Value) -> Result<Settings> {
+        Settings::parse(json!({ "parameters": parameters }).as_object().unwrap())
+    }
+
+    #[test]
+    fn threads_come_from_text() {
+        let threads =
+            |text: &str| parse(json!({"num_threads": {"string_value": text}})).map(|s| s.num_threads);
+        assert_eq!(threads("4").unwrap(), Some(4));
+        assert_eq!(threads(" 16\n").unwrap(), Some(16));
+        assert_eq!(threads("-1").unwrap(), None);
+        assert_eq!(parse(json!({})).unwrap(), Settings::default());
+        assert_eq!(parse(json!({"num_threads": 4})).unwrap().num_threads, Some(4));
+        for wrong in ["", "four", "0", "-2", "1025", "4 threads", "99999999999999999999", "1e1", "0x4"] {
+            let error = threads(wrong).unwrap_err().to_string();
+            assert!(error.contains(&format!("`num_threads` is `{wrong}`")), "{error}");
+            assert!(error.contains("1 to 1024"), "{error}");
+        }
+        let error = parse(json!({"num_threads": {"string_value": [4]}})).unwrap_err().to_string();
+        assert_eq!(error, "parameter `num_threads` is a list, expected a string");
+        assert!(parse(json!([])).unwrap_err().to_string().contains("`parameters` is a list"));
+    }
+
+    #[test]
+    fn unknown_parameters_are_named_and_the_servers_are_not() {
+        let settings = parse(json!({
+            "num_thread": {"string_value": "4"}, "Quality": {"string_value": ""},
+            "TRITON_BATCH_STRATEGY_PATH": {"string_value": "/x.so"},
+        }))
+        .unwrap();
+        let warning = settings.warning().unwrap();
+        assert!(warning.contains("`Quality`, `num_thread`"), "{warning}");
+        assert!(!warning.contains("TRITON_"), "{warning}");
+        assert_eq!(parse(json!({"num_threads": {"string_value": "2"}})).unwrap().warning(), None);
+    }
+
+    #[test]
+    fn outputs_to_split_are_read_but_refused() {
+        let settings = parse(json!({"split_along_outer_axis": {"string_value": ":A::B:"}})).unwrap();
+        assert_eq!(settings.split_along_outer_axis, ["A", "B"]);
+        let error = settings.check_supported().unwrap_err();
+        assert_eq!(error.kind(), crate::error::ErrorKind::Unsupported);
+        assert!(error.to_string().contains("`A:B`"));
+        let none = parse(json!({"split_along_outer_axis": {"string_value": "::"}})).unwrap();
+        none.check_supported().unwrap();
+    }
+}

@@ -1,0 +1,93 @@
+//! How an instance answers the requests of one execution: gather their tensors without copying, run the batch, answer
+//! each request with its outputs or with its own error.
+//!
+//! ```text
+//! requests  [ r0: 2 samples ] [ r1: 1 sample ] [ r2: no samples -> its error ]
+//! batch     [ 0 ][ 1 ]        [ 2 ]              pointers into the requests' memory
+//! outputs   straight into the response buffers of r0 and r1
+//! ```
+
+mod gather;
+mod respond;
+
+use std::ops::Range;
+
+use super::api::{Instance, Times, now};
+use super::exchange::Exchange;
+use super::state::InstanceState;
+use crate::error::{Error, Result};
+use crate::pipeline::Failures;
+use gather::{Merged, Tensors, merge};
+use respond::Responses;
+
+/// Answers every exchange.
+pub(super) fn execute(instance: &Instance, state: &InstanceState, exchanges: &mut Vec<Exchange>) {
+    let start = now();
+    let done = run(state, exchanges);
+    for (exchange, error) in exchanges.drain(..).zip(done.errors) {
+        match error {
+            None => exchange.finish(done.compute),
+            Some(error) => exchange.fail(&error),
+        }
+    }
+    if done.samples == 0 {
+        return;
+    }
+    let (compute_start, compute_end) = done.compute;
+    let times = Times { start, compute_start, compute_end, end: now() };
+    if let Err(error) = instance.report_batch(done.samples as u64, &times) {
+        tracing::warn!("cannot report the statistics of a batch: {error}");
+    }
+}
+
+/// What became of an execution.
+struct Done {
+    /// For each exchange: why it has no outputs.
+    errors: Vec<Option<Error>>,
+    /// Start and end of the computation.
+    compute: (u64, u64),
+    /// Samples that were computed.
+    samples: usize,
+}
+
+/// Runs the exchanges that can be joined as one batch.
+fn run(state: &InstanceState, exchanges: &[Exchange]) -> Done {
+    let mut instance = state.instance.lock();
+    let model = &state.model;
+    let tensors = exchanges
+        .iter()
+        .map(|exchange| Tensors::gather(model, exchange.request(), instance.memory()))
+        .collect();
+    let merged = merge(model, tensors);
+    let compute_start = now();
+    let (errors, samples) = match merged {
+        Err(error) => (vec![Some(error); exchanges.len()], 0),
+        Ok(Merged { errors, samples: 0, .. }) => (errors, 0),
+        Ok(Merged { inputs, ranges, mut errors, samples }) => {
+            let outcome = Responses::new(model, exchanges, &ranges).and_then(|mut responses| {
+                let outcome = instance.run(inputs, &mut responses)?;
+                responses.copy_late(&outcome)?;
+                Ok(outcome.failures)
+            });
+            for (error, range) in errors.iter_mut().zip(ranges) {
+                let Some(range) = range else { continue };
+                *error = failure(&outcome, range);
+            }
+            (errors, samples)
+        }
+    };
+    Done { errors, compute: (compute_start, now()), samples }
+}
+
+/// Why the request with these samples failed: the first of its samples that did, or what failed the whole batch.
+fn failure(outcome: &Result<Failures>, range: Range<usize>) -> Option<Error> {
+    let failures = match outcome {
+        Ok(failures) => failures,
+        Err(error) => return Some(error.clone()),
+    };
+    let many = range.len() > 1;
+    range.enumerate().find_map(|(i, sample)| {
+        let error = failures.get(sample)?.clone();
+        Some(if many { error.context(format!("sample {i}")) } else { error })
+    })
+}

@@ -1,0 +1,207 @@
+//! The plugin as Triton Inference Server sees it: the functions that it calls. It must not know operators or plans;
+//! nothing imports it.
+//!
+//! ```text
+//! sys       Triton's C API as bindgen reads it          api       the same, safe
+//! guard     no panic and no error leaves unseen         log       events to the server's log
+//! state     what is attached to models and instances    exchange  a request, its response, one answer
+//! config    a model's configuration, completed and checked
+//! execute   how requests are answered
+//! ```
+//!
+//! Every entry point is one [`guard`]ed closure that wraps the handles and calls a safe function of the same name.
+
+#![expect(unsafe_code, reason = "this is the boundary to C")]
+
+pub mod api;
+pub mod config;
+pub mod exchange;
+mod execute;
+mod guard;
+mod log;
+mod state;
+#[expect(
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    clippy::expect_used,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments,
+    clippy::undocumented_unsafe_blocks,
+    reason = "generated: the C names, and what bindgen makes of them"
+)]
+pub mod sys;
+
+use std::sync::Arc;
+
+use api::{Attributes, Backend, Instance, InstanceKind, Model};
+use guard::guard;
+use state::{InstanceState, ModelState};
+
+use crate::error::{Context, Error, Result};
+
+/// Called once, when the library is loaded.
+///
+/// # Safety
+/// For Triton to call, with a valid backend.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn TRITONBACKEND_Initialize(
+    backend: *mut sys::TRITONBACKEND_Backend,
+) -> *mut sys::TRITONSERVER_Error {
+    guard("TRITONBACKEND_Initialize", |server| {
+        // SAFETY: Triton passes a backend that is valid during the call.
+        initialize(&unsafe { Backend::from_raw(server, backend) }?)
+    })
+}
+
+/// Called once, before the library is unloaded.
+///
+/// # Safety
+/// For Triton to call, with a valid backend.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn TRITONBACKEND_Finalize(
+    backend: *mut sys::TRITONBACKEND_Backend,
+) -> *mut sys::TRITONSERVER_Error {
+    guard("TRITONBACKEND_Finalize", |server| {
+        // SAFETY: Triton passes a backend that is valid during the call.
+        finalize(&unsafe { Backend::from_raw(server, backend) }?)
+    })
+}
+
+/// Called when Triton decides where to place models.
+///
+/// # Safety
+/// For Triton to call, with a valid backend and attributes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn TRITONBACKEND_GetBackendAttribute(
+    _backend: *mut sys::TRITONBACKEND_Backend,
+    attributes: *mut sys::TRITONBACKEND_BackendAttribute,
+) -> *mut sys::TRITONSERVER_Error {
+    guard("TRITONBACKEND_GetBackendAttribute", |server| {
+        // SAFETY: Triton passes attributes that are valid during the call.
+        backend_attribute(&unsafe { Attributes::from_raw(server, attributes) }?)
+    })
+}
+
+/// Called when a model is loaded.
+///
+/// # Safety
+/// For Triton to call, with a valid model.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn TRITONBACKEND_ModelInitialize(
+    model: *mut sys::TRITONBACKEND_Model,
+) -> *mut sys::TRITONSERVER_Error {
+    guard("TRITONBACKEND_ModelInitialize", |server| {
+        // SAFETY: Triton passes a model that is valid during the call.
+        model_initialize(&unsafe { Model::from_raw(server, model) }?)
+    })
+}
+
+/// Called when a model is unloaded, and when its initialization failed.
+///
+/// # Safety
+/// For Triton to call, with a valid model.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn TRITONBACKEND_ModelFinalize(
+    model: *mut sys::TRITONBACKEND_Model,
+) -> *mut sys::TRITONSERVER_Error {
+    guard("TRITONBACKEND_ModelFinalize", |server| {
+        // SAFETY: Triton passes a model that is valid during the call.
+        state::detach(&unsafe { Model::from_raw(server, model) }?)
+    })
+}
+
+/// Called for each instance of a loaded model; for several at the same time, as we allow it.
+///
+/// # Safety
+/// For Triton to call, with a valid instance.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn TRITONBACKEND_ModelInstanceInitialize(
+    instance: *mut sys::TRITONBACKEND_ModelInstance,
+) -> *mut sys::TRITONSERVER_Error {
+    guard("TRITONBACKEND_ModelInstanceInitialize", |server| {
+        // SAFETY: Triton passes an instance that is valid until it is finalized, which frees what is attached.
+        instance_initialize(&unsafe { Instance::from_raw(server, instance) }?)
+    })
+}
+
+/// Called before the model is finalized, and when the instance's initialization failed.
+///
+/// # Safety
+/// For Triton to call, with a valid instance that executes nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn TRITONBACKEND_ModelInstanceFinalize(
+    instance: *mut sys::TRITONBACKEND_ModelInstance,
+) -> *mut sys::TRITONSERVER_Error {
+    guard("TRITONBACKEND_ModelInstanceFinalize", |server| {
+        // SAFETY: Triton passes an instance that is valid during the call.
+        state::detach(&unsafe { Instance::from_raw(server, instance) }?)
+    })
+}
+
+/// Answers a batch of requests. An error leaves all of them with Triton; success means that they are ours.
+///
+/// # Safety
+/// For Triton to call, with a valid instance and `count` valid requests; not twice at a time for one instance.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn TRITONBACKEND_ModelInstanceExecute(
+    instance: *mut sys::TRITONBACKEND_ModelInstance,
+    requests: *mut *mut sys::TRITONBACKEND_Request,
+    count: u32,
+) -> *mut sys::TRITONSERVER_Error {
+    guard("TRITONBACKEND_ModelInstanceExecute", |server| {
+        // SAFETY: Triton passes an instance that is valid until it is finalized, which it does not do while it waits
+        // for answers.
+        let instance = unsafe { Instance::from_raw(server, instance) }?;
+        if requests.is_null() {
+            return Err(Error::internal("expected requests, found a null pointer"));
+        }
+        // SAFETY: Triton passes as many requests as it says, and the array is not changed during the call.
+        let requests = unsafe { std::slice::from_raw_parts(requests, count as usize) };
+        let state = state::attached(&instance)?;
+        // SAFETY: the requests are valid and distinct, and ours when this call returns success.
+        unsafe {
+            exchange::run(&instance, requests, |exchanges| execute::execute(&instance, &state, exchanges))
+        }
+    })
+}
+
+fn initialize(backend: &Backend) -> Result<()> {
+    let server = backend.server();
+    server.check_api_version()?;
+    log::install(server);
+    let (major, minor) = server.api_version()?;
+    tracing::info!(
+        backend = backend.name()?,
+        version = env!("CARGO_PKG_VERSION"),
+        server_api = format_args!("{major}.{minor}"),
+        "Gesso is loaded"
+    );
+    tracing::debug!(config = backend.config()?, "backend configuration");
+    Ok(())
+}
+
+fn finalize(backend: &Backend) -> Result<()> {
+    tracing::info!(backend = backend.name()?, "Gesso is unloaded");
+    Ok(())
+}
+
+fn backend_attribute(attributes: &Attributes) -> Result<()> {
+    attributes.prefer(InstanceKind::Cpu)?;
+    attributes.set_parallel_loading(true)
+}
+
+fn model_initialize(model: &Model) -> Result<()> {
+    let name = model.name()?;
+    let state = ModelState::load(model).context(|| format!("model `{name}`"))?;
+    tracing::info!(model = state.name, "model is loaded");
+    state::attach(model, Arc::new(state))
+}
+
+fn instance_initialize(instance: &Instance) -> Result<()> {
+    let model = state::attached(&instance.model()?)?;
+    let name = model.name.clone();
+    let state = InstanceState::new(instance, model).context(|| format!("model `{name}`"))?;
+    tracing::info!(model = name, instance = state.name, "instance is ready");
+    state::attach(instance, Arc::new(state))
+}

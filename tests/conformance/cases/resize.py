@@ -1,0 +1,82 @@
+from record import case, fn, noise, np, source, types
+
+IMAGES = {"X": noise((20, 33, 3), (31, 17, 3), (9, 9, 3))}
+GRAY = {"X": noise((3, 20, 33), (3, 31, 17), (3, 9, 9), dtype=np.float32)}
+
+
+def x(**kw):
+    return source("X", **({"layout": "HWC"} | kw))
+
+
+@case(inputs=IMAGES, tol=1, mean=0.02)
+def filters_down():
+    return tuple(fn.resize(x(), size=[7, 8], interp_type=t, antialias=a) for t in range(6) for a in (True, False))
+
+
+@case(inputs=IMAGES, tol=1, mean=0.02)
+def filters_up():
+    return tuple(fn.resize(x(), size=[40, 50], interp_type=t) for t in range(6))
+
+
+@case(inputs=GRAY, tol=2e-2)
+def planes_of_float():
+    p = source("X", types.FLOAT, layout="CHW")
+    return tuple(fn.resize(p, resize_x=12, resize_y=25, interp_type=t) for t in range(6))
+
+
+@case(inputs={"X": noise((2, 12, 10, 3), (1, 7, 9, 3), (3, 5, 5, 3))}, tol=1, mean=0.02)
+def frames():
+    return fn.resize(source("X", layout="FHWC"), size=[6, 7])
+
+
+@case(inputs={"X": noise((2, 2, 14, 12), (2, 1, 7, 9), (1, 3, 5, 5), dtype=np.uint16)}, tol=1, mean=0.02)
+def channels_of_frames():
+    return fn.resize(source("X", types.UINT16, layout="CFHW"), size=[6, 7])
+
+
+@case(inputs={"X": noise((14, 12, 1), (7, 9, 1), (5, 5, 1), dtype=np.int16)}, tol=1, mean=0.02)
+def int16_to_both_types():
+    p = source("X", types.INT16, layout="HWC")
+    return fn.resize(p, size=[9, 5]), fn.resize(p, size=[9, 5], dtype=types.FLOAT)
+
+
+@case(inputs=IMAGES, tol=1, mean=0.02)
+def modes():
+    image = x()
+    return (fn.resize(image, size=[12, 12], mode="not_larger"), fn.resize(image, size=[12, 12], mode="not_smaller"),
+            fn.resize(image, size=[0, 11], mode="stretch"), fn.resize(image, size=[13, 0]), fn.resize(image, resize_x=10),
+            fn.resize(image, resize_shorter=8), fn.resize(image, resize_longer=24),
+            fn.resize(image, resize_shorter=16, max_size=20), fn.resize(image, resize_x=30, max_size=[9, 18]),
+            fn.resize(image, size=[-10, 12]), fn.resize(image, resize_y=-7), fn.resize(image, size=[10.5, 11.4]),
+            fn.resize(image, size=[40, 60], mode="not_smaller", max_size=[50, 61]))
+
+
+@case(inputs=IMAGES, tol=1, mean=0.02)
+def without_subpixel_scale():
+    image = x()
+    return fn.resize(image, resize_x=11, subpixel_scale=False), fn.resize(image, resize_x=11)
+
+
+@case(inputs=IMAGES, tol=1, mean=0.03)
+def regions():
+    image = x()
+    return (fn.resize(image, size=[8, 9], roi_start=[1.5, 2], roi_end=[8, 7.25]),
+            fn.resize(image, size=[8, 9], roi_start=[0.1, 0.9], roi_end=[0.8, 0.2], roi_relative=True),
+            fn.resize(image, resize_shorter=6, roi_start=[-3, -2], roi_end=[12, 14], interp_type=2))
+
+
+@case(inputs=IMAGES | {"S": [np.array(v, np.float32) for v in ((5, 6), (0, 9), (-7, 3))]}, tol=1, mean=0.03)
+def per_sample():
+    return fn.resize(x(), size=source("S", types.FLOAT, 1), interp_type=4)
+
+
+@case(inputs=IMAGES | {"A": [np.array(v, np.float32) for v in ((0.1, 0.2), (0.0, 0.5), (0.3, 0.3))],
+                       "B": [np.array(v, np.float32) for v in ((0.9, 0.7), (1.0, 0.0), (0.8, 1.2))]}, tol=1, mean=0.03)
+def regions_per_sample():
+    return fn.resize(x(), resize_y=9, resize_x=8, roi_start=source("A", types.FLOAT, 1),
+                     roi_end=source("B", types.FLOAT, 1), roi_relative=True, min_filter=2, mag_filter=1)
+
+
+@case(inputs=IMAGES, tol=1, mean=0.02)
+def with_attributes():
+    return tuple(fn.resize(x(), size=[9, 8], save_attrs=True))

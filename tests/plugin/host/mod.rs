@@ -1,0 +1,179 @@
+//! A server that exists only to be called by the plugin: it offers Triton's functions, counts what is made and freed,
+//! and fails when a test says so. It does what a real server cannot be made to do. Everything is written from the
+//! headers' text, not from the plugin's types, so that a wrong signature shows.
+//!
+//! To add a function of Triton: write it in the file of its object, wrapped in `call`.
+#![expect(unsafe_code, reason = "this stands on the other side of the C boundary")]
+
+pub(crate) mod objects;
+pub(crate) mod request;
+pub(crate) mod server;
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_char};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+/// Numbers of Triton's error codes.
+pub(crate) mod code {
+    pub(crate) const INTERNAL: u32 = 1;
+    pub(crate) const INVALID_ARG: u32 = 3;
+    pub(crate) const UNAVAILABLE: u32 = 4;
+    pub(crate) const UNSUPPORTED: u32 = 5;
+}
+
+/// An error as the plugin sent it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) code: u32,
+    pub(crate) text: String,
+}
+
+/// A response that was sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) request: String,
+    pub(crate) flags: u32,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) outputs: Vec<request::Output>,
+    pub(crate) parameters: Vec<(String, String)>,
+}
+
+/// Statistics of one request.
+#[derive(Debug, Clone)]
+pub(crate) struct Report {
+    pub(crate) request: String,
+    pub(crate) success: bool,
+    pub(crate) times: [u64; 4],
+}
+
+/// What the server knows and what happened to it.
+#[derive(Default)]
+pub(crate) struct Book {
+    /// Every object that is not freed: its address and what it is.
+    live: HashMap<usize, &'static str>,
+    calls: HashMap<&'static str, u32>,
+    /// The call, counted from 1, at which a function fails.
+    faults: HashMap<&'static str, u32>,
+    violations: Vec<String>,
+    pub(crate) version: (u32, u32),
+    pub(crate) log: Vec<(u32, String)>,
+    pub(crate) answers: Vec<Answer>,
+    pub(crate) released: Vec<String>,
+    pub(crate) deleted_responses: u32,
+    pub(crate) reports: Vec<Report>,
+    pub(crate) batches: Vec<u64>,
+    pub(crate) attributes: Vec<String>,
+    pub(crate) memory: Vec<(u32, i64, usize)>,
+}
+
+static BOOK: LazyLock<Mutex<Book>> = LazyLock::new(Mutex::default);
+static ONE_TEST: Mutex<()> = Mutex::new(());
+
+pub(crate) fn book() -> MutexGuard<'static, Book> {
+    BOOK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One test's server. Tests of a process take turns, as there is one set of functions.
+pub(crate) struct Host {
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Host {
+    pub(crate) fn start() -> Host {
+        let turn = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
+        *book() = Book { version: (1, 19), ..Book::default() };
+        Host { _turn: turn }
+    }
+
+    /// Lets call number `nth` (from 1) of `function` fail with `UNAVAILABLE`.
+    pub(crate) fn fail(&self, function: &'static str, nth: u32) {
+        book().faults.insert(function, nth);
+    }
+
+    /// Lets the next call of `function` fail with `UNAVAILABLE`.
+    pub(crate) fn fail_next(&self, function: &'static str) {
+        let mut book = book();
+        let calls = book.calls.get(function).copied().unwrap_or(0);
+        book.faults.insert(function, calls + 1);
+    }
+
+    /// Objects of a kind that are not freed.
+    pub(crate) fn live(&self, what: &str) -> usize {
+        book().live.values().filter(|kind| **kind == what).count()
+    }
+
+    /// Asserts that the plugin freed what it owned and used nothing that was gone.
+    pub(crate) fn assert_clean(&self) {
+        assert_eq!(book().violations, Vec::<String>::new());
+        for what in ["error", "message", "request", "response", "buffer attributes"] {
+            assert_eq!(self.live(what), 0, "objects left: {what}");
+        }
+    }
+}
+
+/// Makes an object that the plugin sees as an address. Its memory is never reused, so that a use after the end shows.
+pub(crate) fn make<T>(what: &'static str, value: T) -> *mut T {
+    let object = Box::into_raw(Box::new(value));
+    book().live.insert(object as usize, what);
+    object
+}
+
+/// Ends the life of an object.
+pub(crate) fn end<T>(what: &'static str, object: *mut T) -> Result<(), String> {
+    match book().live.remove(&(object as usize)) {
+        Some(found) if found == what => Ok(()),
+        found => Err(format!("expected a live {what} to free, found {found:?}")),
+    }
+}
+
+/// The object at an address, when it is alive and of that kind.
+pub(crate) fn at<'a, T>(what: &'static str, object: *mut T) -> Result<&'a mut T, String> {
+    match book().live.get(&(object as usize)) {
+        // SAFETY: `make` put it there as a `T`, and objects are never deallocated.
+        Some(found) if *found == what => Ok(unsafe { &mut *object }),
+        found => Err(format!("expected a live {what}, found {found:?}")),
+    }
+}
+
+/// Runs a function of Triton: counts it, fails it when a test wants that, and notes what the plugin did wrong.
+pub(crate) fn call(name: &'static str, body: impl FnOnce() -> Result<(), String>) -> *mut server::Error {
+    let fault = {
+        let mut book = book();
+        let calls = book.calls.entry(name).or_default();
+        *calls += 1;
+        let calls = *calls;
+        book.faults.get(name) == Some(&calls)
+    };
+    if fault {
+        return server::error(code::UNAVAILABLE, &format!("{name} fails as the test wants"));
+    }
+    match body() {
+        Ok(()) => std::ptr::null_mut(),
+        Err(violation) => {
+            book().violations.push(format!("{name}: {violation}"));
+            server::error(code::INTERNAL, &violation)
+        }
+    }
+}
+
+/// Writes to an out parameter.
+pub(crate) fn put<T>(out: *mut T, value: T) -> Result<(), String> {
+    if out.is_null() {
+        return Err("an out parameter is null".to_owned());
+    }
+    // SAFETY: the plugin passes null or a valid out parameter.
+    unsafe { out.write(value) };
+    Ok(())
+}
+
+/// Reads a text of the plugin.
+pub(crate) fn text(text: *const c_char) -> String {
+    assert!(!text.is_null());
+    // SAFETY: the plugin passes texts that end with NUL.
+    unsafe { CStr::from_ptr(text) }.to_str().unwrap().to_owned()
+}
+
+/// A text for the plugin.
+pub(crate) fn c(text: &str) -> CString {
+    CString::new(text).unwrap()
+}

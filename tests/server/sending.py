@@ -1,0 +1,64 @@
+"""Requests to a model by arrays, one or many at a time."""
+
+import threading
+
+import numpy as np
+import tritonclient.grpc as triton
+from tritonclient.utils import InferenceServerException, np_to_triton_dtype
+
+INVALID = "StatusCode.INVALID_ARGUMENT"
+
+
+def tensor(name, array):
+    """One input of a request; the first dimension of `array` is the batch."""
+    made = triton.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
+    made.set_data_from_numpy(np.ascontiguousarray(array))
+    return made
+
+
+def strings(name, files):
+    """A `TYPE_STRING` input with one file per element."""
+    array = np.array(files, dtype=object).reshape(-1, 1)
+    made = triton.InferInput(name, list(array.shape), "BYTES")
+    made.set_data_from_numpy(array)
+    return made
+
+
+def alone(arrays):
+    """Sample arrays as a batch of one: name to array."""
+    return {name: np.asarray(array)[None] for name, array in arrays.items()}
+
+
+def infer(client, model, arrays, outputs=None):
+    """The outputs of one request in the model's order, or the exception."""
+    wanted = outputs and [triton.InferRequestedOutput(name) for name in outputs]
+    try:
+        answer = client.infer(model, [tensor(name, a) for name, a in arrays.items()], outputs=wanted)
+    except InferenceServerException as error:
+        return error
+    names = outputs or [output.name for output in client.get_model_metadata(model).outputs]
+    return [answer.as_numpy(name) for name in names]
+
+
+def together(url, model, requests, outputs=None):
+    """Sends all requests at once, each from a client of its own, so that the server can merge them."""
+    answers = [None] * len(requests)
+    barrier = threading.Barrier(len(requests))
+
+    def send(i):
+        with triton.InferenceServerClient(url) as client:
+            client.is_server_live()
+            barrier.wait()
+            answers[i] = infer(client, model, requests[i], outputs)
+
+    threads = [threading.Thread(target=send, args=[i]) for i in range(len(requests))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+def statistics(client, model):
+    """What the server counted for a model: executions and their batch sizes."""
+    return client.get_inference_statistics(model).model_stats[0]

@@ -1,0 +1,75 @@
+"""The harness itself: what it says of a server that does not start, and that it leaves nothing behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from harness import ROOT, Server, ServerError
+
+
+def test_a_model_that_does_not_load_is_named(tmp_path):
+    model = tmp_path / "broken"
+    (model / "1").mkdir(parents=True)
+    (model / "config.pbtxt").write_text('backend: "nothing"\nmax_batch_size: 1\n')
+    with pytest.raises(ServerError, match="nothing"):
+        Server(tmp_path).__enter__()
+
+
+def test_without_strict_the_server_lives_on(tmp_path):
+    model = tmp_path / "broken"
+    (model / "1").mkdir(parents=True)
+    (model / "config.pbtxt").write_text('backend: "nothing"\nmax_batch_size: 1\n')
+    with Server(tmp_path, strict=False) as server:
+        assert server.alive
+        assert not server.model_ready("broken")
+        assert "nothing" in server.log
+
+
+def test_a_server_ends_with_its_block(tmp_path):
+    with Server(tmp_path) as server:
+        assert server.ready_seconds < 10
+        assert server.rss > 1e6
+        assert "nv_" in server.metrics
+        url = server.http_url
+    assert not server.alive
+    assert server.stop() == 0
+    with pytest.raises(OSError):
+        urllib.request.urlopen(f"http://{url}/v2/health/live", timeout=1)
+
+
+def test_a_server_goes_with_a_killed_owner(tmp_path):
+    program = (
+        "import sys, time; from harness import Server\n"
+        "with Server(sys.argv[1]) as server: print(server.pid, flush=True); time.sleep(60)"
+    )
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    owner = subprocess.Popen(
+        [sys.executable, "-c", program, str(repository)],
+        cwd=ROOT / "tests" / "server",
+        env=dict(os.environ, TMPDIR=str(tmp_path)),  # its log outlives it
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with owner:
+        pid = int(owner.stdout.readline())
+        owner.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 15
+    while time.monotonic() < deadline and _runs(pid):
+        time.sleep(0.1)
+    assert not _runs(pid)
+
+
+def _runs(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A process whose parent has gone may stay as a zombie where nothing reaps it.
+    with open(f"/proc/{pid}/stat") as stat:
+        return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
