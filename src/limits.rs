@@ -48,3 +48,6 @@ pub const MAX_RETAINED_PIXEL_BYTES: usize = 32 << 20;
 /// Scans of one progressive JPEG (encoders write about ten). Stops files of a few kilobytes that take minutes: every
 /// scan passes over the whole image.
 pub const MAX_JPEG_SCANS: u32 = 128;
+
+/// Coordinates and sizes of a window, either way from zero (2^52: exact in a double). Stops overflow where they are added.
+pub const MAX_COORDINATE: f64 = 4_503_599_627_370_496.0;

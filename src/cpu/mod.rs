@@ -5,3 +5,4 @@ pub mod decode;
 pub mod memory;
 pub mod normalize;
 pub mod resample;
+pub mod window;

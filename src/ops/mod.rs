@@ -2,14 +2,21 @@
 //! (`executor` does that). One file per operator; each can be read without the others.
 
 pub mod args;
+mod axes;
 #[cfg(feature = "fault-injection")]
 mod boom;
 mod cast;
+mod crop;
 mod decoders_image;
+mod extract;
 mod flip;
 mod io;
+mod pad;
 mod peek_image_shape;
 mod resize;
+mod slice;
+mod slice_window;
+mod window;
 
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, Device, ValueType};
@@ -103,8 +110,16 @@ pub fn one_output(_: &Args) -> Result<usize> {
 }
 
 /// All operators, sorted by name.
-pub const OPS: &[&OpDef] =
-    &[&cast::DEF, &flip::DEF, &peek_image_shape::DEF, &resize::DEF, &decoders_image::DEF];
+pub const OPS: &[&OpDef] = &[
+    &cast::DEF,
+    &crop::DEF,
+    &flip::DEF,
+    &pad::DEF,
+    &peek_image_shape::DEF,
+    &resize::DEF,
+    &slice::DEF,
+    &decoders_image::DEF,
+];
 
 /// The operator with the schema name `name`, in any of its spellings.
 pub fn find(name: &str) -> Option<&'static OpDef> {
