@@ -15,6 +15,7 @@ mod io;
 mod pad;
 mod peek_image_shape;
 mod resize;
+mod resize_crop_mirror;
 mod slice;
 mod slice_window;
 mod window;
@@ -119,6 +120,7 @@ pub const OPS: &[&OpDef] = &[
     &pad::DEF,
     &peek_image_shape::DEF,
     &resize::DEF,
+    &resize_crop_mirror::DEF,
     &slice::DEF,
     &decoders_image::DEF,
 ];

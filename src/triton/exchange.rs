@@ -118,9 +118,32 @@ pub unsafe fn run(
         body(&mut exchanges);
         Ok(())
     });
-    if let Err(error) = outcome {
-        tracing::error!("execution failed: {error}");
+    let error = match outcome {
+        Ok(()) => Error::internal("the request was not answered"),
+        Err(error) => {
+            tracing::error!("execution failed: {error}");
+            error
+        }
+    };
+    // An error from here would give requests back that are gone: not even a panic may become one.
+    let answered = catch(|| {
         exchanges.into_iter().for_each(|exchange| exchange.fail(&error));
+        Ok(())
+    });
+    if let Err(error) = answered {
+        tracing::error!("cannot answer the rest of the requests: {error}");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Execution may answer from another thread, after the entry point returned.
+    #[test]
+    fn an_exchange_can_change_threads() {
+        fn sendable<T: Send>() {}
+        sendable::<Exchange>();
+    }
 }

@@ -33,7 +33,11 @@ impl ModelState {
         for warning in pipeline.warnings() {
             tracing::warn!(model = name, "{warning}");
         }
-        tracing::info!(model = name, "plan of `{}`:\n{pipeline}", file.path.display());
+        // The server prints a message as one line, so the table is a message a row.
+        tracing::info!(model = name, "plan of `{}`", file.path.display());
+        for row in pipeline.to_string().lines() {
+            tracing::info!("{row}");
+        }
         let facts = Facts::from(&pipeline);
         if model.wants_auto_complete()? {
             config.complete(&facts)?;

@@ -1,5 +1,6 @@
 //! Every operator against the recorded answers of real DALI: see `record.py` for how they were made. One test body for
 //! all operators; a case is a pipeline, its inputs and DALI's outputs.
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,8 +8,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use triton_gesso::cpu::convert::ConvertSat;
 use triton_gesso::pipeline::{Keep, Pipeline};
-use triton_gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape, View};
+use triton_gesso::tensor::{Batch, BatchDesc, DType, Device, Element, Sample, Shape, View};
 use triton_gesso::{dispatch, ops};
 
 #[derive(Deserialize)]
@@ -156,10 +158,7 @@ fn check_inferred(ty: &triton_gesso::tensor::ValueType, found: &View<'_>) -> Res
 
 /// Largest and mean absolute difference; equal infinities and two NaN are no difference.
 fn difference(a: &View<'_>, b: &View<'_>) -> (f64, f64) {
-    fn compare<T: triton_gesso::tensor::Element>(a: &[T], b: &[T]) -> (f64, f64)
-    where
-        T: triton_gesso::cpu::convert::ConvertSat<f64>,
-    {
+    fn compare<T: Element + ConvertSat<f64>>(a: &[T], b: &[T]) -> (f64, f64) {
         let mut max = 0.0f64;
         let mut sum = 0.0;
         for (&a, &b) in a.iter().zip(b) {

@@ -12,10 +12,10 @@ use crate::host::server::{Error, take};
 /// The plugin. It stays loaded: a server does not unload it while it lives.
 pub(crate) struct Plugin(Library);
 
-/// Where cargo puts the library that belongs to this test.
+/// The library that cargo built for this test, or the one that `GESSO_PLUGIN` names, like a release build.
 pub(crate) fn path() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.with_file_name("libtriton_gesso.so")
+    let built = || std::env::current_exe().unwrap().with_file_name("libtriton_gesso.so");
+    std::env::var_os("GESSO_PLUGIN").map_or_else(built, PathBuf::from)
 }
 
 impl Plugin {

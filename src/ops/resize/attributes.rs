@@ -218,7 +218,7 @@ impl ResizeAttributes {
         let mut size = [0; 2];
         for d in 0..2 {
             let rounded = wanted[d].abs().round().max(1.0);
-            if !(rounded < MAX_EXTENT) {
+            if rounded.is_nan() || rounded >= MAX_EXTENT {
                 return Err(Error::invalid(format!(
                     "a size of {} pixels is too large to resize to",
                     wanted[d]

@@ -111,32 +111,32 @@ mod tests {
 
     use super::*;
 
-    fn parse(parameters: Value) -> Result<Settings> {
+    fn parse(parameters: &Value) -> Result<Settings> {
         Settings::parse(json!({ "parameters": parameters }).as_object().unwrap())
     }
 
     #[test]
     fn threads_come_from_text() {
         let threads =
-            |text: &str| parse(json!({"num_threads": {"string_value": text}})).map(|s| s.num_threads);
+            |text: &str| parse(&json!({"num_threads": {"string_value": text}})).map(|s| s.num_threads);
         assert_eq!(threads("4").unwrap(), Some(4));
         assert_eq!(threads(" 16\n").unwrap(), Some(16));
         assert_eq!(threads("-1").unwrap(), None);
-        assert_eq!(parse(json!({})).unwrap(), Settings::default());
-        assert_eq!(parse(json!({"num_threads": 4})).unwrap().num_threads, Some(4));
+        assert_eq!(parse(&json!({})).unwrap(), Settings::default());
+        assert_eq!(parse(&json!({"num_threads": 4})).unwrap().num_threads, Some(4));
         for wrong in ["", "four", "0", "-2", "1025", "4 threads", "99999999999999999999", "1e1", "0x4"] {
             let error = threads(wrong).unwrap_err().to_string();
             assert!(error.contains(&format!("`num_threads` is `{wrong}`")), "{error}");
             assert!(error.contains("1 to 1024"), "{error}");
         }
-        let error = parse(json!({"num_threads": {"string_value": [4]}})).unwrap_err().to_string();
+        let error = parse(&json!({"num_threads": {"string_value": [4]}})).unwrap_err().to_string();
         assert_eq!(error, "parameter `num_threads` is a list, expected a string");
-        assert!(parse(json!([])).unwrap_err().to_string().contains("`parameters` is a list"));
+        assert!(parse(&json!([])).unwrap_err().to_string().contains("`parameters` is a list"));
     }
 
     #[test]
     fn unknown_parameters_are_named_and_the_servers_are_not() {
-        let settings = parse(json!({
+        let settings = parse(&json!({
             "num_thread": {"string_value": "4"}, "Quality": {"string_value": ""},
             "TRITON_BATCH_STRATEGY_PATH": {"string_value": "/x.so"},
         }))
@@ -144,17 +144,17 @@ mod tests {
         let warning = settings.warning().unwrap();
         assert!(warning.contains("`Quality`, `num_thread`"), "{warning}");
         assert!(!warning.contains("TRITON_"), "{warning}");
-        assert_eq!(parse(json!({"num_threads": {"string_value": "2"}})).unwrap().warning(), None);
+        assert_eq!(parse(&json!({"num_threads": {"string_value": "2"}})).unwrap().warning(), None);
     }
 
     #[test]
     fn outputs_to_split_are_read_but_refused() {
-        let settings = parse(json!({"split_along_outer_axis": {"string_value": ":A::B:"}})).unwrap();
+        let settings = parse(&json!({"split_along_outer_axis": {"string_value": ":A::B:"}})).unwrap();
         assert_eq!(settings.split_along_outer_axis, ["A", "B"]);
         let error = settings.check_supported().unwrap_err();
         assert_eq!(error.kind(), crate::error::ErrorKind::Unsupported);
         assert!(error.to_string().contains("`A:B`"));
-        let none = parse(json!({"split_along_outer_axis": {"string_value": "::"}})).unwrap();
+        let none = parse(&json!({"split_along_outer_axis": {"string_value": "::"}})).unwrap();
         none.check_supported().unwrap();
     }
 }

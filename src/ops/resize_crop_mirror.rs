@@ -1,0 +1,101 @@
+//! `ResizeCropMirror`: resize, crop and mirror in one pass over the image.
+//!
+//! A window of the resized image shows a region of the source, and mirroring it swaps that region's ends: so this is a
+//! resize of another region.
+
+use super::resize::attributes::{self, Geometry, ResizeAttributes, Target};
+use super::resize::{Job, ScratchPool, infer_resized, job, output_shapes};
+use super::window::{CROP_ARGS, CropWindow, OutOfBounds};
+use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use crate::error::Result;
+use crate::tensor::{BatchDesc, Device, Layout, ValueType};
+
+/// Bits of `mirror`, in the order H, W.
+const MIRROR_BITS: [i64; 2] = [2, 1];
+
+struct ResizeCropMirror {
+    attributes: ResizeAttributes,
+    crop: CropWindow,
+    mirror: Arg,
+    jobs: Vec<Option<Job>>,
+    scratch: ScratchPool,
+}
+
+/// The operator's line in [`super::OPS`].
+pub(super) const DEF: OpDef = OpDef {
+    name: "ResizeCropMirror",
+    aliases: &["FastResizeCropMirror"],
+    doc: "Resize, crop and mirror in one pass",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[ArgSpec::tensor(
+        "mirror",
+        "bit 0: left and right change places, bit 1: top and bottom; default 0",
+    )],
+    shared_args: &[attributes::ARGS, CROP_ARGS],
+    build,
+    outputs: one_output,
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    Ok(Box::new(ResizeCropMirror {
+        attributes: ResizeAttributes::new(args)?,
+        crop: CropWindow::new(args)?,
+        mirror: args.arg("mirror")?.unwrap_or_else(|| Arg::fixed("mirror", &[0.0])),
+        jobs: Vec::new(),
+        scratch: ScratchPool::default(),
+    }))
+}
+
+impl Operator for ResizeCropMirror {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        let size = self.crop.infer(&self.attributes.known_size(), hw(), false)?;
+        let size = [0, 1].map(|d| size.get(d).copied().flatten());
+        Ok(vec![infer_resized(&inputs[0], &self.attributes, size)?])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        let dtype = self.attributes.output_dtype(desc.dtype)?;
+        self.jobs = inputs.map(|sample| {
+            let geometry = Geometry::new(sample.input(0)?.shape, desc.layout)?;
+            let target = self.attributes.target(&sample, geometry.size)?;
+            Job::new(geometry, &self.window(&sample, &target)?).map(Some)
+        });
+        Ok(vec![BatchDesc::new(dtype, desc.layout, output_shapes(desc, &self.jobs))])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        io.for_each_sample(cx, |sample| {
+            let job = job(&self.jobs, sample.index())?;
+            let (input, output) = sample.unary()?;
+            self.scratch.with(|scratch| job.run(&input, output, scratch))
+        })
+    }
+}
+
+impl ResizeCropMirror {
+    /// The resize that makes just the crop window of `target`, mirrored.
+    fn window(&self, sample: &SampleInputs<'_>, target: &Target) -> Result<Target> {
+        let window = self.crop.place(sample, &target.size, hw())?;
+        let window = OutOfBounds::Error.settle(window, &target.size)?;
+        let mirror = self.mirror.int(sample)?;
+        let mut size = target.size;
+        let mut roi = target.roi;
+        for d in 0..2 {
+            let (start, end) = target.roi[d];
+            let scale = (end - start) / target.size[d] as f32;
+            let first = window.anchor[d] as f32;
+            size[d] = window.extent[d];
+            roi[d] = (start + first * scale, start + (first + window.extent[d] as f32) * scale);
+            if mirror & MIRROR_BITS[d] != 0 {
+                roi[d] = (roi[d].1, roi[d].0);
+            }
+        }
+        Ok(Target { size, roi, ..*target })
+    }
+}
+
+fn hw() -> Layout {
+    Layout::from_letters(b"HW")
+}

@@ -1,0 +1,137 @@
+//! What validation refuses, and how it says so.
+
+use super::*;
+
+type Change<'c> = &'c dyn Fn(&mut Value);
+
+#[test]
+fn contradicting_shapes_are_an_error() {
+    let fields = json!({"max_batch_size": 0, "input": [{"name": "IMAGE", "dims": [-1]}],
+        "output": [{"name": "O", "dims": [-1, 3, 224, 224]}]});
+    let error = config(&fields).complete(&classify().facts()).unwrap_err().to_string();
+    assert!(error.contains("output `O` has 4 dimensions") && error.contains("the pipeline has 3"), "{error}");
+}
+
+#[test]
+fn reshape_is_what_the_backend_sees() {
+    let fields = |shape: Value| {
+        json!({"max_batch_size": 2, "input": [{"name": "X", "data_type": "TYPE_FP32", "dims": [12],
+            "reshape": {"shape": shape}}]})
+    };
+    let done = completed(&fields(json!([3, 4])), &two());
+    assert_eq!(
+        (&done["input"][0]["dims"], &done["input"][0]["reshape"]["shape"]),
+        (&json!([12]), &json!([3, 4]))
+    );
+    let error = config(&fields(json!([3, 2, 2]))).complete(&two().facts()).unwrap_err().to_string();
+    assert!(
+        error.contains("input `X` has 3 dimensions in the configuration (dims [3, 2, 2] after reshape)"),
+        "{error}"
+    );
+}
+
+#[test]
+fn differences_name_the_tensor_and_both_values() {
+    let valid = |change: Change<'_>| {
+        let mut fields = json!({"max_batch_size": 8,
+            "input": [{"name": "IMAGE", "data_type": "TYPE_UINT8", "dims": [-1]}],
+            "output": [{"name": "OUT", "data_type": "TYPE_FP32", "dims": [3, -1, 224]}]});
+        change(&mut fields);
+        fields
+    };
+    let tensors = classify();
+    config(&valid(&|_| ())).validate(&tensors.facts()).unwrap();
+    let cases: [(Change<'_>, &[&str]); 14] = [
+        (
+            &|c| c["input"][0]["data_type"] = json!("TYPE_FP32"),
+            &["input `IMAGE`", "`TYPE_FP32`", "`TYPE_UINT8`"],
+        ),
+        (
+            &|c| c["output"][0]["data_type"] = json!("TYPE_FP16"),
+            &["output `OUT`", "`TYPE_FP16`", "`TYPE_FP32`"],
+        ),
+        (
+            &|c| c["output"][0]["data_type"] = json!("TYPE_INVALID"),
+            &["output `OUT` has no data_type", "`TYPE_FP32`"],
+        ),
+        (
+            &|c| c["input"][0]["dims"] = json!([-1, 3]),
+            &["input `IMAGE` has 2 dimensions", "[-1, 3]", "has 1 ([-1])"],
+        ),
+        (
+            &|c| c["output"][0]["dims"] = json!([3]),
+            &["output `OUT` has 1 dimensions", "[3]", "3 ([3, 224, 224])"],
+        ),
+        (&|c| c["output"][0]["dims"] = json!([3, 9, -1]), &["output `OUT`", "[3, 9, -1]", "[3, 224, 224]"]),
+        (&|c| c["output"][0]["dims"] = json!([]), &["output `OUT` has no dims", "[3, 224, 224]"]),
+        (&|c| c["output"][0]["dims"] = json!([3, 0, -7]), &["output `OUT`", "[3, 0, -7]", "found 0"]),
+        (&|c| c["input"][0]["name"] = json!("JPEG"), &["input `JPEG`", "not in the pipeline", "`IMAGE`"]),
+        (&|c| c["input"] = json!([]), &["input `IMAGE`", "not in the configuration", "are none"]),
+        (
+            &|c| c["output"] = json!([]),
+            &["the configuration has 0 outputs (none)", "the pipeline has 1 (`PIXELS`)"],
+        ),
+        (&|c| c["output"][0]["name"] = json!(""), &["output 0", "no name"]),
+        (&|c| c["max_batch_size"] = json!(-3), &["max_batch_size is -3", "0 to 65536"]),
+        (&|c| c["max_batch_size"] = json!(65537), &["max_batch_size is 65537", "0 to 65536"]),
+    ];
+    for (change, parts) in cases {
+        let error = refused(&valid(change), &tensors);
+        for part in parts {
+            assert!(error.contains(part), "`{error}` does not contain `{part}`");
+        }
+        assert!(!error.ends_with('.'));
+    }
+    let twice = valid(&|c| c["input"] = json!([c["input"][0], c["input"][0]]));
+    assert!(refused(&twice, &tensors).contains("two inputs are called `IMAGE`"));
+    // Completion does not turn an error into something else.
+    let mut wrong = config(&valid(&|c| c["input"][0]["name"] = json!("JPEG")));
+    let error = wrong.complete(&tensors.facts()).unwrap_err().to_string();
+    assert!(error.contains("input `JPEG` of the configuration is not in the pipeline"), "{error}");
+    let mut more = config(&valid(&|c| c["output"] = json!([c["output"][0], {"name": "MORE"}])));
+    let error = more.complete(&tensors.facts()).unwrap_err().to_string();
+    assert!(error.contains("has 2 outputs (`OUT`, `MORE`), the pipeline has 1"), "{error}");
+}
+
+#[test]
+fn what_neither_side_knows_is_an_error_that_says_how_to_help() {
+    let tensors =
+        Tensors { inputs: vec![input("A", None, None)], outputs: vec![output("O", DType::U8, None)] };
+    let error = |fields: Value| config(&fields).complete(&tensors.facts()).unwrap_err().to_string();
+    assert!(error(json!({})).contains("input `A` has no data_type"));
+    assert!(error(json!({})).contains("`dtype`"));
+    let input = json!([{"name": "A", "data_type": "TYPE_UINT8"}]);
+    let said = error(json!({"input": input}));
+    assert!(said.contains("input `A` has no dims") && said.contains("`ndim`"), "{said}");
+    let input = json!([{"name": "A", "data_type": "TYPE_UINT8", "dims": [-1, 3]}]);
+    let said = error(json!({"input": input}));
+    assert!(said.contains("output `O` has no dims") && said.contains("`output_ndim`"), "{said}");
+    let fields = json!({"input": input, "output": [{"name": "O", "dims": [4, 4]}]});
+    let done = completed(&fields, &tensors);
+    assert_eq!(
+        (&done["max_batch_size"], &done["input"][0]["allow_ragged_batch"]),
+        (&json!(16), &json!(true))
+    );
+    let nothing = Tensors { inputs: vec![], outputs: vec![output("O", None, Some(&[1]))] };
+    let said = config(&json!({})).complete(&nothing.facts()).unwrap_err().to_string();
+    assert!(said.contains("output `O` has no data_type") && said.contains("`output_dtype`"), "{said}");
+}
+
+#[test]
+fn two_outputs_of_one_name_need_names_in_the_configuration() {
+    let tensors = Tensors {
+        inputs: vec![],
+        outputs: vec![output("O", DType::U8, Some(&[1])), output("O", DType::U8, Some(&[1]))],
+    };
+    let error = config(&json!({})).complete(&tensors.facts()).unwrap_err().to_string();
+    assert!(error.contains("two outputs are called `O`"), "{error}");
+    completed(&json!({"output": [{"name": "FIRST"}]}), &tensors);
+}
+
+#[test]
+fn split_outputs_are_refused_at_load() {
+    let fields = json!({"parameters": {"split_along_outer_axis": {"string_value": "OUT"}}});
+    let error = config(&fields).complete(&classify().facts()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("`split_along_outer_axis` is `OUT`"));
+}

@@ -1,0 +1,255 @@
+//! The types of `triton::api` and `triton::exchange`, linked into this test, under the stand-in server: they find its
+//! functions as the plugin does.
+
+use triton_gesso::error::{Error, ErrorKind, Result};
+use triton_gesso::tensor::DType;
+use triton_gesso::triton::api::{self, Chunk, DataType, Memory, MemoryKind, Server};
+use triton_gesso::triton::exchange::{self, Exchange};
+
+use crate::failure;
+use crate::host::request::{Request, cancel};
+use crate::host::{Host, book, code};
+
+const FP32: u32 = 11;
+const UINT8: u32 = 2;
+
+/// Runs `body` on the requests as the plugin's Execute does.
+fn run(host: &Host, requests: &[*mut Request], body: impl FnOnce(&mut Vec<Exchange>)) -> Result<()> {
+    let server = Server::get().unwrap();
+    let instance = host.instance(host.model());
+    let requests: Vec<_> = requests.iter().map(|request| request.cast()).collect();
+    // SAFETY: the stand-in server's objects are never deallocated.
+    let instance = unsafe { api::Instance::from_raw(server, instance.cast()) }?;
+    // SAFETY: the requests are alive, distinct and nobody else's.
+    unsafe { exchange::run(&instance, &requests, body) }
+}
+
+/// A request with one input `bytes`.
+fn request_of(host: &Host, chunks: &[(u32, &[u8])]) -> *mut Request {
+    let size = chunks.iter().map(|(_, bytes)| bytes.len() as i64).sum();
+    host.request("r", vec![host.input("bytes", UINT8, &[1, size], chunks)])
+}
+
+#[test]
+fn a_panic_answers_what_is_left_with_its_text() {
+    let host = Host::start();
+    let requests = ["a", "b", "c"].map(|id| host.request(id, vec![]));
+    run(&host, &requests, |exchanges| {
+        exchanges.remove(1).finish((1, 2));
+        panic!("operator `resize` broke");
+    })
+    .unwrap();
+    let answers = book().answers.clone();
+    assert_eq!(answers.iter().map(|answer| answer.request.as_str()).collect::<Vec<_>>(), ["b", "a", "c"]);
+    assert_eq!(answers[0].failure, None);
+    for answer in &answers[1..] {
+        assert_eq!(answer.failure, Some(failure(code::INTERNAL, "panicked: operator `resize` broke")));
+    }
+    host.assert_clean();
+}
+
+#[test]
+fn an_exchange_that_is_dropped_answers_an_error() {
+    let host = Host::start();
+    run(&host, &[host.request("a", vec![])], Vec::clear).unwrap();
+    let answer = book().answers[0].clone();
+    assert_eq!(answer.failure, Some(failure(code::INTERNAL, "the request was dropped without an answer")));
+    assert!(!book().reports[0].success);
+    host.assert_clean();
+}
+
+#[test]
+fn an_input_is_read_in_its_chunks() {
+    let host = Host::start();
+    let request = request_of(&host, &[(0, b"ab"), (1, b""), (1, b"cde")]);
+    run(&host, &[request], |exchanges| {
+        let exchange = exchanges.pop().unwrap();
+        let inputs = exchange.request().inputs().unwrap();
+        let input = &inputs[0];
+        assert_eq!((input.name, input.dtype, input.bytes), ("bytes", DataType::Dense(DType::U8), 5));
+        assert_eq!(input.shape, [1, 5]);
+        assert_eq!(input.host_chunks().unwrap(), [b"ab".as_slice(), b"", b"cde"]);
+        assert_eq!(exchange.request().requested_outputs().unwrap(), ["pixels"]);
+        assert_eq!(exchange.request().id().unwrap(), "r");
+        assert!(!exchange.request().is_cancelled().unwrap());
+        exchange.finish((1, 2));
+    })
+    .unwrap();
+    host.assert_clean();
+}
+
+#[test]
+fn an_input_on_a_gpu_is_not_followed() {
+    let host = Host::start();
+    let request = request_of(&host, &[(0, b"ab"), (2, b"cd")]);
+    run(&host, &[request], |exchanges| {
+        let inputs = exchanges[0].request().inputs().unwrap();
+        let error = inputs[0].host_chunks().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert_eq!(error.to_string(), "input `bytes` is in memory `gpu 1`, expected host memory");
+        let chunks = inputs[0].chunks().unwrap();
+        let gpu = Memory { kind: MemoryKind::Gpu, device: 1 };
+        assert!(matches!(chunks[1], Chunk::Device { memory, bytes: 2, .. } if memory == gpu));
+    })
+    .unwrap();
+    host.assert_clean();
+}
+
+#[test]
+fn inputs_that_cannot_be_held_are_named() {
+    let host = Host::start();
+    let bad = [
+        (host.input("x", 14, &[1], &[]), "input `x`: tensors of type `TYPE_BF16` are not supported"),
+        (host.input("x", 99, &[1], &[]), "input `x`: tensors of Triton's data type 99 are not supported"),
+        (host.input("x", UINT8, &[1, -1], &[]), "input `x` has a shape with a negative extent"),
+    ];
+    for (input, text) in bad {
+        run(&host, &[host.request("r", vec![input])], |exchanges| {
+            assert_eq!(exchanges[0].request().inputs().unwrap_err().to_string(), text);
+        })
+        .unwrap();
+    }
+    let scalar = host.input("x", 13, &[], &[]);
+    run(&host, &[host.request("r", vec![scalar])], |exchanges| {
+        let inputs = exchanges[0].request().inputs().unwrap();
+        assert_eq!((inputs[0].dtype, inputs[0].shape.len()), (DataType::Bytes, 0));
+    })
+    .unwrap();
+    host.assert_clean();
+}
+
+#[test]
+fn outputs_are_written_in_place() {
+    let host = Host::start();
+    run(&host, &[host.request("a", vec![])], |exchanges| {
+        let exchange = exchanges.pop().unwrap();
+        let response = exchange.response().unwrap();
+        let pixels = response.output("pixels", DataType::Dense(DType::F32), &[1, 2]).unwrap();
+        let label = response.output("empty", DataType::Dense(DType::U8), &[0]).unwrap();
+        let (pixels, empty) = (pixels.host_buffer(8).unwrap(), label.host_buffer(0).unwrap());
+        pixels.copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8]);
+        assert!(empty.is_empty());
+        response.set_text("path", "cpu").unwrap();
+        response.set_integer("images", 1).unwrap();
+        response.set_truth("exact", true).unwrap();
+        exchange.finish((5, 6));
+    })
+    .unwrap();
+    let book = book();
+    let answer = &book.answers[0];
+    assert_eq!(answer.failure, None);
+    let pixels = &answer.outputs[0];
+    assert_eq!(
+        (pixels.name.as_str(), pixels.dtype, pixels.shape.as_slice()),
+        ("pixels", FP32, [1, 2].as_slice())
+    );
+    assert_eq!(pixels.bytes, [1, 2, 3, 4, 5, 6, 7, 8]);
+    let parameters = [("path", "cpu"), ("images", "1"), ("exact", "true")];
+    assert_eq!(answer.parameters, parameters.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let report = &book.reports[0];
+    assert_eq!(
+        (report.request.as_str(), report.success, &report.times[1..3]),
+        ("a", true, [5, 6].as_slice())
+    );
+    assert!(report.times[0] > 0 && report.times[0] <= report.times[3]);
+    drop(book);
+    host.assert_clean();
+}
+
+#[test]
+fn output_memory_that_cannot_be_had_is_an_error_of_the_request() {
+    let host = Host::start();
+    let requests = ["a", "b", "c"].map(|id| host.request(id, vec![]));
+    host.fail("TRITONBACKEND_OutputBuffer", 2);
+    run(&host, &requests, |exchanges| {
+        for (exchange, output) in exchanges.drain(..).zip(["far", "pixels", "pixels"]) {
+            let made = exchange
+                .response()
+                .and_then(|response| {
+                    response.output(output, DataType::Dense(DType::U8), &[4])?.host_buffer(4)
+                })
+                .map(|bytes| bytes.fill(9));
+            match made {
+                Ok(()) => exchange.finish((1, 2)),
+                Err(error) => exchange.fail(&error),
+            }
+        }
+    })
+    .unwrap();
+    let failures: Vec<_> = book().answers.iter().map(|answer| answer.failure.clone()).collect();
+    let text = "Triton offers memory `gpu 1` for output `far`, expected host memory";
+    assert_eq!(failures[0], Some(failure(code::UNSUPPORTED, text)));
+    assert_eq!(failures[1].as_ref().unwrap().code, code::UNAVAILABLE);
+    assert_eq!(failures[2], None);
+    host.assert_clean();
+}
+
+#[test]
+fn an_output_has_memory_once() {
+    let host = Host::start();
+    run(&host, &[host.request("a", vec![])], |exchanges| {
+        let response = exchanges[0].response().unwrap();
+        let _first = response.output("pixels", DataType::Bytes, &[1]).unwrap();
+        let second = response.output("pixels", DataType::Bytes, &[1]).map(|_| ());
+        assert_eq!(second.unwrap_err().to_string(), "output `pixels` is in the response already");
+    })
+    .unwrap();
+    host.assert_clean();
+}
+
+#[test]
+fn errors_keep_their_class_and_text() {
+    let host = Host::start();
+    let kinds =
+        [(ErrorKind::InvalidArg, code::INVALID_ARG), (ErrorKind::Cancelled, 7), (ErrorKind::Unknown, 0)];
+    for (kind, code) in kinds {
+        run(&host, &[host.request("a", vec![])], |exchanges| {
+            let error = Error::new(kind, "expected a JPEG, found\0nothing").context("sample 3");
+            exchanges.pop().unwrap().fail(&error);
+        })
+        .unwrap();
+        let failed = book().answers.last().unwrap().failure.clone();
+        assert_eq!(failed, Some(failure(code, "sample 3: expected a JPEG, found\u{fffd}nothing")));
+    }
+    host.assert_clean();
+}
+
+#[test]
+fn a_cancelled_request_says_so() {
+    let host = Host::start();
+    let request = host.request("a", vec![]);
+    cancel(request);
+    run(&host, &[request], |exchanges| assert!(exchanges[0].request().is_cancelled().unwrap())).unwrap();
+    host.assert_clean();
+}
+
+#[test]
+fn a_configuration_goes_both_ways() {
+    let host = Host::start();
+    let server = Server::get().unwrap();
+    let raw = host.model();
+    // SAFETY: the stand-in server's objects are never deallocated.
+    let model = unsafe { api::Model::from_raw(server, raw.cast()) }.unwrap();
+    assert!(model.wants_auto_complete().unwrap());
+    model.set_config(r#"{"max_batch_size":8}"#).unwrap();
+    assert_eq!(model.config().unwrap(), r#"{"max_batch_size":8}"#);
+    assert_eq!(model.directory().unwrap().to_str(), Some("/models/prepare"));
+    host.assert_clean();
+}
+
+#[test]
+fn an_instance_reports_batches_and_memory() {
+    let host = Host::start();
+    let server = Server::get().unwrap();
+    // SAFETY: the stand-in server's objects are never deallocated.
+    let instance = unsafe { api::Instance::from_raw(server, host.instance(host.model()).cast()) }.unwrap();
+    let times = api::Times { start: 1, compute_start: 2, compute_end: 3, end: 4 };
+    instance.report_batch(6, &times).unwrap();
+    assert_eq!(book().batches, [6]);
+    let gpu = Memory { kind: MemoryKind::Gpu, device: 1 };
+    instance.report_memory(&[(Memory { kind: MemoryKind::Cpu, device: 0 }, 64), (gpu, 32)]).unwrap();
+    assert_eq!(book().memory, [(0, 0, 64), (2, 1, 32)]);
+    host.fail("TRITONSERVER_BufferAttributesSetByteSize", 4);
+    assert!(instance.report_memory(&[(gpu, 1), (gpu, 2)]).is_err());
+    host.assert_clean();
+}
