@@ -7,6 +7,7 @@ mod axes;
 mod boom;
 mod cast;
 mod crop;
+mod crop_mirror_normalize;
 mod decoders_image;
 mod extract;
 mod flip;
@@ -114,6 +115,7 @@ pub fn one_output(_: &Args) -> Result<usize> {
 pub const OPS: &[&OpDef] = &[
     &cast::DEF,
     &crop::DEF,
+    &crop_mirror_normalize::DEF,
     &flip::DEF,
     &pad::DEF,
     &peek_image_shape::DEF,
