@@ -1,8 +1,10 @@
 """What the server says it did between two moments, a model at a time: from Triton's statistics API."""
 
+import time
 from typing import NamedTuple
 
 NANOSECONDS = 1e9
+SETTLE_SECONDS = 1
 
 
 class ModelWork(NamedTuple):
@@ -43,6 +45,20 @@ def steps(client, model):
 def snapshot(client, models):
     """The work of each of these models since the server's start."""
     return {name: _work(client.get_inference_statistics(name).model_stats) for name in models}
+
+
+def settled(client, earlier, requests):
+    """A snapshot that holds `requests` more than `earlier`: models count a request only after its answer has left.
+
+    After a second, whatever there is: a failed request may not have reached every model.
+    """
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while True:
+        later = snapshot(client, earlier)
+        counted = min(later[name].requests + later[name].failures - work.requests - work.failures for name, work in earlier.items())
+        if counted >= requests or time.monotonic() > deadline:
+            return later
+        time.sleep(0.001)
 
 
 def between(earlier, later):
