@@ -51,7 +51,7 @@ def make_images():
             coarse = rng.normal(0, 40, (height // 12 + 1, width // 12 + 1, 3)).clip(-120, 120)
             coarse = np.asarray(Image.fromarray((coarse + 128).astype(np.uint8)).resize((width, height), Image.BICUBIC))
             wave = 30 * np.sin(x * rng.uniform(0.02, 0.2) + y * rng.uniform(0.02, 0.2))
-            pixels = coarse + wave[..., None] + rng.normal(0, 7, (height, width, 1))
+            pixels = coarse + wave[..., None] + rng.normal(0, 7 if width < 1000 else 3, (height, width, 1))
             image = Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
             image.save(path, "JPEG", quality=QUALITIES[i % 3])
 

@@ -389,3 +389,6 @@ fn argument(arg: &Argument) -> Result<ArgValue> {
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests;
