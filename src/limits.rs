@@ -51,3 +51,7 @@ pub const MAX_JPEG_SCANS: u32 = 128;
 
 /// Coordinates and sizes of a window, either way from zero (2^52: exact in a double). Stops overflow where they are added.
 pub const MAX_COORDINATE: f64 = 4_503_599_627_370_496.0;
+
+/// Channels of an image to normalize (hyperspectral ones have hundreds). Stops a shape without pixels, which costs a
+/// request nothing, from making tables of gigabytes.
+pub const MAX_CHANNELS: usize = 1 << 16;

@@ -11,6 +11,7 @@ use crate::cpu::normalize::any_order::{Dimension, NormalizeAnyOrder};
 use crate::cpu::normalize::{Affine, Channels, Normalize, Normalized, affine};
 use crate::cpu::window::Outside;
 use crate::error::{Error, Result};
+use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
 
 struct CropMirrorNormalize {
@@ -181,6 +182,12 @@ impl CropMirrorNormalize {
         let window = self.window.place(sample, shape, order.input_layout)?;
         let window = self.policy.settle(window, shape)?;
         let channels = shape[order.channel];
+        if channels > limits::MAX_CHANNELS {
+            return Err(Error::invalid(format!(
+                "{channels} channels, more than the limit of {}",
+                limits::MAX_CHANNELS
+            )));
+        }
         let padded = self.output_channels(channels);
         let mean = per_channel("mean", &self.mean.floats(sample)?, channels, padded)?;
         let std = per_channel("std", &self.std.floats(sample)?, channels, padded)?;
@@ -214,6 +221,9 @@ impl CropMirrorNormalize {
         let job = job.ok_or_else(|| Error::internal("a sample has no window"))?;
         let (input, output) = sample.unary()?;
         let (src, dst) = (input.as_slice::<S>()?, output.as_slice_mut::<T>()?);
+        if dst.is_empty() {
+            return Ok(());
+        }
         match self.order.images {
             Some([from, to]) => job.images(input.shape, from, to, src, dst),
             None => job.any_order(input.shape, &self.order, src, dst),
@@ -267,9 +277,6 @@ impl Job {
         };
         let image: usize = shape[frames..].iter().product();
         let size = window[rows] * window[rows + 1] * self.fill.len();
-        if size == 0 {
-            return Ok(());
-        }
         for (i, part) in dst.chunks_exact_mut(size).enumerate() {
             match self.frame(i, &shape[..frames]) {
                 Some(frame) => normalize.run(&src[frame * image..][..image], part)?,
@@ -362,5 +369,61 @@ fn channels(letters: &[u8]) -> Option<Channels> {
         b"HWC" => Some(Channels::Interleaved),
         b"CHW" => Some(Channels::Planar),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::{Failures, args::Value};
+    use crate::tensor::{Batch, Sample};
+
+    fn infer(values: &[(&str, Value)], input: ValueType) -> Option<Vec<Option<usize>>> {
+        let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        let operator = DEF.instantiate(&Args::new(values, [].into()), 1).unwrap();
+        operator.infer(&[input]).unwrap().remove(0).dims
+    }
+
+    #[test]
+    fn a_fixed_window_gives_fixed_dimensions() {
+        let crop = [("crop", Value::Floats(vec![224.0, 192.0]))];
+        let and = |name, value| [crop[0].clone(), (name, value)];
+        let image = ValueType {
+            dtype: Some(DType::U8),
+            dims: Some(vec![None, None, Some(3)]),
+            layout: Some(Layout::hwc()),
+        };
+        assert_eq!(infer(&crop, image.clone()), Some(vec![Some(3), Some(224), Some(192)]));
+        assert_eq!(infer(&crop, ValueType::default()), Some(vec![None, Some(224), Some(192)]));
+        let pad = and("pad_output", Value::Bools(vec![true]));
+        assert_eq!(infer(&pad, image.clone()), Some(vec![Some(4), Some(224), Some(192)]));
+        let trim = and("out_of_bounds_policy", Value::Strings(vec!["trim_to_shape".to_owned()]));
+        assert_eq!(infer(&trim, image.clone()), Some(vec![Some(3), None, None]));
+        assert_eq!(infer(&[], image), Some(vec![Some(3), None, None]));
+    }
+
+    #[test]
+    fn shapes_without_pixels_cost_nothing() {
+        let huge = 1 << 62;
+        let shapes = [[0, 0, huge], [0, huge, 3], [0, 0, 3]].map(Shape::from);
+        let desc = BatchDesc::new(DType::U8, Layout::hwc(), shapes.to_vec());
+        let batch = Batch::new(desc, vec![Sample::Borrowed(&[]); 3]).unwrap();
+        let mut operator = DEF.instantiate(&Args::default(), 1).unwrap();
+        let failures = Failures::none(3);
+        operator.setup(&Inputs::new("N", &[&batch], &[], &failures)).unwrap();
+        assert!(failures.get(0).unwrap().to_string().contains("channels"));
+        assert!(failures.get(1).is_none() && failures.get(2).is_none());
+    }
+
+    #[test]
+    fn only_permutations_are_orders() {
+        let layout = |letters| Layout::from_letters(letters);
+        assert_eq!(Order::new(layout(b"FHWC"), layout(b"CFHW"), 4).unwrap().axes, [3, 0, 1, 2]);
+        assert!(Order::new(layout(b"FHWC"), layout(b"FCHW"), 4).unwrap().images.is_some());
+        for (from, to, ndim) in
+            [("FHWC", "CHW", 4), ("HWC", "CHH", 3), ("HWC", "CHW", 4), ("HW", "WH", 2), ("", "", 6)]
+        {
+            assert!(Order::new(layout(from.as_bytes()), layout(to.as_bytes()), ndim).is_err(), "{from} {to}");
+        }
     }
 }

@@ -1,7 +1,9 @@
 //! Normalises tensors whose dimensions change places in any way: volumes and sequences for which no loop over images does.
-//! One element at a time; images take the loops of the parent module.
+//! One row of the output at a time; images take the loops of the parent module.
 
-use super::{Affine, Normalized};
+use std::ops::Range;
+
+use super::{Affine, Normalized, contiguous, strided};
 use crate::cpu::convert::ConvertSat;
 use crate::error::{Error, Result};
 
@@ -26,6 +28,14 @@ impl Dimension {
         let i = if self.mirror { self.window - 1 - i } else { i };
         let place = usize::try_from(self.anchor.checked_add(i64::try_from(i).ok()?)?).ok()?;
         (place < self.source).then_some(place)
+    }
+
+    /// Positions of the output that lie inside of the source.
+    fn inside(&self) -> Range<usize> {
+        let clamp = |at: i64| at.clamp(0, self.window as i64) as usize;
+        let start = clamp(self.anchor.saturating_neg());
+        let end = clamp((self.source as i64).saturating_sub(self.anchor)).max(start);
+        if self.mirror { self.window - end..self.window - start } else { start..end }
     }
 }
 
@@ -85,10 +95,39 @@ impl NormalizeAnyOrder<'_> {
             return;
         };
         let is_channel = self.dimensions.len() - dimensions.len() == self.channel;
+        if inner.is_empty() && !is_channel {
+            self.row(dimension, at, channel, src, dst);
+            return;
+        }
         let size = dst.len() / dimension.window;
         for (i, part) in dst.chunks_exact_mut(size).enumerate() {
             let at = at.zip(dimension.place(i)).map(|(at, place)| at + place * dimension.stride);
             self.part(inner, at, if is_channel { i } else { channel }, src, part);
+        }
+    }
+
+    /// Writes `dst`, the elements of one channel along the last dimension of the output.
+    fn row<S: ConvertSat<f32>, T: Normalized>(
+        &self,
+        dimension: &Dimension,
+        at: Option<usize>,
+        channel: usize,
+        src: &[S],
+        dst: &mut [T],
+    ) {
+        let inside = dimension.inside();
+        if inside.len() < dst.len() || at.is_none() || channel >= self.affine.len() {
+            dst.fill(T::from_fill(self.fill.get(channel).copied().unwrap_or_default()));
+        }
+        let (Some(at), Some(&affine), false) = (at, self.affine.get(channel), inside.is_empty()) else {
+            return;
+        };
+        let src = src.get(at + dimension.anchor.max(0) as usize * dimension.stride..).unwrap_or_default();
+        let dst = &mut dst[inside];
+        if dimension.stride == 1 {
+            contiguous(src, dst, affine, dimension.mirror);
+        } else {
+            strided(src, dimension.stride, dst, 1, affine, dimension.mirror);
         }
     }
 }
@@ -113,6 +152,9 @@ mod tests {
         let mut dst = [0f32; 12];
         normalize.run(&[0u8, 1, 2, 10, 11, 12], &mut dst).unwrap();
         assert_eq!(dst, [9.0, -1.0, -1.0, 22.0, 2.0, -2.0, 19.0, 9.0, -3.0, -4.0, -4.0, -4.0]);
+        let other_way = NormalizeAnyOrder { dimensions: &[row, channel], channel: 1, ..normalize };
+        other_way.run(&[0u8, 1, 2, 10, 11, 12], &mut dst).unwrap();
+        assert_eq!(dst, [9.0, 22.0, 19.0, -4.0, -1.0, 2.0, 9.0, -4.0, -1.0, -2.0, -3.0, -4.0]);
         assert!(normalize.run(&[0u8; 5], &mut dst).is_err());
         assert!(normalize.run(&[0u8; 6], &mut dst[1..]).is_err());
     }
