@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut instance = Pipeline::load(PIPELINE, Device::Cpu)?.instance(Some(threads))?;
     let mut run = || -> Result<(), Box<dyn std::error::Error>> {
-        let outcome = instance.run(vec![batch()?], &mut Keep)?;
+        let outcome = instance.run(size, vec![batch()?], &mut Keep)?;
         match (0..size).find_map(|i| outcome.failures.get(i)) {
             Some(error) => Err(error.clone().into()),
             None => Ok(()),

@@ -146,6 +146,7 @@ fn bookkeeping_is_ignored_and_arguments_are_coerced() {
 fn what_is_wrong_with_a_file_is_said_with_its_place() {
     let good = flip("A", edge("X", "cpu"), "cpu");
     let out = edge("A", "cpu");
+    let outs = [out.clone()];
     let wrong_list =
         Argument { is_vector: Some(true), extra_args: vec![text("element 0", "1")], ..int("vertical", 0) };
     let nested = Argument {
@@ -158,13 +159,13 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
         (
             pipeline(
                 &[source("X"), flip("A", edge("B", "cpu"), "cpu"), flip("B", edge("A", "cpu"), "cpu")],
-                &[out.clone()],
+                &outs,
             ),
             &["`Flip` (`A`)", "`B`", "cycle"],
         ),
-        (pipeline(&[source("X"), flip("A", edge("A", "cpu"), "cpu")], &[out.clone()]), &["`A`", "cycle"]),
-        (pipeline(&[good.clone()], &[out.clone()]), &["`Flip` (`A`)", "`X`", "no operator"]),
-        (pipeline(&[source("X")], &[out.clone()]), &["pipeline output 0", "`A`"]),
+        (pipeline(&[source("X"), flip("A", edge("A", "cpu"), "cpu")], &outs), &["`A`", "cycle"]),
+        (pipeline(std::slice::from_ref(&good), &outs), &["`Flip` (`A`)", "`X`", "no operator"]),
+        (pipeline(&[source("X")], &outs), &["pipeline output 0", "`A`"]),
         (pipeline(&[source("X")], &[]), &["no outputs"]),
         (pipeline(&[source("X"), source("X")], &[edge("X", "cpu")]), &["twice"]),
         (PipelineDef { batch_size: None, ..pipeline(&[source("X")], &[edge("X", "cpu")]) }, &["batch_size"]),
@@ -174,30 +175,27 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
         ),
         (PipelineDef { batch_size: Some(-1), ..pipeline(&[source("X")], &[edge("X", "cpu")]) }, &["-1"]),
         (
-            pipeline(&[source("X"), op("Flop", "A", &[], out.clone(), &[])], &[out.clone()]),
+            pipeline(&[source("X"), op("Flop", "A", &[], out.clone(), &[])], &outs),
             &["`Flop` (`A`)", "not known"],
         ),
-        (pipeline(&[source("X"), with(&[int("angle", 3)])], &[out.clone()]), &["`Flip` (`A`)", "`angle`"]),
+        (pipeline(&[source("X"), with(&[int("angle", 3)])], &outs), &["`Flip` (`A`)", "`angle`"]),
         (
-            pipeline(&[source("X"), with(&[text("vertical", "yes")])], &[out.clone()]),
+            pipeline(&[source("X"), with(&[text("vertical", "yes")])], &outs),
             &["`vertical`", "yes", "numbers"],
         ),
-        (pipeline(&[source("X"), with(&[wrong_list])], &[out.clone()]), &["`vertical`", "expected 1"]),
-        (pipeline(&[source("X"), with(&[nested])], &[out.clone()]), &["`vertical`", "list"]),
-        (
-            pipeline(&[source("X"), with(&[int("vertical", 0), int("vertical", 1)])], &[out.clone()]),
-            &["twice"],
-        ),
-        (pipeline(&[source("X"), flip("A", edge("X", "cpu"), "tpu")], &[out.clone()]), &["`tpu`"]),
-        (pipeline(&[source("X"), op("Flip", "A", &[], out.clone(), &[])], &[out.clone()]), &["0", "inputs"]),
+        (pipeline(&[source("X"), with(&[wrong_list])], &outs), &["`vertical`", "expected 1"]),
+        (pipeline(&[source("X"), with(&[nested])], &outs), &["`vertical`", "list"]),
+        (pipeline(&[source("X"), with(&[int("vertical", 0), int("vertical", 1)])], &outs), &["twice"]),
+        (pipeline(&[source("X"), flip("A", edge("X", "cpu"), "tpu")], &outs), &["`tpu`"]),
+        (pipeline(&[source("X"), op("Flip", "A", &[], out.clone(), &[])], &outs), &["0", "inputs"]),
         (
             pipeline(
                 &[source("X"), op("Flip", "A", &[edge("X", "cpu"), fed("X", "angle")], out.clone(), &[])],
-                &[out.clone()],
+                &outs,
             ),
             &["`angle`"],
         ),
-        (pipeline(&[OpDef { output: vec![], ..source("X") }], &[out.clone()]), &["`X`", "0 outputs"]),
+        (pipeline(&[OpDef { output: vec![], ..source("X") }], &outs), &["`X`", "0 outputs"]),
         (
             pipeline(&[source("X"), good.clone()], &[InputOutput { dtype: Some(9), ..out.clone() }]),
             &["float32", "uint8"],

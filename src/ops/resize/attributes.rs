@@ -129,6 +129,9 @@ impl ResizeAttributes {
             }
         };
         let max_size = args.floats("max_size")?.map(|v| pair("max_size", &v)).transpose()?;
+        if let Some(max) = max_size.filter(|max| max.iter().any(|&m| m.is_nan() || m <= 0.0)) {
+            return Err(Error::invalid(format!("argument `max_size` is {max:?}, expected positive sizes")));
+        }
         let roi = match (args.arg("roi_start")?, args.arg("roi_end")?) {
             (Some(start), Some(end)) => Some((start, end)),
             (None, None) => None,
