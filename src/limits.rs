@@ -69,3 +69,10 @@ pub const MAX_COORDINATE: f64 = 4_503_599_627_370_496.0;
 /// Channels of an image to normalize (hyperspectral ones have hundreds). Stops a shape without pixels, which costs a
 /// request nothing, from making tables of gigabytes.
 pub const MAX_CHANNELS: usize = 1 << 16;
+
+/// Bytes of an arithmetic expression; DALI's Python writes less than 60. Stops an expression whose evaluation would hold
+/// a buffer for each of thousands of operands.
+pub const MAX_EXPRESSION_BYTES: usize = 1_024;
+
+/// Nested calls of an arithmetic expression; DALI's Python writes one. Stops recursion that overflows the stack.
+pub const MAX_EXPRESSION_DEPTH: usize = 32;
