@@ -223,8 +223,10 @@ def main():
     items = schedule(good, bad, options.requests, options.bad)
     wrong = []
     try:
-        with nullcontext() if options.url else Server(options.repository) as server:
+        with nullcontext() if options.url else Server(options.repository, models=[options.model]) as server:
             url, pid = (options.url, options.pid) if options.url else (server.grpc_url, server.pid)
+            if server:
+                print(f"server with `{options.model}` ready in {server.ready_seconds:.2f} s")
             with triton.InferenceServerClient(url) as client:
                 output = client.get_model_metadata(options.model).outputs[0].name
                 # Each image alone: the answers to compare with, and the warm-up.

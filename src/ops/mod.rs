@@ -121,6 +121,8 @@ pub fn one_output(_: &Args) -> Result<usize> {
 /// All operators, sorted by name.
 pub const OPS: &[&OpDef] = &[
     &arithmetic::DEF,
+    #[cfg(feature = "fault-injection")]
+    &boom::DEF,
     &cast::DEF,
     &constant::DEF,
     &crop::DEF,
