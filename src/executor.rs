@@ -214,7 +214,8 @@ fn run_operator<'r>(
         )));
     }
     if operator.is_view() {
-        return descs.into_iter().zip(regular).map(|(desc, input)| input.reinterpret(desc)).collect();
+        let failed = |i: usize| inputs.failures().get(i).is_some();
+        return descs.into_iter().zip(regular).map(|(desc, input)| input.reinterpret(desc, failed)).collect();
     }
     let mut storage = Vec::with_capacity(descs.len());
     for (desc, &target) in descs.into_iter().zip(&step.writes) {
