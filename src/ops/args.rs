@@ -240,6 +240,14 @@ impl Arg {
         }
     }
 
+    /// The tensor of one sample, with its shape, when a tensor feeds the argument.
+    pub fn tensor<'a>(&self, sample: &SampleInputs<'a>) -> Result<Option<View<'a>>> {
+        match &self.source {
+            Source::Fixed(_) => Ok(None),
+            Source::Tensor(input) => sample.argument(*input).map(Some),
+        }
+    }
+
     /// The values of one sample as float32, the type that DALI computes arguments in.
     pub fn floats(&self, sample: &SampleInputs<'_>) -> Result<Vec<f32>> {
         Ok(self.numbers(sample)?.into_iter().map(|v| v as f32).collect())
