@@ -51,3 +51,10 @@ pub const MAX_JPEG_SCANS: u32 = 128;
 
 /// Coordinates and sizes of a window, either way from zero (2^52: exact in a double). Stops overflow where they are added.
 pub const MAX_COORDINATE: f64 = 4_503_599_627_370_496.0;
+
+/// Bytes of an arithmetic expression; DALI's Python writes less than 60. Stops an expression whose evaluation would hold
+/// a buffer for each of thousands of operands.
+pub const MAX_EXPRESSION_BYTES: usize = 1_024;
+
+/// Nested calls of an arithmetic expression; DALI's Python writes one. Stops recursion that overflows the stack.
+pub const MAX_EXPRESSION_DEPTH: usize = 32;

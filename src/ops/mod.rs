@@ -2,20 +2,27 @@
 //! (`executor` does that). One file per operator; each can be read without the others.
 
 pub mod args;
+mod arithmetic;
 mod axes;
 #[cfg(feature = "fault-injection")]
 mod boom;
 mod cast;
+mod constant;
 mod crop;
 mod decoders_image;
 mod extract;
 mod flip;
 mod io;
+mod normalize;
 mod pad;
 mod peek_image_shape;
+mod reshape;
 mod resize;
 mod slice;
 mod slice_window;
+#[cfg(test)]
+mod testing;
+mod transpose;
 mod window;
 
 use crate::error::{Error, Result};
@@ -111,13 +118,18 @@ pub fn one_output(_: &Args) -> Result<usize> {
 
 /// All operators, sorted by name.
 pub const OPS: &[&OpDef] = &[
+    &arithmetic::DEF,
     &cast::DEF,
+    &constant::DEF,
     &crop::DEF,
     &flip::DEF,
+    &normalize::DEF,
     &pad::DEF,
     &peek_image_shape::DEF,
+    &reshape::DEF,
     &resize::DEF,
     &slice::DEF,
+    &transpose::DEF,
     &decoders_image::DEF,
 ];
 
