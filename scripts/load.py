@@ -26,7 +26,7 @@ from tritonclient.utils import InferenceServerException
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts" / "lib"), str(ROOT / "tests" / "server")]
 from harness import Server, ServerError, resident_bytes  # noqa: E402
-from model_statistics import between, snapshot, steps  # noqa: E402
+from model_statistics import between, settled, snapshot, steps  # noqa: E402
 
 SCALES = [0.25, 0.5, 1, 2, 4]
 HUGE_SIDE = 60_000
@@ -104,7 +104,7 @@ def schedule(good, bad, count, share):
     return [next(bad) if int((i + 1) * share) > int(i * share) else next(good) for i in range(count)]
 
 
-def send(client, model, output, item, expected):
+def send(client, model, output, item, expected, tolerance):
     began = time.perf_counter()
     try:
         answer = client.infer(model, [item.request], outputs=[triton.InferRequestedOutput(output)])
@@ -116,10 +116,10 @@ def send(client, model, output, item, expected):
     if item.bad is not None:
         return Outcome(item, seconds, f"answered, though it {item.bad}")
     apart = float(np.abs(answer.as_numpy(output) - expected[item.name]).max())
-    return Outcome(item, seconds, None if apart <= TOLERANCE else f"differs by {apart:.3g} from its answer alone")
+    return Outcome(item, seconds, None if apart <= tolerance else f"differs by {apart:.3g} from its answer alone")
 
 
-def run(url, model, output, items, expected, concurrency):
+def run(url, model, output, items, expected, concurrency, tolerance=TOLERANCE):
     """Sends all items with this many requests in flight; the outcomes and the wall time."""
     queue = iter(items)
     lock = threading.Lock()
@@ -132,7 +132,7 @@ def run(url, model, output, items, expected, concurrency):
                     item = next(queue, None)
                 if item is None:
                     return
-                outcomes.append(send(client, model, output, item, expected))
+                outcomes.append(send(client, model, output, item, expected, tolerance))
 
     threads = [threading.Thread(target=work, daemon=True) for _ in range(concurrency)]
     began = time.perf_counter()
@@ -172,7 +172,7 @@ def measure(client, url, options, output, items, expected, concurrency, pid):
         watch.start()
     before = snapshot(client, models)
     outcomes, wall = run(url, options.model, output, items, expected, concurrency)
-    work = between(before, snapshot(client, models))
+    work = between(before, settled(client, before, len(items)))
     if len(outcomes) != len(items):
         raise SystemExit(f"error: {len(items) - len(outcomes)} requests vanished with their client")
     wrong = [outcome for outcome in outcomes if outcome.fault]

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::cpu::memory::{HostBuffer, HostPool, align_up};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
 use crate::graph::{NodeKind, Plan, ValueId};
@@ -71,9 +71,7 @@ impl Executor {
             .num_threads(num_threads.clamp(1, limits::MAX_THREADS))
             .thread_name(|i| format!("gesso-{i}"))
             .build()
-            .map_err(|error| {
-                Error::new(crate::error::ErrorKind::Unavailable, format!("worker threads: {error}"))
-            })?;
+            .map_err(|error| Error::new(ErrorKind::Unavailable, format!("worker threads: {error}")))?;
         Ok(Self { plan, operators, pool, memory: Arc::new(HostPool::default()) })
     }
 
@@ -82,14 +80,19 @@ impl Executor {
         &self.memory
     }
 
-    /// Runs one batch. `inputs` stand in the order of the graph's inputs and have the same number of samples.
+    /// Runs one batch of `batch_size` samples. `inputs` stand in the order of the graph's inputs.
     ///
     /// # Errors
     /// What fails the whole batch: a type that an operator does not take, a sink that cannot allocate.
-    pub fn run<'r>(&mut self, inputs: Vec<Batch<'r>>, sink: &mut dyn OutputSink<'r>) -> Result<Outcome<'r>> {
+    pub fn run<'r>(
+        &mut self,
+        batch_size: usize,
+        inputs: Vec<Batch<'r>>,
+        sink: &mut dyn OutputSink<'r>,
+    ) -> Result<Outcome<'r>> {
         let plan = Arc::clone(&self.plan);
         let mut values: Vec<Option<Batch<'r>>> = vec![None; plan.graph.values.len()];
-        let batch_size = self.bind_inputs(&plan, inputs, &mut values)?;
+        bind_inputs(&plan, batch_size, inputs, &mut values)?;
         let failures = Failures::none(batch_size);
         for step in &plan.steps {
             if failures.all_failed() {
@@ -107,45 +110,6 @@ impl Executor {
         let outputs =
             plan.graph.outputs.iter().map(|o| value(&values, o.value).cloned()).collect::<Result<_>>()?;
         Ok(Outcome { failures, outputs })
-    }
-
-    fn bind_inputs<'r>(
-        &self,
-        plan: &Plan,
-        inputs: Vec<Batch<'r>>,
-        values: &mut [Option<Batch<'r>>],
-    ) -> Result<usize> {
-        let expected = plan.graph.inputs.len();
-        if inputs.len() != expected {
-            return Err(Error::invalid(format!("{} inputs, expected {expected}", inputs.len())));
-        }
-        let batch_size = inputs.first().map_or(1, Batch::len);
-        for (input, batch) in plan.graph.inputs.iter().zip(inputs) {
-            let desc = batch.desc();
-            if batch.len() != batch_size {
-                return Err(Error::invalid(format!(
-                    "input `{}` has {} samples, expected {batch_size} as the first input has",
-                    input.name,
-                    batch.len()
-                )));
-            }
-            if let Some(dtype) = input.dtype.filter(|&dtype| dtype != desc.dtype) {
-                return Err(Error::invalid(format!(
-                    "input `{}` is {}, expected {dtype}",
-                    input.name, desc.dtype
-                )));
-            }
-            if let Some(ndim) = input.ndim
-                && let Some(shape) = desc.shapes.iter().find(|shape| shape.len() != ndim)
-            {
-                return Err(Error::invalid(format!(
-                    "input `{}` has samples of shape {shape}, expected {ndim} dimensions",
-                    input.name
-                )));
-            }
-            values[input.value.0] = Some(batch);
-        }
-        Ok(batch_size)
     }
 
     fn step<'r>(
@@ -173,6 +137,44 @@ impl Executor {
         }
         Ok(())
     }
+}
+
+fn bind_inputs<'r>(
+    plan: &Plan,
+    batch_size: usize,
+    inputs: Vec<Batch<'r>>,
+    values: &mut [Option<Batch<'r>>],
+) -> Result<()> {
+    let expected = plan.graph.inputs.len();
+    if inputs.len() != expected {
+        return Err(Error::invalid(format!("{} inputs, expected {expected}", inputs.len())));
+    }
+    for (input, batch) in plan.graph.inputs.iter().zip(inputs) {
+        let desc = batch.desc();
+        if batch.len() != batch_size {
+            return Err(Error::invalid(format!(
+                "input `{}` has {} samples, expected {batch_size}",
+                input.name,
+                batch.len()
+            )));
+        }
+        if let Some(dtype) = input.dtype.filter(|&dtype| dtype != desc.dtype) {
+            return Err(Error::invalid(format!(
+                "input `{}` is {}, expected {dtype}",
+                input.name, desc.dtype
+            )));
+        }
+        if let Some(ndim) = input.ndim
+            && let Some(shape) = desc.shapes.iter().find(|shape| shape.len() != ndim)
+        {
+            return Err(Error::invalid(format!(
+                "input `{}` has samples of shape {shape}, expected {ndim} dimensions",
+                input.name
+            )));
+        }
+        values[input.value.0] = Some(batch);
+    }
+    Ok(())
 }
 
 /// Copies a value that its operator could not write into the response itself.
@@ -251,11 +253,7 @@ impl<'r> Storage<'r> {
                 failures.len()
             )));
         }
-        for (i, shape) in desc.shapes.iter().enumerate() {
-            if let Err(error) = shape.bytes(desc.dtype.size()) {
-                inputs.fail(i, error);
-            }
-        }
+        bound_bytes(&desc, inputs);
         let direct = match target {
             Some(output) => sink.allocate(output, &desc, failures)?,
             None => (0..desc.shapes.len()).map(|_| None).collect(),
@@ -272,7 +270,7 @@ impl<'r> Storage<'r> {
             ranges.push(Some(end..end + bytes));
             end += align_up(bytes);
         }
-        Ok(Self { desc, direct, pooled: memory.take(end), ranges })
+        Ok(Self { desc, direct, pooled: memory.take(end)?, ranges })
     }
 
     fn samples(&mut self) -> OutputSamples<'_> {
@@ -303,6 +301,30 @@ impl<'r> Storage<'r> {
             })
             .collect();
         Batch::new(self.desc, samples)
+    }
+}
+
+/// Marks samples as failed that are too large by themselves or, from the smallest on, do not fit into a batch any more.
+fn bound_bytes(desc: &BatchDesc, inputs: &Inputs<'_>) {
+    let mut sizes = Vec::with_capacity(desc.shapes.len());
+    for (i, shape) in desc.shapes.iter().enumerate() {
+        match shape.bytes(desc.dtype.size()) {
+            Ok(bytes) if inputs.failures().get(i).is_none() => sizes.push((bytes, i)),
+            Ok(_) => {}
+            Err(error) => inputs.fail(i, error),
+        }
+    }
+    sizes.sort_unstable();
+    let mut total = 0usize;
+    for (bytes, i) in sizes {
+        total = total.saturating_add(align_up(bytes));
+        if total > limits::MAX_BATCH_BYTES {
+            let text = format!(
+                "a sample of {bytes} bytes does not fit into its batch any more, whose limit is {} bytes",
+                limits::MAX_BATCH_BYTES
+            );
+            inputs.fail(i, Error::new(ErrorKind::Unavailable, text));
+        }
     }
 }
 

@@ -1,9 +1,15 @@
 //! Named limits for input that we do not trust, each with what it stops. Nothing else in the crate compares against
 //! a bare number for safety.
 
-/// Bytes of a serialized pipeline. The largest from DALI's own augmentations is 1.5 MB; stops a file that fills memory
-/// while it is parsed.
-pub const MAX_PIPELINE_BYTES: usize = 16 << 20;
+/// Bytes of a serialized pipeline. The largest from DALI's own augmentations is 1.5 MB. Parsing can take a hundred times
+/// the memory, so this stops a file that takes more than a gigabyte.
+pub const MAX_PIPELINE_BYTES: usize = 8 << 20;
+
+/// Inputs plus outputs of a pipeline. Stops work that is quadratic in them.
+pub const MAX_PIPELINE_TENSORS: usize = 1_024;
+
+/// Bytes of a name in a pipeline file. Stops log lines and errors of megabytes.
+pub const MAX_NAME_BYTES: usize = 256;
 
 /// Operators in one pipeline (`rand_augment` with three steps holds 486). Stops a file that makes planning take minutes.
 pub const MAX_OPERATORS: usize = 16_384;
@@ -29,6 +35,10 @@ pub const MAX_IMAGE_PIXELS: u64 = 1 << 27;
 /// Bytes of one sample of any tensor. Stops resize and pad sizes that come from a request.
 pub const MAX_SAMPLE_BYTES: usize = 1 << 31;
 
+/// Bytes of one output of an operator over a whole batch (64 uncompressed images of 20 megapixels). Stops small files with
+/// huge headers that together ask for more memory than there is; the smallest samples of the batch go on.
+pub const MAX_BATCH_BYTES: usize = 4 << 30;
+
 /// Bytes that an instance keeps for the next batch after a larger one has passed. Stops one huge request from
 /// holding its memory until the model is unloaded.
 pub const MAX_RETAINED_BYTES: usize = 512 << 20;
@@ -41,6 +51,10 @@ pub const MAX_FILTER_TAPS: usize = 1 << 24;
 /// and tables that grow without bound.
 pub const MAX_DECODER_SCRATCH_BYTES: usize = 256 << 20;
 
+/// Bytes of resampling scratch memory that a worker thread keeps. Stops one huge image from holding its memory for as long
+/// as the model is loaded.
+pub const MAX_RETAINED_SCRATCH_BYTES: usize = 32 << 20;
+
 /// Bytes of pixels that a JPEG handle keeps for the next image (a 4000 x 2500 one). Stops one large image from holding
 /// its memory for as long as the process lives.
 pub const MAX_RETAINED_PIXEL_BYTES: usize = 32 << 20;
@@ -51,6 +65,10 @@ pub const MAX_JPEG_SCANS: u32 = 128;
 
 /// Coordinates and sizes of a window, either way from zero (2^52: exact in a double). Stops overflow where they are added.
 pub const MAX_COORDINATE: f64 = 4_503_599_627_370_496.0;
+
+/// Channels of an image to normalize (hyperspectral ones have hundreds). Stops a shape without pixels, which costs a
+/// request nothing, from making tables of gigabytes.
+pub const MAX_CHANNELS: usize = 1 << 16;
 
 /// Bytes of an arithmetic expression; DALI's Python writes less than 60. Stops an expression whose evaluation would hold
 /// a buffer for each of thousands of operands.

@@ -67,7 +67,7 @@ impl Pipeline {
             .map(|o| {
                 let mut ty = plan.graph.value(o.value).ty.clone();
                 ty.dtype = ty.dtype.or(o.dtype);
-                ty.dims = ty.dims.or(o.ndim.map(|n| vec![None; n]));
+                ty.dims = ty.dims.or_else(|| o.ndim.map(|n| vec![None; n]));
                 Output { name: o.name.clone(), ty }
             })
             .collect();
@@ -136,10 +136,11 @@ impl Instance {
     /// What fails the whole batch.
     pub fn run<'r>(
         &mut self,
+        batch_size: usize,
         inputs: Vec<crate::tensor::Batch<'r>>,
         sink: &mut dyn OutputSink<'r>,
     ) -> Result<Outcome<'r>> {
-        self.executor.run(inputs, sink)
+        self.executor.run(batch_size, inputs, sink)
     }
 
     /// Memory for callers that must copy an input before it can be read in place.

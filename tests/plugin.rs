@@ -15,8 +15,12 @@ mod wrappers;
 use std::process::Command;
 
 use host::objects::{self, Instance};
+use host::request::UINT8;
 use host::{Failure, Host, book, code};
 use library::Plugin;
+
+/// Triton's number of `TYPE_FP32`.
+const FP32: u32 = 11;
 
 fn failure(code: u32, text: &str) -> Failure {
     Failure { code, text: text.to_owned() }
@@ -61,7 +65,7 @@ fn lives_a_whole_life_and_leaves_nothing() {
     let backend = host.backend();
     plugin.initialize(backend).unwrap();
     let (model, instance) = ready(&host, &plugin);
-    let mut requests = [host.request("a", vec![]), host.request("b", vec![])];
+    let mut requests = [host.image("a", &[1, 2, 3]), host.image("b", &[4, 5])];
     plugin.execute(instance, &mut requests).unwrap();
     plugin.instance_finalize(instance).unwrap();
     plugin.model_finalize(model).unwrap();
@@ -70,12 +74,18 @@ fn lives_a_whole_life_and_leaves_nothing() {
 
     let book = book();
     assert_eq!(book.released, ["a", "b"]);
-    assert_eq!(book.answers.len(), 2);
-    for answer in &book.answers {
+    for (answer, mirrored) in book.answers.iter().zip([vec![3, 2, 1], vec![5, 4]]) {
         assert_eq!(answer.flags, 1, "the last response of its request");
-        assert_eq!(answer.failure.as_ref().unwrap().code, code::UNSUPPORTED);
+        assert_eq!(answer.failure, None);
+        let [output] = answer.outputs.as_slice() else { panic!("one output, found {:?}", answer.outputs) };
+        assert_eq!((output.name.as_str(), output.dtype), ("pixels", UINT8));
+        assert_eq!(output.shape, [1, 1, mirrored.len() as i64, 1]);
+        assert_eq!(output.bytes, mirrored);
     }
-    assert!(book.reports.iter().all(|report| !report.success));
+    assert_eq!((book.reports.len(), &book.batches[..]), (2, &[2][..]));
+    for report in &book.reports {
+        assert!(report.success && report.times.is_sorted(), "{report:?}");
+    }
     assert_eq!(book.log[0].0, 0);
     assert!(book.log[0].1.starts_with("Gesso is loaded backend=gesso version="), "{:?}", book.log);
     drop(book);
@@ -150,9 +160,13 @@ fn what_was_not_initialized_has_no_state() {
 fn a_model_that_cannot_be_read_does_not_load() {
     let (host, plugin) = (Host::start(), Plugin::load());
     let model = host.model();
-    for function in
-        ["TRITONBACKEND_ModelConfig", "TRITONSERVER_MessageSerializeToJson", "TRITONBACKEND_ModelSetState"]
-    {
+    for function in [
+        "TRITONBACKEND_ModelConfig",
+        "TRITONSERVER_MessageSerializeToJson",
+        "TRITONBACKEND_ModelRepository",
+        "TRITONBACKEND_ModelSetConfig",
+        "TRITONBACKEND_ModelSetState",
+    ] {
         host.fail_next(function);
         let failed = plugin.model_initialize(model).unwrap_err();
         assert_eq!(failed.code, code::UNAVAILABLE, "{function}");
@@ -177,8 +191,8 @@ fn the_model_outlives_its_finalization_while_an_instance_uses_it() {
     let (host, plugin) = (Host::start(), Plugin::load());
     let (model, instance) = ready(&host, &plugin);
     plugin.model_finalize(model).unwrap();
-    plugin.execute(instance, &mut [host.request("a", vec![])]).unwrap();
-    assert!(book().answers[0].failure.as_ref().unwrap().text.contains("`prepare`"));
+    plugin.execute(instance, &mut [host.image("a", &[1, 2])]).unwrap();
+    assert_eq!(book().answers[0].outputs[0].bytes, [2, 1]);
     plugin.instance_finalize(instance).unwrap();
     host.assert_clean();
 }
@@ -223,4 +237,46 @@ fn a_request_that_cannot_be_released_is_said_in_the_log() {
     assert_eq!(host.live("request"), 1);
     let (level, line) = book().log.last().cloned().unwrap();
     assert_eq!((level, line.starts_with("cannot release a request: ")), (2, true), "{line}");
+}
+
+#[test]
+fn a_request_that_cannot_be_gathered_fails_alone() {
+    let (host, plugin) = (Host::start(), Plugin::load());
+    let (_, instance) = ready(&host, &plugin);
+    let on_gpu = host.input("image", UINT8, &[1, 1, 2, 1], &[(2, &[0, 0])]);
+    let short = host.input("image", UINT8, &[1, 1, 2, 1], &[(0, &[7])]);
+    let flat = host.input("image", UINT8, &[1, 2], &[(0, &[7, 8])]);
+    let none = host.input("image", UINT8, &[0, 1, 2, 1], &[]);
+    let float = host.input("image", FP32, &[1, 1, 1, 1], &[(0, &[0; 4])]);
+    let in_pieces = host.input("image", UINT8, &[1, 1, 3, 1], &[(0, &[1]), (1, &[2, 3])]);
+    let inputs = [vec![on_gpu], vec![short], vec![flat], vec![none], vec![float], vec![], vec![in_pieces]];
+    let mut requests: Vec<_> = inputs.into_iter().map(|inputs| host.request("r", inputs)).collect();
+    plugin.execute(instance, &mut requests).unwrap();
+    let book = book();
+    let words = ["host memory", "1 bytes", "dimensions", "no samples", "float32", "missing"];
+    for (answer, word) in book.answers.iter().zip(words) {
+        let failure = answer.failure.as_ref().unwrap();
+        assert!(failure.text.contains(word), "`{word}` is not in `{}`", failure.text);
+    }
+    assert_eq!(book.answers[6].failure, None);
+    assert_eq!(book.answers[6].outputs[0].bytes, [3, 2, 1]);
+    assert_eq!(book.reports.iter().filter(|report| report.success).count(), 1);
+    assert_eq!(book.batches, [1]);
+    drop(book);
+    host.assert_clean();
+}
+
+#[test]
+fn output_memory_that_cannot_be_had_fails_its_request_alone() {
+    let (host, plugin) = (Host::start(), Plugin::load());
+    let (_, instance) = ready(&host, &plugin);
+    host.fail("TRITONBACKEND_OutputBuffer", 2);
+    let mut requests = [host.image("a", &[1, 2]), host.image("b", &[3, 4]), host.image("c", &[5, 6])];
+    plugin.execute(instance, &mut requests).unwrap();
+    let book = book();
+    assert_eq!(book.answers[0].outputs[0].bytes, [2, 1]);
+    assert_eq!(book.answers[1].failure.as_ref().unwrap().code, code::UNAVAILABLE);
+    assert_eq!(book.answers[2].outputs[0].bytes, [6, 5]);
+    drop(book);
+    host.assert_clean();
 }

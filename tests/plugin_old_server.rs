@@ -9,7 +9,7 @@ mod host;
 #[path = "plugin/library.rs"]
 mod library;
 
-use host::{Host, book, code, objects};
+use host::{Host, book, objects};
 use library::Plugin;
 use triton_gesso::triton::api::{self, Memory, MemoryKind, Server};
 use triton_gesso::triton::exchange;
@@ -24,8 +24,9 @@ fn loads_and_answers_without_newer_functions() {
     plugin.model_initialize(model).unwrap();
     let instance = host.instance(model);
     plugin.instance_initialize(instance).unwrap();
-    plugin.execute(instance, &mut [host.request("a", vec![])]).unwrap();
-    assert_eq!(book().answers[0].failure.as_ref().unwrap().code, code::UNSUPPORTED);
+    plugin.execute(instance, &mut [host.image("a", &[1, 2, 3])]).unwrap();
+    assert_eq!(book().answers[0].failure, None);
+    assert_eq!(book().answers[0].outputs[0].bytes, [3, 2, 1]);
     plugin.instance_finalize(instance).unwrap();
     plugin.model_finalize(model).unwrap();
     objects::drop_backend(backend);

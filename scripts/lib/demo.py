@@ -12,7 +12,7 @@ import numpy as np
 import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException
 
-from model_statistics import between, snapshot, steps
+from model_statistics import between, settled, snapshot, steps
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "server"))
@@ -60,7 +60,7 @@ def report(client, models, path):
     total = 1e3 * (time.perf_counter() - began)
     for probability, label in classes:
         print(f"    {100 * probability:5.1f} %  {label}")
-    work = between(before, snapshot(client, models))
+    work = between(before, settled(client, before, 1))
     parts = [f"{name} {done.compute_ms:.1f} (queued {done.queue_ms:.1f})" for name, done in work.items()]
     rest = total - sum(done.compute_ms + done.queue_ms for done in work.values())
     print(f"    {total:.1f} ms = {' + '.join(parts)} + transport and scheduling {rest:.1f}")
@@ -76,8 +76,10 @@ def main():
         with Server(ROOT / "model_repository") as server, triton.InferenceServerClient(server.grpc_url) as client:
             print(f"server ready in {server.ready_seconds:.2f} s, gRPC on {server.grpc_url}")
             models = steps(client, MODEL)
+            before = snapshot(client, models)
             try:
                 classify(client, files[0].read_bytes())  # the first request of a fresh server tells nothing of the next
+                settled(client, before, 1)
             except InferenceServerException:
                 pass  # reported below, with its file
             answered = [report(client, models, path) for path in files]

@@ -1,8 +1,10 @@
 """What the server says it did between two moments, a model at a time: from Triton's statistics API."""
 
+import time
 from typing import NamedTuple
 
 NANOSECONDS = 1e9
+SETTLE_SECONDS = 1
 
 
 class ModelWork(NamedTuple):
@@ -45,6 +47,20 @@ def snapshot(client, models):
     return {name: _work(client.get_inference_statistics(name).model_stats) for name in models}
 
 
+def settled(client, earlier, requests):
+    """A snapshot that holds `requests` more than `earlier`: models count a request only after its answer has left.
+
+    After a second, whatever there is: a failed request may not have reached every model.
+    """
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while True:
+        later = snapshot(client, earlier)
+        counted = min(later[name].requests + later[name].failures - work.requests - work.failures for name, work in earlier.items())
+        if counted >= requests or time.monotonic() > deadline:
+            return later
+        time.sleep(0.001)
+
+
 def between(earlier, later):
     """What was done from one snapshot to another, a model at a time."""
     return {name: later[name] - earlier[name] for name in later}
@@ -54,7 +70,8 @@ def _work(versions):
     work = ModelWork(0, 0, 0, 0, 0.0, 0.0)
     for version in versions:
         stats = version.inference_stats
-        compute = stats.compute_input.ns + stats.compute_infer.ns + stats.compute_output.ns
+        # Not `compute_output`: while a model sends its answer, the next one of an ensemble may already be at work.
+        compute = stats.compute_input.ns + stats.compute_infer.ns
         done = (
             stats.success.count,
             stats.fail.count,

@@ -37,7 +37,8 @@ step() {
   printf '==> %s\n' "$what"
   (
     # The sleep must not hold our output open when this loop is ended.
-    while sleep "$HEARTBEAT_SECONDS" >/dev/null 2>&1; do
+    # It also ends by itself when the script does ($$ is the script).
+    while sleep "$HEARTBEAT_SECONDS" >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
       printf '    %s  %s\n' "$(elapsed "$began")" "$(tr '\r' '\n' <"$log" | grep -v '^ *$' | tail -n 1 | cut -c 1-100)"
     done
   ) &
@@ -84,6 +85,11 @@ setup_system() {
 
   command -v cargo >/dev/null || PATH="$HOME/.cargo/bin:$PATH"
   command -v cargo >/dev/null || die "cargo is not here: install Rust with rustup (rust-toolchain.toml names the version)"
+  local needed found
+  needed="$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$ROOT/Cargo.toml")"
+  found="$(cargo --version | cut -d ' ' -f 2)"
+  [[ "$(printf '%s\n' "$needed" "$found" | sort -V | head -n 1)" == "$needed" ]] ||
+    die "Rust $needed or newer is needed, found $found: install it with rustup"
   command -v cc >/dev/null || missing+=(gcc libc6-dev)
   command -v make >/dev/null || missing+=(make)
   command -v cmake >/dev/null || missing+=(cmake)
@@ -129,7 +135,8 @@ setup_venv() {
   local key
   key="$(python_version "$PYTHON") $(digest "$ROOT"/scripts/requirements*.txt)"
   if fresh venv "$key" && [[ -x "$VENV/bin/python" ]]; then return; fi
-  if [[ -x "$VENV/bin/python" && "$(python_version "$VENV/bin/python")" == "$(python_version "$PYTHON")" ]]; then
+  if [[ -x "$VENV/bin/python" && "$(python_version "$VENV/bin/python")" == "$(python_version "$PYTHON")" ]] &&
+    "$VENV/bin/python" -m pip --version >/dev/null 2>&1; then
     : # the same Python with other packages: pip changes only what differs
   else
     step "making .venv with Python $(python_version "$PYTHON")" "$PYTHON" -m venv --clear "$VENV"

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 
 /// Alignment of every buffer and of every sample in it: a cache line, and more than any element needs.
@@ -53,7 +54,10 @@ pub struct HostPool {
 
 impl HostPool {
     /// A buffer of at least `bytes` bytes: the smallest free one that is large enough, else a new one.
-    pub fn take(self: &Arc<Self>, bytes: usize) -> HostBuffer {
+    ///
+    /// # Errors
+    /// Unavailable, when the system has no memory.
+    pub fn take(self: &Arc<Self>, bytes: usize) -> Result<HostBuffer> {
         let lines = bytes.div_ceil(ALIGNMENT);
         let mut free = self.free.lock();
         let fitting = free
@@ -64,8 +68,14 @@ impl HostPool {
             .map(|(i, _)| i);
         let reused = fitting.map(|i| free.swap_remove(i));
         drop(free);
-        let lines = reused.unwrap_or_else(|| vec![Line([0; ALIGNMENT]); lines]);
-        HostBuffer { lines, pool: Arc::downgrade(self) }
+        let lines = match reused {
+            Some(lines) => lines,
+            // Zeroed by the system, page by page as they are touched.
+            None => bytemuck::allocation::try_zeroed_vec(lines).map_err(|()| {
+                Error::new(ErrorKind::Unavailable, format!("no memory for a buffer of {bytes} bytes"))
+            })?,
+        };
+        Ok(HostBuffer { lines, pool: Arc::downgrade(self) })
     }
 
     fn give_back(&self, lines: Vec<Line>) {
@@ -89,18 +99,25 @@ mod tests {
     #[test]
     fn buffers_are_aligned_and_come_back() {
         let pool = Arc::new(HostPool::default());
-        let buffer = pool.take(100);
+        let buffer = pool.take(100).unwrap();
         let address = buffer.bytes().as_ptr() as usize;
         assert_eq!(address % ALIGNMENT, 0);
         assert!(buffer.bytes().len() >= 100);
         drop(buffer);
-        assert_eq!(pool.take(65).bytes().as_ptr() as usize, address);
+        assert_eq!(pool.take(65).unwrap().bytes().as_ptr() as usize, address);
+    }
+
+    #[test]
+    fn memory_that_does_not_exist_is_an_error() {
+        let pool = Arc::new(HostPool::default());
+        let error = pool.take(usize::MAX / 4).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
     }
 
     #[test]
     fn a_buffer_outlives_its_pool() {
         let pool = Arc::new(HostPool::default());
-        let mut buffer = pool.take(1);
+        let mut buffer = pool.take(1).unwrap();
         drop(pool);
         buffer.bytes_mut()[0] = 7;
         assert_eq!(buffer.bytes()[0], 7);

@@ -1,6 +1,8 @@
 //! The inner loops of `CropMirrorNormalize`: a window of an image, optionally mirrored, normalised per channel, stored
 //! with interleaved channels or as planes. It must not know operators or how the window and the arguments came about.
 
+pub mod any_order;
+
 use std::ops::Range;
 
 use half::f16;

@@ -65,18 +65,43 @@ struct Run {
     len: usize,
 }
 
-/// One dimension: its runs, and the distance of neighbours in elements.
+/// One dimension of a window and of its source.
 #[derive(Debug)]
 struct Axis {
-    runs: Vec<Run>,
+    /// Position in the source of the window's first one.
+    anchor: i64,
+    source: usize,
+    extent: usize,
+    /// What lies inside of the source.
+    inside: Run,
+    /// What stands in for the rest; `None`: nothing is copied there.
+    border: Option<Border>,
+    /// Distances of neighbours in elements.
     src_stride: usize,
     dst_stride: usize,
+}
+
+impl Axis {
+    /// Which positions are copied from where. Not stored: a request may ask for a wide border.
+    fn runs(&self) -> impl Iterator<Item = Run> {
+        let (before, after) = match self.border {
+            Some(_) => (0..self.inside.dst, self.inside.dst + self.inside.len..self.extent),
+            None => (0..0, 0..0),
+        };
+        let border = self.border.unwrap_or(Border::Clamp);
+        let single = move |dst: usize| {
+            let src = border.source(self.anchor.saturating_add(dst as i64), self.source as i64);
+            Run { dst, src: src as usize, len: 1 }
+        };
+        let inside = Some(self.inside).filter(|run| run.len > 0);
+        before.map(single).chain(inside).chain(after.map(single))
+    }
 }
 
 /// Which elements of a dense tensor go where in a dense window: worked out once, run on tensors of one shape.
 #[derive(Debug)]
 pub struct WindowCopy {
-    /// Outermost first. The last one is in elements: dimensions behind it that are taken whole are part of its runs.
+    /// Outermost first; dimensions behind the last one are taken whole, as one with it. None: the whole tensor.
     axes: Vec<Axis>,
     extent: Shape,
     source_len: usize,
@@ -104,27 +129,23 @@ impl WindowCopy {
         }
         let (mut src_stride, mut dst_stride) = (1, 1);
         for ((&len, &anchor), &extent) in shape.iter().zip(anchor).zip(copy.extent.iter()).rev() {
-            let runs = runs(len, anchor, extent, outside)?;
-            copy.leaves_source |= runs.iter().map(|run| run.len).sum::<usize>() < extent;
-            let whole = runs == [Run { dst: 0, src: 0, len }] && len == extent;
-            if !whole || !copy.axes.is_empty() {
-                copy.axes.push(Axis { runs, src_stride, dst_stride });
+            let inside = inside(len, anchor, extent);
+            let leaves = inside.len < extent;
+            let border = match outside {
+                Outside::Border(border) if leaves => Some(border),
+                _ => None,
+            };
+            if border.is_some() && len == 0 {
+                return Err(Error::invalid(
+                    "a window leaves a tensor without elements, which has no border to repeat",
+                ));
+            }
+            copy.leaves_source |= leaves && border.is_none();
+            if leaves || len != extent || !copy.axes.is_empty() {
+                copy.axes.push(Axis { anchor, source: len, extent, inside, border, src_stride, dst_stride });
             }
             src_stride *= len;
             dst_stride *= extent;
-        }
-        match copy.axes.first_mut() {
-            None => {
-                let runs = vec![Run { dst: 0, src: 0, len: source_len }];
-                copy.axes.push(Axis { runs, src_stride: 1, dst_stride: 1 });
-            }
-            Some(last) => {
-                for run in &mut last.runs {
-                    run.dst *= last.dst_stride;
-                    run.src *= last.src_stride;
-                    run.len *= last.src_stride;
-                }
-            }
         }
         copy.axes.reverse();
         Ok(copy)
@@ -156,9 +177,16 @@ impl WindowCopy {
                 self.extent
             )));
         }
-        let inner = self.extent[channel + 1..].iter().product();
-        for (part, &value) in dst.chunks_exact_mut(inner).zip(values.iter().cycle()) {
+        // One value after the other is slow where channels are interleaved: copies of all of them, ever longer, are not.
+        let inner: usize = self.extent[channel + 1..].iter().product();
+        let mut done = inner * values.len();
+        for (part, &value) in dst.chunks_exact_mut(inner).zip(values) {
             part.fill(T::fill_value(value));
+        }
+        while done < dst.len() {
+            let more = done.min(dst.len() - done);
+            dst.copy_within(..more, done);
+            done += more;
         }
         Ok(())
     }
@@ -169,8 +197,7 @@ impl WindowCopy {
     /// When a slice does not have the size of its shape.
     pub fn copy<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
         self.check(src.len(), dst.len())?;
-        let mut copy = |run: Run| dst[run.dst..][..run.len].copy_from_slice(&src[run.src..][..run.len]);
-        walk(&self.axes, 0, 0, &mut copy);
+        self.each_run(|run| dst[run.dst..][..run.len].copy_from_slice(&src[run.src..][..run.len]));
         Ok(())
     }
 
@@ -180,10 +207,15 @@ impl WindowCopy {
     /// When a slice does not have the size of its shape.
     pub fn convert<S: ConvertSat<T>, T>(&self, src: &[S], dst: &mut [T]) -> Result<()> {
         self.check(src.len(), dst.len())?;
-        let mut convert =
-            |run: Run| convert_truncate(&src[run.src..][..run.len], &mut dst[run.dst..][..run.len]);
-        walk(&self.axes, 0, 0, &mut convert);
+        self.each_run(|run| convert_truncate(&src[run.src..][..run.len], &mut dst[run.dst..][..run.len]));
         Ok(())
+    }
+
+    fn each_run(&self, mut f: impl FnMut(Run)) {
+        if self.window_len > 0 && self.axes.is_empty() {
+            f(Run { dst: 0, src: 0, len: self.window_len });
+        }
+        walk(&self.axes, 0, 0, &mut f);
     }
 
     fn check(&self, src: usize, dst: usize) -> Result<()> {
@@ -200,42 +232,25 @@ impl WindowCopy {
 /// Calls `f` for every run of elements below `axes`, which start at `src` and `dst`.
 fn walk(axes: &[Axis], src: usize, dst: usize, f: &mut impl FnMut(Run)) {
     let Some((axis, inner)) = axes.split_first() else { return };
-    for run in &axis.runs {
+    for run in axis.runs() {
+        let (src, dst) = (src + run.src * axis.src_stride, dst + run.dst * axis.dst_stride);
         if inner.is_empty() {
-            f(Run { dst: dst + run.dst, src: src + run.src, len: run.len });
+            // Dimensions behind the last axis are taken whole, so its positions are as far apart in either.
+            f(Run { dst, src, len: run.len * axis.src_stride });
             continue;
         }
         for i in 0..run.len {
-            walk(inner, src + (run.src + i) * axis.src_stride, dst + (run.dst + i) * axis.dst_stride, f);
+            walk(inner, src + i * axis.src_stride, dst + i * axis.dst_stride, f);
         }
     }
 }
 
-/// The runs of one dimension, in the order of the window.
-fn runs(len: usize, anchor: i64, extent: usize, outside: Outside) -> Result<Vec<Run>> {
-    let (source, window) = (len as i64, extent as i64);
+/// The part of a window along one dimension that lies inside of the source.
+fn inside(source: usize, anchor: i64, extent: usize) -> Run {
+    let (source, window) = (source as i64, extent as i64);
     let start = anchor.saturating_neg().clamp(0, window);
     let end = source.saturating_sub(anchor).clamp(start, window);
-    let inside = Run { dst: start as usize, src: anchor.max(0) as usize, len: (end - start) as usize };
-    let border = match outside {
-        Outside::Border(border) if inside.len < extent => border,
-        _ if inside.len == 0 => return Ok(Vec::new()),
-        _ => return Ok(vec![inside]),
-    };
-    if len == 0 {
-        return Err(Error::invalid(
-            "a window leaves a tensor without elements, which has no border to repeat",
-        ));
-    }
-    let mut runs: Vec<Run> = Vec::new();
-    for dst in 0..extent {
-        let src = border.source(anchor.saturating_add(dst as i64), source) as usize;
-        match runs.last_mut() {
-            Some(last) if last.src + last.len == src => last.len += 1,
-            _ => runs.push(Run { dst, src, len: 1 }),
-        }
-    }
-    Ok(runs)
+    Run { dst: start as usize, src: anchor.max(0) as usize, len: (end - start) as usize }
 }
 
 /// An element made from a fill value as DALI makes it: by a cast of C++ on x86, where a value that an integer cannot hold
@@ -284,6 +299,8 @@ fill_values! {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn cut(shape: &[usize], anchor: &[i64], extent: &[usize], outside: Outside) -> Vec<i32> {
@@ -315,8 +332,9 @@ mod tests {
     #[test]
     fn dimensions_that_are_taken_whole_are_one_run() {
         let copy = WindowCopy::new(&[4, 5, 3], &[1, 0, 0], &[2, 5, 3], Outside::Fill).unwrap();
-        assert_eq!(copy.axes.len(), 1);
-        assert_eq!(copy.axes[0].runs, [Run { dst: 0, src: 15, len: 30 }]);
+        let mut runs = Vec::new();
+        copy.each_run(|run| runs.push(run));
+        assert_eq!(runs, [Run { dst: 0, src: 15, len: 30 }]);
         assert_eq!(cut(&[2, 3], &[0, 0], &[2, 3], Outside::Fill), [0, 1, 2, 3, 4, 5]);
         assert_eq!(cut(&[], &[], &[], Outside::Fill), [0]);
     }
@@ -328,6 +346,44 @@ mod tests {
         assert_eq!(cut(&[2, 2], &[i64::MIN, i64::MAX], &[1, 2], Outside::Fill), [-1, -1]);
         assert_eq!(cut(&[0, 2], &[0, 0], &[1, 1], Outside::Fill), [-1]);
         assert!(cut(&[2, 2], &[0, 0], &[0, 2], Outside::Fill).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn every_element_comes_from_its_place(
+            dims in prop::collection::vec((1usize..5, -7i64..7, 0usize..9), 0..4),
+            outside in prop::sample::select(vec![
+                Outside::Fill,
+                Outside::Border(Border::Clamp),
+                Outside::Border(Border::Reflect1001),
+                Outside::Border(Border::Reflect101),
+                Outside::Border(Border::Wrap),
+            ]),
+        ) {
+            let shape: Vec<usize> = dims.iter().map(|d| d.0).collect();
+            let anchor: Vec<i64> = dims.iter().map(|d| d.1).collect();
+            let extent: Vec<usize> = dims.iter().map(|d| d.2).collect();
+            let expected = (0..extent.iter().product::<usize>()).map(|mut i| {
+                let (mut at, mut stride) = (0, 1);
+                for &(len, anchor, extent) in dims.iter().rev() {
+                    let place = anchor + (i % extent) as i64;
+                    let place = match outside {
+                        Outside::Border(border) => border.source(place, len as i64),
+                        Outside::Fill if (0..len as i64).contains(&place) => place,
+                        Outside::Fill => return -1,
+                    };
+                    (at, stride, i) = (at + place as i32 * stride, stride * len as i32, i / extent);
+                }
+                at
+            });
+            prop_assert_eq!(cut(&shape, &anchor, &extent, outside), expected.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_wide_border_takes_no_memory() {
+        let border = Outside::Border(Border::Wrap);
+        assert!(WindowCopy::new(&[1], &[0], &[1 << 31], border).is_ok());
     }
 
     #[test]

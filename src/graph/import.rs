@@ -63,6 +63,14 @@ impl PipelineFile {
                 limits::MAX_OPERATORS
             )));
         }
+        let sources = def.op.iter().filter(|op| is_source(op.name.as_deref().unwrap_or_default())).count();
+        let tensors = def.pipe_outputs.len() + def.external_inputs.len() + sources;
+        if tensors > limits::MAX_PIPELINE_TENSORS {
+            return Err(Error::invalid(format!(
+                "the pipeline has {tensors} inputs and outputs, more than the limit of {}",
+                limits::MAX_PIPELINE_TENSORS
+            )));
+        }
         if def.pipe_outputs.is_empty() {
             return Err(Error::invalid("the pipeline has no outputs"));
         }
@@ -131,7 +139,8 @@ impl<'d> Importer<'d> {
         for op in &self.def.op {
             let name = op.name.as_deref().unwrap_or_default();
             let instance = op.inst_name.as_deref().unwrap_or_default();
-            self.operator(op, name, instance).context(|| format!("operator `{name}` (`{instance}`)"))?;
+            self.operator(op, name, instance)
+                .context(|| format!("operator `{}` (`{}`)", shortened(name), shortened(instance)))?;
         }
         for (i, output) in self.def.pipe_outputs.iter().enumerate() {
             self.output(output).context(|| format!("pipeline output {i}"))?;
@@ -142,6 +151,13 @@ impl<'d> Importer<'d> {
     fn operator(&mut self, op: &'d OpDef, name: &'d str, instance: &'d str) -> Result<()> {
         if name.is_empty() {
             return Err(Error::invalid("an operator has no name"));
+        }
+        if instance.len() > limits::MAX_NAME_BYTES {
+            return Err(Error::invalid(format!(
+                "a name of {} bytes, expected at most {}",
+                instance.len(),
+                limits::MAX_NAME_BYTES
+            )));
         }
         if !instance.is_empty() && !self.instances.insert(instance) {
             return Err(Error::invalid("the instance name is used twice"));
@@ -155,7 +171,7 @@ impl<'d> Importer<'d> {
         }
         let values = arguments(&op.args)?;
         let placement = self.placement(&op.args)?;
-        if matches!(name, "ExternalSource" | "_ExternalSource") {
+        if is_source(name) {
             let [output] = op.output.as_slice() else {
                 return Err(Error::invalid(format!("{} outputs, expected 1", op.output.len())));
             };
@@ -251,14 +267,25 @@ impl<'d> Importer<'d> {
                 })
             })
             .transpose()?;
-        let ndim = output.ndim.and_then(|n| usize::try_from(n).ok());
+        let ndim = output.ndim.filter(|&n| n >= 0);
+        let ndim = ndim
+            .map(|n| {
+                usize::try_from(n).ok().filter(|&n| n <= limits::MAX_NDIM).ok_or_else(|| {
+                    Error::invalid(format!("`ndim` is {n}, expected 0 to {}", limits::MAX_NDIM))
+                })
+            })
+            .transpose()?;
         self.graph.outputs.push(GraphOutput { name: name.to_owned(), value, dtype, ndim });
         Ok(())
     }
 
     fn produce(&mut self, name: &'d str, device: Device) -> Result<ValueId> {
-        if name.is_empty() {
-            return Err(Error::invalid("an output has no name"));
+        if name.is_empty() || name.len() > limits::MAX_NAME_BYTES {
+            return Err(Error::invalid(format!(
+                "an output's name has {} bytes, expected 1 to {}",
+                name.len(),
+                limits::MAX_NAME_BYTES
+            )));
         }
         let id = self.add_value(name, device);
         if self.produced.insert(name, id).is_some() {
@@ -335,6 +362,15 @@ impl<'d> Importer<'d> {
     }
 }
 
+/// A name from the file, short enough for a message.
+fn shortened(name: &str) -> &str {
+    name.get(..limits::MAX_NAME_BYTES).unwrap_or(name)
+}
+
+fn is_source(name: &str) -> bool {
+    matches!(name, "ExternalSource" | "_ExternalSource")
+}
+
 fn is_bookkeeping(keyword: &str) -> bool {
     BOOKKEEPING.contains(&keyword) || keyword.starts_with(ORIGIN_PREFIX)
 }
@@ -389,3 +425,6 @@ fn argument(arg: &Argument) -> Result<ArgValue> {
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests;

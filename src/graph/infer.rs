@@ -27,11 +27,11 @@ pub fn operators(graph: &Graph) -> Result<Operators> {
         .collect()
 }
 
-/// Fills in [`super::Value::ty`] for every value and checks the declared types of the outputs; notes broken residency.
+/// Fills in [`super::Value::ty`] for every value, returns the operators it asked, and checks the declared types of the outputs; notes broken residency.
 ///
 /// # Errors
 /// An operator that cannot take what its producer makes, or an output that is not what the author declared.
-pub fn infer(graph: &mut Graph) -> Result<()> {
+pub fn infer(graph: &mut Graph) -> Result<Operators> {
     let operators = operators(graph)?;
     for (i, operator) in operators.iter().enumerate() {
         let node = &graph.nodes[i];
@@ -59,7 +59,7 @@ pub fn infer(graph: &mut Graph) -> Result<()> {
         check_declared(output, &graph.value(output.value).ty)?;
     }
     check_residency(graph);
-    Ok(())
+    Ok(operators)
 }
 
 fn check_declared(output: &GraphOutput, ty: &ValueType) -> Result<()> {

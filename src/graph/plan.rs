@@ -8,6 +8,9 @@ use super::{Graph, NodeKind, ValueId};
 use crate::error::Result;
 use crate::tensor::Device;
 
+/// Columns of the table are padded up to this many characters; longer cells push the rest of their row.
+const MAX_CELL: usize = 60;
+
 /// A graph with its order, lifetimes and output targets.
 pub struct Plan {
     /// The nodes and values that the steps refer to.
@@ -37,8 +40,7 @@ impl Plan {
     /// # Errors
     /// Those of type inference.
     pub fn new(mut graph: Graph) -> Result<Self> {
-        infer::infer(&mut graph)?;
-        let operators = infer::operators(&graph)?;
+        let operators = infer::infer(&mut graph)?;
         let mut written = vec![false; graph.outputs.len()];
         let mut steps: Vec<Step> = Vec::with_capacity(graph.nodes.len());
         for (i, node) in graph.nodes.iter().enumerate() {
@@ -70,7 +72,7 @@ impl Plan {
         infer::operators(&self.graph)
     }
 
-    /// The first node that needs a GPU, if one does.
+    /// Whether a value lies on a GPU.
     pub fn needs_gpu(&self) -> bool {
         self.graph.values.iter().any(|value| value.device == Device::Gpu)
     }
@@ -130,8 +132,9 @@ impl fmt::Display for Plan {
                 names(&step.frees),
             ]);
         }
-        let widths: Vec<usize> =
-            (0..6).map(|c| rows.iter().map(|row| row[c].chars().count()).max().unwrap_or_default()).collect();
+        let widths: Vec<usize> = (0..6)
+            .map(|c| rows.iter().map(|row| row[c].chars().count()).max().unwrap_or_default().min(MAX_CELL))
+            .collect();
         for row in rows {
             let line: Vec<String> =
                 row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();

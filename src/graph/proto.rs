@@ -2,7 +2,8 @@
 //! [`super::import`] reads them.
 //!
 //! Field numbers and meanings were learned from files that DALI 1.23 to 2.4 wrote. Fields that do not change what a
-//! pipeline computes (executor flags, queue depths, memory hints) are left out: prost skips them.
+//! pipeline computes (executor flags, queue depths, memory hints), and the device and seed that nothing reads yet, are left
+//! out: prost skips them.
 
 use prost::Message;
 
@@ -24,12 +25,6 @@ pub(super) struct PipelineDef {
     /// Outputs in order.
     #[prost(message, repeated, tag = "7")]
     pub(super) pipe_outputs: Vec<InputOutput>,
-    /// -99999 is "CPU only".
-    #[prost(int32, optional, tag = "8")]
-    pub(super) device_id: Option<i32>,
-    /// Seed of the random operators; negative or absent: none was given.
-    #[prost(int64, optional, tag = "9")]
-    pub(super) seed: Option<i64>,
 }
 
 /// One operator.

@@ -56,15 +56,6 @@ pub enum Value {
 }
 
 impl Value {
-    fn len(&self) -> usize {
-        match self {
-            Value::Ints(v) => v.len(),
-            Value::Floats(v) => v.len(),
-            Value::Bools(v) => v.len(),
-            Value::Strings(v) => v.len(),
-        }
-    }
-
     fn ints(&self) -> Option<Vec<i64>> {
         match self {
             Value::Ints(v) => Some(v.clone()),
@@ -149,7 +140,7 @@ impl Args {
         match self.values.get(name) {
             None => Ok(None),
             Some(Value::Strings(v)) if v.len() == 1 => Ok(Some(&v[0])),
-            Some(other) => Err(Error::invalid(format!("argument `{name}` is {other:?}, expected a text"))),
+            Some(other) => Err(Error::invalid(format!("argument `{name}` is {other}, expected a text"))),
         }
     }
 
@@ -173,7 +164,7 @@ impl Args {
             Value::Floats(v) => v.iter().map(|&f| f64::from(f)).collect(),
             Value::Bools(v) => v.iter().map(|&b| f64::from(u8::from(b))).collect(),
             Value::Strings(_) => {
-                return Err(Error::invalid(format!("argument `{name}` is {value:?}, expected numbers")));
+                return Err(Error::invalid(format!("argument `{name}` is {value}, expected numbers")));
             }
         };
         Ok(Some(Arg { name, source: Source::Fixed(numbers) }))
@@ -192,7 +183,7 @@ impl Args {
             .get(name)
             .map(|value| {
                 read(value)
-                    .ok_or_else(|| Error::invalid(format!("argument `{name}` is {value:?}, expected {what}")))
+                    .ok_or_else(|| Error::invalid(format!("argument `{name}` is {value}, expected {what}")))
             })
             .transpose()
     }
@@ -274,24 +265,27 @@ pub fn numbers(view: &View<'_>) -> Result<Vec<f64>> {
     dispatch!(view.dtype, T => Ok(view.as_slice::<T>()?.iter().map(|&v| v.convert_sat()).collect()))
 }
 
+/// Elements of a list that a message shows.
+const SHOWN: usize = 8;
+
 impl std::fmt::Display for Value {
+    /// A scalar, or the first elements of a list in brackets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        fn write<T: std::fmt::Display>(f: &mut std::fmt::Formatter<'_>, values: &[T]) -> std::fmt::Result {
-            for (i, value) in values.iter().enumerate() {
-                write!(f, "{}{value}", if i == 0 { "" } else { "," })?;
+        fn text<T: std::fmt::Display>(values: &[T]) -> String {
+            let shown: Vec<String> = values.iter().take(SHOWN).map(ToString::to_string).collect();
+            let shown = shown.join(", ");
+            match values.len() {
+                1 => shown,
+                0..=SHOWN => format!("[{shown}]"),
+                many => format!("[{shown}, ...] ({many} values)"),
             }
-            Ok(())
         }
-        if self.len() != 1 {
-            f.write_str("[")?;
-        }
-        match self {
-            Value::Ints(v) => write(f, v),
-            Value::Floats(v) => write(f, v),
-            Value::Bools(v) => write(f, v),
-            Value::Strings(v) => write(f, v),
-        }?;
-        if self.len() != 1 { f.write_str("]") } else { Ok(()) }
+        f.write_str(&match self {
+            Value::Ints(v) => text(v),
+            Value::Floats(v) => text(v),
+            Value::Bools(v) => text(v),
+            Value::Strings(v) => text(v),
+        })
     }
 }
 

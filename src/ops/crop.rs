@@ -54,3 +54,33 @@ impl Operator for Crop {
         self.extract.run(cx, io)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::{Failures, args::Value};
+    use crate::tensor::{Batch, DType, Layout, Sample, Shape};
+
+    #[test]
+    fn a_size_that_is_none_fails_its_sample_alone() {
+        let sizes = [f32::NAN, 2.0, f32::INFINITY, 1e15, -1.0, 7.0];
+        let image = BatchDesc::new(DType::U8, Layout::hwc(), vec![Shape::from([4, 4, 1]); sizes.len()]);
+        let image = Batch::new(image, vec![Sample::Borrowed(&[0; 16]); sizes.len()]).unwrap();
+        let argument = BatchDesc::new(DType::F32, Layout::NONE, vec![Shape::from([]); sizes.len()]);
+        let bytes = sizes.chunks(1).map(|size| Sample::Borrowed(bytemuck::cast_slice(size))).collect();
+        let argument = Batch::new(argument, bytes).unwrap();
+        for (policy, expected) in [
+            ("error", [false, true, false, false, true, false]),
+            ("wrap", [false, true, false, false, true, true]),
+        ] {
+            let values = [("out_of_bounds_policy".to_owned(), Value::Strings(vec![policy.to_owned()]))];
+            let tensors = [("crop_w".to_owned(), 0), ("crop_h".to_owned(), 0)];
+            let args = Args::new(values.into(), tensors.into());
+            let mut crop = DEF.instantiate(&args, 1).unwrap();
+            let failures = Failures::none(sizes.len());
+            crop.setup(&Inputs::new("Crop", &[&image], &[&argument], &failures)).unwrap();
+            let live: Vec<bool> = (0..sizes.len()).map(|i| failures.get(i).is_none()).collect();
+            assert_eq!(live, expected, "{policy}");
+        }
+    }
+}

@@ -57,9 +57,11 @@ pub(super) const ARGS: &[ArgSpec] = &[
 
 /// What the arguments of an image decoder ask for.
 pub(super) fn options(args: &Args) -> Result<DecodeOptions> {
+    let dtype = args.dtype("dtype")?.unwrap_or(DType::U8);
+    decode::check_dtype(dtype)?;
     Ok(DecodeOptions {
         color: color_space(args, "output_type")?,
-        dtype: args.dtype("dtype")?.unwrap_or(DType::U8),
+        dtype,
         adjust_orientation: args.bool("adjust_orientation")?.unwrap_or(true),
         fast_idct: false,
         window: None,

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::tensor::{Batch, BatchDesc, Device, Shape, View, ViewMut};
+use crate::tensor::{Batch, BatchDesc, Shape, View, ViewMut};
 
 /// The first error of every sample of a batch; a sample without one is live.
 #[derive(Debug, Default)]
@@ -101,18 +101,21 @@ impl<'a> Inputs<'a> {
         self.batch(i).map(Batch::desc)
     }
 
-    /// Calls `f` for every live sample, in order, and returns one value per sample. A sample for which `f` fails is
-    /// marked as failed and gets the default value, as samples do that failed before.
+    /// Calls `f` for every live sample, in order, and returns one value per sample. A sample for which `f` fails or
+    /// panics is marked as failed and gets the default value, as samples do that failed before.
     pub fn map<T: Default>(&self, mut f: impl FnMut(SampleInputs<'a>) -> Result<T>) -> Vec<T> {
         (0..self.batch_size())
             .map(|index| {
                 if self.failures.get(index).is_some() {
                     return T::default();
                 }
-                f(self.sample(index)).unwrap_or_else(|error| {
-                    self.fail(index, error);
-                    T::default()
-                })
+                let sample = self.sample(index);
+                catch_unwind(AssertUnwindSafe(|| f(sample)))
+                    .unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())))
+                    .unwrap_or_else(|error| {
+                        self.fail(index, error);
+                        T::default()
+                    })
             })
             .collect()
     }
@@ -205,12 +208,6 @@ impl<'a> Io<'a> {
     /// The inputs.
     pub fn inputs(&self) -> Inputs<'a> {
         self.inputs
-    }
-
-    /// The error of an operator that does not run on `device`.
-    pub fn unsupported(&self, device: Device) -> Error {
-        let dtype = self.inputs.regular.first().map_or("no input", |batch| batch.desc().dtype.name());
-        Error::unsupported(format!("does not run on {device} with {dtype}"))
     }
 
     /// Runs `f` for every live sample on the pool's threads, one task a sample. An error or a panic fails its sample

@@ -9,6 +9,7 @@ mod boom;
 mod cast;
 mod constant;
 mod crop;
+mod crop_mirror_normalize;
 mod decoders_image;
 mod extract;
 mod flip;
@@ -18,6 +19,7 @@ mod pad;
 mod peek_image_shape;
 mod reshape;
 mod resize;
+mod resize_crop_mirror;
 mod slice;
 mod slice_window;
 #[cfg(test)]
@@ -122,12 +124,14 @@ pub const OPS: &[&OpDef] = &[
     &cast::DEF,
     &constant::DEF,
     &crop::DEF,
+    &crop_mirror_normalize::DEF,
     &flip::DEF,
     &normalize::DEF,
     &pad::DEF,
     &peek_image_shape::DEF,
     &reshape::DEF,
     &resize::DEF,
+    &resize_crop_mirror::DEF,
     &slice::DEF,
     &transpose::DEF,
     &decoders_image::DEF,

@@ -28,7 +28,10 @@ pub(super) const DEF: OpDef = OpDef {
     doc: "Resize, crop and mirror in one pass",
     devices: &[Device::Cpu],
     inputs: (1, 1),
-    args: &[ArgSpec::tensor("mirror", "bit 0: left and right change places, bit 1: top and bottom; default 0")],
+    args: &[ArgSpec::tensor(
+        "mirror",
+        "bit 0: left and right change places, bit 1: top and bottom; default 0",
+    )],
     shared_args: &[attributes::ARGS, CROP_ARGS],
     build,
     outputs: one_output,

@@ -51,3 +51,53 @@ impl Operator for Slice {
         self.extract.run(cx, io)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::{Failures, args::Value};
+    use crate::tensor::{Batch, DType, Layout, Sample, Shape};
+
+    /// Anchors and sizes that a request may hold.
+    const HOSTILE: [f32; 10] =
+        [0.0, -1.0, 2.0, 9.0, 1e9, 1e30, -1e30, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+
+    #[test]
+    fn no_coordinate_panics() {
+        let samples = HOSTILE.len() * HOSTILE.len();
+        let data = BatchDesc::new(DType::U8, Layout::NONE, vec![Shape::from([4]); samples]);
+        let data = Batch::new(data, vec![Sample::Borrowed(&[0; 4]); samples]).unwrap();
+        let input = |pick: &dyn Fn(usize) -> usize| {
+            let desc = BatchDesc::new(DType::F32, Layout::NONE, vec![Shape::from([1]); samples]);
+            Batch::new(
+                desc,
+                (0..samples)
+                    .map(|i| Sample::Borrowed(bytemuck::cast_slice(&HOSTILE[pick(i)..=pick(i)])))
+                    .collect(),
+            )
+            .unwrap()
+        };
+        let anchor = input(&|i| i / HOSTILE.len());
+        let shape = input(&|i| i % HOSTILE.len());
+        for policy in ["error", "trim_to_shape", "pad", "wrap", "reflect"] {
+            for relative in [false, true] {
+                let values = [
+                    ("out_of_bounds_policy", Value::Strings(vec![policy.to_owned()])),
+                    ("axes", Value::Ints(vec![0])),
+                    ("normalized_anchor", Value::Bools(vec![relative])),
+                    ("normalized_shape", Value::Bools(vec![relative])),
+                ];
+                let args = Args::new(values.map(|(name, value)| (name.to_owned(), value)).into(), [].into());
+                let mut slice = DEF.instantiate(&args, 3).unwrap();
+                let failures = Failures::none(samples);
+                let regular = [&data, &anchor, &shape];
+                let inputs = Inputs::new("Slice", &regular, &[], &failures);
+                let shapes = slice.setup(&inputs).unwrap().remove(0).shapes;
+                // Anchor 2 and size 2 is a window like any other.
+                let sane = 2 * HOSTILE.len() + 2;
+                assert_eq!(failures.get(sane).is_none(), !relative || policy != "error", "{policy}");
+                assert!(shapes.iter().all(|shape| shape.bytes(1).is_ok()));
+            }
+        }
+    }
+}

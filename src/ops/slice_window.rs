@@ -279,6 +279,7 @@ fn extent(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::window::Outside;
 
     #[test]
     fn both_ends_are_rounded() {
@@ -297,6 +298,26 @@ mod tests {
         // But not when two relative values are added.
         let (start, size) = (f64::from(0.788_135_6_f32), f64::from(0.050_847_456_f32));
         assert_eq!(span(Some((start, true)), Some(((size, true), true)), 59), (46.5, (start + size) * 59.0));
+    }
+
+    #[test]
+    fn extents_are_known_where_no_sample_can_change_them() {
+        let absolute = |values: &[f64]| Some(Coordinate { arg: Arg::fixed("a", values), relative: false });
+        let relative = |values: &[f64]| Some(Coordinate { arg: Arg::fixed("a", values), relative: true });
+        let known = |start: Option<Coordinate>, stop: Option<Stop>, dim, policy| {
+            extent(start.as_ref(), stop.as_ref(), 0, 1, dim, policy)
+        };
+        let (error, pad) = (OutOfBounds::Error, OutOfBounds::Outside(Outside::Fill));
+        let (end, shape) =
+            (|c: Option<Coordinate>| c.map(Stop::End), |c: Option<Coordinate>| c.map(Stop::Shape));
+        assert_eq!(known(None, shape(absolute(&[3.0])), None, pad), Some(3));
+        assert_eq!(known(relative(&[0.5]), shape(absolute(&[3.0])), None, error), Some(3));
+        assert_eq!(known(relative(&[0.5]), shape(absolute(&[3.0])), None, pad), None);
+        assert_eq!(known(absolute(&[1.0]), end(absolute(&[3.0])), None, error), Some(2));
+        assert_eq!(known(absolute(&[1.0]), None, None, error), None);
+        assert_eq!(known(absolute(&[1.0]), None, Some(5), error), Some(4));
+        assert_eq!(known(relative(&[0.5]), end(relative(&[1.0])), Some(5), error), Some(2));
+        assert_eq!(known(absolute(&[3.0]), end(absolute(&[1.0])), None, error), None);
     }
 
     #[test]

@@ -65,7 +65,7 @@ fn run(state: &InstanceState, exchanges: &[Exchange]) -> Done {
         Ok(Merged { errors, samples: 0, .. }) => (errors, 0),
         Ok(Merged { inputs, ranges, mut errors, samples }) => {
             let outcome = Responses::new(model, exchanges, &ranges).and_then(|mut responses| {
-                let outcome = instance.run(inputs, &mut responses)?;
+                let outcome = instance.run(samples, inputs, &mut responses)?;
                 responses.copy_late(&outcome)?;
                 Ok(outcome.failures)
             });

@@ -31,7 +31,7 @@ def case(tol=0.0, mean=None, inputs=None, devices=False, **pipeline):
     function takes the device, and a second case holds the file made for a GPU with the answers of the CPU."""
     def register(function):
         def declare(name, serialized, answering):
-            CASES.append(dict(name=name, function=serialized, answering=answering, tol=tol, mean=mean,
+            CASES.append(dict(module=function.__module__, name=name, function=serialized, answering=answering, tol=tol, mean=mean,
                               inputs=inputs or {}, pipeline=pipeline))
         name = function.__name__
         if devices:
@@ -85,7 +85,8 @@ def record(module):
         arrays[key] = data
         return dict(key=key, dtype=array.dtype.name, shape=list(array.shape))
 
-    for c in CASES:
+    # A module may borrow from another one, whose cases are then declared too.
+    for c in [c for c in CASES if c["module"] == f"cases.{module}"]:
         kwargs = dict(batch_size=BATCH, num_threads=1, device_id=None, prefetch_queue_depth=1) | c["pipeline"]
 
         def serialize(function):

@@ -1,5 +1,4 @@
 //! Decoding against answers recorded from DALI (tests/data/decode/make.py says how), and against hostile input.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! The functions on host pixels against recorded answers of DALI, and against hostile input.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod decode;
 mod normalize;

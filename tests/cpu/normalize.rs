@@ -1,5 +1,4 @@
 //! Crop, mirror and normalize against the recorded answers of DALI's CPU operator (`tests/data/resample/make.py`).
-#![expect(clippy::unwrap_used, clippy::panic, reason = "functions that tests share fail like tests")]
 
 use half::f16;
 use proptest::prelude::*;

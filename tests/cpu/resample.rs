@@ -1,5 +1,4 @@
 //! Resizing against the recorded answers of DALI's CPU `Resize` (`tests/data/resample/make.py`), and its properties.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "functions that tests share fail like tests")]
 
 use proptest::prelude::*;
 use triton_gesso::cpu::convert::ConvertSat;

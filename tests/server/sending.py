@@ -1,11 +1,13 @@
 """Requests to a model by arrays, one or many at a time."""
 
 import threading
+import time
 
 import numpy as np
 import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
+SETTLE_SECONDS = 2
 INVALID = "StatusCode.INVALID_ARGUMENT"
 
 
@@ -59,6 +61,16 @@ def together(url, model, requests, outputs=None):
     return answers
 
 
-def statistics(client, model):
-    """What the server counted for a model: executions and their batch sizes."""
-    return client.get_inference_statistics(model).model_stats[0]
+def statistics(client, model, requests):
+    """What the server counted for a model, once it has counted so many requests and the executions that they took.
+
+    It counts a request after its answer has left, and an execution after all of its requests.
+    """
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while True:
+        counted = client.get_inference_statistics(model).model_stats[0]
+        outcomes = counted.inference_stats.success.count + counted.inference_stats.fail.count
+        samples = sum(batch.batch_size * batch.compute_infer.count for batch in counted.batch_stats)
+        if (outcomes >= requests and samples >= counted.inference_count) or time.monotonic() > deadline:
+            return counted
+        time.sleep(0.005)

@@ -54,7 +54,7 @@ def test_bad_images_in_a_merged_batch_fail_alone(served):
         assert error.status() == INVALID, (name, error)
         assert text in error.message(), (name, error.message())
     with triton.InferenceServerClient(served.grpc_url) as client:
-        counted = statistics(client, "merging")
+        counted = statistics(client, "merging", len(requests))
         assert counted.execution_count <= 2, "the requests were not merged"
         assert counted.inference_stats.success.count == len(good)
         assert counted.inference_stats.fail.count == len(bad)
@@ -80,9 +80,9 @@ def test_memory_stays_flat_over_ten_thousand_requests(served):
 
     def send(count):
         items = load.schedule(good, bad, count, 0.1)
-        outcomes, _ = load.run(served.grpc_url, "quick", "PIXELS", items, expected, 8)
+        outcomes, _ = load.run(served.grpc_url, "quick", "PIXELS", items, expected, 8, CASE.tol)
         assert len(outcomes) == count
-        wrong = [(o.sample.name, o.fault) for o in outcomes if o.fault and not o.fault.startswith("differs by 0.0")]
+        wrong = [(o.sample.name, o.fault) for o in outcomes if o.fault]
         assert not wrong, wrong[:5]
 
     send(2_000)
@@ -119,8 +119,7 @@ def test_a_panic_in_an_operator_is_an_error_and_the_next_request_works(faulty_pl
         assert isinstance(second, Exception)
         assert second.status() == "StatusCode.INTERNAL"
         assert "panicked: boom" in second.message()
-        if stage == 1:
-            assert (first[0] == calm).all(), "a panic in one sample is not another's"
+        assert (first[0] == calm).all(), "a panic in one sample is not another's"
         (answer,) = infer_alone(server, calm)
         assert (answer == calm).all()
         assert server.alive

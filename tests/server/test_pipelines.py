@@ -6,7 +6,7 @@ import tritonclient.grpc as triton
 
 from harness import Server
 from recorded import cases, write_model
-from sending import alone, infer, strings, together
+from sending import alone, infer, statistics, strings, together
 
 CASES = cases("pipelines")
 # Long enough for all requests of a test to meet in one batch, whatever else the machine does.
@@ -39,13 +39,13 @@ def close(found, expected, tol):
 def test_requests_of_different_sizes_merge_and_agree_with_dali(served, connected, name):
     case = CASES[name]
     requests = [alone({n: samples[i] for n, samples in case.inputs.items()}) for i in case.samples]
-    before = connected.get_inference_statistics(name).model_stats[0]
+    before = statistics(connected, name, 0)
     answers = together(served.grpc_url, name, requests)
     for i, answer in enumerate(answers):
         assert not isinstance(answer, Exception), answer
         for k, found in enumerate(answer):
             close(found[0], case.outputs[k][i], case.tol)
-    after = connected.get_inference_statistics(name).model_stats[0]
+    after = statistics(connected, name, before.inference_count + len(requests))
     assert after.inference_count - before.inference_count == len(requests)
     assert after.execution_count - before.execution_count == 1, "the requests were not merged"
 

@@ -185,6 +185,20 @@ pub fn output_shape(info: &ImageInfo, options: &DecodeOptions) -> [usize; 3] {
     [height, width, options.color.channels(info.channels)]
 }
 
+/// Whether images can be decoded to `dtype`.
+///
+/// # Errors
+/// Unsupported, naming the types that can be had.
+pub fn check_dtype(dtype: DType) -> Result<()> {
+    if let DType::F16 | DType::F64 | DType::I64 | DType::U64 | DType::Bool = dtype {
+        return Err(Error::unsupported(format!(
+            "images cannot be decoded to `{dtype}`, expected one of `uint8`, `int8`, `uint16`, `int16`, `uint32`, \
+             `int32`, `float32`"
+        )));
+    }
+    Ok(())
+}
+
 /// One image to decode: what is known of it and what is asked for.
 struct Job<'a> {
     info: ImageInfo,
@@ -221,13 +235,7 @@ impl Decoder {
     /// not inside the image; `out` of another size or not aligned for the type. Then `out` holds anything.
     pub fn decode_into(&self, bytes: &[u8], options: &DecodeOptions, out: &mut [u8]) -> Result<()> {
         let info = probe(bytes, options.adjust_orientation)?;
-        if let DType::F16 | DType::F64 | DType::I64 | DType::U64 | DType::Bool = options.dtype {
-            return Err(Error::unsupported(format!(
-                "images cannot be decoded to `{}`, expected one of `uint8`, `int8`, `uint16`, `int16`, `uint32`, \
-                 `int32`, `float32`",
-                options.dtype
-            )));
-        }
+        check_dtype(options.dtype)?;
         let view = View::new(&info, options.window)?;
         let expected = output_shape(&info, options).iter().product::<usize>() * options.dtype.size();
         if out.len() != expected {

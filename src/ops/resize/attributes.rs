@@ -129,6 +129,9 @@ impl ResizeAttributes {
             }
         };
         let max_size = args.floats("max_size")?.map(|v| pair("max_size", &v)).transpose()?;
+        if let Some(max) = max_size.filter(|max| max.iter().any(|&m| m.is_nan() || m <= 0.0)) {
+            return Err(Error::invalid(format!("argument `max_size` is {max:?}, expected positive sizes")));
+        }
         let roi = match (args.arg("roi_start")?, args.arg("roi_end")?) {
             (Some(start), Some(end)) => Some((start, end)),
             (None, None) => None,
@@ -218,7 +221,7 @@ impl ResizeAttributes {
         let mut size = [0; 2];
         for d in 0..2 {
             let rounded = wanted[d].abs().round().max(1.0);
-            if !(rounded < MAX_EXTENT) {
+            if rounded.is_nan() || rounded >= MAX_EXTENT {
                 return Err(Error::invalid(format!(
                     "a size of {} pixels is too large to resize to",
                     wanted[d]

@@ -8,6 +8,7 @@ use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::resample::{self, Output, Plan, Scratch};
 use crate::error::{Error, Result};
+use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View, ViewMut};
 use attributes::{Geometry, ResizeAttributes, Target, rows_axis};
 
@@ -187,11 +188,13 @@ pub(super) fn infer_resized(
 pub(super) struct ScratchPool(Mutex<Vec<Scratch>>);
 
 impl ScratchPool {
-    /// Runs `f` with a scratch of its own.
+    /// Runs `f` with a scratch of its own, and keeps it unless it became large.
     pub(super) fn with<T>(&self, f: impl FnOnce(&mut Scratch) -> T) -> T {
         let mut scratch = self.0.lock().pop().unwrap_or_default();
         let result = f(&mut scratch);
-        self.0.lock().push(scratch);
+        if scratch.bytes() <= limits::MAX_RETAINED_SCRATCH_BYTES {
+            self.0.lock().push(scratch);
+        }
         result
     }
 }

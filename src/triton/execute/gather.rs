@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::cpu::memory::HostPool;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
+use crate::limits;
 use crate::pipeline;
 use crate::tensor::{Batch, BatchDesc, DType, Sample, Shape};
 use crate::triton::api::{DataType, Input, Request};
@@ -46,6 +47,9 @@ impl<'r> Tensors<'r> {
     /// Invalid when a tensor is missing, is not what the pipeline declares, has no batch dimension, or has another number
     /// of samples than the first.
     pub(super) fn gather(model: &ModelState, request: &'r Request, memory: &Arc<HostPool>) -> Result<Self> {
+        if request.is_cancelled()? {
+            return Err(Error::new(ErrorKind::Cancelled, "the client no longer waits"));
+        }
         let found = request.inputs()?;
         let mut inputs: Vec<Tensor<'r>> = Vec::with_capacity(model.tensors.inputs.len());
         let mut samples = None;
@@ -79,6 +83,12 @@ impl<'r> Tensor<'r> {
         let [batch, dims @ ..] = input.shape.as_slice() else {
             return Err(Error::invalid("a scalar has no batch dimension"));
         };
+        if *batch > limits::MAX_BATCH_SIZE {
+            return Err(Error::invalid(format!(
+                "{batch} samples, more than the limit of {}",
+                limits::MAX_BATCH_SIZE
+            )));
+        }
         let chunks = input.host_chunks()?;
         match input.dtype {
             DataType::Bytes => Self::cut_strings(*batch, dims, &chunks, memory),
@@ -106,7 +116,7 @@ impl<'r> Tensor<'r> {
                 (0..batch).map(|i| Sample::Borrowed(&whole[cut(i)])).collect()
             }
             pieces => {
-                let mut buffer = memory.take(found);
+                let mut buffer = memory.take(found)?;
                 join(pieces, buffer.bytes_mut());
                 let buffer = Arc::new(buffer);
                 (0..batch).map(|i| Sample::Pooled(Arc::clone(&buffer), cut(i))).collect()
@@ -127,12 +137,14 @@ impl<'r> Tensor<'r> {
         }
         let samples: Vec<Sample<'r>> = match chunks {
             [] => Vec::new(),
-            [whole] => elements(whole)?.into_iter().map(|range| Sample::Borrowed(&whole[range])).collect(),
+            [whole] => {
+                elements(whole, batch)?.into_iter().map(|range| Sample::Borrowed(&whole[range])).collect()
+            }
             pieces => {
                 let found = pieces.iter().map(|piece| piece.len()).sum();
-                let mut buffer = memory.take(found);
+                let mut buffer = memory.take(found)?;
                 join(pieces, buffer.bytes_mut());
-                let ranges = elements(&buffer.bytes()[..found])?;
+                let ranges = elements(&buffer.bytes()[..found], batch)?;
                 let buffer = Arc::new(buffer);
                 ranges.into_iter().map(|range| Sample::Pooled(Arc::clone(&buffer), range)).collect()
             }
@@ -168,8 +180,8 @@ fn join(pieces: &[&[u8]], target: &mut [u8]) {
     }
 }
 
-/// Where the elements of a `TYPE_STRING` tensor are: each is a little-endian length and that many bytes.
-fn elements(bytes: &[u8]) -> Result<Vec<Range<usize>>> {
+/// Where the `count` elements of a `TYPE_STRING` tensor are: each is a little-endian length and that many bytes.
+fn elements(bytes: &[u8], count: usize) -> Result<Vec<Range<usize>>> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
@@ -181,6 +193,9 @@ fn elements(bytes: &[u8]) -> Result<Vec<Range<usize>>> {
         let end = start + u32::from_le_bytes(length) as usize;
         if end > bytes.len() {
             return Err(cut());
+        }
+        if found.len() == count {
+            return Err(Error::invalid(format!("more than {count} elements")));
         }
         found.push(start..end);
         at = end;
@@ -244,11 +259,15 @@ mod tests {
 
     #[test]
     fn strings_are_cut_at_their_lengths() {
-        assert_eq!(elements(&[2, 0, 0, 0, 7, 8, 0, 0, 0, 0, 1, 0, 0, 0, 9]).unwrap(), [4..6, 10..10, 14..15]);
-        assert_eq!(elements(&[]).unwrap(), []);
-        assert!(elements(&[2, 0, 0, 0, 7]).is_err());
-        assert!(elements(&[2, 0]).is_err());
-        assert!(elements(&[255, 255, 255, 255, 1]).is_err());
+        assert_eq!(
+            elements(&[2, 0, 0, 0, 7, 8, 0, 0, 0, 0, 1, 0, 0, 0, 9], 3).unwrap(),
+            [4..6, 10..10, 14..15]
+        );
+        assert_eq!(elements(&[], 3).unwrap(), []);
+        assert!(elements(&[2, 0, 0, 0, 7], 1).is_err());
+        assert!(elements(&[2, 0], 1).is_err());
+        assert!(elements(&[0; 8], 1).is_err(), "two elements where one is announced");
+        assert!(elements(&[255, 255, 255, 255, 1], 1).is_err());
     }
 
     #[test]

@@ -84,7 +84,14 @@ impl<'r> OutputSink<'r> for Responses<'r> {
         failures: &Failures,
     ) -> Result<Vec<Option<&'r mut [u8]>>> {
         let mut buffers: Vec<Option<&'r mut [u8]>> = desc.shapes.iter().map(|_| None).collect();
-        let name = &self.model.tensors.outputs[output].name;
+        let configured = &self.model.tensors.outputs[output];
+        let name = &configured.name;
+        if configured.data_type != DataType::Dense(desc.dtype) {
+            return Err(Error::invalid(format!(
+                "output `{name}` is {}, but the model's configuration says {}",
+                desc.dtype, configured.data_type
+            )));
+        }
         for request in &self.requests {
             let range = request.range.clone();
             if !request.wanted[output] || range.clone().any(|i| failures.get(i).is_some()) {

@@ -29,12 +29,11 @@ impl Host {
         make("backend", Backend { name: c("gesso"), config: std::ptr::null_mut() })
     }
 
+    /// A model that mirrors `image`, [H, W, C] of bytes, to `pixels`: `plugin/models/make.py`.
     pub(crate) fn model(&self) -> *mut Model {
-        let state = std::ptr::null_mut();
-        make(
-            "model",
-            Model { name: c("prepare"), directory: c("/models/prepare"), config: "{}".to_owned(), state },
-        )
+        let directory = c(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plugin/models/prepare"));
+        let (config, state) = ("{}".to_owned(), std::ptr::null_mut());
+        make("model", Model { name: c("prepare"), directory, config, state })
     }
 
     pub(crate) fn instance(&self, model: *mut Model) -> *mut Instance {

@@ -8,6 +8,9 @@ use super::{Answer, Host, at, book, c, call, end, make, put, text};
 /// Memory that the plugin must not follow: no such address exists.
 const ELSEWHERE: usize = 0xdead_0000;
 
+/// Triton's number of `TYPE_UINT8`.
+pub(crate) const UINT8: u32 = 2;
+
 pub(crate) struct Request {
     pub(crate) id: CString,
     inputs: Vec<*mut Input>,
@@ -43,6 +46,12 @@ impl Host {
     /// A request that asks for the output `pixels`.
     pub(crate) fn request(&self, id: &str, inputs: Vec<*mut Input>) -> *mut Request {
         make("request", Request { id: c(id), inputs, outputs: vec![c("pixels")], cancelled: false })
+    }
+
+    /// A request with the input of the model that `Host::model` makes: one image of 1 x `row.len()` pixels, one channel.
+    pub(crate) fn image(&self, id: &str, row: &[u8]) -> *mut Request {
+        let input = self.input("image", UINT8, &[1, 1, row.len() as i64, 1], &[(0, row)]);
+        self.request(id, vec![input])
     }
 
     pub(crate) fn input(&self, name: &str, dtype: u32, shape: &[i64], chunks: &[(u32, &[u8])]) -> *mut Input {

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Decode + resize to 224x224 + normalize, in process: Gesso, DALI and Pillow with numpy on the same files, in turn.
+
+    benches/peers/compare.py [--threads 2] [--batch 32] [--rounds 5]
+
+Needs the packages nvidia-dali-cuda130 and pillow (no GPU) and cargo. Builds `cargo bench --bench pipeline`, makes the images
+in .cache/bench, and runs every peer once a round; prints the median images/s of the rounds, their spread, and ratios.
+With --make it only writes benches/pipeline.dali, the pipeline that Gesso runs.
+"""
+import argparse
+import io
+import json
+import pathlib
+import statistics
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from PIL import Image
+from nvidia.dali import fn, pipeline_def, types
+from nvidia.dali._utils import dali_trace
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+IMAGES = ROOT / ".cache" / "bench"
+SIZES = {"500x375": (500, 375), "1920x1080": (1920, 1080)}
+QUALITIES = (85, 90, 95)
+SIDE = 224
+MEAN, STD = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
+SECONDS = 3
+
+
+@pipeline_def(batch_size=256, num_threads=2, device_id=None, prefetch_queue_depth=1)
+def chain():
+    image = fn.decoders.image(fn.external_source(name="IMAGE", dtype=types.UINT8, ndim=1), device="cpu")
+    image = fn.resize(image, resize_x=SIDE, resize_y=SIDE)
+    return fn.crop_mirror_normalize(image, dtype=types.FLOAT, output_layout="CHW", mean=MEAN, std=STD, name="PIXELS")
+
+
+def make_images():
+    """Gradients, edges and grain: about 0.35 bytes a pixel, as photographs have at these qualities."""
+    for name, (width, height) in SIZES.items():
+        folder = IMAGES / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for i in range(12):
+            path = folder / f"{i:02}.jpg"
+            if path.exists():
+                continue
+            rng = np.random.default_rng(i)
+            y, x = np.mgrid[0:height, 0:width].astype(np.float32)
+            coarse = rng.normal(0, 40, (height // 12 + 1, width // 12 + 1, 3)).clip(-120, 120)
+            coarse = np.asarray(Image.fromarray((coarse + 128).astype(np.uint8)).resize((width, height), Image.BICUBIC))
+            wave = 30 * np.sin(x * rng.uniform(0.02, 0.2) + y * rng.uniform(0.02, 0.2))
+            pixels = coarse + wave[..., None] + rng.normal(0, 7 if width < 1000 else 3, (height, width, 1))
+            image = Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
+            image.save(path, "JPEG", quality=QUALITIES[i % 3])
+
+
+def files(name, batch):
+    found = [path.read_bytes() for path in sorted((IMAGES / name).glob("*.jpg"))]
+    return [found[i % len(found)] for i in range(batch)]
+
+
+def timed(run, batch):
+    """Images/s of `run`, called for SECONDS after a warm-up."""
+    run()
+    count, began = 0, time.perf_counter()
+    while time.perf_counter() - began < SECONDS:
+        run()
+        count += batch
+    return count / (time.perf_counter() - began)
+
+
+class Gesso:
+    def __init__(self, name, batch, threads):
+        self.command = ["cargo", "bench", "--quiet", "--bench", "pipeline", "--", str(IMAGES / name), str(batch),
+                        str(threads), str(SECONDS)]
+        subprocess.run(["cargo", "bench", "--bench", "pipeline", "--no-run"], cwd=ROOT, check=True)
+
+    def __call__(self):
+        done = subprocess.run(self.command, cwd=ROOT, check=True, capture_output=True, text=True)
+        return json.loads(done.stdout.splitlines()[-1])["images_per_second"]
+
+
+class Dali:
+    def __init__(self, name, batch, threads):
+        self.pipe = chain(batch_size=batch, num_threads=threads)
+        self.pipe.build()
+        self.arrays = [np.frombuffer(data, np.uint8) for data in files(name, batch)]
+
+    def __call__(self):
+        def run():
+            self.pipe.feed_input("IMAGE", self.arrays)
+            self.pipe.run()
+        return timed(run, len(self.arrays))
+
+
+class Pillow:
+    def __init__(self, name, batch, threads):
+        self.files = files(name, batch)
+        self.pool = ThreadPoolExecutor(threads)
+        self.mean, self.scale = np.float32(MEAN), np.float32(1) / np.float32(STD)
+
+    def one(self, data):
+        image = Image.open(io.BytesIO(data)).convert("RGB").resize((SIDE, SIDE), Image.BILINEAR)
+        return ((np.asarray(image, np.float32) - self.mean) * self.scale).transpose(2, 0, 1).copy()
+
+    def __call__(self):
+        return timed(lambda: np.stack(list(self.pool.map(self.one, self.files))), len(self.files))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--make", action="store_true")
+    options = parser.parse_args()
+    dali_trace.set_tracing(enabled=False)
+    if options.make:
+        chain().serialize(filename=str(ROOT / "benches" / "pipeline.dali"))
+        return
+    make_images()
+    for name in SIZES:
+        peers = {peer.__name__: peer(name, options.batch, options.threads) for peer in (Gesso, Dali, Pillow)}
+        rates = {peer: [] for peer in peers}
+        for _ in range(options.rounds):
+            for peer, measure in peers.items():
+                rates[peer].append(measure())
+        size = sum(map(len, files(name, 12))) / 12
+        print(f"{name}, {size / 1e3:.0f} kB, batch {options.batch}, {options.threads} threads, {options.rounds} rounds")
+        gesso = statistics.median(rates["Gesso"])
+        for peer, values in rates.items():
+            median = statistics.median(values)
+            ratio = "" if peer == "Gesso" else f"  Gesso is {gesso / median:.2f} times as fast"
+            print(f"    {peer:8} {median:8.0f} images/s  ({min(values):.0f} to {max(values):.0f}){ratio}")
+
+
+if __name__ == "__main__":
+    main()
