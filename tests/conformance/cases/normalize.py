@@ -38,7 +38,8 @@ CHANNELS = {"M": [np.array(v, np.float32).reshape(1, 1, 3) for v in ([1, 2, 3], 
             "D": [np.array(v, np.float32).reshape(1, 1, 3) for v in ([10, 20, 30], [55, 0, 60], [70, 60, 50])]}
 
 
-@case(inputs=IMAGES | CHANNELS, tol=TOL)
+# Results up to 40: one unit in the last place of a float32.
+@case(inputs=IMAGES | CHANNELS, tol=4e-6)
 def given_tensors():
     x, m, d = image(), source("M", types.FLOAT, 3), source("D", types.FLOAT, 3)
     return (fn.normalize(x, mean=m, stddev=d), fn.normalize(x, mean=m), fn.normalize(x, stddev=d), fn.normalize(x, mean=m, stddev=50.0),
