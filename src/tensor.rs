@@ -1,21 +1,15 @@
-//! What a tensor is, without saying where its bytes are used: element type, layout, shape, the description of a batch,
-//! and the batch itself as one byte range per sample. It must not know operators, Triton or files.
-//!
-//! ```text
-//! Batch<'r>
-//!   desc     dtype, layout, one shape per sample (a batch may be ragged)
-//!   samples  [ Borrowed(&'r [u8]) | Pooled(buffer, range) | Missing ]   need not be adjacent
-//! ```
-//!
-//! `'r` is the life of the request: an input that points into the request's memory cannot outlive it.
+//! What a tensor is, without saying where its bytes are used: element type, layout, shape, device. Its bytes are in
+//! [`batch`]. It must not know operators, Triton or files.
+
+mod batch;
 
 use std::fmt;
-use std::ops::{Deref, Range};
-use std::sync::Arc;
+use std::ops::Deref;
 
 use half::f16;
 
-use crate::cpu::memory::HostBuffer;
+pub use batch::{Batch, BatchDesc, Sample, View, ViewMut};
+
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -380,178 +374,6 @@ impl ValueType {
     }
 }
 
-/// Element type, layout and the shape of every sample of a batch.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BatchDesc {
-    /// Element type of all samples.
-    pub dtype: DType,
-    /// Layout of all samples.
-    pub layout: Layout,
-    /// One shape per sample, all of the same rank.
-    pub shapes: Vec<Shape>,
-}
-
-impl BatchDesc {
-    /// A description from its parts.
-    pub fn new(dtype: DType, layout: Layout, shapes: Vec<Shape>) -> Self {
-        Self { dtype, layout, shapes }
-    }
-}
-
-/// Where the bytes of one sample are.
-#[derive(Clone)]
-pub enum Sample<'r> {
-    /// In memory that the request (or the response) owns.
-    Borrowed(&'r [u8]),
-    /// In a buffer that the batch's values share.
-    Pooled(Arc<HostBuffer>, Range<usize>),
-    /// Nowhere: the sample failed before it had bytes.
-    Missing,
-}
-
-impl Sample<'_> {
-    /// Its bytes, none when they are missing.
-    pub fn bytes(&self) -> &[u8] {
-        match self {
-            Sample::Borrowed(bytes) => bytes,
-            Sample::Pooled(buffer, range) => &buffer.bytes()[range.clone()],
-            Sample::Missing => &[],
-        }
-    }
-}
-
-/// Samples of one type and rank, whose shapes may differ and whose bytes need not be adjacent.
-#[derive(Clone)]
-pub struct Batch<'r> {
-    desc: BatchDesc,
-    samples: Vec<Sample<'r>>,
-}
-
-impl<'r> Batch<'r> {
-    /// A batch of samples that a failed run may have left without bytes.
-    ///
-    /// # Errors
-    /// When the number of samples is not the number of shapes, or a sample's bytes are not those of its shape.
-    pub fn new(desc: BatchDesc, samples: Vec<Sample<'r>>) -> Result<Self> {
-        if samples.len() != desc.shapes.len() {
-            return Err(Error::internal(format!(
-                "a batch of {} shapes has {} samples",
-                desc.shapes.len(),
-                samples.len()
-            )));
-        }
-        for (sample, shape) in samples.iter().zip(&desc.shapes) {
-            if matches!(sample, Sample::Missing) {
-                continue;
-            }
-            let (expected, found) = (shape.bytes(desc.dtype.size())?, sample.bytes().len());
-            if expected != found {
-                return Err(Error::invalid(format!(
-                    "a sample of shape {shape} and type {} has {found} bytes, expected {expected}",
-                    desc.dtype
-                )));
-            }
-        }
-        Ok(Self { desc, samples })
-    }
-
-    /// Type, layout and shapes.
-    pub fn desc(&self) -> &BatchDesc {
-        &self.desc
-    }
-
-    /// Number of samples.
-    pub fn len(&self) -> usize {
-        self.samples.len()
-    }
-
-    /// Whether there is no sample.
-    pub fn is_empty(&self) -> bool {
-        self.samples.is_empty()
-    }
-
-    /// Sample `i` to read. An empty view when its bytes are missing.
-    ///
-    /// # Panics
-    /// When `i` is not below [`Batch::len`].
-    pub fn view(&self, i: usize) -> View<'_> {
-        View {
-            dtype: self.desc.dtype,
-            layout: self.desc.layout,
-            shape: &self.desc.shapes[i],
-            bytes: self.samples[i].bytes(),
-        }
-    }
-
-    /// The same bytes under another description: reshape without a copy. Samples that `failed` names lose theirs.
-    ///
-    /// # Errors
-    /// When the bytes of another sample do not fit its new shape.
-    pub fn reinterpret(&self, desc: BatchDesc, failed: impl Fn(usize) -> bool) -> Result<Self> {
-        let sample =
-            |(i, sample): (usize, &Sample<'r>)| if failed(i) { Sample::Missing } else { sample.clone() };
-        Self::new(desc, self.samples.iter().enumerate().map(sample).collect())
-    }
-}
-
-/// One sample to read.
-#[derive(Clone, Copy)]
-pub struct View<'a> {
-    /// Element type.
-    pub dtype: DType,
-    /// Layout.
-    pub layout: Layout,
-    /// Extents.
-    pub shape: &'a Shape,
-    /// The elements, dense and row-major.
-    pub bytes: &'a [u8],
-}
-
-impl<'a> View<'a> {
-    /// The elements as `T`.
-    ///
-    /// # Errors
-    /// When the sample's type is another one.
-    pub fn as_slice<T: Element>(&self) -> Result<&'a [T]> {
-        check_dtype::<T>(self.dtype)?;
-        bytemuck::try_cast_slice(self.bytes).map_err(cast_failed)
-    }
-}
-
-/// One sample to write.
-pub struct ViewMut<'a> {
-    /// Element type.
-    pub dtype: DType,
-    /// Layout.
-    pub layout: Layout,
-    /// Extents.
-    pub shape: &'a Shape,
-    /// The elements, dense and row-major. Their values are unspecified until they are written.
-    pub bytes: &'a mut [u8],
-}
-
-impl ViewMut<'_> {
-    /// The elements as `T`.
-    ///
-    /// # Errors
-    /// When the sample's type is another one.
-    pub fn as_slice_mut<T: Element>(&mut self) -> Result<&mut [T]> {
-        check_dtype::<T>(self.dtype)?;
-        bytemuck::try_cast_slice_mut(self.bytes).map_err(cast_failed)
-    }
-}
-
-fn check_dtype<T: Element>(found: DType) -> Result<()> {
-    if found == T::DTYPE {
-        return Ok(());
-    }
-    Err(Error::internal(format!("a sample of type {found} is read as {}", T::DTYPE)))
-}
-
-fn cast_failed(error: bytemuck::PodCastError) -> Error {
-    Error::internal(format!("the bytes of a sample cannot be read as its type: {error}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -571,28 +393,6 @@ mod tests {
         assert!(Layout::new(&"A".repeat(17)).is_err());
         assert_eq!(Layout::NONE.or_default(Layout::hwc(), 3), Layout::hwc());
         assert!(Layout::NONE.or_default(Layout::hwc(), 2).is_none());
-    }
-
-    #[test]
-    fn a_batch_checks_its_bytes() {
-        let desc = BatchDesc::new(DType::F32, Layout::NONE, vec![Shape::from([2])]);
-        assert!(Batch::new(desc.clone(), vec![Sample::Borrowed(&[0; 8])]).is_ok());
-        assert!(Batch::new(desc.clone(), vec![Sample::Borrowed(&[0; 7])]).is_err());
-        assert!(Batch::new(desc, vec![]).is_err());
-        // A sample that failed because it is too large has a shape all the same.
-        let huge = BatchDesc::new(DType::U8, Layout::NONE, vec![Shape::from([usize::MAX, 2])]);
-        assert!(Batch::new(huge, vec![Sample::Missing]).is_ok());
-    }
-
-    #[test]
-    fn a_failed_sample_need_not_fit_another_shape() {
-        let desc = |shapes| BatchDesc::new(DType::U8, Layout::NONE, shapes);
-        let samples = vec![Sample::Borrowed(&[1, 2]), Sample::Borrowed(&[3])];
-        let batch = Batch::new(desc(vec![Shape::from([2]), Shape::from([1])]), samples).unwrap();
-        let shapes = vec![Shape::from([0, 0]), Shape::from([1, 1])];
-        let view = batch.reinterpret(desc(shapes.clone()), |i| i == 0).unwrap();
-        assert_eq!((view.view(0).bytes.len(), view.view(1).bytes), (0, &[3][..]));
-        assert!(batch.reinterpret(desc(shapes), |_| false).is_err());
     }
 
     #[test]
