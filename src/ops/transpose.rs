@@ -126,6 +126,9 @@ impl Operator for Transpose {
         let size = io.inputs().desc(0)?.dtype.size();
         io.for_each_sample(cx, |sample| {
             let (input, output) = sample.unary()?;
+            if output.bytes.is_empty() {
+                return Ok(());
+            }
             let dims = merged(input.shape, &self.perm(input.shape.len())?);
             match size {
                 1 => transpose(input.bytes, output.bytes, &dims),
@@ -192,9 +195,6 @@ fn offsets(dims: &[Dim]) -> impl Iterator<Item = usize> {
 
 /// Copies `src` to the dense `dst`, whose dimensions are `dims`.
 fn transpose<T: Copy>(src: &[T], dst: &mut [T], dims: &[Dim]) {
-    if dst.is_empty() {
-        return;
-    }
     let Some((&inner, outer)) = dims.split_last() else { return dst.copy_from_slice(src) };
     if inner.stride == 1 {
         for (row, from) in dst.chunks_exact_mut(inner.extent).zip(offsets(outer)) {
@@ -275,11 +275,13 @@ impl Matrix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ops::args::Value;
+    use crate::ops::testing::{args, batch, run};
 
     /// Every permutation of shapes that cross the block size, against the definition.
     #[test]
     fn every_permutation_moves_every_element() {
-        for shape in [vec![3, 41, 37], vec![2, 1, 5, 4], vec![70, 1, 3], vec![7], vec![], vec![2, 0, 3]] {
+        for shape in [vec![3, 41, 37], vec![2, 1, 5, 4], vec![70, 1, 3], vec![7], vec![]] {
             let shape = Shape::from(shape);
             let volume = shape.volume().unwrap();
             let src: Vec<u32> = (0..volume as u32).collect();
@@ -314,6 +316,17 @@ mod tests {
     fn neighbours_are_joined() {
         assert_eq!(merged(&Shape::from([4, 5, 3]), &[2, 0, 1]).len(), 2);
         assert_eq!(merged(&Shape::from([4, 5, 3]), &[0, 1, 2]), [Dim { extent: 60, stride: 1 }]);
+    }
+
+    /// A request that costs nothing may name extents whose product no number holds.
+    #[test]
+    fn huge_extents_of_nothing_are_harmless() {
+        let none: [u8; 0] = [];
+        let input = batch(&[(&[0, 1 << 40, 1 << 40], &none)]);
+        let perm = args(&[("perm", Value::Ints(vec![0, 2, 1]))], &[]);
+        let outcome = run(&DEF, &perm, &[input], &[]).unwrap();
+        assert_eq!(*outcome.desc.shapes[0], [0, 1 << 40, 1 << 40]);
+        assert!(outcome.values::<u8>(0).is_empty());
     }
 
     #[test]

@@ -189,6 +189,9 @@ impl Operator for Arithmetic {
         io.for_each_sample(cx, |sample| {
             let inputs = sample.inputs;
             let output = sample.output(0)?;
+            if output.bytes.is_empty() {
+                return Ok(());
+            }
             let input = |(i, &used): (usize, &bool)| {
                 if !used {
                     return Ok(None);
@@ -295,6 +298,15 @@ mod tests {
         let none: [u8; 0] = [];
         let inputs = [batch(&[(&[0, 2], &none)]), batch(&[(&[1, 2], &[1u8, 2])])];
         assert_eq!(*compute("add(&0 &1)", &[], &inputs).unwrap().desc.shapes[0], [0, 2]);
+    }
+
+    /// A request that costs nothing may name extents whose product no number holds.
+    #[test]
+    fn huge_extents_of_nothing_are_harmless() {
+        let (none, shape): ([u8; 0], [usize; 3]) = ([], [0, 1 << 40, 1 << 40]);
+        let inputs = [batch(&[(&shape, &none)]), batch(&[(&[1, 1], &[7u8])])];
+        let outcome = compute("add(&0 &1)", &[], &inputs).unwrap();
+        assert_eq!((&outcome.desc.shapes[0][..], outcome.values::<u8>(0)), (&shape[..], vec![]));
     }
 
     #[test]

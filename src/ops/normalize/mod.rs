@@ -140,7 +140,10 @@ impl Normalize {
                 )));
             }
         }
-        Ok(Reduction { arrangement: Arrangement::new(shape, &reduced), shape: kept })
+        // A sample without elements needs no tables, however large its other extents are.
+        let is_empty = shape.volume()? == 0;
+        let arrangement = if is_empty { Arrangement::default() } else { Arrangement::new(shape, &reduced) };
+        Ok(Reduction { arrangement, shape: kept })
     }
 
     /// Fails the samples whose parameters have not the shape of the first live sample's.
@@ -200,21 +203,23 @@ impl Normalize {
 
     fn of_batch(&self, cx: &CpuCx<'_>, inputs: &Inputs<'_>) -> Result<Parameters> {
         let input = inputs.batch(0)?;
-        let live: Vec<usize> =
-            (0..inputs.batch_size()).filter(|&i| inputs.failures().get(i).is_none()).collect();
-        let Some(&first) = live.first() else { return Ok(Parameters::default()) };
+        let counts = |i: &usize| self.samples[*i].arrangement.parameters() > 0;
+        let live = (0..inputs.batch_size()).filter(|&i| inputs.failures().get(i).is_none());
+        let samples: Vec<usize> = live.filter(counts).collect();
+        let Some(&first) = samples.first() else { return Ok(Parameters::default()) };
         let count = self.samples[first].arrangement.parameters();
         let mut elements = 0;
-        for &i in &live {
+        for &i in &samples {
             elements += input.view(i).shape.volume()?;
         }
-        self.parameters(count, elements.checked_div(count).unwrap_or_default(), None, |means| {
-            let sums = live.par_iter().map(|&i| self.sums(i, &input.view(i), means));
-            let parts: Vec<Vec<f64>> = cx.pool.install(|| sums.collect::<Result<_>>())?;
-            // In the order of the samples, so that the result does not depend on the threads.
+        self.parameters(count, elements / count, None, |means| {
             let mut total = vec![0.0; count];
-            for part in parts {
-                total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+            // A few samples at a time bound the memory, their order keeps the result the same on any number of threads.
+            for samples in samples.chunks(cx.pool.current_num_threads().max(1)) {
+                let sums = samples.par_iter().map(|&i| self.sums(i, &input.view(i), means));
+                for part in cx.pool.install(|| sums.collect::<Result<Vec<_>>>())? {
+                    total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+                }
             }
             Ok(total)
         })
@@ -304,6 +309,17 @@ mod tests {
         let outcome = run(&DEF, &args(&values, &[]), &inputs, &[]).unwrap();
         assert_eq!((outcome.values::<f32>(0), outcome.values::<f32>(2)), (vec![-1.0, -1.0], vec![1.0, 1.0]));
         assert!(outcome.error(1).contains("are [1, 3], expected [1, 2]"), "{}", outcome.error(1));
+    }
+
+    /// A request that costs nothing may name extents that make tables of terabytes.
+    #[test]
+    fn huge_extents_of_nothing_are_harmless() {
+        let (none, shape): ([f32; 0], [usize; 3]) = ([], [0, 1 << 40, 1 << 40]);
+        for together in [false, true] {
+            let values = [("batch", Value::Bools(vec![together])), ("axes", Value::Ints(vec![0]))];
+            let outcome = run(&DEF, &args(&values, &[]), &[batch(&[(&shape, &none)])], &[]).unwrap();
+            assert!(outcome.values::<f32>(0).is_empty());
+        }
     }
 
     #[test]
