@@ -53,21 +53,14 @@ pub struct HostPool {
 }
 
 impl HostPool {
-    /// A buffer of at least `bytes` bytes: the smallest free one that is large enough, else a new one.
+    /// A buffer of at least `bytes` bytes: the smallest free one that is large enough, else a new one in place of the
+    /// largest free one. So the pool holds as many buffers as were ever in use at once, not one of every size.
     ///
     /// # Errors
     /// Unavailable, when the system has no memory.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Result<HostBuffer> {
         let lines = bytes.div_ceil(ALIGNMENT);
-        let mut free = self.free.lock();
-        let fitting = free
-            .iter()
-            .enumerate()
-            .filter(|(_, buffer)| buffer.len() >= lines)
-            .min_by_key(|(_, buffer)| buffer.len())
-            .map(|(i, _)| i);
-        let reused = fitting.map(|i| free.swap_remove(i));
-        drop(free);
+        let reused = self.reuse(lines);
         let lines = match reused {
             Some(lines) => lines,
             // Zeroed by the system, page by page as they are touched.
@@ -76,6 +69,19 @@ impl HostPool {
             })?,
         };
         Ok(HostBuffer { lines, pool: Arc::downgrade(self) })
+    }
+
+    fn reuse(&self, lines: usize) -> Option<Vec<Line>> {
+        let mut free = self.free.lock();
+        let sizes = || free.iter().map(Vec::len).enumerate();
+        let fitting = sizes().filter(|&(_, size)| size >= lines).min_by_key(|&(_, size)| size);
+        if let Some((i, _)) = fitting {
+            return Some(free.swap_remove(i));
+        }
+        if let Some((i, _)) = sizes().max_by_key(|&(_, size)| size) {
+            free.swap_remove(i);
+        }
+        None
     }
 
     fn give_back(&self, lines: Vec<Line>) {
@@ -105,6 +111,16 @@ mod tests {
         assert!(buffer.bytes().len() >= 100);
         drop(buffer);
         assert_eq!(pool.take(65).unwrap().bytes().as_ptr() as usize, address);
+    }
+
+    #[test]
+    fn sizes_that_grow_do_not_pile_up() {
+        let pool = Arc::new(HostPool::default());
+        for bytes in [100, 1_000, 10_000, 100_000] {
+            drop(pool.take(bytes).unwrap());
+        }
+        let held: Vec<usize> = pool.free.lock().iter().map(Vec::len).collect();
+        assert_eq!(held, [100_000usize.div_ceil(ALIGNMENT)]);
     }
 
     #[test]
