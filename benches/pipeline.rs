@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let desc = BatchDesc::new(DType::U8, Layout::NONE, shapes);
         Batch::new(desc, files.into_iter().map(Sample::Borrowed).collect())
     };
-    let mut instance = Pipeline::load(PIPELINE, Device::Cpu)?.instance(Some(threads))?;
+    let mut instance = Pipeline::load(PIPELINE, Device::Cpu)?.instance(Some(threads), None)?;
     let mut run = || -> Result<(), Box<dyn std::error::Error>> {
         let outcome = instance.run(size, vec![batch()?], &mut Keep)?;
         match (0..size).find_map(|i| outcome.failures.get(i)) {

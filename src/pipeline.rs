@@ -11,7 +11,8 @@ use crate::graph::{Graph, Plan};
 use crate::limits;
 use crate::tensor::{DType, Device, Layout, ValueType};
 
-pub use crate::executor::{Keep, Outcome, OutputSink};
+pub use crate::executor::{Keep, Outcome, OutputSink, Target};
+pub use crate::gpu::{Counters, Gpu};
 pub use crate::ops::Failures;
 
 /// Worker threads of an instance when neither the file nor the caller names a number. As DALI.
@@ -104,16 +105,17 @@ impl Pipeline {
         &self.plan.graph.warnings
     }
 
-    /// A new instance with `num_threads` worker threads, or as many as the file asks for.
+    /// A new instance with `num_threads` worker threads, or as many as the file asks for; on `gpu` when the pipeline was
+    /// loaded for [`Device::Gpu`].
     ///
     /// # Errors
     /// Invalid for a number of threads outside 1 to [`limits::MAX_THREADS`]; what [`Executor::new`] fails with.
-    pub fn instance(&self, num_threads: Option<usize>) -> Result<Instance> {
+    pub fn instance(&self, num_threads: Option<usize>, gpu: Option<&Arc<Gpu>>) -> Result<Instance> {
         let threads = num_threads.or(self.num_threads()).unwrap_or(DEFAULT_THREADS);
         if threads == 0 || threads > limits::MAX_THREADS {
             return Err(Error::invalid(format!("{threads} threads, expected 1 to {}", limits::MAX_THREADS)));
         }
-        Ok(Instance { executor: Executor::new(Arc::clone(&self.plan), threads)? })
+        Ok(Instance { executor: Executor::new(Arc::clone(&self.plan), threads, gpu)? })
     }
 }
 
@@ -141,6 +143,11 @@ impl Instance {
         sink: &mut dyn OutputSink<'r>,
     ) -> Result<Outcome<'r>> {
         self.executor.run(batch_size, inputs, sink)
+    }
+
+    /// What the last batch cost on the device: copies, launches, waits.
+    pub fn counters(&self) -> Counters {
+        self.executor.counters()
     }
 
     /// Memory for callers that must copy an input before it can be read in place.

@@ -20,7 +20,8 @@ pub fn operators(graph: &Graph) -> Result<Operators> {
         .map(|node| match &node.kind {
             NodeKind::Transfer => Ok(None),
             NodeKind::Operator(def, args) => def
-                .instantiate(args, node.inputs.len())
+                .runs_on(node.placement.device())
+                .and_then(|()| def.instantiate(args, node.inputs.len()))
                 .map(Some)
                 .context(|| format!("operator `{}` (`{}`)", def.name, node.instance)),
         })

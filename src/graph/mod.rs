@@ -80,6 +80,11 @@ pub enum Placement {
 }
 
 impl Placement {
+    /// Where the operator computes.
+    pub fn device(self) -> Device {
+        if self == Placement::Cpu { Device::Cpu } else { Device::Gpu }
+    }
+
     /// As the file spells it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -112,6 +117,8 @@ pub struct GraphOutput {
     pub name: String,
     /// The value.
     pub value: ValueId,
+    /// Where the author wants it; where it is made may be elsewhere.
+    pub device: Device,
     /// Type that the author declared: a check, not a conversion.
     pub dtype: Option<DType>,
     /// Rank that the author declared.

@@ -75,7 +75,7 @@ fn recordings() -> Vec<PathBuf> {
 /// Runs a case and returns what is wrong with it, if anything, and the largest difference.
 fn run(recording: &Recording, case: &Case) -> Result<f64, String> {
     let pipeline = Pipeline::load(recording.bytes(&case.pipeline), Device::Cpu).map_err(|e| e.to_string())?;
-    let mut instance = pipeline.instance(Some(2)).map_err(|e| e.to_string())?;
+    let mut instance = pipeline.instance(Some(2), None).map_err(|e| e.to_string())?;
     // A vector of bytes may lie at an odd address: copy it to where every element type may be read.
     let aligned: BTreeMap<&str, Vec<Vec<u64>>> = case
         .inputs
