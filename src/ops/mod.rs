@@ -11,6 +11,8 @@ mod constant;
 mod crop;
 mod crop_mirror_normalize;
 mod decoders_image;
+mod decoders_image_crop;
+mod decoders_image_slice;
 mod extract;
 mod flip;
 mod io;
@@ -137,6 +139,8 @@ pub const OPS: &[&OpDef] = &[
     &slice::DEF,
     &transpose::DEF,
     &decoders_image::DEF,
+    &decoders_image_crop::DEF,
+    &decoders_image_slice::DEF,
 ];
 
 /// The operator with the schema name `name`, in any of its spellings.
