@@ -11,6 +11,8 @@ mod constant;
 mod crop;
 mod crop_mirror_normalize;
 mod decoders_image;
+mod decoders_image_crop;
+mod decoders_image_slice;
 mod extract;
 mod flip;
 mod gpu_io;
@@ -166,6 +168,8 @@ pub const OPS: &[&OpDef] = &[
     &slice::DEF,
     &transpose::DEF,
     &decoders_image::DEF,
+    &decoders_image_crop::DEF,
+    &decoders_image_slice::DEF,
 ];
 
 /// For every operator that has kernels of its own: those that tests compile for all architectures. One for each path through
