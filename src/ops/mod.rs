@@ -174,7 +174,7 @@ pub const OPS: &[&OpDef] = &[
 
 /// For every operator that has kernels of its own: those that tests compile for all architectures. One for each path through
 /// the source, not one for each type.
-pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[cast::kernels, gpu_io::kernels];
+pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[cast::kernels, decoders_image::kernels, gpu_io::kernels];
 
 /// The operator with the schema name `name`, in any of its spellings.
 pub fn find(name: &str) -> Option<&'static OpDef> {
