@@ -235,6 +235,3 @@ impl<'a> Reader<'a> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
