@@ -131,3 +131,8 @@ CONVERT(bool, half_t, (v.bits & 0x7fff) != 0);
 CONVERT(bool, bool, v);
 
 template <class To, class From> __device__ inline To convert(From v) { return Convert<To, From>::of(v); }
+
+// Fill values are cast as C++ does on x86: a fraction is dropped, integers of 8 bits wrap around.
+template <class To> __device__ inline To fill_value(float v) { return (To)(int)fmodf(truncf(v), 256.0f); }
+template <> __device__ inline float fill_value<float>(float v) { return v; }
+template <> __device__ inline half_t fill_value<half_t>(float v) { return to_half(v); }

@@ -54,7 +54,19 @@ impl Pipeline {
     /// # Errors
     /// The first thing that is malformed or not supported, with the operator and the instance it stands in.
     pub fn load(bytes: &[u8], device: Device) -> Result<Self> {
-        let plan = Plan::new(PipelineFile::parse(bytes)?.graph(device)?)?;
+        Self::plan(&PipelineFile::parse(bytes)?, device)
+    }
+
+    /// [`Pipeline::load`] for [`Device::Gpu`], as if the file's author had put every operator there that can run there.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::load`].
+    pub fn load_moved_to_device(bytes: &[u8]) -> Result<Self> {
+        Self::plan(&PipelineFile::parse(bytes)?.moved_to_device(), Device::Gpu)
+    }
+
+    fn plan(file: &PipelineFile, device: Device) -> Result<Self> {
+        let plan = Plan::new(file.graph(device)?)?;
         let inputs = plan
             .graph
             .inputs
@@ -148,6 +160,22 @@ impl Instance {
     /// What the last batch cost on the device: copies, launches, waits.
     pub fn counters(&self) -> Counters {
         self.executor.counters()
+    }
+
+    /// Free and total bytes of the instance's device, if it has one.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn device_memory(&self) -> Result<Option<(usize, usize)>> {
+        self.executor.device_memory()
+    }
+
+    /// A batch in host memory, for callers that kept an output on the device.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn to_host<'r>(&mut self, batch: &crate::tensor::Batch<'r>) -> Result<crate::tensor::Batch<'r>> {
+        self.executor.to_host(batch)
     }
 
     /// Memory for callers that must copy an input before it can be read in place.

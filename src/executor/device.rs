@@ -163,7 +163,8 @@ pub(super) fn download<'r>(
     failures: &Failures,
     memory: &Arc<HostPool>,
 ) -> Result<Vec<Batch<'r>>> {
-    let live = (0..from.len()).filter(|&i| failures.get(i).is_none());
+    let is_live = |i: &usize| failures.get(*i).is_none() && !matches!(from.sample(*i), Some(Sample::Missing));
+    let live = (0..from.len()).filter(is_live);
     let sources = live.map(|i| Ok((i, from.device(i)?.clone()))).collect::<Result<Vec<_>>>()?;
     let bytes: usize = sources.iter().map(|(_, source)| align_up(source.len())).sum();
     let mut buffer = memory.take(bytes)?;
