@@ -39,7 +39,7 @@ struct NoParams {
 };
 
 // ---- saturating conversion (DALI's `ConvertSat` on the GPU): floats are rounded to nearest, halves to even; what does not
-// fit becomes the nearest value that does; NaN becomes 0; anything but 0 is true.
+// fit becomes the nearest value that does; NaN becomes 0; what is not 0 after rounding is true.
 
 template <class T> struct Range;
 #define RANGE(T, LOW, HIGH)                       \
@@ -125,9 +125,9 @@ CONVERT(half_t, float, to_half(v));
 CONVERT(half_t, double, to_half((float)v));
 CONVERT(half_t, half_t, v);
 CONVERT(half_t, bool, to_half(v ? 1.0f : 0.0f));
-CONVERT(bool, float, v != 0);
-CONVERT(bool, double, v != 0);
-CONVERT(bool, half_t, (v.bits & 0x7fff) != 0);
+CONVERT(bool, float, rintf(v) != 0);
+CONVERT(bool, double, rint(v) != 0);
+CONVERT(bool, half_t, rintf(to_float(v)) != 0);
 CONVERT(bool, bool, v);
 
 template <class To, class From> __device__ inline To convert(From v) { return Convert<To, From>::of(v); }
