@@ -40,12 +40,23 @@ impl Plan {
     /// # Errors
     /// Those of type inference.
     pub fn new(mut graph: Graph) -> Result<Self> {
-        let mut operators = infer::infer(&mut graph)?;
+        let operators = infer::infer(&mut graph)?;
         let nodes = graph.nodes.len();
         super::fuse::fuse(&mut graph);
-        if graph.nodes.len() != nodes {
-            operators = infer::operators(&graph)?;
-        }
+        let operators = if graph.nodes.len() == nodes { operators } else { infer::operators(&graph)? };
+        Ok(Self::ordered(graph, &operators))
+    }
+
+    /// [`Plan::new`] with every operator by itself: what tests hold fused plans to.
+    ///
+    /// # Errors
+    /// Those of type inference.
+    pub fn unfused(mut graph: Graph) -> Result<Self> {
+        let operators = infer::infer(&mut graph)?;
+        Ok(Self::ordered(graph, &operators))
+    }
+
+    fn ordered(graph: Graph, operators: &Operators) -> Self {
         let mut written = vec![false; graph.outputs.len()];
         let mut steps: Vec<Step> = Vec::with_capacity(graph.nodes.len());
         for (i, node) in graph.nodes.iter().enumerate() {
@@ -66,7 +77,7 @@ impl Plan {
         for (step, value) in last_uses(&graph) {
             steps[step].frees.push(value);
         }
-        Ok(Self { graph, steps, copied_outputs })
+        Self { graph, steps, copied_outputs }
     }
 
     /// A fresh set of operators for one instance.
