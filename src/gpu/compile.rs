@@ -25,7 +25,7 @@ macro_rules! sources {
         ];
     };
 }
-sources!("cast", "copy");
+sources!("cast", "copy", "gather");
 
 /// A kernel, specialised: a file, definitions for it, and the sizes of its structs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
