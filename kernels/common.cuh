@@ -38,6 +38,10 @@ struct NoParams {
   uint32_t unused;
 };
 
+// The element at `from`. Any byte but 0 is true: what a request sends as truth values need not be 0 and 1.
+template <class T> __device__ inline T load(const T *from) { return *from; }
+template <> __device__ inline bool load(const bool *from) { return *(const uint8_t *)from != 0; }
+
 // ---- saturating conversion (DALI's `ConvertSat` on the GPU): floats are rounded to nearest, halves to even; what does not
 // fit becomes the nearest value that does; NaN becomes 0; what is not 0 after rounding is true.
 
