@@ -88,6 +88,21 @@ impl Plan {
         infer::operators(&self.graph)
     }
 
+    /// Where input `input` is read. On the GPU only when nothing but copies to the device reads it: then samples may be
+    /// on the device already.
+    pub fn input_device(&self, input: usize) -> Device {
+        let Some(id) = self.graph.inputs.get(input).map(|input| input.value) else { return Device::Cpu };
+        let mut readers = self
+            .graph
+            .nodes
+            .iter()
+            .filter(|node| node.inputs.contains(&id) || node.arguments.contains(&id))
+            .peekable();
+        let copied = readers.peek().is_some() && readers.all(|node| matches!(node.kind, NodeKind::Transfer));
+        let answered = self.graph.outputs.iter().any(|output| output.value == id);
+        if copied && !answered { Device::Gpu } else { Device::Cpu }
+    }
+
     /// Whether a value lies on a GPU.
     pub fn needs_gpu(&self) -> bool {
         self.graph.values.iter().any(|value| value.device == Device::Gpu)
