@@ -1,18 +1,33 @@
 //! Runs a plan on a batch: setup, allocate, run, free, step by step. It knows operators and plans, not where the bytes
 //! of a request come from: inputs are batches, and outputs go where an [`OutputSink`] says.
+//!
+//! Steps on a device are only recorded; when all steps are, they are submitted at once and waited for once.
 
-use std::ops::Range;
+mod device;
+mod host;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::cpu::memory::{HostBuffer, HostPool, align_up};
+use crate::cpu::memory::HostPool;
 use crate::error::{Context, Error, ErrorKind, Result};
+use crate::gpu::{Counters, DeviceBytes, Gpu, Recorder};
 use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
-use crate::graph::{NodeKind, Plan, ValueId};
+use crate::graph::{NodeKind, Placement, Plan, ValueId};
 use crate::limits;
-use crate::ops::{CpuCx, Failures, Inputs, Io, Operator, OutputSamples};
-use crate::tensor::{Batch, BatchDesc, Sample};
+use crate::ops::{CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator};
+use crate::tensor::{Batch, BatchDesc, Device, ValueType};
+use device::{DeviceStorage, Landing};
+use host::{Storage, check_buffers};
+
+/// Memory for one sample of an output that an operator made on a device.
+pub enum Target<'r> {
+    /// On the host: the sample is copied there at the end.
+    Host(&'r mut [u8]),
+    /// On the device: the last operator writes there.
+    Device(DeviceBytes),
+}
 
 /// Where outputs go: a server's response buffers, a caller's memory, a test's vectors.
 pub trait OutputSink<'r> {
@@ -27,6 +42,23 @@ pub trait OutputSink<'r> {
         desc: &BatchDesc,
         failures: &Failures,
     ) -> Result<Vec<Option<&'r mut [u8]>>>;
+
+    /// [`OutputSink::allocate`] for an output that is made on `gpu`: memory there or on the host, as the receiver likes.
+    /// `wanted` is what the pipeline's author asked for.
+    ///
+    /// # Errors
+    /// Fails the whole batch. What concerns single samples goes into `failures`.
+    fn allocate_on_device(
+        &mut self,
+        output: usize,
+        desc: &BatchDesc,
+        failures: &Failures,
+        _gpu: &Gpu,
+        _wanted: Device,
+    ) -> Result<Vec<Option<Target<'r>>>> {
+        let buffers = self.allocate(output, desc, failures)?;
+        Ok(buffers.into_iter().map(|buffer| buffer.map(Target::Host)).collect())
+    }
 }
 
 /// A sink without buffers of its own: outputs stay in the instance's memory, see [`Outcome::outputs`].
@@ -47,32 +79,47 @@ pub struct Outcome<'r> {
     pub outputs: Vec<Batch<'r>>,
 }
 
-/// The state of one instance: operators, threads, memory.
+/// The state of one instance: operators, threads, memory, and the recorder of its device if it has one.
 pub struct Executor {
     plan: Arc<Plan>,
     operators: Operators,
     pool: rayon::ThreadPool,
     memory: Arc<HostPool>,
+    recorder: Option<Recorder>,
+    /// What the last batch cost on the device.
+    counters: Counters,
+    /// Why the device can no longer be used.
+    broken: Option<Error>,
 }
 
 impl Executor {
-    /// An executor for `plan` with `num_threads` worker threads.
+    /// An executor for `plan` with `num_threads` worker threads, on `gpu` if the plan was made for one.
     ///
     /// # Errors
-    /// Unsupported when the plan needs a GPU; unavailable when the threads cannot be made.
-    pub fn new(plan: Arc<Plan>, num_threads: usize) -> Result<Self> {
-        if plan.needs_gpu() {
-            return Err(Error::unsupported(
-                "this version of Gesso runs on host threads only; use a CPU instance",
-            ));
+    /// Unavailable when the threads cannot be made; what preparing the operators on the device fails with.
+    pub fn new(plan: Arc<Plan>, num_threads: usize, gpu: Option<&Arc<Gpu>>) -> Result<Self> {
+        if plan.needs_gpu() && gpu.is_none() {
+            return Err(Error::internal("a plan for a device runs without one"));
         }
-        let operators = plan.operators()?;
+        let mut operators = plan.operators()?;
+        if let Some(gpu) = gpu {
+            prepare(&plan, &mut operators, gpu)?;
+        }
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(num_threads.clamp(1, limits::MAX_THREADS))
             .thread_name(|i| format!("gesso-{i}"))
             .build()
             .map_err(|error| Error::new(ErrorKind::Unavailable, format!("worker threads: {error}")))?;
-        Ok(Self { plan, operators, pool, memory: Arc::new(HostPool::default()) })
+        let recorder = gpu.map(Recorder::new).transpose()?;
+        Ok(Self {
+            plan,
+            operators,
+            pool,
+            memory: Arc::new(HostPool::default()),
+            recorder,
+            counters: Counters::default(),
+            broken: None,
+        })
     }
 
     /// The memory of the instance, for callers that must copy an input.
@@ -80,63 +127,179 @@ impl Executor {
         &self.memory
     }
 
+    /// What the last batch cost on the device.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Free and total bytes of the device, if there is one.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn device_memory(&self) -> Result<Option<(usize, usize)>> {
+        self.recorder.as_ref().map(|recorder| recorder.gpu().memory()).transpose()
+    }
+
+    /// A batch in host memory, wherever it is now.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn to_host<'r>(&mut self, batch: &Batch<'r>) -> Result<Batch<'r>> {
+        match &mut self.recorder {
+            Some(recorder) if (0..batch.len()).any(|i| batch.device(i).is_ok()) => {
+                recorder.gpu().bind()?;
+                let failures = Failures::none(batch.len());
+                let moved = device::download(recorder, batch, &failures, &self.memory);
+                recorder.clear();
+                moved?.pop().ok_or_else(|| Error::internal("a download without a value"))
+            }
+            _ => Ok(batch.clone()),
+        }
+    }
+
     /// Runs one batch of `batch_size` samples. `inputs` stand in the order of the graph's inputs.
     ///
     /// # Errors
-    /// What fails the whole batch: a type that an operator does not take, a sink that cannot allocate.
+    /// What fails the whole batch: a type that an operator does not take, a sink that cannot allocate, a device that fails.
     pub fn run<'r>(
         &mut self,
         batch_size: usize,
         inputs: Vec<Batch<'r>>,
         sink: &mut dyn OutputSink<'r>,
     ) -> Result<Outcome<'r>> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone());
+        }
+        if let Some(recorder) = &self.recorder {
+            recorder.gpu().bind()?;
+        }
         let plan = Arc::clone(&self.plan);
-        let mut values: Vec<Option<Batch<'r>>> = vec![None; plan.graph.values.len()];
-        bind_inputs(&plan, batch_size, inputs, &mut values)?;
-        let failures = Failures::none(batch_size);
-        for step in &plan.steps {
-            if failures.all_failed() {
-                return Ok(Outcome { failures, outputs: Vec::new() });
+        let mut state = State {
+            values: vec![None; plan.graph.values.len()],
+            failures: Failures::none(batch_size),
+            landings: Vec::new(),
+        };
+        bind_inputs(&plan, batch_size, inputs, &mut state.values)?;
+        let recorded = self.record(&plan, &mut state, sink);
+        let finished = match (recorded, &mut self.recorder) {
+            (Ok(()), Some(recorder)) => device::finish(recorder, &self.pool, &mut state),
+            (Err(error), Some(recorder)) => {
+                recorder.abandon();
+                Err(error)
             }
-            self.step(&plan, step, &mut values, &failures, sink).context(|| step.label.clone())?;
-            for &id in &step.frees {
-                values[id.0] = None;
+            (recorded, None) => recorded,
+        };
+        if let Some(recorder) = &mut self.recorder {
+            self.counters = recorder.counters();
+            recorder.clear();
+            if let Err(error) = &finished {
+                self.broken = device::broken(recorder.gpu(), error);
             }
         }
-        for &output in &plan.copied_outputs {
-            let value = value(&values, plan.graph.outputs[output].value)?;
-            copy_output(output, value, &failures, sink)?;
+        finished?;
+        let State { values, failures, .. } = state;
+        if failures.all_failed() {
+            return Ok(Outcome { failures, outputs: Vec::new() });
         }
         let outputs =
             plan.graph.outputs.iter().map(|o| value(&values, o.value).cloned()).collect::<Result<_>>()?;
         Ok(Outcome { failures, outputs })
     }
 
+    /// Does what runs on the host, and records what runs on the device.
+    fn record<'r>(
+        &mut self,
+        plan: &Plan,
+        state: &mut State<'r>,
+        sink: &mut dyn OutputSink<'r>,
+    ) -> Result<()> {
+        for step in &plan.steps {
+            if state.failures.all_failed() {
+                return Ok(());
+            }
+            self.step(plan, step, state, sink).context(|| step.label.clone())?;
+            for &id in &step.frees {
+                state.values[id.0] = None;
+            }
+        }
+        for &output in &plan.copied_outputs {
+            let declared = &plan.graph.outputs[output];
+            let batch = value(&state.values, declared.value)?.clone();
+            match &mut self.recorder {
+                Some(recorder) if plan.graph.value(declared.value).device == Device::Gpu => {
+                    let copied = device::copy_output(recorder, output, declared, &batch, state, sink)?;
+                    state.values[declared.value.0] = Some(copied);
+                }
+                _ => copy_output(output, &batch, &state.failures, sink)?,
+            }
+        }
+        Ok(())
+    }
+
     fn step<'r>(
         &mut self,
         plan: &Plan,
         step: &Step,
-        values: &mut [Option<Batch<'r>>],
-        failures: &Failures,
+        state: &mut State<'r>,
         sink: &mut dyn OutputSink<'r>,
     ) -> Result<()> {
         let node = &plan.graph.nodes[step.node];
-        let (NodeKind::Operator(..), Some(operator)) = (&node.kind, &mut self.operators[step.node]) else {
-            return Err(Error::internal("a transfer stands in the plan of an instance without a device"));
-        };
-        let collect = |ids: &[ValueId]| ids.iter().map(|&id| value(values, id)).collect::<Result<Vec<_>>>();
+        let collect =
+            |ids: &[ValueId]| ids.iter().map(|&id| value(&state.values, id)).collect::<Result<Vec<_>>>();
         let (regular, arguments) = (collect(&node.inputs)?, collect(&node.arguments)?);
-        let inputs = Inputs::new(&step.label, &regular, &arguments, failures);
-        // After a panic the operator's scratch state is stale, but every batch starts with a new setup.
-        let outputs = catch_unwind(AssertUnwindSafe(|| {
-            run_operator(operator.as_mut(), inputs, step, &self.pool, &self.memory, sink, &regular)
-        }))
-        .unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())))?;
-        for (&id, batch) in node.outputs.iter().zip(outputs) {
-            values[id.0] = Some(batch);
+        let inputs = Inputs::new(&step.label, &regular, &arguments, &state.failures);
+        let made = match (&node.kind, &mut self.operators[step.node], &mut self.recorder) {
+            (NodeKind::Transfer, _, Some(recorder)) => {
+                let [from] = regular.as_slice() else {
+                    return Err(Error::internal("a transfer of not one value"));
+                };
+                let target = step.writes.first().copied().flatten();
+                let target = target.map(|output| (output, &plan.graph.outputs[output]));
+                let to = plan.graph.value(node.outputs[0]).device;
+                match to {
+                    Device::Gpu => device::upload(recorder, from, inputs, target, sink, &mut state.landings)?,
+                    Device::Cpu => device::download(recorder, from, &state.failures, &self.memory)?,
+                }
+            }
+            // After a panic the operator's scratch state is stale, but every batch starts with a new setup.
+            (_, Some(operator), _) if node.placement == Placement::Cpu => caught(|| {
+                run_on_host(operator.as_mut(), inputs, step, &self.pool, &self.memory, sink, &regular)
+            })?,
+            (_, Some(operator), Some(recorder)) => {
+                let cx = GpuCx { recorder, cpu: CpuCx { pool: &self.pool } };
+                let landings = &mut state.landings;
+                caught(|| run_on_device(operator.as_mut(), inputs, plan, step, cx, sink, &regular, landings))?
+            }
+            _ => return Err(Error::internal("a step that nothing can run")),
+        };
+        for (&id, batch) in node.outputs.iter().zip(made) {
+            state.values[id.0] = Some(batch);
         }
         Ok(())
     }
+}
+
+/// A batch while its steps run.
+struct State<'r> {
+    values: Vec<Option<Batch<'r>>>,
+    failures: Failures,
+    /// What is copied from the device into the caller's memory at the end.
+    landings: Vec<Landing<'r>>,
+}
+
+fn caught<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())))
+}
+
+/// Lets every operator that runs on the device compile its kernels.
+fn prepare(plan: &Plan, operators: &mut Operators, gpu: &Arc<Gpu>) -> Result<()> {
+    gpu.bind()?;
+    for (node, operator) in plan.graph.nodes.iter().zip(operators) {
+        let (Some(operator), true) = (operator, node.placement != Placement::Cpu) else { continue };
+        let inputs: Vec<ValueType> = node.inputs.iter().map(|&id| plan.graph.value(id).ty.clone()).collect();
+        operator.prepare_gpu(gpu, &inputs).context(|| format!("operator `{}`", node.instance))?;
+    }
+    Ok(())
 }
 
 fn bind_inputs<'r>(
@@ -198,7 +361,35 @@ fn value<'v, 'r>(values: &'v [Option<Batch<'r>>], id: ValueId) -> Result<&'v Bat
     values[id.0].as_ref().ok_or_else(|| Error::internal(format!("value {} is used before it is made", id.0)))
 }
 
-fn run_operator<'r>(
+/// What an operator makes without moving a byte, or the descriptions of what it will make.
+enum Setup<'r> {
+    Views(Vec<Batch<'r>>),
+    Made(Vec<BatchDesc>),
+}
+
+fn setup<'r>(
+    operator: &mut dyn Operator,
+    inputs: &Inputs<'_>,
+    step: &Step,
+    regular: &[&Batch<'r>],
+) -> Result<Setup<'r>> {
+    let descs = operator.setup(inputs)?;
+    if descs.len() != step.writes.len() {
+        return Err(Error::internal(format!(
+            "describes {} outputs, expected {}",
+            descs.len(),
+            step.writes.len()
+        )));
+    }
+    if !operator.is_view() {
+        return Ok(Setup::Made(descs));
+    }
+    let failed = |i: usize| inputs.failures().get(i).is_some();
+    let views = descs.into_iter().zip(regular).map(|(desc, input)| input.reinterpret(desc, failed));
+    Ok(Setup::Views(views.collect::<Result<_>>()?))
+}
+
+fn run_on_host<'r>(
     operator: &mut dyn Operator,
     inputs: Inputs<'_>,
     step: &Step,
@@ -207,18 +398,10 @@ fn run_operator<'r>(
     sink: &mut dyn OutputSink<'r>,
     regular: &[&Batch<'r>],
 ) -> Result<Vec<Batch<'r>>> {
-    let descs = operator.setup(&inputs)?;
-    if descs.len() != step.writes.len() {
-        return Err(Error::internal(format!(
-            "describes {} outputs, expected {}",
-            descs.len(),
-            step.writes.len()
-        )));
-    }
-    if operator.is_view() {
-        let failed = |i: usize| inputs.failures().get(i).is_some();
-        return descs.into_iter().zip(regular).map(|(desc, input)| input.reinterpret(desc, failed)).collect();
-    }
+    let descs = match setup(operator, &inputs, step, regular)? {
+        Setup::Views(views) => return Ok(views),
+        Setup::Made(descs) => descs,
+    };
     let mut storage = Vec::with_capacity(descs.len());
     for (desc, &target) in descs.into_iter().zip(&step.writes) {
         storage.push(Storage::allocate(desc, target, &inputs, memory, sink)?);
@@ -228,123 +411,28 @@ fn run_operator<'r>(
     storage.into_iter().map(Storage::into_batch).collect()
 }
 
-/// The memory of one output while its operator writes it: response buffers where the sink gave some, one pooled buffer
-/// for the rest.
-struct Storage<'r> {
-    desc: BatchDesc,
-    direct: Vec<Option<&'r mut [u8]>>,
-    pooled: HostBuffer,
-    ranges: Vec<Option<Range<usize>>>,
-}
-
-impl<'r> Storage<'r> {
-    fn allocate(
-        desc: BatchDesc,
-        target: Option<usize>,
-        inputs: &Inputs<'_>,
-        memory: &Arc<HostPool>,
-        sink: &mut dyn OutputSink<'r>,
-    ) -> Result<Self> {
-        let failures = inputs.failures();
-        if desc.shapes.len() != failures.len() {
-            return Err(Error::internal(format!(
-                "{} shapes, expected {}",
-                desc.shapes.len(),
-                failures.len()
-            )));
-        }
-        bound_bytes(&desc, inputs);
-        let direct = match target {
-            Some(output) => sink.allocate(output, &desc, failures)?,
-            None => (0..desc.shapes.len()).map(|_| None).collect(),
-        };
-        check_buffers(&direct, &desc)?;
-        let mut end = 0;
-        let mut ranges = Vec::with_capacity(direct.len());
-        for (i, (buffer, shape)) in direct.iter().zip(&desc.shapes).enumerate() {
-            if buffer.is_some() || failures.get(i).is_some() {
-                ranges.push(None);
-                continue;
-            }
-            let bytes = shape.bytes(desc.dtype.size())?;
-            ranges.push(Some(end..end + bytes));
-            end += align_up(bytes);
-        }
-        Ok(Self { desc, direct, pooled: memory.take(end)?, ranges })
+#[expect(clippy::too_many_arguments, reason = "the parts of an executor that a step borrows one by one")]
+fn run_on_device<'r>(
+    operator: &mut dyn Operator,
+    inputs: Inputs<'_>,
+    plan: &Plan,
+    step: &Step,
+    mut cx: GpuCx<'_>,
+    sink: &mut dyn OutputSink<'r>,
+    regular: &[&Batch<'r>],
+    landings: &mut Vec<Landing<'r>>,
+) -> Result<Vec<Batch<'r>>> {
+    let descs = match setup(operator, &inputs, step, regular)? {
+        Setup::Views(views) => return Ok(views),
+        Setup::Made(descs) => descs,
+    };
+    let node = &plan.graph.nodes[step.node];
+    let mut storage = Vec::with_capacity(descs.len());
+    for ((desc, &target), &id) in descs.into_iter().zip(&step.writes).zip(&node.outputs) {
+        let target = target.map(|output| (output, &plan.graph.outputs[output]));
+        storage.push(DeviceStorage::allocate(desc, id, target, &inputs, cx.recorder, sink)?);
     }
-
-    fn samples(&mut self) -> OutputSamples<'_> {
-        let mut rest = self.pooled.bytes_mut();
-        let mut buffers = Vec::with_capacity(self.ranges.len());
-        for (direct, range) in self.direct.iter_mut().zip(&self.ranges) {
-            let Some(range) = range else {
-                buffers.push(direct.as_deref_mut());
-                continue;
-            };
-            let (sample, tail) = std::mem::take(&mut rest).split_at_mut(align_up(range.len()));
-            rest = tail;
-            buffers.push(Some(&mut sample[..range.len()]));
-        }
-        OutputSamples { desc: &self.desc, buffers }
-    }
-
-    fn into_batch(self) -> Result<Batch<'r>> {
-        let pooled = Arc::new(self.pooled);
-        let samples = self
-            .direct
-            .into_iter()
-            .zip(self.ranges)
-            .map(|(direct, range)| match (direct, range) {
-                (Some(bytes), _) => Sample::Borrowed(bytes),
-                (None, Some(range)) => Sample::Pooled(Arc::clone(&pooled), range),
-                (None, None) => Sample::Missing,
-            })
-            .collect();
-        Batch::new(self.desc, samples)
-    }
-}
-
-/// Marks samples as failed that are too large by themselves or, from the smallest on, do not fit into a batch any more.
-fn bound_bytes(desc: &BatchDesc, inputs: &Inputs<'_>) {
-    let mut sizes = Vec::with_capacity(desc.shapes.len());
-    for (i, shape) in desc.shapes.iter().enumerate() {
-        match shape.bytes(desc.dtype.size()) {
-            Ok(bytes) if inputs.failures().get(i).is_none() => sizes.push((bytes, i)),
-            Ok(_) => {}
-            Err(error) => inputs.fail(i, error),
-        }
-    }
-    sizes.sort_unstable();
-    let mut total = 0usize;
-    for (bytes, i) in sizes {
-        total = total.saturating_add(align_up(bytes));
-        if total > limits::MAX_BATCH_BYTES {
-            let text = format!(
-                "a sample of {bytes} bytes does not fit into its batch any more, whose limit is {} bytes",
-                limits::MAX_BATCH_BYTES
-            );
-            inputs.fail(i, Error::new(ErrorKind::Unavailable, text));
-        }
-    }
-}
-
-fn check_buffers(buffers: &[Option<&mut [u8]>], desc: &BatchDesc) -> Result<()> {
-    if buffers.len() != desc.shapes.len() {
-        return Err(Error::internal(format!(
-            "{} output buffers, expected {}",
-            buffers.len(),
-            desc.shapes.len()
-        )));
-    }
-    for (buffer, shape) in buffers.iter().zip(&desc.shapes) {
-        let Some(buffer) = buffer else { continue };
-        let expected = shape.bytes(desc.dtype.size())?;
-        if buffer.len() != expected {
-            return Err(Error::internal(format!(
-                "an output buffer of {} bytes, expected {expected}",
-                buffer.len()
-            )));
-        }
-    }
-    Ok(())
+    let outputs = storage.iter().map(DeviceStorage::samples).collect();
+    operator.run_gpu(&mut cx, &mut GpuIo::new(inputs, outputs))?;
+    storage.into_iter().map(|storage| storage.into_batch(cx.recorder, inputs.failures(), landings)).collect()
 }

@@ -1,7 +1,7 @@
 //! Gesso runs pipelines serialized by NVIDIA DALI inside Triton Inference Server.
 //!
 //! ```text
-//! tensor, error, limits  <-  cpu  <-  ops  <-  graph, executor  <-  pipeline  <-  triton
+//! tensor, error, limits  <-  cpu, gpu  <-  ops  <-  graph, executor  <-  pipeline  <-  triton
 //! ```
 //!
 //! A file becomes a graph, the graph a plan ([`graph`]), once per model. A request becomes part of a batch, each operator
@@ -12,6 +12,7 @@
 pub mod cpu;
 pub mod error;
 pub mod executor;
+pub mod gpu;
 pub mod graph;
 pub mod limits;
 pub mod ops;

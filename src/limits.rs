@@ -76,3 +76,10 @@ pub const MAX_EXPRESSION_BYTES: usize = 1_024;
 
 /// Nested calls of an arithmetic expression; DALI's Python writes one. Stops recursion that overflows the stack.
 pub const MAX_EXPRESSION_DEPTH: usize = 32;
+
+/// Bytes of device memory that a model keeps on a device between batches. Stops one batch of huge images from taking memory
+/// away from the models behind it for good.
+pub const MAX_RETAINED_DEVICE_BYTES: u64 = 8 << 30;
+
+/// Bytes of pinned host memory that an instance keeps for its next upload, for the same reason.
+pub const MAX_RETAINED_STAGING_BYTES: usize = 256 << 20;

@@ -11,7 +11,8 @@ use crate::graph::{Graph, Plan};
 use crate::limits;
 use crate::tensor::{DType, Device, Layout, ValueType};
 
-pub use crate::executor::{Keep, Outcome, OutputSink};
+pub use crate::executor::{Keep, Outcome, OutputSink, Target};
+pub use crate::gpu::{Counters, Gpu};
 pub use crate::ops::Failures;
 
 /// Worker threads of an instance when neither the file nor the caller names a number. As DALI.
@@ -53,7 +54,19 @@ impl Pipeline {
     /// # Errors
     /// The first thing that is malformed or not supported, with the operator and the instance it stands in.
     pub fn load(bytes: &[u8], device: Device) -> Result<Self> {
-        let plan = Plan::new(PipelineFile::parse(bytes)?.graph(device)?)?;
+        Self::plan(&PipelineFile::parse(bytes)?, device)
+    }
+
+    /// [`Pipeline::load`] for [`Device::Gpu`], as if the file's author had put every operator there that can run there.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::load`].
+    pub fn load_moved_to_device(bytes: &[u8]) -> Result<Self> {
+        Self::plan(&PipelineFile::parse(bytes)?.moved_to_device(), Device::Gpu)
+    }
+
+    fn plan(file: &PipelineFile, device: Device) -> Result<Self> {
+        let plan = Plan::new(file.graph(device)?)?;
         let inputs = plan
             .graph
             .inputs
@@ -104,16 +117,17 @@ impl Pipeline {
         &self.plan.graph.warnings
     }
 
-    /// A new instance with `num_threads` worker threads, or as many as the file asks for.
+    /// A new instance with `num_threads` worker threads, or as many as the file asks for; on `gpu` when the pipeline was
+    /// loaded for [`Device::Gpu`].
     ///
     /// # Errors
     /// Invalid for a number of threads outside 1 to [`limits::MAX_THREADS`]; what [`Executor::new`] fails with.
-    pub fn instance(&self, num_threads: Option<usize>) -> Result<Instance> {
+    pub fn instance(&self, num_threads: Option<usize>, gpu: Option<&Arc<Gpu>>) -> Result<Instance> {
         let threads = num_threads.or(self.num_threads()).unwrap_or(DEFAULT_THREADS);
         if threads == 0 || threads > limits::MAX_THREADS {
             return Err(Error::invalid(format!("{threads} threads, expected 1 to {}", limits::MAX_THREADS)));
         }
-        Ok(Instance { executor: Executor::new(Arc::clone(&self.plan), threads)? })
+        Ok(Instance { executor: Executor::new(Arc::clone(&self.plan), threads, gpu)? })
     }
 }
 
@@ -141,6 +155,27 @@ impl Instance {
         sink: &mut dyn OutputSink<'r>,
     ) -> Result<Outcome<'r>> {
         self.executor.run(batch_size, inputs, sink)
+    }
+
+    /// What the last batch cost on the device: copies, launches, waits.
+    pub fn counters(&self) -> Counters {
+        self.executor.counters()
+    }
+
+    /// Free and total bytes of the instance's device, if it has one.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn device_memory(&self) -> Result<Option<(usize, usize)>> {
+        self.executor.device_memory()
+    }
+
+    /// A batch in host memory, for callers that kept an output on the device.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn to_host<'r>(&mut self, batch: &crate::tensor::Batch<'r>) -> Result<crate::tensor::Batch<'r>> {
+        self.executor.to_host(batch)
     }
 
     /// Memory for callers that must copy an input before it can be read in place.

@@ -73,8 +73,8 @@ def timed(run, batch):
 
 class Gesso:
     def __init__(self, name, batch, threads):
-        self.command = ["cargo", "bench", "--quiet", "--bench", "pipeline", "--", str(IMAGES / name), str(batch),
-                        str(threads), str(SECONDS)]
+        self.command = ["cargo", "bench", "--quiet", "--bench", "pipeline", "--", "--images", str(IMAGES / name),
+                        "--batch", str(batch), "--threads", str(threads), "--seconds", str(SECONDS)]
         subprocess.run(["cargo", "bench", "--bench", "pipeline", "--no-run"], cwd=ROOT, check=True)
 
     def __call__(self):

@@ -77,6 +77,13 @@ impl PipelineFile {
         Ok(Self(def))
     }
 
+    /// The pipeline as if its author had put every operator on the device that can run there.
+    #[must_use]
+    pub fn moved_to_device(mut self) -> Self {
+        super::moved::move_to_device(&mut self.0);
+        self
+    }
+
     /// Builds the graph for `target`.
     ///
     /// # Errors
@@ -258,7 +265,9 @@ impl<'d> Importer<'d> {
     fn output(&mut self, output: &'d InputOutput) -> Result<()> {
         let name = output.name.as_deref().unwrap_or_default();
         let device = self.device(output)?;
-        let value = self.resolve(name, device)?;
+        // What is made on the device goes from there to where the response wants it: no copy of ours is in between.
+        let made = self.produced.get(name).map(|&value| self.graph.value(value).device);
+        let value = self.resolve(name, made.filter(|&made| made == Device::Gpu).unwrap_or(device))?;
         let dtype = output.dtype.filter(|&d| d != -1);
         let dtype = dtype
             .map(|d| {
@@ -275,7 +284,7 @@ impl<'d> Importer<'d> {
                 })
             })
             .transpose()?;
-        self.graph.outputs.push(GraphOutput { name: name.to_owned(), value, dtype, ndim });
+        self.graph.outputs.push(GraphOutput { name: name.to_owned(), value, device, dtype, ndim });
         Ok(())
     }
 

@@ -40,7 +40,12 @@ impl Plan {
     /// # Errors
     /// Those of type inference.
     pub fn new(mut graph: Graph) -> Result<Self> {
-        let operators = infer::infer(&mut graph)?;
+        let mut operators = infer::infer(&mut graph)?;
+        let nodes = graph.nodes.len();
+        super::fuse::fuse(&mut graph);
+        if graph.nodes.len() != nodes {
+            operators = infer::operators(&graph)?;
+        }
         let mut written = vec![false; graph.outputs.len()];
         let mut steps: Vec<Step> = Vec::with_capacity(graph.nodes.len());
         for (i, node) in graph.nodes.iter().enumerate() {

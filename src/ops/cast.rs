@@ -1,9 +1,12 @@
 //! `Cast`: another element type, by DALI's saturating conversion.
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use std::sync::Arc;
+
+use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::cpu::convert::convert_slice;
 use crate::dispatch;
 use crate::error::{Error, Result};
+use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
 
 struct Cast {
@@ -15,7 +18,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "Cast",
     aliases: &[],
     doc: "Another element type; floats are rounded, values out of range saturate",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[ArgSpec::fixed("dtype", "element type of the output; required")],
     shared_args: &[],
@@ -44,5 +47,39 @@ impl Operator for Cast {
             convert_slice::<From, To>(input.as_slice()?, output.as_slice_mut()?);
             Ok(())
         })))
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |from| gpu.kernel(&self.kernel(from)).map(drop))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let mut most = 0;
+        let rows = io.rows(|sample| {
+            let elements = sample.output_shape(0)?.volume()?;
+            most = most.max(elements);
+            Ok(Row { to: sample.target(0)?, from: sample.source(0)?, elements: elements as u64 })
+        });
+        cx.launch(&self.kernel(io.inputs().desc(0)?.dtype), most, &NoParams::default(), &rows)
+    }
+}
+
+/// A sample, as `kernels/cast.cu` sees it.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Row {
+    to: u64,
+    from: u64,
+    elements: u64,
+}
+
+pub(super) fn kernels() -> Vec<KernelSpec> {
+    let cast = |from, to| Cast { dtype: to }.kernel(from);
+    DType::ALL.into_iter().flat_map(|from| DType::ALL.map(|to| cast(from, to))).collect()
+}
+
+impl Cast {
+    fn kernel(&self, from: DType) -> KernelSpec {
+        KernelSpec::new::<Row, NoParams>("cast", "cast").dtype("FROM", from).dtype("TO", self.dtype)
     }
 }

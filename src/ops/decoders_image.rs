@@ -1,17 +1,14 @@
-//! `decoders__Image`: encoded images to HWC pixels.
+//! `decoders__Image`: encoded images to HWC pixels. And what every image decoder shares: its arguments, and a [`Decoding`]
+//! that makes a [`Job`] of every sample. Those must not know on which device pixels are decoded.
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
-use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Decoder};
+use super::window::{OutOfBounds, Window};
+use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Decoder, ImageInfo};
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// Dimensions of a decoded image: rows, columns, channels.
 const NDIM: usize = 3;
-
-struct Image {
-    options: DecodeOptions,
-    decoder: Decoder,
-}
 
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
@@ -56,7 +53,7 @@ pub(super) const ARGS: &[ArgSpec] = &[
 ];
 
 /// What the arguments of an image decoder ask for.
-pub(super) fn options(args: &Args) -> Result<DecodeOptions> {
+fn options(args: &Args) -> Result<DecodeOptions> {
     let dtype = args.dtype("dtype")?.unwrap_or(DType::U8);
     decode::check_dtype(dtype)?;
     Ok(DecodeOptions {
@@ -92,30 +89,147 @@ pub(super) fn check_encoded(input: &ValueType) -> Result<()> {
     Ok(())
 }
 
+/// Which part of an image a decoder returns, in pixels after the image's orientation was applied.
+pub(super) trait Region: Send + Sync {
+    /// Height and width of the part as far as they are the same for every image.
+    ///
+    /// # Errors
+    /// When no image has such a part.
+    fn infer(&self) -> Result<Vec<Option<usize>>>;
+
+    /// The part of one image of `size` (height, width). It may leave the image.
+    ///
+    /// # Errors
+    /// When the sample's arguments make no window.
+    fn place(&self, sample: &SampleInputs<'_>, size: &[usize]) -> Result<Window>;
+}
+
+/// The layout that a [`Region`] is placed in.
+pub(super) fn plane() -> Layout {
+    Layout::from_letters(b"HW")
+}
+
+/// What a decoder makes of its samples, wherever it runs.
+pub(super) struct Decoding {
+    /// The same for every sample, except for the window.
+    options: DecodeOptions,
+    /// `None`: all of the image.
+    region: Option<Box<dyn Region>>,
+}
+
+/// One image to decode.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Job {
+    /// What its header says.
+    pub(super) info: ImageInfo,
+    /// What is asked for. The window is inside the image and not all of it.
+    pub(super) options: DecodeOptions,
+}
+
+impl Decoding {
+    /// Reads [`ARGS`].
+    ///
+    /// # Errors
+    /// When one of them has no such value.
+    pub(super) fn new(args: &Args, region: Option<Box<dyn Region>>) -> Result<Self> {
+        Ok(Self { options: options(args)?, region })
+    }
+
+    /// What is known of the pixels before there is an image.
+    ///
+    /// # Errors
+    /// When the first of `inputs` cannot be encoded images, or when no image has such a region.
+    pub(super) fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
+        check_encoded(&inputs[0])?;
+        let channels = (self.options.color != ColorSpace::Any).then(|| self.options.color.channels(0));
+        let mut dims = match &self.region {
+            Some(region) => region.infer()?,
+            None => vec![None, None],
+        };
+        dims.push(channels);
+        Ok(ValueType { dtype: Some(self.options.dtype), dims: Some(dims), layout: Some(Layout::hwc()) })
+    }
+
+    /// What to decode for one sample, from its header and arguments.
+    ///
+    /// # Errors
+    /// A header that cannot be read; a window that is empty or leaves the image.
+    pub(super) fn job(&self, sample: &SampleInputs<'_>) -> Result<Job> {
+        let info = decode::probe(sample.input(0)?.as_slice()?, self.options.adjust_orientation)?;
+        let size = [info.height, info.width];
+        let window = match &self.region {
+            Some(region) => settle(region.place(sample, &size)?, &size)?,
+            None => None,
+        };
+        Ok(Job { info, options: DecodeOptions { window, ..self.options } })
+    }
+
+    /// Type, layout and shapes of the pixels that `jobs` make; `None` stands for a sample that failed.
+    pub(super) fn describe(&self, jobs: &[Option<Job>]) -> BatchDesc {
+        let shapes = jobs.iter().map(|job| match job {
+            Some(job) => Shape::from(decode::output_shape(&job.info, &job.options)),
+            None => Shape::new(vec![0; NDIM]),
+        });
+        BatchDesc::new(self.options.dtype, Layout::hwc(), shapes.collect())
+    }
+}
+
+/// A window of an image of `size` (height, width) as the decoders take it; `None` when it is all of the image.
+fn settle(window: Window, size: &[usize]) -> Result<Option<decode::Window>> {
+    let window = OutOfBounds::Error.settle(window, size)?;
+    if window == Window::whole(size) {
+        return Ok(None);
+    }
+    let start: Vec<usize> = window.anchor.iter().filter_map(|&at| usize::try_from(at).ok()).collect();
+    let (&[y, x], &[height, width]) = (start.as_slice(), window.extent.as_slice()) else {
+        return Err(Error::internal(format!("an image is cropped to {window:?}")));
+    };
+    // DALI's decoders refuse it too, unlike its `Crop` and `Slice`.
+    if height == 0 || width == 0 {
+        return Err(Error::invalid(format!("a window of {width} x {height} pixels of an image is empty")));
+    }
+    Ok(Some(decode::Window { x, y, width, height }))
+}
+
+/// An image decoder: images, or the parts of them that its [`Region`] gives.
+pub(super) struct Image {
+    decoding: Decoding,
+    decoder: Decoder,
+    /// Of the batch at hand; `None` for samples that failed.
+    jobs: Vec<Option<Job>>,
+}
+
+impl Image {
+    /// A decoder with the arguments [`ARGS`] that returns `region` of every image.
+    ///
+    /// # Errors
+    /// Those of [`Decoding::new`].
+    pub(super) fn operator(args: &Args, region: Option<Box<dyn Region>>) -> Result<Box<dyn Operator>> {
+        let decoding = Decoding::new(args, region)?;
+        Ok(Box::new(Self { decoding, decoder: Decoder::new(), jobs: Vec::new() }))
+    }
+}
+
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    Ok(Box::new(Image { options: options(args)?, decoder: Decoder::new() }))
+    Image::operator(args, None)
 }
 
 impl Operator for Image {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        check_encoded(&inputs[0])?;
-        let channels = (self.options.color != ColorSpace::Any).then(|| self.options.color.channels(0));
-        let dims = Some(vec![None, None, channels]);
-        Ok(vec![ValueType { dtype: Some(self.options.dtype), dims, layout: Some(Layout::hwc()) }])
+        Ok(vec![self.decoding.infer(inputs)?])
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
-        let shapes = inputs.map_shapes(NDIM, |sample| {
-            let info = decode::probe(sample.input(0)?.as_slice()?, self.options.adjust_orientation)?;
-            Ok(Shape::from(decode::output_shape(&info, &self.options)))
-        });
-        Ok(vec![BatchDesc::new(self.options.dtype, Layout::hwc(), shapes)])
+        self.jobs = inputs.map(|sample| self.decoding.job(&sample).map(Some));
+        Ok(vec![self.decoding.describe(&self.jobs)])
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         io.for_each_sample(cx, |sample| {
+            let job = self.jobs.get(sample.index()).and_then(Option::as_ref);
+            let job = job.ok_or_else(|| Error::internal("an image was not looked at"))?;
             let (input, output) = sample.unary()?;
-            self.decoder.decode_into(input.as_slice()?, &self.options, output.bytes)
+            self.decoder.decode_into(input.as_slice()?, &job.options, output.bytes)
         })
     }
 }

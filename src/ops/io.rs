@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::gpu::DeviceBytes;
 use crate::tensor::{Batch, BatchDesc, Shape, View, ViewMut};
 
 /// The first error of every sample of a batch; a sample without one is live.
@@ -142,7 +143,7 @@ impl<'a> Inputs<'a> {
         self.failures.fail(index, error.context(self.operator));
     }
 
-    fn sample(&self, index: usize) -> SampleInputs<'a> {
+    pub(super) fn sample(&self, index: usize) -> SampleInputs<'a> {
         SampleInputs { index, regular: self.regular, arguments: self.arguments }
     }
 }
@@ -163,6 +164,15 @@ impl<'a> SampleInputs<'a> {
     /// When there is no such input.
     pub fn input(&self, i: usize) -> Result<View<'a>> {
         view(self.regular, i, self.index)
+    }
+
+    /// Where regular input `i` is on the device.
+    ///
+    /// # Errors
+    /// Internal, when it is not there.
+    pub fn device(&self, i: usize) -> Result<&'a DeviceBytes> {
+        let batch = self.regular.get(i).ok_or_else(|| Error::invalid(format!("input {i} is missing")))?;
+        batch.device(self.index)
     }
 
     /// Argument input `i`.

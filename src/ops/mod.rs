@@ -11,8 +11,11 @@ mod constant;
 mod crop;
 mod crop_mirror_normalize;
 mod decoders_image;
+mod decoders_image_crop;
+mod decoders_image_slice;
 mod extract;
 mod flip;
+mod gpu_io;
 mod io;
 mod normalize;
 mod pad;
@@ -20,6 +23,7 @@ mod peek_image_shape;
 mod reshape;
 mod resize;
 mod resize_crop_mirror;
+mod resize_normalize;
 mod slice;
 mod slice_window;
 #[cfg(test)]
@@ -27,15 +31,20 @@ mod testing;
 mod transpose;
 mod window;
 
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
+use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 pub use args::{Arg, ArgSpec, Args};
+pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo};
 pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
+pub(crate) use resize_normalize::{build as fused, can_fuse};
 
 /// One instance of an operator: parameters read once at load, scratch state of the batch at hand.
 ///
-/// For every batch the executor calls `setup`, allocates the outputs that it describes, and calls `run_cpu`.
+/// For every batch the executor calls `setup`, allocates the outputs that it describes, and calls `run_cpu` or `run_gpu`.
 pub trait Operator: Send {
     /// What is known of the outputs before there is a batch. An error here fails the load of the model.
     ///
@@ -48,6 +57,18 @@ pub trait Operator: Send {
 
     /// Computes the outputs of every live sample on host threads.
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()>;
+
+    /// Called once for an instance on a device, before the first batch: compiles the kernels that `inputs`, as far as they
+    /// are known, will need, so that no request waits for a compiler.
+    fn prepare_gpu(&mut self, _gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        Ok(())
+    }
+
+    /// Records what computes the outputs of every live sample on the device. Nothing has run yet, so inputs on the device
+    /// have addresses and shapes but no bytes; those on the host (arguments, encoded images) can be read.
+    fn run_gpu(&mut self, _cx: &mut GpuCx<'_>, _io: &mut GpuIo<'_>) -> Result<()> {
+        Err(Error::unsupported("this operator does not run on a GPU"))
+    }
 
     /// Whether output 0 is input 0 under another description, so that no byte needs to move and `run_cpu` is not
     /// called.
@@ -82,6 +103,18 @@ impl OpDef {
     /// Every argument in the operator's tables.
     pub fn all_args(&self) -> impl Iterator<Item = &'static ArgSpec> {
         self.args.iter().chain(self.shared_args.iter().copied().flatten())
+    }
+
+    /// Checks that the operator exists for `device`.
+    ///
+    /// # Errors
+    /// Unsupported, naming the devices that it runs on.
+    pub fn runs_on(&self, device: Device) -> Result<()> {
+        if self.devices.contains(&device) {
+            return Ok(());
+        }
+        let devices: Vec<String> = self.devices.iter().map(|device| format!("`{device}`")).collect();
+        Err(Error::unsupported(format!("it does not run on `{device}`, only on {}", devices.join(", "))))
     }
 
     /// Builds an instance after checking every argument that was given against the table.
@@ -137,6 +170,18 @@ pub const OPS: &[&OpDef] = &[
     &slice::DEF,
     &transpose::DEF,
     &decoders_image::DEF,
+    &decoders_image_crop::DEF,
+    &decoders_image_slice::DEF,
+];
+
+/// For every operator that has kernels of its own: those that tests compile for all architectures. One for each path through
+/// the source, not one for each type.
+pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
+    cast::kernels,
+    crop_mirror_normalize::gpu::kernels,
+    gpu_io::kernels,
+    resize::gpu::kernels,
+    resize_normalize::kernels,
 ];
 
 /// The operator with the schema name `name`, in any of its spellings.

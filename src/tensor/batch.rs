@@ -3,7 +3,7 @@
 //! ```text
 //! Batch<'r>
 //!   desc     dtype, layout, one shape per sample (a batch may be ragged)
-//!   samples  [ Borrowed(&'r [u8]) | Pooled(buffer, range) | Missing ]   need not be adjacent
+//!   samples  [ Borrowed(&'r [u8]) | Pooled(buffer, range) | Device(address) | Missing ]   need not be adjacent
 //! ```
 //!
 //! `'r` is the life of the request: an input that points into the request's memory cannot outlive it.
@@ -14,6 +14,7 @@ use std::sync::Arc;
 use super::{DType, Element, Layout, Shape};
 use crate::cpu::memory::HostBuffer;
 use crate::error::{Error, Result};
+use crate::gpu::DeviceBytes;
 
 /// Element type, layout and the shape of every sample of a batch.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,17 +41,27 @@ pub enum Sample<'r> {
     Borrowed(&'r [u8]),
     /// In a buffer that the batch's values share.
     Pooled(Arc<HostBuffer>, Range<usize>),
+    /// In the memory of a device: the host knows its shape, not its bytes.
+    Device(DeviceBytes),
     /// Nowhere: the sample failed before it had bytes.
     Missing,
 }
 
 impl Sample<'_> {
-    /// Its bytes, none when they are missing.
+    /// Its bytes, none when they are missing or on a device.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Sample::Borrowed(bytes) => bytes,
             Sample::Pooled(buffer, range) => &buffer.bytes()[range.clone()],
-            Sample::Missing => &[],
+            Sample::Device(_) | Sample::Missing => &[],
+        }
+    }
+
+    /// How many bytes it has, wherever they are.
+    fn len(&self) -> usize {
+        match self {
+            Sample::Device(bytes) => bytes.len(),
+            other => other.bytes().len(),
         }
     }
 }
@@ -79,7 +90,7 @@ impl<'r> Batch<'r> {
             if matches!(sample, Sample::Missing) {
                 continue;
             }
-            let (expected, found) = (shape.bytes(desc.dtype.size())?, sample.bytes().len());
+            let (expected, found) = (shape.bytes(desc.dtype.size())?, sample.len());
             if expected != found {
                 return Err(Error::invalid(format!(
                     "a sample of shape {shape} and type {} has {found} bytes, expected {expected}",
@@ -118,6 +129,39 @@ impl<'r> Batch<'r> {
         }
     }
 
+    /// Where sample `i` is on the device.
+    ///
+    /// # Errors
+    /// Internal, when it is on the host or missing.
+    ///
+    /// # Panics
+    /// When `i` is not below [`Batch::len`].
+    pub fn device(&self, i: usize) -> Result<&DeviceBytes> {
+        match &self.samples[i] {
+            Sample::Device(bytes) => Ok(bytes),
+            _ => Err(Error::internal(format!("sample {i} is not on the device"))),
+        }
+    }
+
+    /// Where sample `i` is.
+    pub fn sample(&self, i: usize) -> Option<&Sample<'r>> {
+        self.samples.get(i)
+    }
+
+    /// Puts the bytes of sample `i` elsewhere.
+    ///
+    /// # Errors
+    /// Internal, when the new place has another size.
+    pub fn replace(&mut self, i: usize, sample: Sample<'r>) -> Result<()> {
+        match self.samples.get_mut(i) {
+            Some(old) if old.len() == sample.len() => {
+                *old = sample;
+                Ok(())
+            }
+            _ => Err(Error::internal(format!("sample {i} is replaced by one of another size"))),
+        }
+    }
+
     /// The same bytes under another description: reshape without a copy. Samples that `failed` names lose theirs.
     ///
     /// # Errors
@@ -146,9 +190,14 @@ impl<'a> View<'a> {
     /// The elements as `T`.
     ///
     /// # Errors
-    /// When the sample's type is another one.
+    /// When the sample's type is another one, or its bytes are on a device.
     pub fn as_slice<T: Element>(&self) -> Result<&'a [T]> {
         check_dtype::<T>(self.dtype)?;
+        if self.bytes.is_empty() && !self.shape.contains(&0) {
+            return Err(Error::unsupported(
+                "values on a device are needed on the host: feed them from the host",
+            ));
+        }
         bytemuck::try_cast_slice(self.bytes).map_err(cast_failed)
     }
 }

@@ -78,7 +78,7 @@ impl InstanceState {
                  `instance_group {{ kind: KIND_CPU }}` in config.pbtxt"
             )));
         }
-        let instance = Mutex::new(model.pipeline.instance(model.num_threads)?);
+        let instance = Mutex::new(model.pipeline.instance(model.num_threads, None)?);
         Ok(Self { model, name, instance })
     }
 }

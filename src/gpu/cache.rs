@@ -1,0 +1,53 @@
+//! Compiled kernels on disk, so that only the first load of a model on a machine compiles. A file holds its whole key, so
+//! that a stale or foreign file is never used. Failures are not errors: then the kernel is compiled.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Names the folder of the cache; empty: no cache.
+pub(super) const CACHE_VARIABLE: &str = "GESSO_KERNEL_CACHE";
+
+/// Where compiled kernels lie: `$GESSO_KERNEL_CACHE`, else `gesso` in the user's cache folder.
+fn folder() -> Option<PathBuf> {
+    if let Some(folder) = std::env::var_os(CACHE_VARIABLE) {
+        return (!folder.is_empty()).then(|| PathBuf::from(folder));
+    }
+    let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let base = base.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))?;
+    Some(base.join("gesso"))
+}
+
+fn path(key: &str) -> Option<PathBuf> {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    Some(folder()?.join(format!("{:016x}.cubin", hasher.finish())))
+}
+
+/// The machine code stored under `key`.
+pub(super) fn read(key: &str) -> Option<Vec<u8>> {
+    let bytes = fs::read(path(key)?).ok()?;
+    let length = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
+    let (found, code) = bytes.get(8..)?.split_at_checked(usize::try_from(length).ok()?)?;
+    (found == key.as_bytes()).then(|| code.to_vec())
+}
+
+/// Stores `code` under `key`, at once: a reader never sees half a file.
+pub(super) fn write(key: &str, code: &[u8]) {
+    let Some(path) = path(key) else { return };
+    let store = || -> std::io::Result<()> {
+        let folder = path.parent().unwrap_or(&path);
+        fs::create_dir_all(folder)?;
+        let part = folder.join(format!("{:x}.part", std::process::id()));
+        let mut file = fs::File::create(&part)?;
+        file.write_all(&(key.len() as u64).to_le_bytes())?;
+        file.write_all(key.as_bytes())?;
+        file.write_all(code)?;
+        drop(file);
+        fs::rename(&part, &path)
+    };
+    if let Err(error) = store() {
+        tracing::debug!("cannot store a compiled kernel in `{}`: {error}", path.display());
+    }
+}

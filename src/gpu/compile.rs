@@ -1,0 +1,125 @@
+//! Which kernels there are, and how a source becomes machine code: specialised for element types by definitions, for the
+//! device's own architecture, kept on disk.
+
+use super::cache;
+use super::nvrtc::Nvrtc;
+use crate::error::Result;
+use crate::tensor::DType;
+
+/// A file in `kernels/`.
+pub struct Source {
+    /// Its name without `.cu`.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// The header of all kernels.
+const COMMON: &str = include_str!("../../kernels/common.cuh");
+
+macro_rules! sources {
+    ($($name:literal),* $(,)?) => {
+        /// Every kernel file, sorted by name.
+        pub const SOURCES: &[Source] = &[
+            $(Source { name: $name, text: include_str!(concat!("../../kernels/", $name, ".cu")) }),*
+        ];
+    };
+}
+sources!("cast", "copy", "crop_mirror_normalize", "resample");
+
+/// A kernel, specialised: a file, definitions for it, and the sizes of its structs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct KernelSpec {
+    source: &'static str,
+    entry: &'static str,
+    definitions: Vec<(&'static str, String)>,
+    row_bytes: usize,
+    param_bytes: usize,
+}
+
+impl KernelSpec {
+    /// Function `entry` of `kernels/{source}.cu`, whose table has rows `R` and whose parameters are `P`. The kernel checks
+    /// their sizes with `CHECK_LAYOUT`.
+    pub fn new<R, P>(source: &'static str, entry: &'static str) -> Self {
+        let (row_bytes, param_bytes) = (size_of::<R>(), size_of::<P>());
+        Self { source, entry, definitions: Vec::new(), row_bytes, param_bytes }
+    }
+
+    /// Defines `name` as `value`.
+    #[must_use]
+    pub fn define(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.definitions.push((name, value.to_string()));
+        self
+    }
+
+    /// Defines `name` as the CUDA type of `dtype`.
+    #[must_use]
+    pub fn dtype(self, name: &'static str, dtype: DType) -> Self {
+        self.define(name, cuda_type(dtype))
+    }
+
+    /// The file in `kernels/`, without `.cu`.
+    pub fn source(&self) -> &'static str {
+        self.source
+    }
+
+    pub(super) fn entry(&self) -> &'static str {
+        self.entry
+    }
+
+    pub(super) fn sizes(&self) -> (usize, usize) {
+        (self.row_bytes, self.param_bytes)
+    }
+
+    fn options(&self, arch: (i32, i32)) -> Vec<String> {
+        let mut options = vec![
+            format!("--gpu-architecture=sm_{}{}", arch.0, arch.1),
+            "--std=c++17".to_owned(),
+            "--fmad=false".to_owned(),
+            "-default-device".to_owned(),
+            format!("-DROW_BYTES={}", self.row_bytes),
+            format!("-DPARAM_BYTES={}", self.param_bytes),
+        ];
+        options.extend(self.definitions.iter().map(|(name, value)| format!("-D{name}={value}")));
+        options
+    }
+}
+
+/// The type in CUDA of elements of `dtype`, as `common.cuh` names it.
+fn cuda_type(dtype: DType) -> &'static str {
+    match dtype {
+        DType::U8 => "uint8_t",
+        DType::U16 => "uint16_t",
+        DType::U32 => "uint32_t",
+        DType::U64 => "uint64_t",
+        DType::I8 => "int8_t",
+        DType::I16 => "int16_t",
+        DType::I32 => "int32_t",
+        DType::I64 => "int64_t",
+        DType::F16 => "half_t",
+        DType::F32 => "float",
+        DType::F64 => "double",
+        DType::Bool => "bool",
+    }
+}
+
+/// Machine code of `spec` for an architecture such as (9, 0): from the disk, else compiled and stored there.
+///
+/// # Errors
+/// Internal, when the source does not exist or does not compile.
+pub fn compile(nvrtc: &Nvrtc, spec: &KernelSpec, arch: (i32, i32)) -> Result<Vec<u8>> {
+    let source = SOURCES
+        .iter()
+        .find(|source| source.name == spec.source)
+        .ok_or_else(|| crate::error::Error::internal(format!("there is no kernel file `{}`", spec.source)))?;
+    let options = spec.options(arch);
+    let (major, minor) = nvrtc.version();
+    let key = format!("nvrtc {major}.{minor}\n{}\n{COMMON}\n{}", options.join(" "), source.text);
+    if let Some(code) = cache::read(&key) {
+        return Ok(code);
+    }
+    let name = format!("{}.cu", source.name);
+    let code = nvrtc.compile(&name, source.text, &[("common.cuh", COMMON)], &options)?;
+    cache::write(&key, &code);
+    Ok(code)
+}

@@ -1,0 +1,325 @@
+//! A device: its context, its memory pool, its compiled kernels; streams and events on it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cudarc::driver::{DriverError, result, sys};
+use parking_lot::Mutex;
+
+use super::compile::{self, KernelSpec};
+use super::kernel::{Kernel, Module};
+use super::library::Library;
+use super::nvrtc::Nvrtc;
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits;
+
+/// How many CUDA devices there are.
+///
+/// # Errors
+/// Unavailable without a driver or when it finds no device; the text says what to do.
+pub fn devices() -> Result<usize> {
+    // cudarc panics when there is no driver, so this comes before its first call.
+    Library::DRIVER.open()?;
+    result::init().map_err(|error| driver_error("starting the NVIDIA driver", error))?;
+    let count = result::device::get_count().map_err(|error| driver_error("counting devices", error))?;
+    usize::try_from(count).ok().filter(|&count| count > 0).ok_or_else(|| {
+        Error::new(ErrorKind::Unavailable, "the NVIDIA driver finds no device; see `nvidia-smi`")
+    })
+}
+
+/// An error of the driver. Out of memory is unavailable, everything else a defect or a broken device.
+pub(super) fn driver_error(what: &str, error: DriverError) -> Error {
+    use sys::CUresult as Code;
+    let kind = match error.0 {
+        Code::CUDA_ERROR_OUT_OF_MEMORY
+        | Code::CUDA_ERROR_NO_DEVICE
+        | Code::CUDA_ERROR_INVALID_DEVICE
+        | Code::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH => ErrorKind::Unavailable,
+        _ => ErrorKind::Internal,
+    };
+    let text = |text: Result<&std::ffi::CStr, DriverError>| {
+        text.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    Error::new(kind, format!("{what}: {} ({})", text(error.error_string()), text(error.error_name())))
+}
+
+/// The primary context of a device; shared with everything else in the process that uses the device.
+pub(super) struct Context {
+    raw: sys::CUcontext,
+    device: sys::CUdevice,
+}
+
+// SAFETY: a context is a handle that the driver lets any thread use.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Context {
+    fn retain(device: sys::CUdevice) -> Result<Self> {
+        // SAFETY: the device is from the driver.
+        let raw = unsafe { result::primary_ctx::retain(device) }
+            .map_err(|error| driver_error("opening the device", error))?;
+        Ok(Self { raw, device })
+    }
+
+    /// Makes it the calling thread's context: needed before any other call.
+    pub(super) fn bind(&self) -> Result<()> {
+        // SAFETY: the context is retained as long as `self`.
+        unsafe { result::ctx::set_current(self.raw) }
+            .map_err(|error| driver_error("binding the device", error))
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: retained once by `retain`; everything made in it is gone, since it holds the context.
+        let _ = unsafe { result::primary_ctx::release(self.device) };
+    }
+}
+
+/// One CUDA device as one model uses it. Dropping it gives its memory back.
+pub struct Gpu {
+    ordinal: usize,
+    name: String,
+    arch: (i32, i32),
+    nvrtc: Nvrtc,
+    kernels: Mutex<HashMap<KernelSpec, Kernel>>,
+    pool: Pool,
+    context: Arc<Context>,
+}
+
+impl Gpu {
+    /// Opens device `ordinal`.
+    ///
+    /// # Errors
+    /// Unavailable, saying what is missing: the driver, a device, NVRTC.
+    pub fn open(ordinal: usize) -> Result<Arc<Self>> {
+        let count = devices()?;
+        if ordinal >= count {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                format!("device {ordinal} is not there: found {count} devices"),
+            ));
+        }
+        let failed = |error| driver_error(&format!("device {ordinal}"), error);
+        let device = result::device::get(ordinal as i32).map_err(failed)?;
+        let name = result::device::get_name(device).map_err(failed)?;
+        let attribute = |attribute| {
+            // SAFETY: the device is from the driver.
+            unsafe { result::device::get_attribute(device, attribute) }.map_err(failed)
+        };
+        let arch = (
+            attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        );
+        if attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? == 0 {
+            return Err(Error::unsupported(format!("device {ordinal} (`{name}`) has no memory pools")));
+        }
+        let nvrtc = Nvrtc::open()?;
+        let context = Arc::new(Context::retain(device)?);
+        context.bind()?;
+        let pool = Pool::new(Arc::clone(&context), ordinal)?;
+        Ok(Arc::new(Self { ordinal, name, arch, nvrtc, kernels: Mutex::default(), pool, context }))
+    }
+
+    /// Its number, as Triton and `nvidia-smi` count.
+    pub fn ordinal(&self) -> usize {
+        self.ordinal
+    }
+
+    /// What the driver calls it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Makes it the calling thread's device. Every thread that uses it does this first.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn bind(&self) -> Result<()> {
+        self.context.bind()
+    }
+
+    /// The kernel that `spec` describes; compiled when it is asked for the first time.
+    ///
+    /// # Errors
+    /// Internal, when it does not compile; what the driver says.
+    pub fn kernel(&self, spec: &KernelSpec) -> Result<Kernel> {
+        if let Some(kernel) = self.kernels.lock().get(spec) {
+            return Ok(kernel.clone());
+        }
+        let code = compile::compile(&self.nvrtc, spec, self.arch)?;
+        let module = Arc::new(Module::load(&self.context, &code)?);
+        let (row_bytes, param_bytes) = spec.sizes();
+        let kernel = Kernel::new(module, spec.entry(), row_bytes, param_bytes)?;
+        self.kernels.lock().insert(spec.clone(), kernel.clone());
+        Ok(kernel)
+    }
+
+    /// A new stream, which waits for no other.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn stream(self: &Arc<Self>) -> Result<Arc<Stream>> {
+        self.bind()?;
+        let raw = result::stream::create(result::stream::StreamKind::NonBlocking)
+            .map_err(|error| driver_error("making a stream", error))?;
+        Ok(Arc::new(Stream { raw, gpu: Arc::clone(self) }))
+    }
+
+    /// Free and total bytes of the device.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn memory(&self) -> Result<(usize, usize)> {
+        self.bind()?;
+        result::mem_get_info().map_err(|error| driver_error("asking for free memory", error))
+    }
+
+    pub(super) fn pool(&self) -> sys::CUmemoryPool {
+        self.pool.raw
+    }
+}
+
+/// Device memory that stays with us between batches.
+struct Pool {
+    raw: sys::CUmemoryPool,
+    context: Arc<Context>,
+}
+
+// SAFETY: a pool is a handle that the driver lets any thread use.
+unsafe impl Send for Pool {}
+// SAFETY: as above.
+unsafe impl Sync for Pool {}
+
+impl Pool {
+    fn new(context: Arc<Context>, ordinal: usize) -> Result<Self> {
+        let failed = |error| driver_error("making a memory pool", error);
+        // SAFETY: all zeros is a valid value of this plain struct: no exported handles, no largest size.
+        let mut props: sys::CUmemPoolProps = unsafe { std::mem::zeroed() };
+        props.allocType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+        props.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+        props.location.id = ordinal as i32;
+        // SAFETY: the context is current and the properties are valid.
+        let raw = unsafe { result::mem_pool::create(&props) }.map_err(failed)?;
+        let pool = Self { raw, context };
+        let mut threshold = limits::MAX_RETAINED_DEVICE_BYTES;
+        // SAFETY: this attribute is a `u64`; the driver reads it before it returns.
+        unsafe {
+            result::mem_pool::set_attribute(
+                raw,
+                sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                (&raw mut threshold).cast(),
+            )
+        }
+        .map_err(failed)?;
+        Ok(pool)
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let _ = self.context.bind();
+        // SAFETY: every buffer holds its `Gpu`, so none is left.
+        let _ = unsafe { result::mem_pool::destroy(self.raw) };
+    }
+}
+
+/// A queue of work on a device.
+pub struct Stream {
+    raw: sys::CUstream,
+    gpu: Arc<Gpu>,
+}
+
+// SAFETY: a stream is a handle that the driver lets any thread use.
+unsafe impl Send for Stream {}
+// SAFETY: as above.
+unsafe impl Sync for Stream {}
+
+impl Stream {
+    /// Its device.
+    pub fn gpu(&self) -> &Arc<Gpu> {
+        &self.gpu
+    }
+
+    /// The driver's handle (a `CUstream`, which is a `cudaStream_t`), for libraries that take one.
+    pub fn handle(&self) -> *mut std::ffi::c_void {
+        self.raw.cast()
+    }
+
+    pub(super) fn raw(&self) -> sys::CUstream {
+        self.raw
+    }
+
+    /// Waits until everything in the stream is done.
+    ///
+    /// # Errors
+    /// What the driver says of anything that failed on the device.
+    pub fn synchronize(&self) -> Result<()> {
+        self.gpu.bind()?;
+        // SAFETY: the stream is valid.
+        unsafe { result::stream::synchronize(self.raw) }
+            .map_err(|error| driver_error("running a batch on the device", error))
+    }
+
+    /// Lets what comes next in the stream wait for `event`.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn wait(&self, event: &Event) -> Result<()> {
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: both handles are valid.
+        unsafe { result::stream::wait_event(self.raw, event.raw, flags) }
+            .map_err(|error| driver_error("waiting for another stream", error))
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let _ = self.gpu.bind();
+        // SAFETY: the stream is valid and nobody uses it any more.
+        let _ = unsafe { result::stream::destroy(self.raw) };
+    }
+}
+
+/// A point in a stream that another stream can wait for.
+pub struct Event {
+    raw: sys::CUevent,
+    gpu: Arc<Gpu>,
+}
+
+// SAFETY: an event is a handle that the driver lets any thread use.
+unsafe impl Send for Event {}
+// SAFETY: as above.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// An event that nothing was recorded into yet: nobody waits for it. It takes no time stamps, which are slow.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn new(gpu: &Arc<Gpu>) -> Result<Self> {
+        gpu.bind()?;
+        let raw = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING)
+            .map_err(|error| driver_error("making an event", error))?;
+        Ok(Self { raw, gpu: Arc::clone(gpu) })
+    }
+
+    /// Marks the end of what is in `stream` now.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn record(&self, stream: &Stream) -> Result<()> {
+        // SAFETY: both handles are valid.
+        unsafe { result::event::record(self.raw, stream.raw) }
+            .map_err(|error| driver_error("recording an event", error))
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        let _ = self.gpu.bind();
+        // SAFETY: the event is valid and nobody uses it any more.
+        let _ = unsafe { result::event::destroy(self.raw) };
+    }
+}

@@ -1,0 +1,139 @@
+//! A kernel that is ready to launch, and the one place that launches.
+//!
+//! Every kernel has the same signature: `(const Row *rows, unsigned count, Params params)`. `rows` is a table with a row for
+//! each piece of work (a sample, a plane), so a ragged batch is one launch; `params` goes by value.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+use cudarc::driver::{result, sys};
+
+use super::device::{Context, Stream, driver_error};
+use crate::error::{Error, Result};
+
+/// Machine code on a device.
+pub(super) struct Module {
+    raw: sys::CUmodule,
+    context: Arc<Context>,
+}
+
+// SAFETY: a module is a handle of a context; the driver lets any thread use it.
+unsafe impl Send for Module {}
+// SAFETY: as above.
+unsafe impl Sync for Module {}
+
+impl Module {
+    /// Loads machine code.
+    pub(super) fn load(context: &Arc<Context>, code: &[u8]) -> Result<Self> {
+        context.bind()?;
+        // SAFETY: `code` is a whole cubin from NVRTC; the driver copies it.
+        let raw = unsafe { result::module::load_data(code.as_ptr().cast()) }
+            .map_err(|error| driver_error("loading a kernel", error))?;
+        Ok(Self { raw, context: Arc::clone(context) })
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        let _ = self.context.bind();
+        // SAFETY: kernels of the module hold it, so none is left.
+        let _ = unsafe { result::module::unload(self.raw) };
+    }
+}
+
+/// A kernel of a loaded module. Cheap to clone.
+#[derive(Clone)]
+pub struct Kernel {
+    function: sys::CUfunction,
+    /// Keeps the function loaded.
+    _module: Arc<Module>,
+    name: &'static str,
+    row_bytes: usize,
+    param_bytes: usize,
+}
+
+// SAFETY: a function is a handle of its module; the driver lets any thread launch it.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+impl Kernel {
+    pub(super) fn new(
+        module: Arc<Module>,
+        name: &'static str,
+        row_bytes: usize,
+        param_bytes: usize,
+    ) -> Result<Self> {
+        let symbol = std::ffi::CString::new(name).map_err(|_| Error::internal("a kernel's name"))?;
+        // SAFETY: the module is loaded and stays so as long as `self`.
+        let function = unsafe { result::module::get_function(module.raw, symbol) }
+            .map_err(|error| driver_error(&format!("kernel `{name}`"), error))?;
+        Ok(Self { function, _module: module, name, row_bytes, param_bytes })
+    }
+
+    /// Checks that `R` and `P` are the structs that the kernel was compiled for.
+    pub(super) fn check<R: Pod, P: Pod>(&self) -> Result<()> {
+        if (size_of::<R>(), size_of::<P>()) == (self.row_bytes, self.param_bytes) {
+            return Ok(());
+        }
+        Err(Error::internal(format!(
+            "kernel `{}` takes rows of {} and parameters of {} bytes, found {} and {}",
+            self.name,
+            self.row_bytes,
+            self.param_bytes,
+            size_of::<R>(),
+            size_of::<P>()
+        )))
+    }
+}
+
+/// The parameters of a kernel that takes none.
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct NoParams {
+    unused: u32,
+}
+
+/// Blocks and threads of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grid {
+    /// Blocks along x, y and z. By custom y counts rows of the table.
+    pub blocks: [u32; 3],
+    /// Threads of a block.
+    pub threads: u32,
+}
+
+/// A launch with everything it needs but the stream.
+pub(super) struct Launch {
+    pub(super) kernel: Kernel,
+    pub(super) grid: Grid,
+    /// Address of the table on the device.
+    pub(super) rows: u64,
+    pub(super) count: u32,
+    /// Bytes of the parameters, in words so that every struct is aligned.
+    pub(super) params: Vec<u64>,
+}
+
+impl Launch {
+    /// Puts the kernel into the stream.
+    pub(super) fn enqueue(&mut self, stream: &Stream) -> Result<()> {
+        let mut arguments: [*mut c_void; 3] =
+            [(&raw mut self.rows).cast(), (&raw mut self.count).cast(), self.params.as_mut_ptr().cast()];
+        let [x, y, z] = self.grid.blocks;
+        // SAFETY: the function is loaded and has this signature: rows, count and parameters, whose sizes were checked
+        // when the launch was recorded and by the compiler. The driver reads the arguments before it returns. The addresses in
+        // the table and the parameters are of memory that the recorder keeps until the stream is done.
+        unsafe {
+            result::launch_kernel(
+                self.kernel.function,
+                (x, y, z),
+                (self.grid.threads, 1, 1),
+                0,
+                stream.raw(),
+                &mut arguments,
+            )
+        }
+        .map_err(|error| driver_error(&format!("launching `{}`", self.kernel.name), error))
+    }
+}

@@ -1,0 +1,34 @@
+//! One CUDA device: libraries found at run time, contexts, memory, kernels, and the recording of a batch's work. It must
+//! not know operators or graphs. The one module that names cudarc.
+//!
+//! ```text
+//! Gpu (one per model and device)      kernels compiled once, memory pool
+//!   Stream (one per batch in flight)
+//!     Recorder                        staging slab: payload and tables of a batch
+//!       record ... record             nothing runs yet
+//!       submit                        1 upload, launches in order, downloads
+//!       wait                          1 synchronisation
+//! ```
+//!
+//! Everything here works on hosts without a GPU up to [`Gpu::open`], which says what is missing.
+
+#![expect(unsafe_code, reason = "CUDA is a C interface; each block says what it relies on")]
+
+mod cache;
+mod compile;
+mod device;
+mod kernel;
+mod library;
+mod memory;
+mod nvrtc;
+mod recorder;
+mod staging;
+
+pub use compile::{KernelSpec, SOURCES, Source, compile};
+pub use device::{Event, Gpu, Stream, devices};
+pub use kernel::{Grid, Kernel, NoParams};
+pub use library::{Found, Library};
+pub use memory::{DeviceBuffer, DeviceBytes};
+pub use nvrtc::Nvrtc;
+pub use recorder::{Counters, Download, Recorder};
+pub use staging::Staged;

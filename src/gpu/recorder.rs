@@ -1,0 +1,309 @@
+//! The work of one batch: recorded first, then put into a stream at once. So all tables and the payload go up in one copy,
+//! and the host waits once.
+
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use cudarc::driver::result;
+
+use super::compile::KernelSpec;
+use super::device::{Event, Gpu, Stream, driver_error};
+use super::kernel::{Grid, Launch};
+use super::memory::{DeviceBuffer, DeviceBytes};
+use super::staging::{Pinned, Staged, Staging};
+use crate::error::{Error, Result};
+
+/// What a batch cost; tests hold it to what ARCHITECTURE.md promises.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Copies from host to device.
+    pub uploads: u32,
+    /// Copies from device to host.
+    pub downloads: u32,
+    /// Copies within the device.
+    pub copies: u32,
+    /// Kernels launched.
+    pub launches: u32,
+    /// Times the host waited for the device.
+    pub waits: u32,
+}
+
+enum Command {
+    Launch(Launch),
+    Copy { to: u64, from: u64, bytes: usize },
+    Wait(Arc<Event>),
+}
+
+/// A copy to the host that was asked for; readable after [`Recorder::wait`].
+#[derive(Debug, Clone, Copy)]
+pub struct Download {
+    from: u64,
+    offset: usize,
+    bytes: usize,
+}
+
+/// Records and runs the work of one batch at a time on one stream.
+pub struct Recorder {
+    staging: Staging,
+    commands: Vec<Command>,
+    downloads: Vec<Download>,
+    download_bytes: usize,
+    landing: Option<Pinned>,
+    /// Memory that commands use although no value does any more.
+    kept: Vec<Arc<DeviceBuffer>>,
+    counters: Counters,
+    // Last, so that it outlives what uses it.
+    stream: Arc<Stream>,
+}
+
+impl Recorder {
+    /// A recorder with a stream of its own.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn new(gpu: &Arc<Gpu>) -> Result<Self> {
+        let stream = gpu.stream()?;
+        Ok(Self {
+            staging: Staging::new(&stream),
+            commands: Vec::new(),
+            downloads: Vec::new(),
+            download_bytes: 0,
+            landing: None,
+            kept: Vec::new(),
+            counters: Counters::default(),
+            stream,
+        })
+    }
+
+    /// Its device.
+    pub fn gpu(&self) -> &Arc<Gpu> {
+        self.stream.gpu()
+    }
+
+    /// Its stream, for work that is not recorded but runs before what is: the decoders.
+    pub fn stream(&self) -> &Arc<Stream> {
+        &self.stream
+    }
+
+    /// What the batch has cost so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Device memory for the batch. What it holds is unspecified.
+    ///
+    /// # Errors
+    /// Unavailable, when the device has no memory.
+    pub fn allocate(&mut self, bytes: usize) -> Result<Arc<DeviceBuffer>> {
+        let buffer = Arc::new(DeviceBuffer::new(&self.stream, bytes)?);
+        // Whoever frees it does so while it records, before anything has run.
+        self.kept.push(Arc::clone(&buffer));
+        Ok(buffer)
+    }
+
+    /// Puts `bytes` on the way to the device.
+    ///
+    /// # Errors
+    /// Unavailable, when there is no memory.
+    pub fn stage(&mut self, bytes: &[u8]) -> Result<DeviceBytes> {
+        let place = self.reserve(bytes.len())?;
+        self.staging.bytes_mut(place)?.copy_from_slice(bytes);
+        self.staged(place)
+    }
+
+    /// Room on the way to the device, to be written with [`Recorder::fill`] before the batch is submitted.
+    ///
+    /// # Errors
+    /// Unavailable, when there is no memory.
+    pub fn reserve(&mut self, bytes: usize) -> Result<Staged> {
+        self.staging.reserve(bytes)
+    }
+
+    /// The host side of places that were reserved in this order: threads may write them at once.
+    ///
+    /// # Errors
+    /// Internal, for places out of order or of another batch.
+    pub fn fill(&mut self, places: &[Staged]) -> Result<Vec<&mut [u8]>> {
+        self.staging.split(places)
+    }
+
+    /// A place as a value on the device.
+    ///
+    /// # Errors
+    /// Internal, for a place of another batch.
+    pub fn staged(&self, place: Staged) -> Result<DeviceBytes> {
+        let owner = self.staging.owner(place)?;
+        let offset = place.address() - owner.address();
+        Ok(DeviceBytes::of(owner, offset as usize, place.bytes()))
+    }
+
+    /// Records a launch: a table with one row for each piece of work, and parameters by value. Nothing happens for an empty
+    /// table or grid.
+    ///
+    /// # Errors
+    /// Internal, when the kernel does not compile or was made for other structs.
+    pub fn launch<R: Pod, P: Pod>(
+        &mut self,
+        spec: &KernelSpec,
+        grid: Grid,
+        params: &P,
+        rows: &[R],
+    ) -> Result<()> {
+        if rows.is_empty() || grid.threads == 0 || grid.blocks.contains(&0) {
+            return Ok(());
+        }
+        let kernel = self.gpu().kernel(spec)?;
+        kernel.check::<R, P>()?;
+        let count = u32::try_from(rows.len()).map_err(|_| Error::internal("too many rows for a launch"))?;
+        let table = self.stage(bytemuck::cast_slice(rows))?.address();
+        let mut words = vec![0u64; size_of::<P>().div_ceil(8).max(1)];
+        bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..size_of::<P>()]
+            .copy_from_slice(bytemuck::bytes_of(params));
+        self.commands.push(Command::Launch(Launch { kernel, grid, rows: table, count, params: words }));
+        Ok(())
+    }
+
+    /// Records a copy within the device.
+    ///
+    /// # Errors
+    /// Internal, when the two are not equally long.
+    pub fn copy(&mut self, to: &DeviceBytes, from: &DeviceBytes) -> Result<()> {
+        if to.len() != from.len() {
+            return Err(Error::internal(format!("a copy of {} bytes to {}", from.len(), to.len())));
+        }
+        if !to.is_empty() {
+            self.commands.push(Command::Copy { to: to.address(), from: from.address(), bytes: to.len() });
+        }
+        Ok(())
+    }
+
+    /// What is recorded from here on runs after `event`, which was recorded into another stream.
+    pub fn wait_for(&mut self, event: Arc<Event>) {
+        self.commands.push(Command::Wait(event));
+    }
+
+    /// Records a copy to the host, after everything that is recorded before the batch is submitted.
+    pub fn download(&mut self, from: &DeviceBytes) -> Download {
+        let download = Download { from: from.address(), offset: self.download_bytes, bytes: from.len() };
+        self.download_bytes += from.len().next_multiple_of(super::memory::ALIGNMENT);
+        self.downloads.push(download);
+        download
+    }
+
+    /// Puts everything recorded into the stream.
+    ///
+    /// # Errors
+    /// What the driver says. The batch must be waited for all the same.
+    pub fn submit(&mut self) -> Result<()> {
+        self.counters.uploads += self.staging.upload()?;
+        for command in self.commands.drain(..) {
+            match command {
+                Command::Launch(mut launch) => {
+                    launch.enqueue(&self.stream)?;
+                    self.counters.launches += 1;
+                }
+                Command::Copy { to, from, bytes } => {
+                    // SAFETY: both ranges are of values that the batch keeps, or of buffers that outlive it.
+                    unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream.raw()) }
+                        .map_err(|error| driver_error("copying on the device", error))?;
+                    self.counters.copies += 1;
+                }
+                Command::Wait(event) => self.stream.wait(&event)?,
+            }
+        }
+        self.submit_downloads()?;
+        self.downloads.clear();
+        Ok(())
+    }
+
+    /// Adjacent ranges are one copy.
+    fn submit_downloads(&mut self) -> Result<()> {
+        if self.downloads.is_empty() {
+            return Ok(());
+        }
+        if self.landing.as_ref().is_none_or(|landing| landing.len() < self.download_bytes) {
+            self.landing = None;
+            self.landing = Some(Pinned::new(self.stream.gpu(), self.download_bytes.next_power_of_two())?);
+        }
+        let Some(landing) = &mut self.landing else { return Ok(()) };
+        let bytes = landing.bytes_mut();
+        let mut rest = self.downloads.iter().peekable();
+        while let Some(first) = rest.next() {
+            let mut end = first.offset + first.bytes;
+            while let Some(next) = rest.next_if(|next| {
+                next.from.checked_sub(first.from) == next.offset.checked_sub(first.offset).map(|d| d as u64)
+                    && next.from >= first.from
+                    && next.offset - end < super::memory::ALIGNMENT
+            }) {
+                end = next.offset + next.bytes;
+            }
+            let target = bytes
+                .get_mut(first.offset..end)
+                .ok_or_else(|| Error::internal("a download outside of its buffer"))?;
+            if target.is_empty() {
+                continue;
+            }
+            // SAFETY: the source is of a value that the batch keeps, with the gaps between adjacent samples inside of their
+            // common buffer; the target stays until the stream was waited for.
+            unsafe { result::memcpy_dtoh_async(target, first.from, self.stream.raw()) }
+                .map_err(|error| driver_error("copying to the host", error))?;
+            self.counters.downloads += 1;
+        }
+        Ok(())
+    }
+
+    /// Waits until the batch is done: the one synchronisation. Downloads can be read afterwards, until the next batch.
+    ///
+    /// # Errors
+    /// What failed on the device.
+    pub fn wait(&mut self) -> Result<()> {
+        self.counters.waits += 1;
+        self.stream.synchronize()
+    }
+
+    /// Runs what is recorded so far and waits for it, in the middle of a batch: the host needs a value of the device.
+    ///
+    /// # Errors
+    /// What failed on the device.
+    pub fn flush(&mut self, from: &[DeviceBytes]) -> Result<Vec<&[u8]>> {
+        let downloads: Vec<Download> = from.iter().map(|from| self.download(from)).collect();
+        self.submit()?;
+        self.wait()?;
+        Ok(downloads.into_iter().map(|download| self.downloaded(download)).collect())
+    }
+
+    /// Gives the batch up: waits for what is under way, forgets the rest.
+    pub fn abandon(&mut self) {
+        for command in self.commands.drain(..) {
+            // What other streams do for the batch still uses its memory.
+            if let Command::Wait(event) = command {
+                let _ = self.stream.wait(&event);
+            }
+        }
+        let _ = self.stream.synchronize();
+        self.clear();
+    }
+
+    /// The bytes of a download, after [`Recorder::wait`].
+    pub fn downloaded(&self, download: Download) -> &[u8] {
+        let bytes = self.landing.as_ref().map_or(&[][..], Pinned::bytes);
+        bytes.get(download.offset..download.offset + download.bytes).unwrap_or_default()
+    }
+
+    /// Starts the next batch; the last one was waited for.
+    pub fn clear(&mut self) {
+        self.commands.clear();
+        self.downloads.clear();
+        self.download_bytes = 0;
+        self.kept.clear();
+        self.staging.clear();
+        self.counters = Counters::default();
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        // Copies may be under way from and to our host memory.
+        let _ = self.stream.synchronize();
+    }
+}

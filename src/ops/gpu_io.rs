@@ -1,0 +1,182 @@
+//! What an operator sees of a batch on a device: addresses instead of bytes, and a recorder instead of threads. A sample
+//! that failed before is skipped, as on the host.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::io::{CpuCx, Inputs, SampleInputs};
+use crate::error::{Error, Result};
+use crate::gpu::{DeviceBytes, Grid, KernelSpec, NoParams, Recorder};
+use crate::tensor::{BatchDesc, Shape, View};
+
+/// Threads of a block in kernels without a reason for another number.
+pub(super) const THREADS: u32 = 256;
+
+/// What `run_gpu` may use: the recorder of the batch, and the instance's threads for work on the host.
+pub struct GpuCx<'a> {
+    /// Takes launches, copies, staged tables.
+    pub recorder: &'a mut Recorder,
+    /// Worker threads of the instance.
+    pub cpu: CpuCx<'a>,
+}
+
+impl GpuCx<'_> {
+    /// Records a launch of blocks of [`THREADS`] over a table whose rows have at most `elements` elements each: x counts
+    /// blocks of a row, y rows. A kernel loops when a row has more elements than its blocks have threads.
+    ///
+    /// # Errors
+    /// Those of [`Recorder::launch`].
+    pub fn launch<R: bytemuck::Pod, P: bytemuck::Pod>(
+        &mut self,
+        spec: &KernelSpec,
+        elements: usize,
+        params: &P,
+        rows: &[R],
+    ) -> Result<()> {
+        /// Blocks of a row: enough for any device, so that larger rows loop.
+        const MAX_BLOCKS: usize = 2048;
+        /// Rows of one launch: the largest extent of a grid along y.
+        const MAX_ROWS: usize = 65_535;
+        let blocks = elements.div_ceil(THREADS as usize).clamp(1, MAX_BLOCKS) as u32;
+        for rows in rows.chunks(MAX_ROWS) {
+            let grid = Grid { blocks: [blocks, rows.len() as u32, 1], threads: THREADS };
+            self.recorder.launch(spec, grid, params, rows)?;
+        }
+        Ok(())
+    }
+}
+
+/// A range of bytes to copy, as `kernels/copy.cu` sees it.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct CopyRow {
+    to: u64,
+    from: u64,
+    bytes: u64,
+}
+
+pub(super) fn kernels() -> Vec<KernelSpec> {
+    vec![KernelSpec::new::<CopyRow, NoParams>("copy", "copy")]
+}
+
+impl GpuCx<'_> {
+    /// Records copies of whole samples within the device, as one launch.
+    ///
+    /// # Errors
+    /// Internal, when a pair is not equally long; those of [`Recorder::launch`].
+    pub fn copy(&mut self, pairs: &[(DeviceBytes, DeviceBytes)]) -> Result<()> {
+        let row = |(to, from): &(DeviceBytes, DeviceBytes)| {
+            if to.len() != from.len() {
+                return Err(Error::internal(format!("a copy of {} bytes to {}", from.len(), to.len())));
+            }
+            Ok(CopyRow { to: to.address(), from: from.address(), bytes: to.len() as u64 })
+        };
+        let rows = pairs.iter().map(row).collect::<Result<Vec<_>>>()?;
+        let most = pairs.iter().map(|(to, _)| to.len()).max().unwrap_or_default();
+        let spec = KernelSpec::new::<CopyRow, NoParams>("copy", "copy");
+        self.launch(&spec, most.div_ceil(16), &NoParams::default(), &rows)
+    }
+}
+
+/// One output on the device.
+pub struct DeviceOutput<'a> {
+    /// Type, layout and shapes.
+    pub desc: &'a BatchDesc,
+    /// Where each sample goes; `None` for one that failed.
+    pub samples: Vec<Option<DeviceBytes>>,
+}
+
+/// Inputs and outputs of an operator while it records.
+pub struct GpuIo<'a> {
+    inputs: Inputs<'a>,
+    outputs: Vec<DeviceOutput<'a>>,
+}
+
+impl<'a> GpuIo<'a> {
+    /// Inputs, and outputs in order.
+    pub fn new(inputs: Inputs<'a>, outputs: Vec<DeviceOutput<'a>>) -> Self {
+        Self { inputs, outputs }
+    }
+
+    /// The inputs.
+    pub fn inputs(&self) -> Inputs<'a> {
+        self.inputs
+    }
+
+    /// Calls `f` for every live sample, in order, and returns what it made of each. An error or a panic fails its sample and
+    /// no other.
+    pub fn rows<R>(&self, mut f: impl FnMut(&DeviceSample<'_, 'a>) -> Result<R>) -> Vec<R> {
+        let mut rows = Vec::with_capacity(self.inputs.batch_size());
+        for index in 0..self.inputs.batch_size() {
+            if self.inputs.failures().get(index).is_some() {
+                continue;
+            }
+            let sample = DeviceSample { inputs: self.inputs.sample(index), outputs: &self.outputs };
+            let row = catch_unwind(AssertUnwindSafe(|| f(&sample)))
+                .unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
+            match row {
+                Ok(row) => rows.push(row),
+                Err(error) => self.inputs.fail(index, error),
+            }
+        }
+        rows
+    }
+}
+
+/// One sample on the device while its work is recorded.
+pub struct DeviceSample<'s, 'a> {
+    /// Its inputs: shapes, and the bytes of those on the host.
+    pub inputs: SampleInputs<'a>,
+    outputs: &'s [DeviceOutput<'a>],
+}
+
+impl<'s, 'a> DeviceSample<'s, 'a> {
+    /// Which sample of the batch.
+    pub fn index(&self) -> usize {
+        self.inputs.index
+    }
+
+    /// Type, layout and shape of regular input `i`; its bytes only when it is on the host.
+    ///
+    /// # Errors
+    /// When there is no such input.
+    pub fn input(&self, i: usize) -> Result<View<'a>> {
+        self.inputs.input(i)
+    }
+
+    /// Address of regular input `i`.
+    ///
+    /// # Errors
+    /// Internal, when it is not on the device.
+    pub fn source(&self, i: usize) -> Result<u64> {
+        Ok(self.inputs.device(i)?.address())
+    }
+
+    /// Where output `i` goes.
+    ///
+    /// # Errors
+    /// Internal, when there is no such output.
+    pub fn output(&self, i: usize) -> Result<&'s DeviceBytes> {
+        self.outputs
+            .get(i)
+            .and_then(|output| output.samples.get(self.index())?.as_ref())
+            .ok_or_else(|| Error::internal(format!("output {i} has no memory")))
+    }
+
+    /// Address of output `i`.
+    ///
+    /// # Errors
+    /// Internal, when there is no such output.
+    pub fn target(&self, i: usize) -> Result<u64> {
+        Ok(self.output(i)?.address())
+    }
+
+    /// Shape of output `i`.
+    ///
+    /// # Errors
+    /// Internal, when there is no such output.
+    pub fn output_shape(&self, i: usize) -> Result<&'a Shape> {
+        let desc = self.outputs.get(i).map(|output| output.desc);
+        desc.and_then(|desc| desc.shapes.get(self.index()))
+            .ok_or_else(|| Error::internal(format!("output {i} has no shape")))
+    }
+}

@@ -1,0 +1,27 @@
+//! Every kernel compiles for every architecture that we support. Needs NVRTC, not a GPU.
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use triton_gesso::gpu::{Nvrtc, SOURCES, compile};
+use triton_gesso::ops;
+
+/// The oldest and the newest, and those between that people serve on: T4, A100, A10, L4, H100, B200, RTX 50.
+const ARCHITECTURES: [(i32, i32); 7] = [(7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0)];
+
+#[test]
+fn every_kernel_compiles_for_every_architecture() {
+    let Ok(nvrtc) = Nvrtc::open() else { return println!("skipped: no NVRTC") };
+    let specs: Vec<_> = ops::KERNELS.iter().flat_map(|kernels| kernels()).collect();
+    for spec in &specs {
+        for arch in ARCHITECTURES {
+            let code = compile(&nvrtc, spec, arch).unwrap();
+            assert!(code.starts_with(b"\x7fELF"), "{spec:?} for {arch:?} is no machine code");
+        }
+    }
+    for source in SOURCES {
+        assert!(
+            specs.iter().any(|spec| spec.source() == source.name),
+            "{} is compiled by no test",
+            source.name
+        );
+    }
+}
