@@ -87,3 +87,12 @@ pub const MAX_RETAINED_DEVICE_BYTES: u64 = 8 << 30;
 
 /// Bytes of pinned host memory that an instance keeps for its next upload, for the same reason.
 pub const MAX_RETAINED_STAGING_BYTES: usize = 256 << 20;
+
+/// Sides of an image that the JPEG engines decode. Smaller ones cost a CPU less than the way to the engines; larger ones are
+/// beyond what the hardware is documented for.
+pub const MIN_ENGINE_SIDE: usize = 64;
+/// See [`MIN_ENGINE_SIDE`].
+pub const MAX_ENGINE_SIDE: usize = 16_384;
+
+/// Bytes from the end of a JPEG in which its end marker is looked for. Stops a search through all of a file without one.
+pub const MAX_JPEG_TRAILER_BYTES: usize = 4_096;

@@ -17,6 +17,7 @@
 mod cache;
 mod compile;
 mod device;
+pub mod jpeg;
 mod kernel;
 mod library;
 mod memory;

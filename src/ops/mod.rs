@@ -180,6 +180,7 @@ pub const OPS: &[&OpDef] = &[
 pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
     cast::kernels,
     crop_mirror_normalize::gpu::kernels,
+    decoders_image::kernels,
     gather::kernels,
     gpu_io::kernels,
     resize::gpu::kernels,

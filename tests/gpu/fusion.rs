@@ -7,11 +7,12 @@ use triton_gesso::graph::import::PipelineFile;
 use triton_gesso::graph::{Graph, Plan};
 use triton_gesso::tensor::Device;
 
-use crate::promises::{PIPELINE, device, encoded, photos};
+use crate::gpu;
+use crate::promises::{PIPELINE, encoded, photos};
 
 #[test]
 fn resize_and_normalize_in_one_kernel_equal_the_two() {
-    let Some(gpu) = device() else { return };
+    let Some(gpu) = gpu() else { return };
     let graph = || PipelineFile::parse(PIPELINE).unwrap().moved_to_device().graph(Device::Gpu).unwrap();
     let (fused, unfused) = (Plan::new(graph()).unwrap(), Plan::unfused(graph()).unwrap());
     let names = |plan: &Plan| plan.graph.nodes.iter().map(Graph::op_name).collect::<Vec<_>>();

@@ -3,23 +3,14 @@
 
 use std::sync::Arc;
 
-use triton_gesso::gpu::{self, Counters, Gpu};
+use triton_gesso::gpu::{Counters, Gpu};
 use triton_gesso::pipeline::{Instance, Keep, Pipeline};
 use triton_gesso::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
 
+use crate::gpu;
+
 /// JPEG, resize to 224 x 224, crop, mirror, normalize: the file of the benchmark.
 pub(crate) const PIPELINE: &[u8] = include_bytes!("../../benches/pipeline.dali");
-
-/// A device, or `None` after saying so.
-pub(crate) fn device() -> Option<Arc<Gpu>> {
-    match gpu::devices() {
-        Ok(_) => Some(Gpu::open(0).unwrap()),
-        Err(error) => {
-            println!("skipped: no GPU: {error}");
-            None
-        }
-    }
-}
 
 /// JPEGs of several sizes and subsamplings.
 pub(crate) fn photos() -> Vec<Vec<u8>> {
@@ -54,7 +45,7 @@ fn instance(gpu: &Arc<Gpu>) -> Instance {
 
 #[test]
 fn a_batch_is_one_upload_and_one_wait() {
-    let Some(gpu) = device() else { return };
+    let Some(gpu) = gpu() else { return };
     let mut instance = instance(&gpu);
     let photos = photos();
     let mut counters = Counters::default();
@@ -73,7 +64,7 @@ fn a_batch_is_one_upload_and_one_wait() {
 
 #[test]
 fn memory_comes_back_when_instances_go() {
-    let Some(gpu) = device() else { return };
+    let Some(gpu) = gpu() else { return };
     let photos = photos();
     let mut after = Vec::new();
     for round in 0..12 {

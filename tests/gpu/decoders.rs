@@ -1,0 +1,1 @@
+//! decoders on a device
