@@ -24,7 +24,7 @@ mod nvrtc;
 mod recorder;
 mod staging;
 
-pub use compile::{KernelSpec, SOURCES, Source, compile};
+pub use compile::{KernelSpec, SOURCES, Source, compile, cuda_type};
 pub use device::{Event, Gpu, Stream, devices};
 pub use kernel::{Grid, Kernel, NoParams};
 pub use library::{Found, Library};

@@ -175,7 +175,8 @@ pub const OPS: &[&OpDef] = &[
 
 /// For every operator that has kernels of its own: those that tests compile for all architectures. One for each path through
 /// the source, not one for each type.
-pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[cast::kernels, gather::kernels, gpu_io::kernels];
+pub const KERNELS: &[fn() -> Vec<KernelSpec>] =
+    &[arithmetic::kernels, cast::kernels, gather::kernels, gpu_io::kernels, normalize::kernels];
 
 /// The operator with the schema name `name`, in any of its spellings.
 pub fn find(name: &str) -> Option<&'static OpDef> {
