@@ -26,7 +26,7 @@ mod recorder;
 mod staging;
 mod transfer;
 
-pub use compile::{KernelSpec, SOURCES, Source, compile};
+pub use compile::{KernelSpec, SOURCES, Source, compile, cuda_type};
 pub use device::{Event, Gpu, Stream, devices};
 pub use kernel::{Grid, Kernel, NoParams};
 pub use library::{Found, Library};

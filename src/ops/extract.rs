@@ -133,7 +133,8 @@ impl Extract {
         let fill = cx.recorder.stage(&fill_elements(to, &self.fill))?;
         let rows = io.rows(|sample| {
             let copy = self.window(sample.index())?;
-            let behind = self.channel.and_then(|channel| copy.extent().get(channel + 1..)).unwrap_or_default();
+            let behind =
+                self.channel.and_then(|channel| copy.extent().get(channel + 1..)).unwrap_or_default();
             let fill = Fill {
                 address: fill.address(),
                 values: self.fill.len(),

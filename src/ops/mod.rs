@@ -178,11 +178,13 @@ pub const OPS: &[&OpDef] = &[
 /// For every operator that has kernels of its own: those that tests compile for all architectures. One for each path through
 /// the source, not one for each type.
 pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
+    arithmetic::kernels,
     cast::kernels,
     crop_mirror_normalize::gpu::kernels,
     decoders_image::kernels,
     gather::kernels,
     gpu_io::kernels,
+    normalize::kernels,
     resize::gpu::kernels,
     resize_normalize::kernels,
 ];
