@@ -42,7 +42,7 @@ struct Row {
 };
 CHECK_LAYOUT(Row, NoParams);
 
-__device__ float entry(int filter, int i) {
+__device__ __noinline__ float entry(int filter, int i) {
   switch (filter) {
     case TRIANGULAR:
       return i == 1 ? 1.0f : 0.0f;
@@ -78,7 +78,7 @@ __device__ float window_at(int filter, float t) {
   return low + (t - below) * (high - low);
 }
 
-__device__ int first_tap(const Axis &axis, int i) {
+__device__ __noinline__ int first_tap(const Axis &axis, int i) {
   if (axis.filter == NEAREST) {
     const float at = floorf(axis.start + ((float)i + 0.5f) * axis.scale);
     return (int)fminf(fmaxf(at, 0.0f), (float)(axis.length - 1));
@@ -87,13 +87,13 @@ __device__ int first_tap(const Axis &axis, int i) {
 }
 
 // Weight k of output pixel i before it is divided by the sum of all.
-__device__ float raw_weight(const Axis &axis, int i, int k) {
+__device__ __noinline__ float raw_weight(const Axis &axis, int i, int k) {
   if (axis.filter == NEAREST) return 1.0f;
   const float source = (float)i * axis.scale + axis.start;
   return window_at(axis.filter, (ceilf(source) - source + (float)k) * axis.table_scale);
 }
 
-__device__ float weight_sum(const Axis &axis, int i) {
+__device__ __noinline__ float weight_sum(const Axis &axis, int i) {
   float sum = 0.0f;
   for (int k = 0; k < axis.taps; k++) sum += raw_weight(axis, i, k);
   return sum == 0.0f ? 1.0f : sum;

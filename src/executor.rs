@@ -180,20 +180,20 @@ impl Executor {
             landings: Vec::new(),
         };
         bind_inputs(&plan, batch_size, inputs, &mut state.values)?;
-        let recorded = self.record(&plan, &mut state, sink);
+        // Not even a panic may leave work behind: it would write into memory that the caller gives away.
+        let recorded = caught(|| self.record(&plan, &mut state, sink));
         let finished = match (recorded, &mut self.recorder) {
-            (Ok(()), Some(recorder)) => device::finish(recorder, &self.pool, &mut state),
-            (Err(error), Some(recorder)) => {
-                recorder.abandon();
-                Err(error)
-            }
-            (recorded, None) => recorded,
+            (Ok(()), Some(recorder)) => caught(|| device::finish(recorder, &self.pool, &mut state)),
+            (recorded, _) => recorded,
         };
         if let Some(recorder) = &mut self.recorder {
             self.counters = recorder.counters();
-            recorder.clear();
-            if let Err(error) = &finished {
-                self.broken = device::broken(recorder.gpu(), error);
+            match &finished {
+                Ok(()) => recorder.clear(),
+                Err(error) => {
+                    recorder.abandon();
+                    self.broken = device::broken(recorder.gpu(), error);
+                }
             }
         }
         finished?;

@@ -12,7 +12,7 @@ use crate::limits;
 use crate::tensor::{DType, Device, Layout, ValueType};
 
 pub use crate::executor::{Keep, Outcome, OutputSink, Target};
-pub use crate::gpu::{Counters, Gpu};
+pub use crate::gpu::{Counters, DeviceBytes, Fetch, Gpu, Stream, devices};
 pub use crate::ops::Failures;
 
 /// Worker threads of an instance when neither the file nor the caller names a number. As DALI.
@@ -29,6 +29,8 @@ pub struct Input {
     pub ndim: Option<usize>,
     /// Declared layout, empty when there is none. Batches for this input must carry it.
     pub layout: Layout,
+    /// Where the pipeline reads it. For [`Device::Gpu`], samples may be on the device; for [`Device::Cpu`], never.
+    pub device: Device,
 }
 
 /// What a caller gets.
@@ -71,7 +73,14 @@ impl Pipeline {
             .graph
             .inputs
             .iter()
-            .map(|i| Input { name: i.name.clone(), dtype: i.dtype, ndim: i.ndim, layout: i.layout })
+            .enumerate()
+            .map(|(i, input)| Input {
+                name: input.name.clone(),
+                dtype: input.dtype,
+                ndim: input.ndim,
+                layout: input.layout,
+                device: plan.input_device(i),
+            })
             .collect();
         let outputs = plan
             .graph
@@ -112,13 +121,18 @@ impl Pipeline {
         self.plan.graph.num_threads
     }
 
+    /// Whether a step runs on a GPU: then an instance needs one.
+    pub fn needs_gpu(&self) -> bool {
+        self.plan.needs_gpu()
+    }
+
     /// What the author should know although the pipeline runs.
     pub fn warnings(&self) -> &[String] {
         &self.plan.graph.warnings
     }
 
-    /// A new instance with `num_threads` worker threads, or as many as the file asks for; on `gpu` when the pipeline was
-    /// loaded for [`Device::Gpu`].
+    /// A new instance with `num_threads` worker threads, or as many as the file asks for; on `gpu` when the pipeline
+    /// [needs one](Pipeline::needs_gpu).
     ///
     /// # Errors
     /// Invalid for a number of threads outside 1 to [`limits::MAX_THREADS`]; what [`Executor::new`] fails with.

@@ -25,7 +25,7 @@ macro_rules! sources {
         ];
     };
 }
-sources!("cast", "copy", "crop_mirror_normalize", "resample");
+sources!("cast", "copy", "crop_mirror_normalize", "gather", "resample");
 
 /// A kernel, specialised: a file, definitions for it, and the sizes of its structs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

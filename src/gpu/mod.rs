@@ -23,6 +23,7 @@ mod memory;
 mod nvrtc;
 mod recorder;
 mod staging;
+mod transfer;
 
 pub use compile::{KernelSpec, SOURCES, Source, compile};
 pub use device::{Event, Gpu, Stream, devices};
@@ -32,3 +33,4 @@ pub use memory::{DeviceBuffer, DeviceBytes};
 pub use nvrtc::Nvrtc;
 pub use recorder::{Counters, Download, Recorder};
 pub use staging::Staged;
+pub use transfer::Fetch;

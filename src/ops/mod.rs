@@ -15,6 +15,7 @@ mod decoders_image_crop;
 mod decoders_image_slice;
 mod extract;
 mod flip;
+mod gather;
 mod gpu_io;
 mod io;
 mod normalize;
@@ -179,6 +180,7 @@ pub const OPS: &[&OpDef] = &[
 pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
     cast::kernels,
     crop_mirror_normalize::gpu::kernels,
+    gather::kernels,
     gpu_io::kernels,
     resize::gpu::kernels,
     resize_normalize::kernels,

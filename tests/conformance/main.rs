@@ -100,7 +100,8 @@ impl Tolerance {
             return Self { largest: f64::INFINITY, relative: 0.02, mean: Some(3.0 * scale) };
         }
         let rounding = if integer && dtype != DType::Bool { 1.0 } else { 1e-5 };
-        Self { largest: case.tol + rounding, relative: 1e-5, mean: case.mean.map(|mean| mean + 0.6) }
+        let relative = if dtype == DType::F16 { 1e-3 } else { 1e-5 };
+        Self { largest: case.tol + rounding, relative, mean: case.mean.map(|mean| mean + 0.6) }
     }
 }
 

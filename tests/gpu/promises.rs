@@ -8,7 +8,7 @@ use triton_gesso::pipeline::{Instance, Keep, Pipeline};
 use triton_gesso::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
 
 /// JPEG, resize to 224 x 224, crop, mirror, normalize: the file of the benchmark.
-const PIPELINE: &[u8] = include_bytes!("../../benches/pipeline.dali");
+pub(crate) const PIPELINE: &[u8] = include_bytes!("../../benches/pipeline.dali");
 
 /// A device, or `None` after saying so.
 pub(crate) fn device() -> Option<Arc<Gpu>> {
