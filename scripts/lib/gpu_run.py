@@ -132,10 +132,11 @@ def steps(names, target, options, rest):
             yield Step(f"tests {name}", command, RUST, r"^test result")
     if "server" in names:
         # conftest.py of the folder above belongs to them.
-        command = [python, "-m", "pytest", "-rs", "--color=no", "-p", "no:cacheprovider", f"--confcutdir={project / 'tests'}"]
+        command = [python, "-m", "pytest", "-rsP", "--color=no", "-p", "no:cacheprovider", f"--confcutdir={project / 'tests'}"]
         command += [str(project / "tests" / "server" / "gpu")]
         command += ["-k", options.filter] if options.filter else []
-        yield Step("server", [*command, *rest], PYTEST, r"^=+ .*(passed|failed|error|skipped).*=+$")
+        # -rP shows what passed tests print: the growth of memory.
+        yield Step("server", [*command, *rest], PYTEST, r" grew by |^=+ .*(passed|failed|error|skipped).*=+$")
     if "bench" in names:
         command = [python, str(project / "benches/peers/gpu.py"), "--json", str(options.logs / "bench.json"), *rest]
         yield Step("bench", command, r"^error|^skipped", TABLE)
