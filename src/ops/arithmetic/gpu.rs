@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn every_function_is_compiled_by_a_test() {
         let specs = kernels();
-        assert_eq!(specs.len(), EVERY_FUNCTION.iter().map(|(_, types)| types.len()).sum());
+        assert_eq!(specs.len(), EVERY_FUNCTION.iter().map(|(_, types)| types.len()).sum::<usize>());
         for name in Function::names() {
             assert!(EVERY_FUNCTION.iter().any(|(text, _)| text.contains(&format!("{name}("))), "{name}");
         }
