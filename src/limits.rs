@@ -29,6 +29,10 @@ pub const MAX_BATCH_SIZE: usize = 65_536;
 /// Worker threads of one instance. Stops a file or configuration that asks for millions.
 pub const MAX_THREADS: usize = 1_024;
 
+/// Batches of one instance that are worked on at the same time. Stops a configuration that asks for thousands, each of
+/// which has threads and memory of its own.
+pub const MAX_BATCHES_IN_FLIGHT: usize = 16;
+
 /// Pixels of one decoded image (about 11,500 x 11,500). Stops a header of a few bytes that asks for gigabytes.
 pub const MAX_IMAGE_PIXELS: u64 = 1 << 27;
 

@@ -13,8 +13,9 @@
 use half::f16;
 
 use crate::cpu::convert::{ConvertSat, convert_truncate};
+use crate::dispatch;
 use crate::error::{Error, Result};
-use crate::tensor::{Bool, Shape};
+use crate::tensor::{Bool, DType, Shape};
 
 /// Which element of the source stands in for one outside of it; the pictures are above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +99,27 @@ impl Axis {
     }
 }
 
+/// One dimension of a copy, for those who do not copy run by run: output position `i` is source position `anchor + i`, of
+/// which there are `source`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Positions in the output.
+    pub extent: usize,
+    /// Distance of neighbours in the source, in elements.
+    pub stride: i64,
+    /// Source position of the first one.
+    pub anchor: i64,
+    /// Positions in the source.
+    pub source: usize,
+}
+
+impl Span {
+    /// All of a dimension.
+    pub fn whole(extent: usize, stride: i64) -> Self {
+        Self { extent, stride, anchor: 0, source: extent }
+    }
+}
+
 /// Which elements of a dense tensor go where in a dense window: worked out once, run on tensors of one shape.
 #[derive(Debug)]
 pub struct WindowCopy {
@@ -154,6 +176,18 @@ impl WindowCopy {
     /// Extents of the window.
     pub fn extent(&self) -> &Shape {
         &self.extent
+    }
+
+    /// The dimensions of the window, outermost first; those that are taken whole at the end are one.
+    pub fn spans(&self) -> Vec<Span> {
+        let run = self.axes.last().map_or(self.window_len, |axis| axis.src_stride);
+        let axes = self.axes.iter().map(|axis| Span {
+            extent: axis.extent,
+            stride: axis.src_stride as i64,
+            anchor: axis.anchor,
+            source: axis.source,
+        });
+        axes.chain([Span::whole(run, 1)]).collect()
     }
 
     /// Writes `values` to a window that leaves its source, to be copied over: one value, or one for each position of
@@ -258,6 +292,14 @@ fn inside(source: usize, anchor: i64, extent: usize) -> Run {
 pub trait FillValue: Copy {
     /// The element for `value`.
     fn fill_value(value: f32) -> Self;
+}
+
+/// The bytes of the elements of `dtype` for `values`.
+pub fn fill_elements(dtype: DType, values: &[f32]) -> Vec<u8> {
+    dispatch!(dtype, T => {
+        let elements: Vec<T> = values.iter().map(|&value| T::fill_value(value)).collect();
+        bytemuck::cast_slice(&elements).to_vec()
+    })
 }
 
 /// The conversion instructions of x86 answer the lowest integer to NaN and to what is out of range.

@@ -25,7 +25,17 @@ macro_rules! sources {
         ];
     };
 }
-sources!("cast", "copy", "decoded");
+sources!(
+    "arithmetic",
+    "cast",
+    "copy",
+    "crop_mirror_normalize",
+    "decoded",
+    "gather",
+    "normalize",
+    "resample",
+    "statistics",
+);
 
 /// A kernel, specialised: a file, definitions for it, and the sizes of its structs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -86,7 +96,7 @@ impl KernelSpec {
 }
 
 /// The type in CUDA of elements of `dtype`, as `common.cuh` names it.
-fn cuda_type(dtype: DType) -> &'static str {
+pub fn cuda_type(dtype: DType) -> &'static str {
     match dtype {
         DType::U8 => "uint8_t",
         DType::U16 => "uint16_t",

@@ -24,8 +24,9 @@ mod memory;
 mod nvrtc;
 mod recorder;
 mod staging;
+mod transfer;
 
-pub use compile::{KernelSpec, SOURCES, Source, compile};
+pub use compile::{KernelSpec, SOURCES, Source, compile, cuda_type};
 pub use device::{Event, Gpu, Stream, devices};
 pub use kernel::{Grid, Kernel, NoParams};
 pub use library::{Found, Library};
@@ -33,3 +34,4 @@ pub use memory::{DeviceBuffer, DeviceBytes};
 pub use nvrtc::Nvrtc;
 pub use recorder::{Counters, Download, Recorder};
 pub use staging::Staged;
+pub use transfer::Fetch;

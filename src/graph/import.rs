@@ -77,6 +77,13 @@ impl PipelineFile {
         Ok(Self(def))
     }
 
+    /// The pipeline as if its author had put every operator on the device that can run there.
+    #[must_use]
+    pub fn moved_to_device(mut self) -> Self {
+        super::moved::move_to_device(&mut self.0);
+        self
+    }
+
     /// Builds the graph for `target`.
     ///
     /// # Errors

@@ -1,9 +1,14 @@
 //! `Constant`: the same small tensor for every sample of the batch.
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use std::sync::Arc;
+
+use super::gather::{Fill, Gather};
+use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::cpu::convert::{ConvertSat, convert_slice};
+use crate::cpu::window::Span;
 use crate::dispatch;
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
 
@@ -20,7 +25,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "Constant",
     aliases: &[],
     doc: "A tensor that is written in the pipeline, once per sample",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (0, 0),
     args: &[
         ArgSpec::fixed("fdata", "elements as floats; either this or `idata` is required"),
@@ -105,6 +110,19 @@ impl Operator for Constant {
             }
             Ok(())
         })
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        Gather::copy(self.dtype.size()).prepare(gpu)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let gather = Gather::copy(self.dtype.size());
+        let from = cx.recorder.stage(&self.bytes)?.address();
+        let stride = i64::from(self.bytes.len() > self.dtype.size());
+        let span = Span::whole(self.shape.volume()?, stride);
+        let rows = io.rows(|sample| gather.row(sample.target(0)?, from, &[span], Fill::default()));
+        gather.launch(cx, &rows)
     }
 }
 

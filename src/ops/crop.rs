@@ -1,9 +1,12 @@
 //! `Crop`: a window of an image, a volume or every frame of a sequence.
 
+use std::sync::Arc;
+
 use super::extract::{self, Extract};
 use super::window::{CROP_ARGS, CropWindow, image_layout};
-use super::{Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use super::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::Result;
+use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct Crop {
@@ -16,7 +19,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "Crop",
     aliases: &[],
     doc: "Cuts a window out of images, volumes or sequences",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[],
     shared_args: &[CROP_ARGS, extract::ARGS[0], extract::ARGS[1]],
@@ -52,6 +55,14 @@ impl Operator for Crop {
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         self.extract.run(cx, io)
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        self.extract.prepare_gpu(gpu, &inputs[0])
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        self.extract.run_gpu(cx, io)
     }
 }
 

@@ -1,12 +1,14 @@
 //! What `Crop` and `Slice` share once they know the window of a sample: element types, fill values, and the copy itself.
 
+use super::gather::{Fill, Gather};
 use super::window::{OUT_OF_BOUNDS_ARGS, OutOfBounds, Window, fill_values, image_layout};
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, SampleInputs, SampleIo};
+use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, SampleInputs, SampleIo};
 use crate::cpu::convert::ConvertSat;
-use crate::cpu::window::{FillValue, Outside, WindowCopy};
+use crate::cpu::window::{FillValue, Outside, WindowCopy, fill_elements};
 use crate::dispatch;
 use crate::error::{Error, Result};
-use crate::tensor::{BatchDesc, DType, Element, Layout, Shape, View};
+use crate::gpu::Gpu;
+use crate::tensor::{BatchDesc, DType, Element, Layout, Shape, ValueType, View};
 
 /// Arguments of operators that cut windows out of samples.
 pub(super) const ARGS: [&[ArgSpec]; 2] = [
@@ -118,6 +120,36 @@ impl Extract {
         })
     }
 
+    /// Compiles the kernel for inputs of a known type.
+    pub(super) fn prepare_gpu(&self, gpu: &Gpu, input: &ValueType) -> Result<()> {
+        input.dtype.map_or(Ok(()), |from| Gather::new(from, self.output(from)?).prepare(gpu))
+    }
+
+    /// [`Extract::run`] on a device.
+    pub(super) fn run_gpu(&self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let from = io.inputs().desc(0)?.dtype;
+        let to = self.output(from)?;
+        let gather = Gather::new(from, to).with_outside(self.policy.outside());
+        let fill = cx.recorder.stage(&fill_elements(to, &self.fill))?;
+        let rows = io.rows(|sample| {
+            let copy = self.window(sample.index())?;
+            let behind =
+                self.channel.and_then(|channel| copy.extent().get(channel + 1..)).unwrap_or_default();
+            let fill = Fill {
+                address: fill.address(),
+                values: self.fill.len(),
+                repeat: behind.iter().product::<usize>().max(1),
+            };
+            gather.window(sample.target(0)?, sample.source(0)?, copy, fill)
+        });
+        gather.launch(cx, &rows)
+    }
+
+    fn window(&self, sample: usize) -> Result<&WindowCopy> {
+        let copy = self.copies.get(sample).and_then(Option::as_ref);
+        copy.ok_or_else(|| Error::internal("a sample has no window"))
+    }
+
     fn copy<T: Element + FillValue>(&self, sample: &mut SampleIo<'_>) -> Result<()> {
         let (copy, input, output) = self.open::<T>(sample)?;
         copy.copy(input.as_slice()?, output)
@@ -136,8 +168,7 @@ impl Extract {
         &'s self,
         sample: &'s mut SampleIo<'_>,
     ) -> Result<(&'s WindowCopy, View<'s>, &'s mut [T])> {
-        let copy = self.copies.get(sample.index()).and_then(Option::as_ref);
-        let copy = copy.ok_or_else(|| Error::internal("a sample has no window"))?;
+        let copy = self.window(sample.index())?;
         let (input, output) = sample.unary()?;
         let output = output.as_slice_mut()?;
         copy.fill(output, &self.fill, self.channel.unwrap_or_default())?;

@@ -1,7 +1,12 @@
 //! `Flip`: mirrors an image, a volume or every frame of a sequence.
 
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use std::sync::Arc;
+
+use super::gather::{Fill, Gather};
+use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::cpu::window::Span;
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 /// Letters of the axes that can be flipped, in the order of the arguments below.
@@ -19,7 +24,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "Flip",
     aliases: &[],
     doc: "Mirrors horizontally, vertically or in depth",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::tensor("horizontal", "nonzero: left and right change places; default 1"),
@@ -74,6 +79,37 @@ impl Operator for Flip {
             Ok(())
         })
     }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |dtype| Gather::copy(dtype.size()).prepare(gpu))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let size = io.inputs().desc(0)?.dtype.size();
+        let gather = Gather::copy(size);
+        let rows = io.rows(|sample| {
+            let (spans, first) = mirrored(sample.input(0)?.shape, &self.flipped[sample.index()]);
+            let from = sample.source(0)? + (first * size) as u64;
+            gather.row(sample.target(0)?, from, &spans, Fill::default())
+        });
+        gather.launch(cx, &rows)
+    }
+}
+
+/// The dimensions of `shape`, walked backwards where they are flipped; and the element where that begins.
+fn mirrored(shape: &Shape, flipped: &[bool]) -> (Vec<Span>, usize) {
+    if shape.contains(&0) {
+        return (vec![Span::whole(0, 1)], 0);
+    }
+    let mut first = 0;
+    let dims = shape.iter().zip(shape.strides()).zip(flipped);
+    let spans = dims.map(|((&extent, stride), &flip)| {
+        if flip {
+            first += (extent - 1) * stride;
+        }
+        Span::whole(extent, if flip { -(stride as i64) } else { stride as i64 })
+    });
+    (spans.collect(), first)
 }
 
 /// Copies `src` to `dst`, both dense of shape `shape` with elements of `size` bytes, mirrored along the dimensions that

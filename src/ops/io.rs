@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::gpu::DeviceBytes;
-use crate::tensor::{Batch, BatchDesc, Shape, View, ViewMut};
+use crate::tensor::{Batch, BatchDesc, Sample, Shape, View, ViewMut};
 
 /// The first error of every sample of a batch; a sample without one is live.
 #[derive(Debug, Default)]
@@ -164,6 +164,15 @@ impl<'a> SampleInputs<'a> {
     /// When there is no such input.
     pub fn input(&self, i: usize) -> Result<View<'a>> {
         view(self.regular, i, self.index)
+    }
+
+    /// Where regular input `i` is, on the host or on the device.
+    ///
+    /// # Errors
+    /// When there is no such input.
+    pub fn place(&self, i: usize) -> Result<&'a Sample<'a>> {
+        let place = self.regular.get(i).and_then(|batch| batch.sample(self.index));
+        place.ok_or_else(|| Error::invalid(format!("input {i} is missing")))
     }
 
     /// Where regular input `i` is on the device.

@@ -15,6 +15,7 @@ mod decoders_image_crop;
 mod decoders_image_slice;
 mod extract;
 mod flip;
+mod gather;
 mod gpu_io;
 mod io;
 mod normalize;
@@ -23,6 +24,7 @@ mod peek_image_shape;
 mod reshape;
 mod resize;
 mod resize_crop_mirror;
+mod resize_normalize;
 mod slice;
 mod slice_window;
 #[cfg(test)]
@@ -39,6 +41,7 @@ use crate::tensor::{BatchDesc, Device, ValueType};
 pub use args::{Arg, ArgSpec, Args};
 pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo};
 pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
+pub(crate) use resize_normalize::{build as fused, can_fuse};
 
 /// One instance of an operator: parameters read once at load, scratch state of the batch at hand.
 ///
@@ -174,7 +177,17 @@ pub const OPS: &[&OpDef] = &[
 
 /// For every operator that has kernels of its own: those that tests compile for all architectures. One for each path through
 /// the source, not one for each type.
-pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[cast::kernels, decoders_image::kernels, gpu_io::kernels];
+pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
+    arithmetic::kernels,
+    cast::kernels,
+    crop_mirror_normalize::gpu::kernels,
+    decoders_image::kernels,
+    gather::kernels,
+    gpu_io::kernels,
+    normalize::kernels,
+    resize::gpu::kernels,
+    resize_normalize::kernels,
+];
 
 /// The operator with the schema name `name`, in any of its spellings.
 pub fn find(name: &str) -> Option<&'static OpDef> {

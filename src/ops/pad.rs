@@ -1,10 +1,14 @@
 //! `Pad`: makes samples as large as the largest of the batch, or as large as asked, by adding elements at the end.
 
+use std::sync::Arc;
+
 use super::axes::Axes;
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
-use crate::cpu::window::{Outside, WindowCopy};
+use super::gather::{Fill, Gather};
+use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use crate::cpu::window::{Outside, WindowCopy, fill_elements};
 use crate::dispatch;
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 struct Pad {
@@ -23,7 +27,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "Pad",
     aliases: &[],
     doc: "Adds elements at the end of dimensions, up to the batch's largest sample, a shape or an alignment",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::tensor("fill_value", "value of the added elements; default 0"),
@@ -88,17 +92,40 @@ impl Operator for Pad {
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         let dtype = io.inputs().desc(0)?.dtype;
         dispatch!(dtype, T => io.for_each_sample(cx, |sample| {
-            let copy = self.copies.get(sample.index()).and_then(Option::as_ref);
-            let (copy, value) = copy.ok_or_else(|| Error::internal("a sample has no shape"))?;
+            let (copy, value) = self.window(sample.index())?;
             let (input, output) = sample.unary()?;
             let output = output.as_slice_mut::<T>()?;
             copy.fill(output, &[*value], 0)?;
             copy.copy(input.as_slice()?, output)
         }))
     }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |dtype| Gather::copy(dtype.size()).prepare(gpu))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let dtype = io.inputs().desc(0)?.dtype;
+        let gather = Gather::copy(dtype.size());
+        let values = self.copies.iter().map(|copy| copy.as_ref().map_or(0.0, |(_, value)| *value));
+        let fill = cx.recorder.stage(&fill_elements(dtype, &values.collect::<Vec<_>>()))?;
+        let rows = io.rows(|sample| {
+            let (copy, _) = self.window(sample.index())?;
+            let own = fill.address() + (sample.index() * dtype.size()) as u64;
+            let fill = Fill { address: own, values: 1, repeat: 1 };
+            gather.window(sample.target(0)?, sample.source(0)?, copy, fill)
+        });
+        gather.launch(cx, &rows)
+    }
 }
 
 impl Pad {
+    /// Copy and fill value of a live sample.
+    fn window(&self, sample: usize) -> Result<&(WindowCopy, f32)> {
+        let copy = self.copies.get(sample).and_then(Option::as_ref);
+        copy.ok_or_else(|| Error::internal("a sample has no shape"))
+    }
+
     /// Extents of one sample after padding; `largest`: those of the batch.
     fn padded(
         &self,

@@ -30,7 +30,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "Reshape",
     aliases: &[],
     doc: "The same elements under another shape or layout, without a copy",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 2),
     args: &[
         ArgSpec::tensor("shape", "extents, at most one of them negative: it takes what is left"),

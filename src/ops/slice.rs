@@ -1,9 +1,12 @@
 //! `Slice`: a window given by its ends along any dimensions of a tensor.
 
+use std::sync::Arc;
+
 use super::extract::{self, Extract};
 use super::slice_window::{SLICE_ARGS, SliceWindow};
-use super::{Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use super::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::Result;
+use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct Slice {
@@ -16,7 +19,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "Slice",
     aliases: &[],
     doc: "Cuts a window out of tensors, between absolute or relative ends",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 3),
     args: &[],
     shared_args: &[SLICE_ARGS, extract::ARGS[0], extract::ARGS[1]],
@@ -49,6 +52,14 @@ impl Operator for Slice {
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         self.extract.run(cx, io)
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        self.extract.prepare_gpu(gpu, &inputs[0])
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        self.extract.run_gpu(cx, io)
     }
 }
 

@@ -1,7 +1,12 @@
 //! `Transpose`: another order of the dimensions.
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use std::sync::Arc;
+
+use super::gather::{Fill, Gather};
+use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::cpu::window::Span;
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
@@ -22,7 +27,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "Transpose",
     aliases: &[],
     doc: "Another order of the dimensions",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::fixed("perm", "input dimension of each output dimension; default: reversed"),
@@ -138,6 +143,25 @@ impl Operator for Transpose {
             }
             Ok(())
         })
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |dtype| Gather::copy(dtype.size()).prepare(gpu))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let gather = Gather::copy(io.inputs().desc(0)?.dtype.size());
+        let rows = io.rows(|sample| {
+            let shape = sample.input(0)?.shape;
+            let spans: Vec<Span> = if shape.contains(&0) {
+                vec![Span::whole(0, 1)]
+            } else {
+                let dims = merged(shape, &self.perm(shape.len())?);
+                dims.iter().map(|dim| Span::whole(dim.extent, dim.stride as i64)).collect()
+            };
+            gather.row(sample.target(0)?, sample.source(0)?, &spans, Fill::default())
+        });
+        gather.launch(cx, &rows)
     }
 }
 

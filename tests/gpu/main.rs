@@ -3,8 +3,10 @@
 
 mod decoders;
 mod engines;
+mod fusion;
 mod header;
 mod pictures;
+mod promises;
 
 use std::sync::Arc;
 

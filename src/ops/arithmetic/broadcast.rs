@@ -134,6 +134,37 @@ impl Access {
     }
 }
 
+/// A dimension of a result in which several operands meet.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Axis {
+    /// Positions in the result.
+    pub(super) extent: usize,
+    /// For every operand, the distance of neighbours in elements; 0: they are one.
+    pub(super) strides: Vec<usize>,
+}
+
+/// The dimensions of `result`, which has elements, innermost first and as few as possible: neighbours that lie together in
+/// every operand are one. No dimensions: a single element.
+pub(super) fn axes(operands: &[&Shape], result: &Shape) -> Vec<Axis> {
+    let strides: Vec<Vec<usize>> = operands.iter().map(|operand| operand.strides()).collect();
+    let mut axes: Vec<Axis> = Vec::new();
+    for (d, &extent) in result.iter().enumerate().rev().filter(|&(_, &extent)| extent != 1) {
+        let stride = |(operand, strides): (&&Shape, &Vec<usize>)| {
+            let missing = result.len().saturating_sub(operand.len());
+            let own = d.checked_sub(missing).filter(|&own| operand[own] != 1);
+            own.map_or(0, |own| strides[own])
+        };
+        let strides: Vec<usize> = operands.iter().zip(&strides).map(stride).collect();
+        match axes.last_mut() {
+            Some(inner) if strides.iter().zip(&inner.strides).all(|(&s, &i)| s == i * inner.extent) => {
+                inner.extent *= extent;
+            }
+            _ => axes.push(Axis { extent, strides }),
+        }
+    }
+    axes
+}
+
 impl Pattern {
     /// Writes to `dst` what the operand's elements `src`, of `size` bytes each, are for the elements of the result from
     /// `start` on.
@@ -248,6 +279,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn axes_are_joined_where_all_operands_are_whole() {
+        let result = Shape::from([2, 3, 1, 4]);
+        let axes = |shapes: &[&[usize]]| {
+            let shapes: Vec<Shape> = shapes.iter().map(|&shape| Shape::new(shape)).collect();
+            let axes = axes(&shapes.iter().collect::<Vec<_>>(), &result);
+            axes.into_iter().map(|axis| (axis.extent, axis.strides)).collect::<Vec<_>>()
+        };
+        assert_eq!(axes(&[&[2, 3, 1, 4], &[], &[1, 1]]), [(24, vec![1, 0, 0])]);
+        assert_eq!(axes(&[&[2, 3, 1, 4], &[4]]), [(4, vec![1, 1]), (6, vec![4, 0])]);
+        assert_eq!(axes(&[&[2, 1, 1, 1], &[3, 1, 4]]), [(12, vec![0, 1]), (2, vec![1, 0])]);
+        assert!(super::axes(&[&Shape::from([1])], &Shape::from([1, 1])).is_empty());
     }
 
     #[test]

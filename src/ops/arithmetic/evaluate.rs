@@ -28,13 +28,16 @@ pub(super) struct Constant {
 
 /// One operand of one call.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Operand {
-    source: Source,
-    dtype: DType,
+pub(super) struct Operand {
+    /// Where it comes from.
+    pub(super) source: Source,
+    /// Its type there.
+    pub(super) dtype: DType,
 }
 
+/// Where an operand comes from.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Source {
+pub(super) enum Source {
     /// A regular input.
     Input(usize),
     Constant(Constant),
@@ -43,10 +46,11 @@ enum Source {
 }
 
 /// One call: a loop and what it reads.
-struct Call {
-    typed: Typed,
+pub(super) struct Call {
+    /// The loop and its types.
+    pub(super) typed: Typed,
     /// In the order of the loop.
-    operands: Vec<Operand>,
+    pub(super) operands: Vec<Operand>,
 }
 
 /// An expression for inputs of known types. The last call makes the result.
@@ -105,6 +109,11 @@ impl Program {
                 Operand { source: Source::Call(self.calls.len() - 1), dtype: typed.result }
             }
         })
+    }
+
+    /// The calls in order: a call reads results of earlier ones, and the last makes the result.
+    pub(super) fn calls(&self) -> &[Call] {
+        &self.calls
     }
 
     /// Type of the result.

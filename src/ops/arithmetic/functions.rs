@@ -158,6 +158,12 @@ impl Function {
         NAMES.iter().find(|(known, _)| *known == name).map(|&(_, function)| function)
     }
 
+    /// Every name.
+    #[cfg(test)]
+    pub(super) fn names() -> impl Iterator<Item = &'static str> {
+        NAMES.iter().map(|&(name, _)| name)
+    }
+
     /// How an expression calls it.
     pub(super) fn name(self) -> &'static str {
         NAMES.iter().find(|(_, function)| *function == self).map_or("?", |&(name, _)| name)

@@ -8,21 +8,28 @@
 mod broadcast;
 mod evaluate;
 mod functions;
+mod gpu;
 mod grammar;
 mod kernels;
 mod loops;
 mod numbers;
 mod promote;
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use std::sync::Arc;
+
+use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::cpu::convert::ConvertSat;
 use crate::dispatch;
 use crate::error::{Context, Error, Result};
+use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 use broadcast::Access;
 use evaluate::{Constant, Input, Program};
+use gpu::DeviceProgram;
 use grammar::Expression;
+
+pub(super) use gpu::kernels;
 
 struct Arithmetic {
     expression: Expression,
@@ -44,7 +51,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "ArithmeticGenericOp",
     aliases: &[],
     doc: "Arithmetic, comparisons, bits and mathematical functions of tensors and constants",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 64),
     args: &[
         ArgSpec::fixed("expression_desc", "the expression, such as `mul(&0 $0:int32)`; required"),
@@ -136,6 +143,10 @@ fn result(expression: &Expression, inputs: &[ValueType]) -> Result<Option<DType>
 }
 
 impl Arithmetic {
+    fn program(&self, types: &[DType]) -> Result<Program> {
+        Program::new(&self.expression, types, &|index, dtype| self.constants.get(index, dtype))
+    }
+
     fn used<'a, T>(&'a self, inputs: &'a [T]) -> impl Iterator<Item = &'a T> {
         inputs.iter().zip(&self.used).filter(|&(_, &used)| used).map(|(input, _)| input)
     }
@@ -172,8 +183,7 @@ impl Operator for Arithmetic {
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         let descs = (0..inputs.len()).map(|i| inputs.desc(i)).collect::<Result<Vec<_>>>()?;
         let types: Vec<DType> = descs.iter().map(|desc| desc.dtype).collect();
-        let program =
-            Program::new(&self.expression, &types, &|index, dtype| self.constants.get(index, dtype))?;
+        let program = self.program(&types)?;
         let dtype = program.result().ok_or_else(|| Error::internal("the expression computes nothing"))?;
         self.program = Some(program);
 
@@ -202,6 +212,20 @@ impl Operator for Arithmetic {
             let inputs = self.used.iter().enumerate().map(input).collect::<Result<Vec<_>>>()?;
             program.run(&inputs, output.shape.volume()?, output.bytes)
         })
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        // The type of an input that the expression does not name is of no consequence.
+        let dtype = |(input, &used): (&ValueType, &bool)| if used { input.dtype } else { Some(DType::U8) };
+        let Some(types) = inputs.iter().zip(&self.used).map(dtype).collect::<Option<Vec<_>>>() else {
+            return Ok(());
+        };
+        gpu.kernel(&DeviceProgram::new(&self.program(&types)?)?.spec()).map(drop)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let program = self.program.as_ref().ok_or_else(|| Error::internal("ran before its setup"))?;
+        DeviceProgram::new(program)?.run(cx, io)
     }
 }
 

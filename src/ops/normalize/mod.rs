@@ -1,16 +1,22 @@
 //! `Normalize`: subtracts the mean and divides by the standard deviation, each given or worked out along some
 //! dimensions of the sample or of the whole batch. [`statistics`] holds the arithmetic.
 
+mod gpu;
 mod statistics;
+
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::axes::Axes;
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, View};
 
 use statistics::{Arrangement, Parameters, Scaling, mean};
+
+pub(super) use gpu::kernels;
 
 struct Normalize {
     /// The dimensions that are reduced; `None`: those in which a given tensor has extent 1.
@@ -45,7 +51,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "Normalize",
     aliases: &[],
     doc: "Subtracts the mean and divides by the standard deviation along some dimensions",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::fixed(
@@ -272,6 +278,14 @@ impl Operator for Normalize {
             let (input, output) = sample.unary()?;
             arrangement.normalize(&input, parameters, self.shift, output)
         })
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |from| self.prepare(gpu, from))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        self.record(cx, io)
     }
 }
 
