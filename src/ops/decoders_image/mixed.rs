@@ -158,8 +158,8 @@ impl Mixed {
         images: &[&Image<'_>],
     ) -> Result<Vec<usize>> {
         let stream = Arc::clone(cx.recorder.stream());
-        let places =
-            images.iter().map(|image| cx.recorder.reserve(image.target.len())).collect::<Result<Vec<_>>>()?;
+        let sizes: Vec<usize> = images.iter().map(|image| image.target.len()).collect();
+        let places = cx.recorder.reserve_all(&sizes)?;
         let buffers = cx.recorder.fill(&places)?;
         let events = match &mut self.engines {
             Some(engines) if !tasks.is_empty() => engines.prepare(stream.gpu(), tasks.len())?,
