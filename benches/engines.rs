@@ -38,11 +38,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         (0..FILES).map(|seed| Recipe::new(width, height, Subsamp::Sub2x2, seed).jpeg()).collect();
     let mean = files.iter().map(Vec::len).sum::<usize>() / files.len();
     println!("{width} x {height}, {mean} bytes a file, `{}`", gpu.name());
-    println!("interpolate pipeline lanes batch | call us, total us | img/s MB/s");
-    for (interpolate, pipeline) in [(false, true), (true, true), (false, false)] {
+    println!("setting lanes batch | call us, total us | img/s MB/s");
+    let plain = Settings::new(Format::Rgb, false);
+    let settings = [
+        ("plain", plain),
+        ("interpolate", Settings { interpolate: true, ..plain }),
+        ("no pipeline", Settings { pipeline: false, ..plain }),
+        ("preallocate", Settings { preallocate: true, ..plain }),
+    ];
+    for (label, setting) in settings {
         for lanes in LANES {
-            let settings =
-                Settings { lanes: Some(lanes), pipeline, ..Settings::new(Format::Rgb, interpolate) };
+            let settings = Settings { lanes: Some(lanes), ..setting };
             let opened = Instant::now();
             let mut engines = Engines::open(&gpu, settings)?;
             let opened = opened.elapsed();

@@ -1,5 +1,5 @@
 //! What only a device can show. On hosts without one these tests print `skipped: no GPU`.
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod decoders;
 mod engines;

@@ -28,7 +28,7 @@ impl Recipe {
         for y in 0..self.height {
             for x in 0..self.width {
                 let (x, y) = (x as f32, y as f32);
-                let grain = 52.0 * noise();
+                let grain = 28.0 * noise();
                 for c in 0..3 {
                     let phase = c as f32 * 1.7 + self.seed as f32;
                     let waves = 60.0 * (x / 31.0 + phase).sin() + 45.0 * (y / 19.0 - phase).cos();
