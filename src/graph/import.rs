@@ -266,8 +266,10 @@ impl<'d> Importer<'d> {
         let name = output.name.as_deref().unwrap_or_default();
         let device = self.device(output)?;
         // What is made on the device goes from there to where the response wants it: no copy of ours is in between.
-        let made = self.produced.get(name).map(|&value| self.graph.value(value).device);
-        let value = self.resolve(name, made.filter(|&made| made == Device::Gpu).unwrap_or(device))?;
+        let only_on_device = self.produced.get(name).is_some_and(|&value| {
+            self.graph.value(value).device == Device::Gpu && !self.copies.contains_key(&(value, Device::Cpu))
+        });
+        let value = self.resolve(name, if only_on_device { Device::Gpu } else { device })?;
         let dtype = output.dtype.filter(|&d| d != -1);
         let dtype = dtype
             .map(|d| {

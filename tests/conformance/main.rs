@@ -8,6 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use serde::Deserialize;
 use triton_gesso::cpu::convert::ConvertSat;
 use triton_gesso::gpu::{self, Gpu};
@@ -234,23 +235,32 @@ fn every_recorded_case_agrees_on_the_device() {
 }
 
 fn compare_all(gpu: Option<&Arc<Gpu>>) {
-    let mut wrong = Vec::new();
-    let mut cases = 0;
-    for path in recordings() {
-        let recording = Recording::open(&path);
-        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let mut largest = 0.0f64;
-        for case in &recording.index.cases {
-            cases += 1;
-            match run(&recording, &name, case, gpu) {
-                Ok(difference) => largest = largest.max(difference),
-                Err(error) => wrong.push(format!("{name}.{}: {error}", case.name)),
-            }
-        }
+    let recordings: Vec<(String, Recording)> = recordings()
+        .iter()
+        .map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), Recording::open(path)))
+        .collect();
+    let cases: Vec<(&str, &Recording, &Case)> = recordings
+        .iter()
+        .flat_map(|(name, recording)| {
+            recording.index.cases.iter().map(move |case| (name.as_str(), recording, case))
+        })
+        .collect();
+    let results: Vec<_> = cases
+        .par_iter()
+        .map(|(name, recording, case)| (*name, case, run(recording, name, case, gpu)))
+        .collect();
+    for (name, recording) in &recordings {
+        let of_name = results.iter().filter(|(of, _, _)| of == name);
+        let largest =
+            of_name.filter_map(|(_, _, result)| result.as_ref().ok()).fold(0.0f64, |a, b| a.max(*b));
         println!("{name}: {} cases, largest difference {largest}", recording.index.cases.len());
     }
-    assert!(cases > 0);
-    assert!(wrong.is_empty(), "{} of {cases} cases are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    let wrong: Vec<String> = results
+        .iter()
+        .filter_map(|(name, case, result)| Some(format!("{name}.{}: {}", case.name, result.as_ref().err()?)))
+        .collect();
+    assert!(!results.is_empty());
+    assert!(wrong.is_empty(), "{} of {} cases are wrong:\n{}", wrong.len(), results.len(), wrong.join("\n"));
 }
 
 /// An operator without a case is an operator that nobody compared.
