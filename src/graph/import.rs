@@ -192,7 +192,8 @@ impl<'d> Importer<'d> {
 
         let (mut inputs, mut arguments, mut tensors) = (Vec::new(), Vec::new(), BTreeMap::new());
         for input in &op.input {
-            let wanted = self.device(input)?;
+            let is_parameter = ops::reads_on_host(name, inputs.len());
+            let wanted = if is_parameter { Device::Cpu } else { self.device(input)? };
             let value = self.resolve(input.name.as_deref().unwrap_or_default(), wanted)?;
             if input.is_argument_input.unwrap_or(false) {
                 let keyword = input.arg_name.clone().unwrap_or_default();
