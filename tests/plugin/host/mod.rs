@@ -179,6 +179,7 @@ pub(crate) fn call(name: &'static str, body: impl FnOnce() -> Result<(), String>
         *calls += 1;
         let calls = *calls;
         let fault = book.faults.get(name) == Some(&calls);
+        CHANGED.notify_all();
         drop(CHANGED.wait_while(book, |book| book.held.get(name) == Some(&calls)));
         fault
     };
