@@ -5,6 +5,7 @@
 //! ```
 //!
 //! Prints one line per batch size and setting: medians in microseconds.
+#![expect(clippy::unwrap_used, reason = "pictures of tests")]
 
 #[expect(dead_code, reason = "tests use more of it")]
 #[path = "../tests/gpu/pictures.rs"]
@@ -50,7 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let (call, total, first) = measure(&mut engines, &mut recorder, &files, batch, millis)?;
                 let rate = batch as f64 / total.as_secs_f64();
                 println!(
-                    "{interpolate:5} {pipeline:5} {lanes} {batch:3} | {:7.0} {:7.0} | {rate:7.0} {:6.0} (first {:.1} ms, opened in {:.0} ms)",
+                    "{label:11} {lanes} {batch:3} | {:7.0} {:7.0} | {rate:7.0} {:6.0} (first {:.1} ms, opened in {:.0} ms)",
                     call.as_secs_f64() * 1e6,
                     total.as_secs_f64() * 1e6,
                     rate * mean as f64 / 1e6,

@@ -94,5 +94,9 @@ pub const MIN_ENGINE_SIDE: usize = 64;
 /// See [`MIN_ENGINE_SIDE`].
 pub const MAX_ENGINE_SIDE: usize = 16_384;
 
+/// Pixels of an image that the JPEG engines decode (8K is 7680 x 4320). Stops one huge image from making nvJPEG hold memory of
+/// the device for as long as the model is loaded.
+pub const MAX_ENGINE_PIXELS: usize = 1 << 25;
+
 /// Bytes from the end of a JPEG in which its end marker is looked for. Stops a search through all of a file without one.
 pub const MAX_JPEG_TRAILER_BYTES: usize = 4_096;

@@ -121,6 +121,16 @@ impl Recorder {
         self.staging.reserve(bytes)
     }
 
+    /// Room for several places of `sizes` bytes, next to each other, so that they go up in one copy.
+    ///
+    /// # Errors
+    /// Unavailable, when there is no memory.
+    pub fn reserve_all(&mut self, sizes: &[usize]) -> Result<Vec<Staged>> {
+        let places = sizes.iter().map(|bytes| bytes.next_multiple_of(super::memory::ALIGNMENT));
+        self.staging.make_room(places.sum())?;
+        sizes.iter().map(|&bytes| self.reserve(bytes)).collect()
+    }
+
     /// The host side of places that were reserved in this order: threads may write them at once.
     ///
     /// # Errors

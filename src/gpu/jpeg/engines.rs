@@ -12,9 +12,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use super::sys::{Flags, Format, Handle, Image, State};
-use super::{DevicePath, Frame, Task};
+use super::{DevicePath, Frame, Picture, Sampling, Task, sample};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gpu::{Event, Gpu, Recorder, Stream};
+use crate::gpu::{DeviceBuffer, DeviceBytes, Event, Gpu, Recorder, Stream};
 
 /// How many lanes a batch is dealt to: the first entry whose size is not below the batch's. The last is for all larger ones.
 const LANES: &[(usize, usize)] = &[(usize::MAX, 1)];
@@ -30,12 +30,14 @@ pub struct Settings {
     pub lanes: Option<usize>,
     /// Whether the library may keep further images on the way to the engines.
     pub pipeline: bool,
+    /// Whether the library allocates ahead, which is said to make it use a memory pool.
+    pub preallocate: bool,
 }
 
 impl Settings {
     /// What serves best, for `format`.
     pub fn new(format: Format, interpolate: bool) -> Self {
-        Self { format, interpolate, lanes: None, pipeline: true }
+        Self { format, interpolate, lanes: None, pipeline: true, preallocate: false }
     }
 
     fn lanes(&self, images: usize) -> usize {
@@ -49,6 +51,8 @@ pub struct Engines {
     settings: Settings,
     handle: Arc<Handle>,
     count: usize,
+    /// What they did not refuse when they were tried.
+    samplings: Vec<Sampling>,
     /// Recorded into the stream in which destinations were allocated.
     ready: Arc<Event>,
     first: Lane,
@@ -59,16 +63,44 @@ pub struct Engines {
 }
 
 impl Engines {
-    /// Opens the engines of `gpu`.
+    /// Opens the engines of `gpu`, and decodes a picture of every sampling: what is refused now is not tried again, and what
+    /// the library sets up when it is first called is there.
     ///
     /// # Errors
     /// Unavailable, when nvJPEG is not there or the device has no engines; the text says which.
     pub fn open(gpu: &Arc<Gpu>, settings: Settings) -> Result<Self> {
         let flags = Flags { interpolate: settings.interpolate, no_pipeline: !settings.pipeline };
         let (handle, count) = Handle::open(gpu, flags)?;
-        let first = Lane::new(&handle, gpu, settings.format)?;
+        let first = Lane::new(&handle, gpu, &settings)?;
         let ready = Arc::new(Event::new(gpu)?);
-        Ok(Self { settings, handle, count, ready, first, workers: Vec::new(), used: 0 })
+        let (workers, samplings) = (Vec::new(), Sampling::ALL.to_vec());
+        let mut engines = Self { settings, handle, count, samplings, ready, first, workers, used: 0 };
+        engines.samplings = engines.try_samplings()?;
+        if engines.samplings.is_empty() {
+            return Err(Error::new(ErrorKind::Unavailable, "the JPEG engines decode no picture of ours"));
+        }
+        Ok(engines)
+    }
+
+    fn try_samplings(&mut self) -> Result<Vec<Sampling>> {
+        let stream = Arc::clone(&self.first.stream);
+        let mut taken = Vec::new();
+        for sampling in Sampling::ALL {
+            let file = sample::picture(sampling)?;
+            let picture = Picture::read(&file).ok_or_else(|| Error::internal("our picture is unusual"))?;
+            let bytes = picture.frame().width * picture.frame().height * self.settings.format.channels();
+            let buffer = Arc::new(DeviceBuffer::new(&stream, bytes)?);
+            let tasks = [Task { picture, target: DeviceBytes::of(&buffer, 0, bytes) }];
+            let refused = self.start(&stream, &tasks);
+            // The picture goes away.
+            self.settle()?;
+            if refused?.is_empty() {
+                taken.push(sampling);
+            } else {
+                tracing::info!("the JPEG engines do not decode sampling {sampling:?}");
+            }
+        }
+        Ok(taken)
     }
 
     /// How many engines there are.
@@ -93,10 +125,14 @@ impl DevicePath for Engines {
         self.settings.format
     }
 
+    fn takes(&self, frame: &Frame) -> bool {
+        self.samplings.contains(&frame.sampling)
+    }
+
     fn prepare(&mut self, gpu: &Arc<Gpu>, images: usize) -> Result<Vec<Arc<Event>>> {
         let lanes = self.settings.lanes(images);
         while self.workers.len() + 1 < lanes {
-            let lane = Lane::new(&self.handle, gpu, self.settings.format)?;
+            let lane = Lane::new(&self.handle, gpu, &self.settings)?;
             self.workers.push(Worker::new(lane, self.workers.len() + 1)?);
         }
         let done = self.workers.iter().map(|worker| &worker.done).take(lanes - 1);
@@ -217,12 +253,9 @@ struct Lane {
 }
 
 impl Lane {
-    fn new(handle: &Arc<Handle>, gpu: &Arc<Gpu>, format: Format) -> Result<Self> {
-        Ok(Self {
-            state: State::new(handle, format)?,
-            stream: gpu.stream()?,
-            done: Arc::new(Event::new(gpu)?),
-        })
+    fn new(handle: &Arc<Handle>, gpu: &Arc<Gpu>, settings: &Settings) -> Result<Self> {
+        let state = State::new(handle, settings.format, settings.preallocate)?;
+        Ok(Self { state, stream: gpu.stream()?, done: Arc::new(Event::new(gpu)?) })
     }
 
     /// Puts `share` into the stream and marks its end with `done`.
@@ -230,22 +263,30 @@ impl Lane {
         self.stream.wait(&share.ready)?;
         let Share { data, lengths, images, .. } = share;
         let mut refused = Vec::new();
-        // SAFETY: the files and destinations are those of tasks whose sizes were checked; the caller of `Engines::start` keeps
-        // them until the batch is done. A lane is idle when a batch starts: the recorder has waited for the last one.
-        if let Err(error) = unsafe { self.state.decode(data, lengths, images, &self.stream) } {
-            tracing::debug!("the JPEG engines refuse a share of {}: {error}", data.len());
-            for (place, ((data, length), image)) in
-                data.iter().zip(lengths.iter()).zip(images.iter_mut()).enumerate()
-            {
-                // The state serves one call at a time.
-                self.stream.synchronize()?;
-                let (data, length) = (std::slice::from_ref(data), std::slice::from_ref(length));
-                // SAFETY: as above, and the stream was just waited for.
-                let alone =
-                    unsafe { self.state.decode(data, length, std::slice::from_mut(image), &self.stream) };
-                if alone.is_err() {
-                    refused.push(place);
+        // One bad file fails its whole call: halves are tried until it is alone. The next range is the last of the list.
+        let mut ranges = Vec::from([0..data.len()]);
+        while let Some(range) = ranges.pop() {
+            let (Some(data), Some(lengths), Some(images)) =
+                (data.get(range.clone()), lengths.get(range.clone()), images.get_mut(range.clone()))
+            else {
+                return Err(Error::internal("a share without its files"));
+            };
+            // SAFETY: the files and destinations are those of tasks whose sizes were checked; the caller of `Engines::start`
+            // keeps them until the batch is done. A lane is idle when a batch starts, because the recorder has waited for the
+            // last one, and after a refusal the stream is waited for.
+            let Err(error) = (unsafe { self.state.decode(data, lengths, images, &self.stream) }) else {
+                if !ranges.is_empty() {
+                    self.stream.synchronize()?;
                 }
+                continue;
+            };
+            tracing::debug!("the JPEG engines refuse a share of {}: {error}", data.len());
+            self.stream.synchronize()?;
+            let middle = range.start + range.len() / 2;
+            if range.len() > 1 {
+                ranges.extend([middle..range.end, range.start..middle]);
+            } else {
+                refused.push(range.start);
             }
         }
         self.done.record(&self.stream)?;

@@ -191,7 +191,8 @@ impl<'a> Reader<'a> {
         };
         let [height, width] = [[h1, h0], [w1, w0]].map(|bytes| usize::from(u16::from_be_bytes(bytes)));
         let sides = limits::MIN_ENGINE_SIDE..=limits::MAX_ENGINE_SIDE;
-        if !sides.contains(&width) || !sides.contains(&height) {
+        let pixels = width * height;
+        if !sides.contains(&width) || !sides.contains(&height) || pixels > limits::MAX_ENGINE_PIXELS {
             return None;
         }
         self.components = components.iter().map(|&[id, _, table]| Component { id, table }).collect();

@@ -10,6 +10,7 @@
 
 mod engines;
 mod header;
+mod sample;
 mod share;
 mod sys;
 mod watch;
@@ -50,6 +51,9 @@ impl Task<'_> {
 pub trait DevicePath {
     /// What it writes.
     fn format(&self) -> Format;
+
+    /// Whether it decodes such pictures.
+    fn takes(&self, frame: &Frame) -> bool;
 
     /// Gets ready for batches of `images`, and returns the points in its streams at which such a batch is done.
     ///

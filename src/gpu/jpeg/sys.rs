@@ -2,6 +2,7 @@
 //! documentation; versions 12 and 13 agree on all of it. It must not know batches.
 
 use std::ffi::{c_int, c_uint, c_void};
+use std::mem::ManuallyDrop;
 use std::ptr;
 use std::sync::Arc;
 
@@ -99,9 +100,17 @@ struct Functions {
         *mut Image,
         *mut c_void,
     ) -> Status,
-    /// Keeps the functions above loaded.
-    _library: Found,
+    /// For measurements; a library may lack it.
+    preallocate: Option<Preallocate>,
+    /// Keeps the functions above loaded. Never closed: the CUDA runtime inside of the library is not made for that, and all
+    /// that open it share one copy.
+    _library: ManuallyDrop<Found>,
 }
+
+type Preallocate = unsafe extern "C" fn(RawHandle, RawState, c_int, c_int, c_int, c_int, c_int) -> Status;
+
+/// `nvjpegChromaSubsampling_t`: 4:4:4.
+const SUBSAMPLING_444: c_int = 0;
 
 /// A handle of the library for the engines of one device.
 pub(super) struct Handle {
@@ -153,7 +162,9 @@ impl Handle {
             initialize: unsafe { library.function("nvjpegDecodeBatchedInitialize") }?,
             // SAFETY: as above.
             decode: unsafe { library.function("nvjpegDecodeBatched") }?,
-            _library: library,
+            // SAFETY: as above.
+            preallocate: unsafe { library.function("nvjpegDecodeBatchedPreAllocate") }.ok(),
+            _library: ManuallyDrop::new(library),
         };
         gpu.bind()?;
         let mut raw = ptr::null_mut();
@@ -206,17 +217,24 @@ pub(super) struct State {
 unsafe impl Send for State {}
 
 impl State {
-    /// A state that decodes to `format`.
+    /// A state that decodes to `format`, and may `preallocate` for one picture of one pixel: not for its size, but because
+    /// the library then takes memory from a pool.
     ///
     /// # Errors
     /// What the library says.
-    pub(super) fn new(handle: &Arc<Handle>, format: Format) -> Result<Self> {
+    pub(super) fn new(handle: &Arc<Handle>, format: Format, preallocate: bool) -> Result<Self> {
         handle.gpu.bind()?;
         let mut raw = ptr::null_mut();
         // SAFETY: the handle is valid, and so is the pointer for the call.
         let status = unsafe { (handle.functions.state_create)(handle.raw, &raw mut raw) };
         check("nvjpegJpegStateCreate", status)?;
-        Ok(Self { raw, handle: Arc::clone(handle), format, size: None })
+        let state = Self { raw, handle: Arc::clone(handle), format, size: None };
+        if let Some(allocate) = handle.functions.preallocate.filter(|_| preallocate) {
+            // SAFETY: handle and state are valid, the numbers are documented ones.
+            let status = unsafe { allocate(handle.raw, raw, 1, 1, 1, SUBSAMPLING_444, format as c_int) };
+            check("nvjpegDecodeBatchedPreAllocate", status)?;
+        }
+        Ok(state)
     }
 
     /// Puts the decoding of a batch into `stream`: `data` and `lengths` are the files, `images` where each goes.

@@ -55,7 +55,10 @@ impl Mixed {
     pub(super) fn open(gpu: &Arc<Gpu>, options: &decode::DecodeOptions, load: Option<f32>) -> Result<Self> {
         let format = format(options.color);
         let engines = match Engines::open(gpu, Settings::new(format, options.smooth_chroma)) {
-            Ok(engines) => Some(engines),
+            Ok(engines) => {
+                tracing::debug!("device {} has {} JPEG engines", gpu.ordinal(), engines.count());
+                Some(engines)
+            }
             Err(error) => {
                 tracing::warn!("images are decoded on the CPU and uploaded: {error}");
                 None
@@ -82,9 +85,7 @@ impl Mixed {
         let images = io.rows(|sample| {
             let job = *jobs.get(sample.index()).and_then(Option::as_ref).ok_or_else(unseen)?;
             let (bytes, target) = (sample.input(0)?.as_slice()?, sample.output(0)?.clone());
-            let picture = self.engines.is_some().then(|| Picture::read(bytes)).flatten();
-            let stored = |p: &Picture<'_>| (p.frame().width, p.frame().height) == job.info.stored_size();
-            Ok(Image { index: sample.index(), job, bytes, target, picture: picture.filter(stored) })
+            Ok(Image { index: sample.index(), job, bytes, target, picture: self.picture(&job, bytes) })
         });
         let candidate =
             |image: &Image<'_>| Candidate { bytes: image.bytes.len(), engines: image.picture.is_some() };
@@ -108,6 +109,16 @@ impl Mixed {
             self.decode(decoder, cx, io.inputs(), &[], &again)?;
         }
         Ok(())
+    }
+
+    /// The file as the engines take it.
+    fn picture<'a>(&self, job: &Job, bytes: &'a [u8]) -> Option<Picture<'a>> {
+        let engines = self.engines.as_ref().filter(|_| job.info.format == decode::Format::Jpeg)?;
+        let picture = Picture::read(bytes)?;
+        let frame = *picture.frame();
+        // Both have read the same header.
+        let same = (frame.width, frame.height) == job.info.stored_size();
+        (same && engines.takes(&frame)).then_some(picture)
     }
 
     /// What the engines shall do: pixels go to the output or, when a kernel must see them first, to memory of the batch.
@@ -147,8 +158,8 @@ impl Mixed {
         images: &[&Image<'_>],
     ) -> Result<Vec<usize>> {
         let stream = Arc::clone(cx.recorder.stream());
-        let places =
-            images.iter().map(|image| cx.recorder.reserve(image.target.len())).collect::<Result<Vec<_>>>()?;
+        let sizes: Vec<usize> = images.iter().map(|image| image.target.len()).collect();
+        let places = cx.recorder.reserve_all(&sizes)?;
         let buffers = cx.recorder.fill(&places)?;
         let events = match &mut self.engines {
             Some(engines) if !tasks.is_empty() => engines.prepare(stream.gpu(), tasks.len())?,
