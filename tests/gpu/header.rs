@@ -1,7 +1,6 @@
 //! Which of the recorded files the engines take. Needs no device.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use triton_gesso::gpu::jpeg::{Frame, Picture, Sampling};
 use turbojpeg::Subsamp;
@@ -23,8 +22,7 @@ fn enlarged(file: &[u8]) -> Vec<u8> {
 }
 
 fn recorded() -> BTreeMap<String, Vec<u8>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/decode/pictures.npz");
-    let mut archive = npz::Npz::open(path);
+    let mut archive = npz::Npz::open(crate::file("tests/data/decode/pictures.npz"));
     archive.names().into_iter().map(|name| (name.clone(), archive.array(&name).1)).collect()
 }
 

@@ -8,6 +8,7 @@ mod header;
 mod pictures;
 mod promises;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use triton_gesso::gpu::Gpu;
@@ -19,4 +20,10 @@ fn gpu() -> Option<Arc<Gpu>> {
         return None;
     }
     Some(Gpu::open(0).unwrap())
+}
+
+/// A file of the project; where it is now, for tests that run on another machine than they were built on.
+fn file(path: &str) -> PathBuf {
+    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    PathBuf::from(root).join(path)
 }

@@ -263,30 +263,27 @@ impl Lane {
         self.stream.wait(&share.ready)?;
         let Share { data, lengths, images, .. } = share;
         let mut refused = Vec::new();
-        // One bad file fails its whole call: halves are tried until it is alone. The next range is the last of the list.
-        let mut ranges = Vec::from([0..data.len()]);
-        while let Some(range) = ranges.pop() {
+        // One bad file fails its whole call: halves are tried until it is alone. The next part is the last of the list.
+        let mut parts = vec![(0, data.len())];
+        while let Some((start, end)) = parts.pop() {
             let (Some(data), Some(lengths), Some(images)) =
-                (data.get(range.clone()), lengths.get(range.clone()), images.get_mut(range.clone()))
+                (data.get(start..end), lengths.get(start..end), images.get_mut(start..end))
             else {
                 return Err(Error::internal("a share without its files"));
             };
             // SAFETY: the files and destinations are those of tasks whose sizes were checked; the caller of `Engines::start`
             // keeps them until the batch is done. A lane is idle when a batch starts, because the recorder has waited for the
-            // last one, and after a refusal the stream is waited for.
-            let Err(error) = (unsafe { self.state.decode(data, lengths, images, &self.stream) }) else {
-                if !ranges.is_empty() {
-                    self.stream.synchronize()?;
+            // last one, and between two parts the stream is waited for.
+            let decoded = unsafe { self.state.decode(data, lengths, images, &self.stream) };
+            if let Err(error) = &decoded {
+                tracing::debug!("the JPEG engines refuse a share of {}: {error}", data.len());
+                match data.len() {
+                    0 | 1 => refused.push(start),
+                    more => parts.extend([(start + more / 2, end), (start, start + more / 2)]),
                 }
-                continue;
-            };
-            tracing::debug!("the JPEG engines refuse a share of {}: {error}", data.len());
-            self.stream.synchronize()?;
-            let middle = range.start + range.len() / 2;
-            if range.len() > 1 {
-                ranges.extend([middle..range.end, range.start..middle]);
-            } else {
-                refused.push(range.start);
+            }
+            if decoded.is_err() || !parts.is_empty() {
+                self.stream.synchronize()?;
             }
         }
         self.done.record(&self.stream)?;
