@@ -3,6 +3,8 @@
 #![expect(unsafe_code, reason = "calls the plugin as C does")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
+#[path = "plugin/device.rs"]
+mod device;
 #[path = "plugin/host/mod.rs"]
 mod host;
 #[path = "plugin/lanes.rs"]

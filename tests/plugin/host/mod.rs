@@ -9,7 +9,7 @@ pub(crate) mod objects;
 pub(crate) mod request;
 pub(crate) mod server;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::{CStr, CString, c_char};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -68,6 +68,8 @@ pub(crate) struct Book {
     pub(crate) attributes: Vec<String>,
     /// The type of memory that outputs get; 2 is a GPU's.
     pub(crate) offered: u32,
+    /// Memory of devices that the next outputs get: a device and an address there.
+    pub(crate) places: VecDeque<(i64, u64)>,
     /// The type of memory, and its device, that the plugin asked for.
     pub(crate) wishes: Vec<(u32, i64)>,
     pub(crate) memory: Vec<(u32, i64, usize)>,
