@@ -18,7 +18,8 @@ use triton_gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shap
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-const PIPELINE: &[u8] = include_bytes!("pipeline.dali");
+const ON_CPU: &[u8] = include_bytes!("pipeline.dali");
+const ON_GPU: &[u8] = include_bytes!("pipeline_gpu.dali");
 
 fn main() -> Result<()> {
     // cargo adds `--bench`.
@@ -38,9 +39,9 @@ fn main() -> Result<()> {
 
     let files = read(Path::new(folder))?;
     let (gpu, pipeline) = if on_gpu {
-        (Some(Gpu::open(0)?), Pipeline::load_moved_to_device(PIPELINE)?)
+        (Some(Gpu::open(0)?), Pipeline::load(ON_GPU, Device::Gpu)?)
     } else {
-        (None, Pipeline::load(PIPELINE, Device::Cpu)?)
+        (None, Pipeline::load(ON_CPU, Device::Cpu)?)
     };
     let free =
         |gpu: &Option<_>| gpu.as_ref().map_or(Ok(0), |gpu: &std::sync::Arc<Gpu>| gpu.memory().map(|m| m.0));

@@ -176,10 +176,11 @@ template <class T> __device__ inline T f_clamp(T v, T low, T high) {
   return bounded > high ? high : bounded;
 }
 
-#define IN(OPERAND, T) load((const T *)row.operands[OPERAND].address + at[OPERAND])
+#define IN(OPERAND, T) load((const T *)operands[OPERAND].address + at[OPERAND])
 
-extern "C" __global__ void arithmetic(const Row *rows, uint32_t count, NoParams) {
+extern "C" __global__ void arithmetic(const Row *__restrict__ rows, uint32_t count, NoParams) {
   const Row &row = rows[blockIdx.y];
+  const Operand *__restrict__ operands = row.operands;
   const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
   for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < row.elements; i += step) {
     // A sample has at most 2^31 bytes: 32 bits hold a position and are quick to divide.
@@ -190,7 +191,7 @@ extern "C" __global__ void arithmetic(const Row *rows, uint32_t count, NoParams)
       const int64_t position = rest % extent;
       rest /= extent;
 #pragma unroll
-      for (uint32_t k = 0; k < OPERANDS; ++k) at[k] += position * row.operands[k].stride[a];
+      for (uint32_t k = 0; k < OPERANDS; ++k) at[k] += position * operands[k].stride[a];
     }
     row.to[i] = EXPRESSION;
   }

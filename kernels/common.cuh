@@ -43,7 +43,7 @@ template <class T> __device__ inline T load(const T *from) { return *from; }
 template <> __device__ inline bool load(const bool *from) { return *(const uint8_t *)from != 0; }
 
 // ---- saturating conversion (DALI's `ConvertSat` on the GPU): floats are rounded to nearest, halves to even; what does not
-// fit becomes the nearest value that does; NaN becomes 0; what is not 0 after rounding is true.
+// fit becomes the nearest value that does; NaN becomes 0; what is 0.5 or more away from 0 is true.
 
 template <class T> struct Range;
 #define RANGE(T, LOW, HIGH)                       \
@@ -129,9 +129,9 @@ CONVERT(half_t, float, to_half(v));
 CONVERT(half_t, double, to_half((float)v));
 CONVERT(half_t, half_t, v);
 CONVERT(half_t, bool, to_half(v ? 1.0f : 0.0f));
-CONVERT(bool, float, rintf(v) != 0);
-CONVERT(bool, double, rint(v) != 0);
-CONVERT(bool, half_t, rintf(to_float(v)) != 0);
+CONVERT(bool, float, roundf(v) != 0);
+CONVERT(bool, double, round(v) != 0);
+CONVERT(bool, half_t, roundf(to_float(v)) != 0);
 CONVERT(bool, bool, v);
 
 template <class To, class From> __device__ inline To convert(From v) { return Convert<To, From>::of(v); }

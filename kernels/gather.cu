@@ -128,7 +128,7 @@ struct Cursor {
   }
 };
 
-extern "C" __global__ void gather(const Row *rows, uint32_t count, Params params) {
+extern "C" __global__ void gather(const Row *__restrict__ rows, uint32_t count, Params params) {
   const Row &row = rows[blockIdx.y];
   const uint64_t step = (uint64_t)gridDim.x * blockDim.x * CHUNK;
   const bool words = ((uint64_t)row.to & 7) == 0;

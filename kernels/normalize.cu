@@ -52,7 +52,7 @@ __device__ inline uint64_t offset(const Row &row, uint64_t at, bool reduced) {
 
 // Neighbouring groups of threads add up neighbouring parameters. Sums are kept in double precision, in an order that depends
 // on nothing but the shape.
-extern "C" __global__ void sums(const Row *rows, uint32_t count, Params params) {
+extern "C" __global__ void sums(const Row *__restrict__ rows, uint32_t count, Params params) {
   __shared__ double part[THREADS];
   const Row &row = rows[blockIdx.y];
   const uint32_t lanes = (uint32_t)row.lanes, lane = threadIdx.x % lanes, groups = THREADS / lanes;
@@ -81,7 +81,7 @@ extern "C" __global__ void sums(const Row *rows, uint32_t count, Params params) 
   }
 }
 
-extern "C" __global__ void normalize(const Row *rows, uint32_t count, Params params) {
+extern "C" __global__ void normalize(const Row *__restrict__ rows, uint32_t count, Params params) {
   const Row &row = rows[blockIdx.y];
   const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
   for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < row.elements; i += step) {

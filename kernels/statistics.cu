@@ -26,7 +26,7 @@ __device__ inline float finished(double sum, const Row &row, const Params &param
   return variance == 0 ? 0.0f : (float)((double)params.scale / sqrt(variance));
 }
 
-extern "C" __global__ void statistics(const Row *rows, uint32_t count, Params params) {
+extern "C" __global__ void statistics(const Row *__restrict__ rows, uint32_t count, Params params) {
   const Row &row = rows[blockIdx.y];
   const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
   for (uint64_t p = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; p < row.parameters; p += step) {

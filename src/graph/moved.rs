@@ -19,9 +19,21 @@ pub(super) fn move_to_device(def: &mut PipelineDef) {
         // Decoders read on the host what they write to the device.
         let mixed = op.input.iter().any(|input| !input.is_argument_input.unwrap_or(false))
             && ops::find(&name).is_some_and(|found| found.name.starts_with("decoders__"));
-        set_device(op, if mixed { "mixed" } else { "gpu" });
-        for input in op.input.iter_mut().filter(|input| !input.is_argument_input.unwrap_or(false)) {
-            input.device = Some(if mixed { "cpu" } else { "gpu" }.to_owned());
+        if mixed && set_device(op, "mixed") {
+            // On the host chroma is always upsampled smoothly.
+            op.args.push(Argument {
+                name: Some("jpeg_fancy_upsampling".to_owned()),
+                r#type: Some("bool".to_owned()),
+                bools: vec![true],
+                ..Argument::default()
+            });
+        } else if !mixed {
+            set_device(op, "gpu");
+        }
+        let regular = op.input.iter_mut().filter(|input| !input.is_argument_input.unwrap_or(false));
+        for (i, input) in regular.enumerate() {
+            let on_host = mixed || ops::reads_on_host(&name, i);
+            input.device = Some(if on_host { "cpu" } else { "gpu" }.to_owned());
         }
         for output in &mut op.output {
             output.device = Some("gpu".to_owned());
@@ -35,7 +47,10 @@ pub(super) fn move_to_device(def: &mut PipelineDef) {
     }
 }
 
-fn set_device(op: &mut OpDef, device: &str) {
+/// Sets where an operator runs; whether it ran on the host before.
+fn set_device(op: &mut OpDef, device: &str) -> bool {
+    let before = op.args.iter().find(|arg| arg.name.as_deref() == Some("device"));
+    let was_on_host = before.is_none_or(|arg| arg.strings.iter().all(|device| device == "cpu"));
     op.args.retain(|arg| arg.name.as_deref() != Some("device"));
     op.args.push(Argument {
         name: Some("device".to_owned()),
@@ -43,4 +58,5 @@ fn set_device(op: &mut OpDef, device: &str) {
         strings: vec![device.to_owned()],
         ..Argument::default()
     });
+    was_on_host
 }

@@ -195,6 +195,12 @@ pub fn find(name: &str) -> Option<&'static OpDef> {
     OPS.iter().copied().find(|op| op.name == plain || op.name == name || op.aliases.contains(&name))
 }
 
+/// Whether regular input `i` of the operator called `name` says what to do rather than what to do it with: it is read on the
+/// host, wherever the operator runs.
+pub fn reads_on_host(name: &str, i: usize) -> bool {
+    i > 0 && find(name).is_some_and(|op| matches!(op.name, "Slice" | "Reshape"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

@@ -1,5 +1,6 @@
 //! The built plugin, loaded as a server loads it, and calls of its entry points.
 
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -9,8 +10,8 @@ use crate::host::objects::{Backend, Instance, Model};
 use crate::host::request::Request;
 use crate::host::server::{Error, take};
 
-/// The plugin. It stays loaded: a server does not unload it while it lives.
-pub(crate) struct Plugin(Library);
+/// The plugin. It stays loaded: a test that is over may have left threads in it.
+pub(crate) struct Plugin(ManuallyDrop<Library>);
 
 /// The library that cargo built for this test, or the one that `GESSO_PLUGIN` names, like a release build.
 pub(crate) fn path() -> PathBuf {
@@ -21,7 +22,7 @@ pub(crate) fn path() -> PathBuf {
 impl Plugin {
     pub(crate) fn load() -> Plugin {
         // SAFETY: loading runs no code of the plugin but Rust's start-up.
-        Plugin(unsafe { Library::open(Some(path()), RTLD_NOW | RTLD_LOCAL) }.unwrap())
+        Plugin(ManuallyDrop::new(unsafe { Library::open(Some(path()), RTLD_NOW | RTLD_LOCAL) }.unwrap()))
     }
 
     /// Calls an entry point that takes one handle.

@@ -107,10 +107,12 @@ def faulty_plugin(tmp_path_factory):
     return plugin
 
 
+@pytest.mark.parametrize("batches", [1, 2], ids=["caller", "lanes"])
 @pytest.mark.parametrize("stage", [1, 2], ids=["run", "setup"])
-def test_a_panic_in_an_operator_is_an_error_and_the_next_request_works(faulty_plugin, tmp_path, stage):
+def test_a_panic_in_an_operator_is_an_error_and_the_next_request_works(faulty_plugin, tmp_path, stage, batches):
     flip = cases("flip")["default_is_horizontal"]
-    write_model(tmp_path / "models", "panics", flip.pipeline.replace(b"\x0a\x04Flip", b"\x0a\x04Boom"), MERGING)
+    config = MERGING + f'parameters {{ key: "max_batches_in_flight" value {{ string_value: "{batches}" }} }}\n'
+    write_model(tmp_path / "models", "panics", flip.pipeline.replace(b"\x0a\x04Flip", b"\x0a\x04Boom"), config)
     backends = assemble_backends(tmp_path / "backends", faulty_plugin)
     calm = np.full((2, 2, 3), 7, np.uint8)
     loud = np.full((2, 2, 3), stage, np.uint8)

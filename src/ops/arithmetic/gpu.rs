@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(compared.text, "f_gt_signs(IN(0, uint64_t), convert<int64_t>(IN(1, int8_t)))");
         assert_eq!(
             device("add(&1 sqrt(&0))", &[DType::I8, DType::F16]).text,
-            "f_add(convert<float>(IN(1, half_t)), f_sqrt(convert<float>(IN(0, int8_t))))"
+            "f_add(convert<float>(IN(0, half_t)), f_sqrt(convert<float>(IN(1, int8_t))))"
         );
         assert_eq!(
             device("minus(&0)", &[DType::F16]).text,

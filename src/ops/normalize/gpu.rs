@@ -25,7 +25,7 @@ const WARP: usize = 32;
 /// Most parts into which the elements of one parameter are cut: one thread adds up the parts.
 const MAX_CHUNKS: usize = 128;
 
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Axis {
     extent: u64,
@@ -34,7 +34,7 @@ struct Axis {
 }
 
 /// A sample, as `kernels/normalize.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Row {
     from: u64,

@@ -39,7 +39,7 @@ enum LateMemory<'r> {
     /// On the host, at an address that elements cannot be written to.
     Host(&'r mut [u8]),
     /// On a device: an output that was made on the host or on another device.
-    Device(u64),
+    Device(DeviceBytes),
 }
 
 impl<'r> Responses<'r> {
@@ -75,9 +75,9 @@ impl<'r> Responses<'r> {
             let batch = outcome.outputs.get(output).ok_or_else(|| Error::internal("an output is missing"))?;
             match memory {
                 LateMemory::Host(memory) => copy_to_host(batch, range, memory)?,
-                LateMemory::Device(address) => {
+                LateMemory::Device(memory) => {
                     let link = self.link.ok_or_else(|| Error::internal("a device without an instance"))?;
-                    copy_to_device(batch, range, address, link)?;
+                    copy_to_device(batch, range, &memory, link)?;
                 }
             }
         }
@@ -145,7 +145,9 @@ impl<'r> OutputSink<'r> for Responses<'r> {
                 Ok(Placed::Late(LateMemory::Host(memory)))
             }
             OutputMemory::Host(memory) => Ok(Placed::Each(split(memory, range.len(), size))),
-            OutputMemory::Device { address, memory } => late_on_device(link, address, memory),
+            OutputMemory::Device { address, memory } => {
+                late_on_device(link, memory, DeviceBytes::foreign(address, range.len() * size))
+            }
         })
     }
 
@@ -168,19 +170,21 @@ impl<'r> OutputSink<'r> for Responses<'r> {
                 let sample = |i| DeviceBytes::foreign(address + (i * size) as u64, size);
                 Ok(Placed::Each((0..range.len()).map(sample).map(Target::Device).collect()))
             }
-            OutputMemory::Device { address, memory } => late_on_device(link, address, memory),
+            OutputMemory::Device { address, memory } => {
+                late_on_device(link, memory, DeviceBytes::foreign(address, range.len() * size))
+            }
         })
     }
 }
 
 /// Memory on a device that the operator cannot write.
-fn late_on_device<'r, B>(link: Option<&Link>, address: u64, memory: Memory) -> Result<Placed<'r, B>> {
+fn late_on_device<'r, B>(link: Option<&Link>, memory: Memory, bytes: DeviceBytes) -> Result<Placed<'r, B>> {
     let Some(link) = link.filter(|_| memory.kind == MemoryKind::Gpu) else {
         return Err(Error::unsupported(format!("Triton offers memory `{memory}`, expected host memory")));
     };
     // Opened here, where a failure is the request's.
     link.stream()?;
-    Ok(Placed::Late(LateMemory::Device(address)))
+    Ok(Placed::Late(LateMemory::Device(bytes)))
 }
 
 /// Memory for the samples of one request, which a response can only hold when they have one shape, and the bytes of each.
@@ -232,8 +236,8 @@ fn copy_to_host(batch: &Batch<'_>, range: Range<usize>, memory: &mut [u8]) -> Re
     Ok(())
 }
 
-/// Copies samples that are on the host, or on the instance's device, to `address` on any device.
-fn copy_to_device(batch: &Batch<'_>, range: Range<usize>, address: u64, link: &Link) -> Result<()> {
+/// Copies samples that are on the host, or on the instance's device, to `memory` on any device.
+fn copy_to_device(batch: &Batch<'_>, range: Range<usize>, memory: &DeviceBytes, link: &Link) -> Result<()> {
     let stream = link.stream()?;
     let on_device = |i| match batch.sample(i) {
         Some(Sample::Device(bytes)) => Some(bytes.clone()),
@@ -243,7 +247,7 @@ fn copy_to_device(batch: &Batch<'_>, range: Range<usize>, address: u64, link: &L
     // Between two devices by way of the host: that works whether or not they can reach one another.
     let mut landing = Fetch::new(stream);
     let mut fetched = if sources.is_empty() { Vec::new() } else { landing.fetch(&sources)? }.into_iter();
-    let mut end = address;
+    let mut end = memory.address();
     let mut copies = Vec::with_capacity(range.len());
     for i in range {
         let bytes = match batch.sample(i) {
@@ -252,6 +256,9 @@ fn copy_to_device(batch: &Batch<'_>, range: Range<usize>, address: u64, link: &L
         };
         copies.push((DeviceBytes::foreign(end, bytes.len()), bytes));
         end += bytes.len() as u64;
+    }
+    if end - memory.address() != memory.len() as u64 {
+        return Err(Error::internal("an output has another size than its response"));
     }
     stream.put(&copies)
 }

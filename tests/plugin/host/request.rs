@@ -18,12 +18,29 @@ pub(crate) struct Request {
     pub(crate) cancelled: bool,
 }
 
-/// One tensor: type, shape, and chunks with the type of their memory.
+/// One tensor.
 pub(crate) struct Input {
     name: CString,
     dtype: u32,
     shape: Vec<i64>,
-    chunks: Vec<(u32, Vec<u8>)>,
+    chunks: Vec<Chunk>,
+}
+
+/// A piece of a tensor: bytes with the type of their memory.
+pub(crate) enum Chunk {
+    /// Kept here. A GPU's (2) are on device 1, at an address that does not exist.
+    Kept(u32, Vec<u8>),
+    /// So many bytes at an address of a device.
+    Device { device: i64, address: u64, bytes: usize },
+}
+
+impl Chunk {
+    fn len(&self) -> usize {
+        match self {
+            Chunk::Kept(_, bytes) => bytes.len(),
+            Chunk::Device { bytes, .. } => *bytes,
+        }
+    }
 }
 
 pub(crate) struct Response {
@@ -55,7 +72,11 @@ impl Host {
     }
 
     pub(crate) fn input(&self, name: &str, dtype: u32, shape: &[i64], chunks: &[(u32, &[u8])]) -> *mut Input {
-        let chunks = chunks.iter().map(|(memory, bytes)| (*memory, bytes.to_vec())).collect();
+        let chunks = chunks.iter().map(|(memory, bytes)| Chunk::Kept(*memory, bytes.to_vec())).collect();
+        self.input_in(name, dtype, shape, chunks)
+    }
+
+    pub(crate) fn input_in(&self, name: &str, dtype: u32, shape: &[i64], chunks: Vec<Chunk>) -> *mut Input {
         make("input", Input { name: c(name), dtype, shape: shape.to_vec(), chunks })
     }
 }
@@ -126,7 +147,7 @@ extern "C" fn TRITONBACKEND_InputProperties(
         put(dtype, input.dtype)?;
         put(shape, input.shape.as_ptr())?;
         put(dims, input.shape.len() as u32)?;
-        put(bytes, input.chunks.iter().map(|(_, bytes)| bytes.len() as u64).sum())?;
+        put(bytes, input.chunks.iter().map(|chunk| chunk.len() as u64).sum())?;
         put(buffers, input.chunks.len() as u32)
     })
 }
@@ -141,16 +162,17 @@ extern "C" fn TRITONBACKEND_InputBuffer(
     memory_id: *mut i64,
 ) -> *mut Error {
     call("TRITONBACKEND_InputBuffer", || {
-        let (kind, bytes) = &at("input", input)?.chunks[index as usize];
-        let address = match (kind, bytes.len()) {
-            (0 | 1, 0) => std::ptr::null(),
-            (0 | 1, _) => bytes.as_ptr().cast(),
-            _ => ELSEWHERE as *const c_void,
+        let chunk = &at("input", input)?.chunks[index as usize];
+        let (address, kind, device) = match chunk {
+            Chunk::Kept(kind @ (0 | 1), bytes) if bytes.is_empty() => (std::ptr::null(), *kind, 0),
+            Chunk::Kept(kind @ (0 | 1), bytes) => (bytes.as_ptr().cast(), *kind, 0),
+            Chunk::Kept(kind, _) => (ELSEWHERE as *const c_void, *kind, i64::from(*kind == 2)),
+            Chunk::Device { device, address, .. } => (*address as usize as *const c_void, 2, *device),
         };
         put(buffer, address)?;
-        put(size, bytes.len() as u64)?;
-        put(memory, *kind)?;
-        put(memory_id, i64::from(*kind == 2))
+        put(size, chunk.len() as u64)?;
+        put(memory, kind)?;
+        put(memory_id, device)
     })
 }
 
@@ -171,7 +193,7 @@ extern "C" fn TRITONBACKEND_ResponseDelete(response: *mut Response) -> *mut Erro
     })
 }
 
-/// An output called `far` goes to a client that wants it on a GPU.
+/// An output called `far` goes to a client that wants it on a GPU, as all do while `Book::offered` says so.
 #[unsafe(no_mangle)]
 extern "C" fn TRITONBACKEND_ResponseOutput(
     response: *mut Response,
@@ -183,7 +205,7 @@ extern "C" fn TRITONBACKEND_ResponseOutput(
 ) -> *mut Error {
     call("TRITONBACKEND_ResponseOutput", || {
         let name = text(name);
-        let memory = if name == "far" { 2 } else { 0 };
+        let memory = if name == "far" { 2 } else { book().offered };
         // SAFETY: the plugin passes `dims` extents.
         let shape = unsafe { std::slice::from_raw_parts(shape, dims as usize) }.to_vec();
         let output = make("output", Output { name, dtype, shape, bytes: Vec::new(), memory });
@@ -202,7 +224,17 @@ extern "C" fn TRITONBACKEND_OutputBuffer(
 ) -> *mut Error {
     call("TRITONBACKEND_OutputBuffer", || {
         let output = at("output", output)?;
+        // SAFETY: the plugin says here what it would like.
+        let wish = unsafe { memory.read() };
+        // SAFETY: as above.
+        let device = unsafe { memory_id.read() };
+        book().wishes.push((wish, device));
         output.bytes = vec![0; size as usize];
+        if let Some((device, address)) = book().places.pop_front() {
+            put(buffer, address as usize as *mut c_void)?;
+            put(memory, 2)?;
+            return put(memory_id, device);
+        }
         let address = if size == 0 {
             std::ptr::null_mut()
         } else if output.memory == 2 {
