@@ -73,7 +73,8 @@ impl KernelSpec {
         self.source
     }
 
-    pub(super) fn entry(&self) -> &'static str {
+    /// The function in it.
+    pub fn entry(&self) -> &'static str {
         self.entry
     }
 

@@ -87,8 +87,11 @@ impl Mixed {
             let (bytes, target) = (sample.input(0)?.as_slice()?, sample.output(0)?.clone());
             Ok(Image { index: sample.index(), job, bytes, target, picture: self.picture(&job, bytes) })
         });
-        let candidate =
-            |image: &Image<'_>| Candidate { bytes: image.bytes.len(), engines: image.picture.is_some() };
+        let candidate = |image: &Image<'_>| Candidate {
+            bytes: image.bytes.len(),
+            pixels: image.target.len(),
+            engines: image.picture.is_some(),
+        };
         let candidates: Vec<Candidate> = images.iter().map(candidate).collect();
         let paths = assign(&candidates, cx.cpu.pool.current_num_threads(), &self.speeds, self.load);
         let on = |wanted: Path| images.iter().zip(&paths).filter(move |(_, path)| **path == wanted);
