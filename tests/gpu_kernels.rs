@@ -1,5 +1,4 @@
 //! Every kernel compiles for every architecture that we support. Needs NVRTC, not a GPU.
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use std::collections::HashSet;
 

@@ -57,6 +57,7 @@ impl KernelSpec {
 
     /// Defines `name` as `value`.
     #[must_use]
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass numbers")]
     pub fn define(mut self, name: &'static str, value: impl ToString) -> Self {
         self.definitions.push((name, value.to_string()));
         self

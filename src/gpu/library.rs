@@ -1,7 +1,6 @@
 //! Finds NVIDIA's shared libraries at run time: beside the plugin, where the loader looks, in toolkits, and in the folders
 //! where pip's `nvidia-*` packages put them. It must not know what the libraries do.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -148,7 +147,7 @@ fn toolkits() -> Vec<PathBuf> {
 /// Library folders of pip's packages, in the active environment and in those of Pythons on the path.
 fn packages() -> Vec<PathBuf> {
     let mut prefixes: Vec<PathBuf> = std::env::var_os("VIRTUAL_ENV").map(PathBuf::from).into_iter().collect();
-    let path = std::env::var_os("PATH").unwrap_or_else(OsString::new);
+    let path = std::env::var_os("PATH").unwrap_or_default();
     for folder in std::env::split_paths(&path) {
         if folder.join("python3").exists()
             && let Some(prefix) = folder.parent()
