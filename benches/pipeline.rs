@@ -1,59 +1,126 @@
-//! Decode + resize to 224 x 224 + normalize in process: images per second of one instance.
+//! Decode + resize to 224 x 224 + normalize in process: images per second, and how long a batch takes.
 //!
 //! ```text
-//! cargo bench --bench pipeline -- FOLDER [BATCH [THREADS [SECONDS]]]
+//! cargo bench --bench pipeline -- --images FOLDER [--device cpu|gpu] [--batch 32] [--threads 2] [--instances 1]
+//!                                 [--seconds 3]
 //! ```
 //!
-//! FOLDER holds JPEGs; `benches/peers/compare.py` makes some and runs the peers beside this. Prints one line of JSON.
+//! FOLDER holds JPEGs; `benches/peers` makes some and runs the peers beside this. Outputs stay where they are made. Several
+//! instances, a thread each, overlap their batches as a server does. Prints one line of JSON.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use triton_gesso::pipeline::{Keep, Pipeline};
+use triton_gesso::gpu::Gpu;
+use triton_gesso::pipeline::{Instance, Keep, Pipeline};
 use triton_gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
 
-const PIPELINE: &[u8] = include_bytes!("pipeline.dali");
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+const ON_CPU: &[u8] = include_bytes!("pipeline.dali");
+const ON_GPU: &[u8] = include_bytes!("pipeline_gpu.dali");
+
+fn main() -> Result<()> {
     // cargo adds `--bench`.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    let Some(folder) = arguments.first() else {
-        println!("usage: cargo bench --bench pipeline -- FOLDER [BATCH [THREADS [SECONDS]]]");
+    let options: HashMap<&str, &str> = arguments
+        .chunks(2)
+        .filter_map(|pair| Some((pair.first()?.as_str(), pair.get(1)?.as_str())))
+        .collect();
+    let Some(folder) = options.get("--images") else {
+        println!("usage: cargo bench --bench pipeline -- --images FOLDER [--device gpu] [--batch 32] ...");
         return Ok(());
     };
-    let number = |i: usize, default: usize| arguments.get(i).map_or(Ok(default), |text| text.parse());
-    let (size, threads, seconds) = (number(1, 32)?, number(2, 2)?, number(3, 3)?);
+    let number = |name, default| options.get(name).map_or(Ok(default), |text| text.parse::<usize>());
+    let (batch, threads) = (number("--batch", 32)?, number("--threads", 2)?);
+    let (instances, seconds) = (number("--instances", 1)?, number("--seconds", 3)?);
+    let on_gpu = options.get("--device") == Some(&"gpu");
 
     let files = read(Path::new(folder))?;
-    let batch = || {
-        let files: Vec<&[u8]> = files.iter().cycle().take(size).map(Vec::as_slice).collect();
-        let shapes = files.iter().map(|file| Shape::from([file.len()])).collect();
-        let desc = BatchDesc::new(DType::U8, Layout::NONE, shapes);
-        Batch::new(desc, files.into_iter().map(Sample::Borrowed).collect())
+    let (gpu, pipeline) = if on_gpu {
+        (Some(Gpu::open(0)?), Pipeline::load(ON_GPU, Device::Gpu)?)
+    } else {
+        (None, Pipeline::load(ON_CPU, Device::Cpu)?)
     };
-    let mut instance = Pipeline::load(PIPELINE, Device::Cpu)?.instance(Some(threads), None)?;
-    let mut run = || -> Result<(), Box<dyn std::error::Error>> {
-        let outcome = instance.run(size, vec![batch()?], &mut Keep)?;
-        match (0..size).find_map(|i| outcome.failures.get(i)) {
-            Some(error) => Err(error.clone().into()),
-            None => Ok(()),
-        }
-    };
-    run()?;
-    let (mut count, start) = (0, Instant::now());
-    while start.elapsed() < Duration::from_secs(seconds as u64) {
-        run()?;
-        count += size;
-    }
-    let rate = count as f64 / start.elapsed().as_secs_f64();
-    println!("{{\"batch\": {size}, \"threads\": {threads}, \"images_per_second\": {rate:.1}}}");
+    let free =
+        |gpu: &Option<_>| gpu.as_ref().map_or(Ok(0), |gpu: &std::sync::Arc<Gpu>| gpu.memory().map(|m| m.0));
+    let before = free(&gpu)?;
+    let instances: Vec<Instance> = (0..instances)
+        .map(|_| pipeline.instance(Some(threads), gpu.as_ref()))
+        .collect::<std::result::Result<_, _>>()?;
+    let workers: Vec<_> = std::thread::scope(|scope| {
+        let runs = instances.into_iter().map(|instance| {
+            let files = &files;
+            scope.spawn(move || run(instance, files, batch, Duration::from_secs(seconds as u64)))
+        });
+        let handles: Vec<_> = runs.collect();
+        handles
+            .into_iter()
+            .map(|handle| handle.join().map_err(|_| "a worker panicked")?)
+            .collect::<Result<_>>()
+    })?;
+    let rate: f64 = workers.iter().map(|worker| worker.rate).sum();
+    let mut times: Vec<f64> = workers.iter().flat_map(|worker| worker.times.iter().copied()).collect();
+    times.sort_by(f64::total_cmp);
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize] * 1e6;
+    let held: usize =
+        workers.iter().map(|worker| worker.free).min().map_or(0, |free| before.saturating_sub(free));
+    println!(
+        "{}",
+        serde_json::json!({
+            "device": if on_gpu { "gpu" } else { "cpu" }, "batch": batch, "threads": threads,
+            "instances": workers.len(), "images_per_second": rate.round(), "p50_us": at(0.5).round(),
+            "p99_us": at(0.99).round(), "gpu_bytes": held, "counters": workers[0].counters,
+        })
+    );
     Ok(())
 }
 
-fn read(folder: &Path) -> Result<Vec<Vec<u8>>, Box<dyn std::error::Error>> {
-    let mut paths: Vec<_> =
-        std::fs::read_dir(folder)?.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
+/// What one instance did.
+struct Worker {
+    rate: f64,
+    /// Seconds of each batch.
+    times: Vec<f64>,
+    counters: String,
+    /// Free bytes of the device while the instance lived.
+    free: usize,
+}
+
+fn run(mut instance: Instance, files: &[Vec<u8>], size: usize, duration: Duration) -> Result<Worker> {
+    let mut next = 0;
+    let mut once = |instance: &mut Instance| -> Result<f64> {
+        let batch: Vec<&[u8]> =
+            files.iter().cycle().skip(next % files.len()).take(size).map(Vec::as_slice).collect();
+        next += size;
+        let shapes = batch.iter().map(|file| Shape::from([file.len()])).collect();
+        let desc = BatchDesc::new(DType::U8, Layout::NONE, shapes);
+        let input = Batch::new(desc, batch.into_iter().map(Sample::Borrowed).collect())?;
+        let start = Instant::now();
+        let outcome = instance.run(size, vec![input], &mut Keep)?;
+        let elapsed = start.elapsed().as_secs_f64();
+        match (0..size).find_map(|i| outcome.failures.get(i)) {
+            Some(error) => Err(error.to_string().into()),
+            None => Ok(elapsed),
+        }
+    };
+    for _ in 0..5 {
+        once(&mut instance)?;
+    }
+    let (mut times, start) = (Vec::new(), Instant::now());
+    while start.elapsed() < duration {
+        times.push(once(&mut instance)?);
+    }
+    let rate = (times.len() * size) as f64 / start.elapsed().as_secs_f64();
+    let free = instance.device_memory()?.map_or(usize::MAX, |(free, _)| free);
+    Ok(Worker { rate, times, counters: format!("{:?}", instance.counters()), free })
+}
+
+fn read(folder: &Path) -> Result<Vec<Vec<u8>>> {
+    let mut paths: Vec<_> = std::fs::read_dir(folder)?
+        .map(|entry| entry.map(|e| e.path()))
+        .collect::<std::result::Result<_, _>>()?;
     paths.sort();
-    let files: Vec<Vec<u8>> = paths.iter().map(std::fs::read).collect::<Result<_, _>>()?;
+    let files: Vec<Vec<u8>> = paths.iter().map(std::fs::read).collect::<std::result::Result<_, _>>()?;
     if files.is_empty() { Err(format!("`{}` holds no files", folder.display()).into()) } else { Ok(files) }
 }

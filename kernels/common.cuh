@@ -43,7 +43,7 @@ template <class T> __device__ inline T load(const T *from) { return *from; }
 template <> __device__ inline bool load(const bool *from) { return *(const uint8_t *)from != 0; }
 
 // ---- saturating conversion (DALI's `ConvertSat` on the GPU): floats are rounded to nearest, halves to even; what does not
-// fit becomes the nearest value that does; NaN becomes 0; anything but 0 is true.
+// fit becomes the nearest value that does; NaN becomes 0; what is 0.5 or more away from 0 is true.
 
 template <class T> struct Range;
 #define RANGE(T, LOW, HIGH)                       \
@@ -129,9 +129,14 @@ CONVERT(half_t, float, to_half(v));
 CONVERT(half_t, double, to_half((float)v));
 CONVERT(half_t, half_t, v);
 CONVERT(half_t, bool, to_half(v ? 1.0f : 0.0f));
-CONVERT(bool, float, v != 0);
-CONVERT(bool, double, v != 0);
-CONVERT(bool, half_t, (v.bits & 0x7fff) != 0);
+CONVERT(bool, float, roundf(v) != 0);
+CONVERT(bool, double, round(v) != 0);
+CONVERT(bool, half_t, roundf(to_float(v)) != 0);
 CONVERT(bool, bool, v);
 
 template <class To, class From> __device__ inline To convert(From v) { return Convert<To, From>::of(v); }
+
+// Fill values are cast as C++ does on x86: a fraction is dropped, integers of 8 bits wrap around.
+template <class To> __device__ inline To fill_value(float v) { return (To)(int)fmodf(truncf(v), 256.0f); }
+template <> __device__ inline float fill_value<float>(float v) { return v; }
+template <> __device__ inline half_t fill_value<half_t>(float v) { return to_half(v); }

@@ -132,6 +132,31 @@ impl Executor {
         self.counters
     }
 
+    /// Free and total bytes of the device, if there is one.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn device_memory(&self) -> Result<Option<(usize, usize)>> {
+        self.recorder.as_ref().map(|recorder| recorder.gpu().memory()).transpose()
+    }
+
+    /// A batch in host memory, wherever it is now.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn to_host<'r>(&mut self, batch: &Batch<'r>) -> Result<Batch<'r>> {
+        match &mut self.recorder {
+            Some(recorder) if (0..batch.len()).any(|i| batch.device(i).is_ok()) => {
+                recorder.gpu().bind()?;
+                let failures = Failures::none(batch.len());
+                let moved = device::download(recorder, batch, &failures, &self.memory);
+                recorder.clear();
+                moved?.pop().ok_or_else(|| Error::internal("a download without a value"))
+            }
+            _ => Ok(batch.clone()),
+        }
+    }
+
     /// Runs one batch of `batch_size` samples. `inputs` stand in the order of the graph's inputs.
     ///
     /// # Errors
@@ -155,20 +180,20 @@ impl Executor {
             landings: Vec::new(),
         };
         bind_inputs(&plan, batch_size, inputs, &mut state.values)?;
-        let recorded = self.record(&plan, &mut state, sink);
+        // Not even a panic may leave work behind: it would write into memory that the caller gives away.
+        let recorded = caught(|| self.record(&plan, &mut state, sink));
         let finished = match (recorded, &mut self.recorder) {
-            (Ok(()), Some(recorder)) => device::finish(recorder, &self.pool, &mut state),
-            (Err(error), Some(recorder)) => {
-                recorder.abandon();
-                Err(error)
-            }
-            (recorded, None) => recorded,
+            (Ok(()), Some(recorder)) => caught(|| device::finish(recorder, &self.pool, &mut state)),
+            (recorded, _) => recorded,
         };
         if let Some(recorder) = &mut self.recorder {
             self.counters = recorder.counters();
-            recorder.clear();
-            if let Err(error) = &finished {
-                self.broken = device::broken(recorder.gpu(), error);
+            match &finished {
+                Ok(()) => recorder.clear(),
+                Err(error) => {
+                    recorder.abandon();
+                    self.broken = device::broken(recorder.gpu(), error);
+                }
             }
         }
         finished?;
@@ -237,15 +262,10 @@ impl Executor {
                 }
             }
             // After a panic the operator's scratch state is stale, but every batch starts with a new setup.
-            (NodeKind::Operator(..), Some(operator), None) => caught(|| {
+            (_, Some(operator), _) if node.placement == Placement::Cpu => caught(|| {
                 run_on_host(operator.as_mut(), inputs, step, &self.pool, &self.memory, sink, &regular)
             })?,
-            (NodeKind::Operator(..), Some(operator), Some(_)) if node.placement == Placement::Cpu => {
-                caught(|| {
-                    run_on_host(operator.as_mut(), inputs, step, &self.pool, &self.memory, sink, &regular)
-                })?
-            }
-            (NodeKind::Operator(..), Some(operator), Some(recorder)) => {
+            (_, Some(operator), Some(recorder)) => {
                 let cx = GpuCx { recorder, cpu: CpuCx { pool: &self.pool } };
                 let landings = &mut state.landings;
                 caught(|| run_on_device(operator.as_mut(), inputs, plan, step, cx, sink, &regular, landings))?

@@ -29,6 +29,10 @@ pub const MAX_BATCH_SIZE: usize = 65_536;
 /// Worker threads of one instance. Stops a file or configuration that asks for millions.
 pub const MAX_THREADS: usize = 1_024;
 
+/// Batches of one instance that are worked on at the same time. Stops a configuration that asks for thousands, each of
+/// which has threads and memory of its own.
+pub const MAX_BATCHES_IN_FLIGHT: usize = 16;
+
 /// Pixels of one decoded image (about 11,500 x 11,500). Stops a header of a few bytes that asks for gigabytes.
 pub const MAX_IMAGE_PIXELS: u64 = 1 << 27;
 
@@ -83,3 +87,16 @@ pub const MAX_RETAINED_DEVICE_BYTES: u64 = 8 << 30;
 
 /// Bytes of pinned host memory that an instance keeps for its next upload, for the same reason.
 pub const MAX_RETAINED_STAGING_BYTES: usize = 256 << 20;
+
+/// Sides of an image that the JPEG engines decode. Smaller ones cost a CPU less than the way to the engines; larger ones are
+/// beyond what the hardware is documented for.
+pub const MIN_ENGINE_SIDE: usize = 64;
+/// See [`MIN_ENGINE_SIDE`].
+pub const MAX_ENGINE_SIDE: usize = 16_384;
+
+/// Pixels of an image that the JPEG engines decode (8K is 7680 x 4320). Stops one huge image from making nvJPEG hold memory of
+/// the device for as long as the model is loaded.
+pub const MAX_ENGINE_PIXELS: usize = 1 << 25;
+
+/// Bytes from the end of a JPEG in which its end marker is looked for. Stops a search through all of a file without one.
+pub const MAX_JPEG_TRAILER_BYTES: usize = 4_096;

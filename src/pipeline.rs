@@ -12,7 +12,7 @@ use crate::limits;
 use crate::tensor::{DType, Device, Layout, ValueType};
 
 pub use crate::executor::{Keep, Outcome, OutputSink, Target};
-pub use crate::gpu::{Counters, Gpu};
+pub use crate::gpu::{Counters, DeviceBytes, Fetch, Gpu, Stream, devices};
 pub use crate::ops::Failures;
 
 /// Worker threads of an instance when neither the file nor the caller names a number. As DALI.
@@ -29,6 +29,8 @@ pub struct Input {
     pub ndim: Option<usize>,
     /// Declared layout, empty when there is none. Batches for this input must carry it.
     pub layout: Layout,
+    /// Where the pipeline reads it. For [`Device::Gpu`], samples may be on the device; for [`Device::Cpu`], never.
+    pub device: Device,
 }
 
 /// What a caller gets.
@@ -54,12 +56,31 @@ impl Pipeline {
     /// # Errors
     /// The first thing that is malformed or not supported, with the operator and the instance it stands in.
     pub fn load(bytes: &[u8], device: Device) -> Result<Self> {
-        let plan = Plan::new(PipelineFile::parse(bytes)?.graph(device)?)?;
+        Self::plan(&PipelineFile::parse(bytes)?, device)
+    }
+
+    /// [`Pipeline::load`] for [`Device::Gpu`], as if the file's author had put every operator there that can run there.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::load`].
+    pub fn load_moved_to_device(bytes: &[u8]) -> Result<Self> {
+        Self::plan(&PipelineFile::parse(bytes)?.moved_to_device(), Device::Gpu)
+    }
+
+    fn plan(file: &PipelineFile, device: Device) -> Result<Self> {
+        let plan = Plan::new(file.graph(device)?)?;
         let inputs = plan
             .graph
             .inputs
             .iter()
-            .map(|i| Input { name: i.name.clone(), dtype: i.dtype, ndim: i.ndim, layout: i.layout })
+            .enumerate()
+            .map(|(i, input)| Input {
+                name: input.name.clone(),
+                dtype: input.dtype,
+                ndim: input.ndim,
+                layout: input.layout,
+                device: plan.input_device(i),
+            })
             .collect();
         let outputs = plan
             .graph
@@ -100,13 +121,18 @@ impl Pipeline {
         self.plan.graph.num_threads
     }
 
+    /// Whether a step runs on a GPU: then an instance needs one.
+    pub fn needs_gpu(&self) -> bool {
+        self.plan.needs_gpu()
+    }
+
     /// What the author should know although the pipeline runs.
     pub fn warnings(&self) -> &[String] {
         &self.plan.graph.warnings
     }
 
-    /// A new instance with `num_threads` worker threads, or as many as the file asks for; on `gpu` when the pipeline was
-    /// loaded for [`Device::Gpu`].
+    /// A new instance with `num_threads` worker threads, or as many as the file asks for; on `gpu` when the pipeline
+    /// [needs one](Pipeline::needs_gpu).
     ///
     /// # Errors
     /// Invalid for a number of threads outside 1 to [`limits::MAX_THREADS`]; what [`Executor::new`] fails with.
@@ -148,6 +174,22 @@ impl Instance {
     /// What the last batch cost on the device: copies, launches, waits.
     pub fn counters(&self) -> Counters {
         self.executor.counters()
+    }
+
+    /// Free and total bytes of the instance's device, if it has one.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn device_memory(&self) -> Result<Option<(usize, usize)>> {
+        self.executor.device_memory()
+    }
+
+    /// A batch in host memory, for callers that kept an output on the device.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn to_host<'r>(&mut self, batch: &crate::tensor::Batch<'r>) -> Result<crate::tensor::Batch<'r>> {
+        self.executor.to_host(batch)
     }
 
     /// Memory for callers that must copy an input before it can be read in place.

@@ -5,10 +5,14 @@
 
 #[path = "plugin/host/mod.rs"]
 mod host;
+#[path = "plugin/lanes.rs"]
+mod lanes;
 #[path = "plugin/library.rs"]
 mod library;
 #[path = "plugin/newer.rs"]
 mod newer;
+#[path = "plugin/placement.rs"]
+mod placement;
 #[path = "plugin/wrappers.rs"]
 mod wrappers;
 
@@ -103,18 +107,6 @@ fn refuses_a_server_of_another_major_version() {
     book().version = (1, 0);
     plugin.initialize(backend).unwrap();
     objects::drop_backend(backend);
-    host.assert_clean();
-}
-
-#[test]
-fn prefers_cpu_instances_that_load_in_parallel() {
-    let (host, plugin) = (Host::start(), Plugin::load());
-    let backend = host.backend();
-    plugin.backend_attribute(backend, host.attributes()).unwrap();
-    assert_eq!(book().attributes, ["kind 1 count 0 devices 0", "parallel true"]);
-    host.fail("TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup", 2);
-    let failed = plugin.backend_attribute(backend, host.attributes()).unwrap_err();
-    assert_eq!(failed.code, code::UNAVAILABLE);
     host.assert_clean();
 }
 

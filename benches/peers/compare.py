@@ -5,7 +5,8 @@
 
 Needs the packages nvidia-dali-cuda130 and pillow (no GPU) and cargo. Builds `cargo bench --bench pipeline`, makes the images
 in .cache/bench, and runs every peer once a round; prints the median images/s of the rounds, their spread, and ratios.
-With --make it only writes benches/pipeline.dali, the pipeline that Gesso runs.
+With --make it only writes the pipelines: benches/pipeline.dali, which Gesso runs here, the same for a GPU, and one that hands
+its input on. `gpu.py` is the comparison on a GPU, `triton.py` the one through a server.
 """
 import argparse
 import io
@@ -31,10 +32,15 @@ SECONDS = 3
 
 
 @pipeline_def(batch_size=256, num_threads=2, device_id=None, prefetch_queue_depth=1)
-def chain():
-    image = fn.decoders.image(fn.external_source(name="IMAGE", dtype=types.UINT8, ndim=1), device="cpu")
+def chain(device="cpu"):
+    image = fn.decoders.image(fn.external_source(name="IMAGE", dtype=types.UINT8, ndim=1), device=device)
     image = fn.resize(image, resize_x=SIDE, resize_y=SIDE)
     return fn.crop_mirror_normalize(image, dtype=types.FLOAT, output_layout="CHW", mean=MEAN, std=STD, name="PIXELS")
+
+
+@pipeline_def(batch_size=256, num_threads=2, device_id=None, prefetch_queue_depth=1)
+def identity():
+    return fn.external_source(name="IMAGE", dtype=types.UINT8, ndim=1).gpu()
 
 
 def make_images():
@@ -73,8 +79,8 @@ def timed(run, batch):
 
 class Gesso:
     def __init__(self, name, batch, threads):
-        self.command = ["cargo", "bench", "--quiet", "--bench", "pipeline", "--", str(IMAGES / name), str(batch),
-                        str(threads), str(SECONDS)]
+        self.command = ["cargo", "bench", "--quiet", "--bench", "pipeline", "--", "--images", str(IMAGES / name),
+                        "--batch", str(batch), "--threads", str(threads), "--seconds", str(SECONDS)]
         subprocess.run(["cargo", "bench", "--bench", "pipeline", "--no-run"], cwd=ROOT, check=True)
 
     def __call__(self):
@@ -118,7 +124,8 @@ def main():
     options = parser.parse_args()
     dali_trace.set_tracing(enabled=False)
     if options.make:
-        chain().serialize(filename=str(ROOT / "benches" / "pipeline.dali"))
+        for made, name in ((chain(), "pipeline"), (chain("mixed"), "pipeline_gpu"), (identity(), "identity")):
+            made.serialize(filename=str(ROOT / "benches" / f"{name}.dali"))
         return
     make_images()
     for name in SIZES:

@@ -133,7 +133,7 @@ PROBE
 
 setup_venv() {
   local key
-  key="$(python_version "$PYTHON") $(digest "$ROOT"/scripts/requirements*.txt)"
+  key="$(python_version "$PYTHON") $(digest "$ROOT"/scripts/requirements.txt "$ROOT"/scripts/requirements-files.txt)"
   if fresh venv "$key" && [[ -x "$VENV/bin/python" ]]; then return; fi
   if [[ -x "$VENV/bin/python" && "$(python_version "$VENV/bin/python")" == "$(python_version "$PYTHON")" ]] &&
     "$VENV/bin/python" -m pip --version >/dev/null 2>&1; then
@@ -145,6 +145,14 @@ setup_venv() {
   step "fetching tritonserver, the classifier's weights, labels and photos" \
     pip_install --no-deps -r "$ROOT/scripts/requirements-files.txt"
   made venv "$key"
+}
+# The CUDA compiler, which needs no GPU: tests compile every kernel with it.
+setup_nvrtc() {
+  local key
+  key="$(digest "$ROOT/scripts/requirements-nvrtc.txt") $(<"$STAMPS/venv")"
+  if fresh nvrtc "$key"; then return; fi
+  step "installing NVRTC into .venv (once, 60 MB)" pip_install --no-deps -r "$ROOT/scripts/requirements-nvrtc.txt"
+  made nvrtc "$key"
 }
 pip_install() { "$VENV/bin/python" -m pip install --disable-pip-version-check --progress-bar off "$@"; }
 

@@ -19,6 +19,11 @@ pub struct Affine {
 }
 
 impl Affine {
+    /// Factor and bias of `value * factor + bias`: what DALI's GPU operator computes, with one rounding.
+    pub fn factor_and_bias(self) -> (f32, f32) {
+        (self.factor, -self.mean * self.factor)
+    }
+
     #[inline(always)]
     fn apply<S: ConvertSat<f32>>(self, value: S) -> f32 {
         (value.convert_sat() - self.mean) * self.factor

@@ -32,7 +32,13 @@ pub(super) struct DeviceStorage<'r> {
     desc: BatchDesc,
     value: ValueId,
     samples: Vec<Option<DeviceBytes>>,
-    hosts: Vec<Option<&'r mut [u8]>>,
+    /// Where samples go that could not be written in place.
+    targets: Vec<Option<Target<'r>>>,
+}
+
+/// Whether a kernel can read and write elements at this address.
+fn is_aligned(memory: &DeviceBytes, desc: &BatchDesc) -> bool {
+    memory.address().is_multiple_of(desc.dtype.size() as u64)
 }
 
 impl<'r> DeviceStorage<'r> {
@@ -59,11 +65,11 @@ impl<'r> DeviceStorage<'r> {
         if targets.len() != expected {
             return Err(Error::internal(format!("{} output buffers, expected {expected}", targets.len())));
         }
-        let mut hosts = Vec::with_capacity(expected);
+        let mut later = Vec::with_capacity(expected);
         let mut samples = Vec::with_capacity(expected);
         let (mut end, mut ranges) = (0, Vec::with_capacity(expected));
         for (i, (target, shape)) in targets.into_iter().zip(&desc.shapes).enumerate() {
-            let (mut host, mut sample, mut range) = (None, None, None);
+            let (mut late, mut sample, mut range) = (None, None, None);
             if failures.get(i).is_none() {
                 let bytes = shape.bytes(desc.dtype.size())?;
                 let found = match &target {
@@ -77,17 +83,15 @@ impl<'r> DeviceStorage<'r> {
                     )));
                 }
                 match target {
-                    Some(Target::Device(memory)) => sample = Some(memory),
+                    Some(Target::Device(memory)) if is_aligned(&memory, &desc) => sample = Some(memory),
                     other => {
                         range = Some((end, bytes));
                         end += bytes.next_multiple_of(ALIGNMENT);
-                        if let Some(Target::Host(buffer)) = other {
-                            host = Some(buffer);
-                        }
+                        late = other;
                     }
                 }
             }
-            hosts.push(host);
+            later.push(late);
             samples.push(sample);
             ranges.push(range);
         }
@@ -98,24 +102,28 @@ impl<'r> DeviceStorage<'r> {
                 *sample = Some(DeviceBytes::of(&buffer, offset, bytes));
             }
         }
-        Ok(Self { desc, value, samples, hosts })
+        Ok(Self { desc, value, samples, targets: later })
     }
 
     pub(super) fn samples(&self) -> DeviceOutput<'_> {
         DeviceOutput { desc: &self.desc, samples: self.samples.clone() }
     }
 
-    /// The batch, once its work is recorded; notes what must land on the host.
+    /// The batch, once its work is recorded; notes what must land on the host, and copies what must go elsewhere.
     pub(super) fn into_batch(
         self,
         recorder: &mut Recorder,
         failures: &Failures,
         landings: &mut Vec<Landing<'r>>,
     ) -> Result<Batch<'r>> {
-        for (i, (host, sample)) in self.hosts.into_iter().zip(&self.samples).enumerate() {
-            if let (Some(target), Some(sample), None) = (host, sample, failures.get(i)) {
-                let download = recorder.download(sample);
-                landings.push(Landing { value: self.value, sample: i, download, target });
+        for (i, (target, sample)) in self.targets.into_iter().zip(&self.samples).enumerate() {
+            match (target, sample, failures.get(i)) {
+                (Some(Target::Host(target)), Some(sample), None) => {
+                    let download = recorder.download(sample);
+                    landings.push(Landing { value: self.value, sample: i, download, target });
+                }
+                (Some(Target::Device(target)), Some(sample), None) => recorder.copy(&target, sample)?,
+                _ => {}
             }
         }
         let samples = self.samples.into_iter().map(|s| s.map_or(Sample::Missing, Sample::Device));
@@ -138,7 +146,12 @@ pub(super) fn upload<'r>(
         samples.push(match from.sample(i) {
             _ if failures.get(i).is_some() => Sample::Missing,
             // A request may bring a tensor that is on the device already.
-            Some(Sample::Device(bytes)) => Sample::Device(bytes.clone()),
+            Some(Sample::Device(bytes)) if is_aligned(bytes, from.desc()) => Sample::Device(bytes.clone()),
+            Some(Sample::Device(bytes)) => {
+                let own = DeviceBytes::of(&recorder.allocate(bytes.len())?, 0, bytes.len());
+                recorder.copy(&own, bytes)?;
+                Sample::Device(own)
+            }
             _ => Sample::Device(recorder.stage(from.view(i).bytes)?),
         });
     }
@@ -163,7 +176,8 @@ pub(super) fn download<'r>(
     failures: &Failures,
     memory: &Arc<HostPool>,
 ) -> Result<Vec<Batch<'r>>> {
-    let live = (0..from.len()).filter(|&i| failures.get(i).is_none());
+    let is_live = |i: &usize| failures.get(*i).is_none() && !matches!(from.sample(*i), Some(Sample::Missing));
+    let live = (0..from.len()).filter(is_live);
     let sources = live.map(|i| Ok((i, from.device(i)?.clone()))).collect::<Result<Vec<_>>>()?;
     let bytes: usize = sources.iter().map(|(_, source)| align_up(source.len())).sum();
     let mut buffer = memory.take(bytes)?;

@@ -25,7 +25,17 @@ macro_rules! sources {
         ];
     };
 }
-sources!("arithmetic", "cast", "copy", "gather", "normalize", "statistics");
+sources!(
+    "arithmetic",
+    "cast",
+    "copy",
+    "crop_mirror_normalize",
+    "decoded",
+    "gather",
+    "normalize",
+    "resample",
+    "statistics",
+);
 
 /// A kernel, specialised: a file, definitions for it, and the sizes of its structs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -314,6 +314,20 @@ impl Event {
         unsafe { result::event::record(self.raw, stream.raw) }
             .map_err(|error| driver_error("recording an event", error))
     }
+
+    /// Whether what it marks is done.
+    ///
+    /// # Errors
+    /// What failed on the device.
+    pub fn is_done(&self) -> Result<bool> {
+        self.gpu.bind()?;
+        // SAFETY: the event is valid.
+        match unsafe { result::event::query(self.raw) } {
+            Ok(()) => Ok(true),
+            Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
+            Err(error) => Err(driver_error("asking for an event", error)),
+        }
+    }
 }
 
 impl Drop for Event {

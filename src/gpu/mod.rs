@@ -17,12 +17,14 @@
 mod cache;
 mod compile;
 mod device;
+pub mod jpeg;
 mod kernel;
 mod library;
 mod memory;
 mod nvrtc;
 mod recorder;
 mod staging;
+mod transfer;
 
 pub use compile::{KernelSpec, SOURCES, Source, compile, cuda_type};
 pub use device::{Event, Gpu, Stream, devices};
@@ -32,3 +34,4 @@ pub use memory::{DeviceBuffer, DeviceBytes};
 pub use nvrtc::Nvrtc;
 pub use recorder::{Counters, Download, Recorder};
 pub use staging::Staged;
+pub use transfer::Fetch;

@@ -40,6 +40,8 @@ pub struct Download {
     from: u64,
     offset: usize,
     bytes: usize,
+    /// Address of the buffer it is in; `None` for memory that is not ours.
+    buffer: Option<u64>,
 }
 
 /// Records and runs the work of one batch at a time on one stream.
@@ -119,6 +121,16 @@ impl Recorder {
         self.staging.reserve(bytes)
     }
 
+    /// Room for several places of `sizes` bytes, next to each other, so that they go up in one copy.
+    ///
+    /// # Errors
+    /// Unavailable, when there is no memory.
+    pub fn reserve_all(&mut self, sizes: &[usize]) -> Result<Vec<Staged>> {
+        let places = sizes.iter().map(|bytes| bytes.next_multiple_of(super::memory::ALIGNMENT));
+        self.staging.make_room(places.sum())?;
+        sizes.iter().map(|&bytes| self.reserve(bytes)).collect()
+    }
+
     /// The host side of places that were reserved in this order: threads may write them at once.
     ///
     /// # Errors
@@ -184,7 +196,9 @@ impl Recorder {
 
     /// Records a copy to the host, after everything that is recorded before the batch is submitted.
     pub fn download(&mut self, from: &DeviceBytes) -> Download {
-        let download = Download { from: from.address(), offset: self.download_bytes, bytes: from.len() };
+        let buffer = from.owner().map(|owner| owner.address());
+        let download =
+            Download { from: from.address(), offset: self.download_bytes, bytes: from.len(), buffer };
         self.download_bytes += from.len().next_multiple_of(super::memory::ALIGNMENT);
         self.downloads.push(download);
         download
@@ -216,7 +230,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Adjacent ranges are one copy.
+    /// Adjacent ranges of one buffer are one copy. A copy that spans two buffers is an error of the driver's.
     fn submit_downloads(&mut self) -> Result<()> {
         if self.downloads.is_empty() {
             return Ok(());
@@ -233,6 +247,8 @@ impl Recorder {
             while let Some(next) = rest.next_if(|next| {
                 next.from.checked_sub(first.from) == next.offset.checked_sub(first.offset).map(|d| d as u64)
                     && next.from >= first.from
+                    && first.buffer.is_some()
+                    && next.buffer == first.buffer
                     && next.offset - end < super::memory::ALIGNMENT
             }) {
                 end = next.offset + next.bytes;

@@ -100,16 +100,22 @@ impl Staging {
         Self { stream: Arc::clone(stream), pieces: Vec::new() }
     }
 
-    /// Room for `bytes` bytes.
-    pub(super) fn reserve(&mut self, bytes: usize) -> Result<Staged> {
+    /// Makes sure that the next reservations of `bytes` bytes together are in one piece, with room for tables behind them.
+    pub(super) fn make_room(&mut self, bytes: usize) -> Result<()> {
         let room = |piece: &Piece| piece.host.len() - piece.used;
         if self.pieces.last().is_none_or(|piece| room(piece) < bytes) {
             let held: usize = self.pieces.iter().map(|piece| piece.host.len()).sum();
-            let size = bytes.max(held).max(MIN_BYTES).next_multiple_of(ALIGNMENT);
+            let size = (bytes + bytes / 8).max(held).max(MIN_BYTES).next_multiple_of(ALIGNMENT);
             let host = Pinned::new(self.stream.gpu(), size)?;
             let device = Arc::new(DeviceBuffer::new(&self.stream, size)?);
             self.pieces.push(Piece { host, device, used: 0, uploaded: 0 });
         }
+        Ok(())
+    }
+
+    /// Room for `bytes` bytes.
+    pub(super) fn reserve(&mut self, bytes: usize) -> Result<Staged> {
+        self.make_room(bytes)?;
         let index = self.pieces.len() - 1;
         let piece = &mut self.pieces[index];
         let offset = piece.used;

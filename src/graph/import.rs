@@ -77,6 +77,13 @@ impl PipelineFile {
         Ok(Self(def))
     }
 
+    /// The pipeline as if its author had put every operator on the device that can run there.
+    #[must_use]
+    pub fn moved_to_device(mut self) -> Self {
+        super::moved::move_to_device(&mut self.0);
+        self
+    }
+
     /// Builds the graph for `target`.
     ///
     /// # Errors
@@ -185,7 +192,8 @@ impl<'d> Importer<'d> {
 
         let (mut inputs, mut arguments, mut tensors) = (Vec::new(), Vec::new(), BTreeMap::new());
         for input in &op.input {
-            let wanted = self.device(input)?;
+            let is_parameter = ops::reads_on_host(name, inputs.len());
+            let wanted = if is_parameter { Device::Cpu } else { self.device(input)? };
             let value = self.resolve(input.name.as_deref().unwrap_or_default(), wanted)?;
             if input.is_argument_input.unwrap_or(false) {
                 let keyword = input.arg_name.clone().unwrap_or_default();
@@ -259,8 +267,10 @@ impl<'d> Importer<'d> {
         let name = output.name.as_deref().unwrap_or_default();
         let device = self.device(output)?;
         // What is made on the device goes from there to where the response wants it: no copy of ours is in between.
-        let made = self.produced.get(name).map(|&value| self.graph.value(value).device);
-        let value = self.resolve(name, made.filter(|&made| made == Device::Gpu).unwrap_or(device))?;
+        let only_on_device = self.produced.get(name).is_some_and(|&value| {
+            self.graph.value(value).device == Device::Gpu && !self.copies.contains_key(&(value, Device::Cpu))
+        });
+        let value = self.resolve(name, if only_on_device { Device::Gpu } else { device })?;
         let dtype = output.dtype.filter(|&d| d != -1);
         let dtype = dtype
             .map(|d| {

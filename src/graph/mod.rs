@@ -1,8 +1,10 @@
 //! From a file to a plan: [`proto`] is the wire format, [`import`] makes a [`Graph`] of typed operators with named
 //! wires and a device each, [`plan`] orders it and says when each value is freed.
 
+mod fuse;
 pub mod import;
 pub mod infer;
+mod moved;
 pub mod plan;
 mod proto;
 
@@ -64,6 +66,8 @@ pub struct Node {
 pub enum NodeKind {
     /// An operator with its arguments.
     Operator(&'static OpDef, Args),
+    /// `Resize` and `CropMirrorNormalize` in one, with the arguments of both.
+    ResizeNormalize(Args, Args),
     /// A copy from the device of its input to the device of its output.
     Transfer,
 }
@@ -130,6 +134,7 @@ impl Graph {
     pub fn op_name(node: &Node) -> &'static str {
         match node.kind {
             NodeKind::Operator(def, _) => def.name,
+            NodeKind::ResizeNormalize(..) => "Resize + CropMirrorNormalize",
             NodeKind::Transfer => "transfer",
         }
     }

@@ -41,6 +41,22 @@ impl Plan {
     /// Those of type inference.
     pub fn new(mut graph: Graph) -> Result<Self> {
         let operators = infer::infer(&mut graph)?;
+        let nodes = graph.nodes.len();
+        super::fuse::fuse(&mut graph);
+        let operators = if graph.nodes.len() == nodes { operators } else { infer::operators(&graph)? };
+        Ok(Self::ordered(graph, &operators))
+    }
+
+    /// [`Plan::new`] with every operator by itself: what tests hold fused plans to.
+    ///
+    /// # Errors
+    /// Those of type inference.
+    pub fn unfused(mut graph: Graph) -> Result<Self> {
+        let operators = infer::infer(&mut graph)?;
+        Ok(Self::ordered(graph, &operators))
+    }
+
+    fn ordered(graph: Graph, operators: &Operators) -> Self {
         let mut written = vec![false; graph.outputs.len()];
         let mut steps: Vec<Step> = Vec::with_capacity(graph.nodes.len());
         for (i, node) in graph.nodes.iter().enumerate() {
@@ -61,7 +77,7 @@ impl Plan {
         for (step, value) in last_uses(&graph) {
             steps[step].frees.push(value);
         }
-        Ok(Self { graph, steps, copied_outputs })
+        Self { graph, steps, copied_outputs }
     }
 
     /// A fresh set of operators for one instance.
@@ -70,6 +86,21 @@ impl Plan {
     /// As when the plan was made: none that did not show then.
     pub fn operators(&self) -> Result<Operators> {
         infer::operators(&self.graph)
+    }
+
+    /// Where input `input` is read. On the GPU only when nothing but copies to the device reads it: then samples may be
+    /// on the device already.
+    pub fn input_device(&self, input: usize) -> Device {
+        let Some(id) = self.graph.inputs.get(input).map(|input| input.value) else { return Device::Cpu };
+        let mut readers = self
+            .graph
+            .nodes
+            .iter()
+            .filter(|node| node.inputs.contains(&id) || node.arguments.contains(&id))
+            .peekable();
+        let copied = readers.peek().is_some() && readers.all(|node| matches!(node.kind, NodeKind::Transfer));
+        let answered = self.graph.outputs.iter().any(|output| output.value == id);
+        if copied && !answered { Device::Gpu } else { Device::Cpu }
     }
 
     /// Whether a value lies on a GPU.

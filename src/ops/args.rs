@@ -90,6 +90,18 @@ impl Args {
         Self { values, tensors }
     }
 
+    /// How many arguments are tensors.
+    pub fn tensor_count(&self) -> usize {
+        self.tensors.len()
+    }
+
+    /// The same arguments where `by` other argument inputs come first.
+    #[must_use]
+    pub fn shifted(&self, by: usize) -> Self {
+        let tensors = self.tensors.iter().map(|(name, index)| (name.clone(), index + by)).collect();
+        Self { values: self.values.clone(), tensors }
+    }
+
     /// Every keyword that was given, fixed or as a tensor.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.values.keys().chain(self.tensors.keys()).map(String::as_str)

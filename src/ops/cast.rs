@@ -75,7 +75,8 @@ struct Row {
 
 pub(super) fn kernels() -> Vec<KernelSpec> {
     let cast = |from, to| Cast { dtype: to }.kernel(from);
-    DType::ALL.into_iter().flat_map(|from| DType::ALL.map(|to| cast(from, to))).collect()
+    let from = DType::ALL.into_iter().map(|from| cast(from, DType::I16));
+    from.chain([DType::F16, DType::Bool, DType::U64, DType::F64].map(|to| cast(DType::F32, to))).collect()
 }
 
 impl Cast {

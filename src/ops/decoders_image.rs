@@ -1,11 +1,17 @@
 //! `decoders__Image`: encoded images to HWC pixels. And what every image decoder shares: its arguments, and a [`Decoding`]
 //! that makes a [`Job`] of every sample. Those must not know on which device pixels are decoded.
 
+mod mixed;
+
+use std::sync::Arc;
+
 use super::window::{OutOfBounds, Window};
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Decoder, ImageInfo};
 use crate::error::{Error, Result};
+use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
+use mixed::Mixed;
 
 /// Dimensions of a decoded image: rows, columns, channels.
 const NDIM: usize = 3;
@@ -15,7 +21,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "decoders__Image",
     aliases: &["ImageDecoder", "experimental__decoders__Image"],
     doc: "Decodes JPEG, PNG, BMP, TIFF, WebP and PNM to HWC pixels",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: ARGS,
     shared_args: &[],
@@ -29,9 +35,9 @@ pub(super) const ARGS: &[ArgSpec] = &[
     ArgSpec::fixed("dtype", "element type, values scaled to its range; default uint8"),
     ArgSpec::fixed("adjust_orientation", "turn the image as its EXIF orientation says; default true"),
     ArgSpec::no_effect("use_fast_idct", "the accurate IDCT is always used"),
-    ArgSpec::no_effect(
+    ArgSpec::fixed(
         "jpeg_fancy_upsampling",
-        "chroma is always upsampled smoothly on the CPU, as DALI does",
+        "on a GPU: upsample chroma of a JPEG smoothly, not by the nearest sample (default); on the CPU it is always smooth",
     ),
     ArgSpec::no_effect("affine", "threads are not bound to cores"),
     ArgSpec::no_effect("cache_batch_copy", "no cache of decoded images"),
@@ -43,7 +49,10 @@ pub(super) const ARGS: &[ArgSpec] = &[
     ArgSpec::no_effect("device_memory_padding_jpeg2k", "a hint for DALI's decoder"),
     ArgSpec::no_effect("host_memory_padding", "a hint for DALI's decoder"),
     ArgSpec::no_effect("host_memory_padding_jpeg2k", "a hint for DALI's decoder"),
-    ArgSpec::no_effect("hw_decoder_load", "a hint for the GPU"),
+    ArgSpec::fixed(
+        "hw_decoder_load",
+        "on a GPU: the part, 0 to 1, of the images that its JPEG engines can decode and shall; default: as measured speeds say",
+    ),
     ArgSpec::no_effect("hybrid_huffman_threshold", "a hint for the GPU"),
     ArgSpec::no_effect("memory_stats", "a hint for DALI's decoder"),
     ArgSpec::no_effect("preallocate_height_hint", "a hint for DALI's decoder"),
@@ -61,6 +70,7 @@ fn options(args: &Args) -> Result<DecodeOptions> {
         dtype,
         adjust_orientation: args.bool("adjust_orientation")?.unwrap_or(true),
         fast_idct: false,
+        smooth_chroma: true,
         window: None,
     })
 }
@@ -107,6 +117,24 @@ pub(super) trait Region: Send + Sync {
 /// The layout that a [`Region`] is placed in.
 pub(super) fn plane() -> Layout {
     Layout::from_letters(b"HW")
+}
+
+/// What matters on a device only.
+#[derive(Debug, Clone, Copy)]
+struct OnDevice {
+    smooth_chroma: bool,
+    /// The part of the images for the JPEG engines.
+    load: Option<f32>,
+}
+
+impl OnDevice {
+    fn new(args: &Args) -> Result<Self> {
+        let load = args.float("hw_decoder_load")?;
+        if let Some(load) = load.filter(|load| !(0.0..=1.0).contains(load)) {
+            return Err(Error::invalid(format!("argument `hw_decoder_load` is {load}, expected 0 to 1")));
+        }
+        Ok(Self { smooth_chroma: args.bool("jpeg_fancy_upsampling")?.unwrap_or(false), load })
+    }
 }
 
 /// What a decoder makes of its samples, wherever it runs.
@@ -195,6 +223,8 @@ fn settle(window: Window, size: &[usize]) -> Result<Option<decode::Window>> {
 pub(super) struct Image {
     decoding: Decoding,
     decoder: Decoder,
+    on_device: OnDevice,
+    mixed: Option<Mixed>,
     /// Of the batch at hand; `None` for samples that failed.
     jobs: Vec<Option<Job>>,
 }
@@ -205,8 +235,8 @@ impl Image {
     /// # Errors
     /// Those of [`Decoding::new`].
     pub(super) fn operator(args: &Args, region: Option<Box<dyn Region>>) -> Result<Box<dyn Operator>> {
-        let decoding = Decoding::new(args, region)?;
-        Ok(Box::new(Self { decoding, decoder: Decoder::new(), jobs: Vec::new() }))
+        let (decoding, on_device) = (Decoding::new(args, region)?, OnDevice::new(args)?);
+        Ok(Box::new(Self { decoding, decoder: Decoder::new(), on_device, mixed: None, jobs: Vec::new() }))
     }
 }
 
@@ -232,4 +262,19 @@ impl Operator for Image {
             self.decoder.decode_into(input.as_slice()?, &job.options, output.bytes)
         })
     }
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        // DALI's decoders on a device upsample as asked, wherever an image is decoded in the end; so do all paths here.
+        self.decoding.options.smooth_chroma = self.on_device.smooth_chroma;
+        self.mixed = Some(Mixed::open(gpu, &self.decoding.options, self.on_device.load)?);
+        Ok(())
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let mixed = self.mixed.as_mut().ok_or_else(|| Error::internal("the device was not prepared"))?;
+        mixed.run(&self.decoder, &self.jobs, cx, io)
+    }
+}
+
+pub(super) fn kernels() -> Vec<KernelSpec> {
+    mixed::kernels()
 }

@@ -11,7 +11,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "decoders__ImageCrop",
     aliases: &["ImageDecoderCrop", "experimental__decoders__ImageCrop"],
     doc: "Decodes images and keeps a crop window of each",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[],
     shared_args: &[ARGS, CROP_ARGS],

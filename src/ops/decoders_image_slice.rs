@@ -12,7 +12,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "decoders__ImageSlice",
     aliases: &["ImageDecoderSlice", "experimental__decoders__ImageSlice"],
     doc: "Decodes images and keeps what lies between absolute or relative ends",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 3),
     args: &[],
     shared_args: &[ARGS, SLICE_ARGS],

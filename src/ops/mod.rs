@@ -24,6 +24,7 @@ mod peek_image_shape;
 mod reshape;
 mod resize;
 mod resize_crop_mirror;
+mod resize_normalize;
 mod slice;
 mod slice_window;
 #[cfg(test)]
@@ -40,6 +41,7 @@ use crate::tensor::{BatchDesc, Device, ValueType};
 pub use args::{Arg, ArgSpec, Args};
 pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo};
 pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
+pub(crate) use resize_normalize::{build as fused, can_fuse};
 
 /// One instance of an operator: parameters read once at load, scratch state of the batch at hand.
 ///
@@ -175,13 +177,28 @@ pub const OPS: &[&OpDef] = &[
 
 /// For every operator that has kernels of its own: those that tests compile for all architectures. One for each path through
 /// the source, not one for each type.
-pub const KERNELS: &[fn() -> Vec<KernelSpec>] =
-    &[arithmetic::kernels, cast::kernels, gather::kernels, gpu_io::kernels, normalize::kernels];
+pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
+    arithmetic::kernels,
+    cast::kernels,
+    crop_mirror_normalize::gpu::kernels,
+    decoders_image::kernels,
+    gather::kernels,
+    gpu_io::kernels,
+    normalize::kernels,
+    resize::gpu::kernels,
+    resize_normalize::kernels,
+];
 
 /// The operator with the schema name `name`, in any of its spellings.
 pub fn find(name: &str) -> Option<&'static OpDef> {
     let plain = name.strip_prefix('_').filter(|rest| !rest.starts_with("conditional__")).unwrap_or(name);
     OPS.iter().copied().find(|op| op.name == plain || op.name == name || op.aliases.contains(&name))
+}
+
+/// Whether regular input `i` of the operator called `name` says what to do rather than what to do it with: it is read on the
+/// host, wherever the operator runs.
+pub fn reads_on_host(name: &str, i: usize) -> bool {
+    i > 0 && find(name).is_some_and(|op| matches!(op.name, "Slice" | "Reshape"))
 }
 
 #[cfg(test)]

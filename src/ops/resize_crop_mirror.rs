@@ -3,11 +3,14 @@
 //! A window of the resized image shows a region of the source, and mirroring it swaps that region's ends: so this is a
 //! resize of another region.
 
+use std::sync::Arc;
+
 use super::resize::attributes::{self, Geometry, ResizeAttributes, Target};
-use super::resize::{Job, ScratchPool, infer_resized, job, output_shapes};
+use super::resize::{Job, ScratchPool, gpu, infer_resized, job, output_shapes};
 use super::window::{CROP_ARGS, CropWindow, OutOfBounds};
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::error::Result;
+use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, Device, Layout, ValueType};
 
 /// Bits of `mirror`, in the order H, W.
@@ -26,7 +29,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "ResizeCropMirror",
     aliases: &["FastResizeCropMirror"],
     doc: "Resize, crop and mirror in one pass",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[ArgSpec::tensor(
         "mirror",
@@ -60,7 +63,7 @@ impl Operator for ResizeCropMirror {
         self.jobs = inputs.map(|sample| {
             let geometry = Geometry::new(sample.input(0)?.shape, desc.layout)?;
             let target = self.attributes.target(&sample, geometry.size)?;
-            Job::new(geometry, &self.window(&sample, &target)?).map(Some)
+            Job::new(geometry, self.window(&sample, &target)?).map(Some)
         });
         Ok(vec![BatchDesc::new(dtype, desc.layout, output_shapes(desc, &self.jobs))])
     }
@@ -71,6 +74,15 @@ impl Operator for ResizeCropMirror {
             let (input, output) = sample.unary()?;
             self.scratch.with(|scratch| job.run(&input, output, scratch))
         })
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        gpu::prepare(gpu, &inputs[0], &self.attributes)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let to = self.attributes.output_dtype(io.inputs().desc(0)?.dtype)?;
+        gpu::run(cx, io, &self.jobs, to)
     }
 }
 

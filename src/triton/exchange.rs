@@ -2,12 +2,13 @@
 //! between. It must not know what the answers are.
 //!
 //! ```text
-//! run:  a response for each request --- one fails: delete the others, return the error; Triton keeps the requests
-//!       the requests are ours       --- body(exchanges)
-//!                                       finish:   send, report, release
-//!                                       fail:     send an error, report, release
-//!                                       dropped:  as fail
-//!                                       panic:    fail, with the panic's text, for all that are left
+//! run:     a response for each request --- one fails: delete the others, return the error; Triton keeps the requests
+//!          the requests are ours: answer
+//! answer:  body(exchanges) --- finish:   send, report, release
+//!                              fail:     send an error, report, release
+//!                              dropped:  as fail
+//!                              panic:    fail, with the panic's text, for all that are left
+//!                              taken:    another thread answers them, later
 //! ```
 
 use std::ptr::NonNull;
@@ -113,7 +114,13 @@ pub unsafe fn run(
         instance: *instance,
         start,
     };
-    let mut exchanges: Vec<Exchange> = opened.into_iter().map(claim).collect();
+    answer(opened.into_iter().map(claim).collect(), body);
+    Ok(())
+}
+
+/// Lets `body` answer `exchanges`; what it leaves in the vector is answered with an error, which after a panic holds the
+/// panic's text.
+pub fn answer(mut exchanges: Vec<Exchange>, body: impl FnOnce(&mut Vec<Exchange>)) {
     let outcome = catch(|| {
         body(&mut exchanges);
         Ok(())
@@ -125,7 +132,7 @@ pub unsafe fn run(
             error
         }
     };
-    // An error from here would give requests back that are gone: not even a panic may become one.
+    // The requests are ours: not even a panic may become an error of the caller's, which would give them back.
     let answered = catch(|| {
         exchanges.into_iter().for_each(|exchange| exchange.fail(&error));
         Ok(())
@@ -133,7 +140,6 @@ pub unsafe fn run(
     if let Err(error) = answered {
         tracing::error!("cannot answer the rest of the requests: {error}");
     }
-    Ok(())
 }
 
 #[cfg(test)]

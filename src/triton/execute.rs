@@ -1,29 +1,32 @@
-//! How an instance answers the requests of one execution: gather their tensors without copying, run the batch, answer
-//! each request with its outputs or with its own error.
+//! How a lane answers the requests of one execution: gather their tensors without copying, run the batch, answer each
+//! request with its outputs or with its own error.
 //!
 //! ```text
 //! requests  [ r0: 2 samples ] [ r1: 1 sample ] [ r2: no samples -> its error ]
-//! batch     [ 0 ][ 1 ]        [ 2 ]              pointers into the requests' memory
+//! fetch     what lies on a device and is needed on the host: one wait for all of it
+//! batch     [ 0 ][ 1 ]        [ 2 ]              pointers into the requests' memory, on host or device
 //! outputs   straight into the response buffers of r0 and r1
 //! ```
 
+mod fetch;
 mod gather;
 mod respond;
 
 use std::ops::Range;
 
-use super::api::{Instance, Times, now};
+use super::api::{Times, now};
 use super::exchange::Exchange;
-use super::state::InstanceState;
+use super::instance::Lane;
 use crate::error::{Error, Result};
 use crate::pipeline::Failures;
+use fetch::Arrived;
 use gather::{Merged, Tensors, merge};
 use respond::Responses;
 
 /// Answers every exchange.
-pub(super) fn execute(instance: &Instance, state: &InstanceState, exchanges: &mut Vec<Exchange>) {
-    let start = now();
-    let done = run(state, exchanges);
+pub(super) fn execute(lane: &mut Lane, exchanges: &mut Vec<Exchange>) {
+    let start = exchanges.first().map_or_else(now, Exchange::start);
+    let done = run(lane, exchanges);
     for (exchange, error) in exchanges.drain(..).zip(done.errors) {
         match error {
             None => exchange.finish(done.compute),
@@ -35,7 +38,7 @@ pub(super) fn execute(instance: &Instance, state: &InstanceState, exchanges: &mu
     }
     let (compute_start, compute_end) = done.compute;
     let times = Times { start, compute_start, compute_end, end: now() };
-    if let Err(error) = instance.report_batch(done.samples as u64, &times) {
+    if let Err(error) = lane.instance.report_batch(done.samples as u64, &times) {
         tracing::warn!("cannot report the statistics of a batch: {error}");
     }
 }
@@ -51,21 +54,25 @@ struct Done {
 }
 
 /// Runs the exchanges that can be joined as one batch.
-fn run(state: &InstanceState, exchanges: &[Exchange]) -> Done {
-    let mut instance = state.instance.lock();
-    let model = &state.model;
-    let tensors = exchanges
-        .iter()
-        .map(|exchange| Tensors::gather(model, exchange.request(), instance.memory()))
-        .collect();
-    let merged = merge(model, tensors);
+fn run(lane: &mut Lane, exchanges: &[Exchange]) -> Done {
+    let Lane { model, pipeline, runner, device, .. } = lane;
+    let (link, landing) = device.as_mut().map(|device| (&device.link, &mut device.landing)).unzip();
+    let inputs = pipeline.inputs();
+    let mut arrived: Vec<Result<Vec<Arrived<'_>>>> =
+        exchanges.iter().map(|exchange| fetch::arrive(model, inputs, exchange.request(), link)).collect();
+    if let (Some(link), Some(landing)) = (link, landing) {
+        fetch::to_host(&mut arrived, link, landing);
+    }
+    let tensors =
+        arrived.into_iter().map(|arrived| Tensors::gather(inputs, &arrived?, runner.memory())).collect();
+    let merged = merge(inputs, tensors);
     let compute_start = now();
     let (errors, samples) = match merged {
         Err(error) => (vec![Some(error); exchanges.len()], 0),
         Ok(Merged { errors, samples: 0, .. }) => (errors, 0),
         Ok(Merged { inputs, ranges, mut errors, samples }) => {
-            let outcome = Responses::new(model, exchanges, &ranges).and_then(|mut responses| {
-                let outcome = instance.run(samples, inputs, &mut responses)?;
+            let outcome = Responses::new(model, link, exchanges, &ranges).and_then(|mut responses| {
+                let outcome = runner.run(samples, inputs, &mut responses)?;
                 responses.copy_late(&outcome)?;
                 Ok(outcome.failures)
             });

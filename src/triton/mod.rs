@@ -4,9 +4,10 @@
 //! ```text
 //! sys       Triton's C API as bindgen reads it          api       the same, safe
 //! guard     no panic and no error leaves unseen         log       events to the server's log
-//! state     what is attached to models and instances    exchange  a request, its response, one answer
+//! model     a loaded model: plans, devices              instance  its lanes, which work on batches
+//! state     how both are attached to Triton's handles   lanes     threads with a queue
+//! exchange  a request, its response, one answer         execute   how requests are answered
 //! config    a model's configuration, completed and checked
-//! execute   how requests are answered
 //! ```
 //!
 //! Every entry point is one [`guard`]ed closure that wraps the handles and calls a safe function of the same name.
@@ -18,7 +19,10 @@ pub mod config;
 pub mod exchange;
 mod execute;
 mod guard;
+mod instance;
+mod lanes;
 mod log;
+mod model;
 mod state;
 #[expect(
     missing_docs,
@@ -36,9 +40,11 @@ use std::sync::Arc;
 
 use api::{Attributes, Backend, Instance, InstanceKind, Model};
 use guard::guard;
-use state::{InstanceState, ModelState};
+use instance::InstanceState;
+use model::ModelState;
 
 use crate::error::{Context, Error, Result};
+use crate::pipeline;
 
 /// Called once, when the library is loaded.
 ///
@@ -125,10 +131,10 @@ pub unsafe extern "C" fn TRITONBACKEND_ModelInstanceInitialize(
     })
 }
 
-/// Called before the model is finalized, and when the instance's initialization failed.
+/// Called before the model is finalized, and when the instance's initialization failed. Waits for batches in flight.
 ///
 /// # Safety
-/// For Triton to call, with a valid instance that executes nothing.
+/// For Triton to call, with a valid instance that it gives no more requests.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn TRITONBACKEND_ModelInstanceFinalize(
     instance: *mut sys::TRITONBACKEND_ModelInstance,
@@ -139,7 +145,8 @@ pub unsafe extern "C" fn TRITONBACKEND_ModelInstanceFinalize(
     })
 }
 
-/// Answers a batch of requests. An error leaves all of them with Triton; success means that they are ours.
+/// Takes a batch of requests over, which may be answered after it returns. An error leaves all of them with Triton; success
+/// means that they are ours.
 ///
 /// # Safety
 /// For Triton to call, with a valid instance and `count` valid requests; not twice at a time for one instance.
@@ -150,8 +157,7 @@ pub unsafe extern "C" fn TRITONBACKEND_ModelInstanceExecute(
     count: u32,
 ) -> *mut sys::TRITONSERVER_Error {
     guard("TRITONBACKEND_ModelInstanceExecute", |server| {
-        // SAFETY: Triton passes an instance that is valid until it is finalized, which it does not do while it waits
-        // for answers.
+        // SAFETY: Triton passes an instance that is valid until it is finalized, which waits until its lanes have answered.
         let instance = unsafe { Instance::from_raw(server, instance) }?;
         if requests.is_null() {
             return Err(Error::internal("expected requests, found a null pointer"));
@@ -160,9 +166,7 @@ pub unsafe extern "C" fn TRITONBACKEND_ModelInstanceExecute(
         let requests = unsafe { std::slice::from_raw_parts(requests, count as usize) };
         let state = state::attached(&instance)?;
         // SAFETY: the requests are valid and distinct, and ours when this call returns success.
-        unsafe {
-            exchange::run(&instance, requests, |exchanges| execute::execute(&instance, &state, exchanges))
-        }
+        unsafe { exchange::run(&instance, requests, |exchanges| state.execute(exchanges)) }
     })
 }
 
@@ -187,6 +191,14 @@ fn finalize(backend: &Backend) -> Result<()> {
 }
 
 fn backend_attribute(attributes: &Attributes) -> Result<()> {
+    // Triton takes the first kind that the host has.
+    match pipeline::devices() {
+        Ok(count) => {
+            tracing::debug!(count, "devices found");
+            attributes.prefer(InstanceKind::Gpu)?;
+        }
+        Err(error) => tracing::debug!("no device: {error}"),
+    }
     attributes.prefer(InstanceKind::Cpu)?;
     attributes.set_parallel_loading(true)
 }
@@ -201,7 +213,6 @@ fn model_initialize(model: &Model) -> Result<()> {
 fn instance_initialize(instance: &Instance) -> Result<()> {
     let model = state::attached(&instance.model()?)?;
     let name = model.name.clone();
-    let state = InstanceState::new(instance, model).context(|| format!("model `{name}`"))?;
-    tracing::info!(model = name, instance = state.name, "instance is ready");
+    let state = InstanceState::new(instance, &model).context(|| format!("model `{name}`"))?;
     state::attach(instance, Arc::new(state))
 }

@@ -3,8 +3,9 @@
 
     record.py [MODULE ...]      records cases/MODULE.py (default: all) into data/MODULE.zip
     record.py --check           runs every recorded pipeline with the DALI that is installed and compares
+    record.py --gpu             on a GPU: records what the pipelines made for one answer there, into gpu/MODULE.zip
 
-Needs the package nvidia-dali-cuda130 and no GPU. The files in data/ were recorded with the version that each of them
+Needs the package nvidia-dali-cuda130 and, but for --gpu, no GPU. The files in data/ were recorded with the version that each of them
 names under `dali` in its index. Each is a zip of raw arrays, and of `index.json` that says what each array is.
 """
 import argparse
@@ -21,6 +22,7 @@ from nvidia.dali._utils import dali_trace
 
 HERE = pathlib.Path(__file__).parent
 BATCH = 3
+MADE_FOR_GPU = "_made_for_gpu"
 CASES = []
 SOURCES = {}
 
@@ -37,7 +39,7 @@ def case(tol=0.0, mean=None, inputs=None, devices=False, **pipeline):
         if devices:
             on_cpu, on_gpu = (lambda: function("cpu")), (lambda: function("gpu"))
             declare(name, on_cpu, on_cpu)
-            declare(f"{name}_made_for_gpu", on_gpu, on_cpu)
+            declare(name + MADE_FOR_GPU, on_gpu, on_cpu)
         else:
             declare(name, function, function)
         return function
@@ -60,19 +62,20 @@ def noise(*shapes, dtype=np.uint8, seed=1):
     return [rng.normal(scale=50, size=s).astype(dtype) for s in shapes]
 
 
-def run(serialized, inputs):
-    pipe = Pipeline.deserialize(serialized, prefetch_queue_depth=1)
+def run(serialized, inputs, device_id=None):
+    pipe = Pipeline.deserialize(serialized, prefetch_queue_depth=1, **({} if device_id is None else {"device_id": device_id}))
     pipe.build()
     for name, samples in inputs.items():
         pipe.feed_input(name, samples)
     batch = len(next(iter(inputs.values()))) if inputs else BATCH
     outputs = []
     for out in pipe.run():
+        out = out.as_cpu()
         outputs.append([np.array(out.at(i)) for i in range(batch)])
     return outputs
 
 
-def record(module):
+def record(module, gpu=False):
     CASES.clear()
     # DALI otherwise stores the Python stack of every operator, with file names of the machine that records.
     dali_trace.set_tracing(enabled=False)
@@ -86,7 +89,10 @@ def record(module):
         return dict(key=key, dtype=array.dtype.name, shape=list(array.shape))
 
     # A module may borrow from another one, whose cases are then declared too.
-    for c in [c for c in CASES if c["module"] == f"cases.{module}"]:
+    chosen = [c for c in CASES if c["module"] == f"cases.{module}" and (not gpu or c["name"].endswith(MADE_FOR_GPU))]
+    if not chosen:
+        return
+    for c in chosen:
         kwargs = dict(batch_size=BATCH, num_threads=1, device_id=None, prefetch_queue_depth=1) | c["pipeline"]
 
         def serialize(function):
@@ -95,7 +101,7 @@ def record(module):
 
         try:
             serialized = serialize(c["function"])
-            outputs = run(serialize(c["answering"]), c["inputs"])
+            outputs = run(serialized, c["inputs"], 0) if gpu else run(serialize(c["answering"]), c["inputs"])
         except Exception as error:
             sys.exit(f"{module}.{c['name']}: {error}")
         index.append(dict(
@@ -103,7 +109,8 @@ def record(module):
             pipeline=keep(np.frombuffer(serialized, np.uint8)),
             inputs={name: [keep(np.asarray(s)) for s in samples] for name, samples in c["inputs"].items()},
             outputs=[[keep(s) for s in samples] for samples in outputs]))
-    path = HERE / "data" / f"{module}.zip"
+    path = HERE / ("gpu" if gpu else "data") / f"{module}.zip"
+    path.parent.mkdir(exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         def write(name, data):  # with a fixed date, so that recording twice gives the same file
             archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
@@ -120,7 +127,7 @@ def check():
         index = json.loads(archive.read("index.json"))
         load = lambda a: np.frombuffer(archive.read(a["key"]), a["dtype"]).reshape(a["shape"])
         for c in index["cases"]:
-            if c["name"].endswith("_made_for_gpu"):
+            if c["name"].endswith(MADE_FOR_GPU):
                 continue
             inputs = {name: [load(s) for s in samples] for name, samples in c["inputs"].items()}
             outputs = run(load(c["pipeline"]).tobytes(), inputs)
@@ -137,11 +144,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--gpu", action="store_true")
     options = parser.parse_args()
     if options.check:
         return check()
     for module in options.modules or sorted(p.stem for p in (HERE / "cases").glob("*.py")):
-        record(module)
+        record(module, options.gpu)
 
 
 if __name__ == "__main__":

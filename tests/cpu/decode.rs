@@ -51,6 +51,7 @@ fn options(case: &Value) -> DecodeOptions {
         dtype: DType::ALL.into_iter().find(|dtype| dtype.name() == text("dtype")).unwrap_or(DType::U8),
         adjust_orientation: case["orient"].as_bool().unwrap(),
         fast_idct: false,
+        smooth_chroma: true,
         window,
     }
 }

@@ -14,7 +14,11 @@ const FP32: u32 = 11;
 const UINT8: u32 = 2;
 
 /// Runs `body` on the requests as the plugin's Execute does.
-fn run(host: &Host, requests: &[*mut Request], body: impl FnOnce(&mut Vec<Exchange>)) -> Result<()> {
+pub(crate) fn run(
+    host: &Host,
+    requests: &[*mut Request],
+    body: impl FnOnce(&mut Vec<Exchange>),
+) -> Result<()> {
     let server = Server::get().unwrap();
     let instance = host.instance(host.model());
     let requests: Vec<_> = requests.iter().map(|request| request.cast()).collect();

@@ -75,12 +75,15 @@ def stub_path(wheel):
 
 
 def assemble_backends(folder=CACHE / "server" / "backends", plugin=None):
-    """Makes or refreshes the folder for `--backend-directory`: `gesso`, `dali` (Gesso under DALI's name), `python`."""
+    """Makes or refreshes the folder for `--backend-directory`: `gesso`, `dali` (Gesso under DALI's name), `python` where the
+    server has it (the one of scripts/gpu-bundle has not)."""
     plugin = plugin or plugin_path()
     wheel = wheel_path()
     for name in ("gesso", "dali"):
         _link(folder / name / f"libtriton_{name}.so", plugin)
     python = wheel / "backends" / "python"
+    if not python.is_dir():
+        return folder
     for name in ("libtriton_python.so", "triton_python_backend_utils.py"):
         _link(folder / "python" / name, python / name)
     # A copy: it must be executable, and its folder is where the backend looks for its utilities.

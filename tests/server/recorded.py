@@ -9,6 +9,7 @@ import numpy as np
 from harness import ROOT
 
 DATA = ROOT / "tests" / "conformance" / "data"
+GPU_DATA = ROOT / "tests" / "conformance" / "gpu"
 
 
 class Case:
@@ -29,9 +30,14 @@ class Case:
         return range(len(self.outputs[0]))
 
 
-def cases(module):
+def recorded_on_gpu(module):
+    """The cases of gpu/MODULE.zip by name, with what DALI answered on a GPU; None where that was not recorded."""
+    return cases(module, GPU_DATA) if (GPU_DATA / f"{module}.zip").is_file() else None
+
+
+def cases(module, folder=DATA):
     """The cases of data/MODULE.zip by name."""
-    with zipfile.ZipFile(DATA / f"{module}.zip") as archive:
+    with zipfile.ZipFile(folder / f"{module}.zip") as archive:
         index = json.loads(archive.read("index.json"))
         return {entry["name"]: Case(archive, entry) for entry in index["cases"]}
 

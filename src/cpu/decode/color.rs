@@ -3,6 +3,8 @@
 
 use std::any::TypeId;
 
+use crate::tensor::DType;
+
 /// The type of a sample of the output.
 pub(super) trait Level: bytemuck::Pod {
     /// The value of full intensity.
@@ -110,19 +112,52 @@ impl Stored for f32 {
     }
 }
 
+/// BT.601 studio range: weights of red, green and blue in Y, Cb and Cr, each with its offset in spans of the type.
+const STUDIO: [([f32; 3], f32); 3] = [
+    ([0.256_788_22, 0.504_129_4, 0.097_905_88], 0.0625),
+    ([-0.148_222_9, -0.290_992_8, 0.439_215_7], 0.5),
+    ([0.439_215_7, -0.367_788_3, -0.071_427_375], 0.5),
+];
+
 /// BT.601 studio range from RGB, scaled to the range of `D`.
 #[inline]
 pub(super) fn ycbcr<S: Stored, D: Level>(rgb: [S; 3]) -> [D; 3] {
     let [r, g, b] = rgb.map(Stored::to_f32);
     let scale = (D::MAX / S::MAX) as f32;
-    let row = |wr: f32, wg: f32, wb: f32, offset: f32| {
+    STUDIO.map(|([wr, wg, wb], offset)| {
         D::from_f32(wr * scale * r + wg * scale * g + wb * scale * b + offset * D::SPAN)
-    };
-    [
-        row(0.256_788_22, 0.504_129_4, 0.097_905_88, 0.0625),
-        row(-0.148_222_9, -0.290_992_8, 0.439_215_7, 0.5),
-        row(0.439_215_7, -0.367_788_3, -0.071_427_375, 0.5),
-    ]
+    })
+}
+
+/// What 8-bit samples are multiplied by to get another type, for those who do it on a device as it is done here.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scaling {
+    /// To the range of the type.
+    pub level: f32,
+    /// To studio range: weights of red, green and blue, and what is added, for Y, Cb and Cr.
+    pub studio: [([f32; 3], f32); 3],
+}
+
+impl Scaling {
+    /// From 8 bits to `dtype`; `None` for types that images are not decoded to.
+    pub fn to(dtype: DType) -> Option<Self> {
+        Some(match dtype {
+            DType::U8 => Self::to_level::<u8>(),
+            DType::I8 => Self::to_level::<i8>(),
+            DType::U16 => Self::to_level::<u16>(),
+            DType::I16 => Self::to_level::<i16>(),
+            DType::U32 => Self::to_level::<u32>(),
+            DType::I32 => Self::to_level::<i32>(),
+            DType::F32 => Self::to_level::<f32>(),
+            _ => return None,
+        })
+    }
+
+    fn to_level<D: Level>() -> Self {
+        let scale = (D::MAX / f64::from(u8::MAX)) as f32;
+        let studio = STUDIO.map(|(weights, offset)| (weights.map(|w| w * scale), offset * D::SPAN));
+        Self { level: D::MAX as f32 / f32::from(u8::MAX), studio }
+    }
 }
 
 /// RGB of full-range YCbCr as JPEG defines it, rounded.

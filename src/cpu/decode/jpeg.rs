@@ -191,6 +191,7 @@ impl Handle {
     fn decode(&mut self, bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
         let (width, height) = job.info.stored_size();
         let inks = job.info.channels == 4;
+        self.decompressor.set_fast_upsample(!job.options.smooth_chroma).map_err(failed)?;
         let direct = match job.options.color {
             ColorSpace::Any if inks => {
                 return Err(Error::unsupported(

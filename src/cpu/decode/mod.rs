@@ -8,7 +8,7 @@
 //!   library's pixels -> strided view (orientation, window) -> colour -> dtype -> out     `Decoder::decode_into`
 //! ```
 //!
-//! JPEG is decoded by libjpeg-turbo (accurate IDCT, smooth chroma upsampling), straight into the output when it is
+//! JPEG is decoded by libjpeg-turbo (accurate IDCT, smooth chroma upsampling unless asked otherwise), straight into the output when it is
 //! uint8 RGB, BGR or gray and nothing else is to be done. The other formats are decoded by the crates `image` and
 //! `tiff`. Where results differ from DALI's:
 //!
@@ -37,10 +37,10 @@ use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::tensor::DType;
 
+pub use color::Scaling;
 pub use format::Format;
 pub use orientation::Orientation;
-
-use picture::View;
+pub use picture::View;
 
 /// Channels of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,6 +89,9 @@ pub struct DecodeOptions {
     pub adjust_orientation: bool,
     /// Accepted and without effect: see the module.
     pub fast_idct: bool,
+    /// Whether chroma of a JPEG is upsampled smoothly, as DALI does on a CPU; else the nearest sample is taken, as its GPU
+    /// decoders do unless asked otherwise.
+    pub smooth_chroma: bool,
     /// The part of the image to return; `None` is all of it.
     pub window: Option<Window>,
 }
@@ -100,6 +103,7 @@ impl Default for DecodeOptions {
             dtype: DType::U8,
             adjust_orientation: true,
             fast_idct: false,
+            smooth_chroma: true,
             window: None,
         }
     }
@@ -124,7 +128,7 @@ pub struct ImageInfo {
 
 impl ImageInfo {
     /// Columns and rows as the file stores them.
-    fn stored_size(&self) -> (usize, usize) {
+    pub fn stored_size(&self) -> (usize, usize) {
         if self.orientation.transposes() { (self.height, self.width) } else { (self.width, self.height) }
     }
 }
@@ -185,6 +189,11 @@ pub fn output_shape(info: &ImageInfo, options: &DecodeOptions) -> [usize; 3] {
     [height, width, options.color.channels(info.channels)]
 }
 
+/// Whether the output is the stored pixels in their order, 8 bits each.
+pub fn is_plain(info: &ImageInfo, options: &DecodeOptions) -> bool {
+    options.dtype == DType::U8 && options.window.is_none() && info.orientation == Orientation::default()
+}
+
 /// Whether images can be decoded to `dtype`.
 ///
 /// # Errors
@@ -207,11 +216,8 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Whether the output is the stored pixels in their order, 8 bits each.
     fn is_plain(&self) -> bool {
-        self.options.dtype == DType::U8
-            && self.options.window.is_none()
-            && self.info.orientation == Orientation::default()
+        is_plain(&self.info, self.options)
     }
 }
 

@@ -8,11 +8,15 @@ use crate::tensor::DType;
 
 /// Where output pixels are among stored ones: pixel (x, y) is stored at `start + x * step_x + y * step_y`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct View {
-    start: isize,
-    step_x: isize,
-    step_y: isize,
-    width: usize,
+pub struct View {
+    /// Where the first pixel of the output is stored, in pixels.
+    pub start: isize,
+    /// How far the next pixel of a row is.
+    pub step_x: isize,
+    /// How far the next row is.
+    pub step_y: isize,
+    /// Pixels of a row of the output.
+    pub width: usize,
 }
 
 impl View {
@@ -20,7 +24,7 @@ impl View {
     ///
     /// # Errors
     /// When the window is not inside the image.
-    pub(super) fn new(info: &ImageInfo, window: Option<Window>) -> Result<Self> {
+    pub fn new(info: &ImageInfo, window: Option<Window>) -> Result<Self> {
         let window = window.unwrap_or(Window { x: 0, y: 0, width: info.width, height: info.height });
         let fits =
             |start: usize, size: usize, limit: usize| start.checked_add(size).is_some_and(|end| end <= limit);

@@ -58,6 +58,48 @@ impl Default for FilterSpec {
     }
 }
 
+/// What a device needs to know of one axis to make its weights as [`Axis::new`] does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AxisParameters {
+    /// 0 nearest, 1 triangular, 2 Gaussian, 3 cubic, 4 Lanczos.
+    pub filter: i32,
+    /// Weights of an output pixel.
+    pub taps: usize,
+    /// Source coordinate of the first tap of output 0, not rounded up; for nearest, where output 0 begins.
+    pub start: f32,
+    /// Source pixels that an output pixel advances.
+    pub scale: f32,
+    /// Table entries per source pixel.
+    pub table_scale: f32,
+}
+
+impl AxisParameters {
+    /// The parameters of an axis that shows `roi` of its source in `size` pixels.
+    pub fn new(spec: FilterSpec, roi: (f32, f32), size: usize) -> Self {
+        let extent = roi.1 - roi.0;
+        let scale = extent / size as f32;
+        match Window::new(spec, extent.abs(), size) {
+            None => Self { filter: 0, taps: 1, start: roi.0, scale, table_scale: 0.0 },
+            Some(window) => Self {
+                filter: match window.table.len() {
+                    GAUSSIAN_ENTRIES => 2,
+                    CUBIC_ENTRIES => 3,
+                    LANCZOS3_ENTRIES => 4,
+                    _ => 1,
+                },
+                taps: window.taps as usize,
+                start: window.start(roi.0, scale),
+                scale,
+                table_scale: window.scale,
+            },
+        }
+    }
+}
+
+const GAUSSIAN_ENTRIES: usize = 65;
+const CUBIC_ENTRIES: usize = 129;
+const LANCZOS3_ENTRIES: usize = 193;
+
 /// A window as a table that spans `taps` source pixels, read with linear interpolation.
 pub(super) struct Window {
     table: Vec<f32>,
@@ -82,9 +124,11 @@ impl Window {
         let (table, support) = match filter {
             Filter::Nearest => return None,
             Filter::Linear | Filter::Triangular => (vec![0.0, 1.0, 0.0], (2.0 * ratio).max(1.0)),
-            Filter::Gaussian => (table(65, 4.0, gaussian), (4.0 * SQRT_2 * (ratio * 0.5 / SQRT_2)).max(1.0)),
-            Filter::Cubic => (table(129, 4.0, cubic), stretched(2.0)),
-            Filter::Lanczos3 => (table(193, 6.0, lanczos3), stretched(3.0)),
+            Filter::Gaussian => {
+                (table(GAUSSIAN_ENTRIES, 4.0, gaussian), (4.0 * SQRT_2 * (ratio * 0.5 / SQRT_2)).max(1.0))
+            }
+            Filter::Cubic => (table(CUBIC_ENTRIES, 4.0, cubic), stretched(2.0)),
+            Filter::Lanczos3 => (table(LANCZOS3_ENTRIES, 6.0, lanczos3), stretched(3.0)),
         };
         let last = (table.len() - 1) as f32;
         let scale = last / support;
@@ -159,6 +203,21 @@ pub(super) struct Axis {
     pub(super) needed: Range<usize>,
 }
 
+/// Checks that an axis of `size` output pixels does not need too many weights.
+///
+/// # Errors
+/// When there are more than [`limits::MAX_FILTER_TAPS`].
+pub(super) fn check_taps(window: Option<&Window>, size: usize) -> Result<()> {
+    let taps = Window::taps(window);
+    if f64::from(taps) * size as f64 <= limits::MAX_FILTER_TAPS as f64 {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "resizing to {size} pixels with {taps} taps each needs more filter weights than the limit of {}",
+        limits::MAX_FILTER_TAPS
+    )))
+}
+
 impl Axis {
     /// Resamples `length` source pixels to `size` so that output `x` has its centre at `origin + (x + 0.5) * scale`.
     /// `accumulate` (nearest neighbour only) adds `scale` up instead of multiplying, as DALI does for rows.
@@ -173,14 +232,7 @@ impl Axis {
         scale: f32,
         accumulate: bool,
     ) -> Result<Self> {
-        let total = f64::from(Window::taps(window)) * size as f64;
-        if total > limits::MAX_FILTER_TAPS as f64 {
-            return Err(Error::invalid(format!(
-                "resizing to {size} pixels with {} taps each needs more filter weights than the limit of {}",
-                Window::taps(window),
-                limits::MAX_FILTER_TAPS
-            )));
-        }
+        check_taps(window, size)?;
         let taps = Window::taps(window) as usize;
         let (first, weights) = match window {
             Some(window) => window.weights(taps, size, origin, scale),
@@ -210,8 +262,13 @@ impl Axis {
 }
 
 impl Window {
+    /// Source coordinate of the first tap of output 0, before it is rounded up.
+    fn start(&self, origin: f32, scale: f32) -> f32 {
+        origin + (0.5 * scale - 0.5 - self.anchor)
+    }
+
     fn weights(&self, taps: usize, size: usize, origin: f32, scale: f32) -> (Vec<i64>, Vec<f32>) {
-        let start = origin + (0.5 * scale - 0.5 - self.anchor);
+        let start = self.start(origin, scale);
         let mut first = Vec::with_capacity(size);
         let mut weights = Vec::with_capacity(size * taps);
         for x in 0..size {

@@ -19,11 +19,11 @@ mod run;
 mod store;
 mod vertical;
 
-pub use filter::{Filter, FilterSpec};
+pub use filter::{AxisParameters, Filter, FilterSpec};
 pub use run::Scratch;
 pub use store::Output;
 
-use filter::{Axis, Window};
+use filter::{Axis, Window, check_taps};
 use store::Segments;
 
 use crate::error::{Error, Result};
@@ -66,20 +66,7 @@ impl Plan {
         roi: [(f32, f32); 2],
         filters: [FilterSpec; 2],
     ) -> Result<Self> {
-        for (what, [height, width]) in [("image", image), ("output", output)] {
-            let elements = height.checked_mul(width).and_then(|n| n.checked_mul(channels));
-            if !elements.is_some_and(|n| (1..=limits::MAX_SAMPLE_BYTES).contains(&n)) {
-                return Err(Error::invalid(format!(
-                    "cannot resize: the {what} has {height} x {width} pixels of {channels} channels"
-                )));
-            }
-        }
-        if roi.iter().any(|(start, end)| !(end - start).is_finite()) {
-            return Err(Error::invalid(format!(
-                "expected a finite region of interest to resize, found {roi:?}"
-            )));
-        }
-
+        check(image, channels, output, roi, filters)?;
         let scale = |d: usize| (roi[d].1 - roi[d].0) / output[d] as f32;
         let window = |d: usize| Window::new(filters[d], (roi[d].1 - roi[d].0).abs(), output[d]);
         let windows = [window(Y), window(X)];
@@ -140,6 +127,35 @@ impl Plan {
             limits::MAX_SAMPLE_BYTES
         )))
     }
+}
+
+/// Whether a resize can be planned: cheap, and before any weight is made.
+///
+/// # Errors
+/// Those of [`Plan::new`], but for the scratch memory.
+pub fn check(
+    image: [usize; 2],
+    channels: usize,
+    output: [usize; 2],
+    roi: [(f32, f32); 2],
+    filters: [FilterSpec; 2],
+) -> Result<()> {
+    for (what, [height, width]) in [("image", image), ("output", output)] {
+        let elements = height.checked_mul(width).and_then(|n| n.checked_mul(channels));
+        if !elements.is_some_and(|n| (1..=limits::MAX_SAMPLE_BYTES).contains(&n)) {
+            return Err(Error::invalid(format!(
+                "cannot resize: the {what} has {height} x {width} pixels of {channels} channels"
+            )));
+        }
+    }
+    if roi.iter().any(|(start, end)| !(end - start).is_finite()) {
+        return Err(Error::invalid(format!("expected a finite region of interest to resize, found {roi:?}")));
+    }
+    for d in [Y, X] {
+        let window = Window::new(filters[d], (roi[d].1 - roi[d].0).abs(), output[d]);
+        check_taps(window.as_ref(), output[d])?;
+    }
+    Ok(())
 }
 
 /// The part of a source axis of `length` pixels that its window can reach, at least one pixel.

@@ -315,7 +315,7 @@ mod tests {
     fn too_many_alternations_are_an_error_that_names_the_limit() {
         let shape = Shape::new(vec![2; 9]);
         let reduced: Vec<bool> = (0..9).map(|d| d % 2 == 0).collect();
-        let error = row(&Arrangement::new(&shape, &reduced), 512).unwrap_err().to_string();
+        let error = row(&Arrangement::new(&shape, &reduced), 512).err().unwrap().to_string();
         assert!(error.contains("9 times") && error.contains("at most 8"), "{error}");
     }
 }

@@ -1,13 +1,17 @@
 //! `Resize`: images to another size.
 
 pub(super) mod attributes;
+pub(super) mod gpu;
+
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator};
+use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::resample::{self, Output, Plan, Scratch};
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View, ViewMut};
 use attributes::{Geometry, ResizeAttributes, Target, rows_axis};
@@ -25,7 +29,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "Resize",
     aliases: &[],
     doc: "Another size, by six filters, with or without antialiasing, of a region or the whole image",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[ArgSpec::fixed(
         "save_attrs",
@@ -63,7 +67,7 @@ impl Operator for Resize {
         let dtype = self.attributes.output_dtype(desc.dtype)?;
         self.jobs = inputs.map(|sample| {
             let geometry = Geometry::new(sample.input(0)?.shape, desc.layout)?;
-            Job::new(geometry, &self.attributes.target(&sample, geometry.size)?).map(Some)
+            Job::new(geometry, self.attributes.target(&sample, geometry.size)?).map(Some)
         });
         let mut descs = vec![BatchDesc::new(dtype, desc.layout, output_shapes(desc, &self.jobs))];
         if self.save_attrs {
@@ -85,30 +89,49 @@ impl Operator for Resize {
             Ok(())
         })
     }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        gpu::prepare(gpu, &inputs[0], &self.attributes)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let to = self.attributes.output_dtype(io.inputs().desc(0)?.dtype)?;
+        gpu::run(cx, io, &self.jobs, to)?;
+        if self.save_attrs {
+            let mut sizes = Vec::new();
+            for copy in io.rows(|sample| {
+                let size = job(&self.jobs, sample.index())?.geometry.size.map(|extent| extent as i32);
+                Ok((sample.output(1)?.clone(), size))
+            }) {
+                sizes.push((copy.0, cx.recorder.stage(bytemuck::cast_slice(&copy.1))?));
+            }
+            cx.copy(&sizes)?;
+        }
+        Ok(())
+    }
 }
 
-/// One image's (or one sequence's) resize, planned.
+/// One image's (or one sequence's) resize.
 pub(super) struct Job {
     pub(super) geometry: Geometry,
-    size: [usize; 2],
-    plan: Plan,
+    pub(super) target: Target,
 }
 
 impl Job {
-    /// Plans to make `target` of the images in `geometry`.
+    /// To make `target` of the images in `geometry`. Weights are made later, on the thread that resizes or on the device.
     ///
     /// # Errors
-    /// Those of [`Plan::new`].
-    pub(super) fn new(geometry: Geometry, target: &Target) -> Result<Self> {
+    /// Those of [`resample::check`].
+    pub(super) fn new(geometry: Geometry, target: Target) -> Result<Self> {
         let filters = [target.filter; 2];
-        let plan = Plan::new(geometry.size, geometry.channels, target.size, target.roi, filters)?;
-        Ok(Self { geometry, size: target.size, plan })
+        resample::check(geometry.size, geometry.channels, target.size, target.roi, filters)?;
+        Ok(Self { geometry, target })
     }
 
     /// Resizes one sample.
     ///
     /// # Errors
-    /// Internal, when a buffer does not have the planned size or an unplanned type.
+    /// Those of [`Plan::new`]; internal, when a buffer does not have the planned size or an unplanned type.
     pub(super) fn run(
         &self,
         input: &View<'_>,
@@ -137,11 +160,13 @@ impl Job {
         S: Element + ConvertSat<f32> + ConvertSat<T>,
         T: Output,
     {
-        let from = self.geometry.size.iter().product::<usize>() * self.geometry.channels;
-        let to = self.size.iter().product::<usize>() * self.geometry.channels;
+        let (geometry, target) = (&self.geometry, &self.target);
+        let plan = Plan::new(geometry.size, geometry.channels, target.size, target.roi, [target.filter; 2])?;
+        let from = geometry.size.iter().product::<usize>() * geometry.channels;
+        let to = target.size.iter().product::<usize>() * geometry.channels;
         let sources = input.as_slice::<S>()?.chunks_exact(from);
         for (src, dst) in sources.zip(output.as_slice_mut::<T>()?.chunks_exact_mut(to)) {
-            self.plan.run(src, dst, scratch)?;
+            plan.run(src, dst, scratch)?;
         }
         Ok(())
     }
@@ -160,7 +185,7 @@ pub(super) fn output_shapes(desc: &BatchDesc, jobs: &[Option<Job>]) -> Vec<Shape
         .map(|(shape, job)| {
             let mut dims = shape.to_vec();
             match job {
-                Some(job) => dims[job.geometry.axis..job.geometry.axis + 2].copy_from_slice(&job.size),
+                Some(job) => dims[job.geometry.axis..job.geometry.axis + 2].copy_from_slice(&job.target.size),
                 None => dims.fill(0),
             }
             Shape::new(dims)

@@ -29,6 +29,18 @@ pub struct Memory {
     pub device: i64,
 }
 
+impl Memory {
+    /// Pageable host memory.
+    pub const HOST: Self = Self { kind: MemoryKind::Cpu, device: 0 };
+    /// Host memory that is locked for transfers.
+    pub const PINNED: Self = Self { kind: MemoryKind::Pinned, device: 0 };
+
+    /// Memory of GPU `ordinal`.
+    pub fn gpu(ordinal: usize) -> Self {
+        Self { kind: MemoryKind::Gpu, device: i64::try_from(ordinal).unwrap_or(i64::MAX) }
+    }
+}
+
 impl MemoryKind {
     pub(super) fn from_raw(raw: Raw) -> Self {
         match raw {

@@ -24,7 +24,7 @@ pub use instance::{Instance, InstanceKind, Times, now};
 pub use memory::{Memory, MemoryKind};
 pub use model::Model;
 pub use request::{Chunk, Input, Request};
-pub use response::{NewResponse, Output, Response};
+pub use response::{NewResponse, Output, OutputMemory, Response};
 pub use server::{Level, Server};
 pub use types::DataType;
 

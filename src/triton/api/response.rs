@@ -179,14 +179,27 @@ pub struct Output<'s> {
     response: PhantomData<&'s Response>,
 }
 
+/// Memory that Triton provides for a tensor of a response.
+pub enum OutputMemory<'s> {
+    /// Host memory. What it holds is unspecified until it is written.
+    Host(&'s mut [u8]),
+    /// Memory of a GPU, or of a kind that we do not know: the address, for that device.
+    Device {
+        /// The address.
+        address: u64,
+        /// What kind of memory of which device.
+        memory: Memory,
+    },
+}
+
 impl<'s> Output<'s> {
-    /// Memory for the whole tensor, on the host. What it holds is unspecified until it is written.
+    /// Memory for the whole tensor, where Triton likes; `preferred` says what we like.
     ///
     /// # Errors
-    /// `Unsupported` when Triton provides another kind of memory than was asked for, naming it; else what Triton says.
-    pub fn host_buffer(self, bytes: usize) -> Result<&'s mut [u8]> {
+    /// `InvalidArg` for more bytes than there can be; else what Triton says.
+    pub fn memory(self, bytes: usize, preferred: Memory) -> Result<OutputMemory<'s>> {
         let mut buffer = std::ptr::null_mut();
-        let (mut kind, mut device) = (sys::TRITONSERVER_MemoryType::TRITONSERVER_MEMORY_CPU, 0);
+        let (mut kind, mut device) = (preferred.kind.raw(), preferred.device);
         // SAFETY: the response is borrowed for `'s`, so it is not sent; every out pointer is valid for the call.
         self.server.check(unsafe {
             self.server.required.TRITONBACKEND_OutputBuffer(
@@ -198,14 +211,8 @@ impl<'s> Output<'s> {
             )
         })?;
         let memory = Memory { kind: MemoryKind::from_raw(kind), device };
-        if !memory.kind.is_host() {
-            return Err(Error::unsupported(format!(
-                "Triton offers memory `{memory}` for output `{}`, expected host memory",
-                self.name
-            )));
-        }
-        if bytes == 0 {
-            return Ok(&mut []);
+        if memory.kind.is_host() && bytes == 0 {
+            return Ok(OutputMemory::Host(&mut []));
         }
         if isize::try_from(bytes).is_err() {
             return Err(Error::invalid(format!(
@@ -213,10 +220,28 @@ impl<'s> Output<'s> {
                 self.name
             )));
         }
+        if !memory.kind.is_host() {
+            return Ok(OutputMemory::Device { address: buffer as usize as u64, memory });
+        }
         let buffer = not_null(buffer, "an output buffer")?;
         // SAFETY: Triton says that `bytes` writable bytes are there for this output alone, and keeps them until the
         // response is sent or deleted, which is not during `'s`. This call consumed the output and names are unique,
         // so no second slice of the same memory is made.
-        Ok(unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr().cast::<u8>(), bytes) })
+        Ok(OutputMemory::Host(unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr().cast::<u8>(), bytes) }))
+    }
+
+    /// Memory for the whole tensor, on the host. What it holds is unspecified until it is written.
+    ///
+    /// # Errors
+    /// `Unsupported` when Triton provides another kind of memory than was asked for, naming it; else as
+    /// [`Output::memory`].
+    pub fn host_buffer(self, bytes: usize) -> Result<&'s mut [u8]> {
+        let name = self.name.clone();
+        match self.memory(bytes, Memory::HOST)? {
+            OutputMemory::Host(buffer) => Ok(buffer),
+            OutputMemory::Device { memory, .. } => Err(Error::unsupported(format!(
+                "Triton offers memory `{memory}` for output `{name}`, expected host memory"
+            ))),
+        }
     }
 }

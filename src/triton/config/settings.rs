@@ -7,6 +7,7 @@ use crate::error::{Context, Error, Result};
 use crate::limits;
 
 const NUM_THREADS: &str = "num_threads";
+const MAX_BATCHES_IN_FLIGHT: &str = "max_batches_in_flight";
 const SPLIT_ALONG_OUTER_AXIS: &str = "split_along_outer_axis";
 
 /// Keys with this prefix are the server's own.
@@ -18,6 +19,9 @@ pub struct Settings {
     /// `num_threads`: worker threads of an instance, 1 to [`limits::MAX_THREADS`]. `None` (-1 in the configuration, or
     /// absent): as many as the pipeline's file says.
     pub num_threads: Option<usize>,
+    /// `max_batches_in_flight`: batches of an instance that are worked on at the same time, 1 to
+    /// [`limits::MAX_BATCHES_IN_FLIGHT`]. `None`: the instance's kind decides.
+    pub max_batches_in_flight: Option<usize>,
     /// `split_along_outer_axis`: names of outputs, separated by `:`.
     pub split_along_outer_axis: Vec<String>,
     /// Parameters that nobody reads, in lexicographic order.
@@ -33,6 +37,9 @@ impl Settings {
         for (key, value) in parameters {
             match key.as_str() {
                 NUM_THREADS => settings.num_threads = num_threads(&text(key, value)?)?,
+                MAX_BATCHES_IN_FLIGHT => {
+                    settings.max_batches_in_flight = Some(max_batches_in_flight(&text(key, value)?)?);
+                }
                 SPLIT_ALONG_OUTER_AXIS => {
                     let text = text(key, value)?;
                     let names = text.split(':').filter(|name| !name.is_empty());
@@ -54,8 +61,8 @@ impl Settings {
         let names: Vec<String> =
             self.unknown.iter().map(|name| format!("`{}`", name.escape_debug())).collect();
         Some(format!(
-            "unknown parameters in the model configuration, without effect: {}; known are `{NUM_THREADS}` and \
-             `{SPLIT_ALONG_OUTER_AXIS}`",
+            "unknown parameters in the model configuration, without effect: {}; known are `{NUM_THREADS}`, \
+             `{MAX_BATCHES_IN_FLIGHT}` and `{SPLIT_ALONG_OUTER_AXIS}`",
             names.join(", ")
         ))
     }
@@ -105,6 +112,17 @@ fn num_threads(text: &str) -> Result<Option<usize>> {
     )))
 }
 
+fn max_batches_in_flight(text: &str) -> Result<usize> {
+    let number = text.trim().parse::<usize>().ok();
+    number.filter(|n| (1..=limits::MAX_BATCHES_IN_FLIGHT).contains(n)).ok_or_else(|| {
+        Error::invalid(format!(
+            "parameter `{MAX_BATCHES_IN_FLIGHT}` is `{}`, expected 1 to {}",
+            text.escape_debug(),
+            limits::MAX_BATCHES_IN_FLIGHT
+        ))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -132,6 +150,19 @@ mod tests {
         let error = parse(&json!({"num_threads": {"string_value": [4]}})).unwrap_err().to_string();
         assert_eq!(error, "parameter `num_threads` is a list, expected a string");
         assert!(parse(&json!([])).unwrap_err().to_string().contains("`parameters` is a list"));
+    }
+
+    #[test]
+    fn batches_in_flight_are_a_small_number() {
+        let batches = |text: &str| {
+            parse(&json!({"max_batches_in_flight": {"string_value": text}})).map(|s| s.max_batches_in_flight)
+        };
+        assert_eq!(parse(&json!({})).unwrap().max_batches_in_flight, None);
+        assert_eq!((batches("1").unwrap(), batches(" 16\n").unwrap()), (Some(1), Some(16)));
+        for wrong in ["", "0", "-1", "17", "two"] {
+            let error = batches(wrong).unwrap_err().to_string();
+            assert_eq!(error, format!("parameter `max_batches_in_flight` is `{wrong}`, expected 1 to 16"));
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::error::ErrorKind;
 use crate::pipeline::{Input, Output};
-use crate::tensor::{DType, Layout, ValueType};
+use crate::tensor::{DType, Device, Layout, ValueType};
 use crate::triton::api::DataType;
 
 /// `backend: "gesso"`, and the same with `max_batch_size: 0`: the server makes no difference.
@@ -37,7 +37,13 @@ impl Tensors {
 }
 
 fn input(name: &str, dtype: impl Into<Option<DType>>, ndim: impl Into<Option<usize>>) -> Input {
-    Input { name: name.to_owned(), dtype: dtype.into(), ndim: ndim.into(), layout: Layout::NONE }
+    Input {
+        name: name.to_owned(),
+        dtype: dtype.into(),
+        ndim: ndim.into(),
+        layout: Layout::NONE,
+        device: Device::Cpu,
+    }
 }
 
 /// -1 is an extent that the pipeline does not fix.

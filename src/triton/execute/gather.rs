@@ -1,16 +1,16 @@
-//! Requests to batches: finds a request's tensors by name, cuts them into samples, and joins the samples of all
-//! requests. Bytes are copied only where a tensor came in pieces or lies at an address its elements cannot be read at.
+//! Requests to batches: cuts a request's tensors into samples, and joins the samples of all requests. Bytes are copied only
+//! where a tensor came in pieces or lies at an address its elements cannot be read at.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::fetch::Arrived;
 use crate::cpu::memory::HostPool;
-use crate::error::{Context, Error, ErrorKind, Result};
+use crate::error::{Context, Error, Result};
 use crate::limits;
-use crate::pipeline;
+use crate::pipeline::{self, DeviceBytes};
 use crate::tensor::{Batch, BatchDesc, DType, Sample, Shape};
-use crate::triton::api::{DataType, Input, Request};
-use crate::triton::state::ModelState;
+use crate::triton::api::{Chunk, DataType};
 
 /// Bytes of the length in front of each element of a `TYPE_STRING` tensor.
 const LENGTH_BYTES: usize = 4;
@@ -41,25 +41,21 @@ pub(super) struct Merged<'r> {
 }
 
 impl<'r> Tensors<'r> {
-    /// Reads the tensors of `request`.
+    /// Cuts the tensors of one request, which stand in the order of the `declared` inputs.
     ///
     /// # Errors
-    /// Invalid when a tensor is missing, is not what the pipeline declares, has no batch dimension, or has another number
-    /// of samples than the first.
-    pub(super) fn gather(model: &ModelState, request: &'r Request, memory: &Arc<HostPool>) -> Result<Self> {
-        if request.is_cancelled()? {
-            return Err(Error::new(ErrorKind::Cancelled, "the client no longer waits"));
-        }
-        let found = request.inputs()?;
-        let mut inputs: Vec<Tensor<'r>> = Vec::with_capacity(model.tensors.inputs.len());
+    /// Invalid when a tensor is not what the pipeline declares, has no batch dimension, or has another number of samples
+    /// than the first.
+    pub(super) fn gather(
+        declared: &[pipeline::Input],
+        arrived: &[Arrived<'r>],
+        memory: &Arc<HostPool>,
+    ) -> Result<Self> {
+        let mut inputs: Vec<Tensor<'r>> = Vec::with_capacity(arrived.len());
         let mut samples = None;
-        for (configured, declared) in model.tensors.inputs.iter().zip(model.pipeline.inputs()) {
-            let name = &configured.name;
-            let input = found
-                .iter()
-                .find(|input| input.name == name)
-                .ok_or_else(|| Error::invalid(format!("input `{name}` is missing")))?;
-            let tensor = Tensor::cut(input, memory)
+        for (arrived, declared) in arrived.iter().zip(declared) {
+            let name = arrived.input.name;
+            let tensor = Tensor::cut(arrived, memory)
                 .and_then(|tensor| tensor.check(declared).map(|()| tensor))
                 .context(|| format!("input `{name}`"))?;
             let (found, expected) = (tensor.samples.len(), *samples.get_or_insert(tensor.samples.len()));
@@ -79,7 +75,8 @@ impl<'r> Tensors<'r> {
 }
 
 impl<'r> Tensor<'r> {
-    fn cut(input: &Input<'r>, memory: &Arc<HostPool>) -> Result<Self> {
+    fn cut(arrived: &Arrived<'r>, memory: &Arc<HostPool>) -> Result<Self> {
+        let Arrived { input, chunks, .. } = arrived;
         let [batch, dims @ ..] = input.shape.as_slice() else {
             return Err(Error::invalid("a scalar has no batch dimension"));
         };
@@ -89,11 +86,31 @@ impl<'r> Tensor<'r> {
                 limits::MAX_BATCH_SIZE
             )));
         }
-        let chunks = input.host_chunks()?;
+        if let (&[Chunk::Device { address, bytes, .. }], DataType::Dense(dtype)) =
+            (chunks.as_slice(), input.dtype)
+        {
+            return Self::cut_on_device(dtype, *batch, Shape::new(dims), address, bytes);
+        }
+        let on_host = |chunk: &Chunk<'r>| match *chunk {
+            Chunk::Host(bytes) => Ok(bytes),
+            Chunk::Device { memory, .. } => {
+                Err(Error::internal(format!("a piece was left in memory `{memory}`")))
+            }
+        };
+        let chunks = chunks.iter().map(on_host).collect::<Result<Vec<_>>>()?;
         match input.dtype {
             DataType::Bytes => Self::cut_strings(*batch, dims, &chunks, memory),
             DataType::Dense(dtype) => Self::cut_dense(dtype, *batch, Shape::new(dims), &chunks, memory),
         }
+    }
+
+    /// A tensor that stays where it is, on the device.
+    fn cut_on_device(dtype: DType, batch: usize, shape: Shape, address: u64, found: usize) -> Result<Self> {
+        let size = sample_bytes(dtype, batch, &shape, found)?;
+        let samples = (0..batch)
+            .map(|i| Sample::Device(DeviceBytes::foreign(address + (i * size) as u64, size)))
+            .collect();
+        Ok(Self { dtype, shapes: vec![shape; batch], samples })
     }
 
     fn cut_dense(
@@ -103,13 +120,8 @@ impl<'r> Tensor<'r> {
         chunks: &[&'r [u8]],
         memory: &Arc<HostPool>,
     ) -> Result<Self> {
-        let size = shape.bytes(dtype.size())?;
-        let found: usize = chunks.iter().map(|chunk| chunk.len()).sum();
-        if size.checked_mul(batch) != Some(found) {
-            return Err(Error::invalid(format!(
-                "{found} bytes for {batch} samples of shape {shape} and type {dtype}, expected {size} bytes each"
-            )));
-        }
+        let found = chunks.iter().map(|chunk| chunk.len()).sum();
+        let size = sample_bytes(dtype, batch, &shape, found)?;
         let cut = |i: usize| i * size..(i + 1) * size;
         let samples = match chunks {
             [whole] if whole.as_ptr().addr().is_multiple_of(dtype.size()) => {
@@ -170,6 +182,17 @@ impl<'r> Tensor<'r> {
     }
 }
 
+/// Bytes of each of `batch` samples, of which `found` bytes arrived.
+fn sample_bytes(dtype: DType, batch: usize, shape: &Shape, found: usize) -> Result<usize> {
+    let size = shape.bytes(dtype.size())?;
+    if size.checked_mul(batch) != Some(found) {
+        return Err(Error::invalid(format!(
+            "{found} bytes for {batch} samples of shape {shape} and type {dtype}, expected {size} bytes each"
+        )));
+    }
+    Ok(size)
+}
+
 /// Copies `pieces` one after the other to the start of `target`, which is large enough.
 fn join(pieces: &[&[u8]], target: &mut [u8]) {
     let mut rest = target;
@@ -207,7 +230,10 @@ fn elements(bytes: &[u8], count: usize) -> Result<Vec<Range<usize>>> {
 ///
 /// # Errors
 /// Internal, when the samples are not what their shapes say.
-pub(super) fn merge<'r>(model: &ModelState, tensors: Vec<Result<Tensors<'r>>>) -> Result<Merged<'r>> {
+pub(super) fn merge<'r>(
+    declared: &[pipeline::Input],
+    tensors: Vec<Result<Tensors<'r>>>,
+) -> Result<Merged<'r>> {
     let mut ranges = Vec::with_capacity(tensors.len());
     let mut errors = Vec::with_capacity(tensors.len());
     let mut joined: Vec<(BatchDesc, Vec<Sample<'r>>)> = Vec::new();
@@ -224,10 +250,9 @@ pub(super) fn merge<'r>(model: &ModelState, tensors: Vec<Result<Tensors<'r>>>) -
         ranges.push(Some(samples..samples + request.samples));
         errors.push(None);
         samples += request.samples;
-        for (i, tensor) in request.inputs.into_iter().enumerate() {
+        for (i, (tensor, declared)) in request.inputs.into_iter().zip(declared).enumerate() {
             if joined.len() == i {
-                let layout = model.pipeline.inputs()[i].layout;
-                joined.push((BatchDesc::new(tensor.dtype, layout, Vec::new()), Vec::new()));
+                joined.push((BatchDesc::new(tensor.dtype, declared.layout, Vec::new()), Vec::new()));
             }
             let (desc, all) = &mut joined[i];
             desc.shapes.extend(tensor.shapes);

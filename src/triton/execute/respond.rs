@@ -4,15 +4,18 @@
 use std::ops::Range;
 
 use crate::error::{Context, Error, Result};
-use crate::pipeline::{Failures, Outcome, OutputSink};
-use crate::tensor::{BatchDesc, Shape};
-use crate::triton::api::{DataType, Response};
+use crate::pipeline::{DeviceBytes, Failures, Fetch, Gpu, Outcome, OutputSink, Target};
+use crate::tensor::{Batch, BatchDesc, Device, Sample, Shape};
+use crate::triton::api::{DataType, Memory, MemoryKind, OutputMemory, Response};
 use crate::triton::exchange::Exchange;
-use crate::triton::state::ModelState;
+use crate::triton::instance::Link;
+use crate::triton::model::ModelState;
 
 /// The responses to the requests of one batch.
 pub(super) struct Responses<'r> {
     model: &'r ModelState,
+    /// The device of an instance that has one.
+    link: Option<&'r Link>,
     requests: Vec<Destination<'r>>,
     late: Vec<Late<'r>>,
 }
@@ -25,11 +28,18 @@ struct Destination<'r> {
     wanted: Vec<bool>,
 }
 
-/// Memory of a response at an address that elements cannot be written to: its bytes are copied there at the end.
+/// Memory of a response that the output's operator cannot write: its bytes are copied there at the end.
 struct Late<'r> {
     output: usize,
     range: Range<usize>,
-    memory: &'r mut [u8],
+    memory: LateMemory<'r>,
+}
+
+enum LateMemory<'r> {
+    /// On the host, at an address that elements cannot be written to.
+    Host(&'r mut [u8]),
+    /// On a device: an output that was made on the host or on another device.
+    Device(DeviceBytes),
 }
 
 impl<'r> Responses<'r> {
@@ -39,6 +49,7 @@ impl<'r> Responses<'r> {
     /// What Triton says of a request.
     pub(super) fn new(
         model: &'r ModelState,
+        link: Option<&'r Link>,
         exchanges: &'r [Exchange],
         ranges: &[Option<Range<usize>>],
     ) -> Result<Self> {
@@ -49,41 +60,41 @@ impl<'r> Responses<'r> {
             let wanted = model.tensors.outputs.iter().map(|output| names.contains(&output.name)).collect();
             requests.push(Destination { response: exchange.response()?, range, wanted });
         }
-        Ok(Self { model, requests, late: Vec::new() })
+        Ok(Self { model, link, requests, late: Vec::new() })
     }
 
     /// Copies the outputs that could not be written in place.
     ///
     /// # Errors
-    /// Internal, when a sample has another size than its response.
+    /// Internal, when a sample has another size than its response; what the device says.
     pub(super) fn copy_late(self, outcome: &Outcome<'_>) -> Result<()> {
         for Late { output, range, memory } in self.late {
             if range.clone().any(|i| outcome.failures.get(i).is_some()) {
                 continue;
             }
             let batch = outcome.outputs.get(output).ok_or_else(|| Error::internal("an output is missing"))?;
-            let mut rest = memory;
-            for i in range {
-                let bytes = batch.view(i).bytes;
-                let (target, tail) = rest
-                    .split_at_mut_checked(bytes.len())
-                    .ok_or_else(|| Error::internal("an output is larger than its response"))?;
-                target.copy_from_slice(bytes);
-                rest = tail;
+            match memory {
+                LateMemory::Host(memory) => copy_to_host(batch, range, memory)?,
+                LateMemory::Device(memory) => {
+                    let link = self.link.ok_or_else(|| Error::internal("a device without an instance"))?;
+                    copy_to_device(batch, range, &memory, link)?;
+                }
             }
         }
         Ok(())
     }
-}
 
-impl<'r> OutputSink<'r> for Responses<'r> {
-    fn allocate(
+    /// Asks for memory for the samples of each request that wants `output` and has not failed. `place` says what becomes
+    /// of it: memory for each sample, or `None` when it is to be copied late.
+    fn allocate_each<B>(
         &mut self,
         output: usize,
         desc: &BatchDesc,
         failures: &Failures,
-    ) -> Result<Vec<Option<&'r mut [u8]>>> {
-        let mut buffers: Vec<Option<&'r mut [u8]>> = desc.shapes.iter().map(|_| None).collect();
+        preferred: Memory,
+        mut place: impl FnMut(OutputMemory<'r>, &Range<usize>, usize) -> Result<Placed<'r, B>>,
+    ) -> Result<Vec<Option<B>>> {
+        let mut buffers: Vec<Option<B>> = desc.shapes.iter().map(|_| None).collect();
         let configured = &self.model.tensors.outputs[output];
         let name = &configured.name;
         if configured.data_type != DataType::Dense(desc.dtype) {
@@ -97,19 +108,14 @@ impl<'r> OutputSink<'r> for Responses<'r> {
             if !request.wanted[output] || range.clone().any(|i| failures.get(i).is_some()) {
                 continue;
             }
-            let memory = memory(request.response, name, desc, &desc.shapes[range.clone()]);
-            match memory.context(|| format!("output `{name}`")) {
+            let placed = memory(request.response, name, desc, &desc.shapes[range.clone()], preferred)
+                .and_then(|(memory, size)| place(memory, &range, size));
+            match placed.context(|| format!("output `{name}`")) {
                 Err(error) => range.for_each(|i| failures.fail(i, error.clone())),
-                Ok(memory) if !memory.as_ptr().addr().is_multiple_of(desc.dtype.size()) => {
-                    self.late.push(Late { output, range, memory });
-                }
-                Ok(memory) => {
-                    let size = memory.len() / range.len();
-                    let mut rest = memory;
-                    for buffer in &mut buffers[range] {
-                        let (sample, tail) = rest.split_at_mut(size);
+                Ok(Placed::Late(memory)) => self.late.push(Late { output, range, memory }),
+                Ok(Placed::Each(samples)) => {
+                    for (buffer, sample) in buffers[range].iter_mut().zip(samples) {
                         *buffer = Some(sample);
-                        rest = tail;
                     }
                 }
             }
@@ -118,13 +124,77 @@ impl<'r> OutputSink<'r> for Responses<'r> {
     }
 }
 
-/// Memory for the samples of one request, which a response can only hold when they have one shape.
+/// What becomes of the memory of one request's output.
+enum Placed<'r, B> {
+    /// A piece for each sample.
+    Each(Vec<B>),
+    /// Nothing yet.
+    Late(LateMemory<'r>),
+}
+
+impl<'r> OutputSink<'r> for Responses<'r> {
+    fn allocate(
+        &mut self,
+        output: usize,
+        desc: &BatchDesc,
+        failures: &Failures,
+    ) -> Result<Vec<Option<&'r mut [u8]>>> {
+        let link = self.link;
+        self.allocate_each(output, desc, failures, Memory::HOST, |memory, range, size| match memory {
+            OutputMemory::Host(memory) if !memory.as_ptr().addr().is_multiple_of(desc.dtype.size()) => {
+                Ok(Placed::Late(LateMemory::Host(memory)))
+            }
+            OutputMemory::Host(memory) => Ok(Placed::Each(split(memory, range.len(), size))),
+            OutputMemory::Device { address, memory } => {
+                late_on_device(link, memory, DeviceBytes::foreign(address, range.len() * size))
+            }
+        })
+    }
+
+    fn allocate_on_device(
+        &mut self,
+        output: usize,
+        desc: &BatchDesc,
+        failures: &Failures,
+        gpu: &Gpu,
+        wanted: Device,
+    ) -> Result<Vec<Option<Target<'r>>>> {
+        let link = self.link;
+        let own = Memory::gpu(gpu.ordinal());
+        let preferred = if wanted == Device::Gpu { own } else { Memory::PINNED };
+        self.allocate_each(output, desc, failures, preferred, |memory, range, size| match memory {
+            OutputMemory::Host(memory) => {
+                Ok(Placed::Each(split(memory, range.len(), size).into_iter().map(Target::Host).collect()))
+            }
+            OutputMemory::Device { address, memory } if memory == own => {
+                let sample = |i| DeviceBytes::foreign(address + (i * size) as u64, size);
+                Ok(Placed::Each((0..range.len()).map(sample).map(Target::Device).collect()))
+            }
+            OutputMemory::Device { address, memory } => {
+                late_on_device(link, memory, DeviceBytes::foreign(address, range.len() * size))
+            }
+        })
+    }
+}
+
+/// Memory on a device that the operator cannot write.
+fn late_on_device<'r, B>(link: Option<&Link>, memory: Memory, bytes: DeviceBytes) -> Result<Placed<'r, B>> {
+    let Some(link) = link.filter(|_| memory.kind == MemoryKind::Gpu) else {
+        return Err(Error::unsupported(format!("Triton offers memory `{memory}`, expected host memory")));
+    };
+    // Opened here, where a failure is the request's.
+    link.stream()?;
+    Ok(Placed::Late(LateMemory::Device(bytes)))
+}
+
+/// Memory for the samples of one request, which a response can only hold when they have one shape, and the bytes of each.
 fn memory<'r>(
     response: &'r Response,
     name: &str,
     desc: &BatchDesc,
     shapes: &[Shape],
-) -> Result<&'r mut [u8]> {
+    preferred: Memory,
+) -> Result<(OutputMemory<'r>, usize)> {
     let Some(first) = shapes.first() else { return Err(Error::internal("a request without samples")) };
     if let Some(other) = shapes.iter().find(|shape| *shape != first) {
         return Err(Error::invalid(format!(
@@ -132,9 +202,63 @@ fn memory<'r>(
              pad or resize them in the pipeline, or send one request for each"
         )));
     }
-    let bytes = first.bytes(desc.dtype.size())?.checked_mul(shapes.len()).ok_or_else(|| {
+    let size = first.bytes(desc.dtype.size())?;
+    let bytes = size.checked_mul(shapes.len()).ok_or_else(|| {
         Error::invalid(format!("{} samples of shape {first} do not fit into memory", shapes.len()))
     })?;
     let shape: Vec<usize> = [shapes.len()].into_iter().chain(first.iter().copied()).collect();
-    response.output(name, DataType::Dense(desc.dtype), &shape)?.host_buffer(bytes)
+    let memory = response.output(name, DataType::Dense(desc.dtype), &shape)?.memory(bytes, preferred)?;
+    Ok((memory, size))
+}
+
+/// `memory` in pieces of `size` bytes for each of `count` samples.
+fn split(memory: &mut [u8], count: usize, size: usize) -> Vec<&mut [u8]> {
+    let mut rest = memory;
+    let mut samples = Vec::with_capacity(count);
+    for _ in 0..count {
+        let (sample, tail) = rest.split_at_mut(size);
+        samples.push(sample);
+        rest = tail;
+    }
+    samples
+}
+
+fn copy_to_host(batch: &Batch<'_>, range: Range<usize>, memory: &mut [u8]) -> Result<()> {
+    let mut rest = memory;
+    for i in range {
+        let bytes = batch.view(i).bytes;
+        let (target, tail) = rest
+            .split_at_mut_checked(bytes.len())
+            .ok_or_else(|| Error::internal("an output is larger than its response"))?;
+        target.copy_from_slice(bytes);
+        rest = tail;
+    }
+    Ok(())
+}
+
+/// Copies samples that are on the host, or on the instance's device, to `memory` on any device.
+fn copy_to_device(batch: &Batch<'_>, range: Range<usize>, memory: &DeviceBytes, link: &Link) -> Result<()> {
+    let stream = link.stream()?;
+    let on_device = |i| match batch.sample(i) {
+        Some(Sample::Device(bytes)) => Some(bytes.clone()),
+        _ => None,
+    };
+    let sources: Vec<DeviceBytes> = range.clone().filter_map(on_device).collect();
+    // Between two devices by way of the host: that works whether or not they can reach one another.
+    let mut landing = Fetch::new(stream);
+    let mut fetched = if sources.is_empty() { Vec::new() } else { landing.fetch(&sources)? }.into_iter();
+    let mut end = memory.address();
+    let mut copies = Vec::with_capacity(range.len());
+    for i in range {
+        let bytes = match batch.sample(i) {
+            Some(Sample::Device(_)) => fetched.next().unwrap_or_default(),
+            _ => batch.view(i).bytes,
+        };
+        copies.push((DeviceBytes::foreign(end, bytes.len()), bytes));
+        end += bytes.len() as u64;
+    }
+    if end - memory.address() != memory.len() as u64 {
+        return Err(Error::internal("an output has another size than its response"));
+    }
+    stream.put(&copies)
 }

@@ -11,7 +11,8 @@ pub(crate) mod server;
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Numbers of Triton's error codes.
 pub(crate) mod code {
@@ -54,6 +55,8 @@ pub(crate) struct Book {
     calls: HashMap<&'static str, u32>,
     /// The call, counted from 1, at which a function fails.
     faults: HashMap<&'static str, u32>,
+    /// The call, counted from 1, in which a function stays until the test lets it go.
+    held: HashMap<&'static str, u32>,
     violations: Vec<String>,
     pub(crate) version: (u32, u32),
     pub(crate) log: Vec<(u32, String)>,
@@ -63,14 +66,29 @@ pub(crate) struct Book {
     pub(crate) reports: Vec<Report>,
     pub(crate) batches: Vec<u64>,
     pub(crate) attributes: Vec<String>,
+    /// The type of memory that outputs get; 2 is a GPU's.
+    pub(crate) offered: u32,
+    /// The type of memory, and its device, that the plugin asked for.
+    pub(crate) wishes: Vec<(u32, i64)>,
     pub(crate) memory: Vec<(u32, i64, usize)>,
 }
 
 static BOOK: LazyLock<Mutex<Book>> = LazyLock::new(Mutex::default);
 static ONE_TEST: Mutex<()> = Mutex::new(());
+static CHANGED: Condvar = Condvar::new();
+
+/// A test that waits this long for another thread has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn book() -> MutexGuard<'static, Book> {
     BOOK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Book {
+    /// Calls of a function so far.
+    pub(crate) fn calls_of(&self, function: &str) -> u32 {
+        self.calls.get(function).copied().unwrap_or(0)
+    }
 }
 
 /// One test's server. Tests of a process take turns, as there is one set of functions.
@@ -95,6 +113,24 @@ impl Host {
         let mut book = book();
         let calls = book.calls.get(function).copied().unwrap_or(0);
         book.faults.insert(function, calls + 1);
+    }
+
+    /// Holds the next call of `function` until [`Host::let_go`].
+    pub(crate) fn hold_next(&self, function: &'static str) {
+        let mut book = book();
+        let calls = book.calls.get(function).copied().unwrap_or(0);
+        book.held.insert(function, calls + 1);
+    }
+
+    pub(crate) fn let_go(&self, function: &'static str) {
+        book().held.remove(function);
+        CHANGED.notify_all();
+    }
+
+    /// Waits until the plugin has done something in another thread.
+    pub(crate) fn wait_until(&self, what: &str, done: impl Fn(&Book) -> bool) {
+        let (_book, timeout) = CHANGED.wait_timeout_while(book(), PATIENCE, |book| !done(book)).unwrap();
+        assert!(!timeout.timed_out(), "waited in vain until {what}");
     }
 
     /// Objects of a kind that are not freed.
@@ -142,12 +178,17 @@ pub(crate) fn call(name: &'static str, body: impl FnOnce() -> Result<(), String>
         let calls = book.calls.entry(name).or_default();
         *calls += 1;
         let calls = *calls;
-        book.faults.get(name) == Some(&calls)
+        let fault = book.faults.get(name) == Some(&calls);
+        CHANGED.notify_all();
+        drop(CHANGED.wait_while(book, |book| book.held.get(name) == Some(&calls)));
+        fault
     };
     if fault {
         return server::error(code::UNAVAILABLE, &format!("{name} fails as the test wants"));
     }
-    match body() {
+    let done = body();
+    CHANGED.notify_all();
+    match done {
         Ok(()) => std::ptr::null_mut(),
         Err(violation) => {
             book().violations.push(format!("{name}: {violation}"));

@@ -5,6 +5,10 @@ use std::ffi::{CString, c_char, c_void};
 use super::server::{self, Error, Message};
 use super::{Host, Report, at, book, c, call, end, make, put, request};
 
+/// Triton's numbers of kinds of instances.
+pub(crate) const KIND_CPU: u32 = 1;
+pub(crate) const KIND_GPU: u32 = 2;
+
 pub(crate) struct Backend {
     name: CString,
     config: *mut Message,
@@ -19,7 +23,8 @@ pub(crate) struct Model {
 
 pub(crate) struct Instance {
     name: CString,
-    pub(crate) kind: u32,
+    kind: u32,
+    device: i32,
     model: *mut Model,
     pub(crate) state: *mut c_void,
 }
@@ -31,13 +36,24 @@ impl Host {
 
     /// A model that mirrors `image`, [H, W, C] of bytes, to `pixels`: `plugin/models/make.py`.
     pub(crate) fn model(&self) -> *mut Model {
-        let directory = c(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plugin/models/prepare"));
-        let (config, state) = ("{}".to_owned(), std::ptr::null_mut());
-        make("model", Model { name: c("prepare"), directory, config, state })
+        self.model_of("prepare", "{}")
     }
 
+    /// A model of `plugin/models` with the configuration that the server hands over.
+    pub(crate) fn model_of(&self, name: &str, config: &str) -> *mut Model {
+        let directory = format!("{}/tests/plugin/models/{name}", env!("CARGO_MANIFEST_DIR"));
+        let (name, directory, config) = (c(name), c(&directory), config.to_owned());
+        make("model", Model { name, directory, config, state: std::ptr::null_mut() })
+    }
+
+    /// An instance on the host.
     pub(crate) fn instance(&self, model: *mut Model) -> *mut Instance {
-        make("instance", Instance { name: c("prepare_0"), kind: 1, model, state: std::ptr::null_mut() })
+        self.instance_of(model, KIND_CPU, 0)
+    }
+
+    pub(crate) fn instance_of(&self, model: *mut Model, kind: u32, device: i32) -> *mut Instance {
+        let (name, state) = (c("prepare_0"), std::ptr::null_mut());
+        make("instance", Instance { name, kind, device, model, state })
     }
 }
 
@@ -137,7 +153,7 @@ extern "C" fn TRITONBACKEND_ModelInstanceKind(instance: *mut Instance, out: *mut
 
 #[unsafe(no_mangle)]
 extern "C" fn TRITONBACKEND_ModelInstanceDeviceId(instance: *mut Instance, out: *mut i32) -> *mut Error {
-    call("TRITONBACKEND_ModelInstanceDeviceId", || at("instance", instance).and_then(|_| put(out, 0)))
+    call("TRITONBACKEND_ModelInstanceDeviceId", || put(out, at("instance", instance)?.device))
 }
 
 #[unsafe(no_mangle)]

@@ -171,7 +171,7 @@ extern "C" fn TRITONBACKEND_ResponseDelete(response: *mut Response) -> *mut Erro
     })
 }
 
-/// An output called `far` goes to a client that wants it on a GPU.
+/// An output called `far` goes to a client that wants it on a GPU, as all do while `Book::offered` says so.
 #[unsafe(no_mangle)]
 extern "C" fn TRITONBACKEND_ResponseOutput(
     response: *mut Response,
@@ -183,7 +183,7 @@ extern "C" fn TRITONBACKEND_ResponseOutput(
 ) -> *mut Error {
     call("TRITONBACKEND_ResponseOutput", || {
         let name = text(name);
-        let memory = if name == "far" { 2 } else { 0 };
+        let memory = if name == "far" { 2 } else { book().offered };
         // SAFETY: the plugin passes `dims` extents.
         let shape = unsafe { std::slice::from_raw_parts(shape, dims as usize) }.to_vec();
         let output = make("output", Output { name, dtype, shape, bytes: Vec::new(), memory });
@@ -202,6 +202,11 @@ extern "C" fn TRITONBACKEND_OutputBuffer(
 ) -> *mut Error {
     call("TRITONBACKEND_OutputBuffer", || {
         let output = at("output", output)?;
+        // SAFETY: the plugin says here what it would like.
+        let wish = unsafe { memory.read() };
+        // SAFETY: as above.
+        let device = unsafe { memory_id.read() };
+        book().wishes.push((wish, device));
         output.bytes = vec![0; size as usize];
         let address = if size == 0 {
             std::ptr::null_mut()

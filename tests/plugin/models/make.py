@@ -1,15 +1,32 @@
-"""Makes prepare/1/model.dali with DALI: images are mirrored. Recorded with nvidia-dali-cuda130 2.4."""
+"""Makes the models of the plugin's tests with DALI. Recorded with nvidia-dali-cuda130 2.4.
+
+prepare/1/model.dali: images are mirrored, on the CPU.
+convert/1/model.dali: images become floats, on the GPU. DALI needs a GPU to write such a file, so it writes one for the CPU
+    and every device in it is exchanged."""
 from pathlib import Path
 
 from nvidia.dali import fn, pipeline_def, types
 from nvidia.dali._utils import dali_trace
 
+MODELS = Path(__file__).parent
+
+
+def image():
+    return fn.external_source(device="cpu", name="image", dtype=types.UINT8, layout="HWC")
+
 
 @pipeline_def(batch_size=4, num_threads=2, device_id=None)
 def prepare():
-    image = fn.external_source(device="cpu", name="image", dtype=types.UINT8, layout="HWC")
-    return fn.flip(image, horizontal=1, name="pixels")
+    return fn.flip(image(), horizontal=1, name="pixels")
+
+
+@pipeline_def(batch_size=4, num_threads=2, device_id=None)
+def convert():
+    return fn.cast(image(), dtype=types.FLOAT, name="pixels")
 
 
 dali_trace.set_tracing(enabled=False)
-prepare().serialize(filename=str(Path(__file__).parent / "prepare" / "1" / "model.dali"))
+prepare().serialize(filename=str(MODELS / "prepare" / "1" / "model.dali"))
+target = MODELS / "convert" / "1" / "model.dali"
+target.parent.mkdir(parents=True, exist_ok=True)
+target.write_bytes(convert().serialize().replace(b"cpu", b"gpu"))

@@ -1,20 +1,27 @@
 //! `CropMirrorNormalize`: cuts a window out of an image, mirrors it, normalises its channels and reorders its dimensions.
 
+pub(super) mod gpu;
+mod order;
+
+use std::sync::Arc;
+
 use half::f16;
 
-use super::window::{
-    CROP_ARGS, CropWindow, OUT_OF_BOUNDS_ARGS, OutOfBounds, Window, fill_values, image_layout,
+use super::window::{CROP_ARGS, CropWindow, OUT_OF_BOUNDS_ARGS, OutOfBounds, Window, fill_values};
+use super::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output,
 };
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::normalize::any_order::{Dimension, NormalizeAnyOrder};
 use crate::cpu::normalize::{Affine, Channels, Normalize, Normalized, affine};
 use crate::cpu::window::Outside;
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
+pub(super) use order::Order;
 
-struct CropMirrorNormalize {
+pub(super) struct CropMirrorNormalize {
     window: CropWindow,
     policy: OutOfBounds,
     fill: Vec<f32>,
@@ -34,7 +41,7 @@ struct CropMirrorNormalize {
 }
 
 /// What is done with one sample.
-struct Job {
+pub(super) struct Job {
     /// In the input's order of dimensions.
     window: Window,
     mirror: bool,
@@ -49,7 +56,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "CropMirrorNormalize",
     aliases: &[],
     doc: "Crops, mirrors, normalises per channel and reorders dimensions, such as HWC to CHW",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::tensor("mirror", "nonzero: left and right change places; default 0"),
@@ -72,37 +79,44 @@ pub(super) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let dtype = match args.dtype("dtype")? {
-        Some(dtype) => dtype,
-        None => args.dtype("output_dtype")?.unwrap_or(DType::F32),
-    };
-    if !matches!(dtype, DType::F32 | DType::F16 | DType::U8 | DType::I8) {
-        return Err(Error::unsupported(format!(
-            "argument `dtype` is {dtype}, expected float32, float16, uint8 or int8"
-        )));
+    Ok(Box::new(CropMirrorNormalize::new(args)?))
+}
+
+impl CropMirrorNormalize {
+    /// Reads the arguments.
+    pub(super) fn new(args: &Args) -> Result<Self> {
+        let dtype = match args.dtype("dtype")? {
+            Some(dtype) => dtype,
+            None => args.dtype("output_dtype")?.unwrap_or(DType::F32),
+        };
+        if !matches!(dtype, DType::F32 | DType::F16 | DType::U8 | DType::I8) {
+            return Err(Error::unsupported(format!(
+                "argument `dtype` is {dtype}, expected float32, float16, uint8 or int8"
+            )));
+        }
+        let policy = OutOfBounds::new(args)?;
+        if let OutOfBounds::Outside(Outside::Border(_)) = policy {
+            return Err(Error::unsupported(
+                "argument `out_of_bounds_policy` repeats pixels, expected `error`, `trim_to_shape` or `pad`",
+            ));
+        }
+        let arg = |name, default: f64| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])));
+        Ok(Self {
+            window: CropWindow::new(args)?,
+            policy,
+            fill: fill_values(args)?,
+            mirror: arg("mirror", 0.0)?,
+            mean: arg("mean", 0.0)?,
+            std: arg("std", 1.0)?,
+            scale: args.float("scale")?.unwrap_or(1.0),
+            shift: args.float("shift")?.unwrap_or(0.0),
+            dtype,
+            output_layout: Layout::new(args.string("output_layout")?.unwrap_or("CHW"))?,
+            pad_output: args.bool("pad_output")?.unwrap_or(false),
+            order: Order::default(),
+            jobs: Vec::new(),
+        })
     }
-    let policy = OutOfBounds::new(args)?;
-    if let OutOfBounds::Outside(Outside::Border(_)) = policy {
-        return Err(Error::unsupported(
-            "argument `out_of_bounds_policy` repeats pixels, expected `error`, `trim_to_shape` or `pad`",
-        ));
-    }
-    let arg = |name, default: f64| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])));
-    Ok(Box::new(CropMirrorNormalize {
-        window: CropWindow::new(args)?,
-        policy,
-        fill: fill_values(args)?,
-        mirror: arg("mirror", 0.0)?,
-        mean: arg("mean", 0.0)?,
-        std: arg("std", 1.0)?,
-        scale: args.float("scale")?.unwrap_or(1.0),
-        shift: args.float("shift")?.unwrap_or(0.0),
-        dtype,
-        output_layout: Layout::new(args.string("output_layout")?.unwrap_or("CHW"))?,
-        pad_output: args.bool("pad_output")?.unwrap_or(false),
-        order: Order::default(),
-        jobs: Vec::new(),
-    }))
 }
 
 impl Operator for CropMirrorNormalize {
@@ -137,12 +151,10 @@ impl Operator for CropMirrorNormalize {
         check_input(input.dtype)?;
         let ndim = input.shapes.first().map_or(0, |shape| shape.len());
         let order = Order::new(input.layout, self.output_layout, ndim)?;
-        self.jobs = inputs.map(|sample| self.job(&sample, &order).map(Some));
-        let shapes = self.jobs.iter().map(|job| {
-            let Some(job) = job else { return Shape::new(vec![0; ndim]) };
-            let mut extent = job.window.extent.clone();
-            extent[order.channel] = job.fill.len();
-            Shape::new(order.of(&extent))
+        self.jobs = inputs.map(|sample| self.job(&sample, sample.input(0)?.shape, &order).map(Some));
+        let shapes = self.jobs.iter().map(|job| match job {
+            Some(job) => job.output_shape(&order),
+            None => Shape::new(vec![0; ndim]),
         });
         let desc = BatchDesc::new(self.dtype, order.layout, shapes.collect());
         self.order = order;
@@ -160,6 +172,14 @@ impl Operator for CropMirrorNormalize {
             other => check_input(other),
         }
     }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        gpu::prepare(gpu, &inputs[0], self.dtype)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        self.record(cx, io)
+    }
 }
 
 fn check_input(dtype: DType) -> Result<()> {
@@ -173,12 +193,22 @@ fn check_input(dtype: DType) -> Result<()> {
 }
 
 impl CropMirrorNormalize {
+    /// Element type of the output.
+    pub(super) fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// How an input of `layout` with `ndim` dimensions is reordered.
+    pub(super) fn order_of(&self, layout: Layout, ndim: usize) -> Result<Order> {
+        Order::new(layout, self.output_layout, ndim)
+    }
+
     fn output_channels(&self, channels: usize) -> usize {
         if self.pad_output { channels.checked_next_power_of_two().unwrap_or(channels) } else { channels }
     }
 
-    fn job(&self, sample: &SampleInputs<'_>, order: &Order) -> Result<Job> {
-        let shape = sample.input(0)?.shape;
+    /// What is done with a sample of `shape`, which is not the input's where that is resized first.
+    pub(super) fn job(&self, sample: &SampleInputs<'_>, shape: &Shape, order: &Order) -> Result<Job> {
         let window = self.window.place(sample, shape, order.input_layout)?;
         let window = self.policy.settle(window, shape)?;
         let channels = shape[order.channel];
@@ -248,7 +278,39 @@ fn per_channel(name: &str, values: &[f32], channels: usize, padded: usize) -> Re
     Ok(values)
 }
 
+/// The window of one image with interleaved channels.
+pub(super) struct ImageWindow {
+    /// Rows and columns.
+    pub(super) extent: [usize; 2],
+    /// Row and column of its first pixel.
+    pub(super) anchor: [i32; 2],
+    pub(super) mirror: bool,
+}
+
 impl Job {
+    /// Extents of the output.
+    pub(super) fn output_shape(&self, order: &Order) -> Shape {
+        let mut extent = self.window.extent.clone();
+        extent[order.channel] = self.fill.len();
+        Shape::new(order.of(&extent))
+    }
+
+    /// The window in an image whose dimensions are rows, columns and channels.
+    pub(super) fn image_window(&self) -> Result<ImageWindow> {
+        let anchor = |d: usize| {
+            let anchor = self.window.anchor.get(d).copied().and_then(|anchor| i32::try_from(anchor).ok());
+            anchor.ok_or_else(|| Error::invalid("a window is too far from its image"))
+        };
+        match self.window.extent.as_slice() {
+            &[height, width, _] => Ok(ImageWindow {
+                extent: [height, width],
+                anchor: [anchor(0)?, anchor(1)?],
+                mirror: self.mirror,
+            }),
+            other => Err(Error::internal(format!("a window of {} dimensions, expected 3", other.len()))),
+        }
+    }
+
     /// Images whose dimensions but the last three stay where they are: one image after the other.
     fn images<S, T>(
         &self,
@@ -321,57 +383,6 @@ impl Job {
     }
 }
 
-/// How the dimensions change places.
-#[derive(Default)]
-struct Order {
-    input_layout: Layout,
-    layout: Layout,
-    /// For each dimension of the output, which of the input it is.
-    axes: Vec<usize>,
-    /// The input's dimension C.
-    channel: usize,
-    /// Where the channels of an image are before and after, when the other dimensions stay where they are.
-    images: Option<[Channels; 2]>,
-}
-
-impl Order {
-    /// From `input` (or the default layout of `ndim` dimensions) to `output` (or none: the same).
-    fn new(input: Layout, output: Layout, ndim: usize) -> Result<Self> {
-        let input = image_layout(input, ndim);
-        let output = if output.is_none() { input } else { output };
-        let axes: Vec<usize> = output.letters().iter().filter_map(|&letter| input.find(letter)).collect();
-        let is_permutation = axes.len() == ndim && (0..ndim).all(|axis| axes.contains(&axis));
-        if !is_permutation || output.letters().len() != ndim || input.letters().len() != ndim {
-            return Err(Error::invalid(format!(
-                "cannot reorder {ndim} dimensions of layout `{input}` to `{output}`"
-            )));
-        }
-        let channel = input
-            .find(b'C')
-            .ok_or_else(|| Error::invalid(format!("layout `{input}` has no dimension `C` to normalize")))?;
-        let images = match ndim.checked_sub(3) {
-            Some(frames) if axes.iter().take(frames).enumerate().all(|(i, &axis)| i == axis) => {
-                channels(&input.letters()[frames..]).zip(channels(&output.letters()[frames..]))
-            }
-            _ => None,
-        };
-        Ok(Self { input_layout: input, layout: output, axes, channel, images: images.map(<[_; 2]>::from) })
-    }
-
-    /// One entry per dimension of the input, in the output's order.
-    fn of<T: Clone>(&self, entries: &[T]) -> Vec<T> {
-        self.axes.iter().filter_map(|&axis| entries.get(axis).cloned()).collect()
-    }
-}
-
-fn channels(letters: &[u8]) -> Option<Channels> {
-    match letters {
-        b"HWC" => Some(Channels::Interleaved),
-        b"CHW" => Some(Channels::Planar),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -413,17 +424,5 @@ mod tests {
         operator.setup(&Inputs::new("N", &[&batch], &[], &failures)).unwrap();
         assert!(failures.get(0).unwrap().to_string().contains("channels"));
         assert!(failures.get(1).is_none() && failures.get(2).is_none());
-    }
-
-    #[test]
-    fn only_permutations_are_orders() {
-        let layout = |letters| Layout::from_letters(letters);
-        assert_eq!(Order::new(layout(b"FHWC"), layout(b"CFHW"), 4).unwrap().axes, [3, 0, 1, 2]);
-        assert!(Order::new(layout(b"FHWC"), layout(b"FCHW"), 4).unwrap().images.is_some());
-        for (from, to, ndim) in
-            [("FHWC", "CHW", 4), ("HWC", "CHH", 3), ("HWC", "CHW", 4), ("HW", "WH", 2), ("", "", 6)]
-        {
-            assert!(Order::new(layout(from.as_bytes()), layout(to.as_bytes()), ndim).is_err(), "{from} {to}");
-        }
     }
 }

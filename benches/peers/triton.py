@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""Decode + resize to 224x224 + normalize through a real Triton server: throughput, latency, and where the time went.
+
+    benches/peers/triton.py                            on the GPU: compressed images in system shared memory, tensors out
+                                                       into CUDA shared memory; concurrency 1, 64 and 256
+    benches/peers/triton.py --device cpu --out system  the same without a GPU
+    benches/peers/triton.py --in body --out body       everything through the socket
+    benches/peers/triton.py --perf-analyzer PATH       beside each row the same load by NVIDIA's client over gRPC, which keeps
+                                                       both inputs and outputs in CUDA shared memory (but at concurrency 1)
+
+Beside Gesso stands the floor: a model that only hands its input on, under the same load. Server's times are Triton's own
+statistics, a request: queue, input, infer, output. Images are made when they are not there. Every slot's answer is compared
+with the answer over the socket before the clock starts.
+"""
+
+import argparse
+import base64
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from contextlib import ExitStack
+from multiprocessing.shared_memory import SharedMemory
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "scripts" / "lib"), str(ROOT / "tests" / "server")]
+import http_load  # noqa: E402
+import make_bench_images  # noqa: E402
+from cuda_driver import CudaError, Driver  # noqa: E402
+from harness import Server, ServerError  # noqa: E402
+
+MODELS = {"gesso": "pipeline_gpu.dali", "identity": "identity.dali"}
+OUTPUTS = {"gesso": "PIXELS", "identity": "BYTES"}
+SIDE = 224
+TENSOR_BYTES = 3 * SIDE * SIDE * 4
+INPUT = "IMAGE"
+WARM_SECONDS = 1
+PERF_ANALYZER_SECONDS = 1
+
+
+class Post:
+    """Triton's HTTP endpoints that are no inference."""
+
+    def __init__(self, address):
+        self.address = address
+
+    def __call__(self, path, body=None):
+        request = urllib.request.Request(f"http://{self.address}/v2/{path}", method="POST" if body is not None else "GET")
+        request.data = json.dumps(body).encode() if body is not None else None
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return json.loads(answer.read() or b"{}")
+        except urllib.error.HTTPError as error:
+            raise ServerError(f"{path}: {error.read().decode(errors='replace')}") from None
+
+    def work(self, model):
+        """(requests, executions, samples, {stage: seconds}) since the server's start."""
+        (stats,) = self(f"models/{model}/stats")["model_stats"]
+        inference = stats["inference_stats"]
+        stages = ("queue", "compute_input", "compute_infer", "compute_output")
+        times = {stage: inference[stage]["ns"] / 1e9 for stage in stages}
+        return inference["success"]["count"], stats["execution_count"], stats["inference_count"], times
+
+    def infer(self, model, inputs, outputs):
+        """Sends one request and returns the answer's JSON and its binary tail."""
+        head, payload = http_load.inference(model, inputs, outputs)
+        length = int(head.split(b"Inference-Header-Content-Length: ")[1].split(b"\r\n")[0])
+        request = urllib.request.Request(
+            f"http://{self.address}/v2/models/{model}/infer",
+            data=head[-length:] + payload,
+            headers={"Inference-Header-Content-Length": length, "Content-Type": "application/octet-stream"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                body, length = answer.read(), answer.headers.get("Inference-Header-Content-Length")
+        except urllib.error.HTTPError as error:
+            raise ServerError(f"`{model}`: {error.read().decode(errors='replace')}") from None
+        cut = len(body) if length is None else int(length)
+        return json.loads(body[:cut]), body[cut:]
+
+
+class Memory:
+    """A region that the server knows, of the system or of CUDA, and this side's access to it."""
+
+    def __init__(self, stack, post, driver, kind, name, size):
+        self.kind, self.name, self.size = kind, name, size
+        if kind == "cuda":
+            self._region = stack.enter_context(driver.allocate(size))
+            body = {"raw_handle": {"b64": self._region.handle.decode()}, "device_id": 0, "byte_size": size}
+            post(f"cudasharedmemory/region/{name}/register", body)
+        else:
+            self._shared = SharedMemory(create=True, size=size)
+            stack.callback(self._shared.unlink)
+            stack.callback(self._shared.close)
+            body = {"key": f"/{self._shared.name.lstrip('/')}", "offset": 0, "byte_size": size}
+            post(f"systemsharedmemory/region/{name}/register", body)
+        # The server must let go of it before the memory goes.
+        path = "cudasharedmemory" if kind == "cuda" else "systemsharedmemory"
+        stack.callback(post, f"{path}/region/{name}/unregister", {})
+
+    def write(self, data, offset):
+        if self.kind == "cuda":
+            self._region.write(np.frombuffer(data, np.uint8), offset)
+        else:
+            self._shared.buf[offset : offset + len(data)] = data
+
+    def read(self, size, offset):
+        if self.kind == "cuda":
+            return self._region.read(np.uint8, size, offset).tobytes()
+        return bytes(self._shared.buf[offset : offset + size])
+
+
+class Load:
+    """The prepared requests of one model at one concurrency."""
+
+    def __init__(self, stack, post, driver, model, images, options, concurrency):
+        self.post, self.model = post, model
+        largest = max(map(len, images))
+        self.answer_bytes = TENSOR_BYTES if model == "gesso" else largest
+        slot = -(-self.answer_bytes // 256) * 256
+        inputs = outputs = None
+        prefix = f"{model}_{concurrency}"
+        if options.input != "body":
+            inputs = Memory(stack, post, driver, options.input, f"{prefix}_in", sum(map(len, images)))
+        if options.output != "body":
+            outputs = Memory(stack, post, driver, options.output, f"{prefix}_out", slot * concurrency)
+        sent, offset = [], 0
+        for image in images:
+            if inputs:
+                inputs.write(image, offset)
+                sent.append(http_load.Place(inputs.name, offset, len(image)))
+                offset += len(image)
+            else:
+                sent.append(image)
+        self.connections, self.slots = [], []
+        for i in range(concurrency):
+            place = outputs and http_load.Place(outputs.name, slot * i, self.answer_bytes)
+            self.slots.append(place)
+            # Neighbours start at different images, so that a batch is a mixture.
+            turn = [(k + i) % len(images) for k in range(len(images))]
+            self.connections.append(
+                [
+                    http_load.inference(model, [(INPUT, "UINT8", [1, len(images[k])], sent[k])], [(OUTPUTS[model], place)])
+                    for k in turn
+                ]
+            )
+        self.verify(images, sent, outputs)
+
+    def verify(self, images, sent, memory):
+        """Every slot gets an image and must hold the answer that came over the socket."""
+        name, answers = OUTPUTS[self.model], []
+        for data in images:
+            _, answer = self.post.infer(self.model, [(INPUT, "UINT8", [1, len(data)], data)], [(name, None)])
+            answers.append(answer)
+        for i, place in enumerate(self.slots):
+            k = i % len(images)
+            one = [(INPUT, "UINT8", [1, len(images[k])], sent[k])]
+            _, body = self.post.infer(self.model, one, [(name, place)])
+            found = body if memory is None else memory.read(len(answers[k]), place.offset)
+            if found != answers[k]:
+                raise ServerError(f"`{self.model}`: slot {i} does not hold what came over the socket")
+
+    def measure(self, server, options):
+        run = lambda seconds: http_load.run(server.http_url, self.connections, seconds=seconds, processes=options.processes)
+        run(WARM_SECONDS)
+        before, busy = self.post.work(self.model), processor_seconds(server.pid)
+        outcome = run(options.seconds)
+        after, busy = self.post.work(self.model), processor_seconds(server.pid) - busy
+        if outcome.errors:
+            raise ServerError(f"`{self.model}`: {outcome.errors[0]}")
+        requests = max(after[0] - before[0], 1)
+        p50, p99 = np.percentile(outcome.latencies, [50, 99])
+        return {
+            "client": "http",
+            "rate": outcome.rate,
+            "p50_us": 1e6 * p50,
+            "p99_us": 1e6 * p99,
+            **{f"{stage}_us": 1e6 * (after[3][stage] - before[3][stage]) / requests for stage in after[3]},
+            "batch": (after[2] - before[2]) / max(after[1] - before[1], 1),
+            "server_cpu_us": 1e6 * busy / requests,
+        }
+
+
+def processor_seconds(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def perf_analyzer(server, model, images, options, concurrency):
+    """The same load by perf_analyzer over gRPC; None when it failed, which it says."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, table = Path(folder) / "data.json", Path(folder) / "table.csv"
+        steps = [{INPUT: {"content": {"b64": base64.b64encode(i).decode()}, "shape": [len(i)]}} for i in images]
+        data.write_text(json.dumps({"data": steps}))
+        where = "none" if concurrency == 1 or options.device == "cpu" else "cuda"
+        size = TENSOR_BYTES if model == "gesso" else max(map(len, images))
+        command = [options.perf_analyzer, "-m", model, "-i", "grpc", "-u", server.grpc_url, "--input-data", str(data)]
+        command += ["--concurrency-range", str(concurrency), "--shared-memory", where, "-f", str(table)]
+        command += ["--output-shared-memory-size", str(size), "--percentile", "99", "--verbose-csv"]
+        command += ["-p", str(1000 * PERF_ANALYZER_SECONDS), "-r", "3", "-s", "900"]
+        command += ["--sync"] if concurrency == 1 else ["--async", "--max-threads", "8"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode or not table.exists():
+            print(f"perf_analyzer: status {done.returncode}: {(done.stderr + done.stdout).strip()[-300:]}")
+            return None
+        names, values = (line.split(",") for line in table.read_text().splitlines()[:2])
+        row = dict(zip(names, map(float, values)))
+    stages = {"queue": "Queue", "compute_input": "Compute Input", "compute_infer": "Compute Infer"}
+    stages["compute_output"] = "Compute Output"
+    return {
+        "client": f"grpc {where}",
+        "rate": row["Inferences/Second"],
+        "p50_us": row["p50 latency"],
+        "p99_us": row["p99 latency"],
+        **{f"{stage}_us": row[f"Server {title}"] for stage, title in stages.items()},
+        "batch": float("nan"),
+        "server_cpu_us": float("nan"),
+    }
+
+
+def repository(folder, options):
+    for model, file in MODELS.items():
+        version = Path(folder) / model / "1"
+        version.mkdir(parents=True)
+        (version / "model.dali").write_bytes((ROOT / "benches" / file).read_bytes())
+        where = "gpus: [0]" if options.device == "gpu" else ""
+        (version.parent / "config.pbtxt").write_text(
+            'backend: "gesso"\n'
+            f"max_batch_size: {options.max_batch}\n"
+            f"dynamic_batching {{ max_queue_delay_microseconds: {options.delay} }}\n"
+            f"instance_group {{ kind: KIND_{options.device.upper()} count: {options.instances} {where} }}\n"
+            f'output {{ name: "{OUTPUTS[model]}" }}\n'
+        )
+    return folder
+
+
+COLUMNS = [
+    ("requests/s", "rate", 1, "{:10.0f}"),
+    ("p50 ms", "p50_us", 1e-3, "{:8.3f}"),
+    ("p99 ms", "p99_us", 1e-3, "{:8.3f}"),
+    ("queue ms", "queue_us", 1e-3, "{:8.3f}"),
+    ("input ms", "compute_input_us", 1e-3, "{:8.3f}"),
+    ("infer ms", "compute_infer_us", 1e-3, "{:8.3f}"),
+    ("output ms", "compute_output_us", 1e-3, "{:9.3f}"),
+    ("batch", "batch", 1, "{:6.1f}"),
+    ("cpu ms", "server_cpu_us", 1e-3, "{:7.3f}"),
+]
+
+
+def table(rows):
+    print(f"{'model':9} {'size':>9} {'client':>9} {'conc.':>5} " + " ".join(f"{title:>8}" for title, *_ in COLUMNS))
+    for row in rows:
+        figures = " ".join(text.format(row[key] * scale).rjust(8) for _, key, scale, text in COLUMNS)
+        print(f"{row['model']:9} {row['size']:>9} {row['client']:>9} {row['concurrency']:5} {figures}")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=["gpu", "cpu"], default="gpu")
+    parser.add_argument("--in", dest="input", choices=["system", "cuda", "body"], default="system")
+    parser.add_argument("--out", dest="output", choices=["cuda", "system", "body"], default="cuda")
+    parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
+    parser.add_argument("--sizes", nargs="+", choices=list(make_bench_images.SIZES), default=["500x375"])
+    parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 64, 256])
+    parser.add_argument("--seconds", type=float, default=4, help="of each round (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=1, help="of each row; the one of median rate is shown")
+    parser.add_argument("--processes", type=int, default=4, help="of the client (default: %(default)s)")
+    parser.add_argument("--instances", type=int, default=1)
+    parser.add_argument("--max-batch", type=int, default=128)
+    parser.add_argument("--delay", type=int, default=0, metavar="US", help="max_queue_delay_microseconds")
+    parser.add_argument("--http-threads", type=int, default=16, help="of the server (default: %(default)s)")
+    parser.add_argument("--images", type=Path, default=ROOT / ".cache" / "bench-images")
+    parser.add_argument("--perf-analyzer", default=os.environ.get("GESSO_PERF_ANALYZER"), metavar="PATH")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows there")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    sys.stdout.reconfigure(line_buffering=True)
+    make_bench_images.make(options.images)
+    try:
+        driver = Driver() if "cuda" in (options.input, options.output) or options.device == "gpu" else None
+    except CudaError as error:
+        print(f"skipped: {error}")
+        return
+    rows = []
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            threads = [f"--http-thread-count={options.http_threads}"]
+            with Server(repository(folder, options), arguments=threads) as server:
+                print(f"server ready in {server.ready_seconds:.2f} s; {driver.name if driver else 'no GPU'}; in {options.input}, "
+                      f"out {options.output}, {options.instances} instances, batches to {options.max_batch}")
+                for size in options.sizes:
+                    rows += rows_of(server, driver, size, options)
+    except (CudaError, ServerError) as error:
+        raise SystemExit(f"error: {error}") from None
+    table(rows)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1))
+
+
+def rows_of(server, driver, size, options):
+    images = [path.read_bytes() for path in sorted((options.images / size).glob("*.jpg"))]
+    post, rows = Post(server.http_url), []
+    for concurrency in options.concurrency:
+        with ExitStack() as stack:
+            loads = {m: Load(stack, post, driver, m, images, options, concurrency) for m in options.models}
+            measured = {model: [] for model in loads}
+            for _ in range(options.rounds):
+                for model, load in loads.items():
+                    measured[model].append(load.measure(server, options))
+        for model, rounds in measured.items():
+            rounds.sort(key=lambda row: row["rate"])
+            rows.append({"model": model, "size": size, "concurrency": concurrency, **rounds[len(rounds) // 2]})
+            if options.perf_analyzer and (row := perf_analyzer(server, model, images, options, concurrency)):
+                rows.append({"model": model, "size": size, "concurrency": concurrency, **row})
+    return rows
+
+
+if __name__ == "__main__":
+    main()

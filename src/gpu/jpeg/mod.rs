@@ -1,0 +1,74 @@
+//! JPEGs to pixels on a device: which path takes which image, and the paths that decode there. It must not know operators, nor
+//! how the host decodes.
+//!
+//! ```text
+//! file -> Picture (header)  --assign-->  Engines: files to lanes, pixels straight to device memory
+//!                                        Threads: the caller decodes on the host and uploads
+//! ```
+//!
+//! A further path (the device's own cores) implements [`DevicePath`], and gets a name in [`Path`] and a speed in [`Speeds`].
+
+mod engines;
+mod header;
+mod sample;
+mod share;
+mod sys;
+mod watch;
+
+use std::sync::Arc;
+
+use super::{DeviceBytes, Event, Gpu, Recorder, Stream};
+use crate::error::{Error, Result};
+
+pub use engines::{Engines, Settings};
+pub use header::{Frame, Picture, Sampling};
+pub use share::{Candidate, Path, Speeds, assign};
+pub use sys::Format;
+pub use watch::Watch;
+
+/// One picture to decode, as stored and whole, to dense 8-bit pixels.
+pub struct Task<'a> {
+    /// The file.
+    pub picture: Picture<'a>,
+    /// Where its pixels go: rows without gaps.
+    pub target: DeviceBytes,
+}
+
+impl Task<'_> {
+    fn check(&self, channels: usize) -> Result<()> {
+        let Frame { width, height, .. } = *self.picture.frame();
+        let (expected, found) = (width * height * channels, self.target.len());
+        if expected == found {
+            return Ok(());
+        }
+        Err(Error::internal(format!(
+            "a picture of {width} x {height} x {channels} is decoded to {found} bytes"
+        )))
+    }
+}
+
+/// A way to decode pictures into device memory.
+pub trait DevicePath {
+    /// What it writes.
+    fn format(&self) -> Format;
+
+    /// Whether it decodes such pictures.
+    fn takes(&self, frame: &Frame) -> bool;
+
+    /// Gets ready for batches of `images`, and returns the points in its streams at which such a batch is done.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    fn prepare(&mut self, gpu: &Arc<Gpu>, images: usize) -> Result<Vec<Arc<Event>>>;
+
+    /// Decodes `tasks` after what is in `stream` now, and returns those that it refused, as indices; their targets hold
+    /// anything. Blocks until all is submitted, which may be until most is decoded. The caller keeps files and targets until
+    /// the batch was waited for, and calls it again only then.
+    ///
+    /// # Errors
+    /// Internal, when a target has not the size of its picture; what a broken device answers. Then nothing is under way.
+    fn start(&mut self, stream: &Arc<Stream>, tasks: &[Task<'_>]) -> Result<Vec<usize>>;
+
+    /// Lets what is recorded from here on run after the pictures of the last [`DevicePath::start`].
+    fn join(&self, recorder: &mut Recorder);
+}

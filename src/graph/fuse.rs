@@ -1,0 +1,69 @@
+//! Two operators as one, where nothing else sees the value between them. Runs after types are known, for a device only.
+
+use super::{Graph, Node, NodeKind, Placement, ValueId};
+use crate::ops;
+
+/// Replaces every `Resize` whose only reader is a `CropMirrorNormalize`, both on the device, by one node.
+pub(super) fn fuse(graph: &mut Graph) {
+    let mut i = 0;
+    while i < graph.nodes.len() {
+        match partner(graph, i) {
+            Some(j) => {
+                let second = graph.nodes.remove(j);
+                // The later place: its argument inputs exist there.
+                let first = graph.nodes.remove(i);
+                graph.nodes.insert(j - 1, joined(first, second));
+            }
+            None => i += 1,
+        }
+    }
+}
+
+/// The node that node `i` can be fused with.
+fn partner(graph: &Graph, i: usize) -> Option<usize> {
+    let first = &graph.nodes[i];
+    let (NodeKind::Operator(def, args), Placement::Gpu, &[input], &[between]) =
+        (&first.kind, first.placement, first.inputs.as_slice(), first.outputs.as_slice())
+    else {
+        return None;
+    };
+    let j = only_reader(graph, between)?;
+    let second = &graph.nodes[j];
+    let (NodeKind::Operator(next, next_args), Placement::Gpu) = (&second.kind, second.placement) else {
+        return None;
+    };
+    let types = (&graph.value(input).ty, &graph.value(between).ty);
+    (second.inputs == [between] && ops::can_fuse((def, args), (next, next_args), types.0, types.1))
+        .then_some(j)
+}
+
+/// The one node that reads `value`, if it is no output.
+fn only_reader(graph: &Graph, value: ValueId) -> Option<usize> {
+    if graph.outputs.iter().any(|output| output.value == value) {
+        return None;
+    }
+    let reads = |node: &Node| node.inputs.iter().chain(&node.arguments).filter(|&&id| id == value).count();
+    let mut readers = graph.nodes.iter().enumerate().filter(|(_, node)| reads(node) > 0);
+    let (j, node) = readers.next()?;
+    (reads(node) == 1 && readers.next().is_none()).then_some(j)
+}
+
+fn joined(first: Node, second: Node) -> Node {
+    let instance = format!("{} + {}", first.instance, second.instance);
+    let kind = match (first.kind, second.kind) {
+        (NodeKind::Operator(_, first), NodeKind::Operator(_, second)) => {
+            NodeKind::ResizeNormalize(first, second)
+        }
+        // Only operators have partners.
+        (first, _) => first,
+    };
+    let arguments = first.arguments.into_iter().chain(second.arguments).collect();
+    Node {
+        instance,
+        kind,
+        placement: second.placement,
+        inputs: first.inputs,
+        arguments,
+        outputs: second.outputs,
+    }
+}

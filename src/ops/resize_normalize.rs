@@ -1,0 +1,178 @@
+//! `Resize` and the `CropMirrorNormalize` behind it as one kernel on a device: the resized image is never written. The graph
+//! puts it in place of the two (`graph/fuse.rs`); it stands in no file. It computes what the two compute, rounding of the
+//! resized pixels included.
+
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::crop_mirror_normalize::{self, CropMirrorNormalize, Order};
+use super::resize::attributes::{Geometry, ResizeAttributes};
+use super::resize::gpu::{MAX_CHANNELS, ResampleRow, launch, tiles};
+use super::resize::{self, Job};
+use super::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
+use crate::error::{Error, Result};
+use crate::gpu::{Gpu, KernelSpec, NoParams};
+use crate::tensor::{BatchDesc, DType, Layout, Shape, ValueType};
+
+/// Dimensions of an image.
+const NDIM: usize = 3;
+
+struct ResizeNormalize {
+    attributes: ResizeAttributes,
+    normalize: CropMirrorNormalize,
+    order: Order,
+    jobs: Vec<Option<(Job, crop_mirror_normalize::Job)>>,
+}
+
+/// Whether `first` and the `second` behind it can be one kernel, for images of type `input` and resized images of type
+/// `between`.
+pub(crate) fn can_fuse(
+    first: (&OpDef, &Args),
+    second: (&OpDef, &Args),
+    input: &ValueType,
+    between: &ValueType,
+) -> bool {
+    let channels = input.dims.as_ref().and_then(|dims| *dims.get(NDIM - 1)?);
+    let plain_order = second
+        .1
+        .string("output_layout")
+        .is_ok_and(|order| order.is_none_or(|order| matches!(order, "" | "HWC" | "CHW")));
+    first.0.name == resize::DEF.name
+        && second.0.name == crop_mirror_normalize::DEF.name
+        && !first.1.bool("save_attrs").is_ok_and(|save| save == Some(true))
+        && plain_order
+        && between.layout == Some(Layout::hwc())
+        && input.ndim() == Some(NDIM)
+        && channels.is_some_and(|channels| (1..=MAX_CHANNELS).contains(&channels))
+}
+
+/// The operator in place of the two. The argument inputs of the second follow those of the first.
+///
+/// # Errors
+/// Those of building the two.
+pub(crate) fn build(first: &Args, second: &Args) -> Result<Box<dyn Operator>> {
+    let second = second.shifted(first.tensor_count());
+    Ok(Box::new(ResizeNormalize {
+        attributes: ResizeAttributes::new(first)?,
+        normalize: CropMirrorNormalize::new(&second)?,
+        order: Order::default(),
+        jobs: Vec::new(),
+    }))
+}
+
+/// An image, as `kernels/resample.cu` sees it with NORMALIZE.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Row {
+    resample: ResampleRow,
+    window: [i32; 2],
+    anchor: [i32; 2],
+    mirror: i32,
+    planar: i32,
+    channels: i32,
+    unused: i32,
+    factor: [f32; MAX_CHANNELS],
+    bias: [f32; MAX_CHANNELS],
+    fill: [f32; MAX_CHANNELS],
+}
+
+fn kernel(from: DType, between: DType, to: DType, channels: usize) -> KernelSpec {
+    KernelSpec::new::<Row, NoParams>("resample", "resample")
+        .dtype("SRC", from)
+        .dtype("MID", between)
+        .dtype("DST", to)
+        .define("CH", channels)
+        .define("NORMALIZE", 1)
+}
+
+/// Those that tests compile.
+pub(super) fn kernels() -> Vec<KernelSpec> {
+    vec![
+        kernel(DType::U8, DType::U8, DType::F32, 3),
+        kernel(DType::U8, DType::F32, DType::F16, 3),
+        kernel(DType::U8, DType::U8, DType::I8, 1),
+        kernel(DType::F32, DType::F32, DType::U8, 4),
+    ]
+}
+
+impl Operator for ResizeNormalize {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        let resized = resize::infer_resized(&inputs[0], &self.attributes, self.attributes.known_size())?;
+        self.normalize.infer(&[resized])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        self.attributes.output_dtype(desc.dtype)?;
+        let order = self.normalize.order_of(desc.layout, NDIM)?;
+        let channels = desc.shapes.iter().find_map(|shape| shape.get(NDIM - 1).copied().filter(|&c| c > 0));
+        self.jobs = inputs.map(|sample| {
+            let geometry = Geometry::new(sample.input(0)?.shape, desc.layout)?;
+            if geometry.planes != 1 || Some(geometry.channels) != channels {
+                return Err(Error::internal(format!("an image of shape {}", sample.input(0)?.shape)));
+            }
+            let target = self.attributes.target(&sample, geometry.size)?;
+            let resized = Shape::from([target.size[0], target.size[1], geometry.channels]);
+            let normalize = self.normalize.job(&sample, &resized, &order)?;
+            Ok(Some((Job::new(geometry, target)?, normalize)))
+        });
+        let shapes = self.jobs.iter().map(|job| match job {
+            Some((_, normalize)) => normalize.output_shape(&order),
+            None => Shape::new(vec![0; NDIM]),
+        });
+        let desc = BatchDesc::new(self.normalize.dtype(), order.layout(), shapes.collect());
+        self.order = order;
+        Ok(vec![desc])
+    }
+
+    fn run_cpu(&mut self, _cx: &CpuCx<'_>, _io: &mut Io<'_>) -> Result<()> {
+        Err(Error::internal("resize and normalize are one operator on a GPU only"))
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        let channels = inputs[0].dims.as_ref().and_then(|dims| *dims.get(NDIM - 1)?);
+        if let (Some(from), Some(channels)) = (inputs[0].dtype, channels) {
+            let between = self.attributes.output_dtype(from)?;
+            gpu.kernel(&kernel(from, between, self.normalize.dtype(), channels))?;
+        }
+        Ok(())
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let from = io.inputs().desc(0)?.dtype;
+        let between = self.attributes.output_dtype(from)?;
+        let (mut most, mut channels) = (0, 1);
+        let rows = io.rows(|sample| {
+            let job = self.jobs.get(sample.index()).and_then(Option::as_ref);
+            let (resize, normalize) = job.ok_or_else(|| Error::internal("a live sample was not planned"))?;
+            let window = normalize.image_window()?;
+            most = most.max(tiles(window.extent));
+            channels = resize.geometry.channels;
+            let padded = |values: &[f32]| {
+                let mut padded = [0.0; MAX_CHANNELS];
+                padded.iter_mut().zip(values).for_each(|(to, from)| *to = *from);
+                padded
+            };
+            let [factor, bias, fill] = normalize.per_channel();
+            Ok(Row {
+                resample: ResampleRow::new(
+                    sample.source(0)?,
+                    sample.target(0)?,
+                    &resize.geometry,
+                    &resize.target,
+                ),
+                window: window.extent.map(|extent| extent as i32),
+                anchor: window.anchor,
+                mirror: window.mirror.into(),
+                planar: self.order.is_planar().into(),
+                channels: fill.len() as i32,
+                unused: 0,
+                factor: padded(&factor),
+                bias: padded(&bias),
+                fill: padded(&fill),
+            })
+        });
+        launch(cx, &kernel(from, between, self.normalize.dtype(), channels), most, &rows)
+    }
+}

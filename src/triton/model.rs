@@ -1,0 +1,114 @@
+//! A loaded model: its pipeline, planned once for each kind of instance that it has, and the devices that they run on.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+
+use super::api::{InstanceKind, Model};
+use super::config::{Facts, ModelConfig, ModelFile, Settings, TensorMap};
+use crate::error::Result;
+use crate::pipeline::{Gpu, Pipeline};
+use crate::tensor::Device;
+
+/// What the instances of a model share. Freed when the model and all its instances are.
+pub(super) struct ModelState {
+    /// The model's name.
+    pub(super) name: String,
+    /// Which configured tensor is which of the pipeline.
+    pub(super) tensors: TensorMap,
+    /// The model's parameters.
+    pub(super) settings: Settings,
+    plans: Plans,
+    /// The devices in use, so that instances on one share its kernels and its memory.
+    gpus: Mutex<BTreeMap<usize, Arc<Gpu>>>,
+}
+
+impl ModelState {
+    /// Loads the pipeline of a model, completes its configuration when Triton asks for it, and checks that the two agree.
+    pub(super) fn load(model: &Model) -> Result<Self> {
+        let name = model.name()?;
+        let mut config = ModelConfig::parse(&model.config()?)?;
+        let file = ModelFile::read(&model.directory()?, model.version()?, config.model_filename()?)?;
+        let plans = Plans { name: name.clone(), file, host: OnceLock::new(), device: OnceLock::new() };
+        // Types do not depend on the device; an instance of another kind plans when it comes.
+        let first = match config.instance_kinds()?.first() {
+            Some(InstanceKind::Gpu) => Device::Gpu,
+            _ => Device::Cpu,
+        };
+        let pipeline = plans.get(first)?;
+        let facts = Facts::from(&*pipeline);
+        if model.wants_auto_complete()? {
+            config.complete(&facts)?;
+            let json = config.to_json();
+            tracing::debug!(model = name, config = json, "completed configuration");
+            model.set_config(&json)?;
+        }
+        let tensors = config.validate(&facts)?;
+        let settings = config.settings()?;
+        if let Some(warning) = settings.warning() {
+            tracing::warn!(model = name, "{warning}");
+        }
+        Ok(Self { name, tensors, settings, plans, gpus: Mutex::default() })
+    }
+
+    /// The pipeline, planned for `device`.
+    ///
+    /// # Errors
+    /// What [`Pipeline::load`] fails with.
+    pub(super) fn pipeline(&self, device: Device) -> Result<Arc<Pipeline>> {
+        self.plans.get(device)
+    }
+
+    /// The GPU of this number; opened once.
+    ///
+    /// # Errors
+    /// What [`Gpu::open`] fails with.
+    pub(super) fn gpu(&self, ordinal: usize) -> Result<Arc<Gpu>> {
+        let mut gpus = self.gpus.lock();
+        if let Some(gpu) = gpus.get(&ordinal) {
+            return Ok(Arc::clone(gpu));
+        }
+        let gpu = Gpu::open(ordinal)?;
+        tracing::info!(model = self.name, device = ordinal, name = gpu.name(), "device is open");
+        gpus.insert(ordinal, Arc::clone(&gpu));
+        Ok(gpu)
+    }
+}
+
+/// The pipeline's file, and the plans made from it so far.
+struct Plans {
+    name: String,
+    file: ModelFile,
+    host: OnceLock<Result<Arc<Pipeline>>>,
+    device: OnceLock<Result<Arc<Pipeline>>>,
+}
+
+impl Plans {
+    fn get(&self, device: Device) -> Result<Arc<Pipeline>> {
+        let plan = match device {
+            Device::Cpu => &self.host,
+            Device::Gpu => &self.device,
+        };
+        plan.get_or_init(|| self.load(device).map(Arc::new)).clone()
+    }
+
+    fn load(&self, device: Device) -> Result<Pipeline> {
+        let path = self.file.path.display();
+        let pipeline =
+            Pipeline::load(&self.file.bytes, device).map_err(|error| error.context(format!("`{path}`")))?;
+        for warning in pipeline.warnings() {
+            tracing::warn!(model = self.name, "{warning}");
+        }
+        // The server prints a message as one line, so the table is a message a row.
+        let kind = match device {
+            Device::Cpu => InstanceKind::Cpu,
+            Device::Gpu => InstanceKind::Gpu,
+        };
+        tracing::info!(model = self.name, "plan of `{path}` for instances of {kind}");
+        for row in pipeline.to_string().lines() {
+            tracing::info!("{row}");
+        }
+        Ok(pipeline)
+    }
+}

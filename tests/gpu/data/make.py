@@ -1,0 +1,37 @@
+"""Serializes the pipelines in this directory with DALI: image decoders of device "mixed".
+
+    python make.py            (needs nvidia-dali, no GPU)
+
+The committed files were made by nvidia-dali-cuda130 2.4.0.
+"""
+import os
+
+from nvidia.dali import fn, pipeline_def, types
+from nvidia.dali._utils import dali_trace
+
+# DALI otherwise stores the Python stack of every operator, with file names of the machine that serializes.
+dali_trace.set_tracing(enabled=False)
+
+OPERATORS = {
+    "rgb": lambda x: fn.decoders.image(x, device="mixed"),
+    "rgb_smooth": lambda x: fn.decoders.image(x, device="mixed", jpeg_fancy_upsampling=True),
+    "rgb_as_stored": lambda x: fn.decoders.image(x, device="mixed", adjust_orientation=False),
+    "bgr_load": lambda x: fn.decoders.image(x, device="mixed", output_type=types.BGR, hw_decoder_load=0.5),
+    "gray": lambda x: fn.decoders.image(x, device="mixed", output_type=types.GRAY),
+    "ycbcr": lambda x: fn.decoders.image(x, device="mixed", output_type=types.YCbCr),
+    "any": lambda x: fn.decoders.image(x, device="mixed", output_type=types.ANY_DATA),
+    "rgb_float": lambda x: fn.decoders.image(x, device="mixed", dtype=types.FLOAT),
+    "gray_int16": lambda x: fn.decoders.image(x, device="mixed", output_type=types.GRAY, dtype=types.INT16),
+    "crop": lambda x: fn.decoders.image_crop(x, device="mixed", crop=[50, 61], crop_pos_x=0.3, crop_pos_y=0.9),
+    "slice_bgr": lambda x: fn.decoders.image_slice(
+        x, device="mixed", output_type=types.BGR, rel_start=[0.25, 0.1], rel_end=[0.8, 0.95], axes=[0, 1]),
+}
+
+for name, operator in OPERATORS.items():
+    @pipeline_def(batch_size=128, num_threads=4, device_id=None, prefetch_queue_depth=1)
+    def pipeline():
+        return operator(fn.external_source(name="IMAGES", dtype=types.UINT8, ndim=1))
+
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".dali")
+    with open(path, "wb") as file:
+        file.write(pipeline().serialize())

@@ -1,0 +1,134 @@
+//! Which of the recorded files the engines take. Needs no device.
+
+use std::collections::BTreeMap;
+
+use triton_gesso::gpu::jpeg::{Frame, Picture, Sampling};
+use turbojpeg::Subsamp;
+
+use crate::pictures::{Recipe, turned};
+
+#[path = "../cpu/npz.rs"]
+mod npz;
+
+/// Recorded files are smaller than what the engines take: say that they are larger. Only the header is looked at.
+fn enlarged(file: &[u8]) -> Vec<u8> {
+    let mut file = file.to_vec();
+    let frame =
+        file.windows(2).position(|pair| matches!(pair, [0xFF, 0xC0 | 0xC2])).unwrap_or(usize::MAX - 9);
+    if let Some(size) = file.get_mut(frame + 5..frame + 9) {
+        size.copy_from_slice(&[0, 100, 0, 120]);
+    }
+    file
+}
+
+fn recorded() -> BTreeMap<String, Vec<u8>> {
+    let mut archive = npz::Npz::open(crate::file("tests/data/decode/pictures.npz"));
+    archive.names().into_iter().map(|name| (name.clone(), archive.array(&name).1)).collect()
+}
+
+#[test]
+fn recorded_files_are_told_apart() {
+    let taken = [
+        ("jpeg_444", Sampling::Full),
+        ("jpeg_422", Sampling::HalfColumns),
+        ("jpeg_420", Sampling::Quarter),
+        ("jpeg_440", Sampling::HalfRows),
+        ("jpeg_gray", Sampling::Gray),
+        ("jpeg_rst", Sampling::Quarter),
+        ("jpeg_adobe1", Sampling::Quarter),
+        ("jpeg_bare", Sampling::Quarter),
+        ("jpeg_exif6", Sampling::Quarter),
+        ("jpeg_exif6_late", Sampling::Quarter),
+        ("jpeg_exif6_gray", Sampling::Gray),
+        ("jpeg_exif_broken", Sampling::Quarter),
+        ("jpeg_jfif3", Sampling::Quarter),
+        ("jpeg_bad_icc", Sampling::Quarter),
+        ("jpeg_trailing_zeros", Sampling::Quarter),
+        ("jpeg_trailing_garbage", Sampling::Quarter),
+        ("jpeg_fill", Sampling::Quarter),
+        // Damage behind a good header: the decoders find it.
+        ("jpeg_corrupt_bit", Sampling::Quarter),
+    ];
+    let refused = [
+        "jpeg_prog",
+        "jpeg_rgb",
+        "jpeg_411",
+        "jpeg_441",
+        "jpeg_cmyk",
+        "jpeg_cmyk_plain",
+        "jpeg_ycck",
+        "jpeg_adobe0",
+        "jpeg_adobe5",
+        "jpeg_adobe0_jfif",
+        "jpeg_ids_rgb",
+        "jpeg_garbage_in_header",
+        "jpeg_no_eoi",
+        "jpeg_truncated",
+        "jpeg_prog_truncated",
+        "jpeg_prog_cut_with_eoi",
+        "jpeg_header_only",
+        "jpeg_header_cut",
+    ];
+    let files = recorded();
+    for (name, sampling) in taken {
+        let file = enlarged(&files[name]);
+        let frame = Picture::read(&file).map(|picture| *picture.frame());
+        assert_eq!(frame, Some(Frame { width: 120, height: 100, sampling }), "{name}");
+    }
+    for name in refused {
+        assert!(Picture::read(&enlarged(&files[name])).is_none(), "{name}");
+    }
+    for (name, file) in &files {
+        assert!(Picture::read(file).is_none(), "{name} is smaller than the engines take");
+        if !name.starts_with("jpeg") {
+            assert!(Picture::read(&enlarged(file)).is_none(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn sizes_and_samplings_are_those_of_the_encoder() {
+    for (sampling, expected) in [
+        (Subsamp::Gray, Sampling::Gray),
+        (Subsamp::None, Sampling::Full),
+        (Subsamp::Sub2x1, Sampling::HalfColumns),
+        (Subsamp::Sub1x2, Sampling::HalfRows),
+        (Subsamp::Sub2x2, Sampling::Quarter),
+    ] {
+        let file = Recipe::new(129, 77, sampling, 1).jpeg();
+        let frame = Picture::read(&file).map(|picture| *picture.frame());
+        assert_eq!(frame, Some(Frame { width: 129, height: 77, sampling: expected }));
+        assert_eq!(Picture::read(&turned(&file, 6)).map(|picture| *picture.frame()), frame);
+    }
+    for (width, height) in [(63, 400), (400, 63)] {
+        assert!(Picture::read(&Recipe::new(width, height, Subsamp::Sub2x2, 1).jpeg()).is_none());
+    }
+    assert!(Picture::read(&Recipe::new(90, 90, Subsamp::Sub4x1, 1).jpeg()).is_none());
+    assert!(Picture::read(&Recipe::new(90, 90, Subsamp::Sub2x2, 1).progressive()).is_none());
+    assert!(Picture::read(&Recipe::new(90, 90, Subsamp::Sub2x2, 1).inks()).is_none());
+}
+
+#[test]
+fn a_cut_file_is_never_taken() {
+    let file = Recipe::new(80, 64, Subsamp::Sub2x2, 1).jpeg();
+    for length in 0..file.len() {
+        assert!(Picture::read(&file[..length]).is_none(), "{length} of {} bytes", file.len());
+    }
+}
+
+/// Whatever a header is changed to, it is read without a panic; what is taken has tables of valid sizes.
+#[test]
+fn changed_headers_are_read_or_refused() {
+    let file = Recipe::new(80, 64, Subsamp::Sub2x1, 1).jpeg();
+    let scan = file.windows(2).position(|pair| pair == [0xFF, 0xDA]).unwrap();
+    let mut changed = file.clone();
+    for at in 0..scan + 14 {
+        for value in [0, 1, 0x11, 0x3F, 0x7F, 0x80, 0xC2, 0xD9, 0xFE, 0xFF] {
+            changed[at] = value;
+            if let Some(picture) = Picture::read(&changed) {
+                assert!(picture.frame().width >= 64 && picture.frame().height >= 64);
+            }
+        }
+        changed[at] = file[at];
+    }
+}

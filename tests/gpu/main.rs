@@ -1,0 +1,29 @@
+//! What only a device can show. On hosts without one these tests print `skipped: no GPU`.
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod decoders;
+mod engines;
+mod fusion;
+mod header;
+mod pictures;
+mod promises;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use triton_gesso::gpu::Gpu;
+
+/// The first device; `None` where there is none, which a test says and passes.
+fn gpu() -> Option<Arc<Gpu>> {
+    if let Err(error) = triton_gesso::gpu::devices() {
+        println!("skipped: no GPU ({error})");
+        return None;
+    }
+    Some(Gpu::open(0).unwrap())
+}
+
+/// A file of the project; where it is now, for tests that run on another machine than they were built on.
+fn file(path: &str) -> PathBuf {
+    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    PathBuf::from(root).join(path)
+}

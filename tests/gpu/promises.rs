@@ -1,0 +1,80 @@
+//! What ARCHITECTURE.md promises of a batch: one upload, no download of what stays on the device, one wait; that a fused
+//! operator computes what the two do; that memory comes back.
+
+use std::sync::Arc;
+
+use triton_gesso::gpu::{Counters, Gpu};
+use triton_gesso::pipeline::{Instance, Keep, Pipeline};
+use triton_gesso::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
+
+use crate::gpu;
+
+/// JPEG, resize to 224 x 224, crop, mirror, normalize: the file of the benchmark.
+pub(crate) const PIPELINE: &[u8] = include_bytes!("../../benches/pipeline.dali");
+
+/// JPEGs of several sizes and subsamplings.
+pub(crate) fn photos() -> Vec<Vec<u8>> {
+    use turbojpeg::{Image, PixelFormat, Subsamp};
+    let sizes = [(500, 375), (64, 48), (333, 500), (1920, 1080), (17, 31)];
+    let subsampling = [Subsamp::Sub2x2, Subsamp::None, Subsamp::Sub2x1, Subsamp::Sub2x2, Subsamp::Gray];
+    let photo = |((width, height), subsampling): ((usize, usize), Subsamp)| {
+        let pixel = |i: usize| {
+            let (x, y, c) = (i / 3 % width, i / 3 / width, i % 3);
+            (128.0 + 90.0 * ((x * (c + 1)) as f64 * 0.021).sin() * ((y + 40 * c) as f64 * 0.013).cos()) as u8
+        };
+        let pixels: Vec<u8> = (0..width * height * 3).map(pixel).collect();
+        let image = Image { pixels: &pixels[..], width, pitch: width * 3, height, format: PixelFormat::RGB };
+        turbojpeg::compress(image, 90, subsampling).unwrap().to_vec()
+    };
+    sizes.into_iter().zip(subsampling).map(photo).collect()
+}
+
+pub(crate) fn encoded<'r>(files: impl IntoIterator<Item = &'r Vec<u8>>) -> Batch<'r> {
+    let files: Vec<&[u8]> = files.into_iter().map(Vec::as_slice).collect();
+    let shapes = files.iter().map(|file| Shape::from([file.len()])).collect();
+    Batch::new(
+        BatchDesc::new(DType::U8, Layout::NONE, shapes),
+        files.into_iter().map(Sample::Borrowed).collect(),
+    )
+    .unwrap()
+}
+
+fn instance(gpu: &Arc<Gpu>) -> Instance {
+    Pipeline::load_moved_to_device(PIPELINE).unwrap().instance(Some(4), Some(gpu)).unwrap()
+}
+
+#[test]
+fn a_batch_is_one_upload_and_one_wait() {
+    let Some(gpu) = gpu() else { return };
+    let mut instance = instance(&gpu);
+    let photos = photos();
+    let mut counters = Counters::default();
+    for _ in 0..3 {
+        let batch: Vec<&Vec<u8>> = photos.iter().cycle().take(20).collect();
+        let outcome = instance.run(20, vec![encoded(batch)], &mut Keep).unwrap();
+        for i in 0..20 {
+            assert!(outcome.failures.get(i).is_none(), "{}", outcome.failures.get(i).unwrap());
+        }
+        counters = instance.counters();
+    }
+    assert_eq!((counters.uploads, counters.downloads, counters.waits), (1, 0, 1), "{counters:?}");
+    // Resize and normalize are one launch; images that the host decoded are one more, and those to be turned another.
+    assert!(counters.launches <= 3, "{counters:?}");
+}
+
+#[test]
+fn memory_comes_back_when_instances_go() {
+    let Some(gpu) = gpu() else { return };
+    let photos = photos();
+    let mut after = Vec::new();
+    for round in 0..12 {
+        let mut instance = instance(&gpu);
+        instance.run(photos.len(), vec![encoded(&photos)], &mut Keep).unwrap();
+        drop(instance);
+        if round % 4 == 3 {
+            after.push(gpu.memory().unwrap().0);
+        }
+    }
+    let lost = after[0].saturating_sub(after[2]);
+    assert!(lost < 8 << 20, "{lost} bytes of the device were not given back");
+}
