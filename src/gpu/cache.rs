@@ -5,6 +5,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Names the folder of the cache; empty: no cache.
 pub(super) const CACHE_VARIABLE: &str = "GESSO_KERNEL_CACHE";
@@ -39,7 +40,10 @@ pub(super) fn write(key: &str, code: &[u8]) {
     let store = || -> std::io::Result<()> {
         let folder = path.parent().unwrap_or(&path);
         fs::create_dir_all(folder)?;
-        let part = folder.join(format!("{:x}.part", std::process::id()));
+        // Instances load at the same time, in this process and in others.
+        static WRITES: AtomicU64 = AtomicU64::new(0);
+        let number = WRITES.fetch_add(1, Ordering::Relaxed);
+        let part = folder.join(format!("{:x}-{number:x}.part", std::process::id()));
         let mut file = fs::File::create(&part)?;
         file.write_all(&(key.len() as u64).to_le_bytes())?;
         file.write_all(key.as_bytes())?;

@@ -14,6 +14,8 @@ pub struct Library {
     pub files: &'static [&'static str],
     /// Which package brings it.
     pub hint: &'static str,
+    /// How the names of files begin that it loads by itself, but does not find beside it.
+    companions: Option<&'static str>,
 }
 
 impl Library {
@@ -22,18 +24,21 @@ impl Library {
         name: "the NVIDIA driver",
         files: &["libcuda.so.1", "libcuda.so"],
         hint: "install the driver, or start the container with `--gpus all`",
+        companions: None,
     };
     /// The run-time compiler.
     pub const NVRTC: Self = Self {
         name: "NVRTC",
         files: &["libnvrtc.so.13", "libnvrtc.so.12"],
         hint: "`pip install nvidia-cuda-nvrtc`, or put `libnvrtc.so.13` beside the plugin",
+        companions: Some("libnvrtc-builtins.so"),
     };
     /// The JPEG decoder.
     pub const NVJPEG: Self = Self {
         name: "nvJPEG",
         files: &["libnvjpeg.so.13", "libnvjpeg.so.12"],
         hint: "`pip install nvidia-nvjpeg`, or put `libnvjpeg.so.13` beside the plugin",
+        companions: None,
     };
 
     /// Loads the first file that can be loaded.
@@ -48,6 +53,7 @@ impl Library {
             match unsafe { libloading::Library::new(&candidate) } {
                 Ok(library) => {
                     tracing::debug!(library = self.name, path = %candidate.display(), "loaded");
+                    self.load_companions(&candidate);
                     return Ok(Found { library, path: candidate });
                 }
                 Err(error) => {
@@ -73,6 +79,20 @@ impl Library {
                 self.hint
             ),
         ))
+    }
+
+    /// Loads what the library at `path` will ask for by name, from its folder, for good.
+    fn load_companions(&self, path: &Path) {
+        let (Some(start), Some(folder)) = (self.companions, path.parent()) else { return };
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(start) {
+                // SAFETY: as in `open`: a part of the library that was just loaded from there.
+                match unsafe { libloading::Library::new(entry.path()) } {
+                    Ok(companion) => std::mem::forget(companion),
+                    Err(error) => tracing::debug!("cannot load `{}`: {error}", entry.path().display()),
+                }
+            }
+        }
     }
 
     /// Where the library may be, the best place first.
@@ -179,7 +199,12 @@ mod tests {
 
     #[test]
     fn a_missing_library_is_an_error_that_says_how_to_get_it() {
-        let missing = Library { name: "Nothing", files: &["libnothing.so.7"], hint: "look elsewhere" };
+        let missing = Library {
+            name: "Nothing",
+            files: &["libnothing.so.7"],
+            hint: "look elsewhere",
+            companions: None,
+        };
         let error = missing.open().err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         let text = error.to_string();

@@ -209,24 +209,33 @@ impl Recorder {
     /// # Errors
     /// What the driver says. The batch must be waited for all the same.
     pub fn submit(&mut self) -> Result<()> {
-        self.counters.uploads += self.staging.upload()?;
-        for command in self.commands.drain(..) {
-            match command {
-                Command::Launch(mut launch) => {
-                    launch.enqueue(&self.stream)?;
-                    self.counters.launches += 1;
-                }
-                Command::Copy { to, from, bytes } => {
-                    // SAFETY: both ranges are of values that the batch keeps, or of buffers that outlive it.
-                    unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream.raw()) }
-                        .map_err(|error| driver_error("copying on the device", error))?;
-                    self.counters.copies += 1;
-                }
-                Command::Wait(event) => self.stream.wait(&event)?,
+        let mut submitted = self.staging.upload().map(|copies| self.counters.uploads += copies);
+        for command in std::mem::take(&mut self.commands) {
+            // What other streams do for the batch uses its memory: they are waited for also after an error.
+            if submitted.is_ok() || matches!(command, Command::Wait(_)) {
+                submitted = submitted.and(self.enqueue(command));
             }
         }
+        submitted?;
         self.submit_downloads()?;
         self.downloads.clear();
+        Ok(())
+    }
+
+    fn enqueue(&mut self, command: Command) -> Result<()> {
+        match command {
+            Command::Launch(mut launch) => {
+                launch.enqueue(&self.stream)?;
+                self.counters.launches += 1;
+            }
+            Command::Copy { to, from, bytes } => {
+                // SAFETY: both ranges are of values that the batch keeps, or of buffers that outlive it.
+                unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream.raw()) }
+                    .map_err(|error| driver_error("copying on the device", error))?;
+                self.counters.copies += 1;
+            }
+            Command::Wait(event) => self.stream.wait(&event)?,
+        }
         Ok(())
     }
 
