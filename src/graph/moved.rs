@@ -20,7 +20,8 @@ pub(super) fn move_to_device(def: &mut PipelineDef) {
         let mixed = op.input.iter().any(|input| !input.is_argument_input.unwrap_or(false))
             && ops::find(&name).is_some_and(|found| found.name.starts_with("decoders__"));
         if mixed && set_device(op, "mixed") {
-            // On the host chroma is always upsampled smoothly.
+            // On the host chroma is always upsampled smoothly, whatever the file says.
+            op.args.retain(|arg| arg.name.as_deref() != Some("jpeg_fancy_upsampling"));
             op.args.push(Argument {
                 name: Some("jpeg_fancy_upsampling".to_owned()),
                 r#type: Some("bool".to_owned()),
