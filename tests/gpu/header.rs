@@ -1,7 +1,8 @@
-//! Which of the recorded files the engines take. Needs no device.
+//! Which of the recorded files the engines take, and which the device's cores. Needs no device.
 
 use std::collections::BTreeMap;
 
+use triton_gesso::gpu::jpeg::cores::{Coded, Colour};
 use triton_gesso::gpu::jpeg::{Frame, Picture, Sampling};
 use turbojpeg::Subsamp;
 
@@ -130,5 +131,53 @@ fn changed_headers_are_read_or_refused() {
             }
         }
         changed[at] = file[at];
+    }
+}
+
+#[test]
+fn the_cores_take_more_than_the_engines() {
+    let taken = [
+        ("jpeg_444", Colour::YCbCr, [1, 1]),
+        ("jpeg_422", Colour::YCbCr, [2, 1]),
+        ("jpeg_420", Colour::YCbCr, [2, 2]),
+        ("jpeg_440", Colour::YCbCr, [1, 2]),
+        ("jpeg_411", Colour::YCbCr, [4, 1]),
+        ("jpeg_441", Colour::YCbCr, [1, 4]),
+        ("jpeg_gray", Colour::Gray, [1, 1]),
+        ("jpeg_rst", Colour::YCbCr, [2, 2]),
+        ("jpeg_rgb", Colour::Rgb, [1, 1]),
+        ("jpeg_ids_rgb", Colour::Rgb, [2, 2]),
+        ("jpeg_bare", Colour::YCbCr, [2, 2]),
+        // Adobe's transform counts where JFIF says nothing.
+        ("jpeg_adobe0", Colour::Rgb, [2, 2]),
+        ("jpeg_adobe0_jfif", Colour::YCbCr, [2, 2]),
+        ("jpeg_adobe1", Colour::YCbCr, [2, 2]),
+        ("jpeg_adobe5", Colour::YCbCr, [2, 2]),
+        ("jpeg_exif6", Colour::YCbCr, [2, 2]),
+        ("jpeg_fill", Colour::YCbCr, [2, 2]),
+        ("jpeg_trailing_zeros", Colour::YCbCr, [2, 2]),
+        ("jpeg_trailing_garbage", Colour::YCbCr, [2, 2]),
+        ("jpeg_corrupt_bit", Colour::YCbCr, [2, 2]),
+    ];
+    let refused = [
+        "jpeg_prog",
+        "jpeg_cmyk",
+        "jpeg_cmyk_plain",
+        "jpeg_ycck",
+        "jpeg_garbage_in_header",
+        "jpeg_prog_truncated",
+        "jpeg_header_only",
+        "jpeg_header_cut",
+    ];
+    let files = recorded();
+    for (name, colour, factors) in taken {
+        let found = Coded::read(&files[name]).map(|coded| (coded.colour, coded.factors()));
+        assert_eq!(found, Some((colour, factors)), "{name}");
+    }
+    for name in refused {
+        assert!(Coded::read(&files[name]).is_none(), "{name}");
+    }
+    for (name, file) in files.iter().filter(|(name, _)| !name.starts_with("jpeg")) {
+        assert!(Coded::read(file).is_none(), "{name}");
     }
 }

@@ -1,132 +1,135 @@
-//! Which JPEGs the engines take, told from the file alone: baseline, 8 bits, one scan, a common chroma sampling, whole. It
-//! must not know nvJPEG.
+//! What a JPEG says before the data of its first scan: every segment checked, nothing decoded. It must not know who decodes.
 //!
-//! It is stricter than a decoder has to be. A library that reads files from the network without bounds of ours gets only
-//! files whose every segment was checked here; whatever is unusual or damaged goes to the CPU decoder, which says what is wrong.
+//! Only what both decoders on a device could want: one scan of all coefficients of all components, Huffman codes, 8 bits. A file
+//! that is unusual or damaged has no [`Header`]: it is for the CPU decoder, which says what is wrong.
 
-use crate::limits;
+use super::huffman::{Class, Huffman};
 
 const SOF0: u8 = 0xC0;
+const SOF1: u8 = 0xC1;
 const DHT: u8 = 0xC4;
-const EOI: u8 = 0xD9;
+pub(super) const EOI: u8 = 0xD9;
 const SOS: u8 = 0xDA;
 const DQT: u8 = 0xDB;
 const DRI: u8 = 0xDD;
+const APP0: u8 = 0xE0;
 const APP14: u8 = 0xEE;
 const COM: u8 = 0xFE;
 
-/// Adobe's colour transform of a file whose three components are YCbCr.
-const ADOBE_YCBCR: u8 = 1;
+/// Bytes of a JFIF segment, without its thumbnail; libjpeg does not take a shorter one for it.
+const JFIF_BYTES: usize = 14;
 
-/// The largest symbol of a DC table in baseline: bits of a difference of 8-bit coefficients.
-const MAX_DC_SYMBOL: u8 = 11;
-
-/// How chroma is sampled. In this order batches are sorted, so that like follows like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Sampling {
-    /// One component, no chroma.
-    Gray,
-    /// 4:4:4: as luma.
-    Full,
-    /// 4:2:2: half the columns.
-    HalfColumns,
-    /// 4:4:0: half the rows.
-    HalfRows,
-    /// 4:2:0: half of both.
-    Quarter,
-}
-
-impl Sampling {
-    /// Every sampling that the engines take.
-    pub const ALL: [Self; 5] = [Self::Gray, Self::Full, Self::HalfColumns, Self::HalfRows, Self::Quarter];
-}
-
-/// What a header says of the pixels.
+/// A quantisation table, in the order of a zigzag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame {
-    /// Columns as stored.
-    pub width: usize,
-    /// Rows as stored.
-    pub height: usize,
-    /// Sampling of chroma.
-    pub sampling: Sampling,
+pub enum Quantisation<'a> {
+    /// Of bytes.
+    Narrow(&'a [u8; 64]),
+    /// Of 16 bits, the high byte first.
+    Wide(&'a [[u8; 2]; 64]),
 }
 
-/// A file that the engines take, with what its header says.
-#[derive(Debug, Clone, Copy)]
-pub struct Picture<'a> {
-    bytes: &'a [u8],
-    frame: Frame,
+impl Quantisation<'_> {
+    /// Its values.
+    pub fn values(&self) -> [u16; 64] {
+        match self {
+            Self::Narrow(values) => values.map(u16::from),
+            Self::Wide(values) => values.map(u16::from_be_bytes),
+        }
+    }
 }
 
-impl<'a> Picture<'a> {
-    /// Looks at a file. `None`: it is for the CPU decoder.
+/// A component of the frame, with the tables that the scan gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Component<'a> {
+    pub(super) id: u8,
+    /// Sampling factors, across and down, 1 to 4.
+    pub(super) factors: [u8; 2],
+    /// Which quantisation table.
+    pub(super) table: u8,
+    pub(super) quantisation: Quantisation<'a>,
+    pub(super) dc: Huffman<'a>,
+    pub(super) ac: Huffman<'a>,
+}
+
+/// A file up to its data.
+pub struct Header<'a> {
+    pub(super) bytes: &'a [u8],
+    /// What follows the header of the scan.
+    pub(super) data: &'a [u8],
+    pub(super) width: u16,
+    pub(super) height: u16,
+    /// One or three, in the frame's order, which is the scan's.
+    pub(super) components: Vec<Component<'a>>,
+    /// MCUs between restarts; 0 without.
+    pub(super) restart_interval: u16,
+    pub(super) jfif: bool,
+    /// The colour transform of Adobe's segment.
+    pub(super) adobe: Option<u8>,
+    /// Whether every segment is one that the baseline process has.
+    pub(super) baseline: bool,
+}
+
+impl<'a> Header<'a> {
+    /// Reads a file up to its data. `None`: it is for the CPU decoder.
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = Reader { bytes, at: 2, ..Reader::default() };
-        let frame = bytes.starts_with(&[0xFF, 0xD8]).then(|| reader.frame()).flatten()?;
-        let data = bytes.get(reader.at..)?;
-        ends(data).then_some(Self { bytes, frame })
-    }
-
-    /// The file.
-    pub fn bytes(&self) -> &'a [u8] {
-        self.bytes
-    }
-
-    /// What its header says.
-    pub fn frame(&self) -> &Frame {
-        &self.frame
-    }
-}
-
-/// Whether an end marker is among the last bytes. Zeros and other garbage may follow it.
-fn ends(data: &[u8]) -> bool {
-    let tail = data.len().saturating_sub(limits::MAX_JPEG_TRAILER_BYTES);
-    data.get(tail..).unwrap_or_default().windows(2).rev().any(|pair| pair == [0xFF, EOI])
-}
-
-/// A component of the frame: its identifier and which quantisation table it uses.
-#[derive(Debug, Clone, Copy, Default)]
-struct Component {
-    id: u8,
-    table: u8,
-}
-
-/// What was defined before the scan.
-#[derive(Default)]
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    quantisation: [bool; 4],
-    /// Of class DC and AC, two tables each.
-    huffman: [[bool; 2]; 2],
-    frame: Option<Frame>,
-    components: Vec<Component>,
-    adobe: Option<u8>,
-}
-
-impl<'a> Reader<'a> {
-    /// Reads up to the entropy-coded data.
-    fn frame(&mut self) -> Option<Frame> {
+        if !bytes.starts_with(&[0xFF, 0xD8]) {
+            return None;
+        }
         loop {
-            let (marker, payload) = self.segment()?;
+            let (marker, payload) = reader.segment()?;
             match marker {
-                DQT => self.quantisation_tables(payload)?,
-                DHT => self.huffman_tables(payload)?,
-                SOF0 if self.frame.is_none() => self.frame_header(payload)?,
-                SOS => {
-                    self.scan_header(payload)?;
-                    return self.frame;
+                DQT => reader.quantisation_tables(payload)?,
+                DHT => reader.huffman_tables(payload)?,
+                SOF0 | SOF1 if reader.frame.is_none() => reader.frame_header(marker, payload)?,
+                SOS => break reader.scan_header(payload),
+                DRI => {
+                    reader.restart_interval =
+                        u16::from_be_bytes(*payload.first_chunk().filter(|_| payload.len() == 2)?)
                 }
-                DRI if payload.len() == 2 => {}
-                APP14 if payload.starts_with(b"Adobe") => self.adobe = Some(*payload.get(11)?),
+                APP0 => reader.jfif |= payload.starts_with(b"JFIF\0") && payload.len() >= JFIF_BYTES,
+                APP14 if payload.starts_with(b"Adobe") => reader.adobe = Some(*payload.get(11)?),
                 0xE0..=0xEF | COM => {}
-                // Other processes than baseline, arithmetic coding, heights that come later.
+                // Other processes, arithmetic coding, heights that come later.
                 _ => return None,
             }
         }
     }
+}
 
+/// A component as the frame's header has it.
+#[derive(Debug, Clone, Copy)]
+struct Named {
+    id: u8,
+    factors: [u8; 2],
+    table: u8,
+}
+
+/// The header of the frame.
+struct Frame {
+    baseline: bool,
+    width: u16,
+    height: u16,
+    components: Vec<Named>,
+}
+
+/// What was defined so far.
+#[derive(Default)]
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    quantisation: [Option<Quantisation<'a>>; 4],
+    dc: [Option<Huffman<'a>>; 4],
+    ac: [Option<Huffman<'a>>; 4],
+    /// Whether there is a table that the baseline process does not have.
+    extended: bool,
+    frame: Option<Frame>,
+    restart_interval: u16,
+    jfif: bool,
+    adobe: Option<u8>,
+}
+
+impl<'a> Reader<'a> {
     fn segment(&mut self) -> Option<(u8, &'a [u8])> {
         if *self.bytes.get(self.at)? != 0xFF {
             return None;
@@ -142,66 +145,64 @@ impl<'a> Reader<'a> {
         Some((marker, payload))
     }
 
-    fn quantisation_tables(&mut self, mut payload: &[u8]) -> Option<()> {
+    fn quantisation_tables(&mut self, mut payload: &'a [u8]) -> Option<()> {
         while let Some((&kind, rest)) = payload.split_first() {
-            // The upper half is the precision: 0 for 8 bits.
-            *self.quantisation.get_mut(usize::from(kind))? = true;
-            payload = rest.get(64..)?;
+            let (table, rest) = match kind >> 4 {
+                0 => {
+                    let (values, rest) = rest.split_first_chunk()?;
+                    (Quantisation::Narrow(values), rest)
+                }
+                1 => {
+                    self.extended = true;
+                    let (values, rest) = rest.split_at_checked(128)?;
+                    (Quantisation::Wide(values.as_chunks().0.first_chunk()?), rest)
+                }
+                _ => return None,
+            };
+            *self.quantisation.get_mut(usize::from(kind & 15))? = Some(table);
+            payload = rest;
         }
         Some(())
     }
 
-    fn huffman_tables(&mut self, mut payload: &[u8]) -> Option<()> {
+    fn huffman_tables(&mut self, mut payload: &'a [u8]) -> Option<()> {
         while let Some((&kind, rest)) = payload.split_first() {
-            let (class, index) = (usize::from(kind >> 4), usize::from(kind & 15));
-            let counts = rest.get(..16)?;
-            let mut free = 1_u32;
-            for &count in counts {
-                // Codes that are left at this length; no table has as many as would overflow.
-                free = (free * 2).checked_sub(u32::from(count))?.min(1 << 16);
-            }
-            let symbols: usize = counts.iter().map(|&count| usize::from(count)).sum();
-            let values = rest.get(16..16 + symbols)?;
-            if symbols == 0 || symbols > 256 || (class == 0 && values.iter().any(|&v| v > MAX_DC_SYMBOL)) {
-                return None;
-            }
-            *self.huffman.get_mut(class)?.get_mut(index)? = true;
-            payload = rest.get(16 + symbols..)?;
+            let (class, tables) = match kind >> 4 {
+                0 => (Class::Dc, &mut self.dc),
+                1 => (Class::Ac, &mut self.ac),
+                _ => return None,
+            };
+            let (table, rest) = Huffman::read(class, rest)?;
+            *tables.get_mut(usize::from(kind & 15))? = Some(table);
+            self.extended |= kind & 15 > 1;
+            payload = rest;
         }
         Some(())
     }
 
-    fn frame_header(&mut self, payload: &[u8]) -> Option<()> {
+    fn frame_header(&mut self, marker: u8, payload: &[u8]) -> Option<()> {
         let (&[8, h1, h0, w1, w0, count], rest) = payload.split_first_chunk()? else { return None };
         let (components, rest) = rest.as_chunks::<3>();
-        if !rest.is_empty() || components.len() != usize::from(count) {
+        if !rest.is_empty() || components.len() != usize::from(count) || !matches!(count, 1 | 3) {
             return None;
         }
-        let factors = |i: usize| components.get(i).map(|component| component[1]);
-        let sampling = match (components.len(), factors(0)?) {
-            (1, 0x11) => Sampling::Gray,
-            (3, luma) if factors(1)? == 0x11 && factors(2)? == 0x11 => match luma {
-                0x11 => Sampling::Full,
-                0x21 => Sampling::HalfColumns,
-                0x12 => Sampling::HalfRows,
-                0x22 => Sampling::Quarter,
-                _ => return None,
-            },
-            _ => return None,
+        let named = |&[id, factors, table]: &[u8; 3]| {
+            let factors = [factors >> 4, factors & 15];
+            factors.iter().all(|factor| (1..=4).contains(factor)).then_some(Named { id, factors, table })
         };
-        let [height, width] = [[h1, h0], [w1, w0]].map(|bytes| usize::from(u16::from_be_bytes(bytes)));
-        let sides = limits::MIN_ENGINE_SIDE..=limits::MAX_ENGINE_SIDE;
-        let pixels = width * height;
-        if !sides.contains(&width) || !sides.contains(&height) || pixels > limits::MAX_ENGINE_PIXELS {
+        let components = components.iter().map(named).collect::<Option<Vec<_>>>()?;
+        let [height, width] = [[h1, h0], [w1, w0]].map(u16::from_be_bytes);
+        // A height of 0 comes behind the scan.
+        if width == 0 || height == 0 {
             return None;
         }
-        self.components = components.iter().map(|&[id, _, table]| Component { id, table }).collect();
-        self.frame = Some(Frame { width, height, sampling });
+        self.frame = Some(Frame { baseline: marker == SOF0, width, height, components });
         Some(())
     }
 
     /// All components in the frame's order, with tables that exist, and all coefficients at once.
-    fn scan_header(&mut self, payload: &[u8]) -> Option<()> {
+    fn scan_header(mut self, payload: &[u8]) -> Option<Header<'a>> {
+        let frame = self.frame.take()?;
         let (&count, rest) = payload.split_first()?;
         let (selectors, rest) = rest.as_chunks::<2>();
         let (selectors, spectrum) = match (selectors, rest) {
@@ -209,30 +210,31 @@ impl<'a> Reader<'a> {
             ([selectors @ .., [start, end]], [approximation]) => (selectors, [*start, *end, *approximation]),
             _ => return None,
         };
-        let counts = [usize::from(count), selectors.len()];
-        if spectrum != [0, 63, 0] || counts != [self.components.len(); 2] || self.components.is_empty() {
+        if spectrum != [0, 63, 0] || [usize::from(count), selectors.len()] != [frame.components.len(); 2] {
             return None;
         }
-        for (component, &[id, tables]) in self.components.iter().zip(selectors) {
-            let defined = |class: usize, index: u8| {
-                self.huffman.get(class)?.get(usize::from(index)).copied().filter(|&defined| defined)
-            };
-            let quantisation = self.quantisation.get(usize::from(component.table)).copied();
-            if component.id != id || quantisation != Some(true) {
-                return None;
-            }
-            defined(0, tables >> 4)?;
-            defined(1, tables & 15)?;
+        let component = |(named, &[id, tables]): (&Named, &[u8; 2])| {
+            let Named { factors, table, .. } = *named;
+            let defined = |tables: &[Option<Huffman<'a>>; 4], index: u8| *tables.get(usize::from(index))?;
+            let quantisation = (*self.quantisation.get(usize::from(table))?)?;
+            let (dc, ac) = (defined(&self.dc, tables >> 4)?, defined(&self.ac, tables & 15)?);
+            (named.id == id).then_some(Component { id, factors, table, quantisation, dc, ac })
+        };
+        let components = frame.components.iter().zip(selectors).map(component).collect::<Option<Vec<_>>>()?;
+        let different = |i: usize| components.iter().skip(i + 1).all(|other| other.id != components[i].id);
+        if !(0..components.len()).all(different) {
+            return None;
         }
-        let ids: Vec<u8> = self.components.iter().map(|component| component.id).collect();
-        match ids.as_slice() {
-            [_] => Some(()),
-            // Three components are YCbCr, unless they say that they are not.
-            b"RGB" | b"rgb" => None,
-            [y, cb, cr] if y != cb && y != cr && cb != cr => {
-                self.adobe.is_none_or(|transform| transform == ADOBE_YCBCR).then_some(())
-            }
-            _ => None,
-        }
+        Some(Header {
+            bytes: self.bytes,
+            data: self.bytes.get(self.at..)?,
+            width: frame.width,
+            height: frame.height,
+            components,
+            restart_interval: self.restart_interval,
+            jfif: self.jfif,
+            adobe: self.adobe,
+            baseline: frame.baseline && !self.extended,
+        })
     }
 }

@@ -8,8 +8,11 @@
 //!
 //! A further path (the device's own cores) implements [`DevicePath`], and gets a name in [`Path`] and a speed in [`Speeds`].
 
+pub mod cores;
 mod engines;
 mod header;
+mod huffman;
+mod picture;
 mod sample;
 mod share;
 mod sys;
@@ -21,7 +24,9 @@ use super::{DeviceBytes, Event, Gpu, Recorder, Stream};
 use crate::error::{Error, Result};
 
 pub use engines::{Engines, Settings};
-pub use header::{Frame, Picture, Sampling};
+pub use header::{Header, Quantisation};
+pub use huffman::{Class, Huffman};
+pub use picture::{Frame, Picture, Sampling};
 pub use share::{Candidate, Path, Speeds, assign};
 pub use sys::Format;
 pub use watch::Watch;

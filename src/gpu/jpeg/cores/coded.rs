@@ -1,0 +1,181 @@
+//! Which JPEGs the device's cores take, and what they have to know of one: sequential, 8 bits, one scan of one or three
+//! components with any sampling factors that divide the largest. It must not know how they decode.
+
+use super::scan;
+use crate::gpu::jpeg::header::{self, Header, Quantisation};
+use crate::gpu::jpeg::huffman::Huffman;
+use crate::limits;
+
+/// Rows and columns of a block.
+pub const BLOCK: usize = 8;
+
+/// The most blocks of an MCU; the standard's limit.
+pub const MAX_BLOCKS: usize = 10;
+
+/// The most pairs of Huffman tables that a scan uses.
+pub const MAX_PAIRS: usize = 2;
+
+/// The fewest bits of a block: one for its first coefficient, one for its end.
+const MIN_BLOCK_BITS: usize = 2;
+
+/// The fewest bytes of a segment between two restart markers, with the marker.
+const MIN_SEGMENT_BYTES: usize = 3;
+
+/// What a file's components are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colour {
+    /// Luma alone.
+    Gray,
+    /// As JFIF has them.
+    YCbCr,
+    /// Red, green and blue as they are.
+    Rgb,
+}
+
+impl Colour {
+    /// As libjpeg-turbo decides.
+    fn of(header: &Header<'_>) -> Self {
+        let ids: Vec<u8> = header.components.iter().map(|component| component.id).collect();
+        match (ids.as_slice(), header.jfif, header.adobe) {
+            ([_], ..) => Self::Gray,
+            (_, false, Some(0)) | (b"RGB", false, None) => Self::Rgb,
+            _ => Self::YCbCr,
+        }
+    }
+}
+
+/// A component: how it is sampled, and which of the file's tables it uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Component {
+    /// Blocks of an MCU across.
+    pub across: usize,
+    /// Blocks of an MCU down.
+    pub down: usize,
+    /// Place in [`Coded::quantisation`].
+    pub table: usize,
+    /// Place in [`Coded::pairs`].
+    pub pair: usize,
+}
+
+/// A file that the cores take.
+#[derive(Debug, Clone)]
+pub struct Coded<'a> {
+    /// Columns as stored.
+    pub width: usize,
+    /// Rows as stored.
+    pub height: usize,
+    /// What the components are.
+    pub colour: Colour,
+    /// One or three, in the order of their blocks.
+    pub components: Vec<Component>,
+    /// Tables in use, each once. No value is 0.
+    pub quantisation: Vec<Quantisation<'a>>,
+    /// Tables in use for the first coefficient of a block and for the others, each pair once.
+    pub pairs: Vec<[Huffman<'a>; 2]>,
+    /// MCUs between restarts; `None` without.
+    pub restart_interval: Option<usize>,
+    /// What follows the header of the scan: entropy-coded segments, then a marker, then anything.
+    pub data: &'a [u8],
+}
+
+impl<'a> Coded<'a> {
+    /// Looks at a file. `None`: it is for another decoder.
+    pub fn read(bytes: &'a [u8]) -> Option<Self> {
+        Self::of(&Header::read(bytes)?)
+    }
+
+    /// Looks at a file whose header was read.
+    pub fn of(header: &Header<'a>) -> Option<Self> {
+        let mut coded = Self {
+            width: usize::from(header.width),
+            height: usize::from(header.height),
+            colour: Colour::of(header),
+            components: Vec::with_capacity(header.components.len()),
+            quantisation: Vec::new(),
+            pairs: Vec::new(),
+            restart_interval: Some(usize::from(header.restart_interval)).filter(|&interval| interval > 0),
+            data: header.data,
+        };
+        for component in &header.components {
+            let component = coded.component(component)?;
+            coded.components.push(component);
+        }
+        if let [alone] = coded.components.as_mut_slice() {
+            // Nothing is interleaved: an MCU is a block, whatever the factors say.
+            (alone.across, alone.down) = (1, 1);
+        }
+        coded.is_decodable().then_some(coded)
+    }
+
+    /// Takes the tables of a component.
+    fn component(&mut self, found: &header::Component<'a>) -> Option<Component> {
+        let [across, down] = found.factors.map(usize::from);
+        let pair = [found.dc, found.ac];
+        let usual = pair.iter().all(Huffman::is_usual) && found.quantisation.values().iter().all(|&v| v > 0);
+        let table = place(&mut self.quantisation, found.quantisation);
+        let pair = place(&mut self.pairs, pair);
+        (usual && self.pairs.len() <= MAX_PAIRS).then_some(Component { across, down, table, pair })
+    }
+
+    fn is_decodable(&self) -> bool {
+        let [across, down] = self.factors();
+        let even = |component: &Component| across % component.across == 0 && down % component.down == 0;
+        let sides = [self.width, self.height].iter().all(|side| (1..=limits::MAX_CORES_SIDE).contains(side));
+        let pixels = (self.width * self.height) as u64;
+        sides
+            && pixels <= limits::MAX_IMAGE_PIXELS
+            && self.components.iter().all(even)
+            && self.blocks() <= MAX_BLOCKS
+            // Of a file that says to be larger than it can be nothing is allocated.
+            && self.data.len() * 8 >= self.mcus() * self.blocks() * MIN_BLOCK_BITS
+            && self.data.len() >= self.segments() * MIN_SEGMENT_BYTES
+            && self.room() <= limits::MAX_CORES_SCAN_BYTES
+    }
+
+    /// The largest factors, across and down.
+    pub fn factors(&self) -> [usize; 2] {
+        let largest = |of: fn(&Component) -> usize| self.components.iter().map(of).max().unwrap_or(1);
+        [largest(|component| component.across), largest(|component| component.down)]
+    }
+
+    /// MCUs of a row and of a column.
+    pub fn grid(&self) -> [usize; 2] {
+        let [across, down] = self.factors();
+        [self.width.div_ceil(BLOCK * across), self.height.div_ceil(BLOCK * down)]
+    }
+
+    /// MCUs of the image.
+    pub fn mcus(&self) -> usize {
+        let [across, down] = self.grid();
+        across * down
+    }
+
+    /// Blocks of an MCU.
+    pub fn blocks(&self) -> usize {
+        self.components.iter().map(|component| component.across * component.down).sum()
+    }
+
+    /// Segments between restarts.
+    pub fn segments(&self) -> usize {
+        self.restart_interval.map_or(1, |interval| self.mcus().div_ceil(interval))
+    }
+
+    /// What its scan consists of.
+    pub fn layout(&self) -> scan::Layout {
+        let mcu_bits = self.blocks() * MIN_BLOCK_BITS;
+        scan::Layout { mcus: self.mcus(), interval: self.restart_interval, mcu_bits }
+    }
+
+    /// Bytes that [`scan::copy`] may need for the data.
+    pub fn room(&self) -> usize {
+        scan::room(self.data.len(), self.segments())
+    }
+}
+
+/// Where `item` is in `items`; it is added when it is new.
+fn place<T: PartialEq>(items: &mut Vec<T>, item: T) -> usize {
+    items.iter().position(|known| *known == item).unwrap_or_else(|| {
+        items.push(item);
+        items.len() - 1
+    })
+}

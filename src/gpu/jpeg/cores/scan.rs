@@ -1,0 +1,268 @@
+//! The data of a scan as the cores read it: bits only. Stuffed zeros and restart markers are taken out. It must not know what
+//! the bits mean.
+//!
+//! ```text
+//! file:  data .. FF 00 .. data FF D0 data .. FF 00 .. data FF D9
+//! here:  data .. FF .. data   FF FF FF ..   data .. FF .. data   FF FF FF ..
+//!        segment 0            padding       segment 1            padding
+//! ```
+
+use memchr::memchr;
+
+use crate::gpu::jpeg::header::EOI;
+
+/// Alignment of a segment's first byte.
+const ALIGNMENT: usize = 4;
+
+/// Bytes of ones behind a segment, at least, so that a reader may look beyond its end.
+const PADDING: usize = 16;
+
+const RST0: u8 = 0xD0;
+
+/// Where a part of the data is that begins anew: coefficients before it do not matter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Segment {
+    /// Its first bit, a multiple of 32.
+    pub first_bit: u32,
+    /// How many bits it has; the last byte's may be filled up with ones.
+    pub bits: u32,
+    /// Its first MCU.
+    pub first_mcu: u32,
+    /// How many MCUs it has.
+    pub mcus: u32,
+}
+
+/// What a scan consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// MCUs of the image.
+    pub mcus: usize,
+    /// MCUs of every segment but the last; `None`: there is one segment.
+    pub interval: Option<usize>,
+    /// The fewest bits that an MCU takes: with fewer, something is missing.
+    pub mcu_bits: usize,
+}
+
+/// Bytes that [`copy`] may need for `bytes` of data in `segments`.
+pub fn room(bytes: usize, segments: usize) -> usize {
+    segments.saturating_mul(PADDING + ALIGNMENT - 1).saturating_add(bytes)
+}
+
+/// Writes the bits of `data` to `to` and says in `segments` where they are; they must be as many as `layout` has. Returns how
+/// many bytes were written. `None`: something is missing, or is there that does not belong there, or there is not enough room.
+pub fn copy(data: &[u8], layout: &Layout, to: &mut [u8], segments: &mut [Segment]) -> Option<usize> {
+    let mut source = Source { rest: data };
+    let mut out = Out { bytes: to, at: 0 };
+    let interval = layout.interval.unwrap_or(layout.mcus);
+    let last = segments.len().checked_sub(1)?;
+    for (number, segment) in segments.iter_mut().enumerate() {
+        let start = out.at;
+        let first_mcu = number * interval;
+        let mcus = layout.mcus.checked_sub(first_mcu)?.min(interval);
+        let marker = source.segment(&mut out)?;
+        let bits = (out.at - start) * 8;
+        let expected = if number == last { EOI } else { RST0 + (number % 8) as u8 };
+        if marker != expected || mcus == 0 || bits < mcus * layout.mcu_bits {
+            return None;
+        }
+        *segment = Segment {
+            first_bit: u32::try_from(start * 8).ok()?,
+            bits: u32::try_from(bits).ok()?,
+            first_mcu: u32::try_from(first_mcu).ok()?,
+            mcus: u32::try_from(mcus).ok()?,
+        };
+        out.pad()?;
+    }
+    (last * interval + interval >= layout.mcus).then_some(out.at)
+}
+
+/// What is left of the data.
+struct Source<'a> {
+    rest: &'a [u8],
+}
+
+impl Source<'_> {
+    /// Writes the bytes up to the next marker, without what was stuffed between them, and returns the marker.
+    fn segment(&mut self, out: &mut Out<'_>) -> Option<u8> {
+        loop {
+            let plain = memchr(0xFF, self.rest)?;
+            // The FF itself is data when a zero follows.
+            let (bytes, rest) = self.rest.split_at_checked(plain + 1)?;
+            out.write(bytes)?;
+            // Any number of fill bytes may stand before a marker.
+            let fill = rest.iter().position(|&byte| byte != 0xFF)?;
+            let marker = *rest.get(fill)?;
+            self.rest = rest.get(fill + 1..)?;
+            if marker != 0 {
+                out.at -= 1;
+                return Some(marker);
+            }
+        }
+    }
+}
+
+/// What was written so far.
+struct Out<'a> {
+    bytes: &'a mut [u8],
+    at: usize,
+}
+
+impl Out<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Option<()> {
+        self.bytes.get_mut(self.at..self.at + bytes.len())?.copy_from_slice(bytes);
+        self.at += bytes.len();
+        Some(())
+    }
+
+    fn pad(&mut self) -> Option<()> {
+        let end = (self.at + PADDING).next_multiple_of(ALIGNMENT);
+        self.bytes.get_mut(self.at..end)?.fill(0xFF);
+        self.at = end;
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// As [`copy`], byte by byte, without a look at markers: segments, each with the marker behind it.
+    fn naive(data: &[u8]) -> Vec<(Vec<u8>, u8)> {
+        let mut segments = Vec::new();
+        let mut segment = Vec::new();
+        let mut bytes = data.iter().copied();
+        while let Some(byte) = bytes.next() {
+            if byte != 0xFF {
+                segment.push(byte);
+                continue;
+            }
+            match bytes.by_ref().find(|&byte| byte != 0xFF) {
+                None => break,
+                Some(0) => segment.push(0xFF),
+                Some(marker) => segments.push((std::mem::take(&mut segment), marker)),
+            }
+            if segments.last().is_some_and(|&(_, marker)| marker == EOI) {
+                break;
+            }
+        }
+        segments
+    }
+
+    /// A scan of `segments`: what they hold with stuffed zeros, and `fill` bytes before each marker.
+    fn scan(segments: &[Vec<u8>], fill: usize) -> Vec<u8> {
+        let mut data = Vec::new();
+        for (number, segment) in segments.iter().enumerate() {
+            for &byte in segment {
+                data.push(byte);
+                data.extend((byte == 0xFF).then_some(0));
+            }
+            data.resize(data.len() + 1 + fill, 0xFF);
+            data.push(if number + 1 == segments.len() { EOI } else { RST0 + (number % 8) as u8 });
+        }
+        data
+    }
+
+    fn layout(mcus: usize, interval: Option<usize>) -> Layout {
+        Layout { mcus, interval, mcu_bits: 2 }
+    }
+
+    /// The bytes of each segment.
+    fn copied(data: &[u8], layout: &Layout) -> Option<Vec<Vec<u8>>> {
+        let count = layout.interval.map_or(1, |interval| layout.mcus.div_ceil(interval));
+        let mut segments = vec![Segment::default(); count];
+        let mut to = vec![0x5A; room(data.len(), count)];
+        let written = copy(data, layout, &mut to, &mut segments)?;
+        assert_eq!(segments.iter().map(|segment| segment.mcus as usize).sum::<usize>(), layout.mcus);
+        let mut end = 0;
+        let part = |segment: &Segment| {
+            let (start, bytes) = (segment.first_bit as usize / 8, segment.bits as usize / 8);
+            assert_eq!((start, segment.first_bit % 32), (end, 0));
+            end = (start + bytes + PADDING).next_multiple_of(ALIGNMENT);
+            assert!(to[start + bytes..end].iter().all(|&byte| byte == 0xFF));
+            to[start..start + bytes].to_vec()
+        };
+        let parts = segments.iter().map(part).collect();
+        assert_eq!(end, written);
+        Some(parts)
+    }
+
+    /// Bytes with many that could start a marker.
+    fn bytes(length: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
+        let byte = prop_oneof![3 => any::<u8>(), 2 => Just(0xFF), 2 => Just(0), 1 => 0xD0..=0xDB_u8];
+        prop::collection::vec(byte, length)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_was_stuffed_comes_back(
+            parts in prop::collection::vec(bytes(1..60), 1..30),
+            fill in 0..4_usize,
+            rest in bytes(0..40),
+        ) {
+            // Fill bytes behind data that ends with FF 00 are no part of it.
+            let data = [scan(&parts, fill), rest].concat();
+            let layout = layout(4 * parts.len() - 1, Some(4));
+            prop_assert_eq!(copied(&data, &layout), Some(parts));
+        }
+
+        #[test]
+        fn anything_is_read_as_byte_by_byte_or_refused(data in bytes(0..80), segments in 1..4_usize) {
+            let naive = naive(&data);
+            let expected = (0..segments)
+                .map(|number| {
+                    let (part, marker) = naive.get(number)?;
+                    let right = if number + 1 == segments { EOI } else { RST0 + (number % 8) as u8 };
+                    (*marker == right && !part.is_empty()).then(|| part.clone())
+                })
+                .collect::<Option<Vec<_>>>();
+            prop_assert_eq!(copied(&data, &layout(segments, Some(1))), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_whole_scan_is_refused() {
+        let parts = vec![vec![1, 2, 0xFF], vec![3], vec![4, 5]];
+        let data = scan(&parts, 0);
+        assert_eq!(copied(&data, &layout(6, Some(2))), Some(parts));
+        for length in 0..data.len() {
+            assert_eq!(copied(&data[..length], &layout(6, Some(2))), None);
+        }
+        // Another number of segments; restarts where there are none.
+        assert_eq!(copied(&data, &layout(8, Some(2))), None);
+        assert_eq!(copied(&data, &layout(4, Some(2))), None);
+        assert_eq!(copied(&data, &layout(6, None)), None);
+        // Restarts in another order, and another marker at the end.
+        let changed = |from: u8, to: u8| {
+            let mut data = data.clone();
+            let at = data.windows(2).position(|pair| pair == [0xFF, from]).unwrap();
+            data[at + 1] = to;
+            copied(&data, &layout(6, Some(2)))
+        };
+        for (from, to) in [(RST0, RST0 + 1), (RST0 + 1, RST0), (EOI, RST0 + 2), (EOI, 0xDA), (EOI, 0xDC)] {
+            assert_eq!(changed(from, to), None);
+        }
+        // Fewer bits than there can be.
+        assert_eq!(copied(&scan(&[vec![1]], 0), &layout(4, None)), Some(vec![vec![1]]));
+        assert_eq!(copied(&scan(&[vec![1]], 0), &layout(5, None)), None);
+    }
+
+    #[test]
+    fn too_little_room_is_no_scan() {
+        let data = scan(&[vec![7; 100], vec![0xFF; 50]], 0);
+        let mut segments = [Segment::default(); 2];
+        let layout = layout(10, Some(5));
+        let mut to = vec![0; room(data.len(), 2)];
+        let written = copy(&data, &layout, &mut to, &mut segments).unwrap();
+        assert_eq!(written, 116 + 68);
+        for less in 0..written {
+            assert_eq!(copy(&data, &layout, &mut to[..less], &mut segments), None);
+        }
+        assert_eq!(copy(&data, &layout, &mut to, &mut []), None);
+        assert_eq!(copy(&data, &layout, &mut to, &mut [Segment::default(); 3]), None);
+    }
+}
