@@ -5,6 +5,7 @@
 
 mod device;
 mod host;
+mod settle;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use crate::ops::{CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator};
 use crate::tensor::{Batch, BatchDesc, Device, ValueType};
 use device::{DeviceStorage, Landing};
 use host::{Storage, check_buffers};
+use settle::Unsettled;
 
 /// Memory for one sample of an output that an operator made on a device.
 pub enum Target<'r> {
@@ -86,6 +88,8 @@ pub struct Executor {
     pool: rayon::ThreadPool,
     memory: Arc<HostPool>,
     recorder: Option<Recorder>,
+    /// Whether a sample may turn out to have failed after the batch has run: no other depends on it.
+    may_settle: bool,
     /// What the last batch cost on the device.
     counters: Counters,
     /// Why the device can no longer be used.
@@ -111,12 +115,14 @@ impl Executor {
             .build()
             .map_err(|error| Error::new(ErrorKind::Unavailable, format!("worker threads: {error}")))?;
         let recorder = gpu.map(Recorder::new).transpose()?;
+        let may_settle = !operators.iter().flatten().any(|operator| operator.mixes_samples());
         Ok(Self {
             plan,
             operators,
             pool,
             memory: Arc::new(HostPool::default()),
             recorder,
+            may_settle,
             counters: Counters::default(),
             broken: None,
         })
@@ -178,14 +184,12 @@ impl Executor {
             values: vec![None; plan.graph.values.len()],
             failures: Failures::none(batch_size),
             landings: Vec::new(),
+            unsettled: Vec::new(),
         };
         bind_inputs(&plan, batch_size, inputs, &mut state.values)?;
         // Not even a panic may leave work behind: it would write into memory that the caller gives away.
         let recorded = caught(|| self.record(&plan, &mut state, sink));
-        let finished = match (recorded, &mut self.recorder) {
-            (Ok(()), Some(recorder)) => caught(|| device::finish(recorder, &self.pool, &mut state)),
-            (recorded, _) => recorded,
-        };
+        let finished = recorded.and_then(|()| caught(|| self.finish(&plan, &mut state)));
         if let Some(recorder) = &mut self.recorder {
             self.counters = recorder.counters();
             match &finished {
@@ -213,11 +217,15 @@ impl Executor {
         state: &mut State<'r>,
         sink: &mut dyn OutputSink<'r>,
     ) -> Result<()> {
-        for step in &plan.steps {
+        for (number, step) in plan.steps.iter().enumerate() {
             if state.failures.all_failed() {
                 return Ok(());
             }
+            if !state.unsettled.is_empty() && plan.reads_back(step) {
+                self.settle(plan, state)?;
+            }
             self.step(plan, step, state, sink).context(|| step.label.clone())?;
+            self.remember(plan, number, state)?;
             for &id in &step.frees {
                 state.values[id.0] = None;
             }
@@ -266,7 +274,7 @@ impl Executor {
                 run_on_host(operator.as_mut(), inputs, step, &self.pool, &self.memory, sink, &regular)
             })?,
             (_, Some(operator), Some(recorder)) => {
-                let cx = GpuCx { recorder, cpu: CpuCx { pool: &self.pool } };
+                let cx = GpuCx { recorder, cpu: CpuCx { pool: &self.pool }, may_settle: self.may_settle };
                 let landings = &mut state.landings;
                 caught(|| run_on_device(operator.as_mut(), inputs, plan, step, cx, sink, &regular, landings))?
             }
@@ -285,6 +293,7 @@ struct State<'r> {
     failures: Failures,
     /// What is copied from the device into the caller's memory at the end.
     landings: Vec<Landing<'r>>,
+    unsettled: Vec<Unsettled<'r>>,
 }
 
 fn caught<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {

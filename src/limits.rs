@@ -104,9 +104,13 @@ pub const MAX_JPEG_TRAILER_BYTES: usize = 4_096;
 /// Sides of a JPEG that the device's cores decode; libjpeg's limit. Stops sizes that overflow their arithmetic.
 pub const MAX_CORES_SIDE: usize = 65_500;
 
-/// Bytes of a JPEG's scan that the device's cores decode: they count bits in 32 bits, with room to look ahead.
-pub const MAX_CORES_SCAN_BYTES: usize = 1 << 25;
+/// Bytes of a JPEG's scan that the device's cores decode: they count bits in 28 bits, some beyond the end.
+pub const MAX_CORES_SCAN_BYTES: usize = (1 << 25) - 4_096;
 
-/// Huffman tables that an instance keeps as the device's cores read them (2.6 KB each). Stops files that all have tables of
+/// Scratch bytes on a device for the JPEGs of a batch that its cores decode. Stops a batch of large images from taking all of
+/// its memory: what does not fit is decoded elsewhere.
+pub const MAX_CORES_SCRATCH_BYTES: usize = 2 << 30;
+
+/// Huffman tables that an instance keeps as the device's cores read them (3.6 KB each). Stops files that all have tables of
 /// their own from filling memory.
 pub const MAX_RETAINED_HUFFMAN_TABLES: usize = 256;

@@ -229,18 +229,19 @@ fn copy_into(
     Ok(())
 }
 
-/// Submits the batch, waits for it, and copies what must land on the host.
-pub(super) fn finish<'r>(
-    recorder: &mut Recorder,
-    pool: &rayon::ThreadPool,
-    state: &mut State<'r>,
-) -> Result<()> {
+/// Submits what is recorded, and waits for it.
+pub(super) fn run(recorder: &mut Recorder) -> Result<()> {
     let submitted = recorder.submit();
     // Waited for also when not everything could be submitted: what was still uses memory of the batch.
     let waited = recorder.wait();
-    submitted.and(waited)?;
+    submitted.and(waited)
+}
+
+/// Copies what must land on the host, after the batch has run.
+pub(super) fn land<'r>(recorder: &Recorder, pool: &rayon::ThreadPool, state: &mut State<'r>) -> Result<()> {
     let mut landings = std::mem::take(&mut state.landings);
-    let recorder = &*recorder;
+    // Some may have failed while the batch ran.
+    landings.retain(|landing| state.failures.get(landing.sample).is_none());
     let land = |landing: &mut Landing<'r>| {
         landing.target.copy_from_slice(recorder.downloaded(landing.download));
     };

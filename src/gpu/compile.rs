@@ -14,8 +14,11 @@ pub struct Source {
     pub text: &'static str,
 }
 
-/// The header of all kernels.
-const COMMON: &str = include_str!("../../kernels/common.cuh");
+/// What kernels include.
+const HEADERS: [(&str, &str); 2] = [
+    ("common.cuh", include_str!("../../kernels/common.cuh")),
+    ("jpeg.cuh", include_str!("../../kernels/jpeg.cuh")),
+];
 
 macro_rules! sources {
     ($($name:literal),* $(,)?) => {
@@ -32,6 +35,11 @@ sources!(
     "crop_mirror_normalize",
     "decoded",
     "gather",
+    "jpeg_decode",
+    "jpeg_guess",
+    "jpeg_link",
+    "jpeg_pixels",
+    "jpeg_resolve",
     "normalize",
     "resample",
     "statistics",
@@ -126,12 +134,13 @@ pub fn compile(nvrtc: &Nvrtc, spec: &KernelSpec, arch: (i32, i32)) -> Result<Vec
         .ok_or_else(|| crate::error::Error::internal(format!("there is no kernel file `{}`", spec.source)))?;
     let options = spec.options(arch);
     let (major, minor) = nvrtc.version();
-    let key = format!("nvrtc {major}.{minor}\n{}\n{COMMON}\n{}", options.join(" "), source.text);
+    let headers = HEADERS.map(|(_, text)| text).join("\n");
+    let key = format!("nvrtc {major}.{minor}\n{}\n{headers}\n{}", options.join(" "), source.text);
     if let Some(code) = cache::read(&key) {
         return Ok(code);
     }
     let name = format!("{}.cu", source.name);
-    let code = nvrtc.compile(&name, source.text, &[("common.cuh", COMMON)], &options)?;
+    let code = nvrtc.compile(&name, source.text, &HEADERS, &options)?;
     cache::write(&key, &code);
     Ok(code)
 }

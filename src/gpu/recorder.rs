@@ -1,5 +1,7 @@
 //! The work of one batch: recorded first, then put into a stream at once. So all tables and the payload go up in one copy,
 //! and the host waits once.
+//!
+//! What kernels report is read after that. When it says that something must be mended, the work behind a [`Slot`] runs once more.
 
 use std::sync::Arc;
 
@@ -30,9 +32,45 @@ pub struct Counters {
 
 enum Command {
     Launch(Launch),
-    Copy { to: u64, from: u64, bytes: usize },
+    Copies(Vec<Copy>),
     Wait(Arc<Event>),
 }
+
+/// A copy within the device.
+#[derive(Clone, Copy)]
+struct Copy {
+    to: u64,
+    from: u64,
+    bytes: usize,
+}
+
+impl Copy {
+    fn new(to: &DeviceBytes, from: &DeviceBytes) -> Result<Self> {
+        if to.len() != from.len() {
+            return Err(Error::internal(format!("a copy of {} bytes to {}", from.len(), to.len())));
+        }
+        Ok(Self { to: to.address(), from: from.address(), bytes: to.len() })
+    }
+}
+
+/// Words on the host that kernels write; readable after [`Recorder::wait`].
+#[derive(Debug, Clone, Copy)]
+pub struct Report {
+    address: u64,
+    place: usize,
+    words: usize,
+}
+
+impl Report {
+    /// Where kernels find it.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+/// A place in what is recorded that copies can be put into later, see [`Recorder::mend`].
+#[derive(Debug, Clone, Copy)]
+pub struct Slot(usize);
 
 /// A copy to the host that was asked for; readable after [`Recorder::wait`].
 #[derive(Debug, Clone, Copy)]
@@ -44,13 +82,23 @@ pub struct Download {
     buffer: Option<u64>,
 }
 
+/// Reports grow in steps of so many bytes.
+const MIN_REPORT_BYTES: usize = 4_096;
+
 /// Records and runs the work of one batch at a time on one stream.
 pub struct Recorder {
     staging: Staging,
     commands: Vec<Command>,
+    /// How many commands are in the stream.
+    submitted: usize,
     downloads: Vec<Download>,
+    /// How many downloads are in the stream.
+    landed: usize,
     download_bytes: usize,
     landing: Option<Pinned>,
+    reports: Vec<Pinned>,
+    /// How many of them the batch uses.
+    reported: usize,
     /// Memory that commands use although no value does any more.
     kept: Vec<Arc<DeviceBuffer>>,
     counters: Counters,
@@ -68,9 +116,13 @@ impl Recorder {
         Ok(Self {
             staging: Staging::new(&stream),
             commands: Vec::new(),
+            submitted: 0,
             downloads: Vec::new(),
+            landed: 0,
             download_bytes: 0,
             landing: None,
+            reports: Vec::new(),
+            reported: 0,
             kept: Vec::new(),
             counters: Counters::default(),
             stream,
@@ -180,13 +232,53 @@ impl Recorder {
     /// # Errors
     /// Internal, when the two are not equally long.
     pub fn copy(&mut self, to: &DeviceBytes, from: &DeviceBytes) -> Result<()> {
-        if to.len() != from.len() {
-            return Err(Error::internal(format!("a copy of {} bytes to {}", from.len(), to.len())));
-        }
-        if !to.is_empty() {
-            self.commands.push(Command::Copy { to: to.address(), from: from.address(), bytes: to.len() });
-        }
+        self.commands.push(Command::Copies(vec![Copy::new(to, from)?]));
         Ok(())
+    }
+
+    /// Records that copies may have to run here, which nobody knows before the rest has run.
+    pub fn slot(&mut self) -> Slot {
+        self.commands.push(Command::Copies(Vec::new()));
+        Slot(self.commands.len() - 1)
+    }
+
+    /// Puts copies, of pairs of target and source, into a slot of the batch, and lets everything from there on run once more with
+    /// the next [`Recorder::submit`]. The last one was waited for.
+    ///
+    /// # Errors
+    /// Internal, when a pair is not equally long, and for a slot of another batch.
+    pub fn mend(&mut self, slot: Slot, pairs: &[(DeviceBytes, DeviceBytes)]) -> Result<()> {
+        let new = pairs.iter().map(|(to, from)| Copy::new(to, from)).collect::<Result<Vec<_>>>()?;
+        let Some(Command::Copies(copies)) = self.commands.get_mut(slot.0) else {
+            return Err(Error::internal("a slot of another batch"));
+        };
+        copies.extend(new);
+        self.submitted = self.submitted.min(slot.0);
+        self.landed = 0;
+        Ok(())
+    }
+
+    /// Memory on the host for `words` that kernels write. What it holds before is unspecified.
+    ///
+    /// # Errors
+    /// Unavailable, when there is no memory.
+    pub fn report(&mut self, words: usize) -> Result<Report> {
+        let place = self.reported;
+        let bytes = (words * 4).next_multiple_of(MIN_REPORT_BYTES);
+        match self.reports.get_mut(place) {
+            Some(report) if report.len() >= bytes => {}
+            Some(report) => *report = Pinned::new(self.stream.gpu(), bytes)?,
+            None => self.reports.push(Pinned::new(self.stream.gpu(), bytes)?),
+        }
+        self.reported += 1;
+        let address = self.reports.get(place).map_or(0, Pinned::address);
+        Ok(Report { address, place, words })
+    }
+
+    /// The words of a report, after [`Recorder::wait`].
+    pub fn reported(&self, report: Report) -> &[u32] {
+        let bytes = self.reports.get(report.place).map_or(&[][..], Pinned::bytes);
+        bytes.get(..report.words * 4).map(bytemuck::cast_slice).unwrap_or_default()
     }
 
     /// What is recorded from here on runs after `event`, which was recorded into another stream.
@@ -210,38 +302,44 @@ impl Recorder {
     /// What the driver says. The batch must be waited for all the same.
     pub fn submit(&mut self) -> Result<()> {
         let mut submitted = self.staging.upload().map(|copies| self.counters.uploads += copies);
-        for command in std::mem::take(&mut self.commands) {
+        let mut commands = std::mem::take(&mut self.commands);
+        for command in commands.iter_mut().skip(self.submitted) {
             // What other streams do for the batch uses its memory: they are waited for also after an error.
             if submitted.is_ok() || matches!(command, Command::Wait(_)) {
                 submitted = submitted.and(self.enqueue(command));
             }
         }
+        self.submitted = commands.len();
+        self.commands = commands;
         submitted?;
         self.submit_downloads()?;
-        self.downloads.clear();
+        self.landed = self.downloads.len();
         Ok(())
     }
 
-    fn enqueue(&mut self, command: Command) -> Result<()> {
+    fn enqueue(&mut self, command: &mut Command) -> Result<()> {
         match command {
-            Command::Launch(mut launch) => {
+            Command::Launch(launch) => {
                 launch.enqueue(&self.stream)?;
                 self.counters.launches += 1;
             }
-            Command::Copy { to, from, bytes } => {
-                // SAFETY: both ranges are of values that the batch keeps, or of buffers that outlive it.
-                unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream.raw()) }
-                    .map_err(|error| driver_error("copying on the device", error))?;
-                self.counters.copies += 1;
+            Command::Copies(copies) => {
+                for &Copy { to, from, bytes } in copies.iter().filter(|copy| copy.bytes > 0) {
+                    // SAFETY: both ranges are of values that the batch keeps, or of buffers that outlive it.
+                    unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream.raw()) }
+                        .map_err(|error| driver_error("copying on the device", error))?;
+                    self.counters.copies += 1;
+                }
             }
-            Command::Wait(event) => self.stream.wait(&event)?,
+            Command::Wait(event) => self.stream.wait(event)?,
         }
         Ok(())
     }
 
     /// Adjacent ranges of one buffer are one copy. A copy that spans two buffers is an error of the driver's.
     fn submit_downloads(&mut self) -> Result<()> {
-        if self.downloads.is_empty() {
+        let downloads = self.downloads.get(self.landed..).unwrap_or_default();
+        if downloads.is_empty() {
             return Ok(());
         }
         if self.landing.as_ref().is_none_or(|landing| landing.len() < self.download_bytes) {
@@ -250,7 +348,7 @@ impl Recorder {
         }
         let Some(landing) = &mut self.landing else { return Ok(()) };
         let bytes = landing.bytes_mut();
-        let mut rest = self.downloads.iter().peekable();
+        let mut rest = downloads.iter().peekable();
         while let Some(first) = rest.next() {
             let mut end = first.offset + first.bytes;
             while let Some(next) = rest.next_if(|next| {
@@ -319,6 +417,7 @@ impl Recorder {
     pub fn clear(&mut self) {
         self.commands.clear();
         self.downloads.clear();
+        (self.submitted, self.landed, self.reported) = (0, 0, 0);
         self.download_bytes = 0;
         self.kept.clear();
         self.staging.clear();

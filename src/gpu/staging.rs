@@ -41,6 +41,11 @@ impl Pinned {
         self.bytes
     }
 
+    /// Where kernels find it: with one address space for host and device, where the host does.
+    pub(super) fn address(&self) -> u64 {
+        self.address as u64
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         // SAFETY: allocated with this size and zeroed; written only through `bytes_mut` or by copies that are waited for
         // before anyone reads.

@@ -80,6 +80,13 @@ impl Plan {
         Self { graph, steps, copied_outputs }
     }
 
+    /// Whether `step` brings a value from the device to the host in the middle of a batch.
+    pub fn reads_back(&self, step: &Step) -> bool {
+        let node = &self.graph.nodes[step.node];
+        let to_host = node.outputs.iter().any(|&id| self.graph.value(id).device == Device::Cpu);
+        matches!(node.kind, NodeKind::Transfer) && to_host
+    }
+
     /// A fresh set of operators for one instance.
     ///
     /// # Errors

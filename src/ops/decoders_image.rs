@@ -2,6 +2,7 @@
 //! that makes a [`Job`] of every sample. Those must not know on which device pixels are decoded.
 
 mod mixed;
+mod on_cores;
 
 use std::sync::Arc;
 
@@ -272,6 +273,17 @@ impl Operator for Image {
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let mixed = self.mixed.as_mut().ok_or_else(|| Error::internal("the device was not prepared"))?;
         mixed.run(&self.decoder, &self.jobs, cx, io)
+    }
+
+    fn is_unsettled(&self) -> bool {
+        self.mixed.as_ref().is_some_and(Mixed::is_unsettled)
+    }
+
+    fn settle(&mut self, cx: &mut GpuCx<'_>, inputs: Inputs<'_>) -> Result<bool> {
+        match &mut self.mixed {
+            Some(mixed) => mixed.settle(&self.decoder, &self.jobs, cx, inputs),
+            None => Ok(false),
+        }
     }
 }
 

@@ -17,6 +17,8 @@ pub struct GpuCx<'a> {
     pub recorder: &'a mut Recorder,
     /// Worker threads of the instance.
     pub cpu: CpuCx<'a>,
+    /// Whether samples may turn out to have failed after the batch has run, see [`super::Operator::settle`].
+    pub may_settle: bool,
 }
 
 impl GpuCx<'_> {

@@ -71,6 +71,23 @@ pub trait Operator: Send {
         Err(Error::unsupported("this operator does not run on a GPU"))
     }
 
+    /// Whether [`Operator::settle`] has something to look at after the batch that was recorded last.
+    fn is_unsettled(&self) -> bool {
+        false
+    }
+
+    /// Looks at what the device found out while it ran the batch. What came out wrong is made once more on the host and put in its
+    /// place with [`crate::gpu::Recorder::mend`], or fails its sample. Returns whether the batch must run on from there again.
+    /// `inputs` are the regular ones of the batch.
+    fn settle(&mut self, _cx: &mut GpuCx<'_>, _inputs: Inputs<'_>) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Whether a sample of the output depends on other samples of the batch, so that a failure must be known before.
+    fn mixes_samples(&self) -> bool {
+        false
+    }
+
     /// Whether output 0 is input 0 under another description, so that no byte needs to move and `run_cpu` is not
     /// called.
     fn is_view(&self) -> bool {

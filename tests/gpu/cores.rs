@@ -1,7 +1,7 @@
 //! The decoder on the device's own cores: files of every kind that it takes, against libjpeg-turbo.
 
 use triton_gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder};
-use triton_gesso::gpu::jpeg::cores::{self, Coded, Lookup, Segment};
+use triton_gesso::gpu::jpeg::cores::{self, Coded, Lookup, Scan, Segment};
 
 use crate::coder::{Colour, Encoded, Recipe, damaged};
 
@@ -40,34 +40,35 @@ fn libjpeg_decodes_what_the_coder_writes() {
 }
 
 /// The data of a file, as the device gets it.
-fn copied(coded: &Coded<'_>) -> Option<(Vec<u8>, Vec<Segment>)> {
-    let (mut bytes, mut segments) = (vec![0; coded.room()], vec![Segment::default(); coded.segments()]);
-    let written = cores::copy(coded.data, &coded.layout(), &mut bytes, &mut segments)?;
-    bytes.truncate(written);
-    Some((bytes, segments))
+fn scan(coded: &Coded<'_>) -> Option<(Vec<u8>, Scan)> {
+    let mut bytes = vec![0; coded.room()];
+    let scan = Scan::read(coded.data, &coded.layout(), &mut bytes)?;
+    bytes.truncate(scan.bytes());
+    Some((bytes, scan))
 }
 
 /// The entry for the next 16 bits, found as a device finds it in the bytes of a table.
 fn entry(table: &Lookup, next: u32) -> u32 {
     let words: &[u16] = bytemuck::cast_slice(bytemuck::bytes_of(table));
     let (short, rest) = words.split_at(1_024);
+    let (tail, rest) = rest.split_at(512);
     let (sorted, rest) = rest.split_at(256);
     let word = |i: usize| u32::from(rest[2 * i]) | u32::from(rest[2 * i + 1]) << 16;
     let found = match short[(next >> 6) as usize] {
-        0 => {
+        0 => tail.get((next - word(12)) as usize).copied().unwrap_or_else(|| {
             let long = (0..6).find(|&i| next < word(i)).unwrap();
             sorted[((next >> (5 - long)) as i32 + word(6 + long) as i32) as usize]
-        }
+        }),
         found => found,
     };
     u32::from(found)
 }
 
 /// Where a segment ends when it is decoded from its start.
-fn end(coded: &Coded<'_>, bytes: &[u8], segment: &Segment) -> u32 {
+fn end(coded: &Coded<'_>, bytes: &[u8], segment: &Segment, mcus: usize) -> u32 {
     let tables: Vec<[Lookup; 2]> = coded.pairs.iter().map(|pair| pair.each_ref().map(Lookup::new)).collect();
     let mut at = segment.first_bit;
-    for _ in 0..segment.mcus {
+    for _ in 0..mcus {
         for component in &coded.components {
             for _ in 0..component.across * component.down {
                 let mut place = 0;
@@ -78,8 +79,9 @@ fn end(coded: &Coded<'_>, bytes: &[u8], segment: &Segment) -> u32 {
                     let table = &tables[component.pair][usize::from(place > 0)];
                     let entry = entry(table, next >> (8 - at % 8) & 0xFFFF);
                     at += entry & 31;
-                    place += entry >> 5 & 127;
-                    assert!(entry >> 12 <= 11 && entry & 31 > entry >> 12);
+                    place += entry >> 8 & 127;
+                    let value = entry >> 5 & 7 | entry >> 12 & 8;
+                    assert!(value <= 11 && entry & 31 > value);
                 }
             }
         }
@@ -101,12 +103,14 @@ fn what_the_device_gets_leads_through_every_file() {
             Colour::Rgb => cores::Colour::Rgb,
         };
         assert_eq!((coded.colour, coded.restart_interval), (colour, recipe.restart));
-        let (bytes, segments) = copied(&coded).unwrap_or_else(|| panic!("no scan: {recipe:?}"));
-        for segment in &segments {
-            let (end, last) = (end(&coded, &bytes, segment), segment.first_bit + segment.bits);
+        let (bytes, scan) = scan(&coded).unwrap_or_else(|| panic!("no scan: {recipe:?}"));
+        let starts = scan.segments().iter().map(|segment| segment.first_block as usize / coded.blocks());
+        let ends = starts.clone().skip(1).chain([coded.mcus()]);
+        for (segment, (start, stop)) in scan.segments().iter().zip(starts.zip(ends)) {
+            let end = end(&coded, &bytes, segment, stop - start);
+            let last = segment.first_bit + segment.bits;
             assert!(end <= last && last < end + 8, "{recipe:?}: {segment:?} ends at {end}");
         }
-        assert_eq!(segments.iter().map(|segment| segment.mcus as usize).sum::<usize>(), coded.mcus());
     }
 }
 
@@ -120,10 +124,10 @@ fn damaged_files_are_read_or_refused() {
         let Some(coded) = Coded::read(&file) else { continue };
         assert!(coded.room() <= 8 * file.len() + 32, "{} bytes for a file of {}", coded.room(), file.len());
         assert!(coded.mcus() * coded.blocks() <= 4 * file.len());
-        if let Some((bytes, segments)) = copied(&coded) {
+        if let Some((bytes, scan)) = scan(&coded) {
             taken += 1;
             let inside = |s: &Segment| (s.first_bit + s.bits) as usize + 128 <= 8 * bytes.len();
-            assert!(segments.iter().all(inside));
+            assert!(scan.segments().iter().all(inside));
         }
     }
     println!("{taken} of {} damaged files are taken", 20 * FILES);

@@ -20,7 +20,7 @@ const COM: u8 = 0xFE;
 const JFIF_BYTES: usize = 14;
 
 /// A quantisation table, in the order of a zigzag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Quantisation<'a> {
     /// Of bytes.
     Narrow(&'a [u8; 64]),
@@ -83,10 +83,7 @@ impl<'a> Header<'a> {
                 DHT => reader.huffman_tables(payload)?,
                 SOF0 | SOF1 if reader.frame.is_none() => reader.frame_header(marker, payload)?,
                 SOS => break reader.scan_header(payload),
-                DRI => {
-                    reader.restart_interval =
-                        u16::from_be_bytes(*payload.first_chunk().filter(|_| payload.len() == 2)?)
-                }
+                DRI => reader.restart_interval(payload)?,
                 APP0 => reader.jfif |= payload.starts_with(b"JFIF\0") && payload.len() >= JFIF_BYTES,
                 APP14 if payload.starts_with(b"Adobe") => reader.adobe = Some(*payload.get(11)?),
                 0xE0..=0xEF | COM => {}
@@ -177,6 +174,12 @@ impl<'a> Reader<'a> {
             self.extended |= kind & 15 > 1;
             payload = rest;
         }
+        Some(())
+    }
+
+    fn restart_interval(&mut self, payload: &[u8]) -> Option<()> {
+        let &[high, low] = payload else { return None };
+        self.restart_interval = u16::from_be_bytes([high, low]);
         Some(())
     }
 

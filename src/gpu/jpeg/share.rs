@@ -16,6 +16,8 @@ use std::time::Duration;
 pub enum Path {
     /// The device's JPEG engines.
     Engines,
+    /// The device's own cores.
+    Cores,
     /// Threads of the host.
     Threads,
 }

@@ -3,10 +3,11 @@
 //!
 //! ```text
 //! engines:  file -> pixels as stored -> [ kernel: window, orientation, colours, type ] -> output
+//! cores:    data in the staging slab -> pixels as stored -> [ the same ] -> output
 //! threads:  file -> output's bytes in the staging slab -> copy on the device -> output
 //! ```
 //!
-//! The engines write straight to the output when it is the stored pixels. What they do not take, and what they refuse, is
+//! Engines and cores write straight to the output when it is the stored pixels. What they do not take, and what they refuse, is
 //! decoded by the host's decoder, whose answer is the answer also when it is an error.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,12 +16,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Job;
+use super::on_cores::{Doubts, Loaded, OnCores};
 use crate::cpu::decode::{self, ColorSpace, Decoder, Scaling, View};
 use crate::error::{Error, Result};
+use crate::gpu::jpeg::cores::{self, Coded, Cores, Scan};
 use crate::gpu::jpeg::{
-    Candidate, DevicePath, Engines, Format, Path, Picture, Settings, Speeds, Task, Watch, assign,
+    Candidate, DevicePath, Engines, Format, Header, Path, Picture, Settings, Speeds, Task, Watch, assign,
 };
-use crate::gpu::{DeviceBytes, Gpu, KernelSpec};
+use crate::gpu::{DeviceBytes, Gpu, KernelSpec, Staged};
+use crate::limits;
 use crate::ops::{GpuCx, GpuIo, Inputs};
 use crate::tensor::DType;
 
@@ -28,6 +32,7 @@ use crate::tensor::DType;
 pub(super) struct Mixed {
     /// `None`: the device has none, everything is decoded on the host.
     engines: Option<Engines>,
+    cores: OnCores,
     speeds: Speeds,
     /// The part of the images for the engines that the author of the pipeline asked for.
     load: Option<f32>,
@@ -45,7 +50,28 @@ struct Image<'a> {
     target: DeviceBytes,
     /// Set when the engines take it.
     picture: Option<Picture<'a>>,
+    /// Set when the cores take it.
+    coded: Option<Coded<'a>>,
 }
+
+/// What is decoded at the same time.
+#[derive(Clone, Copy, Default)]
+struct Shares<'s, 'a> {
+    engines: &'s [Task<'a>],
+    cores: &'s [&'s Image<'a>],
+    threads: &'s [&'s Image<'a>],
+}
+
+/// What became of it.
+struct Decoded {
+    /// Places in the engines' share.
+    refused: Vec<usize>,
+    /// For each image of the cores, where its data was written to; `None`: it is no whole scan.
+    scans: Vec<(Staged, Option<Scan>)>,
+}
+
+/// Bytes of data that one thread prepares for the cores before others have begun.
+const SPREAD_BYTES: usize = 512 << 10;
 
 impl Mixed {
     /// A decoder on `gpu` for images with `options`. Without engines it says so in the log and does without them.
@@ -68,7 +94,9 @@ impl Mixed {
         let kernel = kernel(options.dtype, options.color);
         gpu.kernel(&kernel)?;
         let params = Params::new(options.dtype)?;
-        Ok(Self { engines, speeds: Speeds::new(count), load, kernel, params, format, color: options.color })
+        let cores = OnCores::open(gpu, format, options)?;
+        let (speeds, color) = (Speeds::new(count), options.color);
+        Ok(Self { engines, cores, speeds, load, kernel, params, format, color })
     }
 
     /// Records what decodes `jobs`, after the parts that are decoded while it records.
@@ -82,88 +110,152 @@ impl Mixed {
         cx: &mut GpuCx<'_>,
         io: &GpuIo<'_>,
     ) -> Result<()> {
+        self.cores.doubt(None);
         let images = io.rows(|sample| {
             let job = *jobs.get(sample.index()).and_then(Option::as_ref).ok_or_else(unseen)?;
             let (bytes, target) = (sample.input(0)?.as_slice()?, sample.output(0)?.clone());
-            Ok(Image { index: sample.index(), job, bytes, target, picture: self.picture(&job, bytes) })
+            let is_jpeg = job.info.format == decode::Format::Jpeg;
+            let header = if is_jpeg { Header::read(bytes) } else { None };
+            let picture = header.as_ref().and_then(|header| self.picture(&job, header));
+            let coded = header.filter(|_| cx.may_settle).and_then(|header| self.cores.coded(&job, &header));
+            Ok(Image { index: sample.index(), job, bytes, target, picture, coded })
         });
+        let paths = self.paths(&images, cx.cpu.pool.current_num_threads());
+        let on = |wanted: Path| {
+            let images = images.iter().zip(&paths).filter(move |(_, path)| **path == wanted);
+            images.map(|(image, _)| image).collect::<Vec<_>>()
+        };
+        let (on_engines, on_cores, mut on_threads) = (on(Path::Engines), on(Path::Cores), on(Path::Threads));
+        // The longest first, so that no thread is left with one at the end.
+        on_threads.sort_by_key(|image| std::cmp::Reverse(image.bytes.len()));
+
+        let targets = self.targets(cx, &[on_engines.as_slice(), &on_cores].concat())?;
+        let (engine_targets, core_targets) = targets.split_at(on_engines.len());
+        let mut tasks = Vec::with_capacity(on_engines.len());
+        for (image, target) in on_engines.iter().zip(engine_targets) {
+            tasks.push(Task { picture: image.picture.ok_or_else(unseen)?, target: target.clone() });
+        }
+        let shares = Shares { engines: &tasks, cores: &on_cores, threads: &on_threads };
+        let Decoded { refused, scans } = self.decode(decoder, cx, io.inputs(), shares)?;
+        if let Some(engines) = &self.engines {
+            engines.join(cx.recorder);
+        }
+
+        let (mut made, mut again, mut loaded, mut doubtful) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (i, (image, target)) in on_engines.iter().zip(engine_targets).enumerate() {
+            if refused.contains(&i) { again.push(*image) } else { made.push((*image, target)) }
+        }
+        for ((image, target), (place, scan)) in on_cores.iter().zip(core_targets).zip(&scans) {
+            match (&image.coded, scan) {
+                (Some(coded), Some(scan)) => {
+                    loaded.push(Loaded { coded, scan, place: *place, target: target.clone() });
+                    made.push((*image, target));
+                    doubtful.push((image.index, image.target.clone()));
+                }
+                _ => again.push(*image),
+            }
+        }
+        let report = self.cores.record(cx, &loaded)?;
+        self.finish(cx, &made)?;
+        if !again.is_empty() {
+            tracing::debug!("engines and cores refuse {} of {} images", again.len(), targets.len());
+            self.decode(decoder, cx, io.inputs(), Shares { threads: &again, ..Shares::default() })?;
+        }
+        let doubts = report.map(|report| Doubts { report, images: doubtful, slot: cx.recorder.slot() });
+        self.cores.doubt(doubts);
+        Ok(())
+    }
+
+    /// Whether [`Mixed::settle`] has something to look at.
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.cores.is_unsettled()
+    }
+
+    /// Puts right what the cores could not decode, after the batch. Returns whether outputs change.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub(super) fn settle(
+        &mut self,
+        decoder: &Decoder,
+        jobs: &[Option<Job>],
+        cx: &mut GpuCx<'_>,
+        inputs: Inputs<'_>,
+    ) -> Result<bool> {
+        self.cores.settle(decoder, jobs, cx, inputs)
+    }
+
+    /// Where each image is decoded. The cores take all that they can; a part for the engines, if the author asked for it, goes
+    /// there first.
+    fn paths(&self, images: &[Image<'_>], threads: usize) -> Vec<Path> {
         let candidate = |image: &Image<'_>| Candidate {
             bytes: image.bytes.len(),
             pixels: image.target.len(),
             engines: image.picture.is_some(),
         };
         let candidates: Vec<Candidate> = images.iter().map(candidate).collect();
-        let paths = assign(&candidates, cx.cpu.pool.current_num_threads(), &self.speeds, self.load);
-        let on = |wanted: Path| images.iter().zip(&paths).filter(move |(_, path)| **path == wanted);
-        let mut on_threads: Vec<&Image<'_>> = on(Path::Threads).map(|(image, _)| image).collect();
-        // The longest first, so that no thread is left with one at the end.
-        on_threads.sort_by_key(|image| std::cmp::Reverse(image.bytes.len()));
-        let on_engines: Vec<&Image<'_>> = on(Path::Engines).map(|(image, _)| image).collect();
-
-        let tasks = self.tasks(cx, &on_engines)?;
-        let refused = self.decode(decoder, cx, io.inputs(), &tasks, &on_threads)?;
-        if let Some(engines) = &self.engines {
-            engines.join(cx.recorder);
+        let mut paths = assign(&candidates, threads, &self.speeds, self.load);
+        let mut room = limits::MAX_CORES_SCRATCH_BYTES;
+        for (path, image) in paths.iter_mut().zip(images) {
+            let asked_for = self.load.is_some() && *path == Path::Engines;
+            let Some(coded) = image.coded.as_ref().filter(|_| !asked_for) else { continue };
+            if let Some(rest) = room.checked_sub(Cores::scratch(coded)) {
+                (*path, room) = (Path::Cores, rest);
+            }
         }
-        self.finish(cx, &on_engines, &tasks, &refused)?;
-        if !refused.is_empty() {
-            tracing::debug!("the JPEG engines refuse {} of {} images", refused.len(), tasks.len());
-            let again: Vec<&Image<'_>> = refused.iter().filter_map(|&i| on_engines.get(i).copied()).collect();
-            self.decode(decoder, cx, io.inputs(), &[], &again)?;
-        }
-        Ok(())
+        paths
     }
 
     /// The file as the engines take it.
-    fn picture<'a>(&self, job: &Job, bytes: &'a [u8]) -> Option<Picture<'a>> {
-        let engines = self.engines.as_ref().filter(|_| job.info.format == decode::Format::Jpeg)?;
-        let picture = Picture::read(bytes)?;
+    fn picture<'a>(&self, job: &Job, header: &Header<'a>) -> Option<Picture<'a>> {
+        let engines = self.engines.as_ref()?;
+        let picture = Picture::of(header)?;
         let frame = *picture.frame();
         // Both have read the same header.
         let same = (frame.width, frame.height) == job.info.stored_size();
         (same && engines.takes(&frame)).then_some(picture)
     }
 
-    /// What the engines shall do: pixels go to the output or, when a kernel must see them first, to memory of the batch.
-    fn tasks<'a>(&self, cx: &mut GpuCx<'_>, images: &[&Image<'a>]) -> Result<Vec<Task<'a>>> {
-        let channels = self.format.channels();
-        let size = |picture: &Picture<'_>| picture.frame().width * picture.frame().height * channels;
-        let room = |image: &&Image<'a>| {
-            let picture = image.picture.as_ref().filter(|_| !self.is_direct(&image.job))?;
-            Some(size(picture).next_multiple_of(ALIGNMENT))
+    /// Where pixels go as stored: to the output or, when a kernel must see them first, to memory of the batch.
+    fn targets(&self, cx: &mut GpuCx<'_>, images: &[&Image<'_>]) -> Result<Vec<DeviceBytes>> {
+        let size = |image: &Image<'_>| {
+            let (width, height) = image.job.info.stored_size();
+            width * height * self.format.channels()
+        };
+        let room = |image: &&Image<'_>| {
+            let direct = self.is_direct(&image.job);
+            (!direct).then(|| size(image).next_multiple_of(ALIGNMENT))
         };
         let total: usize = images.iter().filter_map(room).sum();
         let scratch = if total > 0 { Some(cx.recorder.allocate(total)?) } else { None };
         let mut end = 0;
-        let task = |image: &&Image<'a>| {
-            let picture = image.picture.ok_or_else(unseen)?;
-            let target = match (room(image), &scratch) {
-                (Some(room), Some(scratch)) => {
-                    let target = DeviceBytes::of(scratch, end, size(&picture));
-                    end += room;
-                    target
-                }
-                _ => image.target.clone(),
-            };
-            Ok(Task { picture, target })
+        let target = |image: &&Image<'_>| match (room(image), &scratch) {
+            (Some(room), Some(scratch)) => {
+                end += room;
+                DeviceBytes::of(scratch, end - room, size(image))
+            }
+            _ => image.target.clone(),
         };
-        images.iter().map(task).collect()
+        Ok(images.iter().map(target).collect())
     }
 
-    /// Decodes `tasks` on the engines and at the same time `images` on the threads; records the copies of the latter. Returns
-    /// which tasks the engines refused.
+    /// Decodes on the engines and at the same time on the threads, which also prepare the data for the cores; records the copies
+    /// of what the threads decoded.
     fn decode(
         &mut self,
         decoder: &Decoder,
         cx: &mut GpuCx<'_>,
         inputs: Inputs<'_>,
-        tasks: &[Task<'_>],
-        images: &[&Image<'_>],
-    ) -> Result<Vec<usize>> {
+        shares: Shares<'_, '_>,
+    ) -> Result<Decoded> {
+        let Shares { engines: tasks, cores, threads } = shares;
         let stream = Arc::clone(cx.recorder.stream());
-        let sizes: Vec<usize> = images.iter().map(|image| image.target.len()).collect();
+        let rooms = cores.iter().map(|image| image.coded.as_ref().map_or(0, Coded::room));
+        let sizes: Vec<usize> = threads.iter().map(|image| image.target.len()).chain(rooms).collect();
         let places = cx.recorder.reserve_all(&sizes)?;
-        let buffers = cx.recorder.fill(&places)?;
+        let mut buffers = cx.recorder.fill(&places)?;
+        let for_cores = buffers.split_off(threads.len());
         let events = match &mut self.engines {
             Some(engines) if !tasks.is_empty() => engines.prepare(stream.gpu(), tasks.len())?,
             _ => Vec::new(),
@@ -171,15 +263,14 @@ impl Mixed {
         let (watch, busy) = (Watch::new(events), AtomicU64::new(0));
         let decode = |image: &Image<'_>, out: &mut [u8]| {
             let begun = Instant::now();
-            let decoded =
-                catch_unwind(AssertUnwindSafe(|| decoder.decode_into(image.bytes, &image.job.options, out)));
-            match decoded.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref()))) {
-                Ok(()) => {}
-                Err(error) => inputs.fail(image.index, error),
-            }
+            decode_on_host(decoder, inputs, image.index, Some(&image.job), out);
             let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
             busy.fetch_add(nanos, Ordering::Relaxed);
             watch.look();
+        };
+        let read = |image: &Image<'_>, out: &mut [u8]| {
+            let coded = image.coded.as_ref()?;
+            Scan::read(coded.data, &coded.layout(), out)
         };
         let mut start = || match &mut self.engines {
             Some(engines) if !tasks.is_empty() => {
@@ -189,50 +280,51 @@ impl Mixed {
             }
             _ => Ok(Vec::new()),
         };
-        let pairs = images.iter().zip(buffers);
-        let refused = if tasks.is_empty() && images.len() <= 1 {
-            // One image gains nothing from another thread.
-            pairs.for_each(|(image, out)| decode(image, out));
-            Vec::new()
-        } else if images.is_empty() {
-            start()?
+        let mut scans = vec![None; cores.len()];
+        let images = threads.iter().zip(buffers);
+        let data = cores.iter().zip(for_cores).zip(&mut scans);
+        let bytes: usize = cores.iter().map(|image| image.bytes.len()).sum();
+        let refused = if threads.len() <= usize::from(tasks.is_empty()) && bytes < SPREAD_BYTES {
+            // So little gains nothing from another thread.
+            let refused = start()?;
+            data.for_each(|((image, out), scan)| *scan = read(image, out));
+            images.for_each(|(image, out)| decode(image, out));
+            refused
         } else {
             cx.cpu.pool.in_place_scope(|scope| {
-                let decode = &decode;
-                for (image, out) in pairs {
+                let (decode, read) = (&decode, &read);
+                for ((image, out), scan) in data {
+                    scope.spawn(move |_| *scan = read(image, out));
+                }
+                for (image, out) in images {
                     scope.spawn(move |_| decode(image, out));
                 }
                 start()
             })?
         };
-        let bytes = |images: &[&Image<'_>]| images.iter().map(|image| image.bytes.len()).sum();
-        self.speeds.threads_took(bytes(images), Duration::from_nanos(busy.load(Ordering::Relaxed)));
+        let bytes = threads.iter().map(|image| image.bytes.len()).sum();
+        self.speeds.threads_took(bytes, Duration::from_nanos(busy.load(Ordering::Relaxed)));
         if refused.is_empty() && !tasks.is_empty() {
             let sizes = || tasks.iter().map(|task| task.picture.bytes().len());
             let (least, most) = watch.bounds();
             self.speeds.engines_took(sizes().sum(), sizes().max().unwrap_or_default(), least, most);
         }
+        let (decoded, written) = places.split_at(threads.len());
         let live =
-            images.iter().zip(places).filter(|(image, _)| inputs.failures().get(image.index).is_none());
+            threads.iter().zip(decoded).filter(|(image, _)| inputs.failures().get(image.index).is_none());
         let copies = live
-            .map(|(image, place)| Ok((image.target.clone(), cx.recorder.staged(place)?)))
+            .map(|(image, &place)| Ok((image.target.clone(), cx.recorder.staged(place)?)))
             .collect::<Result<Vec<_>>>()?;
         cx.copy(&copies)?;
-        Ok(refused)
+        Ok(Decoded { refused, scans: written.iter().copied().zip(scans).collect() })
     }
 
-    /// Records the kernel for pictures that are not the output yet.
-    fn finish(
-        &self,
-        cx: &mut GpuCx<'_>,
-        images: &[&Image<'_>],
-        tasks: &[Task<'_>],
-        refused: &[usize],
-    ) -> Result<()> {
+    /// Records the kernel for pixels that are not the output yet.
+    fn finish(&self, cx: &mut GpuCx<'_>, made: &[(&Image<'_>, &DeviceBytes)]) -> Result<()> {
         let mut rows = Vec::new();
         let mut most = 0;
-        for (i, (image, task)) in images.iter().zip(tasks).enumerate() {
-            if self.is_direct(&image.job) || refused.contains(&i) {
+        for (image, pixels) in made {
+            if self.is_direct(&image.job) {
                 continue;
             }
             let view = View::new(&image.job.info, image.job.options.window)?;
@@ -240,7 +332,7 @@ impl Mixed {
             most = most.max(height * width);
             rows.push(Row {
                 to: image.target.address(),
-                from: task.target.address(),
+                from: pixels.address(),
                 start: view.start as i64,
                 step_x: view.step_x as i64,
                 step_y: view.step_y as i64,
@@ -258,6 +350,24 @@ impl Mixed {
         decode::is_plain(&job.info, &job.options)
             && self.color != ColorSpace::YCbCr
             && self.color.channels(job.info.channels) == self.format.channels()
+    }
+}
+
+/// Decodes a sample on the host; an error or a panic fails it and no other.
+pub(super) fn decode_on_host(
+    decoder: &Decoder,
+    inputs: Inputs<'_>,
+    index: usize,
+    job: Option<&Job>,
+    out: &mut [u8],
+) {
+    let decode = || {
+        let job = job.ok_or_else(unseen)?;
+        decoder.decode_into(inputs.sample(index).input(0)?.as_slice()?, &job.options, out)
+    };
+    let decoded = catch_unwind(AssertUnwindSafe(decode));
+    if let Err(error) = decoded.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref()))) {
+        inputs.fail(index, error);
     }
 }
 
@@ -320,5 +430,5 @@ fn kernel(dtype: DType, color: ColorSpace) -> KernelSpec {
 pub(super) fn kernels() -> Vec<KernelSpec> {
     let dtypes = DType::ALL.into_iter().filter(|&dtype| decode::check_dtype(dtype).is_ok());
     let colors = [ColorSpace::Rgb, ColorSpace::Gray, ColorSpace::YCbCr];
-    dtypes.flat_map(|dtype| colors.map(|color| kernel(dtype, color))).collect()
+    dtypes.flat_map(|dtype| colors.map(|color| kernel(dtype, color))).chain(cores::kernels()).collect()
 }

@@ -244,6 +244,10 @@ impl Normalize {
 }
 
 impl Operator for Normalize {
+    fn mixes_samples(&self) -> bool {
+        self.batch
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let input = &inputs[0];
         if let (Some(ndim), Some(layout)) = (input.ndim(), input.layout) {

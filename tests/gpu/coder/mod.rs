@@ -61,7 +61,7 @@ pub(crate) struct Recipe {
 }
 
 /// Sampling factors of three components that decoders meet, the common ones first.
-pub(crate) const FACTORS: [[[usize; 2]; 3]; 18] = [
+pub(crate) const FACTORS: [[[usize; 2]; 3]; 17] = [
     [[1, 1], [1, 1], [1, 1]],
     [[2, 1], [1, 1], [1, 1]],
     [[1, 2], [1, 1], [1, 1]],
@@ -70,8 +70,7 @@ pub(crate) const FACTORS: [[[usize; 2]; 3]; 18] = [
     [[4, 2], [1, 1], [1, 1]],
     [[1, 4], [1, 1], [1, 1]],
     [[2, 4], [1, 1], [1, 1]],
-    [[3, 1], [1, 1], [1, 1]],
-    [[1, 3], [1, 1], [1, 1]],
+    [[1, 1], [1, 4], [1, 1]],
     [[2, 2], [2, 1], [2, 1]],
     [[2, 2], [1, 2], [1, 2]],
     [[2, 1], [2, 1], [1, 1]],
@@ -79,7 +78,7 @@ pub(crate) const FACTORS: [[[usize; 2]; 3]; 18] = [
     [[1, 1], [2, 2], [1, 1]],
     [[1, 1], [2, 1], [1, 2]],
     [[1, 1], [1, 1], [2, 2]],
-    [[3, 2], [1, 2], [1, 1]],
+    [[4, 1], [1, 2], [2, 1]],
 ];
 
 /// A file, and what it holds.

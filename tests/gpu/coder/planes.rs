@@ -123,7 +123,7 @@ impl Plane {
     /// Quantised coefficients of the block at a place, given in blocks.
     pub(crate) fn block(&self, x: usize, y: usize, quantisation: &[u16; 64]) -> Block {
         let samples: [f64; 64] = std::array::from_fn(|i| self.get(8 * x + i % 8, 8 * y + i / 8) - 128.0);
-        let coefficients = transform(&samples, |from, to| cosine(from, to));
+        let coefficients = transform(&samples, cosine);
         std::array::from_fn(|i| {
             let value = (coefficients[i] / f64::from(quantisation[i])).round() as i32;
             // What 10 bits can hold, and the difference of two of them 11.

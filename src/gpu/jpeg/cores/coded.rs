@@ -1,7 +1,7 @@
 //! Which JPEGs the device's cores take, and what they have to know of one: sequential, 8 bits, one scan of one or three
-//! components with any sampling factors that divide the largest. It must not know how they decode.
+//! components, each as fine as the finest, or a half or a quarter of it. It must not know how they decode.
 
-use super::scan;
+use super::scan::{Layout, room};
 use crate::gpu::jpeg::header::{self, Header, Quantisation};
 use crate::gpu::jpeg::huffman::Huffman;
 use crate::limits;
@@ -14,12 +14,6 @@ pub const MAX_BLOCKS: usize = 10;
 
 /// The most pairs of Huffman tables that a scan uses.
 pub const MAX_PAIRS: usize = 2;
-
-/// The fewest bits of a block: one for its first coefficient, one for its end.
-const MIN_BLOCK_BITS: usize = 2;
-
-/// The fewest bytes of a segment between two restart markers, with the marker.
-const MIN_SEGMENT_BYTES: usize = 3;
 
 /// What a file's components are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,16 +113,16 @@ impl<'a> Coded<'a> {
 
     fn is_decodable(&self) -> bool {
         let [across, down] = self.factors();
-        let even = |component: &Component| across % component.across == 0 && down % component.down == 0;
+        let halved =
+            |largest: usize, own: usize| largest.is_multiple_of(own) && (largest / own).is_power_of_two();
+        let even = |component: &Component| halved(across, component.across) && halved(down, component.down);
         let sides = [self.width, self.height].iter().all(|side| (1..=limits::MAX_CORES_SIDE).contains(side));
         let pixels = (self.width * self.height) as u64;
         sides
             && pixels <= limits::MAX_IMAGE_PIXELS
             && self.components.iter().all(even)
             && self.blocks() <= MAX_BLOCKS
-            // Of a file that says to be larger than it can be nothing is allocated.
-            && self.data.len() * 8 >= self.mcus() * self.blocks() * MIN_BLOCK_BITS
-            && self.data.len() >= self.segments() * MIN_SEGMENT_BYTES
+            && self.layout().fits(self.data.len())
             && self.room() <= limits::MAX_CORES_SCAN_BYTES
     }
 
@@ -155,20 +149,19 @@ impl<'a> Coded<'a> {
         self.components.iter().map(|component| component.across * component.down).sum()
     }
 
+    /// What its scan consists of.
+    pub fn layout(&self) -> Layout {
+        Layout { mcus: self.mcus(), blocks: self.blocks(), interval: self.restart_interval }
+    }
+
     /// Segments between restarts.
     pub fn segments(&self) -> usize {
-        self.restart_interval.map_or(1, |interval| self.mcus().div_ceil(interval))
+        self.layout().segments()
     }
 
-    /// What its scan consists of.
-    pub fn layout(&self) -> scan::Layout {
-        let mcu_bits = self.blocks() * MIN_BLOCK_BITS;
-        scan::Layout { mcus: self.mcus(), interval: self.restart_interval, mcu_bits }
-    }
-
-    /// Bytes that [`scan::copy`] may need for the data.
+    /// Bytes that [`super::Scan::read`] may need for the data.
     pub fn room(&self) -> usize {
-        scan::room(self.data.len(), self.segments())
+        room(self.data.len(), self.segments())
     }
 }
 

@@ -1,15 +1,230 @@
-//! Decoding on the device's own cores: what they need to know of a file, and their data. It must not know operators.
+//! Decoding on the device's own cores: a batch is five launches, whatever its pictures are. It must not know operators.
 //!
 //! ```text
-//! Header -> Coded     what the cores take, and the tables that are in use
-//! Huffman -> Lookup   a table as the device reads it
-//! data -> Segments    bits without stuffing and markers, in the staging slab
+//! Header -> Coded       what the cores take, and the tables that are in use
+//! Huffman -> Lookup     a table as the device reads it
+//! data -> Scan          bits without stuffing and markers, in the staging slab: by the caller's threads
+//! Cores::record         tables and launches; `kernels/jpeg.cuh` says what each does
 //! ```
+//!
+//! That a picture is damaged shows on the device only. [`Cores::record`] returns where it will say so: such a picture is for the
+//! CPU decoder, after the batch.
 
 mod coded;
+mod rows;
 mod scan;
 mod tables;
 
+use std::collections::HashMap;
+
+use bytemuck::Pod;
+
+use super::{Format, Huffman, Quantisation};
+use crate::error::{Error, Result};
+use crate::gpu::{DeviceBytes, Gpu, Grid, KernelSpec, Recorder, Report};
+use rows::{Image, Kernels, Params, Work};
+
 pub use coded::{BLOCK, Coded, Colour, Component, MAX_BLOCKS, MAX_PAIRS};
-pub use scan::{Layout, Segment, copy, room};
+pub use scan::{Layout, Scan, Segment, room};
 pub use tables::{Lookup, Tables};
+
+/// A picture to decode.
+pub struct Job<'a> {
+    /// What its file says.
+    pub coded: &'a Coded<'a>,
+    /// Its data.
+    pub scan: &'a Scan,
+    /// Where the bits of the data will be, from the start of a place that [`Scan::read`] wrote to.
+    pub data: DeviceBytes,
+    /// Where its pixels go: rows without gaps.
+    pub target: DeviceBytes,
+}
+
+/// The cores of a device, as one instance of an operator uses them.
+pub struct Cores {
+    format: Format,
+    /// Whether chroma shall be upsampled smoothly, which the kernels do not.
+    smooth: bool,
+    kernels: Kernels,
+    tables: Tables,
+}
+
+impl Cores {
+    /// Compiles the kernels.
+    ///
+    /// # Errors
+    /// When they do not compile.
+    pub fn open(gpu: &Gpu, format: Format, smooth: bool) -> Result<Self> {
+        for kernel in kernels() {
+            gpu.kernel(&kernel)?;
+        }
+        Ok(Self { format, smooth, kernels: Kernels::new(), tables: Tables::default() })
+    }
+
+    /// Whether the kernels make of such a file what libjpeg does.
+    pub fn takes(&self, coded: &Coded<'_>) -> bool {
+        let luma = self.format == Format::Gray;
+        let factors = coded.factors();
+        let shown = coded.components.iter().take(if luma { 1 } else { 3 });
+        let fine = shown.into_iter().all(|component| [component.across, component.down] == factors);
+        // Luma of RGB would have to be computed.
+        !(luma && coded.colour == Colour::Rgb) && (fine || !self.smooth)
+    }
+
+    /// Bytes of scratch memory on the device for a picture with that much data, at most.
+    pub fn scratch(coded: &Coded<'_>) -> usize {
+        let pieces = coded.room() * 8 / rows::PIECE_BITS as usize + coded.segments();
+        coded.mcus() * coded.blocks() * rows::BLOCK_BYTES + pieces * PIECE_BYTES
+    }
+
+    /// Records what decodes `jobs`. After the batch the report has a number for each: 0 when its pixels are right.
+    ///
+    /// # Errors
+    /// When there is no memory; internal, when a target has not the size of its picture.
+    pub fn record(&mut self, recorder: &mut Recorder, jobs: &[Job<'_>]) -> Result<Report> {
+        let mut batch = Batch::default();
+        for job in jobs {
+            batch.add(job, self.format.channels(), &mut self.tables)?;
+        }
+        let report = recorder.report(jobs.len())?;
+        let params = self.params(recorder, &batch, report.address())?;
+        let grid = |blocks: usize, threads: u32| {
+            let blocks = u32::try_from(blocks).map_err(|_| Error::internal("too many pieces of JPEGs"))?;
+            Ok(Grid { blocks: [blocks, 1, 1], threads })
+        };
+        let guesses = batch.work(|image, segments| rows::piece_groups(segments, image.guessed_at_once()));
+        let decodes = batch.work(|_, segments| rows::piece_groups(segments, rows::DECODE_THREADS));
+        let pixels = batch.work(|image, _| image.mcu_groups());
+        let Kernels { guess, link, resolve, decode, pixels: to_pixels } = &self.kernels;
+        for (kernel, threads, work) in
+            [(guess, rows::GUESS_THREADS, &guesses), (link, rows::GUESS_THREADS, &guesses)]
+        {
+            recorder.launch(kernel, grid(work.len(), threads)?, &params, work)?;
+        }
+        recorder.launch(resolve, grid(batch.images.len(), rows::RESOLVE_THREADS)?, &params, &batch.images)?;
+        recorder.launch(decode, grid(decodes.len(), rows::DECODE_THREADS)?, &params, &decodes)?;
+        recorder.launch(to_pixels, grid(pixels.len(), rows::PIXELS_THREADS)?, &params, &pixels)?;
+        Ok(report)
+    }
+
+    fn params(&self, recorder: &mut Recorder, batch: &Batch<'_>, status: u64) -> Result<Params> {
+        let (pieces, blocks) = (batch.pieces as usize, batch.blocks as usize);
+        let [exits, links, steps, taken, starts, coefficients] = [
+            pieces * rows::EXIT_BYTES,
+            pieces * rows::LINK_BYTES,
+            pieces * rows::STEP_BYTES,
+            pieces * rows::TAKEN_BYTES,
+            pieces * rows::START_BYTES,
+            blocks * rows::BLOCK_BYTES,
+        ]
+        .map(|bytes| recorder.allocate(bytes).map(|buffer| buffer.address()));
+        Ok(Params {
+            images: stage(recorder, &batch.images)?,
+            tables: stage(recorder, &batch.lookups)?,
+            segments: stage(recorder, &batch.segments)?,
+            quantisation: stage(recorder, &batch.values)?,
+            exits: exits?,
+            links: links?,
+            steps: steps?,
+            taken: taken?,
+            starts: starts?,
+            coefficients: coefficients?,
+            status,
+            channels: self.format.channels() as u32,
+            blue_first: u32::from(self.format == Format::Bgr),
+        })
+    }
+}
+
+/// Scratch bytes of a piece.
+const PIECE_BYTES: usize =
+    rows::EXIT_BYTES + rows::LINK_BYTES + rows::STEP_BYTES + rows::TAKEN_BYTES + rows::START_BYTES;
+
+fn stage<T: Pod>(recorder: &mut Recorder, rows: &[T]) -> Result<u64> {
+    Ok(recorder.stage(bytemuck::cast_slice(rows))?.address())
+}
+
+/// Tables of a batch.
+#[derive(Default)]
+struct Batch<'a> {
+    images: Vec<Image>,
+    segments: Vec<Segment>,
+    /// Each once.
+    lookups: Vec<Lookup>,
+    values: Vec<[u16; 64]>,
+    lookup_places: HashMap<Huffman<'a>, u32>,
+    /// Tables of the last image.
+    recent: Vec<(Huffman<'a>, u32)>,
+    value_places: HashMap<Quantisation<'a>, u32>,
+    pieces: u32,
+    blocks: u32,
+}
+
+impl<'a> Batch<'a> {
+    fn add(&mut self, job: &Job<'a>, channels: usize, tables: &mut Tables) -> Result<()> {
+        let Job { coded, scan, data, target } = job;
+        let (expected, found) = (coded.width * coded.height * channels, target.len());
+        if expected != found || data.len() < scan.bytes() {
+            return Err(Error::internal(format!(
+                "a picture of {} x {} x {channels} is decoded to {found} bytes",
+                coded.width, coded.height
+            )));
+        }
+        let full = || Error::internal("too many JPEGs in a batch");
+        let number = |count: usize| u32::try_from(count).map_err(|_| full());
+        let mut image = Image::new(coded)?;
+        (image.data, image.words) = (data.address(), number(scan.bytes() / 4)?);
+        image.pixels = target.address();
+        image.first_segment = number(self.segments.len())?;
+        image.segments = number(scan.segments().len())?;
+        (image.first_piece, image.pieces) = (self.pieces, scan.pieces());
+        image.first_block = self.blocks;
+        self.segments.extend(scan.segments());
+        self.pieces = self.pieces.checked_add(image.pieces).ok_or_else(full)?;
+        self.blocks = self.blocks.checked_add(image.blocks).ok_or_else(full)?;
+        let first = coded.pairs.first().ok_or_else(full)?;
+        let [dc, ac] = *first;
+        let [other_dc, other_ac] = *coded.pairs.get(1).unwrap_or(first);
+        for (place, table) in image.tables.iter_mut().zip([dc, ac, other_dc, other_ac]) {
+            let next = number(self.lookups.len())?;
+            // Mostly those of the last image; that is seen faster than a hash is computed.
+            let recent = self.recent.iter().find(|(known, _)| *known == table);
+            *place = recent.map(|&(_, place)| place).unwrap_or_else(|| {
+                *self.lookup_places.entry(table).or_insert_with(|| {
+                    self.lookups.push(*tables.get(&table));
+                    next
+                })
+            });
+        }
+        self.recent = [dc, ac, other_dc, other_ac].into_iter().zip(image.tables).collect();
+        for (place, component) in image.quantisation.iter_mut().zip(&coded.components) {
+            let table = *coded.quantisation.get(component.table).ok_or_else(full)?;
+            let next = number(self.values.len())?;
+            *place = *self.value_places.entry(table).or_insert_with(|| {
+                self.values.push(table.values());
+                next
+            });
+        }
+        self.images.push(image);
+        Ok(())
+    }
+
+    /// What blocks of threads work on, when `groups` says which neighbours of an image, by its segments, belong together.
+    fn work<G: IntoIterator<Item = (u32, u32)>>(
+        &self,
+        groups: impl Fn(&Image, &[Segment]) -> G,
+    ) -> Vec<Work> {
+        let mut work = Vec::new();
+        for (number, image) in (0..).zip(&self.images) {
+            let (first, count) = (image.first_segment as usize, image.segments as usize);
+            let segments = self.segments.get(first..first + count).unwrap_or_default();
+            work.extend(groups(image, segments).into_iter().map(|group| Work::new(number, group)));
+        }
+        work
+    }
+}
+
+/// Every kernel of the cores.
+pub fn kernels() -> Vec<KernelSpec> {
+    Kernels::new().into_list()
+}

@@ -9,6 +9,7 @@
 
 use memchr::memchr;
 
+use super::rows::PIECE_BITS;
 use crate::gpu::jpeg::header::EOI;
 
 /// Alignment of a segment's first byte.
@@ -17,9 +18,15 @@ const ALIGNMENT: usize = 4;
 /// Bytes of ones behind a segment, at least, so that a reader may look beyond its end.
 const PADDING: usize = 16;
 
+/// The fewest bits of a block: one for its first coefficient, one for its end.
+const MIN_BLOCK_BITS: usize = 2;
+
+/// The fewest bytes of a segment, with the marker behind it.
+const MIN_SEGMENT_BYTES: usize = 3;
+
 const RST0: u8 = 0xD0;
 
-/// Where a part of the data is that begins anew: coefficients before it do not matter.
+/// A part of the data that begins anew: coefficients before it do not matter. As `kernels/jpeg.cuh` has it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Segment {
@@ -27,10 +34,17 @@ pub struct Segment {
     pub first_bit: u32,
     /// How many bits it has; the last byte's may be filled up with ones.
     pub bits: u32,
-    /// Its first MCU.
-    pub first_mcu: u32,
-    /// How many MCUs it has.
-    pub mcus: u32,
+    /// Its first piece within the image.
+    pub first_piece: u32,
+    /// Its first block within the image.
+    pub first_block: u32,
+}
+
+impl Segment {
+    /// How many pieces it has.
+    pub fn pieces(&self) -> u32 {
+        self.bits.div_ceil(PIECE_BITS).max(1)
+    }
 }
 
 /// What a scan consists of.
@@ -38,43 +52,85 @@ pub struct Segment {
 pub struct Layout {
     /// MCUs of the image.
     pub mcus: usize,
+    /// Blocks of an MCU.
+    pub blocks: usize,
     /// MCUs of every segment but the last; `None`: there is one segment.
     pub interval: Option<usize>,
-    /// The fewest bits that an MCU takes: with fewer, something is missing.
-    pub mcu_bits: usize,
 }
 
-/// Bytes that [`copy`] may need for `bytes` of data in `segments`.
+impl Layout {
+    /// Segments between restarts.
+    pub fn segments(&self) -> usize {
+        self.interval.map_or(1, |interval| self.mcus.div_ceil(interval.max(1)))
+    }
+
+    /// Whether so much data can be a scan of it: nothing is allocated for a file that says to be larger than it is.
+    pub fn fits(&self, bytes: usize) -> bool {
+        bytes * 8 >= self.mcus * self.blocks * MIN_BLOCK_BITS && bytes >= self.segments() * MIN_SEGMENT_BYTES
+    }
+}
+
+/// Bytes that [`Scan::read`] may need for `bytes` of data in `segments`.
 pub fn room(bytes: usize, segments: usize) -> usize {
     segments.saturating_mul(PADDING + ALIGNMENT - 1).saturating_add(bytes)
 }
 
-/// Writes the bits of `data` to `to` and says in `segments` where they are; they must be as many as `layout` has. Returns how
-/// many bytes were written. `None`: something is missing, or is there that does not belong there, or there is not enough room.
-pub fn copy(data: &[u8], layout: &Layout, to: &mut [u8], segments: &mut [Segment]) -> Option<usize> {
-    let mut source = Source { rest: data };
-    let mut out = Out { bytes: to, at: 0 };
-    let interval = layout.interval.unwrap_or(layout.mcus);
-    let last = segments.len().checked_sub(1)?;
-    for (number, segment) in segments.iter_mut().enumerate() {
-        let start = out.at;
-        let first_mcu = number * interval;
-        let mcus = layout.mcus.checked_sub(first_mcu)?.min(interval);
-        let marker = source.segment(&mut out)?;
-        let bits = (out.at - start) * 8;
-        let expected = if number == last { EOI } else { RST0 + (number % 8) as u8 };
-        if marker != expected || mcus == 0 || bits < mcus * layout.mcu_bits {
+/// Where the bits of a scan are that were written to some place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scan {
+    segments: Vec<Segment>,
+    bytes: usize,
+    pieces: u32,
+}
+
+impl Scan {
+    /// Writes the bits of `data` to `to`. `None`: something is missing, or is there that does not belong there, or there is not
+    /// enough room.
+    pub fn read(data: &[u8], layout: &Layout, to: &mut [u8]) -> Option<Self> {
+        if !layout.fits(data.len()) {
             return None;
         }
-        *segment = Segment {
-            first_bit: u32::try_from(start * 8).ok()?,
-            bits: u32::try_from(bits).ok()?,
-            first_mcu: u32::try_from(first_mcu).ok()?,
-            mcus: u32::try_from(mcus).ok()?,
-        };
-        out.pad()?;
+        let (mut source, mut out) = (Source { rest: data }, Out { bytes: to, at: 0 });
+        let count = layout.segments();
+        let interval = layout.interval.unwrap_or(layout.mcus);
+        let mut scan = Self { segments: Vec::with_capacity(count), bytes: 0, pieces: 0 };
+        for number in 0..count {
+            let start = out.at;
+            let marker = source.segment(&mut out)?;
+            let (first_mcu, bits) = (number * interval, (out.at - start) * 8);
+            let mcus = layout.mcus.checked_sub(first_mcu)?.min(interval);
+            let expected = if number + 1 == count { EOI } else { RST0 + (number % 8) as u8 };
+            if marker != expected || bits < mcus * layout.blocks * MIN_BLOCK_BITS {
+                return None;
+            }
+            let segment = Segment {
+                first_bit: u32::try_from(start * 8).ok()?,
+                bits: u32::try_from(bits).ok()?,
+                first_piece: scan.pieces,
+                first_block: u32::try_from(first_mcu * layout.blocks).ok()?,
+            };
+            scan.pieces = scan.pieces.checked_add(segment.pieces())?;
+            scan.segments.push(segment);
+            out.pad()?;
+        }
+        scan.bytes = out.at;
+        Some(scan)
     }
-    (last * interval + interval >= layout.mcus).then_some(out.at)
+
+    /// In their order; at least one.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// Bytes that were written: whole words.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Pieces of all segments.
+    pub fn pieces(&self) -> u32 {
+        self.pieces
+    }
 }
 
 /// What is left of the data.
@@ -129,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    /// As [`copy`], byte by byte, without a look at markers: segments, each with the marker behind it.
+    /// As [`Scan::read`], byte by byte, without a look at markers: segments, each with the marker behind it.
     fn naive(data: &[u8]) -> Vec<(Vec<u8>, u8)> {
         let mut segments = Vec::new();
         let mut segment = Vec::new();
@@ -166,26 +222,26 @@ mod tests {
     }
 
     fn layout(mcus: usize, interval: Option<usize>) -> Layout {
-        Layout { mcus, interval, mcu_bits: 2 }
+        Layout { mcus, blocks: 1, interval }
     }
 
     /// The bytes of each segment.
     fn copied(data: &[u8], layout: &Layout) -> Option<Vec<Vec<u8>>> {
-        let count = layout.interval.map_or(1, |interval| layout.mcus.div_ceil(interval));
-        let mut segments = vec![Segment::default(); count];
-        let mut to = vec![0x5A; room(data.len(), count)];
-        let written = copy(data, layout, &mut to, &mut segments)?;
-        assert_eq!(segments.iter().map(|segment| segment.mcus as usize).sum::<usize>(), layout.mcus);
-        let mut end = 0;
+        let mut to = vec![0x5A; room(data.len(), layout.segments())];
+        let scan = Scan::read(data, layout, &mut to)?;
+        let (mut end, mut piece, mut block) = (0, 0, 0);
         let part = |segment: &Segment| {
+            assert_eq!((segment.first_piece, segment.first_block), (piece, block));
+            piece += segment.pieces();
+            block += layout.interval.unwrap_or_default() as u32;
             let (start, bytes) = (segment.first_bit as usize / 8, segment.bits as usize / 8);
             assert_eq!((start, segment.first_bit % 32), (end, 0));
             end = (start + bytes + PADDING).next_multiple_of(ALIGNMENT);
             assert!(to[start + bytes..end].iter().all(|&byte| byte == 0xFF));
             to[start..start + bytes].to_vec()
         };
-        let parts = segments.iter().map(part).collect();
-        assert_eq!(end, written);
+        let parts = scan.segments().iter().map(part).collect();
+        assert_eq!((end, piece), (scan.bytes(), scan.pieces()));
         Some(parts)
     }
 
@@ -254,15 +310,22 @@ mod tests {
     #[test]
     fn too_little_room_is_no_scan() {
         let data = scan(&[vec![7; 100], vec![0xFF; 50]], 0);
-        let mut segments = [Segment::default(); 2];
         let layout = layout(10, Some(5));
         let mut to = vec![0; room(data.len(), 2)];
-        let written = copy(&data, &layout, &mut to, &mut segments).unwrap();
+        let written = Scan::read(&data, &layout, &mut to).unwrap().bytes();
         assert_eq!(written, 116 + 68);
         for less in 0..written {
-            assert_eq!(copy(&data, &layout, &mut to[..less], &mut segments), None);
+            assert_eq!(Scan::read(&data, &layout, &mut to[..less]), None);
         }
-        assert_eq!(copy(&data, &layout, &mut to, &mut []), None);
-        assert_eq!(copy(&data, &layout, &mut to, &mut [Segment::default(); 3]), None);
+    }
+
+    #[test]
+    fn long_segments_have_several_pieces() {
+        let bytes = PIECE_BITS as usize / 8;
+        let data = scan(&[vec![7; bytes], vec![7; 2 * bytes + 1], vec![7]], 0);
+        let mut to = vec![0; room(data.len(), 3)];
+        let scan = Scan::read(&data, &layout(6, Some(2)), &mut to).unwrap();
+        assert_eq!(scan.pieces(), 5);
+        assert_eq!(scan.segments().iter().map(|s| s.first_piece).collect::<Vec<_>>(), [0, 1, 4]);
     }
 }

@@ -1,5 +1,5 @@
-//! Huffman tables as the cores read them: ten bits are looked up at once, longer codes by their canonical order. It must not
-//! know files or devices.
+//! Huffman tables as the cores read them: ten bits are looked up at once, longer codes by where they are behind the short ones.
+//! It must not know files or devices.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,6 +13,9 @@ const LOOKUP_BITS: u32 = 10;
 /// The longest code.
 const MAX_LENGTH: u32 = 16;
 
+/// Entries for codes that are longer: enough for the tables that encoders write.
+const TAIL: usize = 512;
+
 /// How far the end of a block advances: beyond it from anywhere.
 const END_OF_BLOCK: u16 = 64;
 
@@ -21,49 +24,66 @@ const SIXTEEN_ZEROS: u8 = 0xF0;
 
 /// A table on the device.
 ///
-/// An entry is what a code means: its bits with those of the value behind it (bits 0 to 4), how many coefficients it advances
-/// (5 to 11), bits of the value (12 to 15). None is 0.
+/// An entry is what a code means: its bits with those of the value behind it (bits 0 to 4), bits of the value (5 to 7 and 15), how
+/// many coefficients it advances (8 to 14). None is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Lookup {
     /// Entries by the next ten bits; 0: the code is longer, or there is none.
     short: [u16; 1 << LOOKUP_BITS],
-    /// Entries of all symbols, in the order of their codes.
+    /// Entries of longer codes, by the next 16 bits less `tail_start`; 0: there is none.
+    tail: [u16; TAIL],
+    /// Entries of all symbols, in the order of their codes, for what lies behind the tail.
     sorted: [u16; 256],
     /// For codes of 11 to 16 bits: the next 16 bits are below it when the code is not longer.
     limit: [u32; 6],
     /// For codes of 11 to 16 bits: what is added to a code to get its place in `sorted`.
     base: [i32; 6],
+    /// The first 16 bits that no short code begins.
+    tail_start: u32,
+    unused: [u32; 3],
 }
 
 impl Lookup {
     /// Makes a table.
     pub fn new(table: &Huffman<'_>) -> Self {
-        let mut lookup = Self { short: [0; 1 << LOOKUP_BITS], sorted: [0; 256], limit: [0; 6], base: [0; 6] };
-        let mut symbols = table.symbols().iter().zip(&mut lookup.sorted);
-        // The next code of the length at hand, and the place of its symbol. Whoever read the table saw that codes fit.
-        let (mut code, mut place) = (0_u32, 0_i32);
+        let mut lookup: Self = bytemuck::Zeroable::zeroed();
+        let mut symbols = table.symbols().iter().zip(0..);
+        // The next code of the length at hand. Whoever read the table saw that codes fit.
+        let mut code = 0_u32;
         for (length, &count) in (1..=MAX_LENGTH).zip(table.counts()) {
             code <<= 1;
             let long = length.checked_sub(LOOKUP_BITS + 1).map(|i| i as usize);
-            if let Some(base) = long.and_then(|i| lookup.base.get_mut(i)) {
-                *base = place - code as i32;
-            }
-            for (&symbol, sorted) in symbols.by_ref().take(usize::from(count)) {
-                *sorted = entry(table.class(), length, symbol);
-                if length <= LOOKUP_BITS {
-                    let repeat = LOOKUP_BITS - length;
-                    let slots = (code << repeat) as usize..((code + 1) << repeat) as usize;
-                    lookup.short.get_mut(slots).unwrap_or_default().fill(*sorted);
+            for (&symbol, place) in symbols.by_ref().take(usize::from(count)) {
+                lookup.put(place, code, length, entry(table.class(), length, symbol));
+                if let Some(base) = long.and_then(|i| lookup.base.get_mut(i)) {
+                    *base = place as i32 - code as i32;
                 }
                 code += 1;
-                place += 1;
             }
-            if let Some(limit) = long.and_then(|i| lookup.limit.get_mut(i)) {
-                *limit = code << (MAX_LENGTH - length);
+            let end = code << (MAX_LENGTH - length);
+            match long.and_then(|i| lookup.limit.get_mut(i)) {
+                Some(limit) => *limit = end,
+                None => lookup.tail_start = end,
             }
         }
         lookup
+    }
+
+    /// Puts an entry to all places that its code begins.
+    fn put(&mut self, place: usize, code: u32, length: u32, entry: u16) {
+        if let Some(sorted) = self.sorted.get_mut(place) {
+            *sorted = entry;
+        }
+        let bits = if length <= LOOKUP_BITS { LOOKUP_BITS } else { MAX_LENGTH };
+        let [start, end] = [code, code + 1].map(|code| (code << (bits - length)) as usize);
+        let slots = if length <= LOOKUP_BITS {
+            self.short.get_mut(start..end)
+        } else {
+            let before = self.tail_start as usize;
+            self.tail.get_mut(start - before..(end - before).min(TAIL))
+        };
+        slots.unwrap_or_default().fill(entry);
     }
 
     /// The entry for the next 16 bits, as the device finds it.
@@ -73,9 +93,13 @@ impl Lookup {
         if short != 0 {
             return Some(short);
         }
-        let long = self.limit.iter().position(|&limit| u32::from(next) < limit)?;
-        let code = i32::from(next >> (MAX_LENGTH - LOOKUP_BITS - 1 - long as u32));
-        Some(self.sorted[(code + self.base[long]) as usize])
+        let next = u32::from(next);
+        if let Some(&entry) = self.tail.get((next - self.tail_start) as usize) {
+            return Some(entry).filter(|&entry| entry != 0);
+        }
+        let long = self.limit.iter().position(|&limit| next < limit)?;
+        let code = next >> (MAX_LENGTH - LOOKUP_BITS - 1 - long as u32);
+        Some(self.sorted[(code as i32 + self.base[long]) as usize])
     }
 }
 
@@ -86,7 +110,7 @@ fn entry(class: Class, length: u32, symbol: u8) -> u16 {
         Class::Ac if bits > 0 || symbol == SIXTEEN_ZEROS => u16::from(symbol >> 4) + 1,
         Class::Ac => END_OF_BLOCK,
     };
-    (length as u16 + bits) | advance << 5 | bits << 12
+    (length as u16 + bits) | (bits & 7) << 5 | (bits & 8) << 12 | advance << 8
 }
 
 /// Tables that were made before: most files have those of the standard.
@@ -156,7 +180,8 @@ mod tests {
                 (Class::Ac, symbol) if symbol & 15 == 0 => 64,
                 (Class::Ac, symbol) => 1 + (symbol >> 4),
             };
-            let fields = (u32::from(found & 31), found >> 5 & 127, u32::from(found >> 12));
+            let value = found >> 5 & 7 | found >> 12 & 8;
+            let fields = (u32::from(found & 31), found >> 8 & 127, u32::from(value));
             assert_eq!(fields, (length + bits, u16::from(advance), bits), "{next:016b} of {table:?}");
         }
     }
@@ -251,6 +276,6 @@ mod tests {
 
     #[test]
     fn the_device_reads_as_many_bytes() {
-        assert_eq!(size_of::<Lookup>(), 2_608);
+        assert_eq!(size_of::<Lookup>(), 3_648);
     }
 }

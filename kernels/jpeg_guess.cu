@@ -1,0 +1,34 @@
+// Decodes each piece of each image from its first bit, once for every guess which block of the MCU that is. A decoder that
+// starts wrong soon reads right codes again, mostly in the right block of the MCU for at least one of the guesses.
+#include "jpeg.cuh"
+
+typedef Task Row;
+CHECK_LAYOUT(Row, Params);
+
+extern "C" __global__ void __launch_bounds__(256) jpeg_guess(const Row *rows, uint32_t count, Params p) {
+  __shared__ Tables tables;
+  __shared__ Window window;
+  const Row task = rows[blockIdx.x];
+  const Image &image = p.images[task.image];
+  const uint32_t guesses = image.guesses;
+  const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.pieces);
+  const uint32_t piece = task.first + threadIdx.x / guesses, guess = threadIdx.x % guesses;
+  if (threadIdx.x >= task.pieces * guesses || piece >= image.pieces) return;
+  const Segment segment = segment_of(p, image, piece);
+  const uint32_t end = min(end_of(image, segment, piece) - origin, WINDOW * 32);
+  const uint32_t mcu_blocks = image.mcu_blocks, pairs = image.pairs;
+  uint32_t phase = guess * mcu_blocks / guesses, at = begin_of(image, segment, piece) - origin;
+  uint32_t table = pairs >> phase << 1 & 2;
+  for (;;) {
+    at += move_of(tables.find(table, window.peek(at & AT_BIT)));
+    const bool done = at >= BLOCK_END;
+    at = done ? at & AT_BIT : at;
+    const uint32_t next = phase + 1 == mcu_blocks ? 0 : phase + 1;
+    phase = done ? next : phase;
+    table = done ? pairs >> next << 1 & 2 : table | 1;
+    if (done && at >= end) break;
+  }
+  const uint32_t i = image.first_piece + piece;
+  p.exits[i * SLOT_ROOM + guess] = place_of(origin + at, phase);
+  if (guess == 0) p.taken[i] = guesses;
+}

@@ -1,0 +1,90 @@
+// Goes on from each place where a piece may end, through the next piece, and finds which of that one's ends it comes to. A new
+// end takes a slot of its own and is followed further, as far as the window reaches.
+#include "jpeg.cuh"
+
+typedef Task Row;
+CHECK_LAYOUT(Row, Params);
+
+// Pieces behind its own that a block of threads has in its window.
+constexpr uint32_t AHEAD = 8;
+
+extern "C" __global__ void __launch_bounds__(256) jpeg_link(const Row *rows, uint32_t count, Params p) {
+  __shared__ Tables tables;
+  __shared__ Window window;
+  // Pieces and slots that there is something to do for: guesses that came to the same place are followed once.
+  __shared__ uint16_t work[256];
+  __shared__ uint32_t size;
+  const Row task = rows[blockIdx.x];
+  const Image &image = p.images[task.image];
+  if (threadIdx.x == 0) size = 0;
+  const uint32_t guesses = image.guesses;
+  const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.pieces + AHEAD);
+  {
+    const uint32_t piece = task.first + threadIdx.x / guesses, slot = threadIdx.x % guesses;
+    if (threadIdx.x < task.pieces * guesses && piece < image.pieces) {
+      bool mine;
+      if (piece == segment_of(p, image, piece).first_piece) {
+        mine = slot == 0;
+      } else {
+        const uint32_t *exits = p.exits + (image.first_piece + piece - 1) * SLOT_ROOM;
+        mine = true;
+        for (uint32_t i = 0; i < slot; i++) mine &= exits[i] != exits[slot];
+      }
+      if (mine) work[atomicAdd(&size, 1)] = threadIdx.x;
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x >= size) return;
+  uint32_t piece = task.first + work[threadIdx.x] / guesses, slot = work[threadIdx.x] % guesses;
+  const Segment segment = segment_of(p, image, piece);
+  const uint32_t place = piece == segment.first_piece ? place_of(segment.first_bit, 0)
+                                                      : p.exits[(image.first_piece + piece - 1) * SLOT_ROOM + slot];
+  const uint32_t mcu_blocks = image.mcu_blocks, pairs = image.pairs, components = image.components;
+  uint32_t end = end_of(image, segment, piece) - origin, phase = place & 15, at = (place >> 4) - origin;
+  Step step = {};
+  uint32_t table = pairs >> phase << 1 & 2;
+  for (;;) {
+    const bool first = at < COEFFICIENT;
+    if (first && at >= end) {
+      // At a block boundary behind the piece.
+      const uint32_t i = image.first_piece + piece, here = place_of(origin + at, phase);
+      p.steps[i * SLOT_ROOM + slot] = step;
+      uint32_t found = NO_SLOT;
+      for (uint32_t g = 0; g < guesses && found == NO_SLOT; g++)
+        if (p.exits[i * SLOT_ROOM + g] == here) found = g;
+      const bool known = found != NO_SLOT;
+      if (!known) {
+        found = min(atomicAdd(p.taken + i, 1), NO_SLOT);
+        if (found != NO_SLOT) p.exits[i * SLOT_ROOM + found] = here;
+      }
+      p.links[i * SLOT_ROOM + slot] = found;
+      if (known || found == NO_SLOT) return;
+      piece++;
+      if (piece >= image.pieces || (piece - segment.first_piece) * image.piece_bits >= segment.bits) return;
+      slot = found;
+      end = end_of(image, segment, piece) - origin;
+      step = {};
+      if (end > WINDOW * 32) {
+        p.links[(i + 1) * SLOT_ROOM + slot] = NO_SLOT;
+        return;
+      }
+      continue;
+    }
+    const uint32_t bits = window.peek(at & AT_BIT);
+    const uint32_t e = tables.find(table, bits);
+    if (first) {
+      const int32_t v = value_of(bits, e);
+      const uint32_t c = components >> 2 * phase & 3;
+      step.dc[0] += c == 0 ? v : 0;
+      step.dc[1] += c == 1 ? v : 0;
+      step.dc[2] += c == 2 ? v : 0;
+    }
+    at += move_of(e);
+    const bool done = at >= BLOCK_END;
+    at = done ? at & AT_BIT : at;
+    step.blocks += done;
+    const uint32_t next = phase + 1 == mcu_blocks ? 0 : phase + 1;
+    phase = done ? next : phase;
+    table = done ? pairs >> next << 1 & 2 : table | 1;
+  }
+}

@@ -1,0 +1,152 @@
+// Follows the links of each image from the known beginning of each segment: where each piece really begins, at which block,
+// and with which DC values. Links are maps from ends of one piece to ends of the next, so a scan composes them. One block of
+// threads an image.
+#include "jpeg.cuh"
+
+typedef Image Row;
+CHECK_LAYOUT(Row, Params);
+
+constexpr uint32_t THREADS = 1024, WARPS = THREADS / 32;
+
+// A map from slots to slots, a byte each; NO_SLOT stays NO_SLOT.
+struct Map {
+  uint32_t to[4];
+};
+
+__device__ inline Map then(const Map &first, const Map &second) {
+  Map both;
+#pragma unroll
+  for (uint32_t i = 0; i < 4; i++) {
+    // Four slots as half bytes choose among 8 bytes of the second map, and then among both halves of it.
+    uint32_t choice = first.to[i] & 0x07070707;
+    choice = (choice | choice >> 4) & 0x00FF00FF;
+    choice |= choice >> 8;
+    const uint32_t upper = (first.to[i] >> 3 & 0x01010101) * 255;
+    const uint32_t low = __byte_perm(second.to[0], second.to[1], choice & 0xFFFF);
+    const uint32_t high = __byte_perm(second.to[2], second.to[3], choice & 0xFFFF);
+    both.to[i] = (low & ~upper) | (high & upper);
+  }
+  return both;
+}
+
+__device__ inline Map from_below(const Map &m, uint32_t distance) {
+  Map o;
+  for (uint32_t i = 0; i < 4; i++) o.to[i] = __shfl_up_sync(~0u, m.to[i], distance);
+  return o;
+}
+
+__device__ inline Map link_of(const Params &p, const Image &image, uint32_t piece, bool first) {
+  const uint4 v = *(const uint4 *)(p.links + (uint64_t)(image.first_piece + piece) * SLOT_ROOM);
+  Map m = {{v.x & 0x0F0F0F0F, v.y & 0x0F0F0F0F, v.z & 0x0F0F0F0F, v.w & 0x0F0F0F0F}};
+  if (first) {
+    const uint32_t all = (m.to[0] & 15) * 0x01010101;
+    m = {{all, all, all, all}};
+  }
+  m.to[3] = (m.to[3] & 0x00FFFFFF) | NO_SLOT << 24;
+  return m;
+}
+
+__device__ inline uint32_t slot_of(const Map &m, uint32_t slot) { return m.to[slot / 4] >> 8 * (slot % 4) & 15; }
+
+struct Sum {
+  // Whether a segment begins in it: then what was before does not count.
+  uint32_t reset, blocks;
+  int32_t dc[MAX_COMPONENTS];
+};
+
+__device__ inline Sum add(const Sum &a, const Sum &b) {
+  if (b.reset) return b;
+  return {a.reset, a.blocks + b.blocks, {a.dc[0] + b.dc[0], a.dc[1] + b.dc[1], a.dc[2] + b.dc[2]}};
+}
+
+__device__ inline Sum from_below(const Sum &s, uint32_t distance) {
+  Sum o;
+  o.reset = __shfl_up_sync(~0u, s.reset, distance);
+  o.blocks = __shfl_up_sync(~0u, s.blocks, distance);
+  for (uint32_t c = 0; c < MAX_COMPONENTS; c++) o.dc[c] = __shfl_up_sync(~0u, s.dc[c], distance);
+  return o;
+}
+
+// Inclusive scans over the threads; the last value is left in `all` for everyone. `all` has room for WARPS values.
+template <class T, class Join> __device__ inline T scan(T v, T *all, Join join) {
+  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  for (uint32_t d = 1; d < 32; d *= 2) {
+    const T below = from_below(v, d);
+    if (lane >= d) v = join(below, v);
+  }
+  if (lane == 31) all[warp] = v;
+  __syncthreads();
+  if (warp == 0) {
+    T w = all[lane];
+    for (uint32_t d = 1; d < WARPS; d *= 2) {
+      const T below = from_below(w, d);
+      if (lane >= d) w = join(below, w);
+    }
+    all[lane] = w;
+  }
+  __syncthreads();
+  return warp == 0 ? v : join(all[warp - 1], v);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Row *rows, uint32_t count, Params p) {
+  __shared__ Map maps[WARPS];
+  __shared__ Sum sums[WARPS];
+  __shared__ uint32_t status;
+  const Image image = rows[blockIdx.x];
+  const Segment *segments = p.segments + image.first_segment;
+  if (threadIdx.x == 0) status = 0;
+  // Where the pieces before this round end: in which slot, and what was passed since the segment began.
+  uint32_t slot = 0;
+  Sum passed = {};
+  for (uint32_t round = 0; round < image.pieces; round += THREADS) {
+    const uint32_t piece = round + threadIdx.x;
+    const bool there = piece < image.pieces;
+    const uint64_t at = image.first_piece + piece;
+    Segment segment = {0, 0, 0, 0};
+    uint32_t next_piece = image.pieces, limit = image.blocks;
+    if (there) {
+      uint32_t low = 0, high = image.segments;
+      while (high - low > 1) {
+        const uint32_t middle = (low + high) / 2;
+        if (segments[middle].first_piece <= piece) low = middle;
+        else high = middle;
+      }
+      segment = segments[low];
+      if (low + 1 < image.segments) next_piece = segments[low + 1].first_piece, limit = segments[low + 1].first_block;
+    }
+    const bool first = there && segment.first_piece == piece;
+    Map map = {{0x03020100, 0x07060504, 0x0B0A0908, 0x0F0E0D0C}};
+    if (there) map = link_of(p, image, piece, first);
+    const Map upto = scan(map, maps, then);
+    // The slot that this piece begins with is where the one before ended.
+    Map before = from_below(upto, 1);
+    if (threadIdx.x % 32 == 0 && threadIdx.x > 0) before = maps[threadIdx.x / 32 - 1];
+    uint32_t mine = threadIdx.x == 0 ? slot : slot_of(before, slot);
+    if (first) mine = 0;
+    const uint32_t last_slot = slot_of(maps[WARPS - 1], slot);
+
+    Sum sum = {};
+    if (there && mine != NO_SLOT) {
+      const Step step = p.steps[at * SLOT_ROOM + mine];
+      sum = {first, step.blocks, {step.dc[0], step.dc[1], step.dc[2]}};
+      if (first) sum.blocks += segment.first_block;
+    } else if (there) {
+      status = UNRESOLVED;
+    }
+    const Sum own = sum;
+    if (threadIdx.x == 0) sum = add(passed, sum);
+    sum = scan(sum, sums, add);
+    if (there) {
+      // What was passed before this piece.
+      Start start = {~0u, sum.blocks - own.blocks, {sum.dc[0] - own.dc[0], sum.dc[1] - own.dc[1], sum.dc[2] - own.dc[2]}, limit};
+      if (first) start.block = segment.first_block, start.place = place_of(segment.first_bit, 0);
+      else if (mine != NO_SLOT) start.place = p.exits[(at - 1) * SLOT_ROOM + mine];
+      p.starts[at] = start;
+      if (piece + 1 == next_piece && mine != NO_SLOT && sum.blocks < limit) status = TOO_SHORT;
+    }
+    slot = last_slot;
+    passed = sums[WARPS - 1];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) p.status[blockIdx.x] = status;
+}

@@ -1,0 +1,53 @@
+//! The end of a batch: what operators learn only when the device has run it. It must not know why.
+
+use super::{Executor, State, caught, device, value};
+use crate::error::{Context, Result};
+use crate::graph::Plan;
+use crate::ops::{CpuCx, GpuCx, Inputs};
+use crate::tensor::Batch;
+
+/// A step that is looked at again when the batch has run, with its inputs.
+pub(super) struct Unsettled<'r> {
+    step: usize,
+    inputs: Vec<Batch<'r>>,
+}
+
+impl Executor {
+    /// Runs what is recorded, and puts the outputs where they belong.
+    pub(super) fn finish(&mut self, plan: &Plan, state: &mut State<'_>) -> Result<()> {
+        self.settle(plan, state)?;
+        match &self.recorder {
+            Some(recorder) => device::land(recorder, &self.pool, state),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps the inputs of a step that was recorded, if it wants to look at them again.
+    pub(super) fn remember(&self, plan: &Plan, step: usize, state: &mut State<'_>) -> Result<()> {
+        let node = plan.steps[step].node;
+        if self.operators[node].as_ref().is_some_and(|operator| operator.is_unsettled()) {
+            let inputs = plan.graph.nodes[node].inputs.iter();
+            let inputs = inputs.map(|&id| value(&state.values, id).cloned()).collect::<Result<_>>()?;
+            state.unsettled.push(Unsettled { step, inputs });
+        }
+        Ok(())
+    }
+
+    /// Runs what is recorded on the device, and once more what operators mend after that.
+    pub(super) fn settle(&mut self, plan: &Plan, state: &mut State<'_>) -> Result<()> {
+        let Some(recorder) = &mut self.recorder else { return Ok(()) };
+        device::run(recorder)?;
+        let mut mended = false;
+        for Unsettled { step, inputs } in state.unsettled.drain(..) {
+            let step = &plan.steps[step];
+            let regular: Vec<&Batch<'_>> = inputs.iter().collect();
+            let inputs = Inputs::new(&step.label, &regular, &[], &state.failures);
+            let cpu = CpuCx { pool: &self.pool };
+            let mut cx = GpuCx { recorder: &mut *recorder, cpu, may_settle: self.may_settle };
+            if let Some(operator) = &mut self.operators[step.node] {
+                mended |= caught(|| operator.settle(&mut cx, inputs)).context(|| step.label.clone())?;
+            }
+        }
+        if mended { device::run(recorder) } else { Ok(()) }
+    }
+}

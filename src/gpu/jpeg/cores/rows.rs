@@ -1,0 +1,276 @@
+//! Tables, rows and parameters as `kernels/jpeg.cuh` has them, and the kernels that take them. It must not know files.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::coded::{Coded, Colour};
+use super::scan::Segment;
+use crate::error::{Error, Result};
+use crate::gpu::KernelSpec;
+
+/// Bits of a piece: what a thread decodes by itself.
+pub(super) const PIECE_BITS: u32 = 1_024;
+
+/// Bits of an image that a block of threads has at hand.
+const WINDOW_BITS: u32 = 4_096 * 32;
+
+/// The most guesses which block of an MCU a piece begins with.
+const MAX_GUESSES: u32 = 6;
+
+/// Places at which a piece may end, as far as there is room for them.
+const SLOTS: usize = 16;
+
+/// Threads of a block in the kernels.
+pub(super) const GUESS_THREADS: u32 = 256;
+pub(super) const RESOLVE_THREADS: u32 = 1_024;
+pub(super) const DECODE_THREADS: u32 = 128;
+pub(super) const PIXELS_THREADS: u32 = 256;
+
+/// Blocks of coefficients that a block of threads turns to pixels: eight threads have one.
+const PIXELS_BLOCKS: u32 = PIXELS_THREADS / 8;
+
+/// Bytes on the device for a piece: ends, links, steps, slots that are taken, where it begins.
+pub(super) const EXIT_BYTES: usize = SLOTS * 4;
+pub(super) const LINK_BYTES: usize = SLOTS;
+pub(super) const STEP_BYTES: usize = SLOTS * 16;
+pub(super) const TAKEN_BYTES: usize = 4;
+pub(super) const START_BYTES: usize = 24;
+
+/// Bytes of a block of coefficients.
+pub(super) const BLOCK_BYTES: usize = 64 * 2;
+
+/// An image.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Image {
+    pub(super) data: u64,
+    pub(super) pixels: u64,
+    /// Words of data.
+    pub(super) words: u32,
+    pub(super) first_segment: u32,
+    pub(super) segments: u32,
+    pub(super) first_piece: u32,
+    pub(super) pieces: u32,
+    piece_bits: u32,
+    guesses: u32,
+    pub(super) first_block: u32,
+    pub(super) blocks: u32,
+    /// For first coefficients and for the others, of the first pair and of the second.
+    pub(super) tables: [u32; 4],
+    mcu_blocks: u32,
+    /// For each block of an MCU a bit: which pair.
+    pairs: u32,
+    /// For each block of an MCU two bits: which component.
+    components: u32,
+    width: u32,
+    height: u32,
+    mcus_across: u32,
+    /// Of each component: how often it is halved.
+    factor_x: [u8; 4],
+    factor_y: [u8; 4],
+    /// Its first block of an MCU, and how many there are across.
+    first: [u8; 4],
+    across: [u8; 4],
+    pub(super) quantisation: [u32; 3],
+    color: u32,
+    mcu_width: u32,
+    mcu_height: u32,
+    unused: u32,
+}
+
+impl Image {
+    /// What the file says; what depends on its batch is 0.
+    pub(super) fn new(coded: &Coded<'_>) -> Result<Self> {
+        let small = |value: usize| {
+            u32::try_from(value).map_err(|_| Error::internal(format!("{value} of something in a JPEG")))
+        };
+        let ([mcu_width, mcu_height], [mcus_across, _]) = (coded.factors(), coded.grid());
+        let mcu_blocks = small(coded.blocks())?;
+        let mut image = Self {
+            piece_bits: PIECE_BITS,
+            guesses: mcu_blocks.min(MAX_GUESSES),
+            blocks: small(coded.mcus() * coded.blocks())?,
+            mcu_blocks,
+            width: small(coded.width)?,
+            height: small(coded.height)?,
+            mcus_across: small(mcus_across)?,
+            color: match coded.colour {
+                Colour::Gray => 0,
+                Colour::YCbCr => 1,
+                Colour::Rgb => 2,
+            },
+            mcu_width: small(mcu_width)?,
+            mcu_height: small(mcu_height)?,
+            ..Self::zeroed()
+        };
+        // The standard's limits, which every file was held to: a component has at most 10 blocks of an MCU.
+        let mut block = 0_u8;
+        for (number, component) in coded.components.iter().enumerate().take(3) {
+            image.factor_x[number] = (mcu_width / component.across).trailing_zeros() as u8;
+            image.factor_y[number] = (mcu_height / component.down).trailing_zeros() as u8;
+            image.first[number] = block;
+            image.across[number] = component.across as u8;
+            for _ in 0..component.across * component.down {
+                image.pairs |= (component.pair as u32) << block;
+                image.components |= (number as u32) << (2 * block);
+                block += 1;
+            }
+        }
+        Ok(image)
+    }
+
+    /// Pieces that a block of threads guesses.
+    pub(super) fn guessed_at_once(&self) -> u32 {
+        GUESS_THREADS / self.guesses.max(1)
+    }
+
+    /// Neighbouring MCUs of one row whose pixels a block of threads makes: the first, and how many.
+    pub(super) fn mcu_groups(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
+        let (across, blocks) = (self.mcus_across.max(1), self.mcu_blocks.max(1));
+        let most = (PIXELS_BLOCKS / blocks).max(1);
+        let rows = (0..self.blocks / blocks).step_by(across as usize);
+        rows.flat_map(move |row| {
+            let starts = (0..across).step_by(most as usize);
+            starts.map(move |x| (row + x, most.min(across - x)))
+        })
+    }
+}
+
+/// Neighbouring pieces of an image that a block of threads has, the first, and how many: at most `most`, and no more bits than it
+/// has room for.
+pub(super) fn piece_groups(segments: &[Segment], most: u32) -> Vec<(u32, u32)> {
+    let mut groups = Vec::new();
+    let (mut first, mut begin, mut count) = (0, 0, 0);
+    for segment in segments {
+        let (pieces, mut done) = (segment.pieces(), 0);
+        while done < pieces {
+            let at = segment.first_bit + done * PIECE_BITS;
+            if count == 0 {
+                (first, begin) = (segment.first_piece + done, at);
+            }
+            let room = (begin + WINDOW_BITS).saturating_sub(at) / PIECE_BITS;
+            let more = room.min(most.max(1) - count).min(pieces - done);
+            (count, done) = (count + more, done + more);
+            if done < pieces || count == most {
+                groups.push((first, count));
+                count = 0;
+            }
+        }
+    }
+    groups.extend((count > 0).then_some((first, count)));
+    groups
+}
+
+/// What a block of threads works on: an image of the batch, the first of its pieces or MCUs, and how many.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Work {
+    image: u32,
+    first: u32,
+    count: u32,
+    unused: u32,
+}
+
+impl Work {
+    pub(super) fn new(image: u32, (first, count): (u32, u32)) -> Self {
+        Self { image, first, count, unused: 0 }
+    }
+}
+
+/// What every kernel gets: where tables and scratch memory are.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Params {
+    pub(super) images: u64,
+    pub(super) tables: u64,
+    pub(super) segments: u64,
+    pub(super) quantisation: u64,
+    pub(super) exits: u64,
+    pub(super) links: u64,
+    pub(super) steps: u64,
+    pub(super) taken: u64,
+    pub(super) starts: u64,
+    pub(super) coefficients: u64,
+    pub(super) status: u64,
+    pub(super) channels: u32,
+    pub(super) blue_first: u32,
+}
+
+/// The kernels in the order of their launches.
+pub(super) struct Kernels {
+    pub(super) guess: KernelSpec,
+    pub(super) link: KernelSpec,
+    pub(super) resolve: KernelSpec,
+    pub(super) decode: KernelSpec,
+    pub(super) pixels: KernelSpec,
+}
+
+impl Kernels {
+    pub(super) fn new() -> Self {
+        let work = |name| KernelSpec::new::<Work, Params>(name, name);
+        Self {
+            guess: work("jpeg_guess"),
+            link: work("jpeg_link"),
+            resolve: KernelSpec::new::<Image, Params>("jpeg_resolve", "jpeg_resolve"),
+            decode: work("jpeg_decode"),
+            pixels: work("jpeg_pixels"),
+        }
+    }
+
+    pub(super) fn into_list(self) -> Vec<KernelSpec> {
+        vec![self.guess, self.link, self.resolve, self.decode, self.pixels]
+    }
+}
+
+const _: () = assert!(size_of::<Image>() == 136 && size_of::<Params>() == 96 && size_of::<Work>() == 16);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Segments of so many bits, as a scan has them.
+    fn segments(bits: &[u32]) -> Vec<Segment> {
+        let (mut first_bit, mut first_piece) = (0, 0);
+        let segment = |&bits: &u32| {
+            let segment = Segment { first_bit, bits, first_piece, first_block: 0 };
+            first_bit += (bits + 128).next_multiple_of(32);
+            first_piece += segment.pieces();
+            segment
+        };
+        bits.iter().map(segment).collect()
+    }
+
+    #[test]
+    fn groups_have_every_piece_once_and_no_more_than_there_is_room_for() {
+        let many = vec![1_000; 500];
+        let mixed: Vec<u32> = (0..300).map(|i| 8 + i * 997 % 20_000).collect();
+        for bits in [&[8][..], &[1_024], &[1_025], &[2_000_000], &[200_000, 8, 300_000], &many, &mixed] {
+            let segments = segments(bits);
+            let ends: Vec<(u32, u32)> = segments
+                .iter()
+                .flat_map(|s| {
+                    let end = move |i: u32| s.first_bit + (i * PIECE_BITS).min(s.bits);
+                    (0..s.pieces()).map(move |i| (end(i), end(i + 1)))
+                })
+                .collect();
+            for most in [1, 42, 128, 256] {
+                let mut next = 0;
+                for (first, count) in piece_groups(&segments, most) {
+                    assert_eq!(first, next);
+                    assert!((1..=most).contains(&count));
+                    next += count;
+                    let (begin, end) = (ends[first as usize].0, ends[next as usize - 1].1);
+                    assert!(end - begin <= WINDOW_BITS, "{} bits", end - begin);
+                }
+                assert_eq!(next as usize, ends.len());
+            }
+        }
+    }
+
+    #[test]
+    fn groups_of_mcus_stay_in_their_row() {
+        let image = Image { mcus_across: 7, mcu_blocks: 10, blocks: 7 * 3 * 10, ..Image::zeroed() };
+        let groups: Vec<(u32, u32)> = image.mcu_groups().collect();
+        assert_eq!(groups[..4], [(0, 3), (3, 3), (6, 1), (7, 3)]);
+        assert_eq!(groups.iter().map(|group| group.1).sum::<u32>(), 21);
+    }
+}

@@ -1,0 +1,119 @@
+//! JPEGs of a batch on the device's own cores, and what becomes of those that turn out to be damaged when the batch has run. It
+//! must not know the other paths.
+
+use super::Job;
+use super::mixed::decode_on_host;
+use crate::cpu::decode::{DecodeOptions, Decoder};
+use crate::error::Result;
+use crate::gpu::jpeg::cores::{self, Coded, Cores, Scan};
+use crate::gpu::jpeg::{Format, Header};
+use crate::gpu::{DeviceBytes, Gpu, Report, Slot, Staged};
+use crate::ops::{GpuCx, Inputs};
+
+/// The cores, as an image decoder uses them.
+pub(super) struct OnCores {
+    cores: Cores,
+    /// Of the batch that was recorded last.
+    doubts: Option<Doubts>,
+}
+
+/// What may have come out wrong.
+pub(super) struct Doubts {
+    /// A number for each image: 0 when it is right.
+    pub(super) report: Report,
+    /// Samples, and where their outputs are.
+    pub(super) images: Vec<(usize, DeviceBytes)>,
+    /// Behind everything that writes there.
+    pub(super) slot: Slot,
+}
+
+/// An image with its data on the way to the device.
+pub(super) struct Loaded<'a> {
+    pub(super) coded: &'a Coded<'a>,
+    pub(super) scan: &'a Scan,
+    /// Where its data was written to.
+    pub(super) place: Staged,
+    /// Where its pixels go.
+    pub(super) target: DeviceBytes,
+}
+
+impl OnCores {
+    /// Compiles the kernels for images with `options`.
+    ///
+    /// # Errors
+    /// When they do not compile.
+    pub(super) fn open(gpu: &Gpu, format: Format, options: &DecodeOptions) -> Result<Self> {
+        Ok(Self { cores: Cores::open(gpu, format, options.smooth_chroma)?, doubts: None })
+    }
+
+    /// The file as the cores take it. `None`: it is for others.
+    pub(super) fn coded<'a>(&self, job: &Job, header: &Header<'a>) -> Option<Coded<'a>> {
+        let coded = Coded::of(header)?;
+        // Both have read the same header.
+        let same = (coded.width, coded.height) == job.info.stored_size();
+        (same && self.cores.takes(&coded)).then_some(coded)
+    }
+
+    /// Records what decodes `images`.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub(super) fn record(&mut self, cx: &mut GpuCx<'_>, images: &[Loaded<'_>]) -> Result<Option<Report>> {
+        if images.is_empty() {
+            return Ok(None);
+        }
+        let mut jobs = Vec::with_capacity(images.len());
+        for Loaded { coded, scan, place, target } in images {
+            let data = cx.recorder.staged(*place)?;
+            jobs.push(cores::Job { coded, scan, data, target: target.clone() });
+        }
+        self.cores.record(cx.recorder, &jobs).map(Some)
+    }
+
+    /// Keeps what to look at after the batch.
+    pub(super) fn doubt(&mut self, doubts: Option<Doubts>) {
+        self.doubts = doubts;
+    }
+
+    /// Whether there is something to look at.
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.doubts.is_some()
+    }
+
+    /// Decodes on the host what the cores could not: its answer is the answer also when it is an error. Returns whether outputs
+    /// change.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub(super) fn settle(
+        &mut self,
+        decoder: &Decoder,
+        jobs: &[Option<Job>],
+        cx: &mut GpuCx<'_>,
+        inputs: Inputs<'_>,
+    ) -> Result<bool> {
+        let Some(Doubts { report, images, slot }) = self.doubts.take() else { return Ok(false) };
+        let images = images.into_iter().zip(cx.recorder.reported(report));
+        let wrong: Vec<(usize, DeviceBytes)> =
+            images.filter(|(_, status)| **status != 0).map(|(image, _)| image).collect();
+        if wrong.is_empty() {
+            return Ok(false);
+        }
+        tracing::debug!("{} damaged images are decoded again on the CPU", wrong.len());
+        let sizes: Vec<usize> = wrong.iter().map(|(_, target)| target.len()).collect();
+        let places = cx.recorder.reserve_all(&sizes)?;
+        let buffers = cx.recorder.fill(&places)?;
+        cx.cpu.pool.in_place_scope(|scope| {
+            for (&(index, _), out) in wrong.iter().zip(buffers) {
+                let job = jobs.get(index).and_then(Option::as_ref);
+                scope.spawn(move |_| decode_on_host(decoder, inputs, index, job, out));
+            }
+        });
+        let live = wrong.into_iter().zip(places).filter(|((i, _), _)| inputs.failures().get(*i).is_none());
+        let pairs = live
+            .map(|((_, target), place)| Ok((target, cx.recorder.staged(place)?)))
+            .collect::<Result<Vec<_>>>()?;
+        cx.recorder.mend(slot, &pairs)?;
+        Ok(!pairs.is_empty())
+    }
+}
