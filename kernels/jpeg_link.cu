@@ -44,47 +44,49 @@ extern "C" __global__ void __launch_bounds__(256) jpeg_link(const Row *rows, uin
   Step step = {};
   uint32_t table = pairs >> phase << 1 & 2;
   for (;;) {
-    const bool first = at < COEFFICIENT;
-    if (first && at >= end) {
-      // At a block boundary behind the piece.
-      const uint32_t i = image.first_piece + piece, here = place_of(origin + at, phase);
-      p.steps[i * SLOT_ROOM + slot] = step;
-      uint32_t found = NO_SLOT;
-      for (uint32_t g = 0; g < guesses && found == NO_SLOT; g++)
-        if (p.exits[i * SLOT_ROOM + g] == here) found = g;
-      const bool known = found != NO_SLOT;
-      if (!known) {
-        found = min(atomicAdd(p.taken + i, 1), NO_SLOT);
-        if (found != NO_SLOT) p.exits[i * SLOT_ROOM + found] = here;
+    const uint32_t i = image.first_piece + piece;
+    // Where the guesses ended; asked for before it is needed.
+    const uint4 low = *(const uint4 *)(p.exits + i * SLOT_ROOM), high = *(const uint4 *)(p.exits + i * SLOT_ROOM + 4);
+    // Until a block boundary at or behind the end.
+    while (at - end >= COEFFICIENT - end) {
+      const uint32_t bits = window.peek(at & AT_BIT);
+      const uint32_t e = tables.find(table, bits);
+      if (at < COEFFICIENT) {
+        const int32_t v = value_of(bits, e);
+        const uint32_t c = components >> 2 * phase & 3;
+        step.dc[0] += c == 0 ? v : 0;
+        step.dc[1] += c == 1 ? v : 0;
+        step.dc[2] += c == 2 ? v : 0;
       }
-      p.links[i * SLOT_ROOM + slot] = found;
-      if (known || found == NO_SLOT) return;
-      piece++;
-      if (piece >= image.pieces || (piece - segment.first_piece) * image.piece_bits >= segment.bits) return;
-      slot = found;
-      end = end_of(image, segment, piece) - origin;
-      step = {};
-      if (end > WINDOW * 32) {
-        p.links[(i + 1) * SLOT_ROOM + slot] = NO_SLOT;
-        return;
-      }
-      continue;
+      at += move_of(e);
+      const bool done = at >= BLOCK_END;
+      at = done ? at & AT_BIT : at;
+      step.blocks += done;
+      const uint32_t next = phase + 1 == mcu_blocks ? 0 : phase + 1;
+      phase = done ? next : phase;
+      table = done ? pairs >> next << 1 & 2 : table | 1;
     }
-    const uint32_t bits = window.peek(at & AT_BIT);
-    const uint32_t e = tables.find(table, bits);
-    if (first) {
-      const int32_t v = value_of(bits, e);
-      const uint32_t c = components >> 2 * phase & 3;
-      step.dc[0] += c == 0 ? v : 0;
-      step.dc[1] += c == 1 ? v : 0;
-      step.dc[2] += c == 2 ? v : 0;
+    p.steps[i * SLOT_ROOM + slot] = step;
+    const uint32_t here = place_of(origin + at, phase), guessed[GUESSES] = {low.x, low.y, low.z, low.w, high.x, high.y};
+    uint32_t found = NO_SLOT;
+#pragma unroll
+    for (uint32_t g = GUESSES; g-- > 0;)
+      if (g < guesses && guessed[g] == here) found = g;
+    const bool known = found != NO_SLOT;
+    if (!known) {
+      found = min(atomicAdd(p.taken + i, 1), NO_SLOT);
+      if (found != NO_SLOT) p.exits[i * SLOT_ROOM + found] = here;
     }
-    at += move_of(e);
-    const bool done = at >= BLOCK_END;
-    at = done ? at & AT_BIT : at;
-    step.blocks += done;
-    const uint32_t next = phase + 1 == mcu_blocks ? 0 : phase + 1;
-    phase = done ? next : phase;
-    table = done ? pairs >> next << 1 & 2 : table | 1;
+    p.links[i * SLOT_ROOM + slot] = found;
+    if (known || found == NO_SLOT) return;
+    piece++;
+    if (piece >= image.pieces || (piece - segment.first_piece) * image.piece_bits >= segment.bits) return;
+    slot = found;
+    step = {};
+    end = end_of(image, segment, piece) - origin;
+    if (end > WINDOW * 32) {
+      p.links[(i + 1) * SLOT_ROOM + slot] = NO_SLOT;
+      return;
+    }
   }
 }

@@ -1,6 +1,7 @@
 //! What only a device can show. On hosts without one these tests print `skipped: no GPU`.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
+mod coded;
 mod coder;
 mod cores;
 mod decoders;

@@ -58,8 +58,9 @@ fn a_batch_is_one_upload_and_one_wait() {
         counters = instance.counters();
     }
     assert_eq!((counters.uploads, counters.downloads, counters.waits), (1, 0, 1), "{counters:?}");
-    // Resize and normalize are one launch; images that the host decoded are one more, and those to be turned another.
-    assert!(counters.launches <= 3, "{counters:?}");
+    // Resize and normalize are one launch; images that the host decoded are one more, those to be turned another, and those of
+    // the cores five.
+    assert!(counters.launches <= 8, "{counters:?}");
 }
 
 #[test]
