@@ -346,6 +346,34 @@ fn a_truncated_jpeg_is_never_an_image() {
     }
 }
 
+/// In 4:2:0 four pixels share a chroma sample. Repeated, it moves red, green and blue of all four alike, so that they differ by
+/// their luma alone.
+#[test]
+fn chroma_is_repeated_or_interpolated() {
+    const SIDE: usize = 32;
+    let pixel = |i: usize| {
+        let (x, y) = (i % SIDE, i / SIDE);
+        [90 + 3 * x as u8, 110 + (x ^ y) as u8, 180 - 3 * y as u8]
+    };
+    let pixels: Vec<u8> = (0..SIDE * SIDE).flat_map(pixel).collect();
+    let format = turbojpeg::PixelFormat::RGB;
+    let image = turbojpeg::Image { pixels: &pixels[..], width: SIDE, pitch: 3 * SIDE, height: SIDE, format };
+    let file = turbojpeg::compress(image, 95, turbojpeg::Subsamp::Sub2x2).unwrap();
+    let differs_by_luma_alone = |smooth_chroma| {
+        let options = DecodeOptions { smooth_chroma, ..DecodeOptions::default() };
+        let (_, decoded) = decode(&Decoder::new(), &file, &options).unwrap();
+        let at = |x: usize, y: usize, channel: usize| decoded[(y * SIDE + x) * 3 + channel];
+        (0..SIDE * SIDE).all(|i| {
+            let (x, y) = (i % SIDE, i / SIDE);
+            let differences: Vec<f64> =
+                (0..3).map(|channel| at(x, y, channel) - at(x & !1, y & !1, channel)).collect();
+            differences[0] == differences[1] && differences[1] == differences[2]
+        })
+    };
+    assert!(differs_by_luma_alone(false));
+    assert!(!differs_by_luma_alone(true));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -276,6 +276,11 @@ impl Lane {
             // last one, and between two parts the stream is waited for.
             let decoded = unsafe { self.state.decode(data, lengths, images, &self.stream) };
             if let Err(error) = &decoded {
+                if error.kind() == ErrorKind::Unavailable {
+                    // Halves would fail too, and so would each of their files.
+                    self.stream.synchronize()?;
+                    return Err(error.clone());
+                }
                 tracing::debug!("the JPEG engines refuse a share of {}: {error}", data.len());
                 match data.len() {
                     0 | 1 => refused.push(start),

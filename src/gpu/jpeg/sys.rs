@@ -291,14 +291,16 @@ impl Drop for State {
     }
 }
 
+/// What the library answers. Without memory it is unavailable: no file is to blame.
 fn check(function: &str, status: Status) -> Result<()> {
+    const ALLOCATION_FAILED: Status = 5;
     let text = match status {
         SUCCESS => return Ok(()),
         1 => "not initialised",
         2 => "invalid parameter",
         3 => "bad JPEG",
         4 => "JPEG not supported",
-        5 => "allocation failed",
+        ALLOCATION_FAILED => "allocation failed",
         6 => "execution failed",
         7 => "no such hardware",
         8 => "internal error",
@@ -306,7 +308,8 @@ fn check(function: &str, status: Status) -> Result<()> {
         10 => "incomplete file",
         _ => "unknown status",
     };
-    Err(Error::internal(format!("`{function}`: {text} (status {status})")))
+    let kind = if status == ALLOCATION_FAILED { ErrorKind::Unavailable } else { ErrorKind::Internal };
+    Err(Error::new(kind, format!("`{function}`: {text} (status {status})")))
 }
 
 #[cfg(test)]
