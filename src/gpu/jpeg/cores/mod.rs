@@ -22,7 +22,7 @@ use bytemuck::Pod;
 use super::{Format, Huffman, Quantisation};
 use crate::error::{Error, Result};
 use crate::gpu::{DeviceBytes, Gpu, Grid, KernelSpec, Recorder, Report};
-use rows::{Image, Kernels, Params, Work};
+use rows::{Cut, Image, Kernels, Params, Work};
 
 pub use coded::{BLOCK, Coded, Colour, Component, MAX_BLOCKS, MAX_PAIRS};
 pub use scan::{Layout, Scan, Segment, room};
@@ -71,9 +71,9 @@ impl Cores {
         !(luma && coded.colour == Colour::Rgb) && (fine || !self.smooth)
     }
 
-    /// Bytes of scratch memory on the device for a picture with that much data, at most.
+    /// Bytes of scratch memory on the device for a picture of a large batch, at most.
     pub fn scratch(coded: &Coded<'_>) -> usize {
-        let pieces = coded.room() * 8 / rows::PIECE_BITS as usize + coded.segments();
+        let pieces = coded.room() * 8 / Cut::LARGE.bits as usize + coded.segments();
         coded.mcus() * coded.blocks() * rows::BLOCK_BYTES + pieces * PIECE_BYTES
     }
 
@@ -82,7 +82,8 @@ impl Cores {
     /// # Errors
     /// When there is no memory; internal, when a target has not the size of its picture.
     pub fn record(&mut self, recorder: &mut Recorder, jobs: &[Job<'_>]) -> Result<Report> {
-        let mut batch = Batch::default();
+        let cut = Cut::of(jobs.iter().map(|job| job.scan.bytes()).sum());
+        let mut batch = Batch::new(cut);
         for job in jobs {
             batch.add(job, self.format.channels(), &mut self.tables)?;
         }
@@ -92,8 +93,9 @@ impl Cores {
             let blocks = u32::try_from(blocks).map_err(|_| Error::internal("too many pieces of JPEGs"))?;
             Ok(Grid { blocks: [blocks, 1, 1], threads })
         };
-        let guesses = batch.work(|image, segments| rows::piece_groups(segments, image.guessed_at_once()));
-        let decodes = batch.work(|_, segments| rows::piece_groups(segments, rows::DECODE_THREADS));
+        let guesses =
+            batch.work(|image, segments| rows::piece_groups(segments, cut, image.guessed_at_once()));
+        let decodes = batch.work(|_, segments| rows::piece_groups(segments, cut, rows::DECODE_THREADS));
         let pixels = batch.work(|image, _| image.mcu_groups());
         let Kernels { guess, link, resolve, decode, pixels: to_pixels } = &self.kernels;
         for (kernel, threads, work) in
@@ -145,8 +147,8 @@ fn stage<T: Pod>(recorder: &mut Recorder, rows: &[T]) -> Result<u64> {
 }
 
 /// Tables of a batch.
-#[derive(Default)]
 struct Batch<'a> {
+    cut: Cut,
     images: Vec<Image>,
     segments: Vec<Segment>,
     /// Each once.
@@ -161,6 +163,21 @@ struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
+    fn new(cut: Cut) -> Self {
+        Self {
+            cut,
+            images: Vec::new(),
+            segments: Vec::new(),
+            lookups: Vec::new(),
+            values: Vec::new(),
+            lookup_places: HashMap::new(),
+            recent: Vec::new(),
+            value_places: HashMap::new(),
+            pieces: 0,
+            blocks: 0,
+        }
+    }
+
     fn add(&mut self, job: &Job<'a>, channels: usize, tables: &mut Tables) -> Result<()> {
         let Job { coded, scan, data, target } = job;
         let (expected, found) = (coded.width * coded.height * channels, target.len());
@@ -172,14 +189,17 @@ impl<'a> Batch<'a> {
         }
         let full = || Error::internal("too many JPEGs in a batch");
         let number = |count: usize| u32::try_from(count).map_err(|_| full());
-        let mut image = Image::new(coded)?;
+        let mut image = Image::new(coded, self.cut)?;
         (image.data, image.words) = (data.address(), number(scan.bytes() / 4)?);
         image.pixels = target.address();
         image.first_segment = number(self.segments.len())?;
         image.segments = number(scan.segments().len())?;
-        (image.first_piece, image.pieces) = (self.pieces, scan.pieces());
+        image.first_piece = self.pieces;
         image.first_block = self.blocks;
-        self.segments.extend(scan.segments());
+        for &segment in scan.segments() {
+            self.segments.push(Segment { first_piece: image.pieces, ..segment });
+            image.pieces = image.pieces.checked_add(self.cut.pieces(segment.bits)).ok_or_else(full)?;
+        }
         self.pieces = self.pieces.checked_add(image.pieces).ok_or_else(full)?;
         self.blocks = self.blocks.checked_add(image.blocks).ok_or_else(full)?;
         let first = coded.pairs.first().ok_or_else(full)?;

@@ -7,14 +7,44 @@ use super::scan::Segment;
 use crate::error::{Error, Result};
 use crate::gpu::KernelSpec;
 
-/// Bits of a piece: what a thread decodes by itself.
-pub(super) const PIECE_BITS: u32 = 1_024;
+/// How the data of a batch is cut into pieces, each for a thread: the more data, the longer, as long as the device is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// Bits of a piece: an odd number of words, so that neighbouring threads read from different banks of shared memory.
+    pub(super) bits: u32,
+    /// Guesses which block of an MCU a piece begins with. More make it likelier that one is right, and cost as much each.
+    guesses: u32,
+}
+
+impl Cut {
+    /// For a few images: what counts is how long one thread takes.
+    const SMALL: Self = Self { bits: 288, guesses: 6 };
+    const MEDIUM: Self = Self { bits: 544, guesses: 6 };
+    /// For more than the device can take at once: what counts is the sum of all work.
+    pub(super) const LARGE: Self = Self { bits: 1_056, guesses: 3 };
+
+    /// For a batch with so many bytes of data.
+    pub(super) fn of(bytes: usize) -> Self {
+        const SMALL_BYTES: usize = 192 << 10;
+        const MEDIUM_BYTES: usize = 3 << 20;
+        match bytes {
+            0..SMALL_BYTES => Self::SMALL,
+            SMALL_BYTES..MEDIUM_BYTES => Self::MEDIUM,
+            _ => Self::LARGE,
+        }
+    }
+
+    /// Pieces of a segment of `bits` bits.
+    pub(super) fn pieces(self, bits: u32) -> u32 {
+        bits.div_ceil(self.bits).max(1)
+    }
+}
 
 /// Bits of an image that a block of threads has at hand.
 const WINDOW_BITS: u32 = 4_096 * 32;
 
-/// The most guesses which block of an MCU a piece begins with.
-const MAX_GUESSES: u32 = 6;
+/// Pieces behind its own into which a block of threads follows links.
+const AHEAD: u32 = 8;
 
 /// Places at which a piece may end, as far as there is room for them.
 const SLOTS: usize = 16;
@@ -78,16 +108,16 @@ pub(super) struct Image {
 }
 
 impl Image {
-    /// What the file says; what depends on its batch is 0.
-    pub(super) fn new(coded: &Coded<'_>) -> Result<Self> {
+    /// What the file says; what depends on the other images of its batch is 0.
+    pub(super) fn new(coded: &Coded<'_>, cut: Cut) -> Result<Self> {
         let small = |value: usize| {
             u32::try_from(value).map_err(|_| Error::internal(format!("{value} of something in a JPEG")))
         };
         let ([mcu_width, mcu_height], [mcus_across, _]) = (coded.factors(), coded.grid());
         let mcu_blocks = small(coded.blocks())?;
         let mut image = Self {
-            piece_bits: PIECE_BITS,
-            guesses: mcu_blocks.min(MAX_GUESSES),
+            piece_bits: cut.bits,
+            guesses: mcu_blocks.min(cut.guesses),
             blocks: small(coded.mcus() * coded.blocks())?,
             mcu_blocks,
             width: small(coded.width)?,
@@ -118,7 +148,7 @@ impl Image {
         Ok(image)
     }
 
-    /// Pieces that a block of threads guesses.
+    /// Pieces that a block of threads has in the kernels that guess and link.
     pub(super) fn guessed_at_once(&self) -> u32 {
         GUESS_THREADS / self.guesses.max(1)
     }
@@ -136,18 +166,19 @@ impl Image {
 }
 
 /// Neighbouring pieces of an image that a block of threads has, the first, and how many: at most `most`, and no more bits than it
-/// has room for.
-pub(super) fn piece_groups(segments: &[Segment], most: u32) -> Vec<(u32, u32)> {
+/// has room for together with what is ahead of them.
+pub(super) fn piece_groups(segments: &[Segment], cut: Cut, most: u32) -> Vec<(u32, u32)> {
+    let window = WINDOW_BITS - AHEAD * cut.bits;
     let mut groups = Vec::new();
     let (mut first, mut begin, mut count) = (0, 0, 0);
     for segment in segments {
-        let (pieces, mut done) = (segment.pieces(), 0);
+        let (pieces, mut done) = (cut.pieces(segment.bits), 0);
         while done < pieces {
-            let at = segment.first_bit + done * PIECE_BITS;
+            let at = segment.first_bit + done * cut.bits;
             if count == 0 {
                 (first, begin) = (segment.first_piece + done, at);
             }
-            let room = (begin + WINDOW_BITS).saturating_sub(at) / PIECE_BITS;
+            let room = (begin + window).saturating_sub(at) / cut.bits;
             let more = room.min(most.max(1) - count).min(pieces - done);
             (count, done) = (count + more, done + more);
             if done < pieces || count == most {
@@ -228,12 +259,12 @@ mod tests {
     use super::*;
 
     /// Segments of so many bits, as a scan has them.
-    fn segments(bits: &[u32]) -> Vec<Segment> {
+    fn segments(bits: &[u32], cut: Cut) -> Vec<Segment> {
         let (mut first_bit, mut first_piece) = (0, 0);
         let segment = |&bits: &u32| {
             let segment = Segment { first_bit, bits, first_piece, first_block: 0 };
             first_bit += (bits + 128).next_multiple_of(32);
-            first_piece += segment.pieces();
+            first_piece += cut.pieces(bits);
             segment
         };
         bits.iter().map(segment).collect()
@@ -244,26 +275,36 @@ mod tests {
         let many = vec![1_000; 500];
         let mixed: Vec<u32> = (0..300).map(|i| 8 + i * 997 % 20_000).collect();
         for bits in [&[8][..], &[1_024], &[1_025], &[2_000_000], &[200_000, 8, 300_000], &many, &mixed] {
-            let segments = segments(bits);
-            let ends: Vec<(u32, u32)> = segments
-                .iter()
-                .flat_map(|s| {
-                    let end = move |i: u32| s.first_bit + (i * PIECE_BITS).min(s.bits);
-                    (0..s.pieces()).map(move |i| (end(i), end(i + 1)))
-                })
-                .collect();
-            for most in [1, 42, 128, 256] {
-                let mut next = 0;
-                for (first, count) in piece_groups(&segments, most) {
-                    assert_eq!(first, next);
-                    assert!((1..=most).contains(&count));
-                    next += count;
-                    let (begin, end) = (ends[first as usize].0, ends[next as usize - 1].1);
-                    assert!(end - begin <= WINDOW_BITS, "{} bits", end - begin);
+            for cut in [Cut::SMALL, Cut::MEDIUM, Cut::LARGE] {
+                let segments = segments(bits, cut);
+                let ends: Vec<(u32, u32)> = segments
+                    .iter()
+                    .flat_map(|s| {
+                        let end = move |i: u32| s.first_bit + (i * cut.bits).min(s.bits);
+                        (0..cut.pieces(s.bits)).map(move |i| (end(i), end(i + 1)))
+                    })
+                    .collect();
+                for most in [1, 42, 128, 256] {
+                    let mut next = 0;
+                    for (first, count) in piece_groups(&segments, cut, most) {
+                        assert_eq!(first, next);
+                        assert!((1..=most).contains(&count));
+                        next += count;
+                        let (begin, end) = (ends[first as usize].0, ends[next as usize - 1].1);
+                        assert!(end - begin <= WINDOW_BITS, "{} bits", end - begin);
+                    }
+                    assert_eq!(next as usize, ends.len());
                 }
-                assert_eq!(next as usize, ends.len());
             }
         }
+    }
+
+    #[test]
+    fn pieces_are_an_odd_number_of_words_and_longer_in_larger_batches() {
+        let cuts = [0, 70_000, 200_000, 2_000_000, 9_000_000, 1 << 30].map(Cut::of);
+        assert!(cuts.iter().all(|cut| cut.bits % 64 == 32 && (2..=6).contains(&cut.guesses)));
+        assert!(cuts.is_sorted_by_key(|cut| cut.bits));
+        assert_eq!((Cut::LARGE.pieces(0), Cut::LARGE.pieces(1_056), Cut::LARGE.pieces(1_057)), (1, 1, 2));
     }
 
     #[test]

@@ -9,7 +9,6 @@
 
 use memchr::memchr;
 
-use super::rows::PIECE_BITS;
 use crate::gpu::jpeg::header::EOI;
 
 /// Alignment of a segment's first byte.
@@ -34,17 +33,10 @@ pub struct Segment {
     pub first_bit: u32,
     /// How many bits it has; the last byte's may be filled up with ones.
     pub bits: u32,
-    /// Its first piece within the image.
+    /// Its first piece within the image; decided when the batch is cut.
     pub first_piece: u32,
     /// Its first block within the image.
     pub first_block: u32,
-}
-
-impl Segment {
-    /// How many pieces it has.
-    pub fn pieces(&self) -> u32 {
-        self.bits.div_ceil(PIECE_BITS).max(1)
-    }
 }
 
 /// What a scan consists of.
@@ -80,7 +72,6 @@ pub fn room(bytes: usize, segments: usize) -> usize {
 pub struct Scan {
     segments: Vec<Segment>,
     bytes: usize,
-    pieces: u32,
 }
 
 impl Scan {
@@ -93,7 +84,7 @@ impl Scan {
         let (mut source, mut out) = (Source { rest: data }, Out { bytes: to, at: 0 });
         let count = layout.segments();
         let interval = layout.interval.unwrap_or(layout.mcus);
-        let mut scan = Self { segments: Vec::with_capacity(count), bytes: 0, pieces: 0 };
+        let mut scan = Self { segments: Vec::with_capacity(count), bytes: 0 };
         for number in 0..count {
             let start = out.at;
             let marker = source.segment(&mut out)?;
@@ -106,10 +97,9 @@ impl Scan {
             let segment = Segment {
                 first_bit: u32::try_from(start * 8).ok()?,
                 bits: u32::try_from(bits).ok()?,
-                first_piece: scan.pieces,
+                first_piece: 0,
                 first_block: u32::try_from(first_mcu * layout.blocks).ok()?,
             };
-            scan.pieces = scan.pieces.checked_add(segment.pieces())?;
             scan.segments.push(segment);
             out.pad()?;
         }
@@ -125,11 +115,6 @@ impl Scan {
     /// Bytes that were written: whole words.
     pub fn bytes(&self) -> usize {
         self.bytes
-    }
-
-    /// Pieces of all segments.
-    pub fn pieces(&self) -> u32 {
-        self.pieces
     }
 }
 
