@@ -214,10 +214,9 @@ mod tests {
     fn copied(data: &[u8], layout: &Layout) -> Option<Vec<Vec<u8>>> {
         let mut to = vec![0x5A; room(data.len(), layout.segments())];
         let scan = Scan::read(data, layout, &mut to)?;
-        let (mut end, mut piece, mut block) = (0, 0, 0);
+        let (mut end, mut block) = (0, 0);
         let part = |segment: &Segment| {
-            assert_eq!((segment.first_piece, segment.first_block), (piece, block));
-            piece += segment.pieces();
+            assert_eq!(segment.first_block, block);
             block += layout.interval.unwrap_or_default() as u32;
             let (start, bytes) = (segment.first_bit as usize / 8, segment.bits as usize / 8);
             assert_eq!((start, segment.first_bit % 32), (end, 0));
@@ -226,7 +225,7 @@ mod tests {
             to[start..start + bytes].to_vec()
         };
         let parts = scan.segments().iter().map(part).collect();
-        assert_eq!((end, piece), (scan.bytes(), scan.pieces()));
+        assert_eq!(end, scan.bytes());
         Some(parts)
     }
 
@@ -302,15 +301,5 @@ mod tests {
         for less in 0..written {
             assert_eq!(Scan::read(&data, &layout, &mut to[..less]), None);
         }
-    }
-
-    #[test]
-    fn long_segments_have_several_pieces() {
-        let bytes = PIECE_BITS as usize / 8;
-        let data = scan(&[vec![7; bytes], vec![7; 2 * bytes + 1], vec![7]], 0);
-        let mut to = vec![0; room(data.len(), 3)];
-        let scan = Scan::read(&data, &layout(6, Some(2)), &mut to).unwrap();
-        assert_eq!(scan.pieces(), 5);
-        assert_eq!(scan.segments().iter().map(|s| s.first_piece).collect::<Vec<_>>(), [0, 1, 4]);
     }
 }
