@@ -173,6 +173,14 @@ impl Recorder {
         self.staging.reserve(bytes)
     }
 
+    /// Makes sure that what is reserved and staged next, `bytes` bytes together, goes up in one copy.
+    ///
+    /// # Errors
+    /// Unavailable, when there is no memory.
+    pub fn make_room(&mut self, bytes: usize) -> Result<()> {
+        self.staging.make_room(bytes)
+    }
+
     /// Room for several places of `sizes` bytes, next to each other, so that they go up in one copy.
     ///
     /// # Errors

@@ -160,6 +160,14 @@ pub(super) fn piece_groups(segments: &[Segment], most: u32) -> Vec<(u32, u32)> {
     groups
 }
 
+/// Rows of [`Work`] that an image makes, at most: two tables of pieces to guess and link, one of pieces to decode, one of MCUs.
+pub(super) fn most_groups(pieces: usize, [across, down]: [usize; 2], mcu_blocks: usize) -> usize {
+    // Pieces are short of their bits only at the end of a segment, with less padding behind it than would let a group be smaller.
+    let fewest = (GUESS_THREADS / MAX_GUESSES) as usize;
+    let mcus = (PIXELS_BLOCKS as usize / mcu_blocks.max(1)).max(1);
+    3 * (pieces / fewest + 1) + across.div_ceil(mcus) * down
+}
+
 /// What a block of threads works on: an image of the batch, the first of its pieces or MCUs, and how many.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -263,6 +271,8 @@ mod tests {
                 }
                 assert_eq!(next as usize, ends.len());
             }
+            let groups = [42, 42, DECODE_THREADS].map(|most| piece_groups(&segments, most).len());
+            assert!(groups.iter().sum::<usize>() <= most_groups(ends.len(), [0, 0], 1));
         }
     }
 
