@@ -253,7 +253,8 @@ impl Mixed {
         let stream = Arc::clone(cx.recorder.stream());
         let rooms = cores.iter().map(|image| image.coded.as_ref().map_or(0, Coded::room));
         let sizes: Vec<usize> = threads.iter().map(|image| image.target.len()).chain(rooms).collect();
-        let tables: usize = cores.iter().filter_map(|image| image.coded.as_ref()).map(Cores::table_bytes).sum();
+        let tables: usize =
+            cores.iter().filter_map(|image| image.coded.as_ref()).map(Cores::table_bytes).sum();
         let padded = sizes.iter().map(|bytes| bytes.next_multiple_of(ALIGNMENT));
         cx.recorder.make_room(padded.sum::<usize>() + tables)?;
         let places = cx.recorder.reserve_all(&sizes)?;

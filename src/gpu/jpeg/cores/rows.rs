@@ -234,6 +234,7 @@ const _: () = assert!(size_of::<Image>() == 136 && size_of::<Params>() == 96 && 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::jpeg::cores::Component;
 
     /// Segments of so many bits, as a scan has them.
     fn segments(bits: &[u32]) -> Vec<Segment> {
@@ -274,6 +275,27 @@ mod tests {
             let groups = [42, 42, DECODE_THREADS].map(|most| piece_groups(&segments, most).len());
             assert!(groups.iter().sum::<usize>() <= most_groups(ends.len(), [0, 0], 1));
         }
+    }
+
+    #[test]
+    fn blocks_of_an_mcu_know_their_component() {
+        let component = |across, down, pair| Component { across, down, table: 0, pair };
+        let coded = Coded {
+            width: 100,
+            height: 50,
+            colour: Colour::YCbCr,
+            components: vec![component(1, 2, 0), component(4, 1, 1), component(2, 2, 0)],
+            quantisation: Vec::new(),
+            pairs: Vec::new(),
+            restart_interval: None,
+            data: &[],
+        };
+        let image = Image::new(&coded).unwrap();
+        assert_eq!((image.mcu_blocks, image.pairs), (10, 0b00_0011_1100));
+        assert_eq!(image.components, 0b10_10_10_10_01_01_01_01_00_00);
+        assert_eq!((image.mcu_width, image.mcu_height, image.mcus_across, image.blocks), (4, 2, 4, 160));
+        assert_eq!((image.factor_x, image.factor_y), ([2, 0, 1, 0], [0, 1, 0, 0]));
+        assert_eq!((image.first, image.across), ([0, 2, 6, 0], [1, 4, 2, 0]));
     }
 
     #[test]
