@@ -15,6 +15,8 @@ constexpr int TILE_W = 64;
 constexpr int TILE_H = 8;
 // Weights of axes with more taps are computed when they are needed.
 constexpr int MAX_TAPS = 64;
+// Pixels of three bytes that are read together, as three words.
+constexpr int GROUP = 4;
 
 // One axis: output pixel i has its centre at source coordinate start + i * scale + (taps' middle).
 struct Axis {
@@ -104,6 +106,31 @@ __device__ int clamp_to(int64_t i, int length) { return i < 0 ? 0 : i >= length 
 // The first tap of a row of the tile that does not exist.
 constexpr int NO_ROW = 2147483647;
 
+// Adds `taps` neighbouring pixels of three bytes, weighed, to h. A word holds bytes of two pixels: memory is read in words, of
+// which each has a byte that is needed.
+__device__ inline void weigh_packed(const uint8_t *pixels, int taps, const float *weights, float *h) {
+  const uint32_t misaligned = (uint32_t)((uint64_t)pixels & 3);
+  const uint32_t *from = (const uint32_t *)(pixels - misaligned), *last = from + (misaligned + 3 * taps - 1) / 4;
+  const auto word = [&](int i) { return __ldg(from + i < last ? from + i : last); };
+  uint32_t next = word(0);
+  for (int k = 0; k < taps; k += GROUP, from += 3) {
+    const uint32_t a = next, b = word(1), c = word(2);
+    next = word(3);
+    const uint32_t w[3] = {__funnelshift_r(a, b, 8 * misaligned), __funnelshift_r(b, c, 8 * misaligned),
+                           __funnelshift_r(c, next, 8 * misaligned)};
+#pragma unroll
+    for (int i = 0; i < GROUP; i++) {
+      if (k + i >= taps) break;
+      const float weight = weights[(k + i) * TILE_W];
+#pragma unroll
+      for (int j = 0; j < 3; j++) {
+        const int byte = 3 * i + j;
+        h[j] = fmaf(weight, (float)(w[byte / 4] >> 8 * (byte % 4) & 255), h[j]);
+      }
+    }
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(TILE_W) resample(const Row *rows, uint32_t count, NoParams) {
   const Row &row = rows[blockIdx.y];
 #ifdef NORMALIZE
@@ -153,11 +180,19 @@ extern "C" __global__ void __launch_bounds__(TILE_W) resample(const Row *rows, u
   for (int j = 0; j < TILE_H; j++)
     for (int c = 0; c < CH; c++) acc[j][c] = 0.0f;
 
+  // Whether a thread's taps are neighbouring pixels of three bytes, none of which repeats an edge.
+  const bool packed = sizeof(SRC) == 1 && SRC(-1) > SRC(0) && CH == 3 && row.step == 3 && few_x &&
+                      first_x >= 0 && first_x + ax.taps <= ax.length;
+
   // Source row r, weighed along x. Coordinates outside of the image repeat its edge.
   const auto weigh_row = [&](int64_t r, float *h) {
     const SRC *line = row.src + (uint64_t)clamp_to(r, ay.length) * row.pitch;
 #pragma unroll
     for (int c = 0; c < CH; c++) h[c] = 0.0f;
+    if (packed) {
+      weigh_packed((const uint8_t *)(line + first_x * 3), ax.taps, weights_x + threadIdx.x, h);
+      return;
+    }
     for (int k = 0; k < ax.taps; k++) {
       const SRC *pixel = line + (uint64_t)clamp_to((int64_t)first_x + k, ax.length) * row.step;
       const float w = few_x ? weights_x[k * TILE_W + threadIdx.x] : raw_weight(ax, rx, k) / sum_x;

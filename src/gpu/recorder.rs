@@ -32,19 +32,19 @@ pub struct Counters {
 
 enum Command {
     Launch(Launch),
-    Copies(Vec<Copy>),
+    Copies(Vec<Move>),
     Wait(Arc<Event>),
 }
 
 /// A copy within the device.
 #[derive(Clone, Copy)]
-struct Copy {
+struct Move {
     to: u64,
     from: u64,
     bytes: usize,
 }
 
-impl Copy {
+impl Move {
     fn new(to: &DeviceBytes, from: &DeviceBytes) -> Result<Self> {
         if to.len() != from.len() {
             return Err(Error::internal(format!("a copy of {} bytes to {}", from.len(), to.len())));
@@ -173,6 +173,14 @@ impl Recorder {
         self.staging.reserve(bytes)
     }
 
+    /// Makes sure that what is reserved and staged next, `bytes` bytes together, goes up in one copy.
+    ///
+    /// # Errors
+    /// Unavailable, when there is no memory.
+    pub fn make_room(&mut self, bytes: usize) -> Result<()> {
+        self.staging.make_room(bytes)
+    }
+
     /// Room for several places of `sizes` bytes, next to each other, so that they go up in one copy.
     ///
     /// # Errors
@@ -232,7 +240,7 @@ impl Recorder {
     /// # Errors
     /// Internal, when the two are not equally long.
     pub fn copy(&mut self, to: &DeviceBytes, from: &DeviceBytes) -> Result<()> {
-        self.commands.push(Command::Copies(vec![Copy::new(to, from)?]));
+        self.commands.push(Command::Copies(vec![Move::new(to, from)?]));
         Ok(())
     }
 
@@ -248,7 +256,7 @@ impl Recorder {
     /// # Errors
     /// Internal, when a pair is not equally long, and for a slot of another batch.
     pub fn mend(&mut self, slot: Slot, pairs: &[(DeviceBytes, DeviceBytes)]) -> Result<()> {
-        let new = pairs.iter().map(|(to, from)| Copy::new(to, from)).collect::<Result<Vec<_>>>()?;
+        let new = pairs.iter().map(|(to, from)| Move::new(to, from)).collect::<Result<Vec<_>>>()?;
         let Some(Command::Copies(copies)) = self.commands.get_mut(slot.0) else {
             return Err(Error::internal("a slot of another batch"));
         };
@@ -324,7 +332,7 @@ impl Recorder {
                 self.counters.launches += 1;
             }
             Command::Copies(copies) => {
-                for &Copy { to, from, bytes } in copies.iter().filter(|copy| copy.bytes > 0) {
+                for &Move { to, from, bytes } in copies.iter().filter(|copy| copy.bytes > 0) {
                     // SAFETY: both ranges are of values that the batch keeps, or of buffers that outlive it.
                     unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream.raw()) }
                         .map_err(|error| driver_error("copying on the device", error))?;

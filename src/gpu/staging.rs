@@ -47,8 +47,8 @@ impl Pinned {
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
-        // SAFETY: allocated with this size and zeroed; written only through `bytes_mut` or by copies that are waited for
-        // before anyone reads.
+        // SAFETY: allocated with this size and zeroed; written only through `bytes_mut`, or by copies and kernels that are
+        // waited for before anyone reads.
         unsafe { std::slice::from_raw_parts(self.address, self.bytes) }
     }
 

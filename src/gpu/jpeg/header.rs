@@ -36,6 +36,14 @@ impl Quantisation<'_> {
             Self::Wide(values) => values.map(u16::from_be_bytes),
         }
     }
+
+    /// Whether a coefficient would be multiplied by nothing.
+    pub fn has_zero(&self) -> bool {
+        match self {
+            Self::Narrow(values) => values.contains(&0),
+            Self::Wide(values) => values.contains(&[0, 0]),
+        }
+    }
 }
 
 /// A component of the frame, with the tables that the scan gives it.

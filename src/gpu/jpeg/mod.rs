@@ -2,11 +2,12 @@
 //! how the host decodes.
 //!
 //! ```text
-//! file -> Picture (header)  --assign-->  Engines: files to lanes, pixels straight to device memory
-//!                                        Threads: the caller decodes on the host and uploads
+//! file -> Header   --> Picture (what the engines take)  --assign-->  Engines: files to lanes, pixels straight to device memory
+//!                  --> Coded (what the cores take)      -------->    Cores: data in the staging slab, launches in the recorder
+//!                                                                    Threads: the caller decodes on the host and uploads
 //! ```
 //!
-//! A further path (the device's own cores) implements [`DevicePath`], and gets a name in [`Path`] and a speed in [`Speeds`].
+//! Engines are a [`DevicePath`]: they work while the batch is recorded. The cores work when it runs, see [`cores`].
 
 pub mod cores;
 mod engines;

@@ -86,7 +86,7 @@ impl Mixed {
                 Some(engines)
             }
             Err(error) => {
-                tracing::warn!("images are decoded on the CPU and uploaded: {error}");
+                tracing::info!("images are decoded without JPEG engines: {error}");
                 None
             }
         };
@@ -200,7 +200,7 @@ impl Mixed {
         for (path, image) in paths.iter_mut().zip(images) {
             let asked_for = self.load.is_some() && *path == Path::Engines;
             let Some(coded) = image.coded.as_ref().filter(|_| !asked_for) else { continue };
-            if let Some(rest) = room.checked_sub(Cores::scratch(coded)) {
+            if let Some(rest) = room.checked_sub(Cores::scratch_bytes(coded)) {
                 (*path, room) = (Path::Cores, rest);
             }
         }
@@ -253,6 +253,10 @@ impl Mixed {
         let stream = Arc::clone(cx.recorder.stream());
         let rooms = cores.iter().map(|image| image.coded.as_ref().map_or(0, Coded::room));
         let sizes: Vec<usize> = threads.iter().map(|image| image.target.len()).chain(rooms).collect();
+        let tables: usize =
+            cores.iter().filter_map(|image| image.coded.as_ref()).map(Cores::table_bytes).sum();
+        let padded = sizes.iter().map(|bytes| bytes.next_multiple_of(ALIGNMENT));
+        cx.recorder.make_room(padded.sum::<usize>() + tables)?;
         let places = cx.recorder.reserve_all(&sizes)?;
         let mut buffers = cx.recorder.fill(&places)?;
         let for_cores = buffers.split_off(threads.len());

@@ -104,11 +104,10 @@ impl<'a> Coded<'a> {
     /// Takes the tables of a component.
     fn component(&mut self, found: &header::Component<'a>) -> Option<Component> {
         let [across, down] = found.factors.map(usize::from);
-        let pair = [found.dc, found.ac];
-        let usual = pair.iter().all(Huffman::is_usual) && found.quantisation.values().iter().all(|&v| v > 0);
-        let table = place(&mut self.quantisation, found.quantisation);
-        let pair = place(&mut self.pairs, pair);
-        (usual && self.pairs.len() <= MAX_PAIRS).then_some(Component { across, down, table, pair })
+        let quantisation = found.quantisation;
+        let table = place(&mut self.quantisation, quantisation, |table| !table.has_zero())?;
+        let pair = place(&mut self.pairs, [found.dc, found.ac], |pair| pair.iter().all(Huffman::is_usual))?;
+        (self.pairs.len() <= MAX_PAIRS).then_some(Component { across, down, table, pair })
     }
 
     fn is_decodable(&self) -> bool {
@@ -165,9 +164,12 @@ impl<'a> Coded<'a> {
     }
 }
 
-/// Where `item` is in `items`; it is added when it is new.
-fn place<T: PartialEq>(items: &mut Vec<T>, item: T) -> usize {
-    items.iter().position(|known| *known == item).unwrap_or_else(|| {
+/// Where `item` is in `items`; it is added when it is new and `usual`.
+fn place<T: PartialEq>(items: &mut Vec<T>, item: T, usual: impl Fn(&T) -> bool) -> Option<usize> {
+    if let Some(place) = items.iter().position(|known| *known == item) {
+        return Some(place);
+    }
+    usual(&item).then(|| {
         items.push(item);
         items.len() - 1
     })

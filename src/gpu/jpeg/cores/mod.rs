@@ -72,9 +72,16 @@ impl Cores {
     }
 
     /// Bytes of scratch memory on the device for a picture of a large batch, at most.
-    pub fn scratch(coded: &Coded<'_>) -> usize {
-        let pieces = coded.room() * 8 / Cut::LARGE.bits as usize + coded.segments();
-        coded.mcus() * coded.blocks() * rows::BLOCK_BYTES + pieces * PIECE_BYTES
+    pub fn scratch_bytes(coded: &Coded<'_>) -> usize {
+        coded.mcus() * coded.blocks() * rows::BLOCK_BYTES + most_pieces(coded, Cut::LARGE) * PIECE_BYTES
+    }
+
+    /// Bytes of tables that go to the device with the data of a picture, at most.
+    pub fn table_bytes(coded: &Coded<'_>) -> usize {
+        let own = 2 * size_of::<Image>() + 4 * size_of::<Lookup>() + 3 * size_of::<[u16; 64]>();
+        own + coded.segments() * size_of::<Segment>()
+            + rows::most_groups(most_pieces(coded, Cut::SMALL), coded.grid(), coded.blocks())
+                * size_of::<Work>()
     }
 
     /// Records what decodes `jobs`. After the batch the report has a number for each: 0 when its pixels are right.
@@ -96,7 +103,9 @@ impl Cores {
         let guesses =
             batch.work(|image, segments| rows::piece_groups(segments, cut, image.guessed_at_once()));
         let decodes = batch.work(|_, segments| rows::piece_groups(segments, cut, rows::DECODE_THREADS));
-        let pixels = batch.work(|image, _| image.mcu_groups());
+        let groups: usize = batch.images.iter().map(Image::mcu_groups).sum();
+        let each = groups.div_ceil(rows::MAX_PIXELS_BLOCKS) as u32;
+        let pixels = batch.work(|image, _| image.mcu_runs(each));
         let Kernels { guess, link, resolve, decode, pixels: to_pixels } = &self.kernels;
         for (kernel, threads, work) in
             [(guess, rows::GUESS_THREADS, &guesses), (link, rows::GUESS_THREADS, &guesses)]
@@ -110,27 +119,35 @@ impl Cores {
     }
 
     fn params(&self, recorder: &mut Recorder, batch: &Batch<'_>, status: u64) -> Result<Params> {
-        let (pieces, blocks) = (batch.pieces as usize, batch.blocks as usize);
-        let [exits, links, steps, taken, starts, coefficients] = [
+        let pieces = batch.pieces as usize;
+        let sizes = [
             pieces * rows::EXIT_BYTES,
             pieces * rows::LINK_BYTES,
             pieces * rows::STEP_BYTES,
             pieces * rows::TAKEN_BYTES,
             pieces * rows::START_BYTES,
-            blocks * rows::BLOCK_BYTES,
-        ]
-        .map(|bytes| recorder.allocate(bytes).map(|buffer| buffer.address()));
+            batch.blocks as usize * rows::BLOCK_BYTES,
+        ];
+        // One behind the other in one buffer: to allocate takes longer than to add.
+        let mut end = 0;
+        let offsets = sizes.map(|bytes| {
+            let offset = end;
+            end += bytes.next_multiple_of(ALIGNMENT);
+            offset as u64
+        });
+        let scratch = recorder.allocate(end)?.address();
+        let [exits, links, steps, taken, starts, coefficients] = offsets.map(|offset| scratch + offset);
         Ok(Params {
             images: stage(recorder, &batch.images)?,
             tables: stage(recorder, &batch.lookups)?,
             segments: stage(recorder, &batch.segments)?,
             quantisation: stage(recorder, &batch.values)?,
-            exits: exits?,
-            links: links?,
-            steps: steps?,
-            taken: taken?,
-            starts: starts?,
-            coefficients: coefficients?,
+            exits,
+            links,
+            steps,
+            taken,
+            starts,
+            coefficients,
             status,
             channels: self.format.channels() as u32,
             blue_first: u32::from(self.format == Format::Bgr),
@@ -138,9 +155,16 @@ impl Cores {
     }
 }
 
+/// Alignment of scratch memory.
+const ALIGNMENT: usize = 256;
+
 /// Scratch bytes of a piece.
 const PIECE_BYTES: usize =
     rows::EXIT_BYTES + rows::LINK_BYTES + rows::STEP_BYTES + rows::TAKEN_BYTES + rows::START_BYTES;
+
+fn most_pieces(coded: &Coded<'_>, cut: Cut) -> usize {
+    coded.room() * 8 / cut.bits as usize + coded.segments()
+}
 
 fn stage<T: Pod>(recorder: &mut Recorder, rows: &[T]) -> Result<u64> {
     Ok(recorder.stage(bytemuck::cast_slice(rows))?.address())

@@ -17,21 +17,15 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// For a few images: what counts is how long one thread takes.
-    const SMALL: Self = Self { bits: 288, guesses: 6 };
-    const MEDIUM: Self = Self { bits: 544, guesses: 6 };
+    /// For a few images: what counts is how long one thread takes. Shorter pieces leave images whose links are not found.
+    pub(super) const SMALL: Self = Self { bits: 544, guesses: 6 };
     /// For more than the device can take at once: what counts is the sum of all work.
     pub(super) const LARGE: Self = Self { bits: 1_056, guesses: 3 };
 
     /// For a batch with so many bytes of data.
     pub(super) fn of(bytes: usize) -> Self {
-        const SMALL_BYTES: usize = 192 << 10;
-        const MEDIUM_BYTES: usize = 3 << 20;
-        match bytes {
-            0..SMALL_BYTES => Self::SMALL,
-            SMALL_BYTES..MEDIUM_BYTES => Self::MEDIUM,
-            _ => Self::LARGE,
-        }
+        const SMALL_BYTES: usize = 3 << 20;
+        if bytes < SMALL_BYTES { Self::SMALL } else { Self::LARGE }
     }
 
     /// Pieces of a segment of `bits` bits.
@@ -57,6 +51,9 @@ pub(super) const PIXELS_THREADS: u32 = 256;
 
 /// Blocks of coefficients that a block of threads turns to pixels: eight threads have one.
 const PIXELS_BLOCKS: u32 = PIXELS_THREADS / 8;
+
+/// Blocks of threads of that kernel, about: enough for any device, so that more MCUs make each go on longer.
+pub(super) const MAX_PIXELS_BLOCKS: usize = 8_192;
 
 /// Bytes on the device for a piece: ends, links, steps, slots that are taken, where it begins.
 pub(super) const EXIT_BYTES: usize = SLOTS * 4;
@@ -153,15 +150,24 @@ impl Image {
         GUESS_THREADS / self.guesses.max(1)
     }
 
-    /// Neighbouring MCUs of one row whose pixels a block of threads makes: the first, and how many.
-    pub(super) fn mcu_groups(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
-        let (across, blocks) = (self.mcus_across.max(1), self.mcu_blocks.max(1));
-        let most = (PIXELS_BLOCKS / blocks).max(1);
-        let rows = (0..self.blocks / blocks).step_by(across as usize);
-        rows.flat_map(move |row| {
-            let starts = (0..across).step_by(most as usize);
-            starts.map(move |x| (row + x, most.min(across - x)))
-        })
+    /// MCUs whose pixels a block of threads makes at once.
+    fn mcus_at_once(&self) -> u32 {
+        (PIXELS_BLOCKS / self.mcu_blocks.max(1)).max(1)
+    }
+
+    fn mcus(&self) -> u32 {
+        self.blocks / self.mcu_blocks.max(1)
+    }
+
+    /// How often that is, at least.
+    pub(super) fn mcu_groups(&self) -> usize {
+        self.mcus().div_ceil(self.mcus_at_once()) as usize
+    }
+
+    /// MCUs whose pixels a block of threads makes, `each` groups one after the other: the first, and how many.
+    pub(super) fn mcu_runs(&self, each: u32) -> impl Iterator<Item = (u32, u32)> + use<> {
+        let (mcus, run) = (self.mcus(), self.mcus_at_once() * each.max(1));
+        (0..mcus).step_by(run as usize).map(move |first| (first, run.min(mcus - first)))
     }
 }
 
@@ -189,6 +195,14 @@ pub(super) fn piece_groups(segments: &[Segment], cut: Cut, most: u32) -> Vec<(u3
     }
     groups.extend((count > 0).then_some((first, count)));
     groups
+}
+
+/// Rows of [`Work`] that an image makes, at most: two tables of pieces to guess and link, one of pieces to decode, one of MCUs.
+pub(super) fn most_groups(pieces: usize, [across, down]: [usize; 2], mcu_blocks: usize) -> usize {
+    // Pieces are short of their bits only at the end of a segment, with less padding behind it than would let a group be smaller.
+    let fewest = (GUESS_THREADS / Cut::SMALL.guesses) as usize;
+    let mcus = (PIXELS_BLOCKS as usize / mcu_blocks.max(1)).max(1);
+    3 * (pieces / fewest + 1) + across.div_ceil(mcus) * down
 }
 
 /// What a block of threads works on: an image of the batch, the first of its pieces or MCUs, and how many.
@@ -257,6 +271,7 @@ const _: () = assert!(size_of::<Image>() == 136 && size_of::<Params>() == 96 && 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::jpeg::cores::Component;
 
     /// Segments of so many bits, as a scan has them.
     fn segments(bits: &[u32], cut: Cut) -> Vec<Segment> {
@@ -275,7 +290,7 @@ mod tests {
         let many = vec![1_000; 500];
         let mixed: Vec<u32> = (0..300).map(|i| 8 + i * 997 % 20_000).collect();
         for bits in [&[8][..], &[1_024], &[1_025], &[2_000_000], &[200_000, 8, 300_000], &many, &mixed] {
-            for cut in [Cut::SMALL, Cut::MEDIUM, Cut::LARGE] {
+            for cut in [Cut::SMALL, Cut::LARGE] {
                 let segments = segments(bits, cut);
                 let ends: Vec<(u32, u32)> = segments
                     .iter()
@@ -295,6 +310,8 @@ mod tests {
                     }
                     assert_eq!(next as usize, ends.len());
                 }
+                let groups = [42, 42, DECODE_THREADS].map(|most| piece_groups(&segments, cut, most).len());
+                assert!(groups.iter().sum::<usize>() <= most_groups(ends.len(), [0, 0], 1));
             }
         }
     }
@@ -308,10 +325,31 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_mcus_stay_in_their_row() {
+    fn blocks_of_an_mcu_know_their_component() {
+        let component = |across, down, pair| Component { across, down, table: 0, pair };
+        let coded = Coded {
+            width: 100,
+            height: 50,
+            colour: Colour::YCbCr,
+            components: vec![component(1, 2, 0), component(4, 1, 1), component(2, 2, 0)],
+            quantisation: Vec::new(),
+            pairs: Vec::new(),
+            restart_interval: None,
+            data: &[],
+        };
+        let image = Image::new(&coded, Cut::LARGE).unwrap();
+        assert_eq!((image.mcu_blocks, image.pairs), (10, 0b00_0011_1100));
+        assert_eq!(image.components, 0b10_10_10_10_01_01_01_01_00_00);
+        assert_eq!((image.mcu_width, image.mcu_height, image.mcus_across, image.blocks), (4, 2, 4, 160));
+        assert_eq!((image.factor_x, image.factor_y), ([2, 0, 1, 0], [0, 1, 0, 0]));
+        assert_eq!((image.first, image.across), ([0, 2, 6, 0], [1, 4, 2, 0]));
+    }
+
+    #[test]
+    fn runs_have_every_mcu_once() {
         let image = Image { mcus_across: 7, mcu_blocks: 10, blocks: 7 * 3 * 10, ..Image::zeroed() };
-        let groups: Vec<(u32, u32)> = image.mcu_groups().collect();
-        assert_eq!(groups[..4], [(0, 3), (3, 3), (6, 1), (7, 3)]);
-        assert_eq!(groups.iter().map(|group| group.1).sum::<u32>(), 21);
+        assert_eq!(image.mcu_groups(), 7);
+        assert_eq!(image.mcu_runs(1).take(3).collect::<Vec<_>>(), [(0, 3), (3, 3), (6, 3)]);
+        assert_eq!(image.mcu_runs(3).collect::<Vec<_>>(), [(0, 9), (9, 9), (18, 3)]);
     }
 }
