@@ -5,13 +5,16 @@
 
 mod device;
 mod host;
+mod sink;
+mod tally;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::cpu::memory::HostPool;
 use crate::error::{Context, Error, ErrorKind, Result};
-use crate::gpu::{Counters, DeviceBytes, Gpu, Recorder};
+use crate::gpu::{Counters, Gpu, Recorder};
 use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
 use crate::graph::{NodeKind, Placement, Plan, ValueId};
@@ -21,54 +24,8 @@ use crate::tensor::{Batch, BatchDesc, Device, ValueType};
 use device::{DeviceStorage, Landing};
 use host::{Storage, check_buffers};
 
-/// Memory for one sample of an output that an operator made on a device.
-pub enum Target<'r> {
-    /// On the host: the sample is copied there at the end.
-    Host(&'r mut [u8]),
-    /// On the device: the last operator writes there.
-    Device(DeviceBytes),
-}
-
-/// Where outputs go: a server's response buffers, a caller's memory, a test's vectors.
-pub trait OutputSink<'r> {
-    /// One buffer per sample for pipeline output `output`, each of exactly the bytes of its shape; `None` for a sample
-    /// that failed or that nobody asked for. Called once per output and batch, when its shapes are known.
-    ///
-    /// # Errors
-    /// Fails the whole batch. What concerns single samples goes into `failures`.
-    fn allocate(
-        &mut self,
-        output: usize,
-        desc: &BatchDesc,
-        failures: &Failures,
-    ) -> Result<Vec<Option<&'r mut [u8]>>>;
-
-    /// [`OutputSink::allocate`] for an output that is made on `gpu`: memory there or on the host, as the receiver likes.
-    /// `wanted` is what the pipeline's author asked for.
-    ///
-    /// # Errors
-    /// Fails the whole batch. What concerns single samples goes into `failures`.
-    fn allocate_on_device(
-        &mut self,
-        output: usize,
-        desc: &BatchDesc,
-        failures: &Failures,
-        _gpu: &Gpu,
-        _wanted: Device,
-    ) -> Result<Vec<Option<Target<'r>>>> {
-        let buffers = self.allocate(output, desc, failures)?;
-        Ok(buffers.into_iter().map(|buffer| buffer.map(Target::Host)).collect())
-    }
-}
-
-/// A sink without buffers of its own: outputs stay in the instance's memory, see [`Outcome::outputs`].
-pub struct Keep;
-
-impl<'r> OutputSink<'r> for Keep {
-    fn allocate(&mut self, _: usize, desc: &BatchDesc, _: &Failures) -> Result<Vec<Option<&'r mut [u8]>>> {
-        Ok(desc.shapes.iter().map(|_| None).collect())
-    }
-}
+pub use sink::{Keep, OutputSink, Target};
+pub use tally::Tally;
 
 /// What became of a batch.
 pub struct Outcome<'r> {
@@ -88,6 +45,7 @@ pub struct Executor {
     recorder: Option<Recorder>,
     /// What the last batch cost on the device.
     counters: Counters,
+    tally: Tally,
     /// Why the device can no longer be used.
     broken: Option<Error>,
 }
@@ -118,6 +76,7 @@ impl Executor {
             memory: Arc::new(HostPool::default()),
             recorder,
             counters: Counters::default(),
+            tally: Tally::default(),
             broken: None,
         })
     }
@@ -130,6 +89,11 @@ impl Executor {
     /// What the last batch cost on the device.
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// What the last batch took.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     /// Free and total bytes of the device, if there is one.
@@ -179,11 +143,17 @@ impl Executor {
             failures: Failures::none(batch_size),
             landings: Vec::new(),
         };
+        self.tally = Tally::begin(plan.graph.nodes.len());
         bind_inputs(&plan, batch_size, inputs, &mut state.values)?;
         // Not even a panic may leave work behind: it would write into memory that the caller gives away.
         let recorded = caught(|| self.record(&plan, &mut state, sink));
+        let submitted = Instant::now();
         let finished = match (recorded, &mut self.recorder) {
-            (Ok(()), Some(recorder)) => caught(|| device::finish(recorder, &self.pool, &mut state)),
+            (Ok(()), Some(recorder)) => {
+                let finished = caught(|| device::finish(recorder, &self.pool, &mut state));
+                self.tally.device = submitted.elapsed();
+                finished
+            }
             (recorded, _) => recorded,
         };
         if let Some(recorder) = &mut self.recorder {
@@ -214,10 +184,14 @@ impl Executor {
         sink: &mut dyn OutputSink<'r>,
     ) -> Result<()> {
         for step in &plan.steps {
+            sink.look_for_cancelled(&state.failures);
             if state.failures.all_failed() {
                 return Ok(());
             }
+            let begun = Instant::now();
             self.step(plan, step, state, sink).context(|| step.label.clone())?;
+            let operator = self.operators.get_mut(step.node).and_then(Option::as_mut);
+            self.tally.add(step.node, begun, operator);
             for &id in &step.frees {
                 state.values[id.0] = None;
             }

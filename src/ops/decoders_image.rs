@@ -4,9 +4,12 @@
 mod mixed;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::window::{OutOfBounds, Window};
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use super::{
+    ArgSpec, Args, CpuCx, Decoded, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
 use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Decoder, ImageInfo};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
@@ -227,6 +230,7 @@ pub(super) struct Image {
     mixed: Option<Mixed>,
     /// Of the batch at hand; `None` for samples that failed.
     jobs: Vec<Option<Job>>,
+    decoded: Decoded,
 }
 
 impl Image {
@@ -236,7 +240,14 @@ impl Image {
     /// Those of [`Decoding::new`].
     pub(super) fn operator(args: &Args, region: Option<Box<dyn Region>>) -> Result<Box<dyn Operator>> {
         let (decoding, on_device) = (Decoding::new(args, region)?, OnDevice::new(args)?);
-        Ok(Box::new(Self { decoding, decoder: Decoder::new(), on_device, mixed: None, jobs: Vec::new() }))
+        Ok(Box::new(Self {
+            decoding,
+            decoder: Decoder::new(),
+            on_device,
+            mixed: None,
+            jobs: Vec::new(),
+            decoded: Decoded::default(),
+        }))
     }
 }
 
@@ -255,13 +266,26 @@ impl Operator for Image {
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        io.for_each_sample(cx, |sample| {
+        let decoded = AtomicUsize::new(0);
+        let done = io.for_each_sample(cx, |sample| {
             let job = self.jobs.get(sample.index()).and_then(Option::as_ref);
             let job = job.ok_or_else(|| Error::internal("an image was not looked at"))?;
             let (input, output) = sample.unary()?;
-            self.decoder.decode_into(input.as_slice()?, &job.options, output.bytes)
-        })
+            self.decoder.decode_into(input.as_slice()?, &job.options, output.bytes)?;
+            decoded.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        self.decoded.cpu += decoded.into_inner();
+        done
     }
+
+    fn take_decoded(&mut self) -> Decoded {
+        if let Some(mixed) = &mut self.mixed {
+            self.decoded += std::mem::take(&mut mixed.decoded);
+        }
+        std::mem::take(&mut self.decoded)
+    }
+
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
         // DALI's decoders on a device upsample as asked, wherever an image is decoded in the end; so do all paths here.
         self.decoding.options.smooth_chroma = self.on_device.smooth_chroma;

@@ -71,10 +71,31 @@ pub trait Operator: Send {
         Err(Error::unsupported("this operator does not run on a GPU"))
     }
 
+    /// Images decoded since the last call, for an operator that decodes some.
+    fn take_decoded(&mut self) -> Decoded {
+        Decoded::default()
+    }
+
     /// Whether output 0 is input 0 under another description, so that no byte needs to move and `run_cpu` is not
     /// called.
     fn is_view(&self) -> bool {
         false
+    }
+}
+
+/// Numbers of decoded images.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Decoded {
+    /// By the JPEG engines of a device.
+    pub engine: usize,
+    /// By threads of the host.
+    pub cpu: usize,
+}
+
+impl std::ops::AddAssign for Decoded {
+    fn add_assign(&mut self, more: Self) {
+        self.engine += more.engine;
+        self.cpu += more.cpu;
     }
 }
 

@@ -11,7 +11,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Job;
@@ -21,7 +21,7 @@ use crate::gpu::jpeg::{
     Candidate, DevicePath, Engines, Format, Path, Picture, Settings, Speeds, Task, Watch, assign,
 };
 use crate::gpu::{DeviceBytes, Gpu, KernelSpec};
-use crate::ops::{GpuCx, GpuIo, Inputs};
+use crate::ops::{Decoded, GpuCx, GpuIo, Inputs};
 use crate::tensor::DType;
 
 /// A decoder on a device.
@@ -35,6 +35,8 @@ pub(super) struct Mixed {
     params: Params,
     format: Format,
     color: ColorSpace,
+    /// Images decoded so far.
+    pub(super) decoded: Decoded,
 }
 
 /// One image of a batch.
@@ -68,7 +70,8 @@ impl Mixed {
         let kernel = kernel(options.dtype, options.color);
         gpu.kernel(&kernel)?;
         let params = Params::new(options.dtype)?;
-        Ok(Self { engines, speeds: Speeds::new(count), load, kernel, params, format, color: options.color })
+        let (speeds, color, decoded) = (Speeds::new(count), options.color, Decoded::default());
+        Ok(Self { engines, speeds, load, kernel, params, format, color, decoded })
     }
 
     /// Records what decodes `jobs`, after the parts that are decoded while it records.
@@ -168,13 +171,15 @@ impl Mixed {
             Some(engines) if !tasks.is_empty() => engines.prepare(stream.gpu(), tasks.len())?,
             _ => Vec::new(),
         };
-        let (watch, busy) = (Watch::new(events), AtomicU64::new(0));
+        let (watch, busy, by_threads) = (Watch::new(events), AtomicU64::new(0), AtomicUsize::new(0));
         let decode = |image: &Image<'_>, out: &mut [u8]| {
             let begun = Instant::now();
             let decoded =
                 catch_unwind(AssertUnwindSafe(|| decoder.decode_into(image.bytes, &image.job.options, out)));
             match decoded.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref()))) {
-                Ok(()) => {}
+                Ok(()) => {
+                    by_threads.fetch_add(1, Ordering::Relaxed);
+                }
                 Err(error) => inputs.fail(image.index, error),
             }
             let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -205,6 +210,7 @@ impl Mixed {
                 start()
             })?
         };
+        self.decoded += Decoded { engine: tasks.len() - refused.len(), cpu: by_threads.into_inner() };
         let bytes = |images: &[&Image<'_>]| images.iter().map(|image| image.bytes.len()).sum();
         self.speeds.threads_took(bytes(images), Duration::from_nanos(busy.load(Ordering::Relaxed)));
         if refused.is_empty() && !tasks.is_empty() {
