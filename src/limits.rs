@@ -100,3 +100,15 @@ pub const MAX_ENGINE_PIXELS: usize = 1 << 25;
 
 /// Bytes from the end of a JPEG in which its end marker is looked for. Stops a search through all of a file without one.
 pub const MAX_JPEG_TRAILER_BYTES: usize = 4_096;
+
+/// Bytes of `config.pbtxt` in which a field is looked for; the server has parsed all of it before. Stops a huge file from being
+/// read twice.
+pub const MAX_CONFIG_BYTES: u64 = 1 << 20;
+
+/// Seconds that Python may take to serialize a pipeline; importing DALI takes several on a busy machine. Stops a file that
+/// never ends from holding the load of a model for good.
+pub const MAX_SERIALIZE_SECONDS: u64 = 120;
+
+/// Bytes of what Python prints that are kept for an error: the last ones, as a traceback ends with what went wrong. Stops a
+/// program that prints without end.
+pub const MAX_PRINTED_BYTES: usize = 4_096;

@@ -8,6 +8,7 @@ use super::api::{Instance, InstanceKind};
 use super::exchange::{self, Exchange};
 use super::execute;
 use super::lanes::Lanes;
+use super::metrics::OperatorSeconds;
 use super::model::ModelState;
 use crate::error::{Error, Result};
 use crate::pipeline::{self, Fetch, Gpu, Pipeline, Stream};
@@ -61,6 +62,12 @@ impl InstanceState {
                 model: Arc::clone(model),
                 pipeline: Arc::clone(&pipeline),
                 runner: pipeline.instance(model.settings.num_threads, gpu.as_ref())?,
+                seconds: OperatorSeconds::new(
+                    instance.server(),
+                    &model.labels(),
+                    &pipeline.operators(),
+                    gpu.is_some(),
+                ),
                 device,
             })
         };
@@ -117,6 +124,8 @@ pub(super) struct Lane {
     pub(super) pipeline: Arc<Pipeline>,
     /// Runs the batches.
     pub(super) runner: pipeline::Instance,
+    /// Where it counts the time of its operators.
+    pub(super) seconds: OperatorSeconds,
     /// The device of an instance that has one, even if its pipeline needs none: tensors may come from there.
     pub(super) device: Option<LaneDevice>,
 }

@@ -8,6 +8,8 @@
 //! state     how both are attached to Triton's handles   lanes     threads with a queue
 //! exchange  a request, its response, one answer         execute   how requests are answered
 //! config    a model's configuration, completed and checked
+//! options   the backend's settings from the command line  metrics   what a model counts
+//! autoserialize   pipelines written in Python
 //! ```
 //!
 //! Every entry point is one [`guard`]ed closure that wraps the handles and calls a safe function of the same name.
@@ -15,6 +17,7 @@
 #![expect(unsafe_code, reason = "this is the boundary to C")]
 
 pub mod api;
+mod autoserialize;
 pub mod config;
 pub mod exchange;
 mod execute;
@@ -22,7 +25,9 @@ mod guard;
 mod instance;
 mod lanes;
 mod log;
+mod metrics;
 mod model;
+mod options;
 mod state;
 #[expect(
     missing_docs,
@@ -30,6 +35,7 @@ mod state;
     non_snake_case,
     clippy::expect_used,
     clippy::missing_safety_doc,
+    clippy::semicolon_if_nothing_returned,
     clippy::too_many_arguments,
     clippy::undocumented_unsafe_blocks,
     reason = "generated: the C names, and what bindgen makes of them"
@@ -42,6 +48,7 @@ use api::{Attributes, Backend, Instance, InstanceKind, Model};
 use guard::guard;
 use instance::InstanceState;
 use model::ModelState;
+use options::Options;
 
 use crate::error::{Context, Error, Result};
 use crate::pipeline;
@@ -181,13 +188,18 @@ fn initialize(backend: &Backend) -> Result<()> {
         server_api = format_args!("{major}.{minor}"),
         "Gesso is loaded"
     );
-    tracing::debug!(config = backend.config()?, "backend configuration");
-    Ok(())
+    let config = backend.config()?;
+    tracing::debug!(config, "backend configuration");
+    let options = Options::parse(&config)?;
+    for warning in &options.warnings {
+        tracing::warn!("{warning}");
+    }
+    state::attach(backend, Arc::new(options))
 }
 
 fn finalize(backend: &Backend) -> Result<()> {
     tracing::info!(backend = backend.name()?, "Gesso is unloaded");
-    Ok(())
+    state::detach(backend)
 }
 
 fn backend_attribute(attributes: &Attributes) -> Result<()> {

@@ -57,7 +57,7 @@ pub(crate) struct Book {
     faults: HashMap<&'static str, u32>,
     /// The call, counted from 1, in which a function stays until the test lets it go.
     held: HashMap<&'static str, u32>,
-    violations: Vec<String>,
+    pub(crate) violations: Vec<String>,
     pub(crate) version: (u32, u32),
     pub(crate) log: Vec<(u32, String)>,
     pub(crate) answers: Vec<Answer>,
@@ -73,6 +73,8 @@ pub(crate) struct Book {
     /// The type of memory, and its device, that the plugin asked for.
     pub(crate) wishes: Vec<(u32, i64)>,
     pub(crate) memory: Vec<(u32, i64, usize)>,
+    /// What was counted, by name and labels.
+    pub(crate) metrics: HashMap<String, f64>,
 }
 
 static BOOK: LazyLock<Mutex<Book>> = LazyLock::new(Mutex::default);
@@ -143,7 +145,7 @@ impl Host {
     /// Asserts that the plugin freed what it owned and used nothing that was gone.
     pub(crate) fn assert_clean(&self) {
         assert_eq!(book().violations, Vec::<String>::new());
-        for what in ["error", "message", "request", "response", "buffer attributes"] {
+        for what in ["error", "message", "request", "response", "buffer attributes", "parameter"] {
             assert_eq!(self.live(what), 0, "objects left: {what}");
         }
     }
