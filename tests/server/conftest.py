@@ -3,7 +3,9 @@
 import pytest
 import tritonclient.grpc as triton
 
+from contract_models import write_repository
 from harness import CACHE, ROOT, Server
+from protocols import PROTOCOLS, Client
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +27,21 @@ def server():
 def client(server):
     with triton.InferenceServerClient(server.grpc_url) as connected:
         yield connected
+
+
+@pytest.fixture(scope="session")
+def contract(tmp_path_factory):
+    """One server, in DALI's place, for all tests of the contract that only send requests."""
+    repository = write_repository(tmp_path_factory.mktemp("contract"))
+    with Server(repository, arguments=["--model-control-mode=explicit", "--load-model=*"]) as running:
+        yield running
+
+
+@pytest.fixture(params=PROTOCOLS)
+def asked(request, contract):
+    """A client of that server, by either protocol."""
+    with Client(request.param, contract) as client:
+        yield client
 
 
 @pytest.hookimpl(hookwrapper=True)
