@@ -9,13 +9,14 @@
 //! exchange  a request, its response, one answer         execute   how requests are answered
 //! config    a model's configuration, completed and checked
 //! options   the backend's settings from the command line  metrics   what a model counts
-//! autoserialize   pipelines written in Python
+//! autoserialize   pipelines written in Python          allocator   memory of models that have gone
 //! ```
 //!
 //! Every entry point is one [`guard`]ed closure that wraps the handles and calls a safe function of the same name.
 
 #![expect(unsafe_code, reason = "this is the boundary to C")]
 
+mod allocator;
 pub mod api;
 mod autoserialize;
 pub mod config;
@@ -120,7 +121,9 @@ pub unsafe extern "C" fn TRITONBACKEND_ModelFinalize(
 ) -> *mut sys::TRITONSERVER_Error {
     guard("TRITONBACKEND_ModelFinalize", |server| {
         // SAFETY: Triton passes a model that is valid during the call.
-        state::detach(&unsafe { Model::from_raw(server, model) }?)
+        let detached = state::detach(&unsafe { Model::from_raw(server, model) }?);
+        allocator::give_back();
+        detached
     })
 }
 
@@ -181,6 +184,7 @@ fn initialize(backend: &Backend) -> Result<()> {
     let server = backend.server();
     server.check_api_version()?;
     log::install(server);
+    allocator::settle();
     let (major, minor) = server.api_version()?;
     tracing::info!(
         backend = backend.name()?,
