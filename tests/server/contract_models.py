@@ -34,7 +34,8 @@ def write_repository(folder):
     identity = CASES["identity"].pipeline
     write("identity", identity, "max_batch_size: 256", X, tensor("output", "OUT", "FP32", -1))
     write("identity_cpu", CASES["identity_made_for_gpu"].pipeline, "instance_group [ { kind: KIND_CPU count: 2 } ]")
-    write("two_inputs", CASES["two_inputs"].pipeline, WAIT)
+    write("two_inputs", CASES["two_inputs"].pipeline)
+    write("classify", CLASSIFY.pipeline, "max_batch_size: 32")
     write("crops", CASES["crops"].pipeline, parameter("split_along_outer_axis", "EACH"), WAIT)
     write("crops_whole", CASES["crops"].pipeline)
     write("unbatched", identity, "max_batch_size: 0")
@@ -42,7 +43,7 @@ def write_repository(folder):
     write("unbatched_images", CLASSIFY.pipeline, "max_batch_size: 0")
     write("scalars_unbatched", CASES["plus_one"].pipeline, "max_batch_size: 0", tensor("input", "X", "FP32", -1, 3))
     write("merging", CLASSIFY.pipeline, "max_batch_size: 32", tensor("input", "IMAGE", "UINT8", -1), WAIT)
-    write("strings", CLASSIFY.pipeline, "max_batch_size: 32", tensor("input", "IMAGE", "STRING", 1), WAIT)
+    write("strings", CLASSIFY.pipeline, "max_batch_size: 32", tensor("input", "IMAGE", "STRING", 1))
     write("two_outputs", cases("pipelines")["two_outputs"].pipeline, 'output { name: "FIRST" }')
     write("any_size", DECODE_ONLY.pipeline)
     size = tensor("input", "SIZE", "FP32", 2, more="optional: true")

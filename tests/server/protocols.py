@@ -41,6 +41,22 @@ class Client:
             return error.message()
         raise AssertionError("the request was answered")
 
+    def outputs(self, model):
+        """Names of a model's outputs."""
+        found = self.connected.get_model_metadata(model)
+        if isinstance(found, dict):
+            return [output["name"] for output in found["outputs"]]
+        return [output.name for output in found.outputs]
+
+    def statistics(self, model):
+        """Samples that were answered and executions that they took, as the server counts them."""
+        found = self.connected.get_inference_statistics(model)
+        if isinstance(found, dict):
+            (counted,) = found["model_stats"]
+            return int(counted.get("inference_count", 0)), int(counted.get("execution_count", 0))
+        (counted,) = found.model_stats
+        return counted.inference_count, counted.execution_count
+
     def input(self, name, value):
         if isinstance(value, list):
             value = np.array(value, dtype=object).reshape(-1, 1)
