@@ -20,6 +20,7 @@ pub(crate) mod code {
     pub(crate) const INVALID_ARG: u32 = 3;
     pub(crate) const UNAVAILABLE: u32 = 4;
     pub(crate) const UNSUPPORTED: u32 = 5;
+    pub(crate) const CANCELLED: u32 = 7;
 }
 
 /// An error as the plugin sent it.
@@ -124,6 +125,11 @@ impl Host {
         let mut book = book();
         let calls = book.calls.get(function).copied().unwrap_or(0);
         book.held.insert(function, calls + 1);
+    }
+
+    /// Holds call number `nth` (from 1) of `function` until [`Host::let_go`].
+    pub(crate) fn hold(&self, function: &'static str, nth: u32) {
+        book().held.insert(function, nth);
     }
 
     pub(crate) fn let_go(&self, function: &'static str) {
