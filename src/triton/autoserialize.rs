@@ -2,6 +2,7 @@
 //! shell starts, that has a time limit, and that leaves no file behind. It must not know pipelines.
 
 use std::io::Read;
+use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -99,26 +100,34 @@ fn run(command: &mut Command, limit: Duration) -> std::io::Result<Done> {
     let mut child = command.spawn()?;
     let bytes = child.stdout.take().map(|pipe| std::thread::spawn(move || head(pipe)));
     let printed = child.stderr.take().map(|pipe| std::thread::spawn(move || tail(pipe)));
-    let status = wait(&mut child, limit);
+    let in_time = ends_within(&child, limit);
+    // Before the program's number is given back: until then the group's is nobody else's. Its ends of the pipes close, so
+    // that neither thread reads in vain.
     end_group(&child);
-    // A dead group cannot be waited for in vain: its ends of the pipes are closed.
-    let status = match status {
-        Ok(None) => child.wait().map(|_| None),
-        other => other,
-    }?;
+    let status = child.wait()?;
+    let status = in_time?.then_some(status);
     let joined = |thread: Option<JoinHandle<Vec<u8>>>| thread.and_then(|t| t.join().ok()).unwrap_or_default();
     Ok(Done { status, bytes: joined(bytes), printed: joined(printed) })
 }
 
-/// The program's status; `None` when it still runs after `limit`.
-fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+/// Whether the program ends before `limit` has passed; leaves it to be waited for.
+fn ends_within(child: &Child, limit: Duration) -> std::io::Result<bool> {
     let begun = Instant::now();
     loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        let look = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: the out pointer is valid; the call takes any number of a process.
+        if unsafe { libc::waitid(libc::P_PID, child.id(), info.as_mut_ptr(), look) } != 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        // SAFETY: zeros are a valid description, of no process, and the call above wrote one or nothing.
+        let info = unsafe { info.assume_init() };
+        // SAFETY: a description that `waitid` wrote, or zeros, has this field.
+        if unsafe { info.si_pid() } != 0 {
+            return Ok(true);
         }
         if begun.elapsed() > limit {
-            return Ok(None);
+            return Ok(false);
         }
         std::thread::sleep(LOOK);
     }
@@ -127,8 +136,8 @@ fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus
 /// Ends the program's group, of which a part may outlive the program itself.
 fn end_group(child: &Child) {
     let Ok(group) = libc::pid_t::try_from(child.id()) else { return };
-    // SAFETY: the call takes any number. The group is ours: it was made with the program, and its number is not given away
-    // as long as a member lives; a group without members is an error that does not matter.
+    // SAFETY: the call takes any number. The group is ours: it was made with the program, which is not waited for yet, so
+    // that the number is still the program's.
     unsafe { libc::killpg(group, libc::SIGKILL) };
 }
 

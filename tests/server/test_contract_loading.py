@@ -214,6 +214,7 @@ def test_instances_load_and_work_side_by_side(tmp_path):
     write_model(tmp_path, "many", PLUS_ONE, config("max_batch_size: 4", "instance_group [ { kind: KIND_CPU count: 4 } ]"))
     with Server(tmp_path) as server, Client("grpc", server) as client:
         assert server.log.count("instance is ready model=many") == 4
+        assert server.log.count("plan of `") == 1, "the pipeline is planned once"
         for _ in range(8):
             np.testing.assert_array_equal(client.infer("many", {"X": ONE_ROW}).as_numpy("SUM"), ONE_ROW + 1)
 

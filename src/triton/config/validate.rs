@@ -43,15 +43,28 @@ pub struct TensorMap {
     pub outputs: Vec<Tensor>,
 }
 
+impl Tensor {
+    /// Why an optional input without a default has none.
+    pub fn why_no_default(&self) -> String {
+        match self.data_type {
+            DataType::Bytes => "as nothing can stand in for an encoded file".to_owned(),
+            DataType::Dense(_) => format!(
+                "as its dims {:?} are variable; parameter `default.{}` of the model can give it one",
+                self.dims, self.name
+            ),
+        }
+    }
+}
+
 impl TensorMap {
     /// What the author should know of optional inputs and of outputs to split, although the model loads; a line each.
     pub fn warnings(&self, settings: &Settings) -> Vec<String> {
         let mut warnings = Vec::new();
         for input in self.inputs.iter().filter(|input| input.optional && input.default.is_none()) {
             warnings.push(format!(
-                "input `{}` is optional but has no default, as its dims {:?} are variable: requests must hold it, or \
-                 parameter `default.{}` must say what it is",
-                input.name, input.dims, input.name
+                "input `{}` is optional but has no default, {}",
+                input.name,
+                input.why_no_default()
             ));
         }
         let wanted = settings.split_along_outer_axis.len();

@@ -67,10 +67,7 @@ pub(super) fn cancelled() -> Error {
 fn missing(input: &Tensor) -> Error {
     let name = &input.name;
     Error::invalid(if input.optional {
-        format!(
-            "input `{name}` is missing: it is optional, but has no default, as its dims are variable; parameter \
-             `default.{name}` of the model can give it one"
-        )
+        format!("input `{name}` is missing: it is optional, but has no default, {}", input.why_no_default())
     } else {
         format!("input `{name}` is missing")
     })
