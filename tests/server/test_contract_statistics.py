@@ -23,7 +23,7 @@ def counting(tmp_path_factory):
     folder = tmp_path_factory.mktemp("counting")
     write_model(folder, "batched", CLASSIFY.pipeline, config("max_batch_size: 16", WAIT))
     write_model(folder, "unbatched", CLASSIFY.pipeline, config("max_batch_size: 0"))
-    with Server(folder) as server:
+    with Server(folder, arguments=["--log-verbose=1"]) as server:
         yield server
 
 
@@ -74,6 +74,13 @@ def test_statistics_without_batching(counting):
     stats = counted.inference_stats
     assert (stats.success.count, stats.fail.count, counted.execution_count) == (1, 1, 2)
     assert stats.compute_infer.ns > 0
+
+
+def test_a_failure_stands_in_the_verbose_log_with_the_id_of_its_request(counting):
+    with Client("http", counting) as client:
+        assert "JPEG" in client.refusal("unbatched", {"IMAGE": SPOILT[None]}, request_id="order 8")
+    (line,) = [line for line in counting.log.splitlines() if "request=order 8" in line]
+    assert "request failed: " in line and "JPEG" in line
 
 
 def test_metrics_tell_what_models_do(counting):
