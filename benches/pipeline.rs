@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo bench --bench pipeline -- --images FOLDER [--device cpu|gpu] [--batch 32] [--threads 2] [--instances 1]
-//!                                 [--seconds 3]
+//!                                 [--seconds 3] [--jpeg auto|engines|cores|threads]
 //! ```
 //!
 //! FOLDER holds JPEGs; `benches/peers` makes some and runs the peers beside this. Outputs stay where they are made. Several
@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use triton_gesso::gpu::Gpu;
-use triton_gesso::pipeline::{Instance, Keep, Pipeline};
+use triton_gesso::gpu::{Gpu, jpeg};
+use triton_gesso::pipeline::{Instance, Keep, Pipeline, Preferences};
 use triton_gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -37,6 +37,14 @@ fn main() -> Result<()> {
     let (instances, seconds) = (number("--instances", 1)?, number("--seconds", 3)?);
     let on_gpu = options.get("--device") == Some(&"gpu");
 
+    let jpeg_path = match options.get("--jpeg") {
+        Some(&"engines") => Some(jpeg::Path::Engines),
+        Some(&"cores") => Some(jpeg::Path::Cores),
+        Some(&"threads") => Some(jpeg::Path::Threads),
+        _ => None,
+    };
+    let preferences = Preferences { jpeg_path };
+
     let files = read(Path::new(folder))?;
     let (gpu, pipeline) = if on_gpu {
         (Some(Gpu::open(0)?), Pipeline::load(ON_GPU, Device::Gpu)?)
@@ -47,7 +55,7 @@ fn main() -> Result<()> {
         |gpu: &Option<_>| gpu.as_ref().map_or(Ok(0), |gpu: &std::sync::Arc<Gpu>| gpu.memory().map(|m| m.0));
     let before = free(&gpu)?;
     let instances: Vec<Instance> = (0..instances)
-        .map(|_| pipeline.instance(Some(threads), gpu.as_ref()))
+        .map(|_| pipeline.instance_with(Some(threads), gpu.as_ref(), &preferences))
         .collect::<std::result::Result<_, _>>()?;
     let workers: Vec<_> = std::thread::scope(|scope| {
         let runs = instances.into_iter().map(|instance| {

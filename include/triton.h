@@ -149,6 +149,10 @@ TRITONSERVER_Error* TRITONBACKEND_ApiVersion(uint32_t* major, uint32_t* minor);
 TRITONSERVER_Error* TRITONBACKEND_BackendName(TRITONBACKEND_Backend* backend, const char** name);
 /** The settings from the command line, `{"cmdline": {key: text}}`. The message stays the server's. */
 TRITONSERVER_Error* TRITONBACKEND_BackendConfig(TRITONBACKEND_Backend* backend, TRITONSERVER_Message** config);
+/** The pointer that was attached to the backend; NULL when there is none. */
+TRITONSERVER_Error* TRITONBACKEND_BackendState(TRITONBACKEND_Backend* backend, void** state);
+/** Attaches a pointer that only the backend reads. */
+TRITONSERVER_Error* TRITONBACKEND_BackendSetState(TRITONBACKEND_Backend* backend, void* state);
 
 /* ---- Model ----------------------------------------------------------------------------------------------------- */
 
@@ -170,6 +174,8 @@ TRITONSERVER_Error* TRITONBACKEND_ModelAutoCompleteConfig(TRITONBACKEND_Model* m
  */
 TRITONSERVER_Error* TRITONBACKEND_ModelSetConfig(
     TRITONBACKEND_Model* model, uint32_t config_version, TRITONSERVER_Message* config);
+/** The backend that the model names. */
+TRITONSERVER_Error* TRITONBACKEND_ModelBackend(TRITONBACKEND_Model* model, TRITONBACKEND_Backend** backend);
 /** The pointer that the backend attached to the model; NULL when there is none. */
 TRITONSERVER_Error* TRITONBACKEND_ModelState(TRITONBACKEND_Model* model, void** state);
 /** Attaches a pointer that only the backend reads. */

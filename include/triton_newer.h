@@ -11,6 +11,23 @@
 typedef struct TRITONBACKEND_BackendAttribute TRITONBACKEND_BackendAttribute;
 /** How many bytes of which memory. */
 typedef struct TRITONSERVER_BufferAttributes TRITONSERVER_BufferAttributes;
+/** A name and a value. */
+typedef struct TRITONSERVER_Parameter TRITONSERVER_Parameter;
+/** Metrics of one name on the server's metrics port. */
+typedef struct TRITONSERVER_MetricFamily TRITONSERVER_MetricFamily;
+/** One metric of a family, told apart by its labels. */
+typedef struct TRITONSERVER_Metric TRITONSERVER_Metric;
+
+/** Types of the value of a parameter. */
+typedef enum TRITONSERVER_ParameterType {
+  TRITONSERVER_PARAMETER_STRING = 0
+} TRITONSERVER_ParameterType;
+
+/** Kinds of metrics. */
+typedef enum TRITONSERVER_MetricKind {
+  /** A number that only grows. */
+  TRITONSERVER_METRIC_KIND_COUNTER = 0
+} TRITONSERVER_MetricKind;
 
 /**
  * Where models go that do not say it themselves; the first call is the most preferred. `count` 0 and `devices` NULL
@@ -51,5 +68,22 @@ TRITONSERVER_Error* TRITONSERVER_BufferAttributesSetByteSize(TRITONSERVER_Buffer
 /** Tells the server what an instance holds; one entry for each type and device. The entries stay the caller's. */
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportMemoryUsage(
     TRITONBACKEND_ModelInstance* instance, TRITONSERVER_BufferAttributes** usage, uint32_t count);
+
+/** Makes a parameter; name and value (for a string, its text) are copied. NULL for a type that the server does not know. */
+TRITONSERVER_Parameter* TRITONSERVER_ParameterNew(
+    const char* name, TRITONSERVER_ParameterType type, const void* value);
+/** Frees a parameter. */
+void TRITONSERVER_ParameterDelete(TRITONSERVER_Parameter* parameter);
+/** Makes a family of metrics, or another handle to the one of this name. An error where the server offers no metrics. */
+TRITONSERVER_Error* TRITONSERVER_MetricFamilyNew(
+    TRITONSERVER_MetricFamily** family, TRITONSERVER_MetricKind kind, const char* name, const char* description);
+/** Makes a metric that starts at 0, or another handle to the one with these labels, which are copied. */
+TRITONSERVER_Error* TRITONSERVER_MetricNew(
+    TRITONSERVER_Metric** metric, TRITONSERVER_MetricFamily* family, const TRITONSERVER_Parameter** labels,
+    uint64_t label_count);
+/** Frees a handle to a metric; it is no longer shown when that was the last one. */
+TRITONSERVER_Error* TRITONSERVER_MetricDelete(TRITONSERVER_Metric* metric);
+/** Adds to a metric; from any thread. */
+TRITONSERVER_Error* TRITONSERVER_MetricIncrement(TRITONSERVER_Metric* metric, double value);
 
 #endif

@@ -6,71 +6,28 @@
 mod device;
 mod host;
 mod settle;
+mod sink;
+mod tally;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::cpu::memory::HostPool;
 use crate::error::{Context, Error, ErrorKind, Result};
-use crate::gpu::{Counters, DeviceBytes, Gpu, Recorder};
+use crate::gpu::{Counters, Gpu, Recorder};
 use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
 use crate::graph::{NodeKind, Placement, Plan, ValueId};
 use crate::limits;
-use crate::ops::{CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator};
+use crate::ops::{CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator, Preferences};
 use crate::tensor::{Batch, BatchDesc, Device, ValueType};
 use device::{DeviceStorage, Landing};
 use host::{Storage, check_buffers};
 use settle::Unsettled;
 
-/// Memory for one sample of an output that an operator made on a device.
-pub enum Target<'r> {
-    /// On the host: the sample is copied there at the end.
-    Host(&'r mut [u8]),
-    /// On the device: the last operator writes there.
-    Device(DeviceBytes),
-}
-
-/// Where outputs go: a server's response buffers, a caller's memory, a test's vectors.
-pub trait OutputSink<'r> {
-    /// One buffer per sample for pipeline output `output`, each of exactly the bytes of its shape; `None` for a sample
-    /// that failed or that nobody asked for. Called once per output and batch, when its shapes are known.
-    ///
-    /// # Errors
-    /// Fails the whole batch. What concerns single samples goes into `failures`.
-    fn allocate(
-        &mut self,
-        output: usize,
-        desc: &BatchDesc,
-        failures: &Failures,
-    ) -> Result<Vec<Option<&'r mut [u8]>>>;
-
-    /// [`OutputSink::allocate`] for an output that is made on `gpu`: memory there or on the host, as the receiver likes.
-    /// `wanted` is what the pipeline's author asked for.
-    ///
-    /// # Errors
-    /// Fails the whole batch. What concerns single samples goes into `failures`.
-    fn allocate_on_device(
-        &mut self,
-        output: usize,
-        desc: &BatchDesc,
-        failures: &Failures,
-        _gpu: &Gpu,
-        _wanted: Device,
-    ) -> Result<Vec<Option<Target<'r>>>> {
-        let buffers = self.allocate(output, desc, failures)?;
-        Ok(buffers.into_iter().map(|buffer| buffer.map(Target::Host)).collect())
-    }
-}
-
-/// A sink without buffers of its own: outputs stay in the instance's memory, see [`Outcome::outputs`].
-pub struct Keep;
-
-impl<'r> OutputSink<'r> for Keep {
-    fn allocate(&mut self, _: usize, desc: &BatchDesc, _: &Failures) -> Result<Vec<Option<&'r mut [u8]>>> {
-        Ok(desc.shapes.iter().map(|_| None).collect())
-    }
-}
+pub use sink::{Keep, OutputSink, Target};
+pub use tally::Tally;
 
 /// What became of a batch.
 pub struct Outcome<'r> {
@@ -92,6 +49,7 @@ pub struct Executor {
     may_settle: bool,
     /// What the last batch cost on the device.
     counters: Counters,
+    tally: Tally,
     /// Why the device can no longer be used.
     broken: Option<Error>,
 }
@@ -101,12 +59,18 @@ impl Executor {
     ///
     /// # Errors
     /// Unavailable when the threads cannot be made; what preparing the operators on the device fails with.
-    pub fn new(plan: Arc<Plan>, num_threads: usize, gpu: Option<&Arc<Gpu>>) -> Result<Self> {
+    pub fn new(
+        plan: Arc<Plan>,
+        num_threads: usize,
+        gpu: Option<&Arc<Gpu>>,
+        preferences: &Preferences,
+    ) -> Result<Self> {
         if plan.needs_gpu() && gpu.is_none() {
             return Err(Error::internal("a plan for a device runs without one"));
         }
         let mut operators = plan.operators()?;
         if let Some(gpu) = gpu {
+            operators.iter_mut().flatten().for_each(|operator| operator.prefer(preferences));
             prepare(&plan, &mut operators, gpu)?;
         }
         let pool = rayon::ThreadPoolBuilder::new()
@@ -124,6 +88,7 @@ impl Executor {
             recorder,
             may_settle,
             counters: Counters::default(),
+            tally: Tally::default(),
             broken: None,
         })
     }
@@ -136,6 +101,11 @@ impl Executor {
     /// What the last batch cost on the device.
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// What the last batch took.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     /// Free and total bytes of the device, if there is one.
@@ -186,10 +156,15 @@ impl Executor {
             landings: Vec::new(),
             unsettled: Vec::new(),
         };
+        self.tally = Tally::begin(plan.graph.nodes.len());
         bind_inputs(&plan, batch_size, inputs, &mut state.values)?;
         // Not even a panic may leave work behind: it would write into memory that the caller gives away.
         let recorded = caught(|| self.record(&plan, &mut state, sink));
+        let submitted = Instant::now();
         let finished = recorded.and_then(|()| caught(|| self.finish(&plan, &mut state)));
+        if self.recorder.is_some() {
+            self.tally.device = submitted.elapsed();
+        }
         if let Some(recorder) = &mut self.recorder {
             self.counters = recorder.counters();
             match &finished {
@@ -218,14 +193,18 @@ impl Executor {
         sink: &mut dyn OutputSink<'r>,
     ) -> Result<()> {
         for (number, step) in plan.steps.iter().enumerate() {
+            sink.look_for_cancelled(&state.failures);
             if state.failures.all_failed() {
                 return Ok(());
             }
             if !state.unsettled.is_empty() && plan.reads_back(step) {
                 self.settle(plan, state)?;
             }
+            let begun = Instant::now();
             self.step(plan, step, state, sink).context(|| step.label.clone())?;
             self.remember(plan, number, state)?;
+            let operator = self.operators.get_mut(step.node).and_then(Option::as_mut);
+            self.tally.add(step.node, begun, operator);
             for &id in &step.frees {
                 state.values[id.0] = None;
             }

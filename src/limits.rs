@@ -114,3 +114,15 @@ pub const MAX_CORES_SCRATCH_BYTES: usize = 2 << 30;
 /// Huffman tables that an instance keeps as the device's cores read them (3.6 KB each). Stops files that all have tables of
 /// their own from filling memory.
 pub const MAX_RETAINED_HUFFMAN_TABLES: usize = 256;
+
+/// Bytes of `config.pbtxt` in which a field is looked for; the server has parsed all of it before. Stops a huge file from being
+/// read twice.
+pub const MAX_CONFIG_BYTES: u64 = 1 << 20;
+
+/// Seconds that Python may take to serialize a pipeline; importing DALI takes several on a busy machine. Stops a file that
+/// never ends from holding the load of a model for good.
+pub const MAX_SERIALIZE_SECONDS: u64 = 120;
+
+/// Bytes of what Python prints that are kept for an error: the last ones, as a traceback ends with what went wrong. Stops a
+/// program that prints without end.
+pub const MAX_PRINTED_BYTES: usize = 4_096;

@@ -11,9 +11,10 @@ use crate::graph::{Graph, Plan};
 use crate::limits;
 use crate::tensor::{DType, Device, Layout, ValueType};
 
-pub use crate::executor::{Keep, Outcome, OutputSink, Target};
+pub use crate::executor::{Keep, Outcome, OutputSink, Tally, Target};
+pub use crate::gpu::jpeg::Path as JpegPath;
 pub use crate::gpu::{Counters, DeviceBytes, Fetch, Gpu, Stream, devices};
-pub use crate::ops::Failures;
+pub use crate::ops::{Decoded, Failures, Preferences};
 
 /// Worker threads of an instance when neither the file nor the caller names a number. As DALI.
 pub const DEFAULT_THREADS: usize = 4;
@@ -57,6 +58,14 @@ impl Pipeline {
     /// The first thing that is malformed or not supported, with the operator and the instance it stands in.
     pub fn load(bytes: &[u8], device: Device) -> Result<Self> {
         Self::plan(&PipelineFile::parse(bytes)?, device)
+    }
+
+    /// Whether `bytes` are a serialized pipeline at all, whatever its operators.
+    ///
+    /// # Errors
+    /// Why they are not.
+    pub fn check_file(bytes: &[u8]) -> Result<()> {
+        PipelineFile::parse(bytes).map(drop)
     }
 
     /// [`Pipeline::load`] for [`Device::Gpu`], as if the file's author had put every operator there that can run there.
@@ -106,7 +115,7 @@ impl Pipeline {
         &self.outputs
     }
 
-    /// Names of the operators, in the order in which they run.
+    /// Names of the operators, as [`Tally::operators`] counts them.
     pub fn operators(&self) -> Vec<String> {
         self.plan.graph.nodes.iter().map(|node| Graph::op_name(node).to_owned()).collect()
     }
@@ -137,11 +146,24 @@ impl Pipeline {
     /// # Errors
     /// Invalid for a number of threads outside 1 to [`limits::MAX_THREADS`]; what [`Executor::new`] fails with.
     pub fn instance(&self, num_threads: Option<usize>, gpu: Option<&Arc<Gpu>>) -> Result<Instance> {
+        self.instance_with(num_threads, gpu, &Preferences::default())
+    }
+
+    /// [`Pipeline::instance`] with wishes of the model's author.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn instance_with(
+        &self,
+        num_threads: Option<usize>,
+        gpu: Option<&Arc<Gpu>>,
+        preferences: &Preferences,
+    ) -> Result<Instance> {
         let threads = num_threads.or(self.num_threads()).unwrap_or(DEFAULT_THREADS);
         if threads == 0 || threads > limits::MAX_THREADS {
             return Err(Error::invalid(format!("{threads} threads, expected 1 to {}", limits::MAX_THREADS)));
         }
-        Ok(Instance { executor: Executor::new(Arc::clone(&self.plan), threads, gpu)? })
+        Ok(Instance { executor: Executor::new(Arc::clone(&self.plan), threads, gpu, preferences)? })
     }
 }
 
@@ -174,6 +196,11 @@ impl Instance {
     /// What the last batch cost on the device: copies, launches, waits.
     pub fn counters(&self) -> Counters {
         self.executor.counters()
+    }
+
+    /// What the last batch took, operator by operator.
+    pub fn tally(&self) -> &Tally {
+        self.executor.tally()
     }
 
     /// Free and total bytes of the instance's device, if it has one.

@@ -274,3 +274,49 @@ fn output_memory_that_cannot_be_had_fails_its_request_alone() {
     drop(book);
     host.assert_clean();
 }
+
+#[test]
+fn what_was_counted_goes_with_the_model() {
+    let (host, plugin) = (Host::start(), Plugin::load());
+    let (model, instance) = ready(&host, &plugin);
+    assert!(host.live("metric") > 0);
+    let mut requests = [host.image("a", &[1, 2, 3]), host.request("b", vec![])];
+    plugin.execute(instance, &mut requests).unwrap();
+    let metrics = book().metrics.clone();
+    let of_model = |name: &str, more: &str| format!("{name}{{model=\"prepare\",version=\"1\"{more}}}");
+    assert_eq!(metrics[&of_model("gesso_input_bytes_total", "")], 3.0);
+    assert_eq!(metrics[&of_model("gesso_failures_total", ",kind=\"invalid_arg\"")], 1.0);
+    assert!(metrics[&of_model("gesso_operator_seconds", ",operator=\"Flip\"")] > 0.0, "{metrics:?}");
+    plugin.instance_finalize(instance).unwrap();
+    plugin.model_finalize(model).unwrap();
+    assert_eq!(host.live("metric"), 0);
+    host.assert_clean();
+}
+
+#[test]
+fn the_command_line_gives_models_their_defaults_and_a_wrong_one_is_refused() {
+    let (host, plugin) = (Host::start(), Plugin::load());
+    let backend = host.backend();
+    r#"{"cmdline":{"num_threads":"none"}}"#.clone_into(&mut host::at("backend", backend).unwrap().options);
+    let refused = plugin.initialize(backend).unwrap_err();
+    assert!(refused.text.contains("`num_threads` is `none`"), "{}", refused.text);
+    objects::drop_backend(backend);
+
+    let backend = host.backend();
+    let json =
+        r#"{"cmdline":{"max_batches_in_flight":"3","release_after_unload":"True","plugin_libs":"/x.so"}}"#;
+    json.clone_into(&mut host::at("backend", backend).unwrap().options);
+    plugin.initialize(backend).unwrap();
+    assert!(book().log.iter().any(|(level, line)| *level == 1 && line.contains("/x.so")));
+    let model = host.model();
+    host::at("model", model).unwrap().backend = backend;
+    plugin.model_initialize(model).unwrap();
+    let instance = host.instance(model);
+    plugin.instance_initialize(instance).unwrap();
+    assert!(book().log.iter().any(|(_, line)| line.contains("batches_in_flight=3")), "{:?}", book().log);
+    plugin.instance_finalize(instance).unwrap();
+    plugin.model_finalize(model).unwrap();
+    plugin.finalize(backend).unwrap();
+    objects::drop_backend(backend);
+    host.assert_clean();
+}

@@ -82,6 +82,7 @@ pub struct Gpu {
     ordinal: usize,
     name: String,
     arch: (i32, i32),
+    multiprocessors: usize,
     nvrtc: Nvrtc,
     kernels: Mutex<HashMap<KernelSpec, Kernel>>,
     pool: Pool,
@@ -112,6 +113,7 @@ impl Gpu {
             attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
             attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         );
+        let multiprocessors = attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         if attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? == 0 {
             return Err(Error::unsupported(format!("device {ordinal} (`{name}`) has no memory pools")));
         }
@@ -119,7 +121,9 @@ impl Gpu {
         let context = Arc::new(Context::retain(device)?);
         context.bind()?;
         let pool = Pool::new(Arc::clone(&context), ordinal)?;
-        Ok(Arc::new(Self { ordinal, name, arch, nvrtc, kernels: Mutex::default(), pool, context }))
+        let multiprocessors = usize::try_from(multiprocessors).unwrap_or(1);
+        let kernels = Mutex::default();
+        Ok(Arc::new(Self { ordinal, name, arch, multiprocessors, nvrtc, kernels, pool, context }))
     }
 
     /// Its number, as Triton and `nvidia-smi` count.
@@ -130,6 +134,11 @@ impl Gpu {
     /// What the driver calls it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// How many multiprocessors it has.
+    pub fn multiprocessors(&self) -> usize {
+        self.multiprocessors
     }
 
     /// Makes it the calling thread's device. Every thread that uses it does this first.

@@ -5,11 +5,16 @@ mod mixed;
 mod on_cores;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::window::{OutOfBounds, Window};
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use super::{
+    ArgSpec, Args, CpuCx, Decoded, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, Preferences, SampleInputs,
+    one_output,
+};
 use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Decoder, ImageInfo};
 use crate::error::{Error, Result};
+use crate::gpu::jpeg::{Path, Wish};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 use mixed::Mixed;
@@ -126,6 +131,8 @@ struct OnDevice {
     smooth_chroma: bool,
     /// The part of the images for the JPEG engines.
     load: Option<f32>,
+    /// Where JPEGs shall be decoded.
+    path: Option<Path>,
 }
 
 impl OnDevice {
@@ -134,7 +141,12 @@ impl OnDevice {
         if let Some(load) = load.filter(|load| !(0.0..=1.0).contains(load)) {
             return Err(Error::invalid(format!("argument `hw_decoder_load` is {load}, expected 0 to 1")));
         }
-        Ok(Self { smooth_chroma: args.bool("jpeg_fancy_upsampling")?.unwrap_or(false), load })
+        Ok(Self { smooth_chroma: args.bool("jpeg_fancy_upsampling")?.unwrap_or(false), load, path: None })
+    }
+
+    /// The author of the model has the last word, the author of the pipeline the one before.
+    fn wish(&self) -> Option<Wish> {
+        self.path.map(Wish::Path).or(self.load.map(Wish::Load))
     }
 }
 
@@ -228,6 +240,7 @@ pub(super) struct Image {
     mixed: Option<Mixed>,
     /// Of the batch at hand; `None` for samples that failed.
     jobs: Vec<Option<Job>>,
+    decoded: Decoded,
 }
 
 impl Image {
@@ -237,7 +250,14 @@ impl Image {
     /// Those of [`Decoding::new`].
     pub(super) fn operator(args: &Args, region: Option<Box<dyn Region>>) -> Result<Box<dyn Operator>> {
         let (decoding, on_device) = (Decoding::new(args, region)?, OnDevice::new(args)?);
-        Ok(Box::new(Self { decoding, decoder: Decoder::new(), on_device, mixed: None, jobs: Vec::new() }))
+        Ok(Box::new(Self {
+            decoding,
+            decoder: Decoder::new(),
+            on_device,
+            mixed: None,
+            jobs: Vec::new(),
+            decoded: Decoded::default(),
+        }))
     }
 }
 
@@ -256,17 +276,34 @@ impl Operator for Image {
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        io.for_each_sample(cx, |sample| {
+        let decoded = AtomicUsize::new(0);
+        let done = io.for_each_sample(cx, |sample| {
             let job = self.jobs.get(sample.index()).and_then(Option::as_ref);
             let job = job.ok_or_else(|| Error::internal("an image was not looked at"))?;
             let (input, output) = sample.unary()?;
-            self.decoder.decode_into(input.as_slice()?, &job.options, output.bytes)
-        })
+            self.decoder.decode_into(input.as_slice()?, &job.options, output.bytes)?;
+            decoded.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        self.decoded.cpu += decoded.into_inner();
+        done
     }
+
+    fn take_decoded(&mut self) -> Decoded {
+        if let Some(mixed) = &mut self.mixed {
+            self.decoded += std::mem::take(&mut mixed.decoded);
+        }
+        std::mem::take(&mut self.decoded)
+    }
+
+    fn prefer(&mut self, preferences: &Preferences) {
+        self.on_device.path = preferences.jpeg_path;
+    }
+
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
         // DALI's decoders on a device upsample as asked, wherever an image is decoded in the end; so do all paths here.
         self.decoding.options.smooth_chroma = self.on_device.smooth_chroma;
-        self.mixed = Some(Mixed::open(gpu, &self.decoding.options, self.on_device.load)?);
+        self.mixed = Some(Mixed::open(gpu, &self.decoding.options, self.on_device.wish())?);
         Ok(())
     }
 

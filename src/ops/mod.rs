@@ -71,6 +71,9 @@ pub trait Operator: Send {
         Err(Error::unsupported("this operator does not run on a GPU"))
     }
 
+    /// Takes what the model's author wishes, before [`Operator::prepare_gpu`].
+    fn prefer(&mut self, _preferences: &Preferences) {}
+
     /// Whether [`Operator::settle`] has something to look at after the batch that was recorded last.
     fn is_unsettled(&self) -> bool {
         false
@@ -88,10 +91,41 @@ pub trait Operator: Send {
         false
     }
 
+    /// Images decoded since the last call, for an operator that decodes some.
+    fn take_decoded(&mut self) -> Decoded {
+        Decoded::default()
+    }
+
     /// Whether output 0 is input 0 under another description, so that no byte needs to move and `run_cpu` is not
     /// called.
     fn is_view(&self) -> bool {
         false
+    }
+}
+
+/// What the author of a model may wish of its operators beyond what the pipeline says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Preferences {
+    /// Where JPEGs are decoded that can be decoded there; `None`: where it takes least time.
+    pub jpeg_path: Option<crate::gpu::jpeg::Path>,
+}
+
+/// Numbers of decoded images.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Decoded {
+    /// By the JPEG engines of a device.
+    pub engine: usize,
+    /// By the device's own cores, damaged ones included.
+    pub cores: usize,
+    /// By threads of the host.
+    pub cpu: usize,
+}
+
+impl std::ops::AddAssign for Decoded {
+    fn add_assign(&mut self, more: Self) {
+        self.engine += more.engine;
+        self.cores += more.cores;
+        self.cpu += more.cpu;
     }
 }
 

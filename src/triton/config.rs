@@ -8,22 +8,27 @@
 //! ```
 //!
 //! The server prints every primitive field, also those that `config.pbtxt` leaves out: a field that is absent and one
-//! that was set to its default look the same. What follows from that stands in `complete`.
+//! that was set to its default look the same. What follows from that stands in `complete`; `text` looks the one field up
+//! where it matters.
 
 mod complete;
+mod default_sample;
 mod model_file;
 mod read;
 mod settings;
 mod tensors;
 #[cfg(test)]
 mod tests;
+mod text;
 mod validate;
 
 use serde_json::{Map, Value, json};
 
-pub use model_file::ModelFile;
+pub use default_sample::DefaultSample;
+pub use model_file::{Content, ModelFile};
 pub use settings::Settings;
 pub use tensors::{Facts, TensorConfig};
+pub use text::written_max_batch_size;
 pub use validate::{Tensor, TensorMap};
 
 use super::api::InstanceKind;
@@ -40,6 +45,8 @@ const SCHEDULERS: [&str; 3] = ["dynamic_batching", "sequence_batching", "ensembl
 pub struct ModelConfig {
     fields: Map<String, Value>,
     max_batch_size: i64,
+    /// Whether the author wrote 0 for it, as far as that is known.
+    zero_is_written: bool,
     inputs: Vec<TensorConfig>,
     outputs: Vec<TensorConfig>,
 }
@@ -61,7 +68,14 @@ impl ModelConfig {
         let max_batch_size = read::int(&fields, "max_batch_size").context(in_config)?.unwrap_or(0);
         let inputs = take_tensors(&mut fields, "input")?;
         let outputs = take_tensors(&mut fields, "output")?;
-        Ok(Self { fields, max_batch_size, inputs, outputs })
+        Ok(Self { fields, max_batch_size, zero_is_written: false, inputs, outputs })
+    }
+
+    /// Adds what [`written_max_batch_size`] found: a 0 that was written is one that was meant.
+    #[must_use]
+    pub fn with_written_max_batch_size(mut self, written: Option<i64>) -> Self {
+        self.zero_is_written = written == Some(0);
+        self
     }
 
     /// The configuration as JSON, for the server.

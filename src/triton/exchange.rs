@@ -63,7 +63,7 @@ impl Exchange {
 
     fn answer(&mut self, error: &Error) {
         let Some(response) = self.response.take() else { return };
-        tracing::debug!("request failed: {error}");
+        tracing::debug!(request = self.request.id().unwrap_or_default(), "request failed: {error}");
         if let Err(error) = response.fail(error) {
             tracing::error!("cannot send a response: {error}");
         }

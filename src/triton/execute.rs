@@ -30,7 +30,10 @@ pub(super) fn execute(lane: &mut Lane, exchanges: &mut Vec<Exchange>) {
     for (exchange, error) in exchanges.drain(..).zip(done.errors) {
         match error {
             None => exchange.finish(done.compute),
-            Some(error) => exchange.fail(&error),
+            Some(error) => {
+                lane.model.metrics.failed(&error);
+                exchange.fail(&error);
+            }
         }
     }
     if done.samples == 0 {
@@ -55,16 +58,21 @@ struct Done {
 
 /// Runs the exchanges that can be joined as one batch.
 fn run(lane: &mut Lane, exchanges: &[Exchange]) -> Done {
-    let Lane { model, pipeline, runner, device, .. } = lane;
+    let Lane { model, pipeline, runner, seconds, device, .. } = lane;
     let (link, landing) = device.as_mut().map(|device| (&device.link, &mut device.landing)).unzip();
     let inputs = pipeline.inputs();
-    let mut arrived: Vec<Result<Vec<Arrived<'_>>>> =
+    let mut arrived: Vec<Result<Vec<Option<Arrived<'_>>>>> =
         exchanges.iter().map(|exchange| fetch::arrive(model, inputs, exchange.request(), link)).collect();
+    let tensors = arrived.iter().flatten().flatten().flatten();
+    model.metrics.arrived(tensors.fold(0, |sum, tensor| sum.saturating_add(tensor.input.bytes)));
     if let (Some(link), Some(landing)) = (link, landing) {
         fetch::to_host(&mut arrived, link, landing);
     }
-    let tensors =
-        arrived.into_iter().map(|arrived| Tensors::gather(inputs, &arrived?, runner.memory())).collect();
+    let configured = &model.tensors.inputs;
+    let tensors = arrived
+        .into_iter()
+        .map(|arrived| Tensors::gather(inputs, configured, &arrived?, runner.memory()))
+        .collect();
     let merged = merge(inputs, tensors);
     let compute_start = now();
     let (errors, samples) = match merged {
@@ -72,7 +80,9 @@ fn run(lane: &mut Lane, exchanges: &[Exchange]) -> Done {
         Ok(Merged { errors, samples: 0, .. }) => (errors, 0),
         Ok(Merged { inputs, ranges, mut errors, samples }) => {
             let outcome = Responses::new(model, link, exchanges, &ranges).and_then(|mut responses| {
-                let outcome = runner.run(samples, inputs, &mut responses)?;
+                let outcome = runner.run(samples, inputs, &mut responses);
+                model.metrics.ran(seconds, runner.tally());
+                let outcome = outcome?;
                 responses.copy_late(&outcome)?;
                 Ok(outcome.failures)
             });

@@ -8,9 +8,10 @@ use super::api::{Instance, InstanceKind};
 use super::exchange::{self, Exchange};
 use super::execute;
 use super::lanes::Lanes;
+use super::metrics::OperatorSeconds;
 use super::model::ModelState;
 use crate::error::{Error, Result};
-use crate::pipeline::{self, Fetch, Gpu, Pipeline, Stream};
+use crate::pipeline::{self, Fetch, Gpu, Pipeline, Preferences, Stream};
 use crate::tensor::Device;
 
 /// Batches in flight of an instance on a device when the configuration does not say: one is on the device while the next
@@ -54,13 +55,20 @@ impl InstanceState {
         };
         let default = if gpu.is_some() { DEVICE_BATCHES } else { HOST_BATCHES };
         let count = model.settings.max_batches_in_flight.unwrap_or(default);
+        let preferences = Preferences { jpeg_path: model.settings.jpeg_path };
         let lane = || {
             let device = ordinal.map(|ordinal| LaneDevice::new(model, ordinal));
             Ok(Lane {
                 instance: *instance,
                 model: Arc::clone(model),
                 pipeline: Arc::clone(&pipeline),
-                runner: pipeline.instance(model.settings.num_threads, gpu.as_ref())?,
+                runner: pipeline.instance_with(model.settings.num_threads, gpu.as_ref(), &preferences)?,
+                seconds: OperatorSeconds::new(
+                    instance.server(),
+                    &model.labels(),
+                    &pipeline.operators(),
+                    gpu.is_some(),
+                ),
                 device,
             })
         };
@@ -117,6 +125,8 @@ pub(super) struct Lane {
     pub(super) pipeline: Arc<Pipeline>,
     /// Runs the batches.
     pub(super) runner: pipeline::Instance,
+    /// Where it counts the time of its operators.
+    pub(super) seconds: OperatorSeconds,
     /// The device of an instance that has one, even if its pipeline needs none: tensors may come from there.
     pub(super) device: Option<LaneDevice>,
 }

@@ -8,13 +8,17 @@
 //! state     how both are attached to Triton's handles   lanes     threads with a queue
 //! exchange  a request, its response, one answer         execute   how requests are answered
 //! config    a model's configuration, completed and checked
+//! options   the backend's settings from the command line  metrics   what a model counts
+//! autoserialize   pipelines written in Python          allocator   memory of models that have gone
 //! ```
 //!
 //! Every entry point is one [`guard`]ed closure that wraps the handles and calls a safe function of the same name.
 
 #![expect(unsafe_code, reason = "this is the boundary to C")]
 
+mod allocator;
 pub mod api;
+mod autoserialize;
 pub mod config;
 pub mod exchange;
 mod execute;
@@ -22,7 +26,9 @@ mod guard;
 mod instance;
 mod lanes;
 mod log;
+mod metrics;
 mod model;
+mod options;
 mod state;
 #[expect(
     missing_docs,
@@ -30,6 +36,7 @@ mod state;
     non_snake_case,
     clippy::expect_used,
     clippy::missing_safety_doc,
+    clippy::semicolon_if_nothing_returned,
     clippy::too_many_arguments,
     clippy::undocumented_unsafe_blocks,
     reason = "generated: the C names, and what bindgen makes of them"
@@ -42,6 +49,7 @@ use api::{Attributes, Backend, Instance, InstanceKind, Model};
 use guard::guard;
 use instance::InstanceState;
 use model::ModelState;
+use options::Options;
 
 use crate::error::{Context, Error, Result};
 use crate::pipeline;
@@ -113,7 +121,9 @@ pub unsafe extern "C" fn TRITONBACKEND_ModelFinalize(
 ) -> *mut sys::TRITONSERVER_Error {
     guard("TRITONBACKEND_ModelFinalize", |server| {
         // SAFETY: Triton passes a model that is valid during the call.
-        state::detach(&unsafe { Model::from_raw(server, model) }?)
+        let detached = state::detach(&unsafe { Model::from_raw(server, model) }?);
+        allocator::give_back();
+        detached
     })
 }
 
@@ -174,6 +184,7 @@ fn initialize(backend: &Backend) -> Result<()> {
     let server = backend.server();
     server.check_api_version()?;
     log::install(server);
+    allocator::settle();
     let (major, minor) = server.api_version()?;
     tracing::info!(
         backend = backend.name()?,
@@ -181,13 +192,18 @@ fn initialize(backend: &Backend) -> Result<()> {
         server_api = format_args!("{major}.{minor}"),
         "Gesso is loaded"
     );
-    tracing::debug!(config = backend.config()?, "backend configuration");
-    Ok(())
+    let config = backend.config()?;
+    tracing::debug!(config, "backend configuration");
+    let options = Options::parse(&config)?;
+    for warning in &options.warnings {
+        tracing::warn!("{warning}");
+    }
+    state::attach(backend, Arc::new(options))
 }
 
 fn finalize(backend: &Backend) -> Result<()> {
     tracing::info!(backend = backend.name()?, "Gesso is unloaded");
-    Ok(())
+    state::detach(backend)
 }
 
 fn backend_attribute(attributes: &Attributes) -> Result<()> {

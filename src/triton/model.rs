@@ -1,12 +1,15 @@
 //! A loaded model: its pipeline, planned once for each kind of instance that it has, and the devices that they run on.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use super::api::{InstanceKind, Model};
-use super::config::{Facts, ModelConfig, ModelFile, Settings, TensorMap};
+use super::config::{Content, Facts, ModelConfig, ModelFile, Settings, TensorMap, written_max_batch_size};
+use super::metrics::{Labels, Metrics};
+use super::{autoserialize, state};
 use crate::error::Result;
 use crate::pipeline::{Gpu, Pipeline};
 use crate::tensor::Device;
@@ -17,8 +20,11 @@ pub(super) struct ModelState {
     pub(super) name: String,
     /// Which configured tensor is which of the pipeline.
     pub(super) tensors: TensorMap,
-    /// The model's parameters.
+    /// The model's parameters, and for what they do not say, the backend's.
     pub(super) settings: Settings,
+    /// What it counts.
+    pub(super) metrics: Metrics,
+    version: String,
     plans: Plans,
     /// The devices in use, so that instances on one share its kernels and its memory.
     gpus: Mutex<BTreeMap<usize, Arc<Gpu>>>,
@@ -28,9 +34,13 @@ impl ModelState {
     /// Loads the pipeline of a model, completes its configuration when Triton asks for it, and checks that the two agree.
     pub(super) fn load(model: &Model) -> Result<Self> {
         let name = model.name()?;
-        let mut config = ModelConfig::parse(&model.config()?)?;
-        let file = ModelFile::read(&model.directory()?, model.version()?, config.model_filename()?)?;
-        let plans = Plans { name: name.clone(), file, host: OnceLock::new(), device: OnceLock::new() };
+        let directory = model.directory()?;
+        let options = state::find(&model.backend()?)?.unwrap_or_default();
+        let written = written_max_batch_size(&directory);
+        let mut config = ModelConfig::parse(&model.config()?)?.with_written_max_batch_size(written);
+        let file = ModelFile::read(&directory, model.version()?, config.model_filename()?)?;
+        let source = Source::new(&name, file, &options.python)?;
+        let plans = Plans { name: name.clone(), source, host: OnceLock::new(), device: OnceLock::new() };
         // Types do not depend on the device; an instance of another kind plans when it comes.
         let first = match config.instance_kinds()?.first() {
             Some(InstanceKind::Gpu) => Device::Gpu,
@@ -49,7 +59,18 @@ impl ModelState {
         if let Some(warning) = settings.warning() {
             tracing::warn!(model = name, "{warning}");
         }
-        Ok(Self { name, tensors, settings, plans, gpus: Mutex::default() })
+        for warning in tensors.warnings(&settings) {
+            tracing::warn!(model = name, "{warning}");
+        }
+        let version = model.version()?.to_string();
+        let metrics = Metrics::new(model.server(), &Labels { model: &name, version: &version });
+        let settings = settings.or(&options.defaults);
+        Ok(Self { name, tensors, settings, metrics, version, plans, gpus: Mutex::default() })
+    }
+
+    /// What tells the model's metrics from those of others.
+    pub(super) fn labels(&self) -> Labels<'_> {
+        Labels { model: &self.name, version: &self.version }
     }
 
     /// The pipeline, planned for `device`.
@@ -76,10 +97,41 @@ impl ModelState {
     }
 }
 
-/// The pipeline's file, and the plans made from it so far.
+/// A serialized pipeline and where it came from.
+struct Source {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl Source {
+    /// What is in `file`, or what `python` makes of it.
+    fn new(name: &str, file: ModelFile, python: &str) -> Result<Self> {
+        let ModelFile { path, content, fallback } = file;
+        let bytes = match content {
+            Content::Python => return Self::from_python(name, path, python),
+            Content::Pipeline(bytes) => bytes,
+        };
+        match (fallback, Pipeline::check_file(&bytes)) {
+            (Some(source), Err(error)) => {
+                tracing::warn!(model = name, "`{}` is passed over: {error}", path.display());
+                Self::from_python(name, source, python)
+            }
+            // Without a fallback, planning says what is wrong.
+            _ => Ok(Self { path, bytes }),
+        }
+    }
+
+    fn from_python(name: &str, path: PathBuf, python: &str) -> Result<Self> {
+        tracing::info!(model = name, "`{python}` serializes the pipeline of `{}`", path.display());
+        let bytes = autoserialize::serialize(python, &path)?;
+        Ok(Self { path, bytes })
+    }
+}
+
+/// The pipeline, and the plans made from it so far.
 struct Plans {
     name: String,
-    file: ModelFile,
+    source: Source,
     host: OnceLock<Result<Arc<Pipeline>>>,
     device: OnceLock<Result<Arc<Pipeline>>>,
 }
@@ -94,9 +146,9 @@ impl Plans {
     }
 
     fn load(&self, device: Device) -> Result<Pipeline> {
-        let path = self.file.path.display();
+        let path = self.source.path.display();
         let pipeline =
-            Pipeline::load(&self.file.bytes, device).map_err(|error| error.context(format!("`{path}`")))?;
+            Pipeline::load(&self.source.bytes, device).map_err(|error| error.context(format!("`{path}`")))?;
         for warning in pipeline.warnings() {
             tracing::warn!(model = self.name, "{warning}");
         }

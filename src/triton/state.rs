@@ -1,10 +1,11 @@
-//! How our states are attached to Triton's models and instances, read and freed.
+//! How our states are attached to Triton's backends, models and instances, read and freed.
 
 use std::sync::Arc;
 
-use super::api::{Instance, Model, Slot};
+use super::api::{Backend, Instance, Model, Slot};
 use super::instance::InstanceState;
 use super::model::ModelState;
+use super::options::Options;
 use crate::error::{Error, Result};
 
 /// A handle of Triton's to which exactly one type of ours is attached.
@@ -13,6 +14,11 @@ pub(super) trait Holds: Slot {
     type State: Send + Sync;
     /// What errors call the handle.
     const WHAT: &'static str;
+}
+
+impl Holds for Backend {
+    type State = Options;
+    const WHAT: &'static str = "the backend";
 }
 
 impl Holds for Model {
@@ -39,15 +45,20 @@ pub(super) fn attach<H: Holds>(handle: &H, state: Arc<H::State>) -> Result<()> {
 /// # Errors
 /// `Internal` when nothing is attached: the handle was not initialized.
 pub(super) fn attached<H: Holds>(handle: &H) -> Result<Arc<H::State>> {
+    find(handle)?.ok_or_else(|| Error::internal(format!("{} has no state: it was not initialized", H::WHAT)))
+}
+
+/// The attached state, or `None` when nothing is attached.
+pub(super) fn find<H: Holds>(handle: &H) -> Result<Option<Arc<H::State>>> {
     let raw = handle.state()?.cast::<H::State>().cast_const();
     if raw.is_null() {
-        return Err(Error::internal(format!("{} has no state: it was not initialized", H::WHAT)));
+        return Ok(None);
     }
     // SAFETY: only `attach` sets states, so `raw` is from `Arc::into_raw` of this handle's type, and it was not
     // detached: Triton does not finalize a handle while it uses it. The count is for the `Arc` made below.
     unsafe { Arc::increment_strong_count(raw) };
     // SAFETY: as above.
-    Ok(unsafe { Arc::from_raw(raw) })
+    Ok(Some(unsafe { Arc::from_raw(raw) }))
 }
 
 /// Frees the attached state. Nothing attached is fine: Triton finalizes what it could not initialize.

@@ -189,6 +189,14 @@ pub struct Required {
         backend: *mut TRITONBACKEND_Backend,
         config: *mut *mut TRITONSERVER_Message,
     ) -> *mut TRITONSERVER_Error,
+    pub TRITONBACKEND_BackendState: unsafe extern "C" fn(
+        backend: *mut TRITONBACKEND_Backend,
+        state: *mut *mut ::std::os::raw::c_void,
+    ) -> *mut TRITONSERVER_Error,
+    pub TRITONBACKEND_BackendSetState: unsafe extern "C" fn(
+        backend: *mut TRITONBACKEND_Backend,
+        state: *mut ::std::os::raw::c_void,
+    ) -> *mut TRITONSERVER_Error,
     pub TRITONBACKEND_ModelName: unsafe extern "C" fn(
         model: *mut TRITONBACKEND_Model,
         name: *mut *const ::std::os::raw::c_char,
@@ -211,6 +219,10 @@ pub struct Required {
         model: *mut TRITONBACKEND_Model,
         config_version: u32,
         config: *mut TRITONSERVER_Message,
+    ) -> *mut TRITONSERVER_Error,
+    pub TRITONBACKEND_ModelBackend: unsafe extern "C" fn(
+        model: *mut TRITONBACKEND_Model,
+        backend: *mut *mut TRITONBACKEND_Backend,
     ) -> *mut TRITONSERVER_Error,
     pub TRITONBACKEND_ModelState: unsafe extern "C" fn(
         model: *mut TRITONBACKEND_Model,
@@ -362,6 +374,10 @@ impl Required {
             unsafe { __library.get(b"TRITONBACKEND_BackendName\0") }.map(|sym| *sym)?;
         let TRITONBACKEND_BackendConfig =
             unsafe { __library.get(b"TRITONBACKEND_BackendConfig\0") }.map(|sym| *sym)?;
+        let TRITONBACKEND_BackendState =
+            unsafe { __library.get(b"TRITONBACKEND_BackendState\0") }.map(|sym| *sym)?;
+        let TRITONBACKEND_BackendSetState =
+            unsafe { __library.get(b"TRITONBACKEND_BackendSetState\0") }.map(|sym| *sym)?;
         let TRITONBACKEND_ModelName =
             unsafe { __library.get(b"TRITONBACKEND_ModelName\0") }.map(|sym| *sym)?;
         let TRITONBACKEND_ModelVersion =
@@ -374,6 +390,8 @@ impl Required {
             unsafe { __library.get(b"TRITONBACKEND_ModelAutoCompleteConfig\0") }.map(|sym| *sym)?;
         let TRITONBACKEND_ModelSetConfig =
             unsafe { __library.get(b"TRITONBACKEND_ModelSetConfig\0") }.map(|sym| *sym)?;
+        let TRITONBACKEND_ModelBackend =
+            unsafe { __library.get(b"TRITONBACKEND_ModelBackend\0") }.map(|sym| *sym)?;
         let TRITONBACKEND_ModelState =
             unsafe { __library.get(b"TRITONBACKEND_ModelState\0") }.map(|sym| *sym)?;
         let TRITONBACKEND_ModelSetState =
@@ -435,12 +453,15 @@ impl Required {
             TRITONBACKEND_ApiVersion,
             TRITONBACKEND_BackendName,
             TRITONBACKEND_BackendConfig,
+            TRITONBACKEND_BackendState,
+            TRITONBACKEND_BackendSetState,
             TRITONBACKEND_ModelName,
             TRITONBACKEND_ModelVersion,
             TRITONBACKEND_ModelRepository,
             TRITONBACKEND_ModelConfig,
             TRITONBACKEND_ModelAutoCompleteConfig,
             TRITONBACKEND_ModelSetConfig,
+            TRITONBACKEND_ModelBackend,
             TRITONBACKEND_ModelState,
             TRITONBACKEND_ModelSetState,
             TRITONBACKEND_ModelInstanceName,
@@ -552,6 +573,22 @@ impl Required {
     ) -> *mut TRITONSERVER_Error {
         unsafe { (self.TRITONBACKEND_BackendConfig)(backend, config) }
     }
+    #[doc = " The pointer that was attached to the backend; NULL when there is none."]
+    pub unsafe fn TRITONBACKEND_BackendState(
+        &self,
+        backend: *mut TRITONBACKEND_Backend,
+        state: *mut *mut ::std::os::raw::c_void,
+    ) -> *mut TRITONSERVER_Error {
+        unsafe { (self.TRITONBACKEND_BackendState)(backend, state) }
+    }
+    #[doc = " Attaches a pointer that only the backend reads."]
+    pub unsafe fn TRITONBACKEND_BackendSetState(
+        &self,
+        backend: *mut TRITONBACKEND_Backend,
+        state: *mut ::std::os::raw::c_void,
+    ) -> *mut TRITONSERVER_Error {
+        unsafe { (self.TRITONBACKEND_BackendSetState)(backend, state) }
+    }
     #[doc = " The name of the model."]
     pub unsafe fn TRITONBACKEND_ModelName(
         &self,
@@ -602,6 +639,14 @@ impl Required {
         config: *mut TRITONSERVER_Message,
     ) -> *mut TRITONSERVER_Error {
         unsafe { (self.TRITONBACKEND_ModelSetConfig)(model, config_version, config) }
+    }
+    #[doc = " The backend that the model names."]
+    pub unsafe fn TRITONBACKEND_ModelBackend(
+        &self,
+        model: *mut TRITONBACKEND_Model,
+        backend: *mut *mut TRITONBACKEND_Backend,
+    ) -> *mut TRITONSERVER_Error {
+        unsafe { (self.TRITONBACKEND_ModelBackend)(model, backend) }
     }
     #[doc = " The pointer that the backend attached to the model; NULL when there is none."]
     pub unsafe fn TRITONBACKEND_ModelState(
@@ -847,6 +892,39 @@ pub struct TRITONBACKEND_BackendAttribute {
 pub struct TRITONSERVER_BufferAttributes {
     _unused: [u8; 0],
 }
+#[doc = " A name and a value."]
+#[repr(C)]
+#[derive(Debug)]
+pub struct TRITONSERVER_Parameter {
+    _unused: [u8; 0],
+}
+#[doc = " Metrics of one name on the server's metrics port."]
+#[repr(C)]
+#[derive(Debug)]
+pub struct TRITONSERVER_MetricFamily {
+    _unused: [u8; 0],
+}
+#[doc = " One metric of a family, told apart by its labels."]
+#[repr(C)]
+#[derive(Debug)]
+pub struct TRITONSERVER_Metric {
+    _unused: [u8; 0],
+}
+impl TRITONSERVER_ParameterType {
+    pub const TRITONSERVER_PARAMETER_STRING: TRITONSERVER_ParameterType = TRITONSERVER_ParameterType(0);
+}
+#[repr(transparent)]
+#[doc = " Types of the value of a parameter."]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct TRITONSERVER_ParameterType(pub ::std::os::raw::c_uint);
+impl TRITONSERVER_MetricKind {
+    #[doc = " A number that only grows."]
+    pub const TRITONSERVER_METRIC_KIND_COUNTER: TRITONSERVER_MetricKind = TRITONSERVER_MetricKind(0);
+}
+#[repr(transparent)]
+#[doc = " Kinds of metrics."]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct TRITONSERVER_MetricKind(pub ::std::os::raw::c_uint);
 pub struct Newer {
     __library: ::libloading::Library,
     pub TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup: Result<
@@ -934,6 +1012,42 @@ pub struct Newer {
         ) -> *mut TRITONSERVER_Error,
         ::libloading::Error,
     >,
+    pub TRITONSERVER_ParameterNew: Result<
+        unsafe extern "C" fn(
+            name: *const ::std::os::raw::c_char,
+            type_: TRITONSERVER_ParameterType,
+            value: *const ::std::os::raw::c_void,
+        ) -> *mut TRITONSERVER_Parameter,
+        ::libloading::Error,
+    >,
+    pub TRITONSERVER_ParameterDelete:
+        Result<unsafe extern "C" fn(parameter: *mut TRITONSERVER_Parameter), ::libloading::Error>,
+    pub TRITONSERVER_MetricFamilyNew: Result<
+        unsafe extern "C" fn(
+            family: *mut *mut TRITONSERVER_MetricFamily,
+            kind: TRITONSERVER_MetricKind,
+            name: *const ::std::os::raw::c_char,
+            description: *const ::std::os::raw::c_char,
+        ) -> *mut TRITONSERVER_Error,
+        ::libloading::Error,
+    >,
+    pub TRITONSERVER_MetricNew: Result<
+        unsafe extern "C" fn(
+            metric: *mut *mut TRITONSERVER_Metric,
+            family: *mut TRITONSERVER_MetricFamily,
+            labels: *mut *const TRITONSERVER_Parameter,
+            label_count: u64,
+        ) -> *mut TRITONSERVER_Error,
+        ::libloading::Error,
+    >,
+    pub TRITONSERVER_MetricDelete: Result<
+        unsafe extern "C" fn(metric: *mut TRITONSERVER_Metric) -> *mut TRITONSERVER_Error,
+        ::libloading::Error,
+    >,
+    pub TRITONSERVER_MetricIncrement: Result<
+        unsafe extern "C" fn(metric: *mut TRITONSERVER_Metric, value: f64) -> *mut TRITONSERVER_Error,
+        ::libloading::Error,
+    >,
 }
 impl Newer {
     pub unsafe fn new<P>(path: P) -> Result<Self, ::libloading::Error>
@@ -975,6 +1089,17 @@ impl Newer {
             unsafe { __library.get(b"TRITONSERVER_BufferAttributesSetByteSize\0") }.map(|sym| *sym);
         let TRITONBACKEND_ModelInstanceReportMemoryUsage =
             unsafe { __library.get(b"TRITONBACKEND_ModelInstanceReportMemoryUsage\0") }.map(|sym| *sym);
+        let TRITONSERVER_ParameterNew =
+            unsafe { __library.get(b"TRITONSERVER_ParameterNew\0") }.map(|sym| *sym);
+        let TRITONSERVER_ParameterDelete =
+            unsafe { __library.get(b"TRITONSERVER_ParameterDelete\0") }.map(|sym| *sym);
+        let TRITONSERVER_MetricFamilyNew =
+            unsafe { __library.get(b"TRITONSERVER_MetricFamilyNew\0") }.map(|sym| *sym);
+        let TRITONSERVER_MetricNew = unsafe { __library.get(b"TRITONSERVER_MetricNew\0") }.map(|sym| *sym);
+        let TRITONSERVER_MetricDelete =
+            unsafe { __library.get(b"TRITONSERVER_MetricDelete\0") }.map(|sym| *sym);
+        let TRITONSERVER_MetricIncrement =
+            unsafe { __library.get(b"TRITONSERVER_MetricIncrement\0") }.map(|sym| *sym);
         Ok(Newer {
             __library,
             TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup,
@@ -989,6 +1114,12 @@ impl Newer {
             TRITONSERVER_BufferAttributesSetMemoryTypeId,
             TRITONSERVER_BufferAttributesSetByteSize,
             TRITONBACKEND_ModelInstanceReportMemoryUsage,
+            TRITONSERVER_ParameterNew,
+            TRITONSERVER_ParameterDelete,
+            TRITONSERVER_MetricFamilyNew,
+            TRITONSERVER_MetricNew,
+            TRITONSERVER_MetricDelete,
+            TRITONSERVER_MetricIncrement,
         })
     }
     #[doc = " Where models go that do not say it themselves; the first call is the most preferred. `count` 0 and `devices` NULL\n stand for the server's defaults."]
@@ -1144,6 +1275,78 @@ impl Newer {
                 .TRITONBACKEND_ModelInstanceReportMemoryUsage
                 .as_ref()
                 .expect("Expected function, got error."))(instance, usage, count)
+        }
+    }
+    #[doc = " Makes a parameter; name and value (for a string, its text) are copied. NULL for a type that the server does not know."]
+    pub unsafe fn TRITONSERVER_ParameterNew(
+        &self,
+        name: *const ::std::os::raw::c_char,
+        type_: TRITONSERVER_ParameterType,
+        value: *const ::std::os::raw::c_void,
+    ) -> *mut TRITONSERVER_Parameter {
+        unsafe {
+            (self.TRITONSERVER_ParameterNew.as_ref().expect("Expected function, got error."))(
+                name, type_, value,
+            )
+        }
+    }
+    #[doc = " Frees a parameter."]
+    pub unsafe fn TRITONSERVER_ParameterDelete(&self, parameter: *mut TRITONSERVER_Parameter) {
+        unsafe {
+            (self.TRITONSERVER_ParameterDelete.as_ref().expect("Expected function, got error."))(parameter)
+        }
+    }
+    #[doc = " Makes a family of metrics, or another handle to the one of this name. An error where the server offers no metrics."]
+    pub unsafe fn TRITONSERVER_MetricFamilyNew(
+        &self,
+        family: *mut *mut TRITONSERVER_MetricFamily,
+        kind: TRITONSERVER_MetricKind,
+        name: *const ::std::os::raw::c_char,
+        description: *const ::std::os::raw::c_char,
+    ) -> *mut TRITONSERVER_Error {
+        unsafe {
+            (self.TRITONSERVER_MetricFamilyNew.as_ref().expect("Expected function, got error."))(
+                family,
+                kind,
+                name,
+                description,
+            )
+        }
+    }
+    #[doc = " Makes a metric that starts at 0, or another handle to the one with these labels, which are copied."]
+    pub unsafe fn TRITONSERVER_MetricNew(
+        &self,
+        metric: *mut *mut TRITONSERVER_Metric,
+        family: *mut TRITONSERVER_MetricFamily,
+        labels: *mut *const TRITONSERVER_Parameter,
+        label_count: u64,
+    ) -> *mut TRITONSERVER_Error {
+        unsafe {
+            (self.TRITONSERVER_MetricNew.as_ref().expect("Expected function, got error."))(
+                metric,
+                family,
+                labels,
+                label_count,
+            )
+        }
+    }
+    #[doc = " Frees a handle to a metric; it is no longer shown when that was the last one."]
+    pub unsafe fn TRITONSERVER_MetricDelete(
+        &self,
+        metric: *mut TRITONSERVER_Metric,
+    ) -> *mut TRITONSERVER_Error {
+        unsafe { (self.TRITONSERVER_MetricDelete.as_ref().expect("Expected function, got error."))(metric) }
+    }
+    #[doc = " Adds to a metric; from any thread."]
+    pub unsafe fn TRITONSERVER_MetricIncrement(
+        &self,
+        metric: *mut TRITONSERVER_Metric,
+        value: f64,
+    ) -> *mut TRITONSERVER_Error {
+        unsafe {
+            (self.TRITONSERVER_MetricIncrement.as_ref().expect("Expected function, got error."))(
+                metric, value,
+            )
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use triton_gesso::executor::{Executor, Keep};
 use triton_gesso::graph::import::PipelineFile;
 use triton_gesso::graph::{Graph, Plan};
+use triton_gesso::ops::Preferences;
 use triton_gesso::tensor::Device;
 
 use crate::gpu;
@@ -21,7 +22,7 @@ fn resize_and_normalize_in_one_kernel_equal_the_two() {
     let photos = photos();
     let mut results = Vec::new();
     for plan in [fused, unfused] {
-        let mut executor = Executor::new(Arc::new(plan), 4, Some(&gpu)).unwrap();
+        let mut executor = Executor::new(Arc::new(plan), 4, Some(&gpu), &Preferences::default()).unwrap();
         let outcome = executor.run(photos.len(), vec![encoded(&photos)], &mut Keep).unwrap();
         let output = executor.to_host(&outcome.outputs[0]).unwrap();
         results.push((0..photos.len()).map(|i| output.view(i).bytes.to_vec()).collect::<Vec<_>>());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use triton_gesso::triton::exchange;
 
 use crate::host::objects::{Instance, Model};
-use crate::host::{Host, book, code};
+use crate::host::{Host, book, code, request};
 use crate::library::Plugin;
 use crate::{failure, wrappers};
 
@@ -49,6 +49,33 @@ fn a_batch_overtakes_one_that_is_held() {
     }
     plugin.instance_finalize(instance).unwrap();
     plugin.model_finalize(model).unwrap();
+    host.assert_clean();
+}
+
+#[test]
+fn a_request_that_is_cancelled_while_it_runs_stops_before_the_next_operator_and_alone() {
+    const ASKED: &str = "TRITONBACKEND_RequestIsCancelled";
+    let (host, plugin) = (Host::start(), Plugin::load());
+    let (model, instance) = overlapping(&host, &plugin, "2");
+    let (leaving, staying) = (host.image("a", &[1, 2]), host.image("b", &[3, 4]));
+    // Once for each when the batch is gathered; then before the only operator.
+    host.hold(ASKED, 3);
+    plugin.execute(instance, &mut [leaving, staying]).unwrap();
+    host.wait_until("the operator is next", |book| book.calls_of(ASKED) == 3);
+    request::cancel(leaving);
+    host.let_go(ASKED);
+    host.wait_until("the batch is reported", |book| book.batches.len() == 1);
+    plugin.instance_finalize(instance).unwrap();
+    plugin.model_finalize(model).unwrap();
+    {
+        let book = book();
+        let of = |id: &str| book.answers.iter().find(|answer| answer.request == id).unwrap();
+        assert_eq!(of("a").failure, Some(failure(code::CANCELLED, "the client no longer waits")));
+        assert!(of("a").outputs.is_empty(), "no memory was asked for");
+        assert_eq!(of("b").outputs[0].bytes, [4, 3]);
+        let cancelled = "gesso_failures_total{model=\"prepare\",version=\"1\",kind=\"cancelled\"}";
+        assert_eq!(book.metrics.get(cancelled), Some(&1.0));
+    }
     host.assert_clean();
 }
 

@@ -27,6 +27,26 @@ def client(server):
         yield connected
 
 
+@pytest.fixture(scope="session")
+def contract(tmp_path_factory):
+    """One server, in DALI's place, for all tests of the contract that only send requests."""
+    from contract_models import write_repository
+
+    repository = write_repository(tmp_path_factory.mktemp("contract"))
+    with Server(repository, arguments=["--model-control-mode=explicit", "--load-model=*"]) as running:
+        yield running
+
+
+@pytest.fixture(params=["http", "grpc"])
+def asked(request, contract):
+    """A client of that server, by either protocol."""
+    # Here, as a GPU machine that runs other tests of this folder may have gRPC alone.
+    from protocols import Client
+
+    with Client(request.param, contract) as client:
+        yield client
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item):
     """A failed test shows the end of the log of each server that it had."""

@@ -136,16 +136,18 @@ class Server:
 
     - `models`: load only these (and what they consist of); all by default.
     - `arguments`: further arguments of `tritonserver`; `environment`: further variables.
+    - `metrics`: wait for the metrics port, too.
     - `strict`: leave the block's start with an error when a model does not load; else see `model_ready`.
     """
 
-    def __init__(self, repository, *, models=None, backends=None, arguments=(), environment=None, strict=True):
+    def __init__(self, repository, *, models=None, backends=None, arguments=(), environment=None, strict=True, metrics=True):
         self.repository = Path(repository).resolve()
         self.models = models
         self.backends = backends
         self.arguments = list(arguments)
         self.environment = environment or {}
         self.strict = strict
+        self.waits_for_metrics = metrics
         self.process = None
         self.ready_seconds = None
 
@@ -218,7 +220,7 @@ class Server:
                 self.http(path)
                 self.ready_seconds = self.ready_seconds or time.monotonic() - self.began
                 # gRPC is up before HTTP, the metrics only after it.
-                _ = self.metrics
+                _ = self.waits_for_metrics and self.metrics
             except OSError:
                 time.sleep(0.01)
                 continue

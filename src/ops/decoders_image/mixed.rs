@@ -12,7 +12,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Job;
@@ -21,11 +21,11 @@ use crate::cpu::decode::{self, ColorSpace, Decoder, Scaling, View};
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::cores::{self, Coded, Cores, Scan};
 use crate::gpu::jpeg::{
-    Candidate, DevicePath, Engines, Format, Header, Path, Picture, Settings, Speeds, Task, Watch, assign,
+    Candidate, DevicePath, Engines, Format, Header, Path, Picture, Settings, Speeds, Task, Watch, Wish,
+    assign,
 };
 use crate::gpu::{DeviceBytes, Gpu, KernelSpec, Staged};
-use crate::limits;
-use crate::ops::{GpuCx, GpuIo, Inputs};
+use crate::ops::{Decoded, GpuCx, GpuIo, Inputs};
 use crate::tensor::DType;
 
 /// A decoder on a device.
@@ -34,12 +34,13 @@ pub(super) struct Mixed {
     engines: Option<Engines>,
     cores: OnCores,
     speeds: Speeds,
-    /// The part of the images for the engines that the author of the pipeline asked for.
-    load: Option<f32>,
+    wish: Option<Wish>,
     kernel: KernelSpec,
     params: Params,
     format: Format,
     color: ColorSpace,
+    /// Images decoded so far.
+    pub(super) decoded: Decoded,
 }
 
 /// One image of a batch.
@@ -63,7 +64,7 @@ struct Shares<'s, 'a> {
 }
 
 /// What became of it.
-struct Decoded {
+struct Made {
     /// Places in the engines' share.
     refused: Vec<usize>,
     /// For each image of the cores, where its data was written to; `None`: it is no whole scan.
@@ -78,7 +79,7 @@ impl Mixed {
     ///
     /// # Errors
     /// When the kernel does not compile.
-    pub(super) fn open(gpu: &Arc<Gpu>, options: &decode::DecodeOptions, load: Option<f32>) -> Result<Self> {
+    pub(super) fn open(gpu: &Arc<Gpu>, options: &decode::DecodeOptions, wish: Option<Wish>) -> Result<Self> {
         let format = format(options.color);
         let engines = match Engines::open(gpu, Settings::new(format, options.smooth_chroma)) {
             Ok(engines) => {
@@ -95,8 +96,9 @@ impl Mixed {
         gpu.kernel(&kernel)?;
         let params = Params::new(options.dtype)?;
         let cores = OnCores::open(gpu, format, options)?;
-        let (speeds, color) = (Speeds::new(count), options.color);
-        Ok(Self { engines, cores, speeds, load, kernel, params, format, color })
+        let (speeds, color, decoded) =
+            (Speeds::new(count, gpu.multiprocessors()), options.color, Decoded::default());
+        Ok(Self { engines, cores, speeds, wish, kernel, params, format, color, decoded })
     }
 
     /// Records what decodes `jobs`, after the parts that are decoded while it records.
@@ -136,7 +138,7 @@ impl Mixed {
             tasks.push(Task { picture: image.picture.ok_or_else(unseen)?, target: target.clone() });
         }
         let shares = Shares { engines: &tasks, cores: &on_cores, threads: &on_threads };
-        let Decoded { refused, scans } = self.decode(decoder, cx, io.inputs(), shares)?;
+        let Made { refused, scans } = self.decode(decoder, cx, io.inputs(), shares)?;
         if let Some(engines) = &self.engines {
             engines.join(cx.recorder);
         }
@@ -156,6 +158,7 @@ impl Mixed {
                 _ => again.push(*image),
             }
         }
+        self.decoded.cores += loaded.len();
         let report = self.cores.record(cx, &loaded)?;
         self.finish(cx, &made)?;
         if !again.is_empty() {
@@ -186,25 +189,16 @@ impl Mixed {
         self.cores.settle(decoder, jobs, cx, inputs)
     }
 
-    /// Where each image is decoded. The cores take all that they can; a part for the engines, if the author asked for it, goes
-    /// there first.
+    /// Where each image is decoded.
     fn paths(&self, images: &[Image<'_>], threads: usize) -> Vec<Path> {
         let candidate = |image: &Image<'_>| Candidate {
             bytes: image.bytes.len(),
             pixels: image.target.len(),
             engines: image.picture.is_some(),
+            cores: image.coded.as_ref().map(Cores::scratch_bytes),
         };
         let candidates: Vec<Candidate> = images.iter().map(candidate).collect();
-        let mut paths = assign(&candidates, threads, &self.speeds, self.load);
-        let mut room = limits::MAX_CORES_SCRATCH_BYTES;
-        for (path, image) in paths.iter_mut().zip(images) {
-            let asked_for = self.load.is_some() && *path == Path::Engines;
-            let Some(coded) = image.coded.as_ref().filter(|_| !asked_for) else { continue };
-            if let Some(rest) = room.checked_sub(Cores::scratch_bytes(coded)) {
-                (*path, room) = (Path::Cores, rest);
-            }
-        }
-        paths
+        assign(&candidates, threads, &self.speeds, self.wish)
     }
 
     /// The file as the engines take it.
@@ -248,7 +242,7 @@ impl Mixed {
         cx: &mut GpuCx<'_>,
         inputs: Inputs<'_>,
         shares: Shares<'_, '_>,
-    ) -> Result<Decoded> {
+    ) -> Result<Made> {
         let Shares { engines: tasks, cores, threads } = shares;
         let stream = Arc::clone(cx.recorder.stream());
         let rooms = cores.iter().map(|image| image.coded.as_ref().map_or(0, Coded::room));
@@ -264,10 +258,11 @@ impl Mixed {
             Some(engines) if !tasks.is_empty() => engines.prepare(stream.gpu(), tasks.len())?,
             _ => Vec::new(),
         };
-        let (watch, busy) = (Watch::new(events), AtomicU64::new(0));
+        let (watch, busy, by_threads) = (Watch::new(events), AtomicU64::new(0), AtomicUsize::new(0));
         let decode = |image: &Image<'_>, out: &mut [u8]| {
             let begun = Instant::now();
-            decode_on_host(decoder, inputs, image.index, Some(&image.job), out);
+            let done = decode_on_host(decoder, inputs, image.index, Some(&image.job), out);
+            by_threads.fetch_add(usize::from(done), Ordering::Relaxed);
             let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
             busy.fetch_add(nanos, Ordering::Relaxed);
             watch.look();
@@ -306,6 +301,8 @@ impl Mixed {
                 start()
             })?
         };
+        self.decoded.engine += tasks.len() - refused.len();
+        self.decoded.cpu += by_threads.into_inner();
         let bytes = threads.iter().map(|image| image.bytes.len()).sum();
         self.speeds.threads_took(bytes, Duration::from_nanos(busy.load(Ordering::Relaxed)));
         if refused.is_empty() && !tasks.is_empty() {
@@ -320,7 +317,7 @@ impl Mixed {
             .map(|(image, &place)| Ok((image.target.clone(), cx.recorder.staged(place)?)))
             .collect::<Result<Vec<_>>>()?;
         cx.copy(&copies)?;
-        Ok(Decoded { refused, scans: written.iter().copied().zip(scans).collect() })
+        Ok(Made { refused, scans: written.iter().copied().zip(scans).collect() })
     }
 
     /// Records the kernel for pixels that are not the output yet.
@@ -357,22 +354,21 @@ impl Mixed {
     }
 }
 
-/// Decodes a sample on the host; an error or a panic fails it and no other.
+/// Decodes a sample on the host; an error or a panic fails it and no other. Returns whether it is decoded.
 pub(super) fn decode_on_host(
     decoder: &Decoder,
     inputs: Inputs<'_>,
     index: usize,
     job: Option<&Job>,
     out: &mut [u8],
-) {
+) -> bool {
     let decode = || {
         let job = job.ok_or_else(unseen)?;
         decoder.decode_into(inputs.sample(index).input(0)?.as_slice()?, &job.options, out)
     };
     let decoded = catch_unwind(AssertUnwindSafe(decode));
-    if let Err(error) = decoded.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref()))) {
-        inputs.fail(index, error);
-    }
+    let outcome = decoded.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
+    outcome.map_err(|error| inputs.fail(index, error)).is_ok()
 }
 
 /// Alignment of pictures in memory of the batch.

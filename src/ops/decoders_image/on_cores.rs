@@ -106,7 +106,9 @@ impl OnCores {
         cx.cpu.pool.in_place_scope(|scope| {
             for (&(index, _), out) in wrong.iter().zip(buffers) {
                 let job = jobs.get(index).and_then(Option::as_ref);
-                scope.spawn(move |_| decode_on_host(decoder, inputs, index, job, out));
+                scope.spawn(move |_| {
+                    decode_on_host(decoder, inputs, index, job, out);
+                });
             }
         });
         let live = wrong.into_iter().zip(places).filter(|((i, _), _)| inputs.failures().get(*i).is_none());

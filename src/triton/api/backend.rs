@@ -1,7 +1,9 @@
 //! The backend: this library as the server sees it, and what the server asks about it.
 
+use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use super::Slot;
 use super::instance::InstanceKind;
 use super::message::json_of;
 use super::server::{Server, not_null};
@@ -53,6 +55,21 @@ impl Backend {
         })?;
         // SAFETY: the message belongs to the backend and lives as long.
         unsafe { json_of(self.server, message) }
+    }
+}
+
+impl Slot for Backend {
+    fn state(&self) -> Result<*mut c_void> {
+        self.server.out(std::ptr::null_mut(), |out| {
+            // SAFETY: the backend is valid by the contract of `from_raw`.
+            unsafe { self.server.required.TRITONBACKEND_BackendState(self.raw.as_ptr(), out) }
+        })
+    }
+
+    fn set_state(&self, state: *mut c_void) -> Result<()> {
+        // SAFETY: the backend is valid by the contract of `from_raw`; Triton only keeps the pointer.
+        self.server
+            .check(unsafe { self.server.required.TRITONBACKEND_BackendSetState(self.raw.as_ptr(), state) })
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::ptr::NonNull;
 
 use super::Slot;
+use super::backend::Backend;
 use super::message::Message;
 use super::server::{Server, not_null};
 use crate::error::{Error, Result};
@@ -30,6 +31,24 @@ impl Model {
     /// `raw` is null or a model that stays valid as long as the value is used.
     pub unsafe fn from_raw(server: &'static Server, raw: *mut sys::TRITONBACKEND_Model) -> Result<Self> {
         Ok(Self { server, raw: not_null(raw, "a model")? })
+    }
+
+    /// The server that holds the model.
+    pub fn server(&self) -> &'static Server {
+        self.server
+    }
+
+    /// The backend that the model names.
+    ///
+    /// # Errors
+    /// What Triton says.
+    pub fn backend(&self) -> Result<Backend> {
+        let raw = self.server.out(std::ptr::null_mut(), |out| {
+            // SAFETY: the model is valid by the contract of `from_raw`.
+            unsafe { self.server.required.TRITONBACKEND_ModelBackend(self.raw.as_ptr(), out) }
+        })?;
+        // SAFETY: a backend outlives its models.
+        unsafe { Backend::from_raw(self.server, raw) }
     }
 
     /// The name of the model.

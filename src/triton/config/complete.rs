@@ -2,7 +2,8 @@
 //! two differ, validation says so.
 
 use super::tensors::{Fact, Facts, TensorConfig, VARIABLE};
-use super::{ModelConfig, validate};
+use super::validate::is_split;
+use super::{ModelConfig, Settings, validate};
 use crate::error::Result;
 use crate::triton::api::DataType;
 
@@ -19,18 +20,19 @@ impl ModelConfig {
     /// - `max_batch_size`: see below.
     ///
     /// # Absent or 0
-    /// The server writes `max_batch_size: 0` when the author wrote 0 and when he wrote nothing. What he wrote for the
-    /// shapes decides. Without batching by the server `dims` begin with the number of samples, so an entry whose rank is
+    /// The server writes `max_batch_size: 0` when the author wrote 0 and when he wrote nothing. A 0 that stands in
+    /// `config.pbtxt` stays. Where there is none, as the configuration may have come over the network, what the author wrote for
+    /// the shapes decides. Without batching by the server `dims` begin with the number of samples, so an entry whose rank is
     /// the pipeline's plus one says 0, and an entry of the pipeline's own rank says that nothing was written:
     /// - at least one entry says 0, and none the opposite: 0 was meant and stays;
     /// - else, also when there is no entry with a shape at all, it becomes the batch size of the pipeline's file.
     ///
-    /// An unbatched model must therefore list one tensor with its shape.
-    ///
     /// # Errors
     /// What [`ModelConfig::validate`] finds, also a type or rank that neither side knows.
     pub fn complete(&mut self, facts: &Facts<'_>) -> Result<()> {
-        if self.max_batch_size == 0 && !self.lists_batch_dimension(facts) {
+        let settings = self.settings()?;
+        if self.max_batch_size == 0 && !self.zero_is_written && !self.lists_batch_dimension(facts, &settings)
+        {
             self.max_batch_size = i64::try_from(facts.max_batch_size).unwrap_or(i64::MAX);
         }
         let batched = self.is_batched();
@@ -40,7 +42,8 @@ impl ModelConfig {
                 self.outputs.push(TensorConfig::named(&output.name));
             }
             if let Some(tensor) = self.outputs.get_mut(i) {
-                fill(tensor, &Fact::output(output), batched);
+                let fact = Fact::output(output, is_split(&settings, tensor, output));
+                fill(tensor, &fact, batched);
             }
         }
         if batched && !self.has_scheduler() {
@@ -71,14 +74,15 @@ impl ModelConfig {
     }
 
     /// Whether the listed shapes have a first dimension for the samples: see [`ModelConfig::complete`].
-    fn lists_batch_dimension(&self, facts: &Facts<'_>) -> bool {
+    fn lists_batch_dimension(&self, facts: &Facts<'_>, settings: &Settings) -> bool {
         let inputs = facts.inputs.iter().filter_map(|input| {
             let tensor = self.inputs.iter().find(|tensor| tensor.name == input.name)?;
             has_batch_dimension(tensor, &Fact::input(input))
         });
         let outputs = self.outputs.iter().zip(facts.outputs);
-        let outputs =
-            outputs.filter_map(|(tensor, output)| has_batch_dimension(tensor, &Fact::output(output)));
+        let outputs = outputs.filter_map(|(tensor, output)| {
+            has_batch_dimension(tensor, &Fact::output(output, is_split(settings, tensor, output)))
+        });
         let votes: Vec<bool> = inputs.chain(outputs).collect();
         !votes.is_empty() && votes.iter().all(|&vote| vote)
     }

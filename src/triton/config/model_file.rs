@@ -11,33 +11,44 @@ use super::DEFAULT_MODEL_FILE;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 
-/// A model written in Python, which DALI's own backend looks for beside the model file.
+/// A model written in Python, which stands in for a model file that is not there or holds no pipeline.
 const PYTHON_MODEL_FILE: &str = "dali.py";
 
 /// A model directory called `NAME.gesso` needs no configuration; the server then assumes this name for the model file.
 /// The author has chosen none.
 const ASSUMED_MODEL_FILE: &str = "model.gesso";
 
-/// A serialized pipeline as it was read.
+/// The file of a model as it was found.
 #[derive(Debug)]
 pub struct ModelFile {
-    /// Where it was.
+    /// Where it is.
     pub path: PathBuf,
-    /// What it holds, at most [`limits::MAX_PIPELINE_BYTES`].
-    pub bytes: Vec<u8>,
+    /// What it holds.
+    pub content: Content,
+    /// The Python file beside it, which makes the pipeline should this one hold none.
+    pub fallback: Option<PathBuf>,
+}
+
+/// What a model file holds.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A serialized pipeline, as far as the name says: at most [`limits::MAX_PIPELINE_BYTES`].
+    Pipeline(Vec<u8>),
+    /// Python that makes one.
+    Python,
 }
 
 impl ModelFile {
-    /// Reads `<directory>/<version>/<name>`. `directory` is the model's, `name` from
+    /// Reads `<directory>/<version>/<name>`, or finds `dali.py` beside it. `directory` is the model's, `name` from
     /// [`ModelConfig::model_filename`](super::ModelConfig::model_filename).
     ///
     /// # Errors
     /// Invalid for a name that leaves the directory, and for a file that is none or is too large. Not found, with all the
-    /// paths that were tried. Unsupported when there is a Python file instead. What the operating system says, with the
-    /// path.
+    /// paths that were tried. What the operating system says, with the path.
     pub fn read(directory: &Path, version: u64, name: &str) -> Result<Self> {
         check_name(name)?;
         let folder = directory.join(version.to_string());
+        let python = folder.join(PYTHON_MODEL_FILE);
         let mut tried = Vec::new();
         let defaults = (name == ASSUMED_MODEL_FILE).then_some(DEFAULT_MODEL_FILE);
         for candidate in [name].into_iter().chain(defaults) {
@@ -47,16 +58,16 @@ impl ModelFile {
                 continue;
             }
             if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("py")) {
-                return Err(python(&path));
+                return Ok(Self { path, content: Content::Python, fallback: None });
             }
-            let bytes = read(&path)?;
-            return Ok(Self { path, bytes });
+            let content = Content::Pipeline(read(&path)?);
+            let fallback = if exists(&python)? { Some(python) } else { None };
+            return Ok(Self { path, content, fallback });
         }
-        let path = folder.join(PYTHON_MODEL_FILE);
-        if exists(&path)? {
-            return Err(python(&path));
+        if exists(&python)? {
+            return Ok(Self { path: python, content: Content::Python, fallback: None });
         }
-        tried.push(path);
+        tried.push(python);
         let tried: Vec<String> = tried.iter().map(|path| format!("`{}`", path.display())).collect();
         Err(Error::not_found(format!("there is no model file: looked for {}", tried.join(" and "))))
     }
@@ -109,14 +120,6 @@ fn failed(path: &Path, error: &std::io::Error) -> Error {
     Error::new(kind, format!("cannot read model file `{}`: {error}", path.display()))
 }
 
-fn python(path: &Path) -> Error {
-    Error::unsupported(format!(
-        "model file `{}` is Python, which is not supported yet by this version: serialize its pipeline with \
-         `Pipeline.serialize()` into `{DEFAULT_MODEL_FILE}`",
-        path.display()
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -142,6 +145,13 @@ mod tests {
         fn read(&self, name: &str) -> Result<ModelFile> {
             ModelFile::read(&self.0, 3, name)
         }
+
+        fn bytes(&self, name: &str) -> Vec<u8> {
+            match self.read(name).unwrap().content {
+                Content::Pipeline(bytes) => bytes,
+                Content::Python => panic!("`{name}` is Python"),
+            }
+        }
     }
 
     impl Drop for Folder {
@@ -155,7 +165,7 @@ mod tests {
         let name = "mein Möhren-\"$(x)`'; 模型.dali";
         let folder = Folder::new("names").with(name, b"pipeline");
         let file = folder.read(name).unwrap();
-        assert_eq!(file.bytes, b"pipeline");
+        assert_eq!(file.content, Content::Pipeline(b"pipeline".to_vec()));
         assert_eq!(file.path, folder.0.join("3").join(name));
         assert!(folder.read(&format!("./{name}")).is_ok());
     }
@@ -169,7 +179,7 @@ mod tests {
             assert!(error.to_string().contains(&name.escape_debug().to_string()), "{error}");
         }
         // Two dots in a name are no way out.
-        assert_eq!(folder.with("a..b", b"y").read("a..b").unwrap().bytes, b"y");
+        assert_eq!(folder.with("a..b", b"y").bytes("a..b"), b"y");
     }
 
     #[test]
@@ -187,21 +197,24 @@ mod tests {
     #[test]
     fn the_servers_assumed_name_means_the_default() {
         let folder = Folder::new("assumed").with("model.dali", b"default");
-        assert_eq!(folder.read("model.gesso").unwrap().bytes, b"default");
+        assert_eq!(folder.bytes("model.gesso"), b"default");
         assert_eq!(folder.read("other.gesso").unwrap_err().kind(), ErrorKind::NotFound);
-        assert_eq!(folder.with("model.gesso", b"own").read("model.gesso").unwrap().bytes, b"own");
+        assert_eq!(folder.with("model.gesso", b"own").bytes("model.gesso"), b"own");
         let error = Folder::new("neither").read("model.gesso").unwrap_err().to_string();
         assert!(error.contains("3/model.gesso` and `") && error.contains("3/model.dali` and `"), "{error}");
     }
 
     #[test]
-    fn python_is_named_as_unsupported() {
+    fn python_is_found_by_its_name_and_stands_behind_a_pipeline() {
         let folder = Folder::new("python").with("dali.py", b"import nvidia").with("own.PY", b"");
-        for name in ["model.dali", "dali.py", "own.PY"] {
-            let error = folder.read(name).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Unsupported);
-            assert!(error.to_string().contains("Pipeline.serialize()"), "{error}");
+        for (name, found) in [("model.dali", "dali.py"), ("dali.py", "dali.py"), ("own.PY", "own.PY")] {
+            let file = folder.read(name).unwrap();
+            assert_eq!((file.content, file.fallback), (Content::Python, None), "{name}");
+            assert_eq!(file.path, folder.0.join("3").join(found));
         }
+        let folder = folder.with("model.dali", b"x");
+        assert_eq!(folder.bytes("model.dali"), b"x");
+        assert_eq!(folder.read("model.dali").unwrap().fallback, Some(folder.0.join("3/dali.py")));
     }
 
     #[test]
@@ -225,7 +238,7 @@ mod tests {
         let limit = limits::MAX_PIPELINE_BYTES;
         let text = format!("has {} bytes, expected at most {limit}", limit + 1);
         assert!(error.to_string().contains(&text), "{error}");
-        assert_eq!(folder.read("fits").unwrap().bytes.len(), limits::MAX_PIPELINE_BYTES);
+        assert_eq!(folder.bytes("fits").len(), limits::MAX_PIPELINE_BYTES);
     }
 
     #[cfg(unix)]
@@ -233,6 +246,6 @@ mod tests {
     fn a_link_is_followed() {
         let folder = Folder::new("link").with("model.dali", b"x");
         std::os::unix::fs::symlink(folder.0.join("3/model.dali"), folder.0.join("3/link.dali")).unwrap();
-        assert_eq!(folder.read("link.dali").unwrap().bytes, b"x");
+        assert_eq!(folder.bytes("link.dali"), b"x");
     }
 }

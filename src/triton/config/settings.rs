@@ -1,14 +1,20 @@
 //! The model's `parameters`: free text in the configuration, typed here. It must not know pipelines.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use super::{in_config, read};
 use crate::error::{Context, Error, Result};
 use crate::limits;
+use crate::pipeline::JpegPath;
 
 const NUM_THREADS: &str = "num_threads";
 const MAX_BATCHES_IN_FLIGHT: &str = "max_batches_in_flight";
+const JPEG_PATH: &str = "jpeg_path";
 const SPLIT_ALONG_OUTER_AXIS: &str = "split_along_outer_axis";
+/// `default.NAME`: what an optional input `NAME` is where a request leaves it out.
+const DEFAULT_PREFIX: &str = "default.";
 
 /// Keys with this prefix are the server's own.
 const SERVER_PREFIX: &str = "TRITON_";
@@ -22,8 +28,13 @@ pub struct Settings {
     /// `max_batches_in_flight`: batches of an instance that are worked on at the same time, 1 to
     /// [`limits::MAX_BATCHES_IN_FLIGHT`]. `None`: the instance's kind decides.
     pub max_batches_in_flight: Option<usize>,
+    /// `jpeg_path`: where a GPU instance decodes JPEGs, `engines`, `cores` or `threads`. `None` (`auto`, or absent): where it takes
+    /// least time.
+    pub jpeg_path: Option<JpegPath>,
     /// `split_along_outer_axis`: names of outputs, separated by `:`.
     pub split_along_outer_axis: Vec<String>,
+    /// `default.NAME`: the elements of input `NAME` where a request leaves it out, as written, by name of the input.
+    pub defaults: BTreeMap<String, String>,
     /// Parameters that nobody reads, in lexicographic order.
     pub unknown: Vec<String>,
 }
@@ -36,9 +47,10 @@ impl Settings {
         };
         for (key, value) in parameters {
             match key.as_str() {
-                NUM_THREADS => settings.num_threads = num_threads(&text(key, value)?)?,
-                MAX_BATCHES_IN_FLIGHT => {
-                    settings.max_batches_in_flight = Some(max_batches_in_flight(&text(key, value)?)?);
+                NUM_THREADS | MAX_BATCHES_IN_FLIGHT | JPEG_PATH => settings.set(key, &text(key, value)?)?,
+                other if other.starts_with(DEFAULT_PREFIX) => {
+                    let name = other.strip_prefix(DEFAULT_PREFIX).unwrap_or_default().to_owned();
+                    settings.defaults.insert(name, text(key, value)?);
                 }
                 SPLIT_ALONG_OUTER_AXIS => {
                     let text = text(key, value)?;
@@ -53,6 +65,31 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Sets one of the parameters that the backend has options for, too; does nothing for another `key`.
+    ///
+    /// # Errors
+    /// Invalid when the text is no value of the parameter.
+    pub(in crate::triton) fn set(&mut self, key: &str, text: &str) -> Result<()> {
+        match key {
+            NUM_THREADS => self.num_threads = num_threads(text)?,
+            MAX_BATCHES_IN_FLIGHT => self.max_batches_in_flight = Some(max_batches_in_flight(text)?),
+            JPEG_PATH => self.jpeg_path = jpeg_path(text)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// These settings, and where they say nothing, the backend's.
+    #[must_use]
+    pub(in crate::triton) fn or(self, backend: &Self) -> Self {
+        Self {
+            num_threads: self.num_threads.or(backend.num_threads),
+            max_batches_in_flight: self.max_batches_in_flight.or(backend.max_batches_in_flight),
+            jpeg_path: self.jpeg_path.or(backend.jpeg_path),
+            ..self
+        }
+    }
+
     /// What the author should know although the model loads; one line, or none.
     pub fn warning(&self) -> Option<String> {
         if self.unknown.is_empty() {
@@ -62,21 +99,14 @@ impl Settings {
             self.unknown.iter().map(|name| format!("`{}`", name.escape_debug())).collect();
         Some(format!(
             "unknown parameters in the model configuration, without effect: {}; known are `{NUM_THREADS}`, \
-             `{MAX_BATCHES_IN_FLIGHT}` and `{SPLIT_ALONG_OUTER_AXIS}`",
+             `{MAX_BATCHES_IN_FLIGHT}`, `{JPEG_PATH}`, `{SPLIT_ALONG_OUTER_AXIS}` and `{DEFAULT_PREFIX}NAME`",
             names.join(", ")
         ))
     }
 
-    /// # Errors
-    /// Unsupported for a parameter that this version cannot honour: answers would have another shape than asked for.
-    pub(super) fn check_supported(&self) -> Result<()> {
-        if self.split_along_outer_axis.is_empty() {
-            return Ok(());
-        }
-        Err(Error::unsupported(format!(
-            "parameter `{SPLIT_ALONG_OUTER_AXIS}` is `{}`, and this version does not split outputs",
-            self.split_along_outer_axis.join(":").escape_debug()
-        )))
+    /// Whether one of an output's names is to be split.
+    pub(super) fn splits(&self, names: &[&str]) -> bool {
+        self.split_along_outer_axis.iter().any(|split| names.contains(&split.as_str()))
     }
 }
 
@@ -121,6 +151,19 @@ fn max_batches_in_flight(text: &str) -> Result<usize> {
             limits::MAX_BATCHES_IN_FLIGHT
         ))
     })
+}
+
+fn jpeg_path(text: &str) -> Result<Option<JpegPath>> {
+    match text.trim() {
+        "auto" => Ok(None),
+        "engines" => Ok(Some(JpegPath::Engines)),
+        "cores" => Ok(Some(JpegPath::Cores)),
+        "threads" => Ok(Some(JpegPath::Threads)),
+        other => Err(Error::invalid(format!(
+            "parameter `{JPEG_PATH}` is `{}`, expected `engines`, `cores`, `threads` or `auto`",
+            other.escape_debug()
+        ))),
+    }
 }
 
 #[cfg(test)]
@@ -179,13 +222,19 @@ mod tests {
     }
 
     #[test]
-    fn outputs_to_split_are_read_but_refused() {
-        let settings = parse(&json!({"split_along_outer_axis": {"string_value": ":A::B:"}})).unwrap();
-        assert_eq!(settings.split_along_outer_axis, ["A", "B"]);
-        let error = settings.check_supported().unwrap_err();
-        assert_eq!(error.kind(), crate::error::ErrorKind::Unsupported);
-        assert!(error.to_string().contains("`A:B`"));
-        let none = parse(&json!({"split_along_outer_axis": {"string_value": "::"}})).unwrap();
-        none.check_supported().unwrap();
+    fn outputs_to_split_stand_between_colons() {
+        let split = |text: &str| parse(&json!({"split_along_outer_axis": {"string_value": text}})).unwrap();
+        assert_eq!(split(":A::B:").split_along_outer_axis, ["A", "B"]);
+        assert!(split("A:B").splits(&["x", "B"]) && !split("A:B").splits(&["C"]));
+        assert!(!split("::").splits(&[""]));
+    }
+
+    #[test]
+    fn defaults_are_kept_by_input() {
+        let settings =
+            parse(&json!({"default.SCALE": {"string_value": "1.5"}, "default.a.b": {"string_value": ""}}));
+        let defaults = settings.unwrap().defaults;
+        let defaults: Vec<_> = defaults.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        assert_eq!(defaults, [("SCALE", "1.5"), ("a.b", "")]);
     }
 }

@@ -66,8 +66,13 @@ impl Fact {
         Self { role: Role::Input, dtype: input.dtype, sample }
     }
 
-    pub(super) fn output(output: &Output) -> Self {
-        Self { role: Role::Output, dtype: output.ty.dtype, sample: output.ty.dims.clone() }
+    /// An output; one that `is_split` has samples without their first dimension.
+    pub(super) fn output(output: &Output, is_split: bool) -> Self {
+        let mut sample = output.ty.dims.clone();
+        if let (true, Some(dims)) = (is_split, &mut sample) {
+            dims.drain(..dims.len().min(1));
+        }
+        Self { role: Role::Output, dtype: output.ty.dtype, sample }
     }
 
     /// Rank of a sample.

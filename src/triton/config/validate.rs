@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 
-use super::ModelConfig;
 use super::tensors::{Fact, Facts, Role, TensorConfig, VARIABLE};
-use crate::error::{Error, Result};
+use super::{DefaultSample, ModelConfig, Settings};
+use crate::error::{Context, Error, Result};
 use crate::limits;
+use crate::pipeline::Output;
 use crate::triton::api::DataType;
 
 /// A tensor of a request or a response, for one of the pipeline's.
@@ -23,6 +24,10 @@ pub struct Tensor {
     pub ragged: bool,
     /// Whether a request may leave it out. Inputs only.
     pub optional: bool,
+    /// What it then is. An optional input without one must not be left out after all.
+    pub default: Option<DefaultSample>,
+    /// Whether the first dimension of its samples becomes part of the batch: `split_along_outer_axis`. Outputs only.
+    pub split: bool,
     /// Position in the configuration's list.
     pub position: usize,
 }
@@ -38,13 +43,48 @@ pub struct TensorMap {
     pub outputs: Vec<Tensor>,
 }
 
+impl Tensor {
+    /// Why an optional input without a default has none.
+    pub fn why_no_default(&self) -> String {
+        match self.data_type {
+            DataType::Bytes => "as nothing can stand in for an encoded file".to_owned(),
+            DataType::Dense(_) => format!(
+                "as its dims {:?} are variable; parameter `default.{}` of the model can give it one",
+                self.dims, self.name
+            ),
+        }
+    }
+}
+
+impl TensorMap {
+    /// What the author should know of optional inputs and of outputs to split, although the model loads; a line each.
+    pub fn warnings(&self, settings: &Settings) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for input in self.inputs.iter().filter(|input| input.optional && input.default.is_none()) {
+            warnings.push(format!(
+                "input `{}` is optional but has no default, {}",
+                input.name,
+                input.why_no_default()
+            ));
+        }
+        let wanted = settings.split_along_outer_axis.len();
+        let found = self.outputs.iter().filter(|output| output.split).count();
+        if found < wanted {
+            warnings.push(format!(
+                "parameter `split_along_outer_axis` names {wanted} outputs, of which {found} are the model's"
+            ));
+        }
+        warnings
+    }
+}
+
 impl ModelConfig {
     /// Checks that the configuration is complete and fits the pipeline.
     ///
     /// # Errors
     /// Invalid for an unknown or missing input, another number of outputs, or a `data_type`, rank or extent that differs
-    /// or that neither side knows; names the tensor, the configured value and the pipeline's. Unsupported for parameters
-    /// that this version cannot honour.
+    /// or that neither side knows; names the tensor, the configured value and the pipeline's. Invalid for a default
+    /// that fits no optional input, and for an output to split whose samples have fewer than 2 dimensions.
     pub fn validate(&self, facts: &Facts<'_>) -> Result<TensorMap> {
         let max_batch_size = usize::try_from(self.max_batch_size)
             .ok()
@@ -56,16 +96,16 @@ impl ModelConfig {
                     limits::MAX_BATCH_SIZE
                 ))
             })?;
-        self.settings()?.check_supported()?;
+        let settings = self.settings()?;
         let map = TensorMap {
             max_batch_size,
-            inputs: self.match_inputs(facts)?,
-            outputs: self.match_outputs(facts)?,
+            inputs: self.match_inputs(facts, &settings)?,
+            outputs: self.match_outputs(facts, &settings)?,
         };
         Ok(map)
     }
 
-    fn match_inputs(&self, facts: &Facts<'_>) -> Result<Vec<Tensor>> {
+    fn match_inputs(&self, facts: &Facts<'_>, settings: &Settings) -> Result<Vec<Tensor>> {
         check_names("input", &self.inputs)?;
         let of_pipeline = || names(facts.inputs.iter().map(|input| input.name.as_str()));
         if let Some(unknown) =
@@ -75,6 +115,14 @@ impl ModelConfig {
                 "input `{}` of the configuration is not in the pipeline, whose inputs are {}",
                 unknown.name.escape_debug(),
                 of_pipeline()
+            )));
+        }
+        let is_optional =
+            |name: &String| self.inputs.iter().any(|tensor| tensor.name == *name && tensor.optional);
+        if let Some(name) = settings.defaults.keys().find(|name| !is_optional(name)) {
+            return Err(Error::invalid(format!(
+                "parameter `default.{}` is for no input with `optional: true`",
+                name.escape_debug()
             )));
         }
         let find = |name: &str| {
@@ -91,12 +139,29 @@ impl ModelConfig {
             .iter()
             .map(|input| {
                 let (position, tensor) = find(&input.name)?;
-                self.match_tensor(position, tensor, &Fact::input(input))
+                let mut matched = self.match_tensor(position, tensor, &Fact::input(input))?;
+                matched.default = self.default(&matched, settings)?;
+                Ok(matched)
             })
             .collect()
     }
 
-    fn match_outputs(&self, facts: &Facts<'_>) -> Result<Vec<Tensor>> {
+    fn default(&self, input: &Tensor, settings: &Settings) -> Result<Option<DefaultSample>> {
+        let text = settings.defaults.get(&input.name).map(String::as_str);
+        let sample = if self.is_batched() { Some(&input.dims[..]) } else { input.dims.get(1..) };
+        match (input.data_type, sample) {
+            (DataType::Dense(dtype), Some(dims)) if input.optional => DefaultSample::new(dtype, dims, text)
+                .context(|| format!("default of input `{}`", input.name.escape_debug())),
+            (_, _) if text.is_some() => Err(Error::invalid(format!(
+                "input `{}` has data_type `{}` in the configuration, which has no default",
+                input.name.escape_debug(),
+                input.data_type
+            ))),
+            _ => Ok(None),
+        }
+    }
+
+    fn match_outputs(&self, facts: &Facts<'_>, settings: &Settings) -> Result<Vec<Tensor>> {
         if self.outputs.len() != facts.outputs.len() {
             return Err(Error::invalid(format!(
                 "the configuration has {} outputs ({}), the pipeline has {} ({})",
@@ -108,7 +173,21 @@ impl ModelConfig {
         }
         check_names("output", &self.outputs)?;
         let outputs = self.outputs.iter().zip(facts.outputs).enumerate();
-        outputs.map(|(i, (tensor, output))| self.match_tensor(i, tensor, &Fact::output(output))).collect()
+        outputs
+            .map(|(i, (tensor, output))| {
+                let split = is_split(settings, tensor, output);
+                if let (true, Some(dims)) = (split, output.ty.dims.as_ref().filter(|dims| dims.len() < 2)) {
+                    return Err(Error::invalid(format!(
+                        "output `{}` is to be split along its outer axis, which takes samples of at least 2 dimensions, the \
+                         pipeline has {}",
+                        tensor.name.escape_debug(),
+                        dims.len()
+                    )));
+                }
+                let matched = self.match_tensor(i, tensor, &Fact::output(output, split))?;
+                Ok(Tensor { split, ..matched })
+            })
+            .collect()
     }
 
     fn match_tensor(&self, position: usize, tensor: &TensorConfig, fact: &Fact) -> Result<Tensor> {
@@ -121,6 +200,8 @@ impl ModelConfig {
             dims,
             ragged: tensor.allow_ragged_batch,
             optional: tensor.optional,
+            default: None,
+            split: false,
             position,
         })
     }
@@ -173,6 +254,11 @@ impl ModelConfig {
         }
         Ok(dims.iter().zip(known).map(|(&extent, known)| merge(extent, known)).collect())
     }
+}
+
+/// Whether parameter `split_along_outer_axis` names an output, by either of its names.
+pub(super) fn is_split(settings: &Settings, tensor: &TensorConfig, output: &Output) -> bool {
+    settings.splits(&[&tensor.name, &output.name])
 }
 
 /// The extent that two equal or partly variable ones stand for.

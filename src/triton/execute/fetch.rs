@@ -6,6 +6,7 @@ use crate::limits;
 use crate::pipeline::{self, DeviceBytes, Fetch};
 use crate::tensor::Device;
 use crate::triton::api::{Chunk, DataType, Input, Memory, Request};
+use crate::triton::config::Tensor;
 use crate::triton::instance::Link;
 use crate::triton::model::ModelState;
 
@@ -19,27 +20,26 @@ pub(super) struct Arrived<'r> {
     in_place: bool,
 }
 
-/// The tensors of `request` in the order of the pipeline's inputs.
+/// The tensors of `request` in the order of the pipeline's inputs; `None` for one whose default stands in for it.
 ///
 /// # Errors
-/// Invalid when one is missing, unsupported when one is in memory that the instance cannot read, cancelled when nobody
+/// Invalid when another one is missing, unsupported when one is in memory that the instance cannot read, cancelled when nobody
 /// waits for an answer.
 pub(super) fn arrive<'r>(
     model: &ModelState,
     declared: &[pipeline::Input],
     request: &'r Request,
     link: Option<&Link>,
-) -> Result<Vec<Arrived<'r>>> {
+) -> Result<Vec<Option<Arrived<'r>>>> {
     if request.is_cancelled()? {
-        return Err(Error::new(ErrorKind::Cancelled, "the client no longer waits"));
+        return Err(cancelled());
     }
     let found = request.inputs()?;
     let tensors = model.tensors.inputs.iter().zip(declared).map(|(configured, declared)| {
         let name = &configured.name;
-        let input = found
-            .iter()
-            .find(|input| input.name == name)
-            .ok_or_else(|| Error::invalid(format!("input `{name}` is missing")))?;
+        let Some(input) = found.iter().find(|input| input.name == name) else {
+            return if configured.default.is_some() { Ok(None) } else { Err(missing(configured)) };
+        };
         let chunks = input.chunks()?;
         let own = link.map(|link| Memory::gpu(link.ordinal));
         for chunk in &chunks {
@@ -54,14 +54,28 @@ pub(super) fn arrive<'r>(
         let in_place = declared.device == Device::Gpu
             && matches!(input.dtype, DataType::Dense(_))
             && matches!(chunks.as_slice(), [Chunk::Device { memory, .. }] if Some(*memory) == own);
-        Ok(Arrived { input: input.clone(), chunks, in_place })
+        Ok(Some(Arrived { input: input.clone(), chunks, in_place }))
     });
     tensors.collect()
 }
 
+/// The error of a request that nobody waits for.
+pub(super) fn cancelled() -> Error {
+    Error::new(ErrorKind::Cancelled, "the client no longer waits")
+}
+
+fn missing(input: &Tensor) -> Error {
+    let name = &input.name;
+    Error::invalid(if input.optional {
+        format!("input `{name}` is missing: it is optional, but has no default, {}", input.why_no_default())
+    } else {
+        format!("input `{name}` is missing")
+    })
+}
+
 /// Brings what is needed on the host there, with one wait. A request whose tensors cannot be brought becomes an error.
 pub(super) fn to_host<'r>(
-    arrived: &mut [Result<Vec<Arrived<'r>>>],
+    arrived: &mut [Result<Vec<Option<Arrived<'r>>>>],
     link: &Link,
     landing: &'r mut Option<Fetch>,
 ) {
@@ -119,7 +133,7 @@ fn fetch<'r>(link: &Link, landing: &'r mut Option<Fetch>, sources: &[DeviceBytes
 }
 
 /// The pieces that are on a device and needed on the host.
-fn remote<'t, 'r>(tensors: &'t mut [Arrived<'r>]) -> impl Iterator<Item = &'t mut Chunk<'r>> {
-    let tensors = tensors.iter_mut().filter(|tensor| !tensor.in_place);
+fn remote<'t, 'r>(tensors: &'t mut [Option<Arrived<'r>>]) -> impl Iterator<Item = &'t mut Chunk<'r>> {
+    let tensors = tensors.iter_mut().flatten().filter(|tensor| !tensor.in_place);
     tensors.flat_map(|tensor| &mut tensor.chunks).filter(|chunk| matches!(chunk, Chunk::Device { .. }))
 }

@@ -11,6 +11,7 @@ use crate::limits;
 use crate::pipeline::{self, DeviceBytes};
 use crate::tensor::{Batch, BatchDesc, DType, Sample, Shape};
 use crate::triton::api::{Chunk, DataType};
+use crate::triton::config::{self, DefaultSample};
 
 /// Bytes of the length in front of each element of a `TYPE_STRING` tensor.
 const LENGTH_BYTES: usize = 4;
@@ -41,19 +42,25 @@ pub(super) struct Merged<'r> {
 }
 
 impl<'r> Tensors<'r> {
-    /// Cuts the tensors of one request, which stand in the order of the `declared` inputs.
+    /// Cuts the tensors of one request, which stand in the order of the `declared` and the `configured` inputs; for one that
+    /// is not there, every sample has the default.
     ///
     /// # Errors
     /// Invalid when a tensor is not what the pipeline declares, has no batch dimension, or has another number of samples
     /// than the first.
     pub(super) fn gather(
         declared: &[pipeline::Input],
-        arrived: &[Arrived<'r>],
+        configured: &[config::Tensor],
+        arrived: &[Option<Arrived<'r>>],
         memory: &Arc<HostPool>,
     ) -> Result<Self> {
-        let mut inputs: Vec<Tensor<'r>> = Vec::with_capacity(arrived.len());
+        let mut inputs: Vec<Option<Tensor<'r>>> = Vec::with_capacity(arrived.len());
         let mut samples = None;
         for (arrived, declared) in arrived.iter().zip(declared) {
+            let Some(arrived) = arrived else {
+                inputs.push(None);
+                continue;
+            };
             let name = arrived.input.name;
             let tensor = Tensor::cut(arrived, memory)
                 .and_then(|tensor| tensor.check(declared).map(|()| tensor))
@@ -64,13 +71,20 @@ impl<'r> Tensors<'r> {
                     "input `{name}` has {found} samples, expected {expected} as the inputs before it"
                 )));
             }
-            inputs.push(tensor);
+            inputs.push(Some(tensor));
         }
-        match samples {
-            Some(0) => Err(Error::invalid("the request has no samples: its batch dimension is 0")),
-            // A pipeline without inputs makes one sample per request.
-            samples => Ok(Self { samples: samples.unwrap_or(1), inputs }),
+        // A request without inputs, or a pipeline without any, makes one sample.
+        let samples = samples.unwrap_or(1);
+        if samples == 0 {
+            return Err(Error::invalid("the request has no samples: its batch dimension is 0"));
         }
+        let defaults = configured.iter().map(|input| input.default.as_ref());
+        let inputs = inputs.into_iter().zip(defaults).map(|(tensor, default)| match (tensor, default) {
+            (Some(tensor), _) => Ok(tensor),
+            (None, Some(default)) => Tensor::of_default(default, samples, memory),
+            (None, None) => Err(Error::internal("an input without a tensor and without a default")),
+        });
+        Ok(Self { samples, inputs: inputs.collect::<Result<_>>()? })
     }
 }
 
@@ -102,6 +116,17 @@ impl<'r> Tensor<'r> {
             DataType::Bytes => Self::cut_strings(*batch, dims, &chunks, memory),
             DataType::Dense(dtype) => Self::cut_dense(dtype, *batch, Shape::new(dims), &chunks, memory),
         }
+    }
+
+    /// The same sample, in one place, for each of `count`.
+    fn of_default(default: &DefaultSample, count: usize, memory: &Arc<HostPool>) -> Result<Self> {
+        let mut buffer = memory.take(default.bytes)?;
+        if let Some(sample) = buffer.bytes_mut().get_mut(..default.bytes) {
+            default.write(sample);
+        }
+        let buffer = Arc::new(buffer);
+        let samples = (0..count).map(|_| Sample::Pooled(Arc::clone(&buffer), 0..default.bytes)).collect();
+        Ok(Self { dtype: default.dtype, shapes: vec![Shape::new(default.shape.clone()); count], samples })
     }
 
     /// A tensor that stays where it is, on the device.

@@ -3,10 +3,11 @@
 
 use std::ops::Range;
 
+use super::fetch::cancelled;
 use crate::error::{Context, Error, Result};
 use crate::pipeline::{DeviceBytes, Failures, Fetch, Gpu, Outcome, OutputSink, Target};
-use crate::tensor::{Batch, BatchDesc, Device, Sample, Shape};
-use crate::triton::api::{DataType, Memory, MemoryKind, OutputMemory, Response};
+use crate::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
+use crate::triton::api::{DataType, Memory, MemoryKind, OutputMemory, Request, Response};
 use crate::triton::exchange::Exchange;
 use crate::triton::instance::Link;
 use crate::triton::model::ModelState;
@@ -22,6 +23,7 @@ pub(super) struct Responses<'r> {
 
 /// One request in the batch.
 struct Destination<'r> {
+    request: &'r Request,
     response: &'r Response,
     range: Range<usize>,
     /// For each output of the pipeline: whether the client asked for it.
@@ -58,7 +60,12 @@ impl<'r> Responses<'r> {
             let Some(range) = range.clone() else { continue };
             let names = exchange.request().requested_outputs()?;
             let wanted = model.tensors.outputs.iter().map(|output| names.contains(&output.name)).collect();
-            requests.push(Destination { response: exchange.response()?, range, wanted });
+            requests.push(Destination {
+                request: exchange.request(),
+                response: exchange.response()?,
+                range,
+                wanted,
+            });
         }
         Ok(Self { model, link, requests, late: Vec::new() })
     }
@@ -85,14 +92,14 @@ impl<'r> Responses<'r> {
     }
 
     /// Asks for memory for the samples of each request that wants `output` and has not failed. `place` says what becomes
-    /// of it: memory for each sample, or `None` when it is to be copied late.
+    /// of it, given the bytes of each sample: a piece for each, or nothing when it is to be copied late.
     fn allocate_each<B>(
         &mut self,
         output: usize,
         desc: &BatchDesc,
         failures: &Failures,
         preferred: Memory,
-        mut place: impl FnMut(OutputMemory<'r>, &Range<usize>, usize) -> Result<Placed<'r, B>>,
+        mut place: impl FnMut(OutputMemory<'r>, &[usize]) -> Result<Placed<'r, B>>,
     ) -> Result<Vec<Option<B>>> {
         let mut buffers: Vec<Option<B>> = desc.shapes.iter().map(|_| None).collect();
         let configured = &self.model.tensors.outputs[output];
@@ -108,8 +115,10 @@ impl<'r> Responses<'r> {
             if !request.wanted[output] || range.clone().any(|i| failures.get(i).is_some()) {
                 continue;
             }
-            let placed = memory(request.response, name, desc, &desc.shapes[range.clone()], preferred)
-                .and_then(|(memory, size)| place(memory, &range, size));
+            let placed =
+                Described::new(desc, &desc.shapes[range.clone()], configured.split).and_then(|described| {
+                    place(described.memory(request.response, name, preferred)?, &described.sizes)
+                });
             match placed.context(|| format!("output `{name}`")) {
                 Err(error) => range.for_each(|i| failures.fail(i, error.clone())),
                 Ok(Placed::Late(memory)) => self.late.push(Late { output, range, memory }),
@@ -133,6 +142,14 @@ enum Placed<'r, B> {
 }
 
 impl<'r> OutputSink<'r> for Responses<'r> {
+    fn look_for_cancelled(&mut self, failures: &Failures) {
+        for Destination { request, range, .. } in &self.requests {
+            if failures.get(range.start).is_none() && request.is_cancelled().unwrap_or(false) {
+                range.clone().for_each(|i| failures.fail(i, cancelled()));
+            }
+        }
+    }
+
     fn allocate(
         &mut self,
         output: usize,
@@ -140,13 +157,13 @@ impl<'r> OutputSink<'r> for Responses<'r> {
         failures: &Failures,
     ) -> Result<Vec<Option<&'r mut [u8]>>> {
         let link = self.link;
-        self.allocate_each(output, desc, failures, Memory::HOST, |memory, range, size| match memory {
+        self.allocate_each(output, desc, failures, Memory::HOST, |memory, sizes| match memory {
             OutputMemory::Host(memory) if !memory.as_ptr().addr().is_multiple_of(desc.dtype.size()) => {
                 Ok(Placed::Late(LateMemory::Host(memory)))
             }
-            OutputMemory::Host(memory) => Ok(Placed::Each(split(memory, range.len(), size))),
+            OutputMemory::Host(memory) => Ok(Placed::Each(cut(memory, sizes))),
             OutputMemory::Device { address, memory } => {
-                late_on_device(link, memory, DeviceBytes::foreign(address, range.len() * size))
+                late_on_device(link, memory, DeviceBytes::foreign(address, sizes.iter().sum()))
             }
         })
     }
@@ -162,16 +179,21 @@ impl<'r> OutputSink<'r> for Responses<'r> {
         let link = self.link;
         let own = Memory::gpu(gpu.ordinal());
         let preferred = if wanted == Device::Gpu { own } else { Memory::PINNED };
-        self.allocate_each(output, desc, failures, preferred, |memory, range, size| match memory {
+        self.allocate_each(output, desc, failures, preferred, |memory, sizes| match memory {
             OutputMemory::Host(memory) => {
-                Ok(Placed::Each(split(memory, range.len(), size).into_iter().map(Target::Host).collect()))
+                Ok(Placed::Each(cut(memory, sizes).into_iter().map(Target::Host).collect()))
             }
             OutputMemory::Device { address, memory } if memory == own => {
-                let sample = |i| DeviceBytes::foreign(address + (i * size) as u64, size);
-                Ok(Placed::Each((0..range.len()).map(sample).map(Target::Device).collect()))
+                let mut end = address;
+                let sample = |&size: &usize| {
+                    let start = end;
+                    end += size as u64;
+                    Target::Device(DeviceBytes::foreign(start, size))
+                };
+                Ok(Placed::Each(sizes.iter().map(sample).collect()))
             }
             OutputMemory::Device { address, memory } => {
-                late_on_device(link, memory, DeviceBytes::foreign(address, range.len() * size))
+                late_on_device(link, memory, DeviceBytes::foreign(address, sizes.iter().sum()))
             }
         })
     }
@@ -187,35 +209,56 @@ fn late_on_device<'r, B>(link: Option<&Link>, memory: Memory, bytes: DeviceBytes
     Ok(Placed::Late(LateMemory::Device(bytes)))
 }
 
-/// Memory for the samples of one request, which a response can only hold when they have one shape, and the bytes of each.
-fn memory<'r>(
-    response: &'r Response,
-    name: &str,
-    desc: &BatchDesc,
-    shapes: &[Shape],
-    preferred: Memory,
-) -> Result<(OutputMemory<'r>, usize)> {
-    let Some(first) = shapes.first() else { return Err(Error::internal("a request without samples")) };
-    if let Some(other) = shapes.iter().find(|shape| *shape != first) {
-        return Err(Error::invalid(format!(
-            "the samples of one request have shapes {first} and {other}, but a response holds samples of one shape: \
-             pad or resize them in the pipeline, or send one request for each"
-        )));
-    }
-    let size = first.bytes(desc.dtype.size())?;
-    let bytes = size.checked_mul(shapes.len()).ok_or_else(|| {
-        Error::invalid(format!("{} samples of shape {first} do not fit into memory", shapes.len()))
-    })?;
-    let shape: Vec<usize> = [shapes.len()].into_iter().chain(first.iter().copied()).collect();
-    let memory = response.output(name, DataType::Dense(desc.dtype), &shape)?.memory(bytes, preferred)?;
-    Ok((memory, size))
+/// One output of one request: what the response says of it, and the bytes of each sample.
+struct Described {
+    dtype: DType,
+    shape: Vec<usize>,
+    sizes: Vec<usize>,
+    bytes: usize,
 }
 
-/// `memory` in pieces of `size` bytes for each of `count` samples.
-fn split(memory: &mut [u8], count: usize, size: usize) -> Vec<&mut [u8]> {
+impl Described {
+    /// A response holds one dense tensor, so the samples must have one shape. Where their first dimension is to be `split`, only
+    /// the rest of it: then they stand one behind the other along the batch dimension.
+    fn new(desc: &BatchDesc, shapes: &[Shape], split: bool) -> Result<Self> {
+        let Some(first) = shapes.first() else { return Err(Error::internal("a request without samples")) };
+        let inner = if split { first.get(1..) } else { Some(&first[..]) };
+        let Some(inner) = inner.filter(|inner| !split || !inner.is_empty()) else {
+            return Err(Error::invalid(format!(
+                "a sample of shape {first} cannot be split along its outer axis, which takes at least 2 dimensions"
+            )));
+        };
+        let rest =
+            |shape: &Shape| if split { shape.get(1..).map(<[usize]>::to_vec) } else { Some(shape.to_vec()) };
+        if let Some(other) = shapes.iter().find(|shape| rest(shape).as_deref() != Some(inner)) {
+            return Err(Error::invalid(format!(
+                "the samples of one request have shapes {first} and {other}, but a response holds samples of one shape: \
+                 pad or resize them in the pipeline, or send one request for each"
+            )));
+        }
+        let sizes = shapes.iter().map(|shape| shape.bytes(desc.dtype.size())).collect::<Result<Vec<_>>>()?;
+        let count = if split {
+            shapes.iter().filter_map(|shape| shape.first()).fold(0usize, |sum, &n| sum.saturating_add(n))
+        } else {
+            shapes.len()
+        };
+        let bytes = sizes.iter().try_fold(0usize, |sum, &size| sum.checked_add(size)).ok_or_else(|| {
+            Error::invalid(format!("{} samples as large as {first} do not fit into memory", shapes.len()))
+        })?;
+        let shape = [count].into_iter().chain(inner.iter().copied()).collect();
+        Ok(Self { dtype: desc.dtype, shape, sizes, bytes })
+    }
+
+    fn memory<'r>(&self, response: &'r Response, name: &str, preferred: Memory) -> Result<OutputMemory<'r>> {
+        response.output(name, DataType::Dense(self.dtype), &self.shape)?.memory(self.bytes, preferred)
+    }
+}
+
+/// `memory` in pieces of the `sizes` of its samples.
+fn cut<'m>(memory: &'m mut [u8], sizes: &[usize]) -> Vec<&'m mut [u8]> {
     let mut rest = memory;
-    let mut samples = Vec::with_capacity(count);
-    for _ in 0..count {
+    let mut samples = Vec::with_capacity(sizes.len());
+    for &size in sizes {
         let (sample, tail) = rest.split_at_mut(size);
         samples.push(sample);
         rest = tail;
@@ -261,4 +304,34 @@ fn copy_to_device(batch: &Batch<'_>, range: Range<usize>, memory: &DeviceBytes, 
         return Err(Error::internal("an output has another size than its response"));
     }
     stream.put(&copies)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::Layout;
+
+    fn described(shapes: &[&[usize]], split: bool) -> Result<(Vec<usize>, Vec<usize>)> {
+        let shapes: Vec<Shape> = shapes.iter().map(|&shape| Shape::new(shape)).collect();
+        let desc = BatchDesc::new(DType::U16, Layout::NONE, shapes.clone());
+        Described::new(&desc, &shapes, split).map(|described| (described.shape, described.sizes))
+    }
+
+    #[test]
+    fn samples_of_one_shape_are_one_tensor() {
+        assert_eq!(described(&[&[2, 3], &[2, 3]], false).unwrap(), (vec![2, 2, 3], vec![12, 12]));
+        assert_eq!(described(&[&[]], false).unwrap(), (vec![1], vec![2]));
+        let error = described(&[&[2, 3], &[1, 3]], false).unwrap_err().to_string();
+        assert!(error.contains("[2, 3] and [1, 3]"), "{error}");
+    }
+
+    #[test]
+    fn split_samples_stand_along_the_batch_dimension() {
+        assert_eq!(described(&[&[2, 3], &[1, 3], &[0, 3]], true).unwrap(), (vec![3, 3], vec![12, 6, 0]));
+        assert!(described(&[&[2, 3], &[1, 4]], true).unwrap_err().to_string().contains("one shape"));
+        for flat in [&[2][..], &[]] {
+            assert!(described(&[flat], true).unwrap_err().to_string().contains("at least 2 dimensions"));
+        }
+        assert!(described(&[&[usize::MAX, 2]], true).is_err());
+    }
 }

@@ -20,6 +20,7 @@ pub(crate) mod code {
     pub(crate) const INVALID_ARG: u32 = 3;
     pub(crate) const UNAVAILABLE: u32 = 4;
     pub(crate) const UNSUPPORTED: u32 = 5;
+    pub(crate) const CANCELLED: u32 = 7;
 }
 
 /// An error as the plugin sent it.
@@ -57,7 +58,7 @@ pub(crate) struct Book {
     faults: HashMap<&'static str, u32>,
     /// The call, counted from 1, in which a function stays until the test lets it go.
     held: HashMap<&'static str, u32>,
-    violations: Vec<String>,
+    pub(crate) violations: Vec<String>,
     pub(crate) version: (u32, u32),
     pub(crate) log: Vec<(u32, String)>,
     pub(crate) answers: Vec<Answer>,
@@ -73,6 +74,8 @@ pub(crate) struct Book {
     /// The type of memory, and its device, that the plugin asked for.
     pub(crate) wishes: Vec<(u32, i64)>,
     pub(crate) memory: Vec<(u32, i64, usize)>,
+    /// What was counted, by name and labels.
+    pub(crate) metrics: HashMap<String, f64>,
 }
 
 static BOOK: LazyLock<Mutex<Book>> = LazyLock::new(Mutex::default);
@@ -124,6 +127,11 @@ impl Host {
         book.held.insert(function, calls + 1);
     }
 
+    /// Holds call number `nth` (from 1) of `function` until [`Host::let_go`].
+    pub(crate) fn hold(&self, function: &'static str, nth: u32) {
+        book().held.insert(function, nth);
+    }
+
     pub(crate) fn let_go(&self, function: &'static str) {
         book().held.remove(function);
         CHANGED.notify_all();
@@ -143,7 +151,7 @@ impl Host {
     /// Asserts that the plugin freed what it owned and used nothing that was gone.
     pub(crate) fn assert_clean(&self) {
         assert_eq!(book().violations, Vec::<String>::new());
-        for what in ["error", "message", "request", "response", "buffer attributes"] {
+        for what in ["error", "message", "request", "response", "buffer attributes", "parameter"] {
             assert_eq!(self.live(what), 0, "objects left: {what}");
         }
     }

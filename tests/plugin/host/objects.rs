@@ -11,7 +11,10 @@ pub(crate) const KIND_GPU: u32 = 2;
 
 pub(crate) struct Backend {
     name: CString,
+    /// What the command line says, as JSON.
+    pub(crate) options: String,
     config: *mut Message,
+    state: *mut c_void,
 }
 
 pub(crate) struct Model {
@@ -19,6 +22,7 @@ pub(crate) struct Model {
     directory: CString,
     pub(crate) config: String,
     pub(crate) state: *mut c_void,
+    pub(crate) backend: *mut Backend,
 }
 
 pub(crate) struct Instance {
@@ -31,7 +35,8 @@ pub(crate) struct Instance {
 
 impl Host {
     pub(crate) fn backend(&self) -> *mut Backend {
-        make("backend", Backend { name: c("gesso"), config: std::ptr::null_mut() })
+        let (options, null) = (r#"{"cmdline":{}}"#.to_owned(), std::ptr::null_mut());
+        make("backend", Backend { name: c("gesso"), options, config: null, state: std::ptr::null_mut() })
     }
 
     /// A model that mirrors `image`, [H, W, C] of bytes, to `pixels`: `plugin/models/make.py`.
@@ -43,7 +48,7 @@ impl Host {
     pub(crate) fn model_of(&self, name: &str, config: &str) -> *mut Model {
         let directory = format!("{}/tests/plugin/models/{name}", env!("CARGO_MANIFEST_DIR"));
         let (name, directory, config) = (c(name), c(&directory), config.to_owned());
-        make("model", Model { name, directory, config, state: std::ptr::null_mut() })
+        make("model", Model { name, directory, config, state: std::ptr::null_mut(), backend: self.backend() })
     }
 
     /// An instance on the host.
@@ -67,10 +72,28 @@ extern "C" fn TRITONBACKEND_BackendConfig(backend: *mut Backend, out: *mut *mut 
     call("TRITONBACKEND_BackendConfig", || {
         let backend = at("backend", backend)?;
         if backend.config.is_null() {
-            backend.config = server::message(r#"{"cmdline":{}}"#);
+            backend.config = server::message(&backend.options);
         }
         put(out, backend.config)
     })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn TRITONBACKEND_BackendState(backend: *mut Backend, out: *mut *mut c_void) -> *mut Error {
+    call("TRITONBACKEND_BackendState", || put(out, at("backend", backend)?.state))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn TRITONBACKEND_BackendSetState(backend: *mut Backend, state: *mut c_void) -> *mut Error {
+    call("TRITONBACKEND_BackendSetState", || {
+        at("backend", backend)?.state = state;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn TRITONBACKEND_ModelBackend(model: *mut Model, out: *mut *mut Backend) -> *mut Error {
+    call("TRITONBACKEND_ModelBackend", || put(out, at("model", model)?.backend))
 }
 
 #[unsafe(no_mangle)]

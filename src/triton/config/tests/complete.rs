@@ -27,6 +27,8 @@ fn one_line_is_enough() {
             dims: vec![-1],
             ragged: true,
             optional: false,
+            default: None,
+            split: false,
             position: 0,
         };
         assert_eq!(map.inputs, [expected]);
@@ -205,4 +207,23 @@ fn scalars_are_reshaped_as_dims_must_not_be_empty() {
 fn an_extent_of_zero_cannot_be_configured() {
     let tensors = Tensors { inputs: vec![], outputs: vec![output("O", DType::F32, Some(&[0, i64::MAX, 2]))] };
     assert_eq!(completed(&json!({}), &tensors)["output"][0]["dims"], json!([-1, i64::MAX, 2]));
+}
+
+#[test]
+fn a_zero_that_is_written_stays() {
+    let done = |written: Option<i64>| {
+        let mut config = ModelConfig::parse(ONE_LINE).unwrap().with_written_max_batch_size(written);
+        config.complete(&classify().facts()).unwrap();
+        serde_json::from_str::<Value>(&config.to_json()).unwrap()
+    };
+    let unbatched = done(Some(0));
+    assert_eq!(unbatched["max_batch_size"], 0);
+    assert_eq!(
+        (&unbatched["input"][0]["dims"], &unbatched["output"][0]["dims"]),
+        (&json!([-1, -1]), &json!([-1, 3, 224, 224]))
+    );
+    // Another number in the file is not the configuration in force: that came from elsewhere.
+    for written in [None, Some(8)] {
+        assert_eq!(done(written)["max_batch_size"], 16);
+    }
 }

@@ -129,9 +129,44 @@ fn two_outputs_of_one_name_need_names_in_the_configuration() {
 }
 
 #[test]
-fn split_outputs_are_refused_at_load() {
-    let fields = json!({"parameters": {"split_along_outer_axis": {"string_value": "OUT"}}});
-    let error = config(&fields).complete(&classify().facts()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().contains("`split_along_outer_axis` is `OUT`"));
+fn a_split_output_loses_the_first_dimension_of_its_samples() {
+    let tensors = Tensors { inputs: vec![], outputs: vec![output("O", DType::U8, Some(&[-1, 4, 3]))] };
+    let split = |name: &str, more: &Value| {
+        let mut fields = json!({"parameters": {"split_along_outer_axis": {"string_value": name}}});
+        fields.as_object_mut().unwrap().append(&mut more.as_object().unwrap().clone());
+        fields
+    };
+    let renamed = json!({"output": [{"name": "CROPS"}]});
+    for name in ["O", "CROPS"] {
+        let done = completed(&split(name, &renamed), &tensors);
+        assert_eq!(done["output"][0]["dims"], json!([4, 3]), "{name}");
+        assert!(config(&done).validate(&tensors.facts()).unwrap().outputs[0].split);
+    }
+    assert_eq!(completed(&split("X", &renamed), &tensors)["output"][0]["dims"], json!([-1, 4, 3]));
+    let whole = json!({"max_batch_size": 4, "output": [{"name": "O", "data_type": "TYPE_UINT8", "dims": [-1, 4, 3]}]});
+    assert!(refused(&split("O", &whole), &tensors).contains("output `O` has 3 dimensions"));
+    let flat = Tensors { inputs: vec![], outputs: vec![output("O", DType::U8, Some(&[4]))] };
+    let said = config(&split("O", &json!({}))).complete(&flat.facts()).unwrap_err().to_string();
+    assert!(said.contains("at least 2 dimensions, the pipeline has 1"), "{said}");
+}
+
+#[test]
+fn an_optional_input_has_a_default_where_its_shape_is_fixed() {
+    let tensors = classify();
+    let with = |input: Value, parameters: Value| {
+        json!({"max_batch_size": 4, "input": [input], "parameters": parameters,
+            "output": [{"name": "O", "data_type": "TYPE_FP32", "dims": [3, 224, 224]}]})
+    };
+    let input = |dims: i64, optional: bool| json!({"name": "IMAGE", "data_type": "TYPE_UINT8", "dims": [dims], "optional": optional});
+    let default =
+        |fields: &Value| config(fields).validate(&tensors.facts()).unwrap().inputs[0].default.clone();
+    assert_eq!(default(&with(input(2, false), json!({}))), None);
+    assert_eq!(default(&with(input(-1, true), json!({}))), None);
+    assert_eq!(default(&with(input(2, true), json!({}))).unwrap().shape, [2]);
+    let five = json!({"default.IMAGE": {"string_value": "5"}});
+    assert_eq!(default(&with(input(-1, true), five.clone())).unwrap().shape, [1]);
+    let said = refused(&with(input(2, false), five), &tensors);
+    assert!(said.contains("parameter `default.IMAGE` is for no input with `optional: true`"), "{said}");
+    let said = refused(&with(input(2, true), json!({"default.IMAGE": {"string_value": "1 x"}})), &tensors);
+    assert!(said.contains("default of input `IMAGE`: `x` is no uint8"), "{said}");
 }

@@ -1,0 +1,179 @@
+"""The soak test of scripts/soak: load with reloads, and what must not grow. Needs what scripts/demo sets up."""
+
+import argparse
+import os
+import statistics
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import tritonclient.grpc as triton
+from tritonclient.utils import InferenceServerException
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests" / "server")]
+import load  # noqa: E402
+from harness import Server, resident_bytes  # noqa: E402
+
+MODEL = "preprocess"
+# What the server itself says of a model that it is unloading or loading.
+AWAY = ("StatusCode.UNAVAILABLE", "StatusCode.NOT_FOUND")
+# A client that was told so asks again after this long.
+AWAY_SECONDS = 0.02
+# A client may hear of a reload a little after it is over.
+RELOAD_MARGIN_SECONDS = 1
+WATCH_SECONDS = 0.25
+# The first part of the run, in which pools and caches fill, is no measure for growth.
+WARM_UP = 0.3
+# What the rest may add: memory as a share and in bytes, threads and files by number. Noise, not growth: the short form
+# has few samples.
+MEMORY_SHARE, MEMORY_BYTES = 0.08, 24e6
+THREADS, FILES = 2, 2
+
+
+class Look(NamedTuple):
+    """The server's process at one moment."""
+
+    memory: int
+    threads: int
+    files: int
+
+    @classmethod
+    def at(cls, pid):
+        return cls(resident_bytes(pid), len(os.listdir(f"/proc/{pid}/task")), len(os.listdir(f"/proc/{pid}/fd")))
+
+
+class Soak:
+    """Clients, reloads and looks at the process, until the time or the requests are over."""
+
+    def __init__(self, server, options, items, expected, output):
+        self.server, self.options, self.expected, self.output = server, options, expected, output
+        self.items, self.lock, self.sent = items, threading.Lock(), 0
+        self.over = threading.Event()
+        self.right, self.refused, self.wrong = 0, [], []
+        self.reloads, self.looks = [], []
+
+    def run(self):
+        threads = [threading.Thread(target=self._client, daemon=True) for _ in range(self.options.clients)]
+        others = [threading.Thread(target=each, daemon=True) for each in (self._reload, self._watch)]
+        for thread in threads + others:
+            thread.start()
+        self.over.wait(self.options.seconds)
+        self.over.set()
+        for thread in threads + others:
+            thread.join()
+
+    def _next(self):
+        with self.lock:
+            if self.sent == self.options.requests:
+                self.over.set()
+            if self.over.is_set():
+                return None
+            self.sent += 1
+            return self.items[self.sent % len(self.items)]
+
+    def _client(self):
+        with triton.InferenceServerClient(self.server.grpc_url) as client:
+            while item := self._next():
+                outcome = load.send(client, MODEL, self.output, item, self.expected, load.TOLERANCE)
+                if outcome.fault is None:
+                    self.right += 1
+                elif outcome.fault.startswith(AWAY):
+                    self.refused.append((time.monotonic(), outcome.fault))
+                    time.sleep(AWAY_SECONDS)
+                else:
+                    self.wrong.append(f"{item.name}: {outcome.fault}")
+
+    def _reload(self):
+        with triton.InferenceServerClient(self.server.grpc_url) as client:
+            while not self.over.wait(self.options.reload):
+                began = time.monotonic()
+                client.unload_model(MODEL)
+                client.load_model(MODEL)
+                self.reloads.append((began, time.monotonic()))
+
+    def _watch(self):
+        while not self.over.wait(WATCH_SECONDS):
+            if not self.server.alive:
+                self.wrong.append("the server died")
+                self.over.set()
+                return
+            self.looks.append(Look.at(self.server.pid))
+
+    def faults(self):
+        """What is not as it must be, a line each."""
+        faults = [f"wrong: {fault}" for fault in self.wrong[:5]]
+        if len(self.wrong) > len(faults):
+            faults.append(f"and {len(self.wrong) - len(faults)} more")
+        margin = RELOAD_MARGIN_SECONDS
+        near = lambda at: any(began - margin <= at <= ended + margin for began, ended in self.reloads)  # noqa: E731
+        faults += [f"refused though no reload was near: {fault}" for at, fault in self.refused if not near(at)][:5]
+        if "was dropped without an answer" in self.server.log:
+            faults.append("a request was dropped without an answer")
+        return faults + self._growth()
+
+    def _growth(self):
+        looks = self.looks[int(len(self.looks) * WARM_UP) :]
+        if len(looks) < 9:
+            return ["the run was too short to see growth"]
+        third = len(looks) // 3
+        early, late = ([statistics.median(each) for each in zip(*part)] for part in (looks[:third], looks[-third:]))
+        self.grown = list(zip(early, late))
+        allowed = (max(MEMORY_SHARE * early[0], MEMORY_BYTES), THREADS, FILES)
+        names = ("bytes of memory", "threads", "open files")
+        return [
+            f"{name} grew from {before:.0f} to {after:.0f}"
+            for name, before, after, limit in zip(names, early, late, allowed)
+            if after - before > limit
+        ]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="scripts/soak")
+    parser.add_argument("--short", action="store_true", help="25 seconds with a reload every 3")
+    parser.add_argument("--seconds", type=float, default=1800)
+    parser.add_argument("--requests", type=int, default=200_000)
+    parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--reload", type=float, default=60, help="seconds between reloads")
+    parser.add_argument("--bad", type=float, default=0.05, help="share of broken images")
+    options = parser.parse_args()
+    if options.short:
+        options.seconds, options.reload = 25, 3
+    return options
+
+
+def main():
+    options = arguments()
+    encoded = load.good_images(None)
+    good = [load.sample(name, data) for name, data in encoded.items()]
+    bad = load.bad_images(max(encoded.values(), key=len))
+    items = load.schedule(good, bad, 20 * len(good) * len(bad), options.bad)
+    with Server(ROOT / "model_repository", models=[MODEL]) as server:
+        with triton.InferenceServerClient(server.grpc_url) as client:
+            output = client.get_model_metadata(MODEL).outputs[0].name
+            try:
+                expected = {item.name: client.infer(MODEL, [item.request]).as_numpy(output) for item in good}
+            except InferenceServerException as error:
+                raise SystemExit(f"error: {error}") from None
+        soak = Soak(server, options, items, expected, output)
+        began = time.monotonic()
+        soak.run()
+        seconds = time.monotonic() - began
+        faults = soak.faults()
+        status = server.stop()
+    print(
+        f"{soak.sent} requests in {seconds:.0f} s: {soak.right} as they should be, {len(soak.refused)} refused by the server "
+        f"during {len(soak.reloads)} reloads, {len(soak.wrong)} wrong"
+    )
+    for name, (early, late), unit in zip(("memory", "threads", "open files"), getattr(soak, "grown", ()), (1e6, 1, 1)):
+        print(f"    {name}: {early / unit:.0f} early, {late / unit:.0f} late" + (" MB" if unit > 1 else ""))
+    if status != 0:
+        faults.append(f"the server left with status {status}")
+    if faults:
+        raise SystemExit("error: " + "\nerror: ".join(faults))
+
+
+if __name__ == "__main__":
+    main()
