@@ -74,7 +74,7 @@ struct Image {
 // What a block of threads works on.
 struct Task {
   // Its first piece or MCU, and how many.
-  uint32_t image, first, pieces, unused;
+  uint32_t image, first, count, unused;
 };
 
 // What decoding from one place to the end of a piece passes.

@@ -16,13 +16,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Row *row
   const Row task = rows[blockIdx.x];
   const Image &image = p.images[task.image];
   for (uint32_t i = threadIdx.x; i < THREADS * STRIDE; i += THREADS) (&blocks[0][0])[i] = 0;
-  const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.pieces);
+  const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.count);
   const uint32_t piece = task.first + threadIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x - lane;
   const uint32_t mcu_blocks = image.mcu_blocks, pairs = image.pairs, components = image.components;
   int16_t *mine = (int16_t *)blocks[threadIdx.x];
   uint32_t *const out = (uint32_t *)(p.coefficients + (uint64_t)image.first_block * 64);
 
-  bool active = threadIdx.x < task.pieces && piece < image.pieces;
+  bool active = threadIdx.x < task.count && piece < image.pieces;
   Start start = {};
   uint32_t end = 0, last = 0;
   if (active) {

@@ -11,9 +11,9 @@ extern "C" __global__ void __launch_bounds__(256) jpeg_guess(const Row *rows, ui
   const Row task = rows[blockIdx.x];
   const Image &image = p.images[task.image];
   const uint32_t guesses = image.guesses;
-  const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.pieces);
+  const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.count);
   const uint32_t piece = task.first + threadIdx.x / guesses, guess = threadIdx.x % guesses;
-  if (threadIdx.x >= task.pieces * guesses || piece >= image.pieces) return;
+  if (threadIdx.x >= task.count * guesses || piece >= image.pieces) return;
   const Segment segment = segment_of(p, image, piece);
   const uint32_t end = min(end_of(image, segment, piece) - origin, WINDOW * 32);
   const uint32_t mcu_blocks = image.mcu_blocks, pairs = image.pairs;

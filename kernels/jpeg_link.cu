@@ -18,10 +18,10 @@ extern "C" __global__ void __launch_bounds__(256) jpeg_link(const Row *rows, uin
   const Image &image = p.images[task.image];
   if (threadIdx.x == 0) size = 0;
   const uint32_t guesses = image.guesses;
-  const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.pieces + AHEAD);
+  const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.count + AHEAD);
   {
     const uint32_t piece = task.first + threadIdx.x / guesses, slot = threadIdx.x % guesses;
-    if (threadIdx.x < task.pieces * guesses && piece < image.pieces) {
+    if (threadIdx.x < task.count * guesses && piece < image.pieces) {
       bool mine;
       if (piece == segment_of(p, image, piece).first_piece) {
         mine = slot == 0;

@@ -1,5 +1,6 @@
 // Coefficients to pixels: dequantises, transforms as libjpeg's accurate integer method does, repeats chroma samples, converts
-// to RGB. A block of threads has neighbouring MCUs of one row; eight threads share a block of coefficients.
+// to RGB. A block of threads goes through MCUs in their order, as many of one row as it has threads for at
+// once; eight threads share a block of coefficients.
 #include "jpeg.cuh"
 
 typedef Task Row;
@@ -67,88 +68,91 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_pixels(const Row *row
   const Row task = rows[blockIdx.x];
   const Image &image = p.images[task.image];
   const uint32_t mcu_blocks = image.mcu_blocks, group = BLOCKS / mcu_blocks;
-  const uint32_t mcu_y = task.first / image.mcus_across, mcu_x = task.first % image.mcus_across;
-  const uint32_t mcus = min(group, image.mcus_across - mcu_x);
   const uint32_t block = threadIdx.x / 8, line = threadIdx.x % 8;
-  if (block < mcus * mcu_blocks) {
-    const uint32_t mask = __activemask();
-    const uint64_t at = (uint64_t)image.first_block + task.first * mcu_blocks + block;
-    const uint32_t c = image.components >> 2 * (block % mcu_blocks) & 3;
-    const uint4 packed = *(const uint4 *)(p.coefficients + at * 64 + line * 8);
-    const uint4 steps = *(const uint4 *)(p.quantisation + image.quantisation[c] * 64 + line * 8);
-    const int16_t *v = (const int16_t *)&packed;
-    const uint16_t *s = (const uint16_t *)&steps;
-    const uint2 natural = NATURAL[line];
+  for (uint32_t mcu = task.first, mcus; mcu < task.first + task.count; mcu += mcus) {
+    const uint32_t mcu_y = mcu / image.mcus_across, mcu_x = mcu % image.mcus_across;
+    mcus = min(min(group, image.mcus_across - mcu_x), task.first + task.count - mcu);
+    if (block < mcus * mcu_blocks) {
+      const uint32_t mask = __activemask();
+      const uint64_t at = (uint64_t)image.first_block + mcu * mcu_blocks + block;
+      const uint32_t c = image.components >> 2 * (block % mcu_blocks) & 3;
+      const uint4 packed = *(const uint4 *)(p.coefficients + at * 64 + line * 8);
+      const uint4 steps = *(const uint4 *)(p.quantisation + image.quantisation[c] * 64 + line * 8);
+      const int16_t *v = (const int16_t *)&packed;
+      const uint16_t *s = (const uint16_t *)&steps;
+      const uint2 natural = NATURAL[line];
 #pragma unroll
-    for (uint32_t i = 0; i < 8; i++) {
-      shared.work[block][0][byte_of(natural, i)] = v[i] * s[i];
-    }
-    __syncwarp(mask);
-    int32_t t[8];
-#pragma unroll
-    for (uint32_t i = 0; i < 8; i++) t[i] = shared.work[block][i][line];
-    transform<11, 0>(t);
-#pragma unroll
-    for (uint32_t i = 0; i < 8; i++) shared.work[block][i][line] = t[i];
-    __syncwarp(mask);
-#pragma unroll
-    for (uint32_t i = 0; i < 8; i++) t[i] = shared.work[block][line][i];
-    transform<18, 128>(t);
-    uint32_t low = 0, high = 0;
-#pragma unroll
-    for (uint32_t i = 0; i < 4; i++) low |= clamp(t[i]) << 8 * i, high |= clamp(t[i + 4]) << 8 * i;
-    samples[block][line] = {low, high};
-  }
-  __syncthreads();
-
-  const uint32_t mcu_width = image.mcu_width * 8, mcu_height = image.mcu_height * 8, channels = p.channels;
-  const uint32_t left = mcu_x * mcu_width, top = mcu_y * mcu_height;
-  const uint32_t across = min(mcus * mcu_width, image.width - left), down = min(mcu_height, image.height - top);
-  // Runs of 8 pixels, of one row of one MCU each.
-  const uint32_t runs = image.mcu_width, row_words = mcus * mcu_width * channels / 4;
-  for (uint32_t i = threadIdx.x; i < mcus * runs * down; i += THREADS) {
-    const uint32_t y = i / (mcus * runs), run = i - y * (mcus * runs), m = run / runs, x = (run - m * runs) * 8;
-    auto plane = [&](uint32_t c) {
-      return Plane{samples[m * mcu_blocks + image.first[c]], image.factor_x[c], image.factor_y[c], image.across[c]};
-    };
-    uint32_t *to = shared.pixels + y * row_words + run * 2 * channels;
-    const uint2 first = plane(0).row(x, y);
-    if (channels == 1) {
-      to[0] = first.x, to[1] = first.y;
-      continue;
-    }
-    uint2 second = first, third = first;
-    if (image.color) second = plane(1).row(x, y), third = plane(2).row(x, y);
-#pragma unroll
-    for (uint32_t j = 0; j < 8; j += 4) {
-      uint32_t rgb[4];
-#pragma unroll
-      for (uint32_t k = 0; k < 4; k++) {
-        const uint32_t a = byte_of(first, j + k), b = byte_of(second, j + k), c = byte_of(third, j + k);
-        uint32_t red = a, green = b, blue = c;
-        if (image.color == 1) {
-          const int32_t l = a, cb = b, cr = c;
-          red = clamp(l + ((91881 * cr + (32768 - 128 * 91881)) >> 16));
-          green = clamp(l + ((-22554 * cb - 46802 * cr + (32768 + 128 * (22554 + 46802))) >> 16));
-          blue = clamp(l + ((116130 * cb + (32768 - 128 * 116130)) >> 16));
-        }
-        rgb[k] = (p.blue_first ? blue : red) | green << 8 | (p.blue_first ? red : blue) << 16;
+      for (uint32_t i = 0; i < 8; i++) {
+        shared.work[block][0][byte_of(natural, i)] = v[i] * s[i];
       }
-      to[j / 4 * 3] = rgb[0] | rgb[1] << 24;
-      to[j / 4 * 3 + 1] = rgb[1] >> 8 | rgb[2] << 16;
-      to[j / 4 * 3 + 2] = rgb[2] >> 16 | rgb[3] << 8;
+      __syncwarp(mask);
+      int32_t t[8];
+#pragma unroll
+      for (uint32_t i = 0; i < 8; i++) t[i] = shared.work[block][i][line];
+      transform<11, 0>(t);
+#pragma unroll
+      for (uint32_t i = 0; i < 8; i++) shared.work[block][i][line] = t[i];
+      __syncwarp(mask);
+#pragma unroll
+      for (uint32_t i = 0; i < 8; i++) t[i] = shared.work[block][line][i];
+      transform<18, 128>(t);
+      uint32_t low = 0, high = 0;
+#pragma unroll
+      for (uint32_t i = 0; i < 4; i++) low |= clamp(t[i]) << 8 * i, high |= clamp(t[i + 4]) << 8 * i;
+      samples[block][line] = {low, high};
     }
-  }
-  __syncthreads();
+    __syncthreads();
 
-  // A warp copies a row: in words, when rows begin at words.
-  const uint32_t bytes = across * channels;
-  for (uint32_t y = threadIdx.x / 32; y < down; y += WARPS) {
-    uint8_t *to = image.pixels + ((uint64_t)(top + y) * image.width + left) * channels;
-    const uint32_t *from = shared.pixels + y * row_words;
-    uint32_t i = threadIdx.x % 32;
-    uint32_t whole = (uint64_t)to % 4 == 0 ? bytes / 4 : 0;
-    for (; i < whole; i += 32) ((uint32_t *)to)[i] = from[i];
-    for (i = whole * 4 + threadIdx.x % 32; i < bytes; i += 32) to[i] = ((const uint8_t *)from)[i];
+    const uint32_t mcu_width = image.mcu_width * 8, mcu_height = image.mcu_height * 8, channels = p.channels;
+    const uint32_t left = mcu_x * mcu_width, top = mcu_y * mcu_height;
+    const uint32_t across = min(mcus * mcu_width, image.width - left), down = min(mcu_height, image.height - top);
+    // Runs of 8 pixels, of one row of one MCU each.
+    const uint32_t runs = image.mcu_width, row_words = mcus * mcu_width * channels / 4;
+    for (uint32_t i = threadIdx.x; i < mcus * runs * down; i += THREADS) {
+      const uint32_t y = i / (mcus * runs), run = i - y * (mcus * runs), m = run / runs, x = (run - m * runs) * 8;
+      auto plane = [&](uint32_t c) {
+        return Plane{samples[m * mcu_blocks + image.first[c]], image.factor_x[c], image.factor_y[c], image.across[c]};
+      };
+      uint32_t *to = shared.pixels + y * row_words + run * 2 * channels;
+      const uint2 first = plane(0).row(x, y);
+      if (channels == 1) {
+        to[0] = first.x, to[1] = first.y;
+        continue;
+      }
+      uint2 second = first, third = first;
+      if (image.color) second = plane(1).row(x, y), third = plane(2).row(x, y);
+#pragma unroll
+      for (uint32_t j = 0; j < 8; j += 4) {
+        uint32_t rgb[4];
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) {
+          const uint32_t a = byte_of(first, j + k), b = byte_of(second, j + k), c = byte_of(third, j + k);
+          uint32_t red = a, green = b, blue = c;
+          if (image.color == 1) {
+            const int32_t l = a, cb = b, cr = c;
+            red = clamp(l + ((91881 * cr + (32768 - 128 * 91881)) >> 16));
+            green = clamp(l + ((-22554 * cb - 46802 * cr + (32768 + 128 * (22554 + 46802))) >> 16));
+            blue = clamp(l + ((116130 * cb + (32768 - 128 * 116130)) >> 16));
+          }
+          rgb[k] = (p.blue_first ? blue : red) | green << 8 | (p.blue_first ? red : blue) << 16;
+        }
+        to[j / 4 * 3] = rgb[0] | rgb[1] << 24;
+        to[j / 4 * 3 + 1] = rgb[1] >> 8 | rgb[2] << 16;
+        to[j / 4 * 3 + 2] = rgb[2] >> 16 | rgb[3] << 8;
+      }
+    }
+    __syncthreads();
+
+    // A warp copies a row: in words, when rows begin at words.
+    const uint32_t bytes = across * channels;
+    for (uint32_t y = threadIdx.x / 32; y < down; y += WARPS) {
+      uint8_t *to = image.pixels + ((uint64_t)(top + y) * image.width + left) * channels;
+      const uint32_t *from = shared.pixels + y * row_words;
+      uint32_t i = threadIdx.x % 32;
+      uint32_t whole = (uint64_t)to % 4 == 0 ? bytes / 4 : 0;
+      for (; i < whole; i += 32) ((uint32_t *)to)[i] = from[i];
+      for (i = whole * 4 + threadIdx.x % 32; i < bytes; i += 32) to[i] = ((const uint8_t *)from)[i];
+    }
+    __syncthreads();
   }
 }

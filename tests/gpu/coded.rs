@@ -1,7 +1,7 @@
 //! What the device's own cores get of a file: its header, its tables, its data. Needs no device.
 
 use triton_gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder};
-use triton_gesso::gpu::jpeg::cores::{self, Coded, Lookup, Scan, Segment};
+use triton_gesso::gpu::jpeg::cores::{self, Coded, Cut, Lookup, Scan, Segment};
 
 use crate::coder::{Colour, Encoded, Recipe, damaged};
 
@@ -46,7 +46,7 @@ fn libjpeg_decodes_what_the_coder_writes() {
 /// The data of a file, as the device gets it.
 fn scan(coded: &Coded<'_>) -> Option<(Vec<u8>, Scan)> {
     let mut bytes = vec![0; coded.room()];
-    let scan = Scan::read(coded.data, &coded.layout(), &mut bytes)?;
+    let scan = Scan::read(coded.data, &coded.layout(), Cut::of(0), &mut bytes)?;
     bytes.truncate(scan.bytes());
     Some((bytes, scan))
 }

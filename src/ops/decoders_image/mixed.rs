@@ -19,7 +19,7 @@ use super::Job;
 use super::on_cores::{Doubts, Loaded, OnCores};
 use crate::cpu::decode::{self, ColorSpace, Decoder, Scaling, View};
 use crate::error::{Error, Result};
-use crate::gpu::jpeg::cores::{self, Coded, Cores, Scan};
+use crate::gpu::jpeg::cores::{self, Coded, Cores, Cut, Scan};
 use crate::gpu::jpeg::{
     Candidate, DevicePath, Engines, Format, Header, Path, Picture, Settings, Speeds, Task, Watch, assign,
 };
@@ -55,10 +55,11 @@ struct Image<'a> {
 }
 
 /// What is decoded at the same time.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Shares<'s, 'a> {
     engines: &'s [Task<'a>],
     cores: &'s [&'s Image<'a>],
+    cut: Cut,
     threads: &'s [&'s Image<'a>],
 }
 
@@ -120,7 +121,8 @@ impl Mixed {
             let coded = header.filter(|_| cx.may_settle).and_then(|header| self.cores.coded(&job, &header));
             Ok(Image { index: sample.index(), job, bytes, target, picture, coded })
         });
-        let paths = self.paths(&images, cx.cpu.pool.current_num_threads());
+        let cut = Cut::of(images.iter().filter_map(|image| image.coded.as_ref()).map(Coded::room).sum());
+        let paths = self.paths(&images, cut, cx.cpu.pool.current_num_threads());
         let on = |wanted: Path| {
             let images = images.iter().zip(&paths).filter(move |(_, path)| **path == wanted);
             images.map(|(image, _)| image).collect::<Vec<_>>()
@@ -135,7 +137,7 @@ impl Mixed {
         for (image, target) in on_engines.iter().zip(engine_targets) {
             tasks.push(Task { picture: image.picture.ok_or_else(unseen)?, target: target.clone() });
         }
-        let shares = Shares { engines: &tasks, cores: &on_cores, threads: &on_threads };
+        let shares = Shares { engines: &tasks, cores: &on_cores, cut, threads: &on_threads };
         let Decoded { refused, scans } = self.decode(decoder, cx, io.inputs(), shares)?;
         if let Some(engines) = &self.engines {
             engines.join(cx.recorder);
@@ -160,7 +162,7 @@ impl Mixed {
         self.finish(cx, &made)?;
         if !again.is_empty() {
             tracing::debug!("engines and cores refuse {} of {} images", again.len(), targets.len());
-            self.decode(decoder, cx, io.inputs(), Shares { threads: &again, ..Shares::default() })?;
+            self.decode(decoder, cx, io.inputs(), Shares { engines: &[], cores: &[], cut, threads: &again })?;
         }
         let doubts = report.map(|report| Doubts { report, images: doubtful, slot: cx.recorder.slot() });
         self.cores.doubt(doubts);
@@ -188,7 +190,7 @@ impl Mixed {
 
     /// Where each image is decoded. The cores take all that they can; a part for the engines, if the author asked for it, goes
     /// there first.
-    fn paths(&self, images: &[Image<'_>], threads: usize) -> Vec<Path> {
+    fn paths(&self, images: &[Image<'_>], cut: Cut, threads: usize) -> Vec<Path> {
         let candidate = |image: &Image<'_>| Candidate {
             bytes: image.bytes.len(),
             pixels: image.target.len(),
@@ -200,7 +202,7 @@ impl Mixed {
         for (path, image) in paths.iter_mut().zip(images) {
             let asked_for = self.load.is_some() && *path == Path::Engines;
             let Some(coded) = image.coded.as_ref().filter(|_| !asked_for) else { continue };
-            if let Some(rest) = room.checked_sub(Cores::scratch_bytes(coded)) {
+            if let Some(rest) = room.checked_sub(Cores::scratch_bytes(coded, cut)) {
                 (*path, room) = (Path::Cores, rest);
             }
         }
@@ -249,12 +251,12 @@ impl Mixed {
         inputs: Inputs<'_>,
         shares: Shares<'_, '_>,
     ) -> Result<Decoded> {
-        let Shares { engines: tasks, cores, threads } = shares;
+        let Shares { engines: tasks, cores, cut, threads } = shares;
         let stream = Arc::clone(cx.recorder.stream());
         let rooms = cores.iter().map(|image| image.coded.as_ref().map_or(0, Coded::room));
         let sizes: Vec<usize> = threads.iter().map(|image| image.target.len()).chain(rooms).collect();
-        let tables: usize =
-            cores.iter().filter_map(|image| image.coded.as_ref()).map(Cores::table_bytes).sum();
+        let coded = cores.iter().filter_map(|image| image.coded.as_ref());
+        let tables: usize = coded.map(|coded| Cores::table_bytes(coded, cut)).sum();
         let padded = sizes.iter().map(|bytes| bytes.next_multiple_of(ALIGNMENT));
         cx.recorder.make_room(padded.sum::<usize>() + tables)?;
         let places = cx.recorder.reserve_all(&sizes)?;
@@ -274,7 +276,7 @@ impl Mixed {
         };
         let read = |image: &Image<'_>, out: &mut [u8]| {
             let coded = image.coded.as_ref()?;
-            Scan::read(coded.data, &coded.layout(), out)
+            Scan::read(coded.data, &coded.layout(), cut, out)
         };
         let mut start = || match &mut self.engines {
             Some(engines) if !tasks.is_empty() => {

@@ -11,6 +11,7 @@
 //! CPU decoder, after the batch.
 
 mod coded;
+mod pieces;
 mod rows;
 mod scan;
 mod tables;
@@ -25,6 +26,7 @@ use crate::gpu::{DeviceBytes, Gpu, Grid, KernelSpec, Recorder, Report};
 use rows::{Image, Kernels, Params, Work};
 
 pub use coded::{BLOCK, Coded, Colour, Component, MAX_BLOCKS, MAX_PAIRS};
+pub use pieces::Cut;
 pub use scan::{Layout, Scan, Segment, room};
 pub use tables::{Lookup, Tables};
 
@@ -72,15 +74,13 @@ impl Cores {
     }
 
     /// Bytes of scratch memory on the device for a picture, at most.
-    pub fn scratch_bytes(coded: &Coded<'_>) -> usize {
-        coded.mcus() * coded.blocks() * rows::BLOCK_BYTES + most_pieces(coded) * PIECE_BYTES
+    pub fn scratch_bytes(coded: &Coded<'_>, cut: Cut) -> usize {
+        rows::scratch_bytes(coded, cut)
     }
 
     /// Bytes of tables that go to the device with the data of a picture, at most.
-    pub fn table_bytes(coded: &Coded<'_>) -> usize {
-        let own = 2 * size_of::<Image>() + 4 * size_of::<Lookup>() + 3 * size_of::<[u16; 64]>();
-        own + coded.segments() * size_of::<Segment>()
-            + rows::most_groups(most_pieces(coded), coded.grid(), coded.blocks()) * size_of::<Work>()
+    pub fn table_bytes(coded: &Coded<'_>, cut: Cut) -> usize {
+        rows::table_bytes(coded, cut)
     }
 
     /// Records what decodes `jobs`. After the batch the report has a number for each: 0 when its pixels are right.
@@ -98,17 +98,21 @@ impl Cores {
             let blocks = u32::try_from(blocks).map_err(|_| Error::internal("too many pieces of JPEGs"))?;
             Ok(Grid { blocks: [blocks, 1, 1], threads })
         };
-        let guesses = batch.work(|image, segments| rows::piece_groups(segments, image.guessed_at_once()));
-        let decodes = batch.work(|_, segments| rows::piece_groups(segments, rows::DECODE_THREADS));
-        let pixels = batch.work(|image, _| image.mcu_groups());
+        let [mut guesses, mut decodes, mut pixels] = [const { Vec::new() }; 3];
+        for (number, (image, job)) in (0..).zip(batch.images.iter().zip(jobs)) {
+            let [guessed, decoded] = image.piece_groups(job.scan.cut());
+            guesses.extend(guessed.map(|group| Work::new(number, group)));
+            decodes.extend(decoded.map(|group| Work::new(number, group)));
+            pixels.extend(image.mcu_groups().map(|first| Work::new(number, (first, 0))));
+        }
         let Kernels { guess, link, resolve, decode, pixels: to_pixels } = &self.kernels;
         for (kernel, threads, work) in
-            [(guess, rows::GUESS_THREADS, &guesses), (link, rows::GUESS_THREADS, &guesses)]
+            [(guess, pieces::GUESS_THREADS, &guesses), (link, pieces::GUESS_THREADS, &guesses)]
         {
             recorder.launch(kernel, grid(work.len(), threads)?, &params, work)?;
         }
         recorder.launch(resolve, grid(batch.images.len(), rows::RESOLVE_THREADS)?, &params, &batch.images)?;
-        recorder.launch(decode, grid(decodes.len(), rows::DECODE_THREADS)?, &params, &decodes)?;
+        recorder.launch(decode, grid(decodes.len(), pieces::DECODE_THREADS)?, &params, &decodes)?;
         recorder.launch(to_pixels, grid(pixels.len(), rows::PIXELS_THREADS)?, &params, &pixels)?;
         Ok(report)
     }
@@ -153,14 +157,6 @@ impl Cores {
 /// Alignment of scratch memory.
 const ALIGNMENT: usize = 256;
 
-/// Scratch bytes of a piece.
-const PIECE_BYTES: usize =
-    rows::EXIT_BYTES + rows::LINK_BYTES + rows::STEP_BYTES + rows::TAKEN_BYTES + rows::START_BYTES;
-
-fn most_pieces(coded: &Coded<'_>) -> usize {
-    coded.room() * 8 / rows::PIECE_BITS as usize + coded.segments()
-}
-
 fn stage<T: Pod>(recorder: &mut Recorder, rows: &[T]) -> Result<u64> {
     Ok(recorder.stage(bytemuck::cast_slice(rows))?.address())
 }
@@ -193,7 +189,7 @@ impl<'a> Batch<'a> {
         }
         let full = || Error::internal("too many JPEGs in a batch");
         let number = |count: usize| u32::try_from(count).map_err(|_| full());
-        let mut image = Image::new(coded)?;
+        let mut image = Image::new(coded, scan.cut())?;
         (image.data, image.words) = (data.address(), number(scan.bytes() / 4)?);
         image.pixels = target.address();
         image.first_segment = number(self.segments.len())?;
@@ -228,20 +224,6 @@ impl<'a> Batch<'a> {
         }
         self.images.push(image);
         Ok(())
-    }
-
-    /// What blocks of threads work on, when `groups` says which neighbours of an image, by its segments, belong together.
-    fn work<G: IntoIterator<Item = (u32, u32)>>(
-        &self,
-        groups: impl Fn(&Image, &[Segment]) -> G,
-    ) -> Vec<Work> {
-        let mut work = Vec::new();
-        for (number, image) in (0..).zip(&self.images) {
-            let (first, count) = (image.first_segment as usize, image.segments as usize);
-            let segments = self.segments.get(first..first + count).unwrap_or_default();
-            work.extend(groups(image, segments).into_iter().map(|group| Work::new(number, group)));
-        }
-        work
     }
 }
 

@@ -3,26 +3,17 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::coded::{Coded, Colour};
+use super::pieces::{Cut, groups};
 use super::scan::Segment;
+use super::tables::Lookup;
 use crate::error::{Error, Result};
 use crate::gpu::KernelSpec;
-
-/// Bits of a piece: what a thread decodes by itself.
-pub(super) const PIECE_BITS: u32 = 1_024;
-
-/// Bits of an image that a block of threads has at hand.
-const WINDOW_BITS: u32 = 4_096 * 32;
-
-/// The most guesses which block of an MCU a piece begins with.
-const MAX_GUESSES: u32 = 6;
 
 /// Places at which a piece may end, as far as there is room for them.
 const SLOTS: usize = 16;
 
-/// Threads of a block in the kernels.
-pub(super) const GUESS_THREADS: u32 = 256;
+/// Threads of a block of kernels that know no pieces.
 pub(super) const RESOLVE_THREADS: u32 = 1_024;
-pub(super) const DECODE_THREADS: u32 = 128;
 pub(super) const PIXELS_THREADS: u32 = 256;
 
 /// Blocks of coefficients that a block of threads turns to pixels: eight threads have one.
@@ -79,15 +70,15 @@ pub(super) struct Image {
 
 impl Image {
     /// What the file says; what depends on its batch is 0.
-    pub(super) fn new(coded: &Coded<'_>) -> Result<Self> {
+    pub(super) fn new(coded: &Coded<'_>, cut: Cut) -> Result<Self> {
         let small = |value: usize| {
             u32::try_from(value).map_err(|_| Error::internal(format!("{value} of something in a JPEG")))
         };
         let ([mcu_width, mcu_height], [mcus_across, _]) = (coded.factors(), coded.grid());
         let mcu_blocks = small(coded.blocks())?;
         let mut image = Self {
-            piece_bits: PIECE_BITS,
-            guesses: mcu_blocks.min(MAX_GUESSES),
+            piece_bits: cut.bits(),
+            guesses: cut.guesses(mcu_blocks),
             blocks: small(coded.mcus() * coded.blocks())?,
             mcu_blocks,
             width: small(coded.width)?,
@@ -118,69 +109,55 @@ impl Image {
         Ok(image)
     }
 
-    /// Pieces that a block of threads guesses.
-    pub(super) fn guessed_at_once(&self) -> u32 {
-        GUESS_THREADS / self.guesses.max(1)
-    }
-
-    /// Neighbouring MCUs of one row whose pixels a block of threads makes: the first, and how many.
-    pub(super) fn mcu_groups(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
+    /// Neighbouring MCUs of one row whose pixels a block of threads makes: the first of each such group.
+    pub(super) fn mcu_groups(&self) -> impl Iterator<Item = u32> + use<> {
         let (across, blocks) = (self.mcus_across.max(1), self.mcu_blocks.max(1));
-        let most = (PIXELS_BLOCKS / blocks).max(1);
         let rows = (0..self.blocks / blocks).step_by(across as usize);
-        rows.flat_map(move |row| {
-            let starts = (0..across).step_by(most as usize);
-            starts.map(move |x| (row + x, most.min(across - x)))
-        })
+        rows.flat_map(move |row| groups(across, PIXELS_BLOCKS / blocks).map(move |(x, _)| row + x))
+    }
+
+    /// Groups of pieces that are guessed and linked at once, and groups that are decoded at once.
+    pub(super) fn piece_groups(&self, cut: Cut) -> [impl Iterator<Item = (u32, u32)> + use<>; 2] {
+        let guessed = cut.guessed_at_once(self.mcu_blocks, self.segments);
+        [guessed, cut.decoded_at_once(self.segments)].map(|most| groups(self.pieces, most))
     }
 }
 
-/// Neighbouring pieces of an image that a block of threads has, the first, and how many: at most `most`, and no more bits than it
-/// has room for.
-pub(super) fn piece_groups(segments: &[Segment], most: u32) -> Vec<(u32, u32)> {
-    let mut groups = Vec::new();
-    let (mut first, mut begin, mut count) = (0, 0, 0);
-    for segment in segments {
-        let (pieces, mut done) = (segment.pieces(), 0);
-        while done < pieces {
-            let at = segment.first_bit + done * PIECE_BITS;
-            if count == 0 {
-                (first, begin) = (segment.first_piece + done, at);
-            }
-            let room = (begin + WINDOW_BITS).saturating_sub(at) / PIECE_BITS;
-            let more = room.min(most.max(1) - count).min(pieces - done);
-            (count, done) = (count + more, done + more);
-            if done < pieces || count == most {
-                groups.push((first, count));
-                count = 0;
-            }
-        }
-    }
-    groups.extend((count > 0).then_some((first, count)));
-    groups
+/// Bytes of tables that go to the device with the data of a file, at most.
+pub(super) fn table_bytes(coded: &Coded<'_>, cut: Cut) -> usize {
+    let small = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let (segments, blocks) = (small(coded.segments()), small(coded.blocks()));
+    let groups = |most: u32| cut.most_pieces(coded.room(), coded.segments()) / most as usize + 1;
+    let [across, down] = coded.grid();
+    let work = 2 * groups(cut.guessed_at_once(blocks, segments))
+        + groups(cut.decoded_at_once(segments))
+        + across.div_ceil((PIXELS_BLOCKS / blocks.max(1)) as usize) * down;
+    2 * size_of::<Image>()
+        + coded.segments() * size_of::<Segment>()
+        + 4 * size_of::<Lookup>()
+        + 3 * size_of::<[u16; 64]>()
+        + work * size_of::<Work>()
 }
 
-/// Rows of [`Work`] that an image makes, at most: two tables of pieces to guess and link, one of pieces to decode, one of MCUs.
-pub(super) fn most_groups(pieces: usize, [across, down]: [usize; 2], mcu_blocks: usize) -> usize {
-    // Pieces are short of their bits only at the end of a segment, with less padding behind it than would let a group be smaller.
-    let fewest = (GUESS_THREADS / MAX_GUESSES) as usize;
-    let mcus = (PIXELS_BLOCKS as usize / mcu_blocks.max(1)).max(1);
-    3 * (pieces / fewest + 1) + across.div_ceil(mcus) * down
+/// Bytes of scratch memory on the device for a file, at most.
+pub(super) fn scratch_bytes(coded: &Coded<'_>, cut: Cut) -> usize {
+    let piece = EXIT_BYTES + LINK_BYTES + STEP_BYTES + TAKEN_BYTES + START_BYTES;
+    coded.mcus() * coded.blocks() * BLOCK_BYTES + cut.most_pieces(coded.room(), coded.segments()) * piece
 }
 
-/// What a block of threads works on: an image of the batch, the first of its pieces or MCUs, and how many.
+/// What a block of threads works on: an image of the batch, the first of its pieces or MCUs, and how many pieces.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Work {
     image: u32,
     first: u32,
-    count: u32,
+    pieces: u32,
     unused: u32,
 }
 
 impl Work {
-    pub(super) fn new(image: u32, (first, count): (u32, u32)) -> Self {
-        Self { image, first, count, unused: 0 }
+    pub(super) fn new(image: u32, (first, pieces): (u32, u32)) -> Self {
+        Self { image, first, pieces, unused: 0 }
     }
 }
 
@@ -236,47 +213,6 @@ mod tests {
     use super::*;
     use crate::gpu::jpeg::cores::Component;
 
-    /// Segments of so many bits, as a scan has them.
-    fn segments(bits: &[u32]) -> Vec<Segment> {
-        let (mut first_bit, mut first_piece) = (0, 0);
-        let segment = |&bits: &u32| {
-            let segment = Segment { first_bit, bits, first_piece, first_block: 0 };
-            first_bit += (bits + 128).next_multiple_of(32);
-            first_piece += segment.pieces();
-            segment
-        };
-        bits.iter().map(segment).collect()
-    }
-
-    #[test]
-    fn groups_have_every_piece_once_and_no_more_than_there_is_room_for() {
-        let many = vec![1_000; 500];
-        let mixed: Vec<u32> = (0..300).map(|i| 8 + i * 997 % 20_000).collect();
-        for bits in [&[8][..], &[1_024], &[1_025], &[2_000_000], &[200_000, 8, 300_000], &many, &mixed] {
-            let segments = segments(bits);
-            let ends: Vec<(u32, u32)> = segments
-                .iter()
-                .flat_map(|s| {
-                    let end = move |i: u32| s.first_bit + (i * PIECE_BITS).min(s.bits);
-                    (0..s.pieces()).map(move |i| (end(i), end(i + 1)))
-                })
-                .collect();
-            for most in [1, 42, 128, 256] {
-                let mut next = 0;
-                for (first, count) in piece_groups(&segments, most) {
-                    assert_eq!(first, next);
-                    assert!((1..=most).contains(&count));
-                    next += count;
-                    let (begin, end) = (ends[first as usize].0, ends[next as usize - 1].1);
-                    assert!(end - begin <= WINDOW_BITS, "{} bits", end - begin);
-                }
-                assert_eq!(next as usize, ends.len());
-            }
-            let groups = [42, 42, DECODE_THREADS].map(|most| piece_groups(&segments, most).len());
-            assert!(groups.iter().sum::<usize>() <= most_groups(ends.len(), [0, 0], 1));
-        }
-    }
-
     #[test]
     fn blocks_of_an_mcu_know_their_component() {
         let component = |across, down, pair| Component { across, down, table: 0, pair };
@@ -290,7 +226,7 @@ mod tests {
             restart_interval: None,
             data: &[],
         };
-        let image = Image::new(&coded).unwrap();
+        let image = Image::new(&coded, Cut::of(0)).unwrap();
         assert_eq!((image.mcu_blocks, image.pairs), (10, 0b00_0011_1100));
         assert_eq!(image.components, 0b10_10_10_10_01_01_01_01_00_00);
         assert_eq!((image.mcu_width, image.mcu_height, image.mcus_across, image.blocks), (4, 2, 4, 160));
@@ -301,8 +237,6 @@ mod tests {
     #[test]
     fn groups_of_mcus_stay_in_their_row() {
         let image = Image { mcus_across: 7, mcu_blocks: 10, blocks: 7 * 3 * 10, ..Image::zeroed() };
-        let groups: Vec<(u32, u32)> = image.mcu_groups().collect();
-        assert_eq!(groups[..4], [(0, 3), (3, 3), (6, 1), (7, 3)]);
-        assert_eq!(groups.iter().map(|group| group.1).sum::<u32>(), 21);
+        assert_eq!(image.mcu_groups().collect::<Vec<_>>(), [0, 3, 6, 7, 10, 13, 14, 17, 20]);
     }
 }

@@ -9,7 +9,7 @@
 
 use memchr::memchr;
 
-use super::rows::PIECE_BITS;
+use super::pieces::Cut;
 use crate::gpu::jpeg::header::EOI;
 
 /// Alignment of a segment's first byte.
@@ -38,13 +38,6 @@ pub struct Segment {
     pub first_piece: u32,
     /// Its first block within the image.
     pub first_block: u32,
-}
-
-impl Segment {
-    /// How many pieces it has.
-    pub fn pieces(&self) -> u32 {
-        self.bits.div_ceil(PIECE_BITS).max(1)
-    }
 }
 
 /// What a scan consists of.
@@ -81,19 +74,20 @@ pub struct Scan {
     segments: Vec<Segment>,
     bytes: usize,
     pieces: u32,
+    cut: Cut,
 }
 
 impl Scan {
-    /// Writes the bits of `data` to `to`. `None`: something is missing, or is there that does not belong there, or there is not
+    /// Writes the bits of `data` to `to`, and cuts them. `None`: something is missing, or is there that does not belong there, or there is not
     /// enough room.
-    pub fn read(data: &[u8], layout: &Layout, to: &mut [u8]) -> Option<Self> {
+    pub fn read(data: &[u8], layout: &Layout, cut: Cut, to: &mut [u8]) -> Option<Self> {
         if !layout.fits(data.len()) {
             return None;
         }
         let (mut source, mut out) = (Source { rest: data }, Out { bytes: to, at: 0 });
         let count = layout.segments();
         let interval = layout.interval.unwrap_or(layout.mcus);
-        let mut scan = Self { segments: Vec::with_capacity(count), bytes: 0, pieces: 0 };
+        let mut scan = Self { segments: Vec::with_capacity(count), bytes: 0, pieces: 0, cut };
         for number in 0..count {
             let start = out.at;
             let marker = source.segment(&mut out)?;
@@ -109,7 +103,7 @@ impl Scan {
                 first_piece: scan.pieces,
                 first_block: u32::try_from(first_mcu * layout.blocks).ok()?,
             };
-            scan.pieces = scan.pieces.checked_add(segment.pieces())?;
+            scan.pieces = scan.pieces.checked_add(cut.pieces(segment.bits))?;
             scan.segments.push(segment);
             out.pad()?;
         }
@@ -130,6 +124,11 @@ impl Scan {
     /// Pieces of all segments.
     pub fn pieces(&self) -> u32 {
         self.pieces
+    }
+
+    /// How it was cut.
+    pub fn cut(&self) -> Cut {
+        self.cut
     }
 }
 
@@ -185,6 +184,8 @@ mod tests {
 
     use super::*;
 
+    const CUT: Cut = Cut::ALL[1];
+
     /// As [`Scan::read`], byte by byte, without a look at markers: segments, each with the marker behind it.
     fn naive(data: &[u8]) -> Vec<(Vec<u8>, u8)> {
         let mut segments = Vec::new();
@@ -228,11 +229,11 @@ mod tests {
     /// The bytes of each segment.
     fn copied(data: &[u8], layout: &Layout) -> Option<Vec<Vec<u8>>> {
         let mut to = vec![0x5A; room(data.len(), layout.segments())];
-        let scan = Scan::read(data, layout, &mut to)?;
+        let scan = Scan::read(data, layout, CUT, &mut to)?;
         let (mut end, mut piece, mut block) = (0, 0, 0);
         let part = |segment: &Segment| {
             assert_eq!((segment.first_piece, segment.first_block), (piece, block));
-            piece += segment.pieces();
+            piece += CUT.pieces(segment.bits);
             block += layout.interval.unwrap_or_default() as u32;
             let (start, bytes) = (segment.first_bit as usize / 8, segment.bits as usize / 8);
             assert_eq!((start, segment.first_bit % 32), (end, 0));
@@ -312,19 +313,19 @@ mod tests {
         let data = scan(&[vec![7; 100], vec![0xFF; 50]], 0);
         let layout = layout(10, Some(5));
         let mut to = vec![0; room(data.len(), 2)];
-        let written = Scan::read(&data, &layout, &mut to).unwrap().bytes();
+        let written = Scan::read(&data, &layout, CUT, &mut to).unwrap().bytes();
         assert_eq!(written, 116 + 68);
         for less in 0..written {
-            assert_eq!(Scan::read(&data, &layout, &mut to[..less]), None);
+            assert_eq!(Scan::read(&data, &layout, CUT, &mut to[..less]), None);
         }
     }
 
     #[test]
     fn long_segments_have_several_pieces() {
-        let bytes = PIECE_BITS as usize / 8;
+        let bytes = CUT.bits() as usize / 8;
         let data = scan(&[vec![7; bytes], vec![7; 2 * bytes + 1], vec![7]], 0);
         let mut to = vec![0; room(data.len(), 3)];
-        let scan = Scan::read(&data, &layout(6, Some(2)), &mut to).unwrap();
+        let scan = Scan::read(&data, &layout(6, Some(2)), CUT, &mut to).unwrap();
         assert_eq!(scan.pieces(), 5);
         assert_eq!(scan.segments().iter().map(|s| s.first_piece).collect::<Vec<_>>(), [0, 1, 4]);
     }
