@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use triton_gesso::cpu::decode::{ColorSpace, probe};
 use triton_gesso::error::Result;
 use triton_gesso::gpu::jpeg::Format;
-use triton_gesso::gpu::jpeg::cores::{Coded, Cores, Job, Scan};
+use triton_gesso::gpu::jpeg::cores::{Coded, Cores, Cut, Job, Scan};
 use triton_gesso::gpu::{DeviceBytes, Gpu, Recorder};
 use triton_gesso::pipeline::{Keep, Pipeline};
 use triton_gesso::tensor::Device;
@@ -34,6 +34,7 @@ fn decode(
     gpu: &Arc<Gpu>,
     recorder: &mut Recorder,
     format: Format,
+    cut: Cut,
     files: &[Vec<u8>],
 ) -> Vec<Option<Vec<u8>>> {
     let mut cores = Cores::open(gpu, format, false).unwrap();
@@ -59,7 +60,7 @@ fn decode(
             download
         }));
     }
-    let report = cores.record(recorder, &jobs).unwrap();
+    let report = cores.record(recorder, &jobs, cut).unwrap();
     recorder.submit().unwrap();
     recorder.wait().unwrap();
     let status = recorder.reported(report);
@@ -90,7 +91,7 @@ fn difference(a: &[u8], b: &[u8]) -> (u64, u8) {
 }
 
 /// Decodes what `recipe` makes of numbers, and holds it to libjpeg-turbo.
-fn check(format: Format, count: u64, recipe: impl Fn(u64) -> Recipe + Sync) {
+fn check(format: Format, cut: Cut, count: u64, recipe: impl Fn(u64) -> Recipe + Sync) {
     let Some(gpu) = gpu() else { return };
     let mut recorder = Recorder::new(&gpu).unwrap();
     let mut found: BTreeMap<String, (u64, usize, u8)> = BTreeMap::new();
@@ -98,7 +99,7 @@ fn check(format: Format, count: u64, recipe: impl Fn(u64) -> Recipe + Sync) {
     for start in (0..count).step_by(BATCH) {
         let recipes: Vec<Recipe> = (start..count.min(start + BATCH as u64)).map(&recipe).collect();
         let files: Vec<Vec<u8>> = recipes.par_iter().map(|recipe| recipe.encode().file).collect();
-        let pixels = decode(&gpu, &mut recorder, format, &files);
+        let pixels = decode(&gpu, &mut recorder, format, cut, &files);
         for ((recipe, file), pixels) in recipes.iter().zip(&files).zip(pixels) {
             let Some(pixels) = pixels else {
                 let takes = Coded::read(file)
@@ -129,23 +130,28 @@ fn check(format: Format, count: u64, recipe: impl Fn(u64) -> Recipe + Sync) {
 
 #[test]
 fn files_of_every_kind_are_decoded_as_on_the_cpu() {
-    check(Format::Rgb, FILES, |seed| Recipe::random(seed, SIDE));
+    for (cut, part) in Cut::ALL.into_iter().zip(0..) {
+        let seeds = FILES / Cut::ALL.len() as u64;
+        check(Format::Rgb, cut, seeds, |seed| Recipe::random(part * seeds + seed, SIDE));
+    }
 }
 
 #[test]
 fn other_outputs_are_those_of_the_cpu() {
-    check(Format::Bgr, FILES / 10, |seed| Recipe::random(1 << 20 | seed, SIDE));
-    check(Format::Gray, FILES / 10, |seed| Recipe::random(1 << 21 | seed, SIDE));
+    check(Format::Bgr, Cut::ALL[0], FILES / 10, |seed| Recipe::random(1 << 20 | seed, SIDE));
+    check(Format::Gray, Cut::ALL[1], FILES / 10, |seed| Recipe::random(1 << 21 | seed, SIDE));
 }
 
 /// Segments of many pieces, and rows of many blocks.
 #[test]
 fn large_files_are_decoded_as_on_the_cpu() {
-    check(Format::Rgb, 200, |seed| {
-        let recipe = Recipe::random(1 << 22 | seed, 1_000);
-        let restart = recipe.restart.map(|interval| interval * (1 + seed as usize % 90));
-        Recipe { width: recipe.width + 300, height: recipe.height + 200, restart, ..recipe }
-    });
+    for cut in Cut::ALL {
+        check(Format::Rgb, cut, 100, |seed| {
+            let recipe = Recipe::random(1 << 22 | seed, 1_000);
+            let restart = recipe.restart.map(|interval| interval * (1 + seed as usize % 90));
+            Recipe { width: recipe.width + 300, height: recipe.height + 200, restart, ..recipe }
+        });
+    }
 }
 
 /// Whatever is damaged, the device goes on, and what it calls right is what libjpeg makes of it; whole images beside it are right.
@@ -154,8 +160,10 @@ fn damage_stays_with_its_image() {
     let Some(gpu) = gpu() else { return };
     let mut recorder = Recorder::new(&gpu).unwrap();
     let whole: Vec<Vec<u8>> = (0..400).map(|seed| Recipe::random(seed, 90).encode().file).collect();
-    let wanted: Vec<Vec<u8>> =
-        decode(&gpu, &mut recorder, Format::Rgb, &whole).into_iter().map(Option::unwrap).collect();
+    let wanted: Vec<Vec<u8>> = decode(&gpu, &mut recorder, Format::Rgb, Cut::ALL[1], &whole)
+        .into_iter()
+        .map(Option::unwrap)
+        .collect();
     let (mut right, mut other) = (0, 0);
     for start in (0..DAMAGED).step_by(BATCH) {
         let seeds = start..start + BATCH as u64;
@@ -169,7 +177,7 @@ fn damage_stays_with_its_image() {
                 if is_whole(seed) { file.clone() } else { damaged(file, seed) }
             })
             .collect();
-        let found = decode(&gpu, &mut recorder, Format::Rgb, &files);
+        let found = decode(&gpu, &mut recorder, Format::Rgb, Cut::ALL[1], &files);
         for ((seed, file), pixels) in seeds.zip(&files).zip(found) {
             if is_whole(seed) {
                 assert!(pixels.as_ref() == Some(&wanted[number(seed)]), "the neighbour of seed {seed}");
@@ -207,7 +215,7 @@ fn a_pipeline_answers_damage_as_the_cpu_does() {
             if harm { damaged(file, round << 8 | i as u64) } else { file.clone() }
         };
         let files: Vec<Vec<u8>> = whole.iter().enumerate().map(file).collect();
-        let on_cores = decode(&gpu, &mut recorder, Format::Rgb, &files);
+        let on_cores = decode(&gpu, &mut recorder, Format::Rgb, Cut::ALL[1], &files);
         let found = run(&mut on_device, &files);
         let counters = on_device.counters();
         println!("round {round}: {counters:?}");

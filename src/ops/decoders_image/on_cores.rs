@@ -5,7 +5,7 @@ use super::Job;
 use super::mixed::decode_on_host;
 use crate::cpu::decode::{DecodeOptions, Decoder};
 use crate::error::Result;
-use crate::gpu::jpeg::cores::{self, Coded, Cores, Scan};
+use crate::gpu::jpeg::cores::{self, Coded, Cores, Cut, Scan};
 use crate::gpu::jpeg::{Format, Header};
 use crate::gpu::{DeviceBytes, Gpu, Report, Slot, Staged};
 use crate::ops::{GpuCx, Inputs};
@@ -67,7 +67,8 @@ impl OnCores {
             let data = cx.recorder.staged(*place)?;
             jobs.push(cores::Job { coded, scan, data, target: target.clone() });
         }
-        self.cores.record(cx.recorder, &jobs).map(Some)
+        let cut = Cut::of(images.iter().map(|image| image.scan.bytes()).sum());
+        self.cores.record(cx.recorder, &jobs, cut).map(Some)
     }
 
     /// Keeps what to look at after the batch.

@@ -22,9 +22,10 @@ use bytemuck::Pod;
 use super::{Format, Huffman, Quantisation};
 use crate::error::{Error, Result};
 use crate::gpu::{DeviceBytes, Gpu, Grid, KernelSpec, Recorder, Report};
-use rows::{Cut, Image, Kernels, Params, Work};
+use rows::{Image, Kernels, Params, Work};
 
 pub use coded::{BLOCK, Coded, Colour, Component, MAX_BLOCKS, MAX_PAIRS};
+pub use rows::Cut;
 pub use scan::{Layout, Scan, Segment, room};
 pub use tables::{Lookup, Tables};
 
@@ -84,12 +85,11 @@ impl Cores {
                 * size_of::<Work>()
     }
 
-    /// Records what decodes `jobs`. After the batch the report has a number for each: 0 when its pixels are right.
+    /// Records what decodes `jobs`, their data cut as `cut` says. After the batch the report has a number for each: 0 when its pixels are right.
     ///
     /// # Errors
     /// When there is no memory; internal, when a target has not the size of its picture.
-    pub fn record(&mut self, recorder: &mut Recorder, jobs: &[Job<'_>]) -> Result<Report> {
-        let cut = Cut::of(jobs.iter().map(|job| job.scan.bytes()).sum());
+    pub fn record(&mut self, recorder: &mut Recorder, jobs: &[Job<'_>], cut: Cut) -> Result<Report> {
         let mut batch = Batch::new(cut);
         for job in jobs {
             batch.add(job, self.format.channels(), &mut self.tables)?;

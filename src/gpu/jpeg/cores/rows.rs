@@ -9,7 +9,7 @@ use crate::gpu::KernelSpec;
 
 /// How the data of a batch is cut into pieces, each for a thread: the more data, the longer, as long as the device is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cut {
+pub struct Cut {
     /// Bits of a piece: an odd number of words, so that neighbouring threads read from different banks of shared memory.
     pub(super) bits: u32,
     /// Guesses which block of an MCU a piece begins with. More make it likelier that one is right, and cost as much each.
@@ -22,8 +22,11 @@ impl Cut {
     /// For more than the device can take at once: what counts is the sum of all work.
     pub(super) const LARGE: Self = Self { bits: 1_056, guesses: 3 };
 
+    /// Every cut.
+    pub const ALL: [Self; 2] = [Self::SMALL, Self::LARGE];
+
     /// For a batch with so many bytes of data.
-    pub(super) fn of(bytes: usize) -> Self {
+    pub fn of(bytes: usize) -> Self {
         const SMALL_BYTES: usize = 3 << 20;
         if bytes < SMALL_BYTES { Self::SMALL } else { Self::LARGE }
     }
@@ -290,7 +293,7 @@ mod tests {
         let many = vec![1_000; 500];
         let mixed: Vec<u32> = (0..300).map(|i| 8 + i * 997 % 20_000).collect();
         for bits in [&[8][..], &[1_024], &[1_025], &[2_000_000], &[200_000, 8, 300_000], &many, &mixed] {
-            for cut in [Cut::SMALL, Cut::LARGE] {
+            for cut in Cut::ALL {
                 let segments = segments(bits, cut);
                 let ends: Vec<(u32, u32)> = segments
                     .iter()
