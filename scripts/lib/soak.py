@@ -34,11 +34,11 @@ THREADS, FILES = 2, 2
 
 
 class Look(NamedTuple):
-    """The server's process at one moment."""
+    """The server's process at one moment: bytes of memory, threads, open files."""
 
-    memory: int
-    threads: int
-    files: int
+    memory: float
+    threads: float
+    files: float
 
     @classmethod
     def at(cls, pid):
@@ -54,16 +54,26 @@ class Soak:
         self.over = threading.Event()
         self.right, self.refused, self.wrong = 0, [], []
         self.reloads, self.looks = [], []
+        # Medians of the first and the last third of the looks, by what is looked at.
+        self.early, self.late = Look(0, 0, 0), Look(0, 0, 0)
 
     def run(self):
-        threads = [threading.Thread(target=self._client, daemon=True) for _ in range(self.options.clients)]
-        others = [threading.Thread(target=each, daemon=True) for each in (self._reload, self._watch)]
-        for thread in threads + others:
+        work = [self._client] * self.options.clients + [self._reload, self._watch]
+        threads = [threading.Thread(target=self._survive, args=[each], daemon=True) for each in work]
+        for thread in threads:
             thread.start()
         self.over.wait(self.options.seconds)
         self.over.set()
-        for thread in threads + others:
+        for thread in threads:
             thread.join()
+
+    def _survive(self, work):
+        """A thread that dies of what nobody expected is a fault, and the end."""
+        try:
+            work()
+        except Exception as error:
+            self.wrong.append(f"{work.__name__}: {error!r}")
+            self.over.set()
 
     def _next(self):
         with self.lock:
@@ -79,7 +89,8 @@ class Soak:
             while item := self._next():
                 outcome = load.send(client, MODEL, self.output, item, self.expected, load.TOLERANCE)
                 if outcome.fault is None:
-                    self.right += 1
+                    with self.lock:
+                        self.right += 1
                 elif outcome.fault.startswith(AWAY):
                     self.refused.append((time.monotonic(), outcome.fault))
                     time.sleep(AWAY_SECONDS)
@@ -107,25 +118,29 @@ class Soak:
         faults = [f"wrong: {fault}" for fault in self.wrong[:5]]
         if len(self.wrong) > len(faults):
             faults.append(f"and {len(self.wrong) - len(faults)} more")
-        margin = RELOAD_MARGIN_SECONDS
-        near = lambda at: any(began - margin <= at <= ended + margin for began, ended in self.reloads)  # noqa: E731
-        faults += [f"refused though no reload was near: {fault}" for at, fault in self.refused if not near(at)][:5]
+        far = [fault for at, fault in self.refused if not self._reload_near(at)]
+        faults += [f"refused though no reload was near: {fault}" for fault in far[:5]]
+        if self.right + len(self.refused) + len(self.wrong) < self.sent:
+            faults.append("a request has no outcome")
         if "was dropped without an answer" in self.server.log:
             faults.append("a request was dropped without an answer")
         return faults + self._growth()
+
+    def _reload_near(self, at):
+        margin = RELOAD_MARGIN_SECONDS
+        return any(began - margin <= at <= ended + margin for began, ended in self.reloads)
 
     def _growth(self):
         looks = self.looks[int(len(self.looks) * WARM_UP) :]
         if len(looks) < 9:
             return ["the run was too short to see growth"]
         third = len(looks) // 3
-        early, late = ([statistics.median(each) for each in zip(*part)] for part in (looks[:third], looks[-third:]))
-        self.grown = list(zip(early, late))
-        allowed = (max(MEMORY_SHARE * early[0], MEMORY_BYTES), THREADS, FILES)
-        names = ("bytes of memory", "threads", "open files")
+        medians = (Look(*(statistics.median(each) for each in zip(*part))) for part in (looks[:third], looks[-third:]))
+        self.early, self.late = medians
+        allowed = Look(max(MEMORY_SHARE * self.early.memory, MEMORY_BYTES), THREADS, FILES)
         return [
             f"{name} grew from {before:.0f} to {after:.0f}"
-            for name, before, after, limit in zip(names, early, late, allowed)
+            for name, before, after, limit in zip(Look._fields, self.early, self.late, allowed)
             if after - before > limit
         ]
 
@@ -167,8 +182,11 @@ def main():
         f"{soak.sent} requests in {seconds:.0f} s: {soak.right} as they should be, {len(soak.refused)} refused by the server "
         f"during {len(soak.reloads)} reloads, {len(soak.wrong)} wrong"
     )
-    for name, (early, late), unit in zip(("memory", "threads", "open files"), getattr(soak, "grown", ()), (1e6, 1, 1)):
-        print(f"    {name}: {early / unit:.0f} early, {late / unit:.0f} late" + (" MB" if unit > 1 else ""))
+    early, late = soak.early, soak.late
+    print(
+        f"    memory {early.memory / 1e6:.0f} MB early, {late.memory / 1e6:.0f} MB late; threads {early.threads:.0f} and "
+        f"{late.threads:.0f}, open files {early.files:.0f} and {late.files:.0f}"
+    )
     if status != 0:
         faults.append(f"the server left with status {status}")
     if faults:
