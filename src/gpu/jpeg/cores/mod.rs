@@ -103,7 +103,7 @@ impl Cores {
             let [guessed, decoded] = image.piece_groups(job.scan.cut());
             guesses.extend(guessed.map(|group| Work::new(number, group)));
             decodes.extend(decoded.map(|group| Work::new(number, group)));
-            pixels.extend(image.mcu_groups().map(|first| Work::new(number, (first, 0))));
+            pixels.extend(image.mcu_groups().map(|group| Work::new(number, group)));
         }
         let Kernels { guess, link, resolve, decode, pixels: to_pixels } = &self.kernels;
         for (kernel, threads, work) in

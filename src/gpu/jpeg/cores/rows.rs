@@ -109,11 +109,13 @@ impl Image {
         Ok(image)
     }
 
-    /// Neighbouring MCUs of one row whose pixels a block of threads makes: the first of each such group.
-    pub(super) fn mcu_groups(&self) -> impl Iterator<Item = u32> + use<> {
+    /// Groups of neighbouring MCUs of one row whose pixels a block of threads makes.
+    pub(super) fn mcu_groups(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
         let (across, blocks) = (self.mcus_across.max(1), self.mcu_blocks.max(1));
         let rows = (0..self.blocks / blocks).step_by(across as usize);
-        rows.flat_map(move |row| groups(across, PIXELS_BLOCKS / blocks).map(move |(x, _)| row + x))
+        rows.flat_map(move |row| {
+            groups(across, PIXELS_BLOCKS / blocks).map(move |(x, count)| (row + x, count))
+        })
     }
 
     /// Groups of pieces that are guessed and linked at once, and groups that are decoded at once.
@@ -145,19 +147,19 @@ pub(super) fn scratch_bytes(coded: &Coded<'_>, cut: Cut) -> usize {
     coded.mcus() * coded.blocks() * BLOCK_BYTES + cut.most_pieces(coded.room(), coded.segments()) * piece
 }
 
-/// What a block of threads works on: an image of the batch, the first of its pieces or MCUs, and how many pieces.
+/// What a block of threads works on: an image of the batch, the first of its pieces or MCUs, and how many.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Work {
     image: u32,
     first: u32,
-    pieces: u32,
+    count: u32,
     unused: u32,
 }
 
 impl Work {
-    pub(super) fn new(image: u32, (first, pieces): (u32, u32)) -> Self {
-        Self { image, first, pieces, unused: 0 }
+    pub(super) fn new(image: u32, (first, count): (u32, u32)) -> Self {
+        Self { image, first, count, unused: 0 }
     }
 }
 
@@ -237,6 +239,8 @@ mod tests {
     #[test]
     fn groups_of_mcus_stay_in_their_row() {
         let image = Image { mcus_across: 7, mcu_blocks: 10, blocks: 7 * 3 * 10, ..Image::zeroed() };
-        assert_eq!(image.mcu_groups().collect::<Vec<_>>(), [0, 3, 6, 7, 10, 13, 14, 17, 20]);
+        let groups: Vec<(u32, u32)> = image.mcu_groups().collect();
+        assert_eq!(groups[..4], [(0, 3), (3, 3), (6, 1), (7, 3)]);
+        assert_eq!(groups.iter().map(|group| group.1).sum::<u32>(), 21);
     }
 }
