@@ -217,6 +217,7 @@ fn a_pipeline_answers_damage_as_the_cpu_does() {
             if harm { damaged(file, round << 8 | i as u64) } else { file.clone() }
         };
         let files: Vec<Vec<u8>> = whole.iter().enumerate().map(file).collect();
+        // So many files are cut like this in the pipeline too.
         let on_cores = decode(&gpu, &mut recorder, Format::Rgb, Cut::ALL[1], &files);
         let found = run(&mut on_device, &files);
         let counters = on_device.counters();

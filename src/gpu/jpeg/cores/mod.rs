@@ -24,11 +24,12 @@ use super::{Format, Huffman, Quantisation};
 use crate::error::{Error, Result};
 use crate::gpu::{DeviceBytes, Gpu, Grid, KernelSpec, Recorder, Report};
 use rows::{Image, Kernels, Params, Work};
+use tables::Tables;
 
-pub use coded::{BLOCK, Coded, Colour, Component, MAX_BLOCKS, MAX_PAIRS};
+pub use coded::{Coded, Colour, Component};
 pub use pieces::Cut;
-pub use scan::{Layout, Scan, Segment, room};
-pub use tables::{Lookup, Tables};
+pub use scan::{Layout, Scan, Segment};
+pub use tables::Lookup;
 
 /// A picture to decode.
 pub struct Job<'a> {
@@ -67,8 +68,8 @@ impl Cores {
     pub fn takes(&self, coded: &Coded<'_>) -> bool {
         let luma = self.format == Format::Gray;
         let factors = coded.factors();
-        let shown = coded.components.iter().take(if luma { 1 } else { 3 });
-        let fine = shown.into_iter().all(|component| [component.across, component.down] == factors);
+        let mut shown = coded.components.iter().take(if luma { 1 } else { 3 });
+        let fine = shown.all(|component| [component.across, component.down] == factors);
         // Luma of RGB would have to be computed.
         !(luma && coded.colour == Colour::Rgb) && (fine || !self.smooth)
     }

@@ -64,7 +64,7 @@ impl Layout {
 }
 
 /// Bytes that [`Scan::read`] may need for `bytes` of data in `segments`.
-pub fn room(bytes: usize, segments: usize) -> usize {
+pub(super) fn room(bytes: usize, segments: usize) -> usize {
     segments.saturating_mul(PADDING + ALIGNMENT - 1).saturating_add(bytes)
 }
 
@@ -78,8 +78,8 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Writes the bits of `data` to `to`, and cuts them. `None`: something is missing, or is there that does not belong there, or there is not
-    /// enough room.
+    /// Writes the bits of `data` to `to`, and cuts them. `None`: something is missing, or is there that does not belong there, or
+    /// there is not enough room.
     pub fn read(data: &[u8], layout: &Layout, cut: Cut, to: &mut [u8]) -> Option<Self> {
         if !layout.fits(data.len()) {
             return None;

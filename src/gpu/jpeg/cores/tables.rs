@@ -115,7 +115,7 @@ fn entry(class: Class, length: u32, symbol: u8) -> u16 {
 
 /// Tables that were made before: most files have those of the standard.
 #[derive(Default)]
-pub struct Tables {
+pub(super) struct Tables {
     made: HashMap<Key, Arc<Lookup>>,
 }
 
@@ -128,7 +128,7 @@ struct Key {
 
 impl Tables {
     /// The table on the device for `table`.
-    pub fn get(&mut self, table: &Huffman<'_>) -> Arc<Lookup> {
+    pub(super) fn get(&mut self, table: &Huffman<'_>) -> Arc<Lookup> {
         let key = Key { class: table.class(), counts: *table.counts(), symbols: table.symbols().into() };
         if self.made.len() >= limits::MAX_RETAINED_HUFFMAN_TABLES && !self.made.contains_key(&key) {
             self.made.clear();
