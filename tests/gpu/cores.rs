@@ -156,7 +156,8 @@ fn large_files_are_decoded_as_on_the_cpu() {
     }
 }
 
-/// Whatever is damaged, the device goes on, and what it calls right is what libjpeg makes of it; whole images beside it are right.
+/// Whatever is damaged, the device goes on, and what it calls right is what libjpeg makes of it; whole images beside it are
+/// right.
 #[test]
 fn damage_stays_with_its_image() {
     let Some(gpu) = gpu() else { return };

@@ -7,8 +7,8 @@
 //! Cores::record         tables and launches; `kernels/jpeg.cuh` says what each does
 //! ```
 //!
-//! That a picture is damaged shows on the device only. [`Cores::record`] returns where it will say so: such a picture is for the
-//! CPU decoder, after the batch.
+//! That a picture is damaged shows on the device only. [`Cores::record`] returns where it will say so: such a picture is
+//! for the CPU decoder, after the batch.
 
 mod coded;
 mod pieces;

@@ -1,7 +1,8 @@
 //! How the data of a batch is cut into pieces, and how many of them a block of threads has. Pure arithmetic: it must not know
 //! files or devices.
 //!
-//! Small pieces give a small batch enough threads to fill the device; large ones need fewer guesses and links for the same data.
+//! Small pieces give a small batch enough threads to fill the device; large ones need fewer guesses and links for the same
+//! data.
 
 /// Threads of a block that guesses and links, or decodes.
 pub(super) const GUESS_THREADS: u32 = 256;
@@ -20,8 +21,8 @@ const GAP_BITS: u32 = 160;
 const TINY_BITS: usize = 1_000_000;
 const SMALL_BITS: usize = 20_000_000;
 
-/// Bits of a piece: what a thread decodes by itself. And guesses which block of an MCU it begins with. The words of a piece are an
-/// odd number, so that neighbouring threads read from other banks.
+/// Bits of a piece: what a thread decodes by itself. And guesses which block of an MCU it begins with. The words of a piece
+/// are an odd number, so that neighbouring threads read from other banks.
 const TINY: Cut = Cut { bits: 9 * 32, guesses: 6 };
 const SMALL: Cut = Cut { bits: 17 * 32, guesses: 6 };
 const LARGE: Cut = Cut { bits: 33 * 32, guesses: 3 };

@@ -78,8 +78,8 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Writes the bits of `data` to `to`, and cuts them. `None`: something is missing, or is there that does not belong there, or
-    /// there is not enough room.
+    /// Writes the bits of `data` to `to`, and cuts them. `None`: something is missing, or is there that does not belong
+    /// there, or there is not enough room.
     pub fn read(data: &[u8], layout: &Layout, cut: Cut, to: &mut [u8]) -> Option<Self> {
         if !layout.fits(data.len()) {
             return None;
