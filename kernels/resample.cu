@@ -17,6 +17,8 @@ constexpr int TILE_H = 8;
 constexpr int MAX_TAPS = 64;
 // Pixels of three bytes that are read together, as three words.
 constexpr int GROUP = 4;
+// Source rows of a tile whose weights have a place in a table: most tiles have fewer.
+constexpr int MAX_ROWS = 96;
 
 // One axis: output pixel i has its centre at source coordinate start + i * scale + (taps' middle).
 struct Axis {
@@ -46,8 +48,6 @@ CHECK_LAYOUT(Row, NoParams);
 
 __device__ __noinline__ float entry(int filter, int i) {
   switch (filter) {
-    case TRIANGULAR:
-      return i == 1 ? 1.0f : 0.0f;
     case GAUSSIAN: {
       if (i < 0 || i > 64) return 0.0f;
       const float x = 4.0f * ((float)i - 32.0f) / 64.0f;
@@ -72,15 +72,17 @@ __device__ __noinline__ float entry(int filter, int i) {
 }
 
 // The window at table coordinate t: between two entries.
-__device__ float window_at(int filter, float t) {
+__device__ inline float window_at(int filter, float t) {
   if (!(t > -1.0f) || t > 256.0f) return 0.0f;
   const float below = floorf(t);
   const int i = (int)below;
-  const float low = entry(filter, i), high = entry(filter, i + 1);
+  const bool triangular = filter == TRIANGULAR;
+  const float low = triangular ? (i == 1 ? 1.0f : 0.0f) : entry(filter, i);
+  const float high = triangular ? (i == 0 ? 1.0f : 0.0f) : entry(filter, i + 1);
   return low + (t - below) * (high - low);
 }
 
-__device__ __noinline__ int first_tap(const Axis &axis, int i) {
+__device__ inline int first_tap(const Axis &axis, int i) {
   if (axis.filter == NEAREST) {
     const float at = floorf(axis.start + ((float)i + 0.5f) * axis.scale);
     return (int)fminf(fmaxf(at, 0.0f), (float)(axis.length - 1));
@@ -89,7 +91,7 @@ __device__ __noinline__ int first_tap(const Axis &axis, int i) {
 }
 
 // Weight k of output pixel i before it is divided by the sum of all.
-__device__ __noinline__ float raw_weight(const Axis &axis, int i, int k) {
+__device__ inline float raw_weight(const Axis &axis, int i, int k) {
   if (axis.filter == NEAREST) return 1.0f;
   const float source = (float)i * axis.scale + axis.start;
   return window_at(axis.filter, (ceilf(source) - source + (float)k) * axis.table_scale);
@@ -102,6 +104,15 @@ __device__ __noinline__ float weight_sum(const Axis &axis, int i) {
 }
 
 __device__ int clamp_to(int64_t i, int length) { return i < 0 ? 0 : i >= length ? length - 1 : (int)i; }
+
+template <class T> constexpr bool IS_BYTE = false;
+template <> constexpr bool IS_BYTE<uint8_t> = true;
+
+// Whether a source may hold infinities.
+template <class T> constexpr bool FLOATING = false;
+template <> constexpr bool FLOATING<half_t> = true;
+template <> constexpr bool FLOATING<float> = true;
+template <> constexpr bool FLOATING<double> = true;
 
 // The first tap of a row of the tile that does not exist.
 constexpr int NO_ROW = 2147483647;
@@ -154,6 +165,8 @@ extern "C" __global__ void __launch_bounds__(TILE_W) resample(const Row *rows, u
 
   __shared__ float weights_x[MAX_TAPS * TILE_W];
   __shared__ float weights_y[TILE_H * MAX_TAPS];
+  // Of each source row of the tile, for each row of the tile.
+  __shared__ __align__(16) float dense_y[MAX_ROWS * TILE_H];
   __shared__ float sums_y[TILE_H];
   __shared__ int firsts_y[TILE_H];
   const Axis ax = row.x, ay = row.y;
@@ -181,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(TILE_W) resample(const Row *rows, u
     for (int c = 0; c < CH; c++) acc[j][c] = 0.0f;
 
   // Whether a thread's taps are neighbouring pixels of three bytes, none of which repeats an edge.
-  const bool packed = sizeof(SRC) == 1 && SRC(-1) > SRC(0) && CH == 3 && row.step == 3 && few_x &&
+  const bool packed = IS_BYTE<SRC> && CH == 3 && row.step == 3 && few_x &&
                       first_x >= 0 && first_x + ax.taps <= ax.length;
 
   // Source row r, weighed along x. Coordinates outside of the image repeat its edge.
@@ -210,7 +223,27 @@ extern "C" __global__ void __launch_bounds__(TILE_W) resample(const Row *rows, u
     low = low < firsts_y[j] ? low : firsts_y[j];
     high = high > (int64_t)firsts_y[j] + ay.taps ? high : (int64_t)firsts_y[j] + ay.taps;
   }
-  if (inside_x && high - low <= (int64_t)TILE_H * ay.taps) {
+  // Every row is weighed for every output row, with 0 where it is no tap: that is exact as long as no pixel is infinite.
+  const bool dense = few_y && high - low <= MAX_ROWS && !FLOATING<SRC>;
+  if (dense) {
+    for (int i = threadIdx.x; i < (int)(high - low) * TILE_H; i += TILE_W) {
+      const int j = i % TILE_H;
+      const int64_t k = low + i / TILE_H - firsts_y[j];
+      dense_y[i] = firsts_y[j] != NO_ROW && k >= 0 && k < ay.taps ? weights_y[j * MAX_TAPS + k] : 0.0f;
+    }
+    __syncthreads();
+  }
+  if (inside_x && dense) {
+    const float *w = dense_y;
+    for (int64_t r = low; r < high; r++, w += TILE_H) {
+      float h[CH];
+      weigh_row(r, h);
+#pragma unroll
+      for (int j = 0; j < TILE_H; j++)
+#pragma unroll
+        for (int c = 0; c < CH; c++) acc[j][c] = fmaf(w[j], h[c], acc[j][c]);
+    }
+  } else if (inside_x && high - low <= (int64_t)TILE_H * ay.taps) {
     for (int64_t r = low; r < high; r++) {
       float h[CH];
       weigh_row(r, h);

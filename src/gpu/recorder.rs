@@ -1,7 +1,8 @@
 //! The work of one batch: recorded first, then put into a stream at once. So all tables and the payload go up in one copy,
 //! and the host waits once.
 //!
-//! What kernels report is read after that. When it says that something must be mended, the work behind a [`Slot`] runs once more.
+//! What kernels report is read after that. When it says that something must be mended, the work behind a [`Slot`] runs once
+//! more.
 
 use std::sync::Arc;
 
@@ -250,8 +251,8 @@ impl Recorder {
         Slot(self.commands.len() - 1)
     }
 
-    /// Puts copies, of pairs of target and source, into a slot of the batch, and lets everything from there on run once more with
-    /// the next [`Recorder::submit`]. The last one was waited for.
+    /// Puts copies, of pairs of target and source, into a slot of the batch, and lets everything from there on run once
+    /// more with the next [`Recorder::submit`]. The last one was waited for.
     ///
     /// # Errors
     /// Internal, when a pair is not equally long, and for a slot of another batch.

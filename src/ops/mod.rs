@@ -79,8 +79,9 @@ pub trait Operator: Send {
         false
     }
 
-    /// Looks at what the device found out while it ran the batch. What came out wrong is made once more on the host and put in its
-    /// place with [`crate::gpu::Recorder::mend`], or fails its sample. Returns whether the batch must run on from there again.
+    /// Looks at what the device found out while it ran the batch. What came out wrong is made once more on the host and put
+    /// in its place with [`crate::gpu::Recorder::mend`], or fails its sample. Returns whether the batch must run on from
+    /// there again.
     /// `inputs` are the regular ones of the batch.
     fn settle(&mut self, _cx: &mut GpuCx<'_>, _inputs: Inputs<'_>) -> Result<bool> {
         Ok(false)

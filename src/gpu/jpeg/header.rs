@@ -1,7 +1,7 @@
 //! What a JPEG says before the data of its first scan: every segment checked, nothing decoded. It must not know who decodes.
 //!
-//! Only what both decoders on a device could want: one scan of all coefficients of all components, Huffman codes, 8 bits. A file
-//! that is unusual or damaged has no [`Header`]: it is for the CPU decoder, which says what is wrong.
+//! Only what both decoders on a device could want: one scan of all coefficients of all components, Huffman codes, 8 bits. A
+//! file that is unusual or damaged has no [`Header`]: it is for the CPU decoder, which says what is wrong.
 
 use super::huffman::{Class, Huffman};
 

@@ -15,7 +15,8 @@ pub enum Class {
     Ac,
 }
 
-/// How many codes there are of each length, and the symbols in the order of their codes. No length has more codes than there are.
+/// How many codes there are of each length, and the symbols in the order of their codes. No length has more codes than
+/// there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Huffman<'a> {
     class: Class,

@@ -2,9 +2,9 @@
 //! how the host decodes.
 //!
 //! ```text
-//! file -> Header   --> Picture (what the engines take)  --assign-->  Engines: files to lanes, pixels straight to device memory
-//!                  --> Coded (what the cores take)      -------->    Cores: data in the staging slab, launches in the recorder
-//!                                                                    Threads: the caller decodes on the host and uploads
+//! file -> Header  --> Picture (what the engines take)  -->  Engines: files to lanes, pixels straight to device memory
+//!                 --> Coded (what the cores take)      -->  Cores: data in the staging slab, launches in the recorder
+//!                                                           Threads: the caller decodes on the host and uploads
 //! ```
 //!
 //! Engines are a [`DevicePath`]: they work while the batch is recorded. The cores work when it runs, see [`cores`].

@@ -7,8 +7,8 @@
 //! threads:  file -> output's bytes in the staging slab -> copy on the device -> output
 //! ```
 //!
-//! Engines and cores write straight to the output when it is the stored pixels. What they do not take, and what they refuse, is
-//! decoded by the host's decoder, whose answer is the answer also when it is an error.
+//! Engines and cores write straight to the output when it is the stored pixels. What they do not take, and what they
+//! refuse, is decoded by the host's decoder, whose answer is the answer also when it is an error.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -234,8 +234,8 @@ impl Mixed {
         Ok(images.iter().map(target).collect())
     }
 
-    /// Decodes on the engines and at the same time on the threads, which also prepare the data for the cores; records the copies
-    /// of what the threads decoded.
+    /// Decodes on the engines and at the same time on the threads, which also prepare the data for the cores; records the
+    /// copies of what the threads decoded.
     fn decode(
         &mut self,
         decoder: &Decoder,

@@ -1,5 +1,5 @@
-//! JPEGs of a batch on the device's own cores, and what becomes of those that turn out to be damaged when the batch has run. It
-//! must not know the other paths.
+//! JPEGs of a batch on the device's own cores, and what becomes of those that turn out to be damaged when the batch has
+//! run. It must not know the other paths.
 
 use super::Job;
 use super::mixed::decode_on_host;
@@ -81,8 +81,8 @@ impl OnCores {
         self.doubts.is_some()
     }
 
-    /// Decodes on the host what the cores could not: its answer is the answer also when it is an error. Returns whether outputs
-    /// change.
+    /// Decodes on the host what the cores could not: its answer is the answer also when it is an error. Returns whether
+    /// outputs change.
     ///
     /// # Errors
     /// When there is no memory.

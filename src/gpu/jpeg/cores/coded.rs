@@ -7,13 +7,13 @@ use crate::gpu::jpeg::huffman::Huffman;
 use crate::limits;
 
 /// Rows and columns of a block.
-pub const BLOCK: usize = 8;
+const BLOCK: usize = 8;
 
 /// The most blocks of an MCU; the standard's limit.
-pub const MAX_BLOCKS: usize = 10;
+const MAX_BLOCKS: usize = 10;
 
 /// The most pairs of Huffman tables that a scan uses.
-pub const MAX_PAIRS: usize = 2;
+const MAX_PAIRS: usize = 2;
 
 /// What a file's components are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,10 +24,11 @@ use crate::error::{Error, Result};
 use crate::gpu::{DeviceBytes, Gpu, Grid, KernelSpec, Recorder, Report};
 use rows::{Image, Kernels, Params, Work};
 
-pub use coded::{BLOCK, Coded, Colour, Component, MAX_BLOCKS, MAX_PAIRS};
+pub use coded::{Coded, Colour, Component};
 pub use rows::Cut;
 pub use scan::{Layout, Scan, Segment, room};
-pub use tables::{Lookup, Tables};
+pub use tables::Lookup;
+use tables::Tables;
 
 /// A picture to decode.
 pub struct Job<'a> {

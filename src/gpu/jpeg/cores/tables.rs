@@ -1,5 +1,5 @@
-//! Huffman tables as the cores read them: ten bits are looked up at once, longer codes by where they are behind the short ones.
-//! It must not know files or devices.
+//! Huffman tables as the cores read them: ten bits are looked up at once, longer codes by where they are behind the short
+//! ones. It must not know files or devices.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ const SIXTEEN_ZEROS: u8 = 0xF0;
 
 /// A table on the device.
 ///
-/// An entry is what a code means: its bits with those of the value behind it (bits 0 to 4), bits of the value (5 to 7 and 15), how
-/// many coefficients it advances (8 to 14). None is 0.
+/// An entry is what a code means: its bits with those of the value behind it (bits 0 to 4), bits of the value (5 to 7 and
+/// 15), how many coefficients it advances (8 to 14). None is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Lookup {
@@ -115,7 +115,7 @@ fn entry(class: Class, length: u32, symbol: u8) -> u16 {
 
 /// Tables that were made before: most files have those of the standard.
 #[derive(Default)]
-pub struct Tables {
+pub(super) struct Tables {
     made: HashMap<Key, Arc<Lookup>>,
 }
 
@@ -128,7 +128,7 @@ struct Key {
 
 impl Tables {
     /// The table on the device for `table`.
-    pub fn get(&mut self, table: &Huffman<'_>) -> Arc<Lookup> {
+    pub(super) fn get(&mut self, table: &Huffman<'_>) -> Arc<Lookup> {
         let key = Key { class: table.class(), counts: *table.counts(), symbols: table.symbols().into() };
         if self.made.len() >= limits::MAX_RETAINED_HUFFMAN_TABLES && !self.made.contains_key(&key) {
             self.made.clear();
