@@ -98,7 +98,7 @@ impl Tolerance {
         if module.starts_with("decoders_image") || module == "pipelines" {
             // Files made for a GPU do not upsample chroma smoothly: its edges differ by much, in pictures of noise.
             let scale = if dtype == DType::U8 { 1.0 } else { 0.02 };
-            let mean = if case.name.ends_with("_made_for_gpu") { 12.0 } else { 0.5 };
+            let mean = if case.name.ends_with("_made_for_gpu") { 16.0 } else { 0.5 };
             return Self { largest: f64::INFINITY, relative: 0.0, mean: Some(mean * scale) };
         }
         let rounding = if integer && dtype != DType::Bool { 1.0 } else { 1e-5 };
