@@ -130,8 +130,9 @@ struct Window {
   __device__ uint32_t peek(uint32_t bit) const { return __funnelshift_l(words[bit / 32 + 1], words[bit / 32], bit); }
 };
 
-// What takes the place of a code that does not exist: one bit, and the block is at its end. So every loop ends.
-constexpr uint32_t NO_CODE = 1 | 64 << 8;
+// What takes the place of a code that does not exist: one bit, and the block is at its end. So every loop ends. No table has
+// such an entry: its one bit is a value's, and the code has none.
+constexpr uint32_t NO_CODE = 1 | 1 << 5 | 64 << 8;
 
 // The tables of an image, in shared memory.
 struct Tables {

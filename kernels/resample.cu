@@ -14,11 +14,13 @@
 constexpr int TILE_W = 64;
 constexpr int TILE_H = 8;
 // Weights of axes with more taps are computed when they are needed.
-constexpr int MAX_TAPS = 64;
+constexpr int MAX_TAPS = 48;
 // Pixels of three bytes that are read together, as three words.
 constexpr int GROUP = 4;
 // Source rows of a tile whose weights have a place in a table: most tiles have fewer.
 constexpr int MAX_ROWS = 96;
+// Blocks that a multiprocessor shall hold: the compiler keeps registers few enough.
+constexpr int MIN_BLOCKS = 12;
 
 // One axis: output pixel i has its centre at source coordinate start + i * scale + (taps' middle).
 struct Axis {
@@ -142,7 +144,7 @@ __device__ inline void weigh_packed(const uint8_t *pixels, int taps, const float
   }
 }
 
-extern "C" __global__ void __launch_bounds__(TILE_W) resample(const Row *rows, uint32_t count, NoParams) {
+extern "C" __global__ void __launch_bounds__(TILE_W, MIN_BLOCKS) resample(const Row *rows, uint32_t count, NoParams) {
   const Row &row = rows[blockIdx.y];
 #ifdef NORMALIZE
   const int out_h = row.window_h, out_w = row.window_w;

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use triton_gesso::cpu::decode::{ColorSpace, probe};
 use triton_gesso::error::Result;
-use triton_gesso::gpu::jpeg::Format;
 use triton_gesso::gpu::jpeg::cores::{Coded, Cores, Cut, Job, Scan};
+use triton_gesso::gpu::jpeg::{Format, Path};
 use triton_gesso::gpu::{DeviceBytes, Gpu, Recorder};
-use triton_gesso::pipeline::{Keep, Pipeline};
+use triton_gesso::pipeline::{Keep, Pipeline, Preferences};
 use triton_gesso::tensor::Device;
 use turbojpeg::Subsamp;
 
 use crate::coded::expected;
 use crate::coder::{Recipe, damaged};
-use crate::decoders::{instance, run};
+use crate::decoders::{instance_on, run};
 use crate::promises::{PIPELINE, encoded};
 use crate::{gpu, pictures};
 
@@ -207,7 +207,7 @@ fn on_cpu(file: &[u8]) -> Result<Vec<f64>> {
 fn a_pipeline_answers_damage_as_the_cpu_does() {
     let Some(gpu) = gpu() else { return };
     let mut recorder = Recorder::new(&gpu).unwrap();
-    let mut on_device = instance(Some(&gpu), "rgb");
+    let mut on_device = instance_on(Some(&gpu), "rgb", Some(Path::Cores));
     let whole: Vec<Vec<u8>> = (0..60).map(|seed| Recipe::random(seed, 200).encode().file).collect();
     let mut mended = 0;
     for round in 0..30 {
@@ -262,7 +262,8 @@ fn operators_behind_see_what_was_mended() {
             Device::Gpu => Pipeline::load_moved_to_device(PIPELINE),
             Device::Cpu => Pipeline::load(PIPELINE, device),
         };
-        let mut instance = pipeline.unwrap().instance(Some(2), gpu).unwrap();
+        let preferences = Preferences { jpeg_path: Some(Path::Cores) };
+        let mut instance = pipeline.unwrap().instance_with(Some(2), gpu, &preferences).unwrap();
         let outcome = instance.run(files.len(), vec![encoded(&files)], &mut Keep).unwrap();
         let batch = instance.to_host(&outcome.outputs[0]).unwrap();
         let floats = |i: usize| bytemuck::pod_collect_to_vec::<u8, f32>(batch.view(i).bytes);

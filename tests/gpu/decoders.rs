@@ -7,10 +7,10 @@ use triton_gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, ImageInfo, W
 use triton_gesso::error::Result;
 use triton_gesso::executor::OutputSink;
 use triton_gesso::gpu::Gpu;
-use triton_gesso::gpu::jpeg::Picture;
 use triton_gesso::gpu::jpeg::cores::Coded;
+use triton_gesso::gpu::jpeg::{Path, Picture};
 use triton_gesso::ops::Failures;
-use triton_gesso::pipeline::{Instance, Pipeline};
+use triton_gesso::pipeline::{Instance, Pipeline, Preferences};
 use triton_gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
 use turbojpeg::Subsamp;
 
@@ -20,10 +20,16 @@ use crate::pictures::{Recipe, SAMPLINGS, turned};
 /// Mean difference in levels of images that are decoded on the device.
 const MEAN: f64 = 0.25;
 
-pub(crate) fn instance(gpu: Option<&Arc<Gpu>>, name: &str) -> Instance {
+fn instance(gpu: Option<&Arc<Gpu>>, name: &str) -> Instance {
+    instance_on(gpu, name, None)
+}
+
+/// An instance whose JPEGs are decoded on `jpeg_path`, as far as they can be.
+pub(crate) fn instance_on(gpu: Option<&Arc<Gpu>>, name: &str, jpeg_path: Option<Path>) -> Instance {
     let file = std::fs::read(crate::file(&format!("tests/gpu/data/{name}.dali"))).unwrap();
     let device = if gpu.is_some() { Device::Gpu } else { Device::Cpu };
-    Pipeline::load(&file, device).unwrap().instance(Some(4), gpu).unwrap()
+    let preferences = Preferences { jpeg_path };
+    Pipeline::load(&file, device).unwrap().instance_with(Some(4), gpu, &preferences).unwrap()
 }
 
 /// Host memory for outputs, which lives until the process ends.

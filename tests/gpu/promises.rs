@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use triton_gesso::gpu::jpeg::Path;
 use triton_gesso::gpu::{Counters, Gpu};
-use triton_gesso::pipeline::{Instance, Keep, Pipeline};
+use triton_gesso::pipeline::{Instance, Keep, Pipeline, Preferences};
 use triton_gesso::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
 
 use crate::gpu;
@@ -39,28 +40,33 @@ pub(crate) fn encoded<'r>(files: impl IntoIterator<Item = &'r Vec<u8>>) -> Batch
     .unwrap()
 }
 
-fn instance(gpu: &Arc<Gpu>) -> Instance {
-    Pipeline::load_moved_to_device(PIPELINE).unwrap().instance(Some(4), Some(gpu)).unwrap()
+fn instance(gpu: &Arc<Gpu>, jpeg_path: Option<Path>) -> Instance {
+    let pipeline = Pipeline::load_moved_to_device(PIPELINE).unwrap();
+    pipeline.instance_with(Some(4), Some(gpu), &Preferences { jpeg_path }).unwrap()
 }
 
 #[test]
 fn a_batch_is_one_upload_and_one_wait() {
     let Some(gpu) = gpu() else { return };
-    let mut instance = instance(&gpu);
     let photos = photos();
-    let mut counters = Counters::default();
-    for _ in 0..3 {
-        let batch: Vec<&Vec<u8>> = photos.iter().cycle().take(20).collect();
-        let outcome = instance.run(20, vec![encoded(batch)], &mut Keep).unwrap();
-        for i in 0..20 {
-            assert!(outcome.failures.get(i).is_none(), "{}", outcome.failures.get(i).unwrap());
-        }
-        counters = instance.counters();
-    }
-    assert_eq!((counters.uploads, counters.downloads, counters.waits), (1, 0, 1), "{counters:?}");
     // Resize and normalize are one launch; images that the host decoded are one more, those to be turned another, and those of
     // the cores five.
-    assert!(counters.launches <= 8, "{counters:?}");
+    for (path, most) in
+        [(None, 8), (Some(Path::Cores), 8), (Some(Path::Engines), 8), (Some(Path::Threads), 2)]
+    {
+        let mut instance = instance(&gpu, path);
+        let mut counters = Counters::default();
+        for _ in 0..3 {
+            let batch: Vec<&Vec<u8>> = photos.iter().cycle().take(20).collect();
+            let outcome = instance.run(20, vec![encoded(batch)], &mut Keep).unwrap();
+            for i in 0..20 {
+                assert!(outcome.failures.get(i).is_none(), "{}", outcome.failures.get(i).unwrap());
+            }
+            counters = instance.counters();
+        }
+        let copies = (counters.uploads, counters.downloads, counters.waits);
+        assert!(copies == (1, 0, 1) && counters.launches <= most, "{path:?}: {counters:?}");
+    }
 }
 
 #[test]
@@ -69,7 +75,7 @@ fn memory_comes_back_when_instances_go() {
     let photos = photos();
     let mut after = Vec::new();
     for round in 0..12 {
-        let mut instance = instance(&gpu);
+        let mut instance = instance(&gpu, None);
         instance.run(photos.len(), vec![encoded(&photos)], &mut Keep).unwrap();
         drop(instance);
         if round % 4 == 3 {
