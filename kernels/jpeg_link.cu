@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(256) jpeg_link(const Row *rows, uin
     slot = found;
     step = {};
     end = end_of(image, segment, piece) - origin;
-    if (end > WINDOW * 32) {
+    if (end > WINDOW * 32 || piece >= task.first + task.count + AHEAD) {
       p.links[(i + 1) * SLOT_ROOM + slot] = NO_SLOT;
       return;
     }

@@ -102,8 +102,9 @@ impl Cores {
             Ok(Grid { blocks: [blocks, 1, 1], threads })
         };
         let guesses =
-            batch.work(|image, segments| rows::piece_groups(segments, cut, image.guessed_at_once()));
-        let decodes = batch.work(|_, segments| rows::piece_groups(segments, cut, rows::DECODE_THREADS));
+            batch.work(|image, segments| rows::piece_groups(segments, image.cut(), image.guessed_at_once()));
+        let decodes =
+            batch.work(|image, segments| rows::piece_groups(segments, image.cut(), rows::DECODE_THREADS));
         let groups: usize = batch.images.iter().map(Image::mcu_groups).sum();
         let each = groups.div_ceil(rows::MAX_PIXELS_BLOCKS) as u32;
         let pixels = batch.work(|image, _| image.mcu_runs(each));
@@ -223,7 +224,7 @@ impl<'a> Batch<'a> {
         image.first_block = self.blocks;
         for &segment in scan.segments() {
             self.segments.push(Segment { first_piece: image.pieces, ..segment });
-            image.pieces = image.pieces.checked_add(self.cut.pieces(segment.bits)).ok_or_else(full)?;
+            image.pieces = image.pieces.checked_add(image.cut().pieces(segment.bits)).ok_or_else(full)?;
         }
         self.pieces = self.pieces.checked_add(image.pieces).ok_or_else(full)?;
         self.blocks = self.blocks.checked_add(image.blocks).ok_or_else(full)?;

@@ -31,11 +31,21 @@ impl Cut {
         if bytes < SMALL_BYTES { Self::SMALL } else { Self::LARGE }
     }
 
+    /// The same for an image whose MCUs have so many bits on average: a decoder that starts anywhere is right after some MCUs, so
+    /// pieces are no shorter than about half of one.
+    pub(super) fn for_mcus(self, bits: usize) -> Self {
+        let words = (bits.min(MAX_MCU_BITS) * 3 / 5 / 32) as u32;
+        Self { bits: self.bits.max((words | 1) * 32), ..self }
+    }
+
     /// Pieces of a segment of `bits` bits.
     pub(super) fn pieces(self, bits: u32) -> u32 {
         bits.div_ceil(self.bits).max(1)
     }
 }
+
+/// Bits of an MCU that are taken into account: the longest pieces must leave room for several in a window.
+const MAX_MCU_BITS: usize = 8_192;
 
 /// Bits of an image that a block of threads has at hand.
 const WINDOW_BITS: u32 = 4_096 * 32;
@@ -115,6 +125,7 @@ impl Image {
         };
         let ([mcu_width, mcu_height], [mcus_across, _]) = (coded.factors(), coded.grid());
         let mcu_blocks = small(coded.blocks())?;
+        let cut = cut.for_mcus(coded.data.len() * 8 / coded.mcus().max(1));
         let mut image = Self {
             piece_bits: cut.bits,
             guesses: mcu_blocks.min(cut.guesses),
@@ -146,6 +157,11 @@ impl Image {
             }
         }
         Ok(image)
+    }
+
+    /// How its data is cut.
+    pub(super) fn cut(&self) -> Cut {
+        Cut { bits: self.piece_bits, guesses: self.guesses }
     }
 
     /// Pieces that a block of threads has in the kernels that guess and link.
@@ -323,6 +339,9 @@ mod tests {
     fn pieces_are_an_odd_number_of_words_and_longer_in_larger_batches() {
         let cuts = [0, 70_000, 200_000, 2_000_000, 9_000_000, 1 << 30].map(Cut::of);
         assert!(cuts.iter().all(|cut| cut.bits % 64 == 32 && (2..=6).contains(&cut.guesses)));
+        let longer = [0, 700, 2_000, 5_000, 1 << 30].map(|bits| Cut::SMALL.for_mcus(bits).bits);
+        assert_eq!(longer, [544, 544, 1_184, 2_976, 4_896]);
+        assert!(longer.iter().all(|bits| bits % 64 == 32));
         assert!(cuts.is_sorted_by_key(|cut| cut.bits));
         assert_eq!((Cut::LARGE.pieces(0), Cut::LARGE.pieces(1_056), Cut::LARGE.pieces(1_057)), (1, 1, 2));
     }
