@@ -18,6 +18,8 @@ constexpr uint32_t SLOTS = 15;
 constexpr uint32_t SLOT_ROOM = 16;
 constexpr uint32_t GUESSES = 6;
 constexpr uint32_t NO_SLOT = 15;
+// No place: what is in a slot that is free.
+constexpr uint32_t FREE = ~0u;
 constexpr uint32_t MAX_COMPONENTS = 3;
 constexpr uint32_t LUT_BITS = 10, TAIL = 512;
 
@@ -99,8 +101,6 @@ struct Params {
   uint32_t *exits;
   uint8_t *links;
   Step *steps;
-  // How many slots of a piece are taken beyond the guesses.
-  uint32_t *taken;
   Start *starts;
   int16_t *coefficients;
   // For each image: 0 when all went well.
@@ -108,7 +108,7 @@ struct Params {
   uint32_t channels, blue_first;
 };
 
-constexpr uint32_t UNRESOLVED = 1, BAD_CODE = 2, TOO_SHORT = 4;
+constexpr uint32_t UNRESOLVED = 1, BAD_CODE = 2, TOO_SHORT = 4, TOO_LONG = 8;
 
 __device__ inline uint32_t place_of(uint32_t bit, uint32_t phase) { return bit << 4 | phase; }
 

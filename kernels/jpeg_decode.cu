@@ -74,6 +74,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Row *row
       table = pairs >> phase << 1 & 2;
       block++;
       if (at > last) bad |= TOO_SHORT;
+      // A byte that is not begun holds no padding.
+      else if (block == start.end && last - at >= 8) bad |= TOO_LONG;
       active = at < end && block < start.end;
     }
   }

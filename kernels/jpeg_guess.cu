@@ -30,5 +30,5 @@ extern "C" __global__ void __launch_bounds__(256) jpeg_guess(const Row *rows, ui
   }
   const uint32_t i = image.first_piece + piece;
   p.exits[i * SLOT_ROOM + guess] = place_of(origin + at, phase);
-  if (guess == 0) p.taken[i] = guesses;
+  for (uint32_t slot = guesses + guess; slot < SLOTS; slot += guesses) p.exits[i * SLOT_ROOM + slot] = FREE;
 }

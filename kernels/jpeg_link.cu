@@ -6,7 +6,7 @@ typedef Task Row;
 CHECK_LAYOUT(Row, Params);
 
 // Pieces behind its own that a block of threads has in its window.
-constexpr uint32_t AHEAD = 8;
+constexpr uint32_t AHEAD = 24;
 
 extern "C" __global__ void __launch_bounds__(256) jpeg_link(const Row *rows, uint32_t count, Params p) {
   __shared__ Tables tables;
@@ -72,10 +72,12 @@ extern "C" __global__ void __launch_bounds__(256) jpeg_link(const Row *rows, uin
 #pragma unroll
     for (uint32_t g = GUESSES; g-- > 0;)
       if (g < guesses && guessed[g] == here) found = g;
-    const bool known = found != NO_SLOT;
-    if (!known) {
-      found = min(atomicAdd(p.taken + i, 1), NO_SLOT);
-      if (found != NO_SLOT) p.exits[i * SLOT_ROOM + found] = here;
+    bool known = found != NO_SLOT;
+    // Who comes to a new place second leaves the rest to the first.
+    for (uint32_t slot = guesses; slot < SLOTS && found == NO_SLOT; slot++) {
+      const uint32_t taken = atomicCAS(p.exits + i * SLOT_ROOM + slot, FREE, here);
+      known = taken == here;
+      if (known || taken == FREE) found = slot;
     }
     p.links[i * SLOT_ROOM + slot] = found;
     if (known || found == NO_SLOT) return;

@@ -99,8 +99,9 @@ fn difference(a: &[u8], b: &[u8]) -> (u64, u8) {
     (differences().map(u64::from).sum(), differences().max().unwrap_or_default())
 }
 
-/// Decodes what `recipe` makes of numbers, and holds it to libjpeg-turbo.
-fn check(format: Format, cut: Cut, count: u64, recipe: impl Fn(u64) -> Recipe + Sync) {
+/// Decodes what `recipe` makes of numbers, and holds it to libjpeg-turbo. No more than `unresolved_part` of the files, which are
+/// harder than any photo, may be left to the host.
+fn check(format: Format, cut: Cut, count: u64, unresolved_part: f64, recipe: impl Fn(u64) -> Recipe + Sync) {
     let Some(gpu) = gpu() else { return };
     let mut recorder = Recorder::new(&gpu).unwrap();
     let mut found: BTreeMap<String, (u64, usize, u8)> = BTreeMap::new();
@@ -135,7 +136,7 @@ fn check(format: Format, cut: Cut, count: u64, recipe: impl Fn(u64) -> Recipe + 
         }
     }
     println!("{format:?}, {cut:?}: {} of {count} files are not resolved", unresolved.len());
-    if unresolved.len() as u64 * 50 > count {
+    if unresolved.len() as f64 > unresolved_part * count as f64 {
         wrong.extend(unresolved.iter().map(|recipe| format!("not resolved: {recipe:?}")));
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
@@ -145,21 +146,21 @@ fn check(format: Format, cut: Cut, count: u64, recipe: impl Fn(u64) -> Recipe + 
 fn files_of_every_kind_are_decoded_as_on_the_cpu() {
     for (cut, part) in Cut::ALL.into_iter().zip(0..) {
         let seeds = FILES / Cut::ALL.len() as u64;
-        check(Format::Rgb, cut, seeds, |seed| Recipe::random(part * seeds + seed, SIDE));
+        check(Format::Rgb, cut, seeds, 0.02, |seed| Recipe::random(part * seeds + seed, SIDE));
     }
 }
 
 #[test]
 fn other_outputs_are_those_of_the_cpu() {
-    check(Format::Bgr, Cut::ALL[0], FILES / 10, |seed| Recipe::random(1 << 20 | seed, SIDE));
-    check(Format::Gray, Cut::ALL[1], FILES / 10, |seed| Recipe::random(1 << 21 | seed, SIDE));
+    check(Format::Bgr, Cut::ALL[0], FILES / 10, 0.02, |seed| Recipe::random(1 << 20 | seed, SIDE));
+    check(Format::Gray, Cut::ALL[1], FILES / 10, 0.02, |seed| Recipe::random(1 << 21 | seed, SIDE));
 }
 
 /// Segments of many pieces, and rows of many blocks.
 #[test]
 fn large_files_are_decoded_as_on_the_cpu() {
     for cut in Cut::ALL {
-        check(Format::Rgb, cut, 100, |seed| {
+        check(Format::Rgb, cut, 100, 0.1, |seed| {
             let recipe = Recipe::random(1 << 22 | seed, 1_000);
             let restart = recipe.restart.map(|interval| interval * (1 + seed as usize % 90));
             Recipe { width: recipe.width + 300, height: recipe.height + 200, restart, ..recipe }

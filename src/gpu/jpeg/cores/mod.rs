@@ -126,7 +126,6 @@ impl Cores {
             pieces * rows::EXIT_BYTES,
             pieces * rows::LINK_BYTES,
             pieces * rows::STEP_BYTES,
-            pieces * rows::TAKEN_BYTES,
             pieces * rows::START_BYTES,
             batch.blocks as usize * rows::BLOCK_BYTES,
         ];
@@ -138,7 +137,7 @@ impl Cores {
             offset as u64
         });
         let scratch = recorder.allocate(end)?.address();
-        let [exits, links, steps, taken, starts, coefficients] = offsets.map(|offset| scratch + offset);
+        let [exits, links, steps, starts, coefficients] = offsets.map(|offset| scratch + offset);
         Ok(Params {
             images: stage(recorder, &batch.images)?,
             tables: stage(recorder, &batch.lookups)?,
@@ -147,7 +146,6 @@ impl Cores {
             exits,
             links,
             steps,
-            taken,
             starts,
             coefficients,
             status,
@@ -161,8 +159,7 @@ impl Cores {
 const ALIGNMENT: usize = 256;
 
 /// Scratch bytes of a piece.
-const PIECE_BYTES: usize =
-    rows::EXIT_BYTES + rows::LINK_BYTES + rows::STEP_BYTES + rows::TAKEN_BYTES + rows::START_BYTES;
+const PIECE_BYTES: usize = rows::EXIT_BYTES + rows::LINK_BYTES + rows::STEP_BYTES + rows::START_BYTES;
 
 fn most_pieces(coded: &Coded<'_>, cut: Cut) -> usize {
     coded.room() * 8 / cut.bits as usize + coded.segments()

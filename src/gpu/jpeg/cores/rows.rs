@@ -31,11 +31,14 @@ impl Cut {
         if bytes < SMALL_BYTES { Self::SMALL } else { Self::LARGE }
     }
 
-    /// The same for an image whose MCUs have so many bits on average: a decoder that starts anywhere is right after some MCUs, so
-    /// pieces are no shorter than about half of one.
+    /// The same for an image whose MCUs have so many bits on average. Where they have more than those of photos, it takes a
+    /// decoder that starts anywhere longer until it is right: pieces are as long as an MCU, and there are more guesses.
     pub(super) fn for_mcus(self, bits: usize) -> Self {
-        let words = (bits.min(MAX_MCU_BITS) * 3 / 5 / 32) as u32;
-        Self { bits: self.bits.max((words | 1) * 32), ..self }
+        if bits <= PHOTO_MCU_BITS {
+            return self;
+        }
+        let words = (bits.min(MAX_MCU_BITS) / 32) as u32;
+        Self { bits: self.bits.max((words | 1) * 32), guesses: Self::SMALL.guesses }
     }
 
     /// Pieces of a segment of `bits` bits.
@@ -47,11 +50,14 @@ impl Cut {
 /// Bits of an MCU that are taken into account: the longest pieces must leave room for several in a window.
 const MAX_MCU_BITS: usize = 8_192;
 
+/// Bits of an MCU of six blocks in photos of quality 95.
+const PHOTO_MCU_BITS: usize = 1_024;
+
 /// Bits of an image that a block of threads has at hand.
 const WINDOW_BITS: u32 = 4_096 * 32;
 
 /// Pieces behind its own into which a block of threads follows links.
-const AHEAD: u32 = 8;
+const AHEAD: u32 = 24;
 
 /// Places at which a piece may end, as far as there is room for them.
 const SLOTS: usize = 16;
@@ -72,7 +78,6 @@ pub(super) const MAX_PIXELS_BLOCKS: usize = 8_192;
 pub(super) const EXIT_BYTES: usize = SLOTS * 4;
 pub(super) const LINK_BYTES: usize = SLOTS;
 pub(super) const STEP_BYTES: usize = SLOTS * 16;
-pub(super) const TAKEN_BYTES: usize = 4;
 pub(super) const START_BYTES: usize = 24;
 
 /// Bytes of a block of coefficients.
@@ -193,7 +198,7 @@ impl Image {
 /// Neighbouring pieces of an image that a block of threads has, the first, and how many: at most `most`, and no more bits than it
 /// has room for together with what is ahead of them.
 pub(super) fn piece_groups(segments: &[Segment], cut: Cut, most: u32) -> Vec<(u32, u32)> {
-    let window = WINDOW_BITS - AHEAD * cut.bits;
+    let window = WINDOW_BITS - (AHEAD * cut.bits).min(WINDOW_BITS / 2);
     let mut groups = Vec::new();
     let (mut first, mut begin, mut count) = (0, 0, 0);
     for segment in segments {
@@ -251,7 +256,6 @@ pub(super) struct Params {
     pub(super) exits: u64,
     pub(super) links: u64,
     pub(super) steps: u64,
-    pub(super) taken: u64,
     pub(super) starts: u64,
     pub(super) coefficients: u64,
     pub(super) status: u64,
@@ -285,7 +289,7 @@ impl Kernels {
     }
 }
 
-const _: () = assert!(size_of::<Image>() == 136 && size_of::<Params>() == 96 && size_of::<Work>() == 16);
+const _: () = assert!(size_of::<Image>() == 136 && size_of::<Params>() == 88 && size_of::<Work>() == 16);
 
 #[cfg(test)]
 mod tests {
@@ -340,7 +344,7 @@ mod tests {
         let cuts = [0, 70_000, 200_000, 2_000_000, 9_000_000, 1 << 30].map(Cut::of);
         assert!(cuts.iter().all(|cut| cut.bits % 64 == 32 && (2..=6).contains(&cut.guesses)));
         let longer = [0, 700, 2_000, 5_000, 1 << 30].map(|bits| Cut::SMALL.for_mcus(bits).bits);
-        assert_eq!(longer, [544, 544, 1_184, 2_976, 4_896]);
+        assert_eq!(longer, [544, 544, 2_016, 5_024, 8_224]);
         assert!(longer.iter().all(|bits| bits % 64 == 32));
         assert!(cuts.is_sorted_by_key(|cut| cut.bits));
         assert_eq!((Cut::LARGE.pieces(0), Cut::LARGE.pieces(1_056), Cut::LARGE.pieces(1_057)), (1, 1, 2));
