@@ -209,6 +209,25 @@ mod tests {
     }
 
     #[test]
+    fn jpegs_are_decoded_where_the_author_says() {
+        let path = |text: &str| parse(&json!({"jpeg_path": {"string_value": text}})).map(|s| s.jpeg_path);
+        assert_eq!(parse(&json!({})).unwrap().jpeg_path, None);
+        let known = [
+            ("auto", None),
+            ("engines", Some(JpegPath::Engines)),
+            ("cores", Some(JpegPath::Cores)),
+            (" threads\n", Some(JpegPath::Threads)),
+        ];
+        for (text, expected) in known {
+            assert_eq!(path(text).unwrap(), expected);
+        }
+        for wrong in ["", "gpu", "Engines"] {
+            let error = path(wrong).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("parameter `jpeg_path` is `{wrong}`, expected")), "{error}");
+        }
+    }
+
+    #[test]
     fn unknown_parameters_are_named_and_the_servers_are_not() {
         let settings = parse(&json!({
             "num_thread": {"string_value": "4"}, "Quality": {"string_value": ""},
