@@ -91,6 +91,7 @@ setup_system() {
   [[ "$(printf '%s\n' "$needed" "$found" | sort -V | head -n 1)" == "$needed" ]] ||
     die "Rust $needed or newer is needed, found $found: install it with rustup"
   command -v cc >/dev/null || missing+=(gcc libc6-dev)
+  command -v c++ >/dev/null || missing+=(g++)
   command -v make >/dev/null || missing+=(make)
   command -v cmake >/dev/null || missing+=(cmake)
   command -v nasm >/dev/null || missing+=(nasm)

@@ -1,0 +1,147 @@
+"""The host's side of decoding JPEGs on a device's cores, in Python: what src/gpu/jpeg/cores makes of files, as kernels/jpeg.cuh has it."""
+
+import re
+
+import numpy as np
+
+WORD = 32
+WINDOW_BITS, AHEAD, PADDING = 4096 * 32, 24, 16
+GUESS_THREADS, DECODE_THREADS, PIXEL_BLOCKS = 256, 128, 32
+LUT_BITS, TAIL = 10, 512
+DENSE_MCU_BITS = 1024
+
+IMAGE = np.dtype(
+    [("data", "u8"), ("pixels", "u8")]
+    + [(name, "u4") for name in "words first_segment segments first_piece pieces piece_bits guesses first_block blocks".split()]
+    + [("tables", "u4", 4)]
+    + [(name, "u4") for name in "mcu_blocks pairs components width height mcus_across".split()]
+    + [(name, "u1", 4) for name in "factor_x factor_y first across".split()]
+    + [("quantisation", "u4", 3)]
+    + [(name, "u4") for name in "color mcu_width mcu_height unused".split()]
+)
+RESTARTS = re.compile(rb"\xff[\xd0-\xd7]")
+
+
+class Jpeg:
+    """A sequential file of one scan, taken apart."""
+
+    def __init__(self, file):
+        self.quantisation, self.huffman, self.interval, at = {}, {}, 0, 2
+        while True:
+            marker, length = file[at + 1], int.from_bytes(file[at + 2 : at + 4], "big")
+            payload = file[at + 4 : at + 2 + length]
+            at += 2 + length
+            if marker == 0xDB:
+                while payload:
+                    self.quantisation[payload[0]] = np.frombuffer(payload[1:65], np.uint8).astype(np.uint16)
+                    payload = payload[65:]
+            elif marker == 0xC4:
+                while payload:
+                    end = 17 + sum(payload[1:17])
+                    self.huffman[payload[0]] = (payload[1:17], payload[17:end])
+                    payload = payload[end:]
+            elif marker in (0xC0, 0xC1):
+                self.height, self.width = int.from_bytes(payload[1:3], "big"), int.from_bytes(payload[3:5], "big")
+                # Horizontal and vertical factor, quantisation table.
+                self.components = [(b >> 4, b & 15, q) for _, b, q in (payload[i : i + 3] for i in range(6, len(payload), 3))]
+            elif marker == 0xDD:
+                self.interval = int.from_bytes(payload, "big")
+            elif marker == 0xDA:
+                selectors = [payload[2 + 2 * i] for i in range(payload[0])]
+                break
+        if len(self.components) == 1:
+            self.components = [(1, 1, self.components[0][2])]
+        self.mcu = tuple(max(component[axis] for component in self.components) for axis in (0, 1))
+        self.grid = (-(-self.width // (8 * self.mcu[0])), -(-self.height // (8 * self.mcu[1])))
+        self.mcus, self.mcu_blocks = self.grid[0] * self.grid[1], sum(h * v for h, v, _ in self.components)
+        pairs = list(dict.fromkeys(selectors))
+        self.pair_of = [pairs.index(selector) for selector in selectors]
+        pairs = (pairs * 2)[:2]
+        self.tables = [(kind, self.huffman[key]) for s in pairs for kind, key in (("dc", s >> 4), ("ac", 0x10 | s & 15))]
+        data = file[at : file.rindex(b"\xff\xd9")]
+        # First bit and bits of each segment, in data without stuffing.
+        self.segments, self.data = [], b""
+        for part in RESTARTS.split(data) if self.interval else [data]:
+            bits = part.replace(b"\xff\x00", b"\xff")
+            self.segments.append((8 * len(self.data), 8 * len(bits)))
+            self.data += bits + b"\xff" * (PADDING + -len(bits) % 4)
+
+
+def lookup(kind, counts, symbols):
+    """`Table`: entries hold bits of code and value, how far k advances, and bits of the value."""
+    lut, tail, entries = np.zeros(1 << LUT_BITS, np.uint16), np.zeros(TAIL, np.uint16), np.zeros(256, np.uint16)
+    limits, bases, tail_start, code, place = np.zeros(6, np.uint32), np.zeros(6, np.int32), 0, 0, 0
+    for length in range(1, 17):
+        if length == LUT_BITS + 1:
+            tail_start = code << 16 - length
+        if length > LUT_BITS:
+            bases[length - 11] = place - code
+        for symbol in symbols[place : place + counts[length - 1]]:
+            run, size = symbol >> 4, symbol & 15
+            advance = 1 if kind == "dc" else run + 1 if size else 16 if run == 15 else 64
+            entry = length + size | (size & 7) << 5 | advance << 8 | (size >> 3) << 15
+            entries[place] = entry
+            if length <= LUT_BITS:
+                lut[code << LUT_BITS - length : code + 1 << LUT_BITS - length] = entry
+            else:
+                tail[(code << 16 - length) - tail_start : (code + 1 << 16 - length) - tail_start] = entry
+            place, code = place + 1, code + 1
+        if length > LUT_BITS:
+            limits[length - 11] = code << 16 - length
+        code <<= 1
+    last = np.array([tail_start, 0, 0, 0], np.uint32)
+    return b"".join(array.tobytes() for array in (lut, tail, entries, limits, bases, last))
+
+
+def piece_bits(jpeg, bits):
+    mcu = sum(length for _, length in jpeg.segments) // jpeg.mcus
+    return bits if mcu <= DENSE_MCU_BITS else max(bits, (mcu // WORD | 1) * WORD)
+
+
+def tables_of(jpegs, bits, guesses):
+    """Everything that goes to the device, as the emulator reads it; and the images, with where their pixels will be."""
+    images = np.zeros(len(jpegs), IMAGE)
+    segments, data, lookups, values = [], b"", {}, {}
+    pieces = blocks = pixels = 0
+    tasks = {"guess": [], "decode": [], "pixels": []}
+    for number, (jpeg, image) in enumerate(zip(jpegs, images)):
+        image["data"], image["words"] = len(data), len(jpeg.data) // 4
+        data += jpeg.data
+        image["first_segment"], image["segments"] = len(segments), len(jpeg.segments)
+        image["piece_bits"], image["guesses"] = size, guess = piece_bits(jpeg, bits), min(guesses, jpeg.mcu_blocks)
+        own = 0
+        for place, (first, length) in enumerate(jpeg.segments):
+            segments.append((first, length, own, place * jpeg.interval * jpeg.mcu_blocks))
+            own += max(1, -(-length // size))
+        image["first_piece"], image["pieces"], image["first_block"] = pieces, own, blocks
+        image["blocks"] = jpeg.mcus * jpeg.mcu_blocks
+        pieces, blocks = pieces + own, blocks + jpeg.mcus * jpeg.mcu_blocks
+        image["tables"] = [lookups.setdefault(lookup(kind, *table), len(lookups)) for kind, table in jpeg.tables]
+        first = 0
+        for i, (across, down, table) in enumerate(jpeg.components):
+            image["first"][i], image["across"][i] = first, across
+            image["factor_x"][i] = (jpeg.mcu[0] // across).bit_length() - 1
+            image["factor_y"][i] = (jpeg.mcu[1] // down).bit_length() - 1
+            image["quantisation"][i] = values.setdefault(jpeg.quantisation[table].tobytes(), len(values))
+            for block in range(first, first + across * down):
+                image["pairs"] |= jpeg.pair_of[i] << block
+                image["components"] |= i << 2 * block
+            first += across * down
+        image["mcu_blocks"], image["mcus_across"] = jpeg.mcu_blocks, jpeg.grid[0]
+        image["width"], image["height"], image["color"] = jpeg.width, jpeg.height, len(jpeg.components) > 1
+        image["mcu_width"], image["mcu_height"] = jpeg.mcu
+        image["pixels"] = pixels
+        pixels += 3 * jpeg.width * jpeg.height + 255 & ~255
+        # Several short segments take more room than their bits.
+        room = (WINDOW_BITS - min(AHEAD * size, WINDOW_BITS // 2)) // (size + (8 * PADDING + WORD if len(jpeg.segments) > 1 else 0))
+        at_once = {"guess": GUESS_THREADS // guess, "decode": DECODE_THREADS}
+        for kind, most in at_once.items():
+            most = max(1, min(most, room))
+            tasks[kind] += [(number, i, min(most, own - i), 0) for i in range(0, own, most)]
+        # Three groups of MCUs a task: some go over the end of a row.
+        run = 3 * (PIXEL_BLOCKS // jpeg.mcu_blocks)
+        tasks["pixels"] += [(number, i, min(run, jpeg.mcus - i), 0) for i in range(0, jpeg.mcus, run)]
+    arrays = [images, np.array(segments, np.uint32), b"".join(lookups), b"".join(values), data]
+    arrays += [np.array(rows, np.uint32) for rows in tasks.values()]
+    arrays.append(np.array([pieces, blocks, pixels], np.uint64))
+    return images, [array if isinstance(array, bytes) else array.tobytes() for array in arrays]

@@ -1,0 +1,159 @@
+"""The kernels that decode JPEGs on a device's cores, on the host: compiled as C++ and run thread by thread (emulator.cpp), with every
+access checked, against libjpeg-turbo. Device tests (tests/gpu/cores.rs) decode ten thousand files; these need no device."""
+
+import io
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from batch import Jpeg, tables_of
+from PIL import Image
+
+HERE = Path(__file__).resolve().parent
+KERNELS = HERE.parents[1] / "kernels"
+# Of the source to its namespace.
+STAGES = {"guess": "guess", "link": "link", "resolve": "resolve", "decode": "decode", "pixels": "pixels_of"}
+CUTS = {"small batches": (544, 6), "large batches": (1056, 3)}
+# As kernels/jpeg.cuh has them.
+FINE = 0
+COMPILER = shutil.which("c++")
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here")
+
+
+def without_assembly(source):
+    """What is written in the device's assembly is written in C++, or not used."""
+    source = re.sub(r'asm\("cvt\.sat\.u8\.s32[^;]*;"[^;]*;', "r = v < 0 ? 0 : v > 255 ? 255 : v;", source)
+    return re.sub(r'asm\("cvt\.[^;]*;"[^;]*;', "", source)
+
+
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("emulator")
+    for name in ("common.cuh", "jpeg.cuh"):
+        (folder / name).write_text(without_assembly((KERNELS / name).read_text()))
+    text = '#include "jpeg.cuh"\n'
+    for stage, namespace in STAGES.items():
+        source = without_assembly((KERNELS / f"jpeg_{stage}.cu").read_text()).replace('extern "C" ', "")
+        text += f"namespace {namespace} {{\n{source}\n}}\n"
+    (folder / "kernels.inc").write_text(text)
+    program = folder / "emulator"
+    options = ["-std=c++17", "-O1", "-w", "-fpermissive", "-fsanitize=address", f"-I{folder}"]
+    subprocess.run([COMPILER, *options, str(HERE / "emulator.cpp"), "-o", str(program)], check=True)
+
+    def run(jpegs, cut):
+        """Status and pixels of each."""
+        images, arrays = tables_of(jpegs, *cut)
+        given, made = folder / "in", folder / "out"
+        given.write_bytes(b"".join(len(array).to_bytes(8, "little") + array for array in arrays))
+        # The checker would follow stacks that fibers switch.
+        checks = {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0"}
+        done = subprocess.run([program, given, made], env=os.environ | checks, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-4000:]
+        answer = np.fromfile(made, np.uint8)
+        status, pixels = answer[: 4 * len(jpegs)].view(np.uint32), answer[4 * len(jpegs) :]
+
+        def shown(image):
+            width, height, start = int(image["width"]), int(image["height"]), int(image["pixels"])
+            return pixels[start : start + 3 * width * height].reshape(height, width, 3)
+
+        return status, [shown(image) for image in images]
+
+    return run
+
+
+def picture(width, height, seed):
+    """A wave, text-like edges and grain."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[0:height, 0:width]
+    wave = np.stack([np.sin(x / 17 + y / 23), np.sin(x / 31 - y / 13), np.cos(x / 41 + y / 7)], -1)
+    edges = ((x // 9 + y // 5) % 7 == 0) * 60
+    return (128 + 70 * wave + edges[..., None] + rng.normal(0, rng.uniform(0, 14), (height, width, 3))).clip(0, 255).astype(np.uint8)
+
+
+def encoded(pixels, mode="RGB", **options):
+    file = io.BytesIO()
+    Image.fromarray(pixels).convert(mode).save(file, "JPEG", **options)
+    return file.getvalue()
+
+
+def files():
+    yield encoded(picture(317, 211, 0), quality=90, subsampling="4:4:4")
+    yield encoded(picture(1, 1, 1), quality=90, subsampling="4:2:0")
+    yield encoded(picture(17, 300, 2), quality=98, subsampling="4:4:4", optimize=True)
+    yield encoded(picture(200, 100, 3), "L", quality=90)
+    yield encoded(picture(333, 217, 4), quality=80, subsampling="4:2:2", restart_marker_blocks=4)
+    yield encoded(picture(320, 240, 5), quality=75, subsampling="4:2:0", restart_marker_rows=1, optimize=True)
+    yield encoded(np.full((120, 400, 3), 90, np.uint8), quality=50, subsampling="4:2:0", optimize=True)
+    for seed, (quality, sampling) in enumerate(((40, "4:2:0"), (85, "4:2:0"), (95, "4:2:0"), (92, "4:2:2"), (70, "4:4:4"))):
+        yield encoded(picture(250, 180, 6 + seed), quality=quality, subsampling=sampling)
+
+
+def decoded(file, mode):
+    image = Image.open(io.BytesIO(file))
+    image.draft(mode, image.size)
+    return np.asarray(image.convert(mode)).astype(int)
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_pixels_are_those_of_libjpeg(emulator, cut):
+    given = list(files())
+    status, found = emulator([Jpeg(file) for file in given], CUTS[cut])
+    assert not status.any(), status
+    for i, (file, pixels) in enumerate(zip(given, found)):
+        jpeg, pixels = Jpeg(file), pixels.astype(int)
+        expected = decoded(file, "RGB")
+        if jpeg.mcu == (1, 1):
+            assert np.array_equal(pixels, expected), f"file {i}"
+            continue
+        # Pillow interpolates chroma, which is repeated here. So red, green and blue of the pixels that share a chroma sample differ by
+        # their luma alone, but where they are cut off; and luma is Pillow's.
+        luma = decoded(file, "L")
+        across, down = jpeg.mcu
+        y, x = np.mgrid[0 : jpeg.height, 0 : jpeg.width]
+        first = (y // down * down, x // across * across)
+        inside = ((pixels > 0) & (pixels < 255)).all(-1)
+        inside &= inside[first]
+        apart = (pixels - pixels[first]) - (luma - luma[first])[..., None]
+        assert inside.any() or i == 1
+        assert not apart[inside].any(), f"file {i}"
+        assert np.abs(pixels - expected).mean() < 12, f"file {i}"
+
+
+def harm(jpeg, rng):
+    """Changes data, or what the header says of it, in a way that no decoder can foresee."""
+    data, kind = bytearray(jpeg.data), rng.integers(5)
+    if kind == 0:
+        for at in rng.integers(0, len(data), rng.integers(1, 30)):
+            data[at] = rng.integers(256)
+    elif kind == 1:
+        at = rng.integers(len(data))
+        data[at : at + 200] = bytes([rng.integers(256)]) * len(data[at : at + 200])
+    elif kind == 2:
+        data[:] = rng.integers(0, 256, len(data), np.uint8).tobytes()
+    elif kind == 3:
+        first, length = jpeg.segments[-1]
+        jpeg.segments[-1] = (first, max(8, int(length * rng.random()) // 8 * 8))
+    else:
+        shuffled = [(counts, bytes(rng.permutation(list(symbols)).astype(np.uint8))) for _, (counts, symbols) in jpeg.tables]
+        jpeg.tables = [(kind, table if kind == "dc" else new) for (kind, table), new in zip(jpeg.tables, shuffled)]
+    jpeg.data = bytes(data)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damage_stays_with_its_image(emulator, seed):
+    rng, given = np.random.default_rng(seed), list(files())
+    jpegs = [Jpeg(file) for file in given]
+    harmed = [i for i in range(len(jpegs)) if i % 2 == seed % 2]
+    for i in harmed:
+        harm(jpegs[i], rng)
+    cut = list(CUTS.values())[seed // 2]
+    status, found = emulator(jpegs, cut)
+    _, whole = emulator([Jpeg(file) for file in given], cut)
+    assert np.count_nonzero(status[harmed]) >= len(harmed) - 2
+    for i in set(range(len(jpegs))) - set(harmed):
+        assert status[i] == FINE and np.array_equal(found[i], whole[i]), f"file {i}"
