@@ -44,6 +44,6 @@ def image(size, grain, seed):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         raise SystemExit(__doc__)
     make(sys.argv[1])
