@@ -111,6 +111,10 @@ pub const MAX_CORES_SCAN_BYTES: usize = (1 << 25) - 4_096;
 /// its memory: what does not fit is decoded elsewhere.
 pub const MAX_CORES_SCRATCH_BYTES: usize = 2 << 30;
 
+/// Bytes on a device for whole pictures of a batch of which outputs are cut, turned or converted. Stops small windows of many
+/// large images from taking all of its memory: what does not fit is decoded on the host, window by window.
+pub const MAX_PICTURE_BYTES: usize = 4 << 30;
+
 /// Huffman tables that an instance keeps as the device's cores read them (3.6 KB each). Stops files that all have tables of
 /// their own from filling memory.
 pub const MAX_RETAINED_HUFFMAN_TABLES: usize = 256;

@@ -25,6 +25,7 @@ use crate::gpu::jpeg::{
     assign,
 };
 use crate::gpu::{DeviceBytes, Gpu, KernelSpec, Staged};
+use crate::limits;
 use crate::ops::{Decoded, GpuCx, GpuIo, Inputs};
 use crate::tensor::DType;
 
@@ -113,7 +114,7 @@ impl Mixed {
         io: &GpuIo<'_>,
     ) -> Result<()> {
         self.cores.doubt(None);
-        let images = io.rows(|sample| {
+        let mut images = io.rows(|sample| {
             let job = *jobs.get(sample.index()).and_then(Option::as_ref).ok_or_else(unseen)?;
             let (bytes, target) = (sample.input(0)?.as_slice()?, sample.output(0)?.clone());
             let is_jpeg = job.info.format == decode::Format::Jpeg;
@@ -122,6 +123,13 @@ impl Mixed {
             let coded = header.filter(|_| cx.may_settle).and_then(|header| self.cores.coded(&job, &header));
             Ok(Image { index: sample.index(), job, bytes, target, picture, coded })
         });
+        let mut room = limits::MAX_PICTURE_BYTES;
+        for image in images.iter_mut().filter(|image| !self.is_direct(&image.job)) {
+            match room.checked_sub(self.picture_bytes(&image.job)) {
+                Some(rest) => room = rest,
+                None => (image.picture, image.coded) = (None, None),
+            }
+        }
         let paths = self.paths(&images, cx.cpu.pool.current_num_threads());
         let on = |wanted: Path| {
             let images = images.iter().zip(&paths).filter(move |(_, path)| **path == wanted);
@@ -213,10 +221,7 @@ impl Mixed {
 
     /// Where pixels go as stored: to the output or, when a kernel must see them first, to memory of the batch.
     fn targets(&self, cx: &mut GpuCx<'_>, images: &[&Image<'_>]) -> Result<Vec<DeviceBytes>> {
-        let size = |image: &Image<'_>| {
-            let (width, height) = image.job.info.stored_size();
-            width * height * self.format.channels()
-        };
+        let size = |image: &Image<'_>| self.picture_bytes(&image.job);
         let room = |image: &&Image<'_>| {
             let direct = self.is_direct(&image.job);
             (!direct).then(|| size(image).next_multiple_of(ALIGNMENT))
@@ -344,6 +349,12 @@ impl Mixed {
             });
         }
         cx.launch(&self.kernel, most, &self.params, &rows)
+    }
+
+    /// Bytes of the whole picture, as engines and cores write it.
+    fn picture_bytes(&self, job: &Job) -> usize {
+        let (width, height) = job.info.stored_size();
+        width * height * self.format.channels()
     }
 
     /// Whether what the engines write is the output.
