@@ -263,13 +263,18 @@ impl Mixed {
             Some(engines) if !tasks.is_empty() => engines.prepare(stream.gpu(), tasks.len())?,
             _ => Vec::new(),
         };
-        let (watch, busy, by_threads) = (Watch::new(events), AtomicU64::new(0), AtomicUsize::new(0));
+        let (watch, by_threads) = (Watch::new(events), AtomicUsize::new(0));
+        // Of JPEGs that were decoded: how long it takes to refuse a file, or to inflate one, says nothing about the engines' work.
+        let (busy, learnt) = (AtomicU64::new(0), AtomicUsize::new(0));
         let decode = |image: &Image<'_>, out: &mut [u8]| {
             let begun = Instant::now();
             let done = decode_on_host(decoder, inputs, image.index, Some(&image.job), out);
             by_threads.fetch_add(usize::from(done), Ordering::Relaxed);
-            let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            busy.fetch_add(nanos, Ordering::Relaxed);
+            if done && image.job.info.format == decode::Format::Jpeg {
+                let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                busy.fetch_add(nanos, Ordering::Relaxed);
+                learnt.fetch_add(image.bytes.len(), Ordering::Relaxed);
+            }
             watch.look();
         };
         let read = |image: &Image<'_>, out: &mut [u8]| {
@@ -308,8 +313,7 @@ impl Mixed {
         };
         self.decoded.engine += tasks.len() - refused.len();
         self.decoded.cpu += by_threads.into_inner();
-        let bytes = threads.iter().map(|image| image.bytes.len()).sum();
-        self.speeds.threads_took(bytes, Duration::from_nanos(busy.load(Ordering::Relaxed)));
+        self.speeds.threads_took(learnt.into_inner(), Duration::from_nanos(busy.into_inner()));
         if refused.is_empty() && !tasks.is_empty() {
             let sizes = || tasks.iter().map(|task| task.picture.bytes().len());
             let (least, most) = watch.bounds();
