@@ -1,6 +1,6 @@
 // JPEG decoding on the device's own cores: what its kernels share. A batch is decoded with one launch per stage:
 //
-//   jpeg_guess      each piece of each image, once for every block of an MCU that it may begin with  -> exits
+//   jpeg_guess      each piece of each image, once for each guess which block of an MCU comes first  -> exits
 //   jpeg_link       from each exit through the next piece to an exit there                          -> links, steps
 //   jpeg_resolve    follows the links from the beginning of each segment                            -> starts
 //   jpeg_decode     each piece once more, now from its true beginning                               -> coefficients
@@ -14,7 +14,7 @@
 
 // Places that a piece may end at, as far as is known: one for each guess, and further ones that links find.
 constexpr uint32_t SLOTS = 15;
-// Room for them, so that a link fits into half a byte.
+// Room for them: four slots a word, and one that stands for none.
 constexpr uint32_t SLOT_ROOM = 16;
 constexpr uint32_t GUESSES = 6;
 constexpr uint32_t NO_SLOT = 15;

@@ -19,8 +19,6 @@ constexpr int MAX_TAPS = 48;
 constexpr int GROUP = 4;
 // Source rows of a tile whose weights have a place in a table: most tiles have fewer.
 constexpr int MAX_ROWS = 96;
-// Blocks that a multiprocessor shall hold: the compiler keeps registers few enough.
-constexpr int MIN_BLOCKS = 12;
 
 // One axis: output pixel i has its centre at source coordinate start + i * scale + (taps' middle).
 struct Axis {
@@ -109,6 +107,10 @@ __device__ int clamp_to(int64_t i, int length) { return i < 0 ? 0 : i >= length 
 
 template <class T> constexpr bool IS_BYTE = false;
 template <> constexpr bool IS_BYTE<uint8_t> = true;
+
+// Blocks that a multiprocessor shall hold, so that the compiler keeps registers few enough: measured for the pixels of images.
+// Other types would spill.
+constexpr int MIN_BLOCKS = IS_BYTE<SRC> && CH <= 3 ? 12 : 1;
 
 // Whether a source may hold infinities.
 template <class T> constexpr bool FLOATING = false;

@@ -86,7 +86,8 @@ impl Cores {
                 * size_of::<Work>()
     }
 
-    /// Records what decodes `jobs`, their data cut as `cut` says. After the batch the report has a number for each: 0 when its pixels are right.
+    /// Records what decodes `jobs`, their data cut as `cut` says. After the batch the report has a number for each: 0 when
+    /// its pixels are right.
     ///
     /// # Errors
     /// When there is no memory; internal, when a target has not the size of its picture.

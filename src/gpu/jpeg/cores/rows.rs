@@ -74,7 +74,7 @@ const PIXELS_BLOCKS: u32 = PIXELS_THREADS / 8;
 /// Blocks of threads of that kernel, about: enough for any device, so that more MCUs make each go on longer.
 pub(super) const MAX_PIXELS_BLOCKS: usize = 8_192;
 
-/// Bytes on the device for a piece: ends, links, steps, slots that are taken, where it begins.
+/// Bytes on the device for a piece: ends, links, steps, where it begins.
 pub(super) const EXIT_BYTES: usize = SLOTS * 4;
 pub(super) const LINK_BYTES: usize = SLOTS;
 pub(super) const STEP_BYTES: usize = SLOTS * 16;
