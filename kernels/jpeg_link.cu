@@ -7,88 +7,95 @@ CHECK_LAYOUT(Row, Params);
 
 // Pieces behind its own that a block of threads has in its window.
 constexpr uint32_t AHEAD = 24;
+constexpr uint32_t THREADS = 256;
 
-extern "C" __global__ void __launch_bounds__(256) jpeg_link(const Row *rows, uint32_t count, Params p) {
+extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Row *rows, uint32_t count, Params p) {
   __shared__ Tables tables;
   __shared__ Window window;
-  // Pieces and slots that there is something to do for: guesses that came to the same place are followed once.
-  __shared__ uint16_t work[256];
-  __shared__ uint32_t size;
+  // What there is to follow in this round and in the next: how many, the pieces and slots, and the places. Rounds keep the threads
+  // of a warp together, of which few have much to do.
+  __shared__ uint32_t size[2];
+  __shared__ uint16_t work[2][THREADS];
+  __shared__ uint32_t places[2][THREADS];
   const Row task = rows[blockIdx.x];
   const Image &image = p.images[task.image];
-  if (threadIdx.x == 0) size = 0;
+  if (threadIdx.x < 2) size[threadIdx.x] = 0;
   const uint32_t guesses = image.guesses;
   const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.count + AHEAD);
+  const auto add = [&](uint32_t round, uint32_t piece, uint32_t slot, uint32_t place) {
+    const uint32_t i = atomicAdd(&size[round], 1);
+    work[round][i] = (piece - task.first) * SLOT_ROOM + slot, places[round][i] = place;
+  };
   {
+    // Guesses that came to the same place are followed once.
     const uint32_t piece = task.first + threadIdx.x / guesses, slot = threadIdx.x % guesses;
     if (threadIdx.x < task.count * guesses && piece < image.pieces) {
-      bool mine;
-      if (piece == segment_of(p, image, piece).first_piece) {
-        mine = slot == 0;
+      const Segment segment = segment_of(p, image, piece);
+      if (piece == segment.first_piece) {
+        if (slot == 0) add(0, piece, slot, place_of(segment.first_bit, 0));
       } else {
         const uint32_t *exits = p.exits + (image.first_piece + piece - 1) * SLOT_ROOM;
-        mine = true;
-        for (uint32_t i = 0; i < slot; i++) mine &= exits[i] != exits[slot];
+        bool first = true;
+        for (uint32_t i = 0; i < slot; i++) first &= exits[i] != exits[slot];
+        if (first) add(0, piece, slot, exits[slot]);
       }
-      if (mine) work[atomicAdd(&size, 1)] = threadIdx.x;
     }
   }
-  __syncthreads();
-  if (threadIdx.x >= size) return;
-  uint32_t piece = task.first + work[threadIdx.x] / guesses, slot = work[threadIdx.x] % guesses;
-  const Segment segment = segment_of(p, image, piece);
-  const uint32_t place = piece == segment.first_piece ? place_of(segment.first_bit, 0)
-                                                      : p.exits[(image.first_piece + piece - 1) * SLOT_ROOM + slot];
   const uint32_t mcu_blocks = image.mcu_blocks, pairs = image.pairs, components = image.components;
-  uint32_t end = end_of(image, segment, piece) - origin, phase = place & 15, at = (place >> 4) - origin;
-  Step step = {};
-  uint32_t table = pairs >> phase << 1 & 2;
-  for (;;) {
-    const uint32_t i = image.first_piece + piece;
-    // Where the guesses ended; asked for before it is needed.
-    const uint4 low = *(const uint4 *)(p.exits + i * SLOT_ROOM), high = *(const uint4 *)(p.exits + i * SLOT_ROOM + 4);
-    // Until a block boundary at or behind the end.
-    while (at - end >= COEFFICIENT - end) {
-      const uint32_t bits = window.peek(at & AT_BIT);
-      const uint32_t e = tables.find(table, bits);
-      if (at < COEFFICIENT) {
-        const int32_t v = value_of(bits, e);
-        const uint32_t c = components >> 2 * phase & 3;
-        step.dc[0] += c == 0 ? v : 0;
-        step.dc[1] += c == 1 ? v : 0;
-        step.dc[2] += c == 2 ? v : 0;
+  for (uint32_t round = 0;; round ^= 1) {
+    __syncthreads();
+    const uint32_t count = size[round];
+    if (count == 0) return;
+    if (threadIdx.x < count) {
+      const uint32_t item = work[round][threadIdx.x], place = places[round][threadIdx.x];
+      const uint32_t piece = task.first + item / SLOT_ROOM, slot = item % SLOT_ROOM, i = image.first_piece + piece;
+      const Segment segment = segment_of(p, image, piece);
+      const uint32_t end = end_of(image, segment, piece) - origin;
+      // Where the guesses ended; asked for before it is needed.
+      const uint4 low = *(const uint4 *)(p.exits + i * SLOT_ROOM), high = *(const uint4 *)(p.exits + i * SLOT_ROOM + 4);
+      uint32_t phase = place & 15, at = (place >> 4) - origin, table = pairs >> phase << 1 & 2;
+      Step step = {};
+      // Until a block boundary at or behind the end.
+      while (at - end >= COEFFICIENT - end) {
+        const uint32_t bits = window.peek(at & AT_BIT);
+        const uint32_t e = tables.find(table, bits);
+        if (at < COEFFICIENT) {
+          const int32_t v = value_of(bits, e);
+          const uint32_t c = components >> 2 * phase & 3;
+          step.dc[0] += c == 0 ? v : 0;
+          step.dc[1] += c == 1 ? v : 0;
+          step.dc[2] += c == 2 ? v : 0;
+        }
+        at += move_of(e);
+        const bool done = at >= BLOCK_END;
+        at = done ? at & AT_BIT : at;
+        step.blocks += done;
+        const uint32_t next = phase + 1 == mcu_blocks ? 0 : phase + 1;
+        phase = done ? next : phase;
+        table = done ? pairs >> next << 1 & 2 : table | 1;
       }
-      at += move_of(e);
-      const bool done = at >= BLOCK_END;
-      at = done ? at & AT_BIT : at;
-      step.blocks += done;
-      const uint32_t next = phase + 1 == mcu_blocks ? 0 : phase + 1;
-      phase = done ? next : phase;
-      table = done ? pairs >> next << 1 & 2 : table | 1;
-    }
-    p.steps[i * SLOT_ROOM + slot] = step;
-    const uint32_t here = place_of(origin + at, phase), guessed[GUESSES] = {low.x, low.y, low.z, low.w, high.x, high.y};
-    uint32_t found = NO_SLOT;
+      p.steps[i * SLOT_ROOM + slot] = step;
+      const uint32_t here = place_of(origin + at, phase), guessed[GUESSES] = {low.x, low.y, low.z, low.w, high.x, high.y};
+      uint32_t found = NO_SLOT;
 #pragma unroll
-    for (uint32_t g = GUESSES; g-- > 0;)
-      if (g < guesses && guessed[g] == here) found = g;
-    bool known = found != NO_SLOT;
-    // Who comes to a new place second leaves the rest to the first.
-    for (uint32_t slot = guesses; slot < SLOTS && found == NO_SLOT; slot++) {
-      const uint32_t taken = atomicCAS(p.exits + i * SLOT_ROOM + slot, FREE, here);
-      known = taken == here;
-      if (known || taken == FREE) found = slot;
+      for (uint32_t g = GUESSES; g-- > 0;)
+        if (g < guesses && guessed[g] == here) found = g;
+      bool known = found != NO_SLOT;
+      // Who comes to a new place second leaves the rest to the first.
+      for (uint32_t slot = guesses; slot < SLOTS && found == NO_SLOT; slot++) {
+        const uint32_t taken = atomicCAS(p.exits + i * SLOT_ROOM + slot, FREE, here);
+        known = taken == here;
+        if (known || taken == FREE) found = slot;
+      }
+      p.links[i * SLOT_ROOM + slot] = found;
+      const uint32_t next = piece + 1;
+      if (!known && found != NO_SLOT && next < image.pieces && end_of(image, segment, piece) < segment.first_bit + segment.bits) {
+        if (end_of(image, segment, next) - origin > WINDOW * 32 || next >= task.first + task.count + AHEAD)
+          p.links[(i + 1) * SLOT_ROOM + found] = NO_SLOT;
+        else add(round ^ 1, next, found, here);
+      }
     }
-    p.links[i * SLOT_ROOM + slot] = found;
-    if (known || found == NO_SLOT) return;
-    piece++;
-    if (piece >= image.pieces || (piece - segment.first_piece) * image.piece_bits >= segment.bits) return;
-    slot = found;
-    step = {};
-    end = end_of(image, segment, piece) - origin;
-    if (end > WINDOW * 32 || piece >= task.first + task.count + AHEAD) {
-      p.links[(i + 1) * SLOT_ROOM + slot] = NO_SLOT;
-      return;
-    }
+    __syncthreads();
+    if (threadIdx.x == 0) size[round] = 0;
   }
 }

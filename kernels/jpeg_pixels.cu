@@ -35,11 +35,13 @@ template <uint32_t shift, int32_t level> __device__ inline void transform(int32_
   v[3] = (a3 + b0) >> shift, v[4] = (a3 - b0) >> shift;
 }
 
-__device__ inline uint32_t clamp(int32_t v) {
+// `low` and `next` as bytes, the nearest there are, and `rest` above them.
+__device__ inline uint32_t pack(int32_t low, int32_t next, uint32_t rest) {
   uint32_t r;
-  asm("cvt.sat.u8.s32 %0, %1;" : "=r"(r) : "r"(v));
+  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(next), "r"(low), "r"(rest));
   return r;
 }
+__device__ inline uint32_t pack(const int32_t *v) { return pack(v[0], v[1], pack(v[2], v[3], 0)); }
 __device__ inline uint32_t byte_of(uint2 v, uint32_t i) { return ((i < 4 ? v.x : v.y) >> 8 * (i & 3)) & 255; }
 
 // Samples of a component of an MCU, as blocks of 8 rows of 8 bytes; blocks lie a little apart, for the banks.
@@ -58,6 +60,40 @@ struct Plane {
   }
 };
 
+// Eight pixels of three bytes from luma and chroma. With PAIRS, two neighbours have the same chroma.
+template <bool PAIRS> __device__ inline void convert_colors(uint2 luma, uint2 cb, uint2 cr, bool blue_first, uint32_t *to) {
+#pragma unroll
+  for (uint32_t j = 0; j < 8; j += 4) {
+    int32_t v[12], red, green, blue;
+#pragma unroll
+    for (uint32_t k = 0; k < 4; k++) {
+      if (!PAIRS || k % 2 == 0) {
+        const int32_t b = byte_of(cb, j + k), r = byte_of(cr, j + k);
+        red = (91881 * r + (32768 - 128 * 91881)) >> 16;
+        green = (-22554 * b - 46802 * r + (32768 + 128 * (22554 + 46802))) >> 16;
+        blue = (116130 * b + (32768 - 128 * 116130)) >> 16;
+      }
+      const int32_t l = byte_of(luma, j + k);
+      v[3 * k] = l + (blue_first ? blue : red), v[3 * k + 1] = l + green, v[3 * k + 2] = l + (blue_first ? red : blue);
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < 3; i++) to[j / 4 * 3 + i] = pack(v + 4 * i);
+  }
+}
+
+// The same of samples that are the pixels' bytes.
+__device__ inline void interleave(uint2 first, uint2 second, uint2 third, uint32_t *to) {
+#pragma unroll
+  for (uint32_t j = 0; j < 8; j += 4) {
+    int32_t v[12];
+#pragma unroll
+    for (uint32_t k = 0; k < 4; k++)
+      v[3 * k] = byte_of(first, j + k), v[3 * k + 1] = byte_of(second, j + k), v[3 * k + 2] = byte_of(third, j + k);
+#pragma unroll
+    for (uint32_t i = 0; i < 3; i++) to[j / 4 * 3 + i] = pack(v + 4 * i);
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS) jpeg_pixels(const Row *rows, uint32_t count, Params p) {
   __shared__ union {
     int32_t work[BLOCKS][8][9];
@@ -69,6 +105,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_pixels(const Row *row
   const Image &image = p.images[task.image];
   const uint32_t mcu_blocks = image.mcu_blocks, group = BLOCKS / mcu_blocks;
   const uint32_t block = threadIdx.x / 8, line = threadIdx.x % 8;
+  int32_t *natural[8];
+#pragma unroll
+  for (uint32_t i = 0; i < 8; i++) natural[i] = &shared.work[block][0][byte_of(NATURAL[line], i)];
   for (uint32_t mcu = task.first, mcus; mcu < task.first + task.count; mcu += mcus) {
     const uint32_t mcu_y = mcu / image.mcus_across, mcu_x = mcu % image.mcus_across;
     mcus = min(min(group, image.mcus_across - mcu_x), task.first + task.count - mcu);
@@ -80,11 +119,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_pixels(const Row *row
       const uint4 steps = *(const uint4 *)(p.quantisation + image.quantisation[c] * 64 + line * 8);
       const int16_t *v = (const int16_t *)&packed;
       const uint16_t *s = (const uint16_t *)&steps;
-      const uint2 natural = NATURAL[line];
 #pragma unroll
-      for (uint32_t i = 0; i < 8; i++) {
-        shared.work[block][0][byte_of(natural, i)] = v[i] * s[i];
-      }
+      for (uint32_t i = 0; i < 8; i++) *natural[i] = v[i] * s[i];
       __syncwarp(mask);
       int32_t t[8];
 #pragma unroll
@@ -96,10 +132,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_pixels(const Row *row
 #pragma unroll
       for (uint32_t i = 0; i < 8; i++) t[i] = shared.work[block][line][i];
       transform<18, 128>(t);
-      uint32_t low = 0, high = 0;
-#pragma unroll
-      for (uint32_t i = 0; i < 4; i++) low |= clamp(t[i]) << 8 * i, high |= clamp(t[i + 4]) << 8 * i;
-      samples[block][line] = {low, high};
+      samples[block][line] = {pack(t), pack(t + 4)};
     }
     __syncthreads();
 
@@ -107,9 +140,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_pixels(const Row *row
     const uint32_t left = mcu_x * mcu_width, top = mcu_y * mcu_height;
     const uint32_t across = min(mcus * mcu_width, image.width - left), down = min(mcu_height, image.height - top);
     // Runs of 8 pixels, of one row of one MCU each.
-    const uint32_t runs = image.mcu_width, row_words = mcus * mcu_width * channels / 4;
-    for (uint32_t i = threadIdx.x; i < mcus * runs * down; i += THREADS) {
-      const uint32_t y = i / (mcus * runs), run = i - y * (mcus * runs), m = run / runs, x = (run - m * runs) * 8;
+    const uint32_t runs = image.mcu_width, row_runs = mcus * runs, row_words = mcus * mcu_width * channels / 4;
+    // To divide by what is not known before: exact for numbers as small as these.
+    const float rows_of_run = 1.0f / row_runs, mcus_of_run = 1.0f / runs;
+    for (uint32_t i = threadIdx.x; i < row_runs * down; i += THREADS) {
+      const uint32_t y = (i + 0.5f) * rows_of_run, run = i - y * row_runs;
+      const uint32_t m = (run + 0.5f) * mcus_of_run, x = (run - m * runs) * 8;
       auto plane = [&](uint32_t c) {
         return Plane{samples[m * mcu_blocks + image.first[c]], image.factor_x[c], image.factor_y[c], image.across[c]};
       };
@@ -117,28 +153,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_pixels(const Row *row
       const uint2 first = plane(0).row(x, y);
       if (channels == 1) {
         to[0] = first.x, to[1] = first.y;
-        continue;
-      }
-      uint2 second = first, third = first;
-      if (image.color) second = plane(1).row(x, y), third = plane(2).row(x, y);
-#pragma unroll
-      for (uint32_t j = 0; j < 8; j += 4) {
-        uint32_t rgb[4];
-#pragma unroll
-        for (uint32_t k = 0; k < 4; k++) {
-          const uint32_t a = byte_of(first, j + k), b = byte_of(second, j + k), c = byte_of(third, j + k);
-          uint32_t red = a, green = b, blue = c;
-          if (image.color == 1) {
-            const int32_t l = a, cb = b, cr = c;
-            red = clamp(l + ((91881 * cr + (32768 - 128 * 91881)) >> 16));
-            green = clamp(l + ((-22554 * cb - 46802 * cr + (32768 + 128 * (22554 + 46802))) >> 16));
-            blue = clamp(l + ((116130 * cb + (32768 - 128 * 116130)) >> 16));
-          }
-          rgb[k] = (p.blue_first ? blue : red) | green << 8 | (p.blue_first ? red : blue) << 16;
-        }
-        to[j / 4 * 3] = rgb[0] | rgb[1] << 24;
-        to[j / 4 * 3 + 1] = rgb[1] >> 8 | rgb[2] << 16;
-        to[j / 4 * 3 + 2] = rgb[2] >> 16 | rgb[3] << 8;
+      } else if (image.color == 0) {
+        interleave(first, first, first, to);
+      } else {
+        const uint2 second = plane(1).row(x, y), third = plane(2).row(x, y);
+        if (image.color == 2) interleave(p.blue_first ? third : first, second, p.blue_first ? first : third, to);
+        else if (image.factor_x[1] && image.factor_x[2]) convert_colors<true>(first, second, third, p.blue_first, to);
+        else convert_colors<false>(first, second, third, p.blue_first, to);
       }
     }
     __syncthreads();

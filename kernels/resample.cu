@@ -3,22 +3,27 @@
 //   SRC   type of the source          MID   type of the resized image
 //   DST   type of what is written     CH    channels that a thread computes at once
 //
-// A block makes a tile of the output, a thread one of its columns. It walks down the source rows that the tile needs: each row is
-// weighed along x once, and added to the rows of the tile that it is a tap of. Weights are made here, in float32 and in the order
-// of the CPU's code (src/cpu/resample/filter.rs), once for a tile.
+// A block makes a tile of the output: first along y, so that memory is read in whole words and every byte by neighbours, then
+// along x from shared memory. Tiles that are made of more columns than there is room for take them one part after the other.
+// Weights are made here, in float32 as the CPU makes them (src/cpu/resample/filter.rs), once for a tile.
 //
-//       source rows        x pass          tile (TILE_H accumulators a thread)
-//       ...........   ->   h = w.row   ->  acc[j] += wy[j][r] * h      -> epilogue
+//      source          y: a warp a row of the tile, a lane four elements        x: a lane a column, a warp ROWS rows
+//      ........   ->   columns[j][i] = sum_k wy[j][k] * source[y(j) + k][i] ->  acc[j] += wx[k] * columns[j][x + k]
 #include "common.cuh"
 
-constexpr int TILE_W = 64;
-constexpr int TILE_H = 8;
+constexpr int TILE_W = 32;
+constexpr int TILE_H = 16;
+constexpr int WARPS = 4;
+constexpr int THREADS = WARPS * TILE_W;
+// Rows of the tile that a thread has.
+constexpr int ROWS = TILE_H / WARPS;
 // Weights of axes with more taps are computed when they are needed.
 constexpr int MAX_TAPS = 48;
-// Pixels of three bytes that are read together, as three words.
-constexpr int GROUP = 4;
-// Source rows of a tile whose weights have a place in a table: most tiles have fewer.
-constexpr int MAX_ROWS = 96;
+// Elements of a row of the tile that there is room for between the passes. Columns are taken in fours: as many bytes as words,
+// so that words of an aligned image stay whole.
+constexpr int ROOM = 256;
+constexpr int ALIGNED = 4;
+constexpr int PART = ROOM / CH / ALIGNED * ALIGNED;
 
 // One axis: output pixel i has its centre at source coordinate start + i * scale + (taps' middle).
 struct Axis {
@@ -97,56 +102,50 @@ __device__ inline float raw_weight(const Axis &axis, int i, int k) {
   return window_at(axis.filter, (ceilf(source) - source + (float)k) * axis.table_scale);
 }
 
-__device__ __noinline__ float weight_sum(const Axis &axis, int i) {
+// Computes the weights of output pixel i, and keeps them, each `stride` behind the last, when they are no more than MAX_TAPS.
+// Returns their sum.
+__device__ inline float make_weights(const Axis &axis, int i, float *weights, int stride) {
+  const bool few = axis.taps <= MAX_TAPS;
   float sum = 0.0f;
-  for (int k = 0; k < axis.taps; k++) sum += raw_weight(axis, i, k);
-  return sum == 0.0f ? 1.0f : sum;
+  for (int k = 0; k < axis.taps; k++) {
+    const float weight = raw_weight(axis, i, k);
+    if (few) weights[k * stride] = weight;
+    sum += weight;
+  }
+  if (sum == 0.0f) sum = 1.0f;
+  if (few)
+    for (int k = 0; k < axis.taps; k++) weights[k * stride] /= sum;
+  return sum;
 }
 
-__device__ int clamp_to(int64_t i, int length) { return i < 0 ? 0 : i >= length ? length - 1 : (int)i; }
+__device__ inline int clamp_to(int64_t i, int length) { return i < 0 ? 0 : i >= length ? length - 1 : (int)i; }
 
 template <class T> constexpr bool IS_BYTE = false;
 template <> constexpr bool IS_BYTE<uint8_t> = true;
 
-// Blocks that a multiprocessor shall hold, so that the compiler keeps registers few enough: measured for the pixels of images.
-// Other types would spill.
-constexpr int MIN_BLOCKS = IS_BYTE<SRC> && CH <= 3 ? 12 : 1;
+// The first tap of a row or a column of the tile that does not exist.
+constexpr int NONE = 2147483647;
 
-// Whether a source may hold infinities.
-template <class T> constexpr bool FLOATING = false;
-template <> constexpr bool FLOATING<half_t> = true;
-template <> constexpr bool FLOATING<float> = true;
-template <> constexpr bool FLOATING<double> = true;
-
-// The first tap of a row of the tile that does not exist.
-constexpr int NO_ROW = 2147483647;
-
-// Adds `taps` neighbouring pixels of three bytes, weighed, to h. A word holds bytes of two pixels: memory is read in words, of
-// which each has a byte that is needed.
-__device__ inline void weigh_packed(const uint8_t *pixels, int taps, const float *weights, float *h) {
-  const uint32_t misaligned = (uint32_t)((uint64_t)pixels & 3);
-  const uint32_t *from = (const uint32_t *)(pixels - misaligned), *last = from + (misaligned + 3 * taps - 1) / 4;
-  const auto word = [&](int i) { return __ldg(from + i < last ? from + i : last); };
-  uint32_t next = word(0);
-  for (int k = 0; k < taps; k += GROUP, from += 3) {
-    const uint32_t a = next, b = word(1), c = word(2);
-    next = word(3);
-    const uint32_t w[3] = {__funnelshift_r(a, b, 8 * misaligned), __funnelshift_r(b, c, 8 * misaligned),
-                           __funnelshift_r(c, next, 8 * misaligned)};
-#pragma unroll
-    for (int i = 0; i < GROUP; i++) {
-      if (k + i >= taps) break;
-      const float weight = weights[(k + i) * TILE_W];
-#pragma unroll
-      for (int j = 0; j < 3; j++) {
-        const int byte = 3 * i + j;
-        h[j] = fmaf(weight, (float)(w[byte / 4] >> 8 * (byte % 4) & 255), h[j]);
-      }
-    }
-  }
+// The four bytes at `from`, of which `count` are needed: memory is read in words, of which each has a byte that is needed.
+__device__ inline uint32_t four_bytes(const uint8_t *from, uint32_t count) {
+  const uint32_t misaligned = (uint32_t)(uint64_t)from & 3;
+  const uint32_t *words = (const uint32_t *)(from - misaligned);
+  const uint32_t low = __ldg(words), high = misaligned + count > 4 ? __ldg(words + 1) : 0;
+  return __funnelshift_r(low, high, 8 * misaligned);
 }
 
-extern "C" __global__ void __launch_bounds__(TILE_W, MIN_BLOCKS) resample(const Row *rows, uint32_t count, NoParams) {
+// Byte i of a word: it becomes the last of the bits of 2^23 + byte, which takes less time than to convert an integer.
+__device__ inline float byte_of(uint32_t word, int i) {
+  return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7440u + i)) - 8388608.0f;
+}
+
+// Adds four bytes, weighed.
+__device__ inline void weigh(uint32_t word, float weight, float *sum) {
+#pragma unroll
+  for (int i = 0; i < 4; i++) sum[i] = fmaf(weight, byte_of(word, i), sum[i]);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 8) resample(const Row *rows, uint32_t count, NoParams) {
   const Row &row = rows[blockIdx.y];
 #ifdef NORMALIZE
   const int out_h = row.window_h, out_w = row.window_w;
@@ -156,7 +155,8 @@ extern "C" __global__ void __launch_bounds__(TILE_W, MIN_BLOCKS) resample(const 
   const int tiles_x = (out_w + TILE_W - 1) / TILE_W;
   const int tile_y = blockIdx.x / tiles_x * TILE_H;
   if (tile_y >= out_h) return;
-  const int x = blockIdx.x % tiles_x * TILE_W + threadIdx.x;
+  const int warp = threadIdx.x / TILE_W, lane = threadIdx.x % TILE_W;
+  const int x = blockIdx.x % tiles_x * TILE_W + lane;
 
   // Where the tile is in the resized image.
 #ifdef NORMALIZE
@@ -165,123 +165,110 @@ extern "C" __global__ void __launch_bounds__(TILE_W, MIN_BLOCKS) resample(const 
 #else
   const int rx = x, ry = tile_y;
 #endif
-  const bool inside_x = x < out_w && rx >= 0 && rx < row.x.size;
 
   __shared__ float weights_x[MAX_TAPS * TILE_W];
   __shared__ float weights_y[TILE_H * MAX_TAPS];
-  // Of each source row of the tile, for each row of the tile.
-  __shared__ __align__(16) float dense_y[MAX_ROWS * TILE_H];
-  __shared__ float sums_y[TILE_H];
-  __shared__ int firsts_y[TILE_H];
+  __shared__ float sums_x[TILE_W], sums_y[TILE_H];
+  __shared__ int firsts_x[TILE_W], firsts_y[TILE_H];
+  // Columns of the source that the tile is made of.
+  __shared__ int begin, end;
+  __shared__ __align__(16) float columns[TILE_H][ROOM];
   const Axis ax = row.x, ay = row.y;
   const bool few_x = ax.taps <= MAX_TAPS, few_y = ay.taps <= MAX_TAPS;
 
-  const int first_x = inside_x ? first_tap(ax, rx) : 0;
-  const float sum_x = inside_x ? weight_sum(ax, rx) : 1.0f;
-  if (few_x && inside_x)
-    for (int k = 0; k < ax.taps; k++) weights_x[k * TILE_W + threadIdx.x] = raw_weight(ax, rx, k) / sum_x;
-  if (threadIdx.x < TILE_H) {
-    const int j = threadIdx.x;
-    const bool inside = ry + j >= 0 && ry + j < ay.size && tile_y + j < out_h;
-    firsts_y[j] = inside ? first_tap(ay, ry + j) : NO_ROW;
+  if (warp == 0 || (warp == 1 && lane < TILE_H)) {
+    const bool along_x = warp == 0;
+    const Axis &axis = along_x ? row.x : row.y;
+    const int i = along_x ? rx : ry + lane;
+    const bool inside = i >= 0 && i < axis.size && (along_x ? x < out_w : tile_y + lane < out_h);
+    const int first = inside ? first_tap(axis, i) : NONE;
+    (along_x ? firsts_x : firsts_y)[lane] = first;
+    int low = NONE, high = 0;
     if (inside) {
-      sums_y[j] = weight_sum(ay, ry + j);
-      if (few_y)
-        for (int k = 0; k < ay.taps; k++) weights_y[j * MAX_TAPS + k] = raw_weight(ay, ry + j, k) / sums_y[j];
+      float *weights = along_x ? weights_x + lane : weights_y + lane * MAX_TAPS;
+      (along_x ? sums_x : sums_y)[lane] = make_weights(axis, i, weights, along_x ? TILE_W : 1);
+      low = clamp_to(first, axis.length);
+      high = clamp_to((int64_t)first + axis.taps - 1, axis.length) + 1;
+    }
+    if (along_x) {
+      for (int distance = TILE_W / 2; distance > 0; distance /= 2) {
+        low = min(low, __shfl_xor_sync(~0u, low, distance));
+        high = max(high, __shfl_xor_sync(~0u, high, distance));
+      }
+      if (lane == 0) begin = low / ALIGNED * ALIGNED, end = high;
     }
   }
   __syncthreads();
 
-  float acc[TILE_H][CH];
+  const int first_x = firsts_x[lane];
+  float acc[ROWS][CH];
 #pragma unroll
-  for (int j = 0; j < TILE_H; j++)
+  for (int j = 0; j < ROWS; j++)
     for (int c = 0; c < CH; c++) acc[j][c] = 0.0f;
 
-  // Whether a thread's taps are neighbouring pixels of three bytes, none of which repeats an edge.
-  const bool packed = IS_BYTE<SRC> && CH == 3 && row.step == 3 && few_x &&
-                      first_x >= 0 && first_x + ax.taps <= ax.length;
-
-  // Source row r, weighed along x. Coordinates outside of the image repeat its edge.
-  const auto weigh_row = [&](int64_t r, float *h) {
-    const SRC *line = row.src + (uint64_t)clamp_to(r, ay.length) * row.pitch;
+  const bool words = IS_BYTE<SRC> && row.step == CH && few_y;
+  int k = 0;
+  for (int from = begin; from < end; from += PART) {
+    const int part = min(PART, end - from), elements = part * CH;
+    const SRC *source = row.src + (uint64_t)from * row.step;
+    const bool aligned = words && (((uint64_t)source | row.pitch) & 3) == 0;
+    for (int j = warp; j < TILE_H; j += WARPS) {
+      const int first_y = firsts_y[j];
+      if (first_y == NONE) continue;
+      // A row outside of the image is the one at its edge: to the next row it is `pitch` elements, or none.
+      const SRC *const line = source + (uint64_t)clamp_to(first_y, ay.length) * row.pitch;
+      const auto next = [&](int k) { return first_y + k >= 0 && first_y + k < ay.length - 1 ? row.pitch : 0; };
+      const float *const weights = weights_y + j * MAX_TAPS;
+      for (int i = 4 * lane; i < elements; i += 4 * TILE_W) {
+        float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        const int needed = min(4, elements - i);
+        if (aligned) {
+          const SRC *at = line + i;
+#pragma unroll 4
+          for (int k = 0; k < ay.taps; at += next(k), k++) weigh(__ldg((const uint32_t *)at), weights[k], sum);
+        } else if (words) {
+          const SRC *at = line + i;
+#pragma unroll 4
+          for (int k = 0; k < ay.taps; at += next(k), k++) weigh(four_bytes((const uint8_t *)at, needed), weights[k], sum);
+        } else {
+          const SRC *at = line;
+          for (int k = 0; k < ay.taps; at += next(k), k++) {
+            const float weight = few_y ? weights[k] : raw_weight(ay, ry + j, k) / sums_y[j];
 #pragma unroll
-    for (int c = 0; c < CH; c++) h[c] = 0.0f;
-    if (packed) {
-      weigh_packed((const uint8_t *)(line + first_x * 3), ax.taps, weights_x + threadIdx.x, h);
-      return;
-    }
-    for (int k = 0; k < ax.taps; k++) {
-      const SRC *pixel = line + (uint64_t)clamp_to((int64_t)first_x + k, ax.length) * row.step;
-      const float w = few_x ? weights_x[k * TILE_W + threadIdx.x] : raw_weight(ax, rx, k) / sum_x;
-#pragma unroll
-      for (int c = 0; c < CH; c++) h[c] = fmaf(w, convert<float>(pixel[c]), h[c]);
-    }
-  };
-  const auto weight_y = [&](int j, int k) {
-    return few_y ? weights_y[j * MAX_TAPS + k] : raw_weight(ay, ry + j, k) / sums_y[j];
-  };
-
-  int64_t low = NO_ROW, high = -NO_ROW;
-  for (int j = 0; j < TILE_H; j++) {
-    if (firsts_y[j] == NO_ROW) continue;
-    low = low < firsts_y[j] ? low : firsts_y[j];
-    high = high > (int64_t)firsts_y[j] + ay.taps ? high : (int64_t)firsts_y[j] + ay.taps;
-  }
-  // Every row is weighed for every output row, with 0 where it is no tap: that is exact as long as no pixel is infinite.
-  const bool dense = few_y && high - low <= MAX_ROWS && !FLOATING<SRC>;
-  if (dense) {
-    for (int i = threadIdx.x; i < (int)(high - low) * TILE_H; i += TILE_W) {
-      const int j = i % TILE_H;
-      const int64_t k = low + i / TILE_H - firsts_y[j];
-      dense_y[i] = firsts_y[j] != NO_ROW && k >= 0 && k < ay.taps ? weights_y[j * MAX_TAPS + k] : 0.0f;
+            for (int e = 0; e < 4; e++) {
+              if (e >= needed) break;
+              const SRC value = at[(uint64_t)((i + e) / CH) * row.step + (i + e) % CH];
+              sum[e] = fmaf(weight, convert<float>(value), sum[e]);
+            }
+          }
+        }
+        *(float4 *)&columns[j][i] = make_float4(sum[0], sum[1], sum[2], sum[3]);
+      }
     }
     __syncthreads();
-  }
-  if (inside_x && dense) {
-    const float *w = dense_y;
-    for (int64_t r = low; r < high; r++, w += TILE_H) {
-      float h[CH];
-      weigh_row(r, h);
+    if (first_x != NONE) {
+      // The taps of this part: coordinates outside of the image repeat its edge.
+      for (; k < ax.taps; k++) {
+        const int column = clamp_to((int64_t)first_x + k, ax.length) - from;
+        if (column >= part) break;
+        const float weight = few_x ? weights_x[k * TILE_W + lane] : raw_weight(ax, rx, k) / sums_x[lane];
 #pragma unroll
-      for (int j = 0; j < TILE_H; j++)
+        for (int j = 0; j < ROWS; j++)
 #pragma unroll
-        for (int c = 0; c < CH; c++) acc[j][c] = fmaf(w[j], h[c], acc[j][c]);
-    }
-  } else if (inside_x && high - low <= (int64_t)TILE_H * ay.taps) {
-    for (int64_t r = low; r < high; r++) {
-      float h[CH];
-      weigh_row(r, h);
-#pragma unroll
-      for (int j = 0; j < TILE_H; j++) {
-        const int64_t k = r - firsts_y[j];
-        if (firsts_y[j] == NO_ROW || k < 0 || k >= ay.taps) continue;
-        const float w = weight_y(j, (int)k);
-#pragma unroll
-        for (int c = 0; c < CH; c++) acc[j][c] = fmaf(w, h[c], acc[j][c]);
+          for (int c = 0; c < CH; c++)
+            acc[j][c] = fmaf(weight, columns[warp * ROWS + j][column * CH + c], acc[j][c]);
       }
     }
-  } else if (inside_x) {
-    // Rows of the tile are far apart: only those that are taps are read.
-#pragma unroll
-    for (int j = 0; j < TILE_H; j++) {
-      if (firsts_y[j] == NO_ROW) continue;
-      for (int k = 0; k < ay.taps; k++) {
-        float h[CH];
-        weigh_row((int64_t)firsts_y[j] + k, h);
-        const float w = weight_y(j, k);
-#pragma unroll
-        for (int c = 0; c < CH; c++) acc[j][c] = fmaf(w, h[c], acc[j][c]);
-      }
-    }
+    if (from + PART < end) __syncthreads();
   }
 
   if (x >= out_w) return;
 #pragma unroll
-  for (int j = 0; j < TILE_H; j++) {
-    const int y = tile_y + j;
+  for (int j = 0; j < ROWS; j++) {
+    const int y = tile_y + warp * ROWS + j;
     if (y >= out_h) break;
 #ifdef NORMALIZE
-    const bool inside = inside_x && firsts_y[j] != NO_ROW;
+    const bool inside = first_x != NONE && firsts_y[warp * ROWS + j] != NONE;
     const uint64_t plane = (uint64_t)out_h * out_w, pixel = (uint64_t)y * out_w + x;
     DST *to = row.dst + (row.planar ? pixel : pixel * row.channels);
     const uint64_t next = row.planar ? plane : 1;

@@ -1,6 +1,7 @@
 //! A device: its context, its memory pool, its compiled kernels; streams and events on it.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use cudarc::driver::{DriverError, result, sys};
@@ -95,6 +96,15 @@ impl Gpu {
     /// # Errors
     /// Unavailable, saying what is missing: the driver, a device, NVRTC.
     pub fn open(ordinal: usize) -> Result<Arc<Self>> {
+        Self::open_within(ordinal, None)
+    }
+
+    /// Opens device `ordinal`; its batches together take no more than `most` bytes of its memory. JPEG engines and kernels have
+    /// memory of their own.
+    ///
+    /// # Errors
+    /// As [`Gpu::open`].
+    pub fn open_within(ordinal: usize, most: Option<NonZeroUsize>) -> Result<Arc<Self>> {
         let count = devices()?;
         if ordinal >= count {
             return Err(Error::new(
@@ -120,7 +130,7 @@ impl Gpu {
         let nvrtc = Nvrtc::open()?;
         let context = Arc::new(Context::retain(device)?);
         context.bind()?;
-        let pool = Pool::new(Arc::clone(&context), ordinal)?;
+        let pool = Pool::new(Arc::clone(&context), ordinal, most)?;
         let multiprocessors = usize::try_from(multiprocessors).unwrap_or(1);
         let kernels = Mutex::default();
         Ok(Arc::new(Self { ordinal, name, arch, multiprocessors, nvrtc, kernels, pool, context }))
@@ -188,11 +198,17 @@ impl Gpu {
     pub(super) fn pool(&self) -> sys::CUmemoryPool {
         self.pool.raw
     }
+
+    /// The most bytes that buffers may take together, when there is such a limit.
+    pub(super) fn most_bytes(&self) -> Option<NonZeroUsize> {
+        self.pool.most
+    }
 }
 
 /// Device memory that stays with us between batches.
 struct Pool {
     raw: sys::CUmemoryPool,
+    most: Option<NonZeroUsize>,
     context: Arc<Context>,
 }
 
@@ -202,16 +218,17 @@ unsafe impl Send for Pool {}
 unsafe impl Sync for Pool {}
 
 impl Pool {
-    fn new(context: Arc<Context>, ordinal: usize) -> Result<Self> {
+    fn new(context: Arc<Context>, ordinal: usize, most: Option<NonZeroUsize>) -> Result<Self> {
         let failed = |error| driver_error("making a memory pool", error);
         // SAFETY: all zeros is a valid value of this plain struct: no exported handles, no largest size.
         let mut props: sys::CUmemPoolProps = unsafe { std::mem::zeroed() };
         props.allocType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
         props.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
         props.location.id = ordinal as i32;
+        props.maxSize = most.map_or(0, NonZeroUsize::get);
         // SAFETY: the context is current and the properties are valid.
         let raw = unsafe { result::mem_pool::create(&props) }.map_err(failed)?;
-        let pool = Self { raw, context };
+        let pool = Self { raw, most, context };
         let mut threshold = limits::MAX_RETAINED_DEVICE_BYTES;
         // SAFETY: this attribute is a `u64`; the driver reads it before it returns.
         unsafe {

@@ -12,6 +12,7 @@ const PYTHON: &str = "python";
 const NUM_THREADS: &str = "num_threads";
 const MAX_BATCHES_IN_FLIGHT: &str = "max_batches_in_flight";
 const JPEG_PATH: &str = "jpeg_path";
+const GPU_MEMORY_MB: &str = "gpu_memory_mb";
 /// DALI's: frees memory when the last model is unloaded. Here memory always goes back.
 const RELEASE_AFTER_UNLOAD: &str = "release_after_unload";
 /// DALI's: libraries with operators of its users.
@@ -54,7 +55,9 @@ impl Options {
             };
             match key.as_str() {
                 PYTHON => text.clone_into(&mut options.python),
-                NUM_THREADS | MAX_BATCHES_IN_FLIGHT | JPEG_PATH => options.defaults.set(key, text)?,
+                NUM_THREADS | MAX_BATCHES_IN_FLIGHT | JPEG_PATH | GPU_MEMORY_MB => {
+                    options.defaults.set(key, text)?;
+                }
                 RELEASE_AFTER_UNLOAD => {}
                 PLUGIN_LIBS => options.warnings.push(format!(
                     "backend option `{PLUGIN_LIBS}` is `{}`: libraries made for DALI cannot be loaded, so models that use \
@@ -64,7 +67,7 @@ impl Options {
                 other if OF_THE_SERVER.contains(&other) => {}
                 other => options.warnings.push(format!(
                     "unknown backend option `{}`, without effect; known are `{NUM_THREADS}`, `{MAX_BATCHES_IN_FLIGHT}`, \
-                     `{JPEG_PATH}`, `{PYTHON}` and `{RELEASE_AFTER_UNLOAD}`",
+                     `{JPEG_PATH}`, `{GPU_MEMORY_MB}`, `{PYTHON}` and `{RELEASE_AFTER_UNLOAD}`",
                     other.escape_debug()
                 )),
             }

@@ -1,10 +1,11 @@
 //! What ARCHITECTURE.md promises of a batch: one upload, no download of what stays on the device, one wait; that a fused
 //! operator computes what the two do; that memory comes back.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use triton_gesso::gpu::jpeg::Path;
-use triton_gesso::gpu::{Counters, Gpu};
+use triton_gesso::gpu::{Counters, DeviceBuffer, Gpu};
 use triton_gesso::pipeline::{Instance, Keep, Pipeline, Preferences};
 use triton_gesso::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
 
@@ -84,4 +85,19 @@ fn memory_comes_back_when_instances_go() {
     }
     let lost = after[0].saturating_sub(after[2]);
     assert!(lost < 8 << 20, "{lost} bytes of the device were not given back");
+}
+
+#[test]
+fn a_ceiling_for_memory_is_kept() {
+    if gpu().is_none() {
+        return;
+    }
+    const MOST: usize = 64 << 20;
+    let gpu = Gpu::open_within(0, NonZeroUsize::new(MOST)).unwrap();
+    let stream = gpu.stream().unwrap();
+    let half = DeviceBuffer::new(&stream, MOST / 2).unwrap();
+    let error = DeviceBuffer::new(&stream, MOST).err().unwrap().to_string();
+    assert!(error.contains("within a limit of 67108864 in all"), "{error}");
+    drop(half);
+    DeviceBuffer::new(&stream, MOST / 2).unwrap();
 }

@@ -1,60 +1,34 @@
-"""The kernels that decode JPEGs on a device's cores, on the host: compiled as C++ and run thread by thread (emulator.cpp), with every
+"""The kernels that decode JPEGs on a device's cores, on the host: compiled as C++ and run thread by thread (emulator.h), with every
 access checked, against libjpeg-turbo. Device tests (tests/gpu/cores.rs) decode ten thousand files; these need no device."""
 
 import io
-import os
-import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 from batch import Jpeg, tables_of
+from emulator import built, needs_compiler, source
 from PIL import Image
 
-HERE = Path(__file__).resolve().parent
-KERNELS = HERE.parents[1] / "kernels"
 # Of the source to its namespace.
 STAGES = {"guess": "guess", "link": "link", "resolve": "resolve", "decode": "decode", "pixels": "pixels_of"}
 CUTS = {"small batches": (544, 6), "large batches": (1056, 3)}
 # As kernels/jpeg.cuh has them.
 FINE = 0
-COMPILER = shutil.which("c++")
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here")
-
-
-def without_assembly(source):
-    """What is written in the device's assembly is written in C++, or not used."""
-    source = re.sub(r'asm\("cvt\.sat\.u8\.s32[^;]*;"[^;]*;', "r = v < 0 ? 0 : v > 255 ? 255 : v;", source)
-    return re.sub(r'asm\("cvt\.[^;]*;"[^;]*;', "", source)
+pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module")
 def emulator(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("emulator")
-    for name in ("common.cuh", "jpeg.cuh"):
-        (folder / name).write_text(without_assembly((KERNELS / name).read_text()))
     text = '#include "jpeg.cuh"\n'
     for stage, namespace in STAGES.items():
-        source = without_assembly((KERNELS / f"jpeg_{stage}.cu").read_text()).replace('extern "C" ', "")
-        text += f"namespace {namespace} {{\n{source}\n}}\n"
-    (folder / "kernels.inc").write_text(text)
-    program = folder / "emulator"
-    options = ["-std=c++17", "-O1", "-w", "-fpermissive", "-fsanitize=address", f"-I{folder}"]
-    subprocess.run([COMPILER, *options, str(HERE / "emulator.cpp"), "-o", str(program)], check=True)
+        text += f"namespace {namespace} {{\n{source(f'jpeg_{stage}.cu')}\n}}\n"
+    program = built(tmp_path_factory.mktemp("jpeg"), "jpeg", ["common.cuh", "jpeg.cuh"], text)
 
     def run(jpegs, cut):
         """Status and pixels of each."""
         images, arrays = tables_of(jpegs, *cut)
-        given, made = folder / "in", folder / "out"
-        given.write_bytes(b"".join(len(array).to_bytes(8, "little") + array for array in arrays))
-        # The checker would follow stacks that fibers switch.
-        checks = {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0"}
-        done = subprocess.run([program, given, made], env=os.environ | checks, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr[-4000:]
-        answer = np.fromfile(made, np.uint8)
+        answer = np.frombuffer(program(arrays), np.uint8)
         status, pixels = answer[: 4 * len(jpegs)].view(np.uint32), answer[4 * len(jpegs) :]
 
         def shown(image):

@@ -73,7 +73,7 @@ struct Made {
 }
 
 /// Bytes of data that one thread prepares for the cores before others have begun.
-const SPREAD_BYTES: usize = 512 << 10;
+const SPREAD_BYTES: usize = 128 << 10;
 
 impl Mixed {
     /// A decoder on `gpu` for images with `options`. Without engines it says so in the log and does without them.
@@ -277,9 +277,10 @@ impl Mixed {
             }
             watch.look();
         };
+        let idle = cores.len() + threads.len() <= cx.cpu.pool.current_num_threads() / 2;
         let read = |image: &Image<'_>, out: &mut [u8]| {
             let coded = image.coded.as_ref()?;
-            Scan::read(coded.data, &coded.layout(), out)
+            cores::read(coded.data, &coded.layout(), out, idle)
         };
         let mut start = || match &mut self.engines {
             Some(engines) if !tasks.is_empty() => {

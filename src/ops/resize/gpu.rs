@@ -12,8 +12,9 @@ use crate::gpu::{Gpu, Grid, KernelSpec, NoParams};
 use crate::ops::{GpuCx, GpuIo};
 use crate::tensor::{DType, ValueType};
 
-/// Columns and rows of the output that a block makes; as in the kernel.
-const TILE: [usize; 2] = [8, 64];
+/// Rows and columns of the output that a block makes, and its threads; as in the kernel.
+const TILE: [usize; 2] = [16, 32];
+const THREADS: u32 = 128;
 
 /// Channels that one thread computes at once, at most.
 pub(in crate::ops) const MAX_CHANNELS: usize = 4;
@@ -78,7 +79,7 @@ pub(in crate::ops) fn launch<R: Pod>(
     /// The largest extent of a grid along y.
     const MAX_ROWS: usize = 65_535;
     for rows in rows.chunks(MAX_ROWS) {
-        let grid = Grid { blocks: [tiles as u32, rows.len() as u32, 1], threads: TILE[1] as u32 };
+        let grid = Grid { blocks: [tiles as u32, rows.len() as u32, 1], threads: THREADS };
         cx.recorder.launch(spec, grid, &NoParams::default(), rows)?;
     }
     Ok(())

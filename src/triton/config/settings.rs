@@ -1,6 +1,7 @@
 //! The model's `parameters`: free text in the configuration, typed here. It must not know pipelines.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use serde_json::{Map, Value};
 
@@ -12,6 +13,7 @@ use crate::pipeline::JpegPath;
 const NUM_THREADS: &str = "num_threads";
 const MAX_BATCHES_IN_FLIGHT: &str = "max_batches_in_flight";
 const JPEG_PATH: &str = "jpeg_path";
+const GPU_MEMORY_MB: &str = "gpu_memory_mb";
 const SPLIT_ALONG_OUTER_AXIS: &str = "split_along_outer_axis";
 /// `default.NAME`: what an optional input `NAME` is where a request leaves it out.
 const DEFAULT_PREFIX: &str = "default.";
@@ -31,6 +33,9 @@ pub struct Settings {
     /// `jpeg_path`: where a GPU instance decodes JPEGs, `engines`, `cores` or `threads`. `None` (`auto`, or absent): where it takes
     /// least time.
     pub jpeg_path: Option<JpegPath>,
+    /// `gpu_memory_mb`: bytes (in the configuration: 2^20 of them) of each GPU's memory that batches of the model may take, up to
+    /// [`limits::MAX_GPU_MEMORY_MB`]. `None`: as much as there is.
+    pub gpu_memory: Option<NonZeroUsize>,
     /// `split_along_outer_axis`: names of outputs, separated by `:`.
     pub split_along_outer_axis: Vec<String>,
     /// `default.NAME`: the elements of input `NAME` where a request leaves it out, as written, by name of the input.
@@ -47,7 +52,9 @@ impl Settings {
         };
         for (key, value) in parameters {
             match key.as_str() {
-                NUM_THREADS | MAX_BATCHES_IN_FLIGHT | JPEG_PATH => settings.set(key, &text(key, value)?)?,
+                NUM_THREADS | MAX_BATCHES_IN_FLIGHT | JPEG_PATH | GPU_MEMORY_MB => {
+                    settings.set(key, &text(key, value)?)?;
+                }
                 other if other.starts_with(DEFAULT_PREFIX) => {
                     let name = other.strip_prefix(DEFAULT_PREFIX).unwrap_or_default().to_owned();
                     settings.defaults.insert(name, text(key, value)?);
@@ -74,6 +81,7 @@ impl Settings {
             NUM_THREADS => self.num_threads = num_threads(text)?,
             MAX_BATCHES_IN_FLIGHT => self.max_batches_in_flight = Some(max_batches_in_flight(text)?),
             JPEG_PATH => self.jpeg_path = jpeg_path(text)?,
+            GPU_MEMORY_MB => self.gpu_memory = Some(gpu_memory(text)?),
             _ => {}
         }
         Ok(())
@@ -86,6 +94,7 @@ impl Settings {
             num_threads: self.num_threads.or(backend.num_threads),
             max_batches_in_flight: self.max_batches_in_flight.or(backend.max_batches_in_flight),
             jpeg_path: self.jpeg_path.or(backend.jpeg_path),
+            gpu_memory: self.gpu_memory.or(backend.gpu_memory),
             ..self
         }
     }
@@ -99,7 +108,7 @@ impl Settings {
             self.unknown.iter().map(|name| format!("`{}`", name.escape_debug())).collect();
         Some(format!(
             "unknown parameters in the model configuration, without effect: {}; known are `{NUM_THREADS}`, \
-             `{MAX_BATCHES_IN_FLIGHT}`, `{JPEG_PATH}`, `{SPLIT_ALONG_OUTER_AXIS}` and `{DEFAULT_PREFIX}NAME`",
+             `{MAX_BATCHES_IN_FLIGHT}`, `{JPEG_PATH}`, `{GPU_MEMORY_MB}`, `{SPLIT_ALONG_OUTER_AXIS}` and `{DEFAULT_PREFIX}NAME`",
             names.join(", ")
         ))
     }
@@ -149,6 +158,17 @@ fn max_batches_in_flight(text: &str) -> Result<usize> {
             "parameter `{MAX_BATCHES_IN_FLIGHT}` is `{}`, expected 1 to {}",
             text.escape_debug(),
             limits::MAX_BATCHES_IN_FLIGHT
+        ))
+    })
+}
+
+fn gpu_memory(text: &str) -> Result<NonZeroUsize> {
+    let number = text.trim().parse::<usize>().ok().filter(|number| *number <= limits::MAX_GPU_MEMORY_MB);
+    number.and_then(|number| NonZeroUsize::new(number << 20)).ok_or_else(|| {
+        Error::invalid(format!(
+            "parameter `{GPU_MEMORY_MB}` is `{}`, expected 1 to {}",
+            text.escape_debug(),
+            limits::MAX_GPU_MEMORY_MB
         ))
     })
 }
@@ -205,6 +225,17 @@ mod tests {
         for wrong in ["", "0", "-1", "17", "two"] {
             let error = batches(wrong).unwrap_err().to_string();
             assert_eq!(error, format!("parameter `max_batches_in_flight` is `{wrong}`, expected 1 to 16"));
+        }
+    }
+
+    #[test]
+    fn memory_of_gpus_is_in_mebibytes() {
+        let memory = |text: &str| parse(&json!({"gpu_memory_mb": text})).map(|s| s.gpu_memory.unwrap().get());
+        assert_eq!(parse(&json!({})).unwrap().gpu_memory, None);
+        assert_eq!((memory("1").unwrap(), memory(" 4096\n").unwrap()), (1 << 20, 4096 << 20));
+        for wrong in ["", "0", "-1", "1.5", "1 GB", "16777217"] {
+            let error = memory(wrong).unwrap_err().to_string();
+            assert_eq!(error, format!("parameter `gpu_memory_mb` is `{wrong}`, expected 1 to 16777216"));
         }
     }
 

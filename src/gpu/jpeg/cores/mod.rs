@@ -11,6 +11,7 @@
 //! CPU decoder, after the batch.
 
 mod coded;
+mod parts;
 mod rows;
 mod scan;
 mod tables;
@@ -25,6 +26,7 @@ use crate::gpu::{DeviceBytes, Gpu, Grid, KernelSpec, Recorder, Report};
 use rows::{Image, Kernels, Params, Work};
 
 pub use coded::{Coded, Colour, Component};
+pub use parts::read;
 pub use rows::Cut;
 pub use scan::{Layout, Scan, Segment, room};
 pub use tables::Lookup;

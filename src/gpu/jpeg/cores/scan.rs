@@ -39,6 +39,21 @@ pub struct Segment {
     pub first_block: u32,
 }
 
+impl Segment {
+    /// Segment `number` in the bytes from `start` to `end`. `None`: that is too little for its blocks.
+    fn new(layout: &Layout, number: usize, start: usize, end: usize) -> Option<Self> {
+        let interval = layout.interval.unwrap_or(layout.mcus);
+        let (first_mcu, bits) = (number * interval, (end - start) * 8);
+        let mcus = layout.mcus.checked_sub(first_mcu)?.min(interval);
+        (bits >= mcus * layout.blocks * MIN_BLOCK_BITS).then_some(Self {
+            first_bit: u32::try_from(start * 8).ok()?,
+            bits: u32::try_from(bits).ok()?,
+            first_piece: 0,
+            first_block: u32::try_from(first_mcu * layout.blocks).ok()?,
+        })
+    }
+}
+
 /// What a scan consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
@@ -83,28 +98,29 @@ impl Scan {
         }
         let (mut source, mut out) = (Source { rest: data }, Out { bytes: to, at: 0 });
         let count = layout.segments();
-        let interval = layout.interval.unwrap_or(layout.mcus);
         let mut scan = Self { segments: Vec::with_capacity(count), bytes: 0 };
         for number in 0..count {
             let start = out.at;
             let marker = source.segment(&mut out)?;
-            let (first_mcu, bits) = (number * interval, (out.at - start) * 8);
-            let mcus = layout.mcus.checked_sub(first_mcu)?.min(interval);
             let expected = if number + 1 == count { EOI } else { RST0 + (number % 8) as u8 };
-            if marker != expected || bits < mcus * layout.blocks * MIN_BLOCK_BITS {
+            if marker != expected {
                 return None;
             }
-            let segment = Segment {
-                first_bit: u32::try_from(start * 8).ok()?,
-                bits: u32::try_from(bits).ok()?,
-                first_piece: 0,
-                first_block: u32::try_from(first_mcu * layout.blocks).ok()?,
-            };
+            let segment = Segment::new(layout, number, start, out.at)?;
             scan.segments.push(segment);
             out.pad()?;
         }
         scan.bytes = out.at;
         Some(scan)
+    }
+
+    /// The scan of one segment whose bits are the first `bytes` of `to`. `None`: that is too little, or there is not enough
+    /// room.
+    pub(super) fn of_one(bytes: usize, layout: &Layout, to: &mut [u8]) -> Option<Self> {
+        let segment = Segment::new(layout, 0, 0, bytes)?;
+        let mut out = Out { bytes: to, at: bytes };
+        out.pad()?;
+        Some(Self { segments: vec![segment], bytes: out.at })
     }
 
     /// In their order; at least one.

@@ -1,12 +1,6 @@
-// Runs the kernels of kernels/jpeg_*.cu on the host, as they are: a thread of a block is a fiber, and a barrier goes on to the next.
-// Slow and exact; with -fsanitize=address every access is checked. `kernels.inc`, which the test makes, holds their sources, each in
-// a namespace of its own.
-//
-//   emulator INPUT OUTPUT
-//
-// INPUT: arrays, each with its length in bytes (8 bytes) before it: images, segments, tables, quantisation, data, tasks of guess and
-// link, of decode, of pixels, and three numbers (8 bytes): pieces, blocks, bytes of pixels. Addresses in images are offsets.
-// OUTPUT: a status for each image (4 bytes), the pixels.
+// Runs kernels on the host, as they are: a thread of a block is a fiber, and a barrier goes on to the next. Slow and exact; with
+// -fsanitize=address every access is checked. What includes this includes `kernels.inc` next: the sources, without what is written
+// in the device's assembly.
 #include <math.h>
 #include <ucontext.h>
 
@@ -33,6 +27,7 @@
 #define __shared__ static
 #define __constant__ static const
 #define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
 
 struct uint2 {
   unsigned x, y;
@@ -40,6 +35,10 @@ struct uint2 {
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 struct Index {
   unsigned x, y, z;
 };
@@ -58,6 +57,16 @@ static unsigned __byte_perm(unsigned low, unsigned high, unsigned choice) {
 static unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
   shift &= 31;
   return shift ? high << shift | low >> (32 - shift) : high;
+}
+static unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+  shift &= 31;
+  return shift ? low >> shift | high << (32 - shift) : low;
+}
+template <class T> static T __ldg(const T *from) { return *from; }
+static float __uint_as_float(unsigned bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
 }
 static unsigned __ffs(unsigned bits) { return __builtin_ffs((int)bits); }
 
@@ -118,6 +127,9 @@ template <class T> static T __shfl_up_sync(unsigned, T value, unsigned distance)
   const unsigned lane = threadIdx.x & 31;
   return exchange(value, lane >= distance ? lane - distance : lane);
 }
+template <class T> static T __shfl_xor_sync(unsigned, T value, unsigned bits) {
+  return exchange(value, (threadIdx.x ^ bits) & 31);
+}
 static unsigned __ballot_sync(unsigned, bool value) {
   fibers[current].shown = value;
   __syncwarp();
@@ -140,12 +152,12 @@ static bool open_barrier(unsigned first, unsigned count, State barrier) {
   return waits;
 }
 
-static void launch(unsigned blocks, unsigned threads, std::function<void()> body) {
+static void launch(unsigned blocks, unsigned threads, std::function<void()> body, unsigned row = 0) {
   kernel = body;
   blockDim = {threads, 1, 1};
   fibers.resize(threads);
   for (unsigned block = 0; block < blocks; block++) {
-    blockIdx = {block, 0, 0};
+    blockIdx = {block, row, 0};
     for (Fiber &fiber : fibers) {
       getcontext(&fiber.context);
       fiber.context.uc_stack.ss_sp = fiber.stack.data();
@@ -167,11 +179,7 @@ static void launch(unsigned blocks, unsigned threads, std::function<void()> body
   }
 }
 
-#define ROW_BYTES sizeof(Row)
-#define PARAM_BYTES sizeof(Params)
-#include "kernels.inc"
-
-// ---- a batch
+// ---- files and memory
 
 // An array of the input, exactly as long as it is.
 static std::vector<char> read(FILE *file) {
@@ -192,46 +200,4 @@ template <class T> static T *copied(const std::vector<char> &data) {
   T *memory = room<T>((data.size() + sizeof(T) - 1) / sizeof(T));
   memcpy((void *)memory, data.data(), data.size());
   return memory;
-}
-
-int main(int, char **arguments) {
-  FILE *input = fopen(arguments[1], "rb");
-  std::vector<char> arrays[9];
-  for (auto &array : arrays) array = read(input);
-  fclose(input);
-  auto &[images_in, segments, tables, quantisation, data, guesses, decodes, pixels, sizes] = arrays;
-  unsigned long long counts[3];
-  memcpy(counts, sizes.data(), sizeof counts);
-  const auto [pieces, blocks, pixel_bytes] = counts;
-
-  Image *images = copied<Image>(images_in);
-  const unsigned count = images_in.size() / sizeof(Image);
-  std::vector<char> made(pixel_bytes);
-  std::vector<uint32_t> status(count);
-  for (unsigned i = 0; i < count; i++) {
-    images[i].data = (const uint32_t *)(data.data() + (size_t)images[i].data);
-    images[i].pixels = (uint8_t *)made.data() + (size_t)images[i].pixels;
-  }
-  Params p = {};
-  p.images = images, p.tables = copied<Table>(tables), p.segments = copied<Segment>(segments);
-  p.quantisation = copied<uint16_t>(quantisation);
-  p.exits = room<uint32_t>(pieces * SLOT_ROOM), p.links = room<uint8_t>(pieces * SLOT_ROOM);
-  p.steps = room<Step>(pieces * SLOT_ROOM), p.starts = room<Start>(pieces);
-  p.coefficients = room<int16_t>(blocks * 64), p.status = status.data(), p.channels = 3;
-
-  const auto over = [&](const std::vector<char> &tasks, unsigned threads, auto function) {
-    const Task *rows = copied<Task>(tasks);
-    const unsigned length = tasks.size() / sizeof(Task);
-    launch(length, threads, [=] { function(rows, length, p); });
-  };
-  over(guesses, 256, guess::jpeg_guess);
-  over(guesses, 256, link::jpeg_link);
-  launch(count, 1024, [&] { resolve::jpeg_resolve(images, count, p); });
-  over(decodes, 128, decode::jpeg_decode);
-  over(pixels, 256, pixels_of::jpeg_pixels);
-
-  FILE *output = fopen(arguments[2], "wb");
-  fwrite(status.data(), 4, count, output);
-  fwrite(made.data(), 1, made.size(), output);
-  fclose(output);
 }

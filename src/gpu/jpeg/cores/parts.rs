@@ -1,0 +1,120 @@
+//! The data of one long segment, by several threads: they count what was stuffed into their parts, and then know where each
+//! part goes. It must not know what the bits mean.
+
+use memchr::memchr_iter;
+use rayon::prelude::*;
+
+use super::scan::{Layout, Scan};
+use crate::gpu::jpeg::header::EOI;
+
+/// Bytes of a part: so few that the threads are busy, so many that they are worth their while.
+const PART_BYTES: usize = 32 << 10;
+
+/// Data of fewer parts is for one thread.
+const FEWEST_PARTS: usize = 4;
+
+/// The bytes of a marker.
+const MARKER_BYTES: usize = 2;
+
+/// As [`Scan::read`], by the threads of the pool that this runs in when they are `idle`.
+pub fn read(data: &[u8], layout: &Layout, to: &mut [u8], idle: bool) -> Option<Scan> {
+    let parts = if idle { in_parts(data, layout, to, PART_BYTES) } else { None };
+    parts.or_else(|| Scan::read(data, layout, to))
+}
+
+/// `None`: the data is short, or not one segment with nothing but stuffed zeros before a marker at its end.
+fn in_parts(data: &[u8], layout: &Layout, to: &mut [u8], part_bytes: usize) -> Option<Scan> {
+    if layout.segments() != 1 || !layout.fits(data.len()) || data.len() < FEWEST_PARTS * part_bytes {
+        return None;
+    }
+    let (data, marker) = data.split_at_checked(data.len() - MARKER_BYTES)?;
+    if marker != [0xFF, EOI] {
+        return None;
+    }
+    let parts = split(data, part_bytes)?;
+    let lengths: Vec<usize> =
+        parts.par_iter().map(|part| part.len() - memchr_iter(0xFF, part).count()).collect();
+    let mut places = Vec::with_capacity(parts.len());
+    let (mut rest, total) = (&mut *to, lengths.iter().sum());
+    for length in lengths {
+        let (place, behind) = rest.split_at_mut_checked(length)?;
+        places.push(place);
+        rest = behind;
+    }
+    let whole = parts.into_par_iter().zip(places).all(|(part, place)| copy(part, place).is_some());
+    if whole { Scan::of_one(total, layout, to) } else { None }
+}
+
+/// Parts of about `bytes` bytes, none of which ends between an FF and what follows it.
+fn split(mut data: &[u8], bytes: usize) -> Option<Vec<&[u8]>> {
+    let mut parts = Vec::with_capacity(data.len() / bytes + 1);
+    while !data.is_empty() {
+        let end = bytes.min(data.len());
+        let end = end + usize::from(data.get(end - 1) == Some(&0xFF));
+        let (part, rest) = data.split_at_checked(end)?;
+        parts.push(part);
+        data = rest;
+    }
+    Some(parts)
+}
+
+/// Copies a part without the zero behind each FF. `None`: something else is behind one.
+fn copy(part: &[u8], to: &mut [u8]) -> Option<()> {
+    let (mut from, mut at) = (0, 0);
+    for ff in memchr_iter(0xFF, part) {
+        // A zero is no FF, so pairs do not overlap.
+        if part.get(ff + 1) != Some(&0) {
+            return None;
+        }
+        let bytes = part.get(from..=ff)?;
+        to.get_mut(at..at + bytes.len())?.copy_from_slice(bytes);
+        (from, at) = (ff + 2, at + bytes.len());
+    }
+    to.get_mut(at..)?.copy_from_slice(part.get(from..)?);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::gpu::jpeg::cores::scan::room;
+
+    /// What both make of `data`.
+    fn both(data: &[u8], part_bytes: usize) -> [Option<(Scan, Vec<u8>)>; 2] {
+        let layout = Layout { mcus: 1, blocks: 1, interval: None };
+        let read = |read: &dyn Fn(&mut [u8]) -> Option<Scan>| {
+            let mut to = vec![0x5A; room(data.len(), 1)];
+            let scan = read(&mut to)?;
+            to.truncate(scan.bytes());
+            Some((scan, to))
+        };
+        [read(&|to| in_parts(data, &layout, to, part_bytes)), read(&|to| Scan::read(data, &layout, to))]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn parts_are_the_whole(
+            bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(0xFF), Just(0)], 20..200),
+            part_bytes in 1..10_usize,
+        ) {
+            let stuffed = bytes.iter().flat_map(|&byte| if byte == 0xFF { vec![0xFF, 0] } else { vec![byte] });
+            let data: Vec<u8> = stuffed.chain([0xFF, EOI]).collect();
+            let [parts, whole] = both(&data, part_bytes);
+            prop_assert!(whole.is_some());
+            prop_assert_eq!(parts, whole);
+        }
+
+        #[test]
+        fn anything_else_is_for_one_thread(
+            data in prop::collection::vec(prop_oneof![any::<u8>(), Just(0xFF), Just(0), Just(EOI)], 2..200),
+            part_bytes in 1..10_usize,
+        ) {
+            let [parts, whole] = both(&data, part_bytes);
+            prop_assert!(parts.is_none() || parts == whole);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+"""Compiles kernels as C++ that runs on the host, a thread a fiber (emulator.h), with every access checked."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+KERNELS = HERE.parents[1] / "kernels"
+COMPILER = shutil.which("c++")
+
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here")
+
+
+def source(name):
+    """A file of kernels/. What is written in the device's assembly is written in C++, or not used."""
+    text = (KERNELS / name).read_text()
+    saturated = "(v < 0 ? 0 : v > 255 ? 255 : v)"
+    packed = f"{saturated.replace('v', 'low')} | {saturated.replace('v', 'next')} << 8 | rest << 16"
+    text = re.sub(r'asm\("cvt\.pack\.sat\.u8\.s32[^;]*;"[^;]*;', f"r = {packed};", text)
+    return re.sub(r'asm\("cvt\.[^;]*;"[^;]*;', "", text).replace('extern "C" ', "")
+
+
+def built(folder, program, headers, kernels, definitions=()):
+    """`program`, a C++ file here, with `kernels` as its kernels.inc: takes arrays, returns the bytes that it makes of them."""
+    for name in headers:
+        (folder / name).write_text(source(name))
+    (folder / "kernels.inc").write_text(kernels)
+    binary = folder / program
+    options = ["-std=c++17", "-O1", "-w", "-fpermissive", "-fsanitize=address", f"-I{folder}", f"-I{HERE}"]
+    options += [f"-D{name}={value}" for name, value in definitions]
+    subprocess.run([COMPILER, *options, str(HERE / f"{program}.cpp"), "-o", str(binary)], check=True)
+
+    def run(arrays):
+        given, made = folder / "in", folder / "out"
+        given.write_bytes(b"".join(len(array).to_bytes(8, "little") + array for array in arrays))
+        # The checker would follow stacks that fibers switch.
+        checks = {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0"}
+        done = subprocess.run([binary, given, made], env=os.environ | checks, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return made.read_bytes()
+
+    return run

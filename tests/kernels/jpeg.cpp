@@ -1,0 +1,54 @@
+// Decodes a batch of JPEGs with kernels/jpeg_*.cu, each in a namespace of its own.
+//
+//   jpeg INPUT OUTPUT
+//
+// INPUT: arrays, each with its length in bytes (8 bytes) before it: images, segments, tables, quantisation, data, tasks of guess and
+// link, of decode, of pixels, and three numbers (8 bytes): pieces, blocks, bytes of pixels. Addresses in images are offsets.
+// OUTPUT: a status for each image (4 bytes), the pixels.
+#include "emulator.h"
+
+#define ROW_BYTES sizeof(Row)
+#define PARAM_BYTES sizeof(Params)
+#include "kernels.inc"
+
+int main(int, char **arguments) {
+  FILE *input = fopen(arguments[1], "rb");
+  std::vector<char> arrays[9];
+  for (auto &array : arrays) array = read(input);
+  fclose(input);
+  auto &[images_in, segments, tables, quantisation, data, guesses, decodes, pixels, sizes] = arrays;
+  unsigned long long counts[3];
+  memcpy(counts, sizes.data(), sizeof counts);
+  const auto [pieces, blocks, pixel_bytes] = counts;
+
+  Image *images = copied<Image>(images_in);
+  const unsigned count = images_in.size() / sizeof(Image);
+  std::vector<char> made(pixel_bytes);
+  std::vector<uint32_t> status(count);
+  for (unsigned i = 0; i < count; i++) {
+    images[i].data = (const uint32_t *)(data.data() + (size_t)images[i].data);
+    images[i].pixels = (uint8_t *)made.data() + (size_t)images[i].pixels;
+  }
+  Params p = {};
+  p.images = images, p.tables = copied<Table>(tables), p.segments = copied<Segment>(segments);
+  p.quantisation = copied<uint16_t>(quantisation);
+  p.exits = room<uint32_t>(pieces * SLOT_ROOM), p.links = room<uint8_t>(pieces * SLOT_ROOM);
+  p.steps = room<Step>(pieces * SLOT_ROOM), p.starts = room<Start>(pieces);
+  p.coefficients = room<int16_t>(blocks * 64), p.status = status.data(), p.channels = 3;
+
+  const auto over = [&](const std::vector<char> &tasks, unsigned threads, auto function) {
+    const Task *rows = copied<Task>(tasks);
+    const unsigned length = tasks.size() / sizeof(Task);
+    launch(length, threads, [=] { function(rows, length, p); });
+  };
+  over(guesses, 256, guess::jpeg_guess);
+  over(guesses, 256, link::jpeg_link);
+  launch(count, 1024, [&] { resolve::jpeg_resolve(images, count, p); });
+  over(decodes, 128, decode::jpeg_decode);
+  over(pixels, 256, pixels_of::jpeg_pixels);
+
+  FILE *output = fopen(arguments[2], "wb");
+  fwrite(status.data(), 4, count, output);
+  fwrite(made.data(), 1, made.size(), output);
+  fclose(output);
+}

@@ -1,0 +1,147 @@
+"""The kernel that resizes, on the host (emulator.h), against the formula in numpy: every type of source and order of axes that it
+has code of its own for, tiles of one part and of many, regions that reach outside of the image, and mirrored ones."""
+
+import math
+
+import numpy as np
+import pytest
+from emulator import built, needs_compiler, source
+
+TILE_H, TILE_W = 16, 32
+NEAREST, TRIANGULAR, CUBIC = 0, 1, 3
+# Of the filter: table entries, and how wide it is in source pixels when it is not stretched.
+TABLES = {TRIANGULAR: (2, 2.0), CUBIC: (128, 4.0)}
+AXIS = [("start", "f4"), ("scale", "f4"), ("table_scale", "f4"), ("filter", "i4"), ("taps", "i4"), ("length", "i4"), ("size", "i4")]
+ROW = [("src", "u8"), ("dst", "u8"), ("y", AXIS), ("x", AXIS), ("pitch", "u4"), ("step", "u4")]
+NORMALIZE = [("window_h", "i4"), ("window_w", "i4"), ("anchor_y", "i4"), ("anchor_x", "i4"), ("mirror", "i4"), ("planar", "i4"),
+             ("channels", "i4"), ("unused", "i4"), ("factor", "f4", 4), ("bias", "f4", 4), ("fill", "f4", 4)]
+
+pytestmark = needs_compiler
+
+
+def compiled(folder, **definitions):
+    return built(folder, "resample", ["common.cuh"], source("resample.cu"), definitions.items())
+
+
+@pytest.fixture(scope="module")
+def bytes_to_floats(tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("bytes"), SRC="uint8_t", MID="float", DST="float", CH=3)
+
+
+@pytest.fixture(scope="module")
+def floats(tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("floats"), SRC="float", MID="float", DST="float", CH=1)
+
+
+@pytest.fixture(scope="module")
+def normalizing(tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("normalizing"), SRC="uint8_t", MID="uint8_t", DST="float", CH=3, NORMALIZE=1)
+
+
+def axis(length, size, region=None, kind=TRIANGULAR):
+    """As the host describes it: an axis that shows `region` of `length` pixels in `size`."""
+    low, high = region or (0, length)
+    scale = (high - low) / size
+    if kind == NEAREST:
+        return (low, scale, 0, kind, 1, length, size)
+    entries, width = TABLES[kind]
+    support = width * max(1, abs(scale))
+    return (low + 0.5 * scale - 0.5 - support / 2, scale, entries / support, kind, math.ceil(support), length, size)
+
+
+def matrix(axis):
+    """What each output pixel is of the source pixels."""
+    start, scale, table_scale, kind, taps, length, size = (np.float32(v) if isinstance(v, float) else v for v in axis)
+    weights = np.zeros((size, length))
+    for i in range(size):
+        if kind == NEAREST:
+            weights[i, int(np.clip(np.floor(start + (i + 0.5) * scale), 0, length - 1))] = 1
+            continue
+        at = np.float32(i) * np.float32(scale) + np.float32(start)
+        first = math.ceil(at)
+        t = (first - at + np.arange(taps)) * table_scale
+        if kind == TRIANGULAR:
+            window = np.clip(1 - abs(t - 1), 0, None)
+        else:
+            # A table is looked up, with interpolation.
+            x = abs(4 * (np.arange(129) - 64) / 128)
+            table = np.where(x < 1, 1.5 * x**3 - 2.5 * x**2 + 1, -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2)
+            window = np.interp(t, np.arange(129), table, left=0, right=0)
+        for k, weight in enumerate(window / window.sum()):
+            weights[i, np.clip(first + k, 0, length - 1)] += weight
+    return weights
+
+
+def tiles(height, width):
+    return -(-height // TILE_H) * -(-width // TILE_W)
+
+
+def resized(program, image, y, x):
+    """By the kernel, one channel after the other when it was compiled for one."""
+    channels = image.shape[2]
+    row = np.zeros(1, ROW)
+    row["y"], row["x"], row["pitch"], row["step"] = y, x, image.shape[1] * channels, channels
+    height, width = y[-1], x[-1]
+    sizes = np.array([tiles(height, width), height * width * channels * 4], np.uint64)
+    made = program([row.tobytes(), image.tobytes(), sizes.tobytes()])
+    return np.frombuffer(made, np.float32).reshape(height, width, channels)
+
+
+def expected(image, y, x):
+    return np.einsum("ah,hwc,bw->abc", matrix(y), image.astype(float), matrix(x))
+
+
+SHAPES = {
+    "smaller": (axis(94, 40), axis(125, 57)),
+    "larger": (axis(13, 40), axis(17, 70)),
+    "as large": (axis(20, 20), axis(33, 33)),
+    "one pixel": (axis(1, 5), axis(1, 3)),
+    "tiles of many parts": (axis(30, 18), axis(700, 40)),
+    "more taps than are kept": (axis(300, 5), axis(260, 4)),
+    "a region": (axis(50, 20, (10.5, 40)), axis(60, 33, (-5.0, 33.3))),
+    "mirrored regions": (axis(50, 20, (40, 10)), axis(60, 33, (60, 0))),
+    "cubic": (axis(50, 20, kind=CUBIC), axis(40, 70, kind=CUBIC)),
+    "nearest": (axis(50, 20, kind=NEAREST), axis(40, 70, kind=NEAREST)),
+    "nearest of a row": (axis(50, 20, (45, 3), kind=NEAREST), axis(40, 24)),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_bytes(bytes_to_floats, name):
+    y, x = SHAPES[name]
+    image = np.random.default_rng(1).integers(0, 256, (y[5], x[5], 3), np.uint8)
+    assert abs(resized(bytes_to_floats, image, y, x) - expected(image, y, x)).max() < 2e-3
+
+
+@pytest.mark.parametrize("name", ["smaller", "tiles of many parts", "mirrored regions"])
+def test_floats(floats, name):
+    y, x = SHAPES[name]
+    image = np.random.default_rng(2).normal(0, 1, (y[5], x[5], 1)).astype(np.float32)
+    assert abs(resized(floats, image, y, x) - expected(image, y, x)).max() < 1e-5
+
+
+@pytest.mark.parametrize("mirror", [0, 1])
+@pytest.mark.parametrize("anchor", [(3, 5), (-4, -6)])
+def test_windows_are_normalized(normalizing, mirror, anchor):
+    y, x = axis(94, 40), axis(125, 60)
+    image = np.random.default_rng(3).integers(0, 256, (94, 125, 3), np.uint8)
+    height, width = 37, 50
+    row = np.zeros(1, ROW + NORMALIZE)
+    row["y"], row["x"], row["pitch"], row["step"] = y, x, 375, 3
+    row["window_h"], row["window_w"], row["anchor_y"], row["anchor_x"] = height, width, *anchor
+    row["mirror"], row["planar"], row["channels"] = mirror, 1, 4
+    row["factor"], row["bias"], row["fill"] = (0.5, 2, 1, 0), (-3, 4, 0.25, 0), (-1, -2, -3, -4)
+    sizes = np.array([tiles(height, width), height * width * 4 * 4], np.uint64)
+    made = np.frombuffer(normalizing([row.tobytes(), image.tobytes(), sizes.tobytes()]), np.float32).reshape(4, height, width)
+
+    wanted = np.empty((4, height, width))
+    wanted[:] = np.array([-1, -2, -3, -4])[:, None, None]
+    whole = np.rint(expected(image, y, x)) * [0.5, 2, 1] + [-3, 4, 0.25]
+    rows, columns = anchor[0] + np.arange(height), anchor[1] + np.arange(width)
+    there_y, there_x = (rows >= 0) & (rows < 40), (columns >= 0) & (columns < 60)
+    shown = np.ix_(range(3), np.flatnonzero(there_y), np.flatnonzero(there_x))
+    wanted[shown] = whole[rows[there_y]][:, columns[there_x]].transpose(2, 0, 1)
+    wanted = wanted[:, :, ::-1] if mirror else wanted
+    # A half may be rounded to either side.
+    assert np.mean(made != wanted) < 1e-3 and abs(made - wanted).max() <= 2
+    assert np.array_equal(made[3], wanted[3])
