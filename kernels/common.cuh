@@ -68,6 +68,13 @@ template <class To> __device__ inline To from_real(float v) {
   return (To)r;
 }
 
+// The device's own conversion does all of it.
+template <> __device__ inline uint8_t from_real<uint8_t>(float v) {
+  uint32_t r;
+  asm("cvt.rni.sat.u8.f32 %0, %1;" : "=r"(r) : "f"(v));
+  return r;
+}
+
 template <class To> __device__ inline To from_real(double v) {
   const double r = rint(v);
   if (r != r) return 0;

@@ -147,6 +147,7 @@ __device__ inline void weigh(uint32_t word, float weight, float *sum) {
 
 extern "C" __global__ void __launch_bounds__(THREADS, 8) resample(const Row *rows, uint32_t count, NoParams) {
   const Row &row = rows[blockIdx.y];
+  DST *const dst = row.dst;
 #ifdef NORMALIZE
   const int out_h = row.window_h, out_w = row.window_w;
 #else
@@ -207,6 +208,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 8) resample(const Row *row
     for (int c = 0; c < CH; c++) acc[j][c] = 0.0f;
 
   const bool words = IS_BYTE<SRC> && row.step == CH && few_y;
+  const uint32_t row_words = row.pitch / 4;
   int k = 0;
   for (int from = begin; from < end; from += PART) {
     const int part = min(PART, end - from), elements = part * CH;
@@ -215,6 +217,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 8) resample(const Row *row
     for (int j = warp; j < TILE_H; j += WARPS) {
       const int first_y = firsts_y[j];
       if (first_y == NONE) continue;
+      const bool inside_y = first_y >= 0 && first_y + ay.taps <= ay.length;
       // A row outside of the image is the one at its edge: to the next row it is `pitch` elements, or none.
       const SRC *const line = source + (uint64_t)clamp_to(first_y, ay.length) * row.pitch;
       const auto next = [&](int k) { return first_y + k >= 0 && first_y + k < ay.length - 1 ? row.pitch : 0; };
@@ -222,10 +225,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 8) resample(const Row *row
       for (int i = 4 * lane; i < elements; i += 4 * TILE_W) {
         float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
         const int needed = min(4, elements - i);
-        if (aligned) {
-          const SRC *at = line + i;
+        if (aligned && inside_y) {
+          const uint32_t *at = (const uint32_t *)(line + i);
 #pragma unroll 4
-          for (int k = 0; k < ay.taps; at += next(k), k++) weigh(__ldg((const uint32_t *)at), weights[k], sum);
+          for (int k = 0; k < ay.taps; k++, at += row_words) weigh(__ldg(at), weights[k], sum);
         } else if (words) {
           const SRC *at = line + i;
 #pragma unroll 4
@@ -263,24 +266,31 @@ extern "C" __global__ void __launch_bounds__(THREADS, 8) resample(const Row *row
   }
 
   if (x >= out_w) return;
+#ifdef NORMALIZE
+  const uint64_t plane = (uint64_t)out_h * out_w;
+  const bool planar = row.planar;
+  const int channels = row.channels;
+  float factor[CH], bias[CH];
+#pragma unroll
+  for (int c = 0; c < CH; c++) factor[c] = row.factor[c], bias[c] = row.bias[c];
+#endif
 #pragma unroll
   for (int j = 0; j < ROWS; j++) {
     const int y = tile_y + warp * ROWS + j;
     if (y >= out_h) break;
 #ifdef NORMALIZE
     const bool inside = first_x != NONE && firsts_y[warp * ROWS + j] != NONE;
-    const uint64_t plane = (uint64_t)out_h * out_w, pixel = (uint64_t)y * out_w + x;
-    DST *to = row.dst + (row.planar ? pixel : pixel * row.channels);
-    const uint64_t next = row.planar ? plane : 1;
+    const uint64_t pixel = (uint64_t)y * out_w + x, next = planar ? plane : 1;
+    DST *to = dst + (planar ? pixel : pixel * channels);
 #pragma unroll
     for (int c = 0; c < CH; c++) {
       const float resized = convert<float>(convert<MID>(acc[j][c]));
-      const float normalized = fmaf(resized, row.factor[c], row.bias[c]);
+      const float normalized = fmaf(resized, factor[c], bias[c]);
       to[c * next] = inside ? convert<DST>(normalized) : fill_value<DST>(row.fill[c]);
     }
-    for (int c = CH; c < row.channels; c++) to[c * next] = fill_value<DST>(row.fill[c]);
+    for (int c = CH; c < channels; c++) to[c * next] = fill_value<DST>(row.fill[c]);
 #else
-    DST *to = row.dst + ((uint64_t)y * out_w + x) * row.step;
+    DST *to = dst + ((uint64_t)y * out_w + x) * row.step;
 #pragma unroll
     for (int c = 0; c < CH; c++) to[c] = convert<DST>(convert<MID>(acc[j][c]));
 #endif

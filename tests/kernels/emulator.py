@@ -21,6 +21,7 @@ def source(name):
     saturated = "(v < 0 ? 0 : v > 255 ? 255 : v)"
     packed = f"{saturated.replace('v', 'low')} | {saturated.replace('v', 'next')} << 8 | rest << 16"
     text = re.sub(r'asm\("cvt\.pack\.sat\.u8\.s32[^;]*;"[^;]*;', f"r = {packed};", text)
+    text = re.sub(r'asm\("cvt\.rni\.sat\.u8\.f32[^;]*;"[^;]*;', "r = v > 0 ? v < 255 ? (int)rintf(v) : 255 : 0;", text)
     return re.sub(r'asm\("cvt\.[^;]*;"[^;]*;', "", text).replace('extern "C" ', "")
 
 
