@@ -7,19 +7,28 @@ mod axes;
 #[cfg(feature = "fault-injection")]
 mod boom;
 mod cast;
+mod color;
+mod color_space_conversion;
 mod constant;
+mod coord_transform;
 mod crop;
 mod crop_mirror_normalize;
 mod decoders_image;
 mod decoders_image_crop;
 mod decoders_image_slice;
+mod equalize;
 mod extract;
+mod filter;
 mod flip;
 mod gather;
+mod gaussian_blur;
 mod gpu_io;
 mod io;
+mod laplacian;
+mod layouts;
 mod normalize;
 mod pad;
+mod paste;
 mod peek_image_shape;
 mod reshape;
 mod resize;
@@ -27,9 +36,12 @@ mod resize_crop_mirror;
 mod resize_normalize;
 mod slice;
 mod slice_window;
+mod spatial;
 #[cfg(test)]
 mod testing;
+mod transforms;
 mod transpose;
+mod warp;
 mod window;
 
 use std::sync::Arc;
@@ -209,22 +221,44 @@ pub const OPS: &[&OpDef] = &[
     &arithmetic::DEF,
     #[cfg(feature = "fault-injection")]
     &boom::DEF,
+    &color::brightness_contrast::BRIGHTNESS_DEF,
+    &color::brightness_contrast::DEF,
     &cast::DEF,
+    &color_space_conversion::DEF,
+    &color::color_twist::DEF,
     &constant::DEF,
+    &color::brightness_contrast::CONTRAST_DEF,
+    &coord_transform::DEF,
     &crop::DEF,
     &crop_mirror_normalize::DEF,
+    &equalize::DEF,
+    &filter::DEF,
     &flip::DEF,
+    &gaussian_blur::DEF,
+    &color::color_twist::HSV_DEF,
+    &color::color_twist::HUE_DEF,
+    &laplacian::DEF,
     &normalize::DEF,
     &pad::DEF,
+    &paste::DEF,
     &peek_image_shape::DEF,
     &reshape::DEF,
     &resize::DEF,
     &resize_crop_mirror::DEF,
+    &warp::rotate::DEF,
+    &color::color_twist::SATURATION_DEF,
     &slice::DEF,
     &transpose::DEF,
+    &warp::affine::DEF,
     &decoders_image::DEF,
     &decoders_image_crop::DEF,
     &decoders_image_slice::DEF,
+    &transforms::combine::DEF,
+    &transforms::crop::DEF,
+    &transforms::rotation::DEF,
+    &transforms::scale::DEF,
+    &transforms::shear::DEF,
+    &transforms::translation::DEF,
 ];
 
 /// For every operator that has kernels of its own: those that tests compile for all architectures. One for each path through
@@ -232,13 +266,19 @@ pub const OPS: &[&OpDef] = &[
 pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
     arithmetic::kernels,
     cast::kernels,
+    color::kernels,
+    color_space_conversion::kernels,
+    coord_transform::kernels,
     crop_mirror_normalize::gpu::kernels,
     decoders_image::kernels,
+    filter::kernels,
     gather::kernels,
+    gaussian_blur::kernels,
     gpu_io::kernels,
     normalize::kernels,
     resize::gpu::kernels,
     resize_normalize::kernels,
+    warp::kernels,
 ];
 
 /// The operator with the schema name `name`, in any of its spellings.
@@ -250,7 +290,7 @@ pub fn find(name: &str) -> Option<&'static OpDef> {
 /// Whether regular input `i` of the operator called `name` says what to do rather than what to do it with: it is read on the
 /// host, wherever the operator runs.
 pub fn reads_on_host(name: &str, i: usize) -> bool {
-    i > 0 && find(name).is_some_and(|op| matches!(op.name, "Slice" | "Reshape"))
+    i > 0 && find(name).is_some_and(|op| matches!(op.name, "Slice" | "Reshape" | "WarpAffine"))
 }
 
 #[cfg(test)]
