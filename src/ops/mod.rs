@@ -7,26 +7,43 @@ mod axes;
 #[cfg(feature = "fault-injection")]
 mod boom;
 mod cast;
+mod cast_like;
+mod conditional;
 mod constant;
+mod copy;
 mod crop;
 mod crop_mirror_normalize;
 mod decoders_image;
 mod decoders_image_crop;
 mod decoders_image_slice;
+mod element_extract;
+mod erase;
+mod expand_dims;
 mod extract;
+mod fill;
 mod flip;
 mod gather;
 mod gpu_io;
 mod io;
+mod join;
+mod lookup_table;
 mod normalize;
+mod one_hot;
 mod pad;
 mod peek_image_shape;
+mod permute_batch;
+mod reinterpret;
 mod reshape;
 mod resize;
 mod resize_crop_mirror;
 mod resize_normalize;
+mod shape_arg;
+mod shapes;
 mod slice;
 mod slice_window;
+mod squeeze;
+mod subscript;
+mod subscript_dim_check;
 #[cfg(test)]
 mod testing;
 mod transpose;
@@ -97,11 +114,30 @@ pub trait Operator: Send {
         Decoded::default()
     }
 
-    /// Whether output 0 is input 0 under another description, so that no byte needs to move and `run_cpu` is not
-    /// called.
+    /// Whether the outputs' samples are those of inputs under other descriptions, so that no byte needs to move and
+    /// `run_cpu` is not called.
     fn is_view(&self) -> bool {
         false
     }
+
+    /// For a view, after `setup`: the regular input, and the sample of it, that sample `sample` of output `output` is.
+    fn source(&self, _output: usize, sample: usize) -> (usize, usize) {
+        (0, sample)
+    }
+
+    /// Whether outputs have other samples of the batch than inputs, by the one argument input.
+    fn routing(&self) -> Option<Routing> {
+        None
+    }
+}
+
+/// How a conditional changes which samples of the batch a value has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Routing {
+    /// From one to two branches: where a predicate is true, and where it is false.
+    Split,
+    /// From the two branches back.
+    Merge,
 }
 
 /// What the author of a model may wish of its operators beyond what the pipeline says.
@@ -210,18 +246,43 @@ pub const OPS: &[&OpDef] = &[
     #[cfg(feature = "fault-injection")]
     &boom::DEF,
     &cast::DEF,
+    &cast_like::DEF,
+    &join::CAT,
     &constant::DEF,
+    &copy::DEF,
     &crop::DEF,
     &crop_mirror_normalize::DEF,
+    &element_extract::DEF,
+    &erase::DEF,
+    &expand_dims::DEF,
     &flip::DEF,
+    &fill::FULL,
+    &fill::FULL_LIKE,
+    &lookup_table::DEF,
     &normalize::DEF,
+    &one_hot::DEF,
+    &fill::ONES,
+    &fill::ONES_LIKE,
     &pad::DEF,
     &peek_image_shape::DEF,
+    &permute_batch::DEF,
+    &reinterpret::DEF,
     &reshape::DEF,
     &resize::DEF,
     &resize_crop_mirror::DEF,
+    &shapes::DEF,
     &slice::DEF,
+    &squeeze::DEF,
+    &join::STACK,
+    &subscript_dim_check::DEF,
+    &subscript::DEF,
     &transpose::DEF,
+    &fill::ZEROS,
+    &fill::ZEROS_LIKE,
+    &conditional::MERGE,
+    &conditional::NOT,
+    &conditional::SPLIT,
+    &conditional::VALIDATE_LOGICAL,
     &decoders_image::DEF,
     &decoders_image_crop::DEF,
     &decoders_image_slice::DEF,
