@@ -4,5 +4,6 @@ pub mod convert;
 pub mod decode;
 pub mod memory;
 pub mod normalize;
+pub mod random;
 pub mod resample;
 pub mod window;

@@ -32,6 +32,7 @@ mod one_hot;
 mod pad;
 mod peek_image_shape;
 mod permute_batch;
+mod random;
 mod reinterpret;
 mod reshape;
 mod resize;
@@ -266,6 +267,8 @@ pub const OPS: &[&OpDef] = &[
     &pad::DEF,
     &peek_image_shape::DEF,
     &permute_batch::DEF,
+    &random::crop::GENERATOR,
+    &random::crop::RESIZED,
     &reinterpret::DEF,
     &reshape::DEF,
     &resize::DEF,
@@ -285,7 +288,14 @@ pub const OPS: &[&OpDef] = &[
     &conditional::VALIDATE_LOGICAL,
     &decoders_image::DEF,
     &decoders_image_crop::DEF,
+    &random::crop::DECODER,
     &decoders_image_slice::DEF,
+    &random::noise::GAUSSIAN,
+    &random::noise::SALT_AND_PEPPER,
+    &random::choice::DEF,
+    &random::coin_flip::DEF,
+    &random::normal::DEF,
+    &random::uniform::DEF,
 ];
 
 /// For every operator that has kernels of its own: those that tests compile for all architectures. One for each path through
