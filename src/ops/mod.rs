@@ -33,6 +33,7 @@ mod pad;
 mod peek_image_shape;
 mod permute_batch;
 mod random;
+mod reductions;
 mod reinterpret;
 mod reshape;
 mod resize;
@@ -296,6 +297,14 @@ pub const OPS: &[&OpDef] = &[
     &random::coin_flip::DEF,
     &random::normal::DEF,
     &random::uniform::DEF,
+    &reductions::MAX,
+    &reductions::MEAN,
+    &reductions::MEAN_SQUARE,
+    &reductions::MIN,
+    &reductions::RMS,
+    &reductions::STD_DEV,
+    &reductions::SUM,
+    &reductions::VARIANCE,
 ];
 
 /// For every operator that has kernels of its own: those that tests compile for all architectures. One for each path through
