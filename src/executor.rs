@@ -7,7 +7,9 @@ mod device;
 mod host;
 mod settle;
 mod sink;
+mod state;
 mod tally;
+mod view;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,11 +22,12 @@ use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
 use crate::graph::{NodeKind, Placement, Plan, ValueId};
 use crate::limits;
-use crate::ops::{CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator, Preferences};
-use crate::tensor::{Batch, BatchDesc, Device, ValueType};
+use crate::ops::{CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator, Preferences, Routing};
+use crate::tensor::{Batch, Device, ValueType};
 use device::{DeviceStorage, Landing};
 use host::{Storage, check_buffers};
-use settle::Unsettled;
+use state::State;
+use view::{setup, view};
 
 pub use sink::{Keep, OutputSink, Target};
 pub use tally::Tally;
@@ -152,6 +155,7 @@ impl Executor {
         let plan = Arc::clone(&self.plan);
         let mut state = State {
             values: vec![None; plan.graph.values.len()],
+            branches: vec![None; plan.branches.count()],
             failures: Failures::none(batch_size),
             landings: Vec::new(),
             unsettled: Vec::new(),
@@ -231,10 +235,14 @@ impl Executor {
         sink: &mut dyn OutputSink<'r>,
     ) -> Result<()> {
         let node = &plan.graph.nodes[step.node];
+        if !state.failures(step.branch)?.any_live() {
+            return state.skip(plan, &node.outputs);
+        }
         let collect =
             |ids: &[ValueId]| ids.iter().map(|&id| value(&state.values, id)).collect::<Result<Vec<_>>>();
         let (regular, arguments) = (collect(&node.inputs)?, collect(&node.arguments)?);
-        let inputs = Inputs::new(&step.label, &regular, &arguments, &state.failures);
+        let failures = state.failures(step.branch)?.clone();
+        let inputs = Inputs::new(&step.label, &regular, &arguments, &failures);
         let made = match (&node.kind, &mut self.operators[step.node], &mut self.recorder) {
             (NodeKind::Transfer, _, Some(recorder)) => {
                 let [from] = regular.as_slice() else {
@@ -245,17 +253,29 @@ impl Executor {
                 let to = plan.graph.value(node.outputs[0]).device;
                 match to {
                     Device::Gpu => device::upload(recorder, from, inputs, target, sink, &mut state.landings)?,
-                    Device::Cpu => device::download(recorder, from, &state.failures, &self.memory)?,
+                    Device::Cpu => device::download(recorder, from, &failures, &self.memory)?,
                 }
             }
+            (_, Some(operator), _) if operator.is_view() => {
+                let made = caught(|| view(operator.as_mut(), inputs, step, &regular))?;
+                if operator.routing() == Some(Routing::Split) {
+                    for (output, (&id, batch)) in node.outputs.iter().zip(&made).enumerate() {
+                        let samples: Vec<_> =
+                            (0..batch.len()).map(|i| operator.source(output, i).1).collect();
+                        let branch = plan.branches.of(id);
+                        state.branches[branch.0].get_or_insert_with(|| failures.part(&samples));
+                    }
+                }
+                made
+            }
             // After a panic the operator's scratch state is stale, but every batch starts with a new setup.
-            (_, Some(operator), _) if node.placement == Placement::Cpu => caught(|| {
-                run_on_host(operator.as_mut(), inputs, step, &self.pool, &self.memory, sink, &regular)
-            })?,
+            (_, Some(operator), _) if node.placement == Placement::Cpu => {
+                caught(|| run_on_host(operator.as_mut(), inputs, step, &self.pool, &self.memory, sink))?
+            }
             (_, Some(operator), Some(recorder)) => {
                 let cx = GpuCx { recorder, cpu: CpuCx { pool: &self.pool }, may_settle: self.may_settle };
                 let landings = &mut state.landings;
-                caught(|| run_on_device(operator.as_mut(), inputs, plan, step, cx, sink, &regular, landings))?
+                caught(|| run_on_device(operator.as_mut(), inputs, plan, step, cx, sink, landings))?
             }
             _ => return Err(Error::internal("a step that nothing can run")),
         };
@@ -264,15 +284,6 @@ impl Executor {
         }
         Ok(())
     }
-}
-
-/// A batch while its steps run.
-struct State<'r> {
-    values: Vec<Option<Batch<'r>>>,
-    failures: Failures,
-    /// What is copied from the device into the caller's memory at the end.
-    landings: Vec<Landing<'r>>,
-    unsettled: Vec<Unsettled<'r>>,
 }
 
 fn caught<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
@@ -349,34 +360,6 @@ fn value<'v, 'r>(values: &'v [Option<Batch<'r>>], id: ValueId) -> Result<&'v Bat
     values[id.0].as_ref().ok_or_else(|| Error::internal(format!("value {} is used before it is made", id.0)))
 }
 
-/// What an operator makes without moving a byte, or the descriptions of what it will make.
-enum Setup<'r> {
-    Views(Vec<Batch<'r>>),
-    Made(Vec<BatchDesc>),
-}
-
-fn setup<'r>(
-    operator: &mut dyn Operator,
-    inputs: &Inputs<'_>,
-    step: &Step,
-    regular: &[&Batch<'r>],
-) -> Result<Setup<'r>> {
-    let descs = operator.setup(inputs)?;
-    if descs.len() != step.writes.len() {
-        return Err(Error::internal(format!(
-            "describes {} outputs, expected {}",
-            descs.len(),
-            step.writes.len()
-        )));
-    }
-    if !operator.is_view() {
-        return Ok(Setup::Made(descs));
-    }
-    let failed = |i: usize| inputs.failures().get(i).is_some();
-    let views = descs.into_iter().zip(regular).map(|(desc, input)| input.reinterpret(desc, failed));
-    Ok(Setup::Views(views.collect::<Result<_>>()?))
-}
-
 fn run_on_host<'r>(
     operator: &mut dyn Operator,
     inputs: Inputs<'_>,
@@ -384,12 +367,8 @@ fn run_on_host<'r>(
     pool: &rayon::ThreadPool,
     memory: &Arc<HostPool>,
     sink: &mut dyn OutputSink<'r>,
-    regular: &[&Batch<'r>],
 ) -> Result<Vec<Batch<'r>>> {
-    let descs = match setup(operator, &inputs, step, regular)? {
-        Setup::Views(views) => return Ok(views),
-        Setup::Made(descs) => descs,
-    };
+    let descs = setup(operator, &inputs, step)?;
     let mut storage = Vec::with_capacity(descs.len());
     for (desc, &target) in descs.into_iter().zip(&step.writes) {
         storage.push(Storage::allocate(desc, target, &inputs, memory, sink)?);
@@ -399,7 +378,6 @@ fn run_on_host<'r>(
     storage.into_iter().map(Storage::into_batch).collect()
 }
 
-#[expect(clippy::too_many_arguments, reason = "the parts of an executor that a step borrows one by one")]
 fn run_on_device<'r>(
     operator: &mut dyn Operator,
     inputs: Inputs<'_>,
@@ -407,13 +385,9 @@ fn run_on_device<'r>(
     step: &Step,
     mut cx: GpuCx<'_>,
     sink: &mut dyn OutputSink<'r>,
-    regular: &[&Batch<'r>],
     landings: &mut Vec<Landing<'r>>,
 ) -> Result<Vec<Batch<'r>>> {
-    let descs = match setup(operator, &inputs, step, regular)? {
-        Setup::Views(views) => return Ok(views),
-        Setup::Made(descs) => descs,
-    };
+    let descs = setup(operator, &inputs, step)?;
     let node = &plan.graph.nodes[step.node];
     let mut storage = Vec::with_capacity(descs.len());
     for ((desc, &target), &id) in descs.into_iter().zip(&step.writes).zip(&node.outputs) {

@@ -6,6 +6,7 @@ pub mod convolve;
 pub mod decode;
 pub mod memory;
 pub mod normalize;
+pub mod random;
 pub mod resample;
 pub mod warp;
 pub mod window;

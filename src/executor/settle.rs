@@ -38,10 +38,11 @@ impl Executor {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
         device::run(recorder)?;
         let mut mended = false;
-        for Unsettled { step, inputs } in state.unsettled.drain(..) {
+        for Unsettled { step, inputs } in std::mem::take(&mut state.unsettled) {
             let step = &plan.steps[step];
             let regular: Vec<&Batch<'_>> = inputs.iter().collect();
-            let inputs = Inputs::new(&step.label, &regular, &[], &state.failures);
+            let failures = state.failures(step.branch)?.clone();
+            let inputs = Inputs::new(&step.label, &regular, &[], &failures);
             let cpu = CpuCx { pool: &self.pool };
             let mut cx = GpuCx { recorder: &mut *recorder, cpu, may_settle: self.may_settle };
             if let Some(operator) = &mut self.operators[step.node] {

@@ -9,6 +9,7 @@ use prost::Message;
 
 use super::proto::{Argument, InputOutput, OpDef, PipelineDef};
 use super::{Graph, GraphInput, GraphOutput, Node, NodeKind, Placement, Value, ValueId};
+use crate::cpu::random::operator_seeds;
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::ops::args::Value as ArgValue;
@@ -30,6 +31,9 @@ const BOOKKEEPING: [&str; 12] = [
     "_module",
     "_if_stmt",
 ];
+
+/// The argument that operators with random numbers have.
+const SEED: &str = "seed";
 
 /// Prefix of the arguments that hold the Python stack of the author's machine.
 const ORIGIN_PREFIX: &str = "_origin_stack";
@@ -102,6 +106,32 @@ struct Importer<'d> {
     /// Copies made so far: the original and the device of the copy.
     copies: HashMap<(ValueId, Device), ValueId>,
     instances: HashSet<&'d str>,
+    seeds: Option<Seeds>,
+}
+
+/// Seeds for the operators of a pipeline that has one: by their order in the file, one for each that can be seeded and is not.
+struct Seeds {
+    all: Vec<u32>,
+    given: usize,
+    /// Operators with the same logical number share a seed.
+    shared: HashMap<i32, u32>,
+}
+
+impl Seeds {
+    /// `None` for a pipeline without a seed, whose operators seed themselves.
+    fn new(def: &PipelineDef) -> Option<Self> {
+        let seed = def.seed.filter(|&seed| seed >= 0)?;
+        Some(Self { all: operator_seeds(seed), given: 0, shared: HashMap::new() })
+    }
+
+    fn next(&mut self, logical_id: Option<i32>) -> u32 {
+        let seed = self.all.get(self.given % self.all.len()).copied().unwrap_or_default();
+        self.given += 1;
+        match logical_id.filter(|&id| id >= 0) {
+            Some(id) => *self.shared.entry(id).or_insert(seed),
+            None => seed,
+        }
+    }
 }
 
 impl<'d> Importer<'d> {
@@ -136,6 +166,7 @@ impl<'d> Importer<'d> {
             produced: HashMap::new(),
             copies: HashMap::new(),
             instances: HashSet::new(),
+            seeds: Seeds::new(def),
         })
     }
 
@@ -205,7 +236,13 @@ impl<'d> Importer<'d> {
                 inputs.push(value);
             }
         }
-        let values = values.into_iter().filter(|(keyword, _)| !is_bookkeeping(keyword)).collect();
+        let is_seeded = def.all_args().any(|arg| arg.name == SEED);
+        // Old versions write a seed for every operator.
+        let counts = |keyword: &str| !is_bookkeeping(keyword) && (keyword != SEED || is_seeded);
+        let mut values: BTreeMap<_, _> = values.into_iter().filter(|(keyword, _)| counts(keyword)).collect();
+        if let (Some(seeds), true, false) = (&mut self.seeds, is_seeded, values.contains_key(SEED)) {
+            values.insert(SEED.to_owned(), ArgValue::Ints(vec![i64::from(seeds.next(op.logical_id))]));
+        }
         let args = Args::new(values, tensors);
         let expected = (def.outputs)(&args)?;
         if op.output.len() != expected {

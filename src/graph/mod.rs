@@ -1,6 +1,7 @@
 //! From a file to a plan: [`proto`] is the wire format, [`import`] makes a [`Graph`] of typed operators with named
 //! wires and a device each, [`plan`] orders it and says when each value is freed.
 
+pub mod branches;
 mod fuse;
 pub mod import;
 pub mod infer;
@@ -11,6 +12,7 @@ mod proto;
 use crate::ops::{Args, OpDef};
 use crate::tensor::{DType, Device, ValueType};
 
+pub use branches::{BranchId, Branches};
 pub use plan::Plan;
 
 /// A value: one output of one node.

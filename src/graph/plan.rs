@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::infer::{self, Operators};
-use super::{Graph, NodeKind, ValueId};
+use super::{BranchId, Branches, Graph, NodeKind, ValueId};
 use crate::error::Result;
 use crate::tensor::Device;
 
@@ -20,12 +20,16 @@ pub struct Plan {
     /// Pipeline outputs that no step writes directly: inputs passed through, views, and a value that is an output
     /// twice. They are copied when all steps are done.
     pub copied_outputs: Vec<usize>,
+    /// Which samples each value has.
+    pub branches: Branches,
 }
 
 /// One step of a plan.
 pub struct Step {
     /// Which node of the graph.
     pub node: usize,
+    /// Which samples it works on.
+    pub branch: BranchId,
     /// For each output of the node: the pipeline output whose buffers it writes into.
     pub writes: Vec<Option<usize>>,
     /// Values that nobody needs after this step.
@@ -38,13 +42,13 @@ impl Plan {
     /// Plans `graph` after filling in its types.
     ///
     /// # Errors
-    /// Those of type inference.
+    /// Those of type inference, and of [`Branches`].
     pub fn new(mut graph: Graph) -> Result<Self> {
         let operators = infer::infer(&mut graph)?;
         let nodes = graph.nodes.len();
         super::fuse::fuse(&mut graph);
         let operators = if graph.nodes.len() == nodes { operators } else { infer::operators(&graph)? };
-        Ok(Self::ordered(graph, &operators))
+        Self::ordered(graph, &operators)
     }
 
     /// [`Plan::new`] with every operator by itself: what tests hold fused plans to.
@@ -53,10 +57,11 @@ impl Plan {
     /// Those of type inference.
     pub fn unfused(mut graph: Graph) -> Result<Self> {
         let operators = infer::infer(&mut graph)?;
-        Ok(Self::ordered(graph, &operators))
+        Self::ordered(graph, &operators)
     }
 
-    fn ordered(graph: Graph, operators: &Operators) -> Self {
+    fn ordered(graph: Graph, operators: &Operators) -> Result<Self> {
+        let branches = Branches::new(&graph, operators)?;
         let mut written = vec![false; graph.outputs.len()];
         let mut steps: Vec<Step> = Vec::with_capacity(graph.nodes.len());
         for (i, node) in graph.nodes.iter().enumerate() {
@@ -71,13 +76,14 @@ impl Plan {
                 })
                 .collect();
             let label = format!("operator `{}` (`{}`)", Graph::op_name(node), node.instance);
-            steps.push(Step { node: i, writes, frees: Vec::new(), label });
+            let branch = branches.of_node(i);
+            steps.push(Step { node: i, branch, writes, frees: Vec::new(), label });
         }
         let copied_outputs = (0..written.len()).filter(|&o| !written[o]).collect();
         for (step, value) in last_uses(&graph) {
             steps[step].frees.push(value);
         }
-        Self { graph, steps, copied_outputs }
+        Ok(Self { graph, steps, copied_outputs, branches })
     }
 
     /// Whether `step` brings a value from the device to the host in the middle of a batch.

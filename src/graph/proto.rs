@@ -2,8 +2,7 @@
 //! [`super::import`] reads them.
 //!
 //! Field numbers and meanings were learned from files that DALI 1.23 to 2.4 wrote. Fields that do not change what a
-//! pipeline computes (executor flags, queue depths, memory hints), and the device and seed that nothing reads yet, are left
-//! out: prost skips them.
+//! pipeline computes (executor flags, queue depths, memory hints), and the device, are left out: prost skips them.
 
 use prost::Message;
 
@@ -25,6 +24,9 @@ pub(super) struct PipelineDef {
     /// Outputs in order.
     #[prost(message, repeated, tag = "7")]
     pub(super) pipe_outputs: Vec<InputOutput>,
+    /// What the seeds of random operators are made from; negative or absent: the time.
+    #[prost(int64, optional, tag = "9")]
+    pub(super) seed: Option<i64>,
 }
 
 /// One operator.
@@ -45,6 +47,9 @@ pub(super) struct OpDef {
     /// Instance name, unique in the file.
     #[prost(string, optional, tag = "5")]
     pub(super) inst_name: Option<String>,
+    /// Operators with the same one share a seed.
+    #[prost(int32, optional, tag = "6")]
+    pub(super) logical_id: Option<i32>,
 }
 
 /// One end of an edge. An edge is identified by name and device.

@@ -41,26 +41,15 @@ impl Operator for Cast {
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let from = io.inputs().desc(0)?.dtype;
-        dispatch!(from, From => dispatch!(self.dtype, To => io.for_each_sample(cx, |sample| {
-            let (input, output) = sample.unary()?;
-            convert_slice::<From, To>(input.as_slice()?, output.as_slice_mut()?);
-            Ok(())
-        })))
+        cast(cx, io, self.dtype)
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
-        inputs[0].dtype.map_or(Ok(()), |from| gpu.kernel(&self.kernel(from)).map(drop))
+        inputs[0].dtype.map_or(Ok(()), |from| gpu.kernel(&kernel(from, self.dtype)).map(drop))
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
-        let mut most = 0;
-        let rows = io.rows(|sample| {
-            let elements = sample.output_shape(0)?.volume()?;
-            most = most.max(elements);
-            Ok(Row { to: sample.target(0)?, from: sample.source(0)?, elements: elements as u64 })
-        });
-        cx.launch(&self.kernel(io.inputs().desc(0)?.dtype), most, &NoParams::default(), &rows)
+        record(cx, io, self.dtype)
     }
 }
 
@@ -74,13 +63,32 @@ struct Row {
 }
 
 pub(super) fn kernels() -> Vec<KernelSpec> {
-    let cast = |from, to| Cast { dtype: to }.kernel(from);
-    let from = DType::ALL.into_iter().map(|from| cast(from, DType::I16));
-    from.chain([DType::F16, DType::Bool, DType::U64, DType::F64].map(|to| cast(DType::F32, to))).collect()
+    let from = DType::ALL.into_iter().map(|from| kernel(from, DType::I16));
+    from.chain([DType::F16, DType::Bool, DType::U64, DType::F64].map(|to| kernel(DType::F32, to))).collect()
 }
 
-impl Cast {
-    fn kernel(&self, from: DType) -> KernelSpec {
-        KernelSpec::new::<Row, NoParams>("cast", "cast").dtype("FROM", from).dtype("TO", self.dtype)
-    }
+/// The kernel that converts from one type to another.
+pub(super) fn kernel(from: DType, to: DType) -> KernelSpec {
+    KernelSpec::new::<Row, NoParams>("cast", "cast").dtype("FROM", from).dtype("TO", to)
+}
+
+/// Converts input 0 of every live sample to output 0, of type `to`.
+pub(super) fn cast(cx: &CpuCx<'_>, io: &mut Io<'_>, to: DType) -> Result<()> {
+    let from = io.inputs().desc(0)?.dtype;
+    dispatch!(from, From => dispatch!(to, To => io.for_each_sample(cx, |sample| {
+        let (input, output) = sample.unary()?;
+        convert_slice::<From, To>(input.as_slice()?, output.as_slice_mut()?);
+        Ok(())
+    })))
+}
+
+/// [`cast`] on a device.
+pub(super) fn record(cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>, to: DType) -> Result<()> {
+    let mut most = 0;
+    let rows = io.rows(|sample| {
+        let elements = sample.output_shape(0)?.volume()?;
+        most = most.max(elements);
+        Ok(Row { to: sample.target(0)?, from: sample.source(0)?, elements: elements as u64 })
+    });
+    cx.launch(&kernel(io.inputs().desc(0)?.dtype, to), most, &NoParams::default(), &rows)
 }

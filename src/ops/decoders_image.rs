@@ -113,6 +113,9 @@ pub(super) trait Region: Send + Sync {
     /// When no image has such a part.
     fn infer(&self) -> Result<Vec<Option<usize>>>;
 
+    /// Called before the parts of a batch are placed.
+    fn begin(&mut self, _batch_size: usize) {}
+
     /// The part of one image of `size` (height, width). It may leave the image.
     ///
     /// # Errors
@@ -271,6 +274,9 @@ impl Operator for Image {
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        if let Some(region) = &mut self.decoding.region {
+            region.begin(inputs.batch_size());
+        }
         self.jobs = inputs.map(|sample| self.decoding.job(&sample).map(Some));
         Ok(vec![self.decoding.describe(&self.jobs)])
     }

@@ -2,7 +2,7 @@
 //! that have failed before and carry new failures to where the request is answered.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
@@ -11,40 +11,65 @@ use crate::gpu::DeviceBytes;
 use crate::tensor::{Batch, BatchDesc, Sample, Shape, View, ViewMut};
 
 /// The first error of every sample of a batch; a sample without one is live.
-#[derive(Debug, Default)]
-pub struct Failures(Vec<OnceLock<Error>>);
+#[derive(Debug, Default, Clone)]
+pub struct Failures {
+    slots: Arc<[OnceLock<Error>]>,
+    /// For a part of the batch: which samples of the batch are in it.
+    members: Option<Arc<[usize]>>,
+}
 
 impl Failures {
     /// No failure among `len` samples.
     pub fn none(len: usize) -> Self {
-        Self((0..len).map(|_| OnceLock::new()).collect())
+        Self { slots: (0..len).map(|_| OnceLock::new()).collect(), members: None }
+    }
+
+    /// The failures of those samples that `samples` names, in that order: a failure of one of them is one of the whole.
+    #[must_use]
+    pub fn part(&self, samples: &[usize]) -> Self {
+        let members = samples.iter().filter_map(|&i| self.member(i)).collect();
+        Self { slots: Arc::clone(&self.slots), members: Some(members) }
+    }
+
+    /// Which sample of the whole batch sample `i` is.
+    fn member(&self, i: usize) -> Option<usize> {
+        self.members.as_ref().map_or(Some(i), |members| members.get(i).copied())
+    }
+
+    fn slot(&self, i: usize) -> Option<&OnceLock<Error>> {
+        self.slots.get(self.member(i)?)
     }
 
     /// Marks sample `i` as failed; the first error stays.
     pub fn fail(&self, i: usize, error: Error) {
-        if let Some(slot) = self.0.get(i) {
+        if let Some(slot) = self.slot(i) {
             let _ = slot.set(error);
         }
     }
 
     /// The error of sample `i`, if it failed.
     pub fn get(&self, i: usize) -> Option<&Error> {
-        self.0.get(i).and_then(OnceLock::get)
+        self.slot(i).and_then(OnceLock::get)
     }
 
     /// Whether every sample failed: nothing is left to do.
     pub fn all_failed(&self) -> bool {
-        !self.0.is_empty() && self.0.iter().all(|slot| slot.get().is_some())
+        !self.is_empty() && !self.any_live()
+    }
+
+    /// Whether a sample is left to work on.
+    pub fn any_live(&self) -> bool {
+        (0..self.len()).any(|i| self.get(i).is_none())
     }
 
     /// Number of samples.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.members.as_ref().map_or(self.slots.len(), |members| members.len())
     }
 
     /// Whether the batch has no samples.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.len() == 0
     }
 }
 
@@ -239,6 +264,31 @@ impl<'a> Io<'a> {
         cx: &CpuCx<'_>,
         f: impl Fn(&mut SampleIo<'a>) -> Result<()> + Sync,
     ) -> Result<()> {
+        let mut samples = self.live_samples()?;
+        let inputs = self.inputs;
+        let run = |sample: &mut SampleIo<'a>| run_sample(&inputs, sample, &f);
+        // One sample gains nothing from another thread and would pay for the hand-over.
+        match samples.as_mut_slice() {
+            [only] => run(only),
+            many => cx.pool.install(|| many.par_iter_mut().with_max_len(1).for_each(run)),
+        }
+        Ok(())
+    }
+
+    /// [`Io::for_each_sample`] in order, on this thread: for samples of a few elements, which are done before another thread
+    /// has woken up.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn for_each_small_sample(&mut self, f: impl Fn(&mut SampleIo<'a>) -> Result<()>) -> Result<()> {
+        let mut samples = self.live_samples()?;
+        let inputs = self.inputs;
+        samples.iter_mut().for_each(|sample| run_sample(&inputs, sample, &f));
+        Ok(())
+    }
+
+    /// Takes the buffers of the samples that have not failed.
+    fn live_samples(&mut self) -> Result<Vec<SampleIo<'a>>> {
         let mut samples: Vec<SampleIo<'a>> = (0..self.inputs.batch_size())
             .map(|index| SampleIo {
                 inputs: self.inputs.sample(index),
@@ -258,23 +308,22 @@ impl<'a> Io<'a> {
                 sample.outputs.push(ViewMut { dtype: desc.dtype, layout: desc.layout, shape, bytes });
             }
         }
-        let inputs = self.inputs;
-        samples.retain(|sample| inputs.failures.get(sample.inputs.index).is_none());
-        let run = |sample: &mut SampleIo<'a>| {
-            let index = sample.inputs.index;
-            let result = catch_unwind(AssertUnwindSafe(|| f(sample)));
-            match result {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => inputs.fail(index, error),
-                Err(panic) => inputs.fail(index, Error::from_panic(panic.as_ref())),
-            }
-        };
-        // One sample gains nothing from another thread and would pay for the hand-over.
-        match samples.as_mut_slice() {
-            [only] => run(only),
-            many => cx.pool.install(|| many.par_iter_mut().with_max_len(1).for_each(run)),
-        }
-        Ok(())
+        samples.retain(|sample| self.inputs.failures.get(sample.inputs.index).is_none());
+        Ok(samples)
+    }
+}
+
+/// Runs `f` on one sample; an error or a panic fails it.
+fn run_sample<'a>(
+    inputs: &Inputs<'a>,
+    sample: &mut SampleIo<'a>,
+    f: &impl Fn(&mut SampleIo<'a>) -> Result<()>,
+) {
+    let index = sample.inputs.index;
+    match catch_unwind(AssertUnwindSafe(|| f(sample))) {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => inputs.fail(index, error),
+        Err(panic) => inputs.fail(index, Error::from_panic(panic.as_ref())),
     }
 }
 

@@ -7,36 +7,55 @@ mod axes;
 #[cfg(feature = "fault-injection")]
 mod boom;
 mod cast;
+mod cast_like;
 mod color;
 mod color_space_conversion;
+mod conditional;
 mod constant;
 mod coord_transform;
+mod copy;
 mod crop;
 mod crop_mirror_normalize;
 mod decoders_image;
 mod decoders_image_crop;
 mod decoders_image_slice;
+mod element_extract;
 mod equalize;
+mod erase;
+mod expand_dims;
 mod extract;
+mod fill;
 mod filter;
 mod flip;
 mod gather;
 mod gaussian_blur;
 mod gpu_io;
 mod io;
+mod join;
 mod laplacian;
 mod layouts;
+mod lookup_table;
 mod normalize;
+mod one_hot;
 mod pad;
 mod paste;
 mod peek_image_shape;
+mod permute_batch;
+mod random;
+mod reductions;
+mod reinterpret;
 mod reshape;
 mod resize;
 mod resize_crop_mirror;
 mod resize_normalize;
+mod shape_arg;
+mod shapes;
 mod slice;
 mod slice_window;
 mod spatial;
+mod squeeze;
+mod subscript;
+mod subscript_dim_check;
 #[cfg(test)]
 mod testing;
 mod transforms;
@@ -109,11 +128,30 @@ pub trait Operator: Send {
         Decoded::default()
     }
 
-    /// Whether output 0 is input 0 under another description, so that no byte needs to move and `run_cpu` is not
-    /// called.
+    /// Whether the outputs' samples are those of inputs under other descriptions, so that no byte needs to move and
+    /// `run_cpu` is not called.
     fn is_view(&self) -> bool {
         false
     }
+
+    /// For a view, after `setup`: the regular input, and the sample of it, that sample `sample` of output `output` is.
+    fn source(&self, _output: usize, sample: usize) -> (usize, usize) {
+        (0, sample)
+    }
+
+    /// Whether outputs have other samples of the batch than inputs, by the one argument input.
+    fn routing(&self) -> Option<Routing> {
+        None
+    }
+}
+
+/// How a conditional changes which samples of the batch a value has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Routing {
+    /// From one to two branches: where a predicate is true, and where it is false.
+    Split,
+    /// From the two branches back.
+    Merge,
 }
 
 /// What the author of a model may wish of its operators beyond what the pipeline says.
@@ -224,35 +262,77 @@ pub const OPS: &[&OpDef] = &[
     &color::brightness_contrast::BRIGHTNESS_DEF,
     &color::brightness_contrast::DEF,
     &cast::DEF,
+    &cast_like::DEF,
+    &join::CAT,
     &color_space_conversion::DEF,
     &color::color_twist::DEF,
     &constant::DEF,
     &color::brightness_contrast::CONTRAST_DEF,
     &coord_transform::DEF,
+    &copy::DEF,
     &crop::DEF,
     &crop_mirror_normalize::DEF,
+    &element_extract::DEF,
     &equalize::DEF,
+    &erase::DEF,
+    &expand_dims::DEF,
     &filter::DEF,
     &flip::DEF,
+    &fill::FULL,
+    &fill::FULL_LIKE,
     &gaussian_blur::DEF,
     &color::color_twist::HSV_DEF,
     &color::color_twist::HUE_DEF,
     &laplacian::DEF,
+    &lookup_table::DEF,
     &normalize::DEF,
+    &one_hot::DEF,
+    &fill::ONES,
+    &fill::ONES_LIKE,
     &pad::DEF,
     &paste::DEF,
     &peek_image_shape::DEF,
+    &permute_batch::DEF,
+    &random::crop::GENERATOR,
+    &random::crop::RESIZED,
+    &reinterpret::DEF,
     &reshape::DEF,
     &resize::DEF,
     &resize_crop_mirror::DEF,
     &warp::rotate::DEF,
     &color::color_twist::SATURATION_DEF,
+    &shapes::DEF,
     &slice::DEF,
+    &squeeze::DEF,
+    &join::STACK,
+    &subscript_dim_check::DEF,
+    &subscript::DEF,
     &transpose::DEF,
     &warp::affine::DEF,
+    &fill::ZEROS,
+    &fill::ZEROS_LIKE,
+    &conditional::MERGE,
+    &conditional::NOT,
+    &conditional::SPLIT,
+    &conditional::VALIDATE_LOGICAL,
     &decoders_image::DEF,
     &decoders_image_crop::DEF,
+    &random::crop::DECODER,
     &decoders_image_slice::DEF,
+    &random::noise::GAUSSIAN,
+    &random::noise::SALT_AND_PEPPER,
+    &random::choice::DEF,
+    &random::coin_flip::DEF,
+    &random::normal::DEF,
+    &random::uniform::DEF,
+    &reductions::MAX,
+    &reductions::MEAN,
+    &reductions::MEAN_SQUARE,
+    &reductions::MIN,
+    &reductions::RMS,
+    &reductions::STD_DEV,
+    &reductions::SUM,
+    &reductions::VARIANCE,
     &transforms::combine::DEF,
     &transforms::crop::DEF,
     &transforms::rotation::DEF,

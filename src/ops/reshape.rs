@@ -1,12 +1,14 @@
 //! `Reshape`: the same elements under another shape or layout. A view: no byte moves.
 
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::ops::args::numbers;
-use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType, View};
+use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, View};
 
 struct Reshape {
+    /// The type as which the bytes are read, where that is another one.
+    dtype: Option<DType>,
     extents: Extents,
     /// Input dimension that each output dimension is taken from; `None`: a new one of extent 1.
     source_dims: Option<Vec<Option<usize>>>,
@@ -32,18 +34,26 @@ pub(super) const DEF: OpDef = OpDef {
     doc: "The same elements under another shape or layout, without a copy",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 2),
-    args: &[
-        ArgSpec::tensor("shape", "extents, at most one of them negative: it takes what is left"),
-        ArgSpec::tensor("rel_shape", "extents as factors of the input's, at most one of them negative"),
-        ArgSpec::fixed("src_dims", "input dimension of each output dimension, -1 for a new one of extent 1"),
-        ArgSpec::fixed("layout", "layout of the output; default: the input's if the rank stays, else none"),
-    ],
+    args: ARGS,
     shared_args: &[],
     build,
     outputs: one_output,
 };
 
+/// Arguments that say what the new shape is.
+pub(super) const ARGS: &[ArgSpec] = &[
+    ArgSpec::tensor("shape", "extents, at most one of them negative: it takes what is left"),
+    ArgSpec::tensor("rel_shape", "extents as factors of the input's, at most one of them negative"),
+    ArgSpec::fixed("src_dims", "input dimension of each output dimension, -1 for a new one of extent 1"),
+    ArgSpec::fixed("layout", "layout of the output; default: the input's if the rank stays, else none"),
+];
+
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
+    operator(args, inputs, None)
+}
+
+/// The operator with these arguments, that reads the bytes as `dtype`.
+pub(super) fn operator(args: &Args, inputs: usize, dtype: Option<DType>) -> Result<Box<dyn Operator>> {
     let (shape, relative) = (args.arg("shape")?, args.arg("rel_shape")?);
     let source_dims = args.ints("src_dims")?.map(|dims| source_dims(&dims)).transpose()?;
     let layout = args.string("layout")?.map(Layout::new).transpose()?;
@@ -67,13 +77,13 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
             Extents::Relative(relative)
         }
         (None, None, 2) => Extents::Input,
-        (None, None, _) if source_dims.is_some() || layout.is_some() => Extents::Source,
+        (None, None, _) if source_dims.is_some() || layout.is_some() || dtype.is_some() => Extents::Source,
         (None, None, _) => return Err(Error::invalid("neither a new shape nor a new layout is given")),
         _ => {
             return Err(Error::invalid("a second input, `shape` and `rel_shape` exclude each other"));
         }
     };
-    Ok(Box::new(Reshape { extents, source_dims, layout }))
+    Ok(Box::new(Reshape { dtype, extents, source_dims, layout }))
 }
 
 fn source_dims(dims: &[i64]) -> Result<Vec<Option<usize>>> {
@@ -140,8 +150,8 @@ fn absolute(extents: &[f64]) -> Result<Vec<Extent>> {
     extents.iter().map(|&value| extent(value)).collect()
 }
 
-/// Fills in the extent that is open and checks that no element is lost.
-fn complete(input: &[usize], wanted: &[Extent]) -> Result<Shape> {
+/// Fills in the extent that is open and checks that no byte is lost. `sizes`: bytes of an element before and after.
+fn complete(input: &[usize], wanted: &[Extent], sizes: (usize, usize)) -> Result<Shape> {
     let fixed = |extent: &Extent| if let Extent::Fixed(extent) = extent { Some(*extent) } else { None };
     let mismatch = || {
         let wanted = wanted.iter().map(|e| fixed(e).map_or("-1".to_owned(), |e| e.to_string()));
@@ -150,11 +160,12 @@ fn complete(input: &[usize], wanted: &[Extent]) -> Result<Shape> {
             wanted.collect::<Vec<_>>().join(", ")
         ))
     };
-    let volume = Shape::from(input.to_vec()).volume()?;
+    let bytes = Shape::from(input.to_vec()).bytes(sizes.0)?;
+    let volume = bytes / sizes.1;
     let known = Shape::from(wanted.iter().filter_map(fixed).collect::<Vec<_>>()).volume()?;
     let shape = wanted.iter().map(|extent| fixed(extent).or_else(|| volume.checked_div(known)));
     let shape = Shape::from(shape.collect::<Option<Vec<_>>>().ok_or_else(mismatch)?);
-    if shape.volume()? == volume { Ok(shape) } else { Err(mismatch()) }
+    if shape.bytes(sizes.1)? == bytes { Ok(shape) } else { Err(mismatch()) }
 }
 
 impl Reshape {
@@ -171,9 +182,23 @@ impl Reshape {
         Ok(extent.map_or(Extent::Unknown, Extent::Fixed))
     }
 
-    fn source_extents(&self, input: &[Option<usize>]) -> Result<Vec<Extent>> {
+    /// The extents of the input; elements of another size change the innermost one.
+    fn source_extents(&self, input: &[Option<usize>], sizes: (usize, usize)) -> Result<Vec<Extent>> {
         let ndim = self.source_dims.as_ref().map_or(input.len(), Vec::len);
-        (0..ndim).map(|d| self.source(input, d)).collect()
+        let mut extents = (0..ndim).map(|d| self.source(input, d)).collect::<Result<Vec<_>>>()?;
+        match extents.last_mut() {
+            None if sizes.0 != sizes.1 => {
+                return Err(Error::invalid("a scalar has no elements of another size"));
+            }
+            Some(Extent::Fixed(extent)) => *extent = extent.saturating_mul(sizes.0) / sizes.1,
+            _ => {}
+        }
+        Ok(extents)
+    }
+
+    /// Bytes of an element before and after.
+    fn sizes(&self, input: DType) -> (usize, usize) {
+        (input.size(), self.dtype.unwrap_or(input).size())
     }
 
     /// `factors` times the extents of the input.
@@ -211,10 +236,11 @@ impl Reshape {
     }
 
     fn shape(&self, sample: &SampleInputs<'_>) -> Result<Shape> {
-        let input = sample.input(0)?.shape;
+        let view = sample.input(0)?;
+        let (input, sizes) = (view.shape, self.sizes(view.dtype));
         let known: Vec<Option<usize>> = input.iter().map(|&extent| Some(extent)).collect();
         let wanted = match &self.extents {
-            Extents::Source => self.source_extents(&known)?,
+            Extents::Source => self.source_extents(&known, sizes)?,
             Extents::Input => absolute(&list(&sample.input(1)?)?)?,
             Extents::Absolute(arg) => match arg.tensor(sample)? {
                 Some(view) => absolute(&list(&view)?)?,
@@ -225,7 +251,7 @@ impl Reshape {
                 None => self.relative(&known, &arg.numbers(sample)?, true)?,
             },
         };
-        complete(input, &wanted)
+        complete(input, &wanted, sizes)
     }
 
     fn output_layout(&self, input: Layout, input_ndim: usize, ndim: usize) -> Result<Layout> {
@@ -240,7 +266,14 @@ impl Reshape {
     }
 
     /// What is known of the output's extents at load.
-    fn known_dims(&self, input: Option<&[Option<usize>]>) -> Result<Option<Vec<Option<usize>>>> {
+    fn known_dims(&self, ty: &ValueType) -> Result<Option<Vec<Option<usize>>>> {
+        // Extents mean nothing as long as it is not known how large an element is.
+        let sizes = match (ty.dtype, self.dtype) {
+            (Some(dtype), _) => self.sizes(dtype),
+            (None, None) => (1, 1),
+            (None, Some(_)) => return Ok(None),
+        };
+        let input = ty.dims.as_deref();
         let wanted = match (&self.extents, input) {
             (Extents::Input, _) => return Ok(None),
             (Extents::Absolute(arg), _) => match arg.known() {
@@ -251,14 +284,14 @@ impl Reshape {
                 (Some(factors), Some(input)) => self.relative(input, factors, true)?,
                 (factors, _) => return Ok(factors.map(|factors| vec![None; factors.len()])),
             },
-            (Extents::Source, Some(input)) => self.source_extents(input)?,
+            (Extents::Source, Some(input)) => self.source_extents(input, sizes)?,
             (Extents::Source, None) => {
                 return Ok(self.source_dims.as_ref().map(|dims| vec![None; dims.len()]));
             }
         };
         let input: Option<Vec<usize>> = input.and_then(|dims| dims.iter().copied().collect());
         if let Some(input) = input {
-            let shape = complete(&input, &wanted)?;
+            let shape = complete(&input, &wanted, sizes)?;
             return Ok(Some(shape.iter().map(|&extent| Some(extent)).collect()));
         }
         let dim = |extent| if let Extent::Fixed(extent) = extent { Some(extent) } else { None };
@@ -269,7 +302,7 @@ impl Reshape {
 impl Operator for Reshape {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let input = &inputs[0];
-        let dims = self.known_dims(input.dims.as_deref())?;
+        let dims = self.known_dims(input)?;
         let layout = match (input.layout, input.ndim(), &dims) {
             (Some(layout), Some(input_ndim), Some(dims)) => {
                 Some(self.output_layout(layout, input_ndim, dims.len())?)
@@ -278,15 +311,16 @@ impl Operator for Reshape {
             (Some(layout), ..) if layout.is_none() => Some(self.layout.unwrap_or(Layout::NONE)),
             _ => self.layout,
         };
-        Ok(vec![ValueType { dtype: input.dtype, dims, layout }])
+        Ok(vec![ValueType { dtype: self.dtype.or(input.dtype), dims, layout }])
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         let desc = inputs.desc(0)?;
+        let dtype = self.dtype.unwrap_or(desc.dtype);
         let shapes = inputs.map(|sample| self.shape(&sample).map(Some));
         let Some(ndim) = shapes.iter().flatten().map(|shape| shape.len()).next() else {
             let none = vec![Shape::from([]); inputs.batch_size()];
-            return Ok(vec![BatchDesc::new(desc.dtype, Layout::NONE, none)]);
+            return Ok(vec![BatchDesc::new(dtype, Layout::NONE, none)]);
         };
         let layout = self.output_layout(desc.layout, desc.shapes.first().map_or(0, |s| s.len()), ndim)?;
         let of_rank = |(i, shape): (usize, Option<Shape>)| {
@@ -298,15 +332,25 @@ impl Operator for Reshape {
             shape.filter(|shape| shape.len() == ndim).unwrap_or_else(|| Shape::new(vec![0; ndim]))
         };
         let shapes = shapes.into_iter().enumerate().map(of_rank).collect();
-        Ok(vec![BatchDesc::new(desc.dtype, layout, shapes)])
+        Ok(vec![BatchDesc::new(dtype, layout, shapes)])
     }
 
-    fn run_cpu(&mut self, _cx: &CpuCx<'_>, _io: &mut Io<'_>) -> Result<()> {
-        Err(Error::internal("a view has nothing to run"))
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        io.for_each_sample(cx, |sample| {
+            let (input, output) = sample.unary()?;
+            output.bytes.copy_from_slice(input.bytes);
+            Ok(())
+        })
     }
 
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let pairs = io.rows(|sample| Ok((sample.output(0)?.clone(), sample.inputs.device(0)?.clone())));
+        cx.copy(&pairs)
+    }
+
+    /// Bytes that are read as larger elements must move to where those may lie.
     fn is_view(&self) -> bool {
-        true
+        self.dtype.is_none()
     }
 }
 
@@ -315,7 +359,6 @@ mod tests {
     use super::*;
     use crate::ops::args::Value;
     use crate::ops::testing::{args, batch, run};
-    use crate::tensor::DType;
 
     #[test]
     fn a_shape_that_does_not_fit_fails_its_sample_alone() {

@@ -161,16 +161,6 @@ impl<'r> Batch<'r> {
             _ => Err(Error::internal(format!("sample {i} is replaced by one of another size"))),
         }
     }
-
-    /// The same bytes under another description: reshape without a copy. Samples that `failed` names lose theirs.
-    ///
-    /// # Errors
-    /// When the bytes of another sample do not fit its new shape.
-    pub fn reinterpret(&self, desc: BatchDesc, failed: impl Fn(usize) -> bool) -> Result<Self> {
-        let sample =
-            |(i, sample): (usize, &Sample<'r>)| if failed(i) { Sample::Missing } else { sample.clone() };
-        Self::new(desc, self.samples.iter().enumerate().map(sample).collect())
-    }
 }
 
 /// One sample to read.
@@ -249,16 +239,5 @@ mod tests {
         // A sample that failed because it is too large has a shape all the same.
         let huge = BatchDesc::new(DType::U8, Layout::NONE, vec![Shape::from([usize::MAX, 2])]);
         assert!(Batch::new(huge, vec![Sample::Missing]).is_ok());
-    }
-
-    #[test]
-    fn a_failed_sample_need_not_fit_another_shape() {
-        let desc = |shapes| BatchDesc::new(DType::U8, Layout::NONE, shapes);
-        let samples = vec![Sample::Borrowed(&[1, 2]), Sample::Borrowed(&[3])];
-        let batch = Batch::new(desc(vec![Shape::from([2]), Shape::from([1])]), samples).unwrap();
-        let shapes = vec![Shape::from([0, 0]), Shape::from([1, 1])];
-        let view = batch.reinterpret(desc(shapes.clone()), |i| i == 0).unwrap();
-        assert_eq!((view.view(0).bytes.len(), view.view(1).bytes), (0, &[3][..]));
-        assert!(batch.reinterpret(desc(shapes), |_| false).is_err());
     }
 }

@@ -37,7 +37,12 @@ def case(tol=0.0, mean=None, inputs=None, devices=False, **pipeline):
                               inputs=inputs or {}, pipeline=pipeline))
         name = function.__name__
         if devices:
-            on_cpu, on_gpu = (lambda: function("cpu")), (lambda: function("gpu"))
+            # No lambdas: conditionals are found in the source text.
+            def on_cpu():
+                return function("cpu")
+
+            def on_gpu():
+                return function("gpu")
             declare(name, on_cpu, on_cpu)
             declare(name + MADE_FOR_GPU, on_gpu, on_cpu)
         else:

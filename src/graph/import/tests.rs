@@ -39,6 +39,7 @@ fn op(name: &str, instance: &str, inputs: &[InputOutput], output: InputOutput, a
         input: inputs.to_vec(),
         output: vec![output],
         args: args.to_vec(),
+        logical_id: None,
     }
 }
 

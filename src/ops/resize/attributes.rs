@@ -205,8 +205,19 @@ impl ResizeAttributes {
                 image[0], image[1]
             )));
         }
-        let mut requested = self.requested_size(sample)?;
-        let mut roi = self.region(sample, image)?;
+        self.target_of(sample, self.region(sample, image)?)
+    }
+
+    /// [`ResizeAttributes::target`] for the region `roi` of an image.
+    ///
+    /// # Errors
+    /// As there.
+    pub(in crate::ops) fn target_of(
+        &self,
+        sample: &SampleInputs<'_>,
+        roi: [(f32, f32); 2],
+    ) -> Result<Target> {
+        let (mut requested, mut roi) = (self.requested_size(sample)?, roi);
         for (request, (start, end)) in requested.iter_mut().zip(&mut roi) {
             if end < start {
                 std::mem::swap(start, end);

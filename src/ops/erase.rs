@@ -1,0 +1,228 @@
+//! `Erase`: fills regions of a sample with a value.
+
+use super::axes::Axes;
+use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use crate::error::{Error, Result};
+use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType};
+
+struct Erase {
+    /// `None`: every dimension but that of the channels.
+    axes: Option<Axes>,
+    anchor: Option<Arg>,
+    shape: Option<Arg>,
+    fill: Arg,
+    /// Whether anchors and shapes are parts of the sample's extents.
+    normalized: [bool; 2],
+    centered: bool,
+    /// Per sample, for the batch at hand.
+    jobs: Vec<Job>,
+}
+
+/// What to do with one sample.
+#[derive(Debug, Clone, Default)]
+struct Job {
+    /// Of each region, the first position along every dimension and that behind the last.
+    regions: Vec<Vec<(usize, usize)>>,
+    fill: Vec<f32>,
+}
+
+/// The operator's line in [`super::OPS`].
+pub(super) const DEF: OpDef = OpDef {
+    name: "Erase",
+    aliases: &[],
+    doc: "Fills regions of a tensor with a value",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[
+        ArgSpec::tensor("anchor", "where regions begin, one number for each axis and region; default 0"),
+        ArgSpec::tensor("shape", "how large they are, likewise; default 0"),
+        ArgSpec::tensor("fill_value", "what fills them: one value, or one a channel; default 0"),
+        ArgSpec::fixed("axes", "dimensions that `anchor` and `shape` speak of"),
+        ArgSpec::fixed("axis_names", "the same by the letters of the layout; default: all but the channels"),
+        ArgSpec::fixed("centered_anchor", "whether anchors are the centres of regions; default false"),
+        ArgSpec::fixed("normalized", "whether both are parts of the sample's extents; default false"),
+        ArgSpec::fixed("normalized_anchor", "whether anchors are; default as `normalized`"),
+        ArgSpec::fixed("normalized_shape", "whether shapes are; default as `normalized`"),
+    ],
+    shared_args: &[],
+    build,
+    outputs: one_output,
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    let axes =
+        if args.has("axis_names") || args.has("axes") { Some(Axes::new(args, Axes::All)?) } else { None };
+    let both = args.bool("normalized")?.unwrap_or(false);
+    let normalized =
+        [args.bool("normalized_anchor")?.unwrap_or(both), args.bool("normalized_shape")?.unwrap_or(both)];
+    Ok(Box::new(Erase {
+        axes,
+        anchor: args.arg("anchor")?,
+        shape: args.arg("shape")?,
+        fill: args.arg("fill_value")?.unwrap_or_else(|| Arg::fixed("fill_value", &[0.0])),
+        normalized,
+        centered: args.bool("centered_anchor")?.unwrap_or(false),
+        jobs: Vec::new(),
+    }))
+}
+
+fn check(dtype: DType) -> Result<()> {
+    if matches!(dtype, DType::F64 | DType::Bool) {
+        return Err(Error::unsupported(format!("elements of type {dtype}")));
+    }
+    Ok(())
+}
+
+impl Erase {
+    fn job(&self, sample: &SampleInputs<'_>, layout: Layout) -> Result<Job> {
+        let input = sample.input(0)?;
+        let ndim = input.shape.len();
+        let axes = match &self.axes {
+            Some(axes) => axes.of(sample, layout, ndim)?,
+            None => (0..ndim).filter(|&dim| layout.letters().get(dim) != Some(&b'C')).collect(),
+        };
+        let values = |arg: &Option<Arg>| arg.as_ref().map(|arg| arg.floats(sample)).transpose();
+        let (mut anchors, shapes) =
+            (values(&self.anchor)?.unwrap_or_default(), values(&self.shape)?.unwrap_or_default());
+        if anchors.is_empty() {
+            anchors.resize(shapes.len(), 0.0);
+        }
+        let fits = anchors.len() == shapes.len() && shapes.len().checked_rem(axes.len()).unwrap_or(1) == 0;
+        if !shapes.is_empty() && !fits {
+            return Err(Error::invalid(format!(
+                "{} anchors and {} sizes for {} axes",
+                anchors.len(),
+                shapes.len(),
+                axes.len()
+            )));
+        }
+        let whole: Vec<(usize, usize)> = input.shape.iter().map(|&extent| (0, extent)).collect();
+        let region = |(anchor, shape): (&[f32], &[f32])| {
+            let mut region = whole.clone();
+            for ((&axis, &anchor), &shape) in axes.iter().zip(anchor).zip(shape) {
+                let extent = input.shape[axis];
+                region[axis] = self.range(anchor, shape, extent);
+            }
+            region
+        };
+        let regions = if shapes.is_empty() {
+            Vec::new()
+        } else {
+            anchors.chunks_exact(axes.len()).zip(shapes.chunks_exact(axes.len())).map(region).collect()
+        };
+        let fill = self.fill.floats(sample)?;
+        let channels = layout.find(b'C').and_then(|dim| input.shape.get(dim).copied());
+        if fill.len() != 1 && Some(fill.len()) != channels {
+            return Err(Error::invalid(format!(
+                "{} fill values, expected 1 or one for each of {} channels",
+                fill.len(),
+                channels.unwrap_or(1)
+            )));
+        }
+        Ok(Job { regions, fill })
+    }
+
+    /// The positions of a dimension of `extent` that a region covers.
+    fn range(&self, anchor: f32, shape: f32, extent: usize) -> (usize, usize) {
+        let scaled = |value: f32, is_part: bool| if is_part { value * extent as f32 } else { value };
+        let shape = scaled(shape, self.normalized[1]);
+        let mut anchor = scaled(anchor, self.normalized[0]);
+        if self.centered {
+            anchor -= shape / 2.0;
+        }
+        // Casts saturate, and take what is no number for 0.
+        let (from, to) = (anchor as i64, (anchor + shape) as i64);
+        let clipped = |position: i64| usize::try_from(position).unwrap_or(0).min(extent);
+        (clipped(from), clipped(to))
+    }
+}
+
+impl Operator for Erase {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        inputs[0].dtype.map_or(Ok(()), check)?;
+        Ok(vec![inputs[0].clone()])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        check(desc.dtype)?;
+        self.jobs = inputs.map(|sample| self.job(&sample, desc.layout));
+        Ok(vec![desc.clone()])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let desc = io.inputs().desc(0)?;
+        let channel = desc.layout.find(b'C');
+        macro_rules! run {
+            ($T:ty, $convert:expr) => {
+                io.for_each_sample(cx, |sample| {
+                    let job = &self.jobs[sample.index()];
+                    let (input, output) = sample.unary()?;
+                    output.bytes.copy_from_slice(input.bytes);
+                    let fill: Vec<$T> = job.fill.iter().map(|&value| $convert(value)).collect();
+                    for region in &job.regions {
+                        erase(output.as_slice_mut::<$T>()?, input.shape, region, &fill, channel);
+                    }
+                    Ok(())
+                })
+            };
+        }
+        match desc.dtype {
+            DType::U8 => run!(u8, |value| whole(value) as u8),
+            DType::I8 => run!(i8, |value| whole(value) as i8),
+            DType::U16 => run!(u16, |value| whole(value) as u16),
+            DType::I16 => run!(i16, |value| whole(value) as i16),
+            DType::I32 => run!(i32, whole),
+            DType::U32 => run!(u32, |value: f32| value as i64 as u32),
+            DType::I64 => run!(i64, |value: f32| value as i64),
+            DType::U64 => run!(u64, |value: f32| value as u64),
+            DType::F16 => run!(half::f16, half::f16::from_f32),
+            DType::F32 => run!(f32, |value| value),
+            DType::F64 | DType::Bool => check(desc.dtype),
+        }
+    }
+}
+
+/// A fill value as DALI makes an integer of it: without its fraction, and of a large one the low bits.
+fn whole(value: f32) -> i32 {
+    if value.abs() < 2f32.powi(31) { value as i32 } else { i32::MIN }
+}
+
+/// Fills `region` of a tensor of shape `shape` with the one value or, along dimension `channel`, with one a position.
+fn erase<T: Element>(
+    data: &mut [T],
+    shape: &[usize],
+    region: &[(usize, usize)],
+    fill: &[T],
+    channel: Option<usize>,
+) {
+    fn walk<T: Element>(
+        data: &mut [T],
+        shape: &[usize],
+        region: &[(usize, usize)],
+        dim: usize,
+        cx: (&[T], Option<usize>),
+    ) {
+        let (Some((&extent, shape)), Some((&(from, to), region))) =
+            (shape.split_first(), region.split_first())
+        else {
+            if let (Some(element), Some(&value)) = (data.first_mut(), cx.0.first()) {
+                *element = value;
+            }
+            return;
+        };
+        let inner = data.len() / extent.max(1);
+        for position in from..to.max(from) {
+            let part = &mut data[position * inner..(position + 1) * inner];
+            let fill = if Some(dim) == cx.1 && cx.0.len() > 1 { &cx.0[position..=position] } else { cx.0 };
+            let is_whole = region.iter().zip(shape).all(|(&range, &extent)| range == (0, extent));
+            match fill {
+                [value] if is_whole => part.fill(*value),
+                fill => walk(part, shape, region, dim + 1, (fill, cx.1)),
+            }
+        }
+    }
+    if !data.is_empty() {
+        walk(data, shape, region, 0, (fill, channel));
+    }
+}

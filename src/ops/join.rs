@@ -1,0 +1,181 @@
+//! `Cat` and `Stack`: several tensors as one, along a dimension that they have or along a new one.
+//!
+//! ```text
+//! outer   every position of the dimensions before the axis
+//! run     what each input has behind such a position, one after the other in the output
+//! ```
+
+use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
+
+/// Arguments of both operators.
+const ARGS: &[ArgSpec] = &[
+    ArgSpec::fixed("axis", "number of the dimension in the output, negative from the back; default 0"),
+    ArgSpec::fixed("axis_name", "`Cat`: letter of the dimension; `Stack`: letter of the new dimension"),
+];
+
+/// Joins of a dimension that the inputs have.
+pub(super) const CAT: OpDef = OpDef {
+    name: "Cat",
+    aliases: &[],
+    doc: "Joins tensors along a dimension",
+    devices: &[Device::Cpu],
+    inputs: (1, limits::MAX_EDGES_PER_OPERATOR),
+    args: ARGS,
+    shared_args: &[],
+    build: |args, _| Join::operator(args, false),
+    outputs: one_output,
+};
+
+/// Joins along a new dimension.
+pub(super) const STACK: OpDef = OpDef {
+    name: "Stack",
+    doc: "Joins tensors of equal shapes along a new dimension",
+    build: |args, _| Join::operator(args, true),
+    ..CAT
+};
+
+struct Join {
+    axis: i64,
+    name: Option<u8>,
+    /// Whether the axis is a new one.
+    stacks: bool,
+}
+
+impl Join {
+    fn operator(args: &Args, stacks: bool) -> Result<Box<dyn Operator>> {
+        let name = match args.string("axis_name")?.map(str::as_bytes) {
+            None => None,
+            Some(&[letter]) => Some(letter),
+            Some(_) => return Err(Error::invalid("argument `axis_name` is not one letter")),
+        };
+        if name.is_some() && !stacks && args.has("axis") {
+            return Err(Error::invalid("arguments `axis` and `axis_name` are both given, expected one"));
+        }
+        Ok(Box::new(Join { axis: args.int("axis")?.unwrap_or(0), name, stacks }))
+    }
+
+    /// The dimension of the output for inputs of `ndim` dimensions.
+    fn axis(&self, ndim: usize, layout: Layout) -> Result<usize> {
+        if let (Some(letter), false) = (self.name, self.stacks) {
+            return layout.find(letter).filter(|&axis| axis < ndim).ok_or_else(|| {
+                Error::invalid(format!("layout `{layout}` has no dimension `{}`", char::from(letter)))
+            });
+        }
+        let dims = (ndim + usize::from(self.stacks)) as i64;
+        let axis = if self.axis < 0 { self.axis + dims } else { self.axis };
+        if (0..dims).contains(&axis) && dims <= limits::MAX_NDIM as i64 {
+            return Ok(axis as usize);
+        }
+        Err(Error::invalid(format!("axis {} of an output of {dims} dimensions", self.axis)))
+    }
+
+    fn layout(&self, layout: Layout, ndim: usize, axis: usize) -> Layout {
+        let mut letters = layout.letters().to_vec();
+        match self.name {
+            _ if !self.stacks => layout,
+            Some(letter) if letters.len() == ndim => {
+                letters.insert(axis, letter);
+                Layout::from_letters(&letters)
+            }
+            _ => Layout::NONE,
+        }
+    }
+
+    fn shape(&self, inputs: usize, axis: usize, sample: &SampleInputs<'_>) -> Result<Shape> {
+        let first = sample.input(0)?.shape;
+        let mut joined = 0usize;
+        for i in 0..inputs {
+            let shape = sample.input(i)?.shape;
+            let differs = |(d, (a, b)): (usize, (&usize, &usize))| a != b && (self.stacks || d != axis);
+            if shape.len() != first.len() || shape.iter().zip(first.iter()).enumerate().any(differs) {
+                return Err(Error::invalid(format!(
+                    "input {i} has shape {shape}, which does not fit {first} of input 0"
+                )));
+            }
+            joined = joined.saturating_add(if self.stacks { 1 } else { shape[axis] });
+        }
+        let mut dims = first.to_vec();
+        if self.stacks {
+            dims.insert(axis, joined);
+        } else {
+            dims[axis] = joined;
+        }
+        Ok(Shape::from(dims))
+    }
+
+    fn join(&self, inputs: usize, axis: usize, sample: &mut SampleIo<'_>) -> Result<()> {
+        let parts = (0..inputs).map(|i| sample.input(i)).collect::<Result<Vec<_>>>()?;
+        let output = sample.output(0)?;
+        let outer: usize = output.shape[..axis].iter().product();
+        if output.bytes.is_empty() {
+            return Ok(());
+        }
+        let stride = output.bytes.len() / outer;
+        let mut offset = 0;
+        for part in parts {
+            let run = part.bytes.len() / outer;
+            if run == 0 {
+                continue;
+            }
+            for (to, from) in output.bytes.chunks_exact_mut(stride).zip(part.bytes.chunks_exact(run)) {
+                to[offset..offset + run].copy_from_slice(from);
+            }
+            offset += run;
+        }
+        Ok(())
+    }
+}
+
+impl Operator for Join {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        let first = &inputs[0];
+        for (i, input) in inputs.iter().enumerate() {
+            if let (Some(expected), Some(found)) = (first.dtype, input.dtype)
+                && expected != found
+            {
+                return Err(Error::invalid(format!("input {i} is {found}, expected {expected} as input 0")));
+            }
+        }
+        let dtype = inputs.iter().find_map(|input| input.dtype);
+        let (Some(dims), Some(layout)) = (&first.dims, first.layout) else {
+            return Ok(vec![ValueType { dtype, dims: None, layout: None }]);
+        };
+        let axis = self.axis(dims.len(), layout)?;
+        let layout = Some(self.layout(layout, dims.len(), axis));
+        let mut dims = dims.clone();
+        if self.stacks {
+            dims.insert(axis, Some(inputs.len()));
+        } else {
+            let extents = inputs.iter().map(|input| input.dims.as_ref()?.get(axis).copied()?);
+            dims[axis] = extents.sum();
+        }
+        Ok(vec![ValueType { dtype, dims: Some(dims), layout }])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        for i in 1..inputs.len() {
+            let found = inputs.desc(i)?.dtype;
+            if found != desc.dtype {
+                return Err(Error::invalid(format!(
+                    "input {i} is {found}, expected {} as input 0",
+                    desc.dtype
+                )));
+            }
+        }
+        let ndim = desc.shapes.first().map_or(0, |shape| shape.len());
+        let axis = self.axis(ndim, desc.layout)?;
+        let shapes = inputs
+            .map_shapes(ndim + usize::from(self.stacks), |sample| self.shape(inputs.len(), axis, &sample));
+        Ok(vec![BatchDesc::new(desc.dtype, self.layout(desc.layout, ndim, axis), shapes)])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let (inputs, desc) = (io.inputs().len(), io.inputs().desc(0)?);
+        let axis = self.axis(desc.shapes.first().map_or(0, |shape| shape.len()), desc.layout)?;
+        io.for_each_sample(cx, |sample| self.join(inputs, axis, sample))
+    }
+}

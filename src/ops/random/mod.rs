@@ -1,0 +1,137 @@
+//! Operators that draw numbers. What they share is here: seeds, shapes, element types; a [`Distribution`] says how one number
+//! is drawn. The generator is [`crate::cpu::random`].
+
+pub(super) mod choice;
+pub(super) mod coin_flip;
+pub(super) mod crop;
+pub(super) mod noise;
+pub(super) mod normal;
+pub(super) mod uniform;
+
+use std::hash::{BuildHasher, Hasher};
+
+use super::shape_arg::ShapeArg;
+use super::{ArgSpec, Args, CpuCx, Inputs, Io, Operator, SampleInputs};
+use crate::cpu::convert::ConvertSat;
+use crate::cpu::random::{BatchRandom, Philox, RandomState};
+use crate::dispatch;
+use crate::error::{Error, Result};
+use crate::tensor::{BatchDesc, DType, Layout, ValueType};
+
+/// The argument of every operator with random numbers.
+pub(super) const SEED: ArgSpec =
+    ArgSpec::fixed("seed", "seed; default: made from the pipeline's, which without one is new at each load");
+
+/// Arguments of operators that make tensors of random numbers.
+pub(super) const ARGS: &[ArgSpec] = &[
+    SEED,
+    ArgSpec::tensor("shape", "shape of the output; default: that of the input, or a scalar"),
+    ArgSpec::fixed("dtype", "element type of the output"),
+];
+
+/// The random numbers of an operator with these arguments.
+///
+/// # Errors
+/// When `seed` is no integer.
+pub(super) fn state(args: &Args) -> Result<RandomState> {
+    // The hasher of the standard library is keyed by the system's randomness, anew for each.
+    let seed = match args.int("seed")? {
+        Some(seed) => seed as u64,
+        None => std::hash::RandomState::new().build_hasher().finish(),
+    };
+    Ok(RandomState::new(seed))
+}
+
+/// How a number is drawn.
+pub(super) trait Distribution: Send + Sync {
+    /// What a sample's arguments say.
+    type Parameters: Default + Send + Sync;
+
+    /// Type of the numbers when the file does not say it.
+    const DTYPE: DType;
+
+    /// Types that can be asked for.
+    const DTYPES: &[DType];
+
+    /// Reads the arguments of a sample, for numbers of type `dtype`.
+    ///
+    /// # Errors
+    /// When they make no distribution.
+    fn parameters(&self, sample: &SampleInputs<'_>, dtype: DType) -> Result<Self::Parameters>;
+
+    /// A number for types of less than 32 bits, and float32.
+    fn draw_f32(parameters: &Self::Parameters, random: &mut Philox) -> f32;
+
+    /// A number for larger types.
+    fn draw_f64(parameters: &Self::Parameters, random: &mut Philox) -> f64;
+}
+
+/// Whether DALI draws numbers of this type as doubles.
+fn is_wide(dtype: DType) -> bool {
+    dtype.size() >= 4 && dtype != DType::F32
+}
+
+/// An operator that makes tensors of random numbers.
+pub(super) struct Random<D: Distribution> {
+    distribution: D,
+    dtype: DType,
+    shape: ShapeArg,
+    state: RandomState,
+    batch: BatchRandom,
+    /// Per sample, for the batch at hand.
+    parameters: Vec<D::Parameters>,
+}
+
+impl<D: Distribution + 'static> Random<D> {
+    /// The operator that draws from `distribution`; with one regular input, as many numbers as that has elements.
+    ///
+    /// # Errors
+    /// When one of [`ARGS`] is wrong.
+    pub(super) fn operator(distribution: D, args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
+        let dtype = args.dtype("dtype")?.unwrap_or(D::DTYPE);
+        if !D::DTYPES.contains(&dtype) {
+            let names: Vec<&str> = D::DTYPES.iter().map(|dtype| dtype.name()).collect();
+            return Err(Error::unsupported(format!(
+                "argument `dtype` is {dtype}, expected one of {}",
+                names.join(", ")
+            )));
+        }
+        Ok(Box::new(Self {
+            distribution,
+            dtype,
+            shape: ShapeArg::new(args, inputs > 0)?,
+            state: state(args)?,
+            batch: BatchRandom::default(),
+            parameters: Vec::new(),
+        }))
+    }
+}
+
+impl<D: Distribution> Operator for Random<D> {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        let dims = self.shape.infer(inputs.first().and_then(|input| input.dims.as_ref()));
+        Ok(vec![ValueType { dtype: Some(self.dtype), dims, layout: Some(Layout::NONE) }])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        self.batch = self.state.next_batch(inputs.batch_size());
+        self.parameters = inputs.map(|sample| self.distribution.parameters(&sample, self.dtype));
+        Ok(vec![BatchDesc::new(self.dtype, Layout::NONE, self.shape.shapes(inputs))])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        dispatch!(self.dtype, T => io.for_each_sample(cx, |sample| {
+            let (parameters, random) = (&self.parameters[sample.index()], self.batch.sample(sample.index()));
+            let wide = is_wide(self.dtype);
+            for (i, number) in sample.output(0)?.as_slice_mut::<T>()?.iter_mut().enumerate() {
+                let mut random = random.element(i as u64);
+                *number = if wide {
+                    D::draw_f64(parameters, &mut random).convert_sat()
+                } else {
+                    D::draw_f32(parameters, &mut random).convert_sat()
+                };
+            }
+            Ok(())
+        }))
+    }
+}

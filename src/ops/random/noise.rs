@@ -1,0 +1,231 @@
+//! `noise__Gaussian` and `noise__SaltAndPepper`: images with random errors.
+
+use super::normal::{NORMAL, Normal};
+use super::{Distribution, SEED, is_wide, state};
+use crate::cpu::convert::ConvertSat;
+use crate::cpu::random::{BatchRandom, RandomState};
+use crate::dispatch;
+use crate::error::{Error, Result};
+use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleIo, one_output};
+use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType};
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const GAUSSIAN: OpDef = OpDef {
+    name: "noise__Gaussian",
+    aliases: &[],
+    doc: "Adds normal random numbers to every element",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[SEED],
+    shared_args: &[NORMAL],
+    build: |args, _| {
+        let (normal, state) = (Normal::new(args)?, state(args)?);
+        Ok(Box::new(Gaussian { normal, state, batch: BatchRandom::default(), parameters: Vec::new() }))
+    },
+    outputs: one_output,
+};
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const SALT_AND_PEPPER: OpDef = OpDef {
+    name: "noise__SaltAndPepper",
+    aliases: &[],
+    doc: "Replaces random pixels by bright and dark ones",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[
+        SEED,
+        ArgSpec::tensor("prob", "probability that a pixel is replaced; default 0.05"),
+        ArgSpec::tensor("salt_vs_pepper", "probability that such a pixel is bright; default 0.5"),
+        ArgSpec::tensor("salt_val", "value of bright pixels; default: the type's largest, 1 for float32"),
+        ArgSpec::tensor("pepper_val", "value of dark pixels; default: the type's smallest, -1 for float32"),
+        ArgSpec::fixed("per_channel", "whether channels are replaced one by one; default false"),
+    ],
+    shared_args: &[],
+    build: SaltAndPepper::operator,
+    outputs: one_output,
+};
+
+struct Gaussian {
+    normal: Normal,
+    state: RandomState,
+    batch: BatchRandom,
+    parameters: Vec<(f32, f32)>,
+}
+
+/// Noise is for numbers that DALI draws noise for.
+fn check(dtype: DType) -> Result<()> {
+    if matches!(dtype, DType::F16 | DType::F64 | DType::Bool) {
+        return Err(Error::unsupported(format!("noise for elements of type {dtype}")));
+    }
+    Ok(())
+}
+
+impl Operator for Gaussian {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        inputs[0].dtype.map_or(Ok(()), check)?;
+        Ok(vec![inputs[0].clone()])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        check(desc.dtype)?;
+        self.batch = self.state.next_batch(inputs.batch_size());
+        self.parameters = inputs.map(|sample| self.normal.parameters(&sample, desc.dtype));
+        Ok(vec![desc.clone()])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let dtype = io.inputs().desc(0)?.dtype;
+        dispatch!(dtype, T => io.for_each_sample(cx, |sample| {
+            let (parameters, random) = (&self.parameters[sample.index()], self.batch.sample(sample.index()));
+            let (input, output) = sample.unary()?;
+            let pairs = output.as_slice_mut::<T>()?.iter_mut().zip(input.as_slice::<T>()?);
+            for (i, (to, &from)) in pairs.enumerate() {
+                let mut random = random.element(i as u64);
+                *to = if is_wide(dtype) {
+                    let from: f64 = from.convert_sat();
+                    (from + Normal::draw_f64(parameters, &mut random)).convert_sat()
+                } else {
+                    let from: f32 = from.convert_sat();
+                    (from + Normal::draw_f32(parameters, &mut random)).convert_sat()
+                };
+            }
+            Ok(())
+        }))
+    }
+}
+
+struct SaltAndPepper {
+    probability: Arg,
+    salt_share: Arg,
+    salt: Option<Arg>,
+    pepper: Option<Arg>,
+    per_channel: bool,
+    state: RandomState,
+    batch: BatchRandom,
+    /// Per sample, for the batch at hand.
+    jobs: Vec<Job>,
+}
+
+/// What becomes of one sample.
+#[derive(Debug, Clone, Default)]
+struct Job {
+    probability: f32,
+    /// Below this, a pixel becomes bright.
+    salt_below: f32,
+    salt: Option<f32>,
+    pepper: Option<f32>,
+}
+
+impl SaltAndPepper {
+    fn operator(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+        let arg = |name, default: f64| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])));
+        Ok(Box::new(Self {
+            probability: arg("prob", 0.05)?,
+            salt_share: arg("salt_vs_pepper", 0.5)?,
+            salt: args.arg("salt_val")?,
+            pepper: args.arg("pepper_val")?,
+            per_channel: args.bool("per_channel")?.unwrap_or(false),
+            state: state(args)?,
+            batch: BatchRandom::default(),
+            jobs: Vec::new(),
+        }))
+    }
+
+    /// Whether channels come first, of an input in which they are the last or the first dimension.
+    fn channels_first(&self, layout: Layout, ndim: usize) -> Result<bool> {
+        match layout.find(b'C') {
+            _ if self.per_channel || layout.is_none() => Ok(false),
+            Some(0) => Ok(ndim > 1),
+            Some(last) if last + 1 == ndim => Ok(false),
+            _ => Err(Error::invalid(format!(
+                "layout `{layout}`, expected channels as the first or the last dimension"
+            ))),
+        }
+    }
+
+    fn run<T: Element>(
+        &self,
+        sample: &mut SampleIo<'_>,
+        defaults: (T, T),
+        cast: impl Fn(f32) -> T,
+    ) -> Result<()> {
+        let (job, random) = (&self.jobs[sample.index()], self.batch.sample(sample.index()));
+        let (input, output) = sample.unary()?;
+        let channels_first = self.channels_first(input.layout, input.shape.len())?;
+        let elements = output.as_slice_mut::<T>()?;
+        elements.copy_from_slice(input.as_slice::<T>()?);
+        let (pepper, salt) = (job.pepper.map_or(defaults.0, &cast), job.salt.map_or(defaults.1, &cast));
+        let channels = match input.shape.as_ref() {
+            _ if self.per_channel => 1,
+            [] => 1,
+            [first, ..] if channels_first => *first,
+            [.., last] => *last,
+        };
+        let Some(pixels) = elements.len().checked_div(channels) else { return Ok(()) };
+        for pixel in 0..pixels {
+            let drawn = random.element(pixel as u64).unit_f32();
+            if drawn >= job.probability {
+                continue;
+            }
+            let value = if drawn < job.salt_below { salt } else { pepper };
+            if channels_first {
+                elements.iter_mut().skip(pixel).step_by(pixels).for_each(|element| *element = value);
+            } else {
+                elements[pixel * channels..(pixel + 1) * channels].fill(value);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Operator for SaltAndPepper {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        inputs[0].dtype.map_or(Ok(()), check)?;
+        Ok(vec![inputs[0].clone()])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        check(desc.dtype)?;
+        self.channels_first(desc.layout, desc.shapes.first().map_or(0, |shape| shape.len()))?;
+        self.batch = self.state.next_batch(inputs.batch_size());
+        self.jobs = inputs.map(|sample| {
+            let probability = self.probability.float(&sample)?;
+            let value = |arg: &Option<Arg>| arg.as_ref().map(|arg| arg.float(&sample)).transpose();
+            Ok(Job {
+                probability,
+                salt_below: probability * self.salt_share.float(&sample)?,
+                salt: value(&self.salt)?,
+                pepper: value(&self.pepper)?,
+            })
+        });
+        Ok(vec![desc.clone()])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let dtype = io.inputs().desc(0)?.dtype;
+        macro_rules! integers {
+            ($T:ty) => {
+                // DALI keeps the low bits of a value that does not fit.
+                io.for_each_sample(cx, |sample| {
+                    self.run::<$T>(sample, (<$T>::MIN, <$T>::MAX), |value| value as i64 as $T)
+                })
+            };
+        }
+        match dtype {
+            DType::U8 => integers!(u8),
+            DType::U16 => integers!(u16),
+            DType::U32 => integers!(u32),
+            DType::U64 => integers!(u64),
+            DType::I8 => integers!(i8),
+            DType::I16 => integers!(i16),
+            DType::I32 => integers!(i32),
+            DType::I64 => integers!(i64),
+            DType::F32 => {
+                io.for_each_sample(cx, |sample| self.run::<f32>(sample, (-1.0, 1.0), |value| value))
+            }
+            DType::F16 | DType::F64 | DType::Bool => check(dtype),
+        }
+    }
+}

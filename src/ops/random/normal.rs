@@ -1,0 +1,70 @@
+//! `random__Normal`: numbers around a mean.
+
+use super::{ARGS, Distribution, Random};
+use crate::cpu::random::{Philox, normal_f32, normal_f64};
+use crate::error::Result;
+use crate::ops::{Arg, ArgSpec, Args, OpDef, SampleInputs, one_output};
+use crate::tensor::{DType, Device};
+
+/// The arguments that say which normal distribution.
+pub(super) const NORMAL: &[ArgSpec] =
+    &[ArgSpec::tensor("mean", "mean; default 0"), ArgSpec::tensor("stddev", "standard deviation; default 1")];
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
+    name: "random__Normal",
+    aliases: &["NormalDistribution"],
+    doc: "Random numbers around a mean",
+    devices: &[Device::Cpu],
+    inputs: (0, 1),
+    args: NORMAL,
+    shared_args: &[ARGS],
+    build: |args, inputs| Random::operator(Normal::new(args)?, args, inputs),
+    outputs: one_output,
+};
+
+/// A normal distribution.
+pub(super) struct Normal {
+    mean: Arg,
+    stddev: Arg,
+}
+
+impl Normal {
+    /// Reads [`NORMAL`].
+    pub(super) fn new(args: &Args) -> Result<Self> {
+        let arg = |name, default: f64| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])));
+        Ok(Self { mean: arg("mean", 0.0)?, stddev: arg("stddev", 1.0)? })
+    }
+}
+
+impl Distribution for Normal {
+    /// Mean and standard deviation.
+    type Parameters = (f32, f32);
+
+    const DTYPE: DType = DType::F32;
+
+    const DTYPES: &[DType] = &[
+        DType::U8,
+        DType::I8,
+        DType::U16,
+        DType::I16,
+        DType::U32,
+        DType::I32,
+        DType::U64,
+        DType::I64,
+        DType::F32,
+        DType::F64,
+    ];
+
+    fn parameters(&self, sample: &SampleInputs<'_>, _dtype: DType) -> Result<(f32, f32)> {
+        Ok((self.mean.float(sample)?, self.stddev.float(sample)?))
+    }
+
+    fn draw_f32(&(mean, stddev): &(f32, f32), random: &mut Philox) -> f32 {
+        normal_f32(random, mean, stddev)
+    }
+
+    fn draw_f64(&(mean, stddev): &(f32, f32), random: &mut Philox) -> f64 {
+        normal_f64(random, f64::from(mean), f64::from(stddev))
+    }
+}

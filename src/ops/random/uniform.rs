@@ -1,0 +1,101 @@
+//! `random__Uniform`: numbers of a range, or out of a list, all equally likely.
+
+use super::{ARGS, Distribution, Random};
+use crate::cpu::random::{Philox, uniform_f32, uniform_f64};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::ops::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
+use crate::tensor::{DType, Device};
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
+    name: "random__Uniform",
+    aliases: &["Uniform"],
+    doc: "Random numbers of a range or out of a list",
+    devices: &[Device::Cpu],
+    inputs: (0, 1),
+    args: &[
+        ArgSpec::tensor("range", "lower end, included, and upper end, not included; default -1 and 1"),
+        ArgSpec::tensor("values", "the numbers to choose from, in place of a range"),
+    ],
+    shared_args: &[ARGS],
+    build: |args, inputs| {
+        let range = args.arg("range")?.unwrap_or_else(|| Arg::fixed("range", &[-1.0, 1.0]));
+        Random::operator(Uniform { range, values: args.arg("values")? }, args, inputs)
+    },
+    outputs: one_output,
+};
+
+struct Uniform {
+    range: Arg,
+    values: Option<Arg>,
+}
+
+enum Choices {
+    Range(f64, f64),
+    Values(Vec<f32>),
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        Choices::Range(0.0, 1.0)
+    }
+}
+
+impl Distribution for Uniform {
+    type Parameters = Choices;
+
+    const DTYPE: DType = DType::F32;
+
+    const DTYPES: &[DType] = &[
+        DType::U8,
+        DType::I8,
+        DType::U16,
+        DType::I16,
+        DType::U32,
+        DType::I32,
+        DType::U64,
+        DType::I64,
+        DType::F32,
+        DType::F64,
+    ];
+
+    fn parameters(&self, sample: &SampleInputs<'_>, dtype: DType) -> Result<Choices> {
+        if let Some(values) = &self.values {
+            let values = values.floats(sample)?;
+            if values.is_empty() || values.len() > limits::MAX_LIST_ARGUMENT {
+                return Err(Error::invalid(format!("{} values to choose from", values.len())));
+            }
+            return Ok(Choices::Values(values));
+        }
+        match self.range.floats(sample)?[..] {
+            [low, high] if low < high => {
+                // DALI makes whole numbers of the ends when it draws whole numbers.
+                let end = |end: f32| f64::from(if dtype.is_float() { end } else { end.trunc() });
+                Ok(Choices::Range(end(low), end(high)))
+            }
+            ref other => {
+                Err(Error::invalid(format!("argument `range` is {other:?}, expected two rising numbers")))
+            }
+        }
+    }
+
+    fn draw_f32(parameters: &Choices, random: &mut Philox) -> f32 {
+        match parameters {
+            Choices::Range(low, high) => uniform_f32(random, *low as f32, *high as f32),
+            Choices::Values(values) => one_of(values, random),
+        }
+    }
+
+    fn draw_f64(parameters: &Choices, random: &mut Philox) -> f64 {
+        match parameters {
+            Choices::Range(low, high) => uniform_f64(random, *low, *high),
+            Choices::Values(values) => f64::from(one_of(values, random)),
+        }
+    }
+}
+
+fn one_of(values: &[f32], random: &mut Philox) -> f32 {
+    let index = u64::from(random.next_u32()) * values.len() as u64 >> 32;
+    values.get(index as usize).copied().unwrap_or_default()
+}
