@@ -3,7 +3,7 @@
 //   jpeg_guess      each piece of each image, once for each guess which block of an MCU comes first  -> exits
 //   jpeg_link       from each exit through the next piece to an exit there                          -> links, steps
 //   jpeg_resolve    follows the links from the beginning of each segment                            -> starts
-//   jpeg_decode     each piece once more, now from its true beginning                               -> entries
+//   jpeg_decode     each piece once more, now from its true beginning                               -> coefficients
 //   jpeg_pixels     dequantises, transforms, upsamples, converts                                    -> pixels
 //
 // A segment is what lies between restart markers; without them an image has one. A piece is a fixed number of bits of a
@@ -70,9 +70,7 @@ struct Image {
   // 0 gray, 1 YCbCr, 2 RGB.
   uint32_t color;
   // Of the MCU, in blocks.
-  uint32_t mcu_width, mcu_height;
-  // Of its first piece.
-  uint32_t first_entry;
+  uint32_t mcu_width, mcu_height, unused;
 };
 
 // What a block of threads works on.
@@ -104,24 +102,13 @@ struct Params {
   uint8_t *links;
   Step *steps;
   Start *starts;
-  // Coefficients that are not 0, block after block, for each piece with room for the most there can be: the value in bits 0-15, above
-  // it which in zig-zag order. The first of a block is its DC value, and above it stands how many entries the block has.
-  uint32_t *entries;
-  // For each block its first entry; none is above `last_entry`.
-  uint32_t *blocks;
+  int16_t *coefficients;
   // For each image: 0 when all went well.
   uint32_t *status;
-  uint32_t channels, blue_first, last_entry, unused;
+  uint32_t channels, blue_first;
 };
 
 constexpr uint32_t UNRESOLVED = 1, BAD_CODE = 2, TOO_SHORT = 4, TOO_LONG = 8;
-
-constexpr uint32_t BLOCK_ENTRIES = 64;
-
-// Room for the entries of a piece: 64 take 127 bits at least, and the last block goes on behind the end.
-__device__ inline uint32_t entry_room(const Image &image) {
-  return image.piece_bits / 2 + image.piece_bits / 128 + BLOCK_ENTRIES;
-}
 
 __device__ inline uint32_t place_of(uint32_t bit, uint32_t phase) { return bit << 4 | phase; }
 

@@ -1,4 +1,4 @@
-// Entries to pixels: dequantises, transforms as libjpeg's accurate integer method does, repeats chroma samples, converts
+// Coefficients to pixels: dequantises, transforms as libjpeg's accurate integer method does, repeats chroma samples, converts
 // to RGB. A block of threads goes through MCUs in their order, as many of one row as it has threads for at
 // once; eight threads share a block of coefficients.
 #include "jpeg.cuh"
@@ -10,7 +10,7 @@ constexpr uint32_t THREADS = 256, WARPS = THREADS / 32, BLOCKS = THREADS / 8;
 // Bytes of the pixels of a block of threads: an MCU of ten blocks covers at most 16 blocks of pixels (factors 4 x 1 and 1 x 4).
 constexpr uint32_t PIXEL_BYTES = 3 * 16 * 64 * 3;
 
-// Where the coefficients are that come in zig-zag order: row * 9 + column, as they lie in shared memory. A byte each.
+// Where the coefficients are that come in zig-zag order, eight a row: row * 9 + column, as they lie in shared memory. A byte each.
 __constant__ uint2 NATURAL[8] = {
     {0x12090100, 0x0B03020A}, {0x1C241B13, 0x05040C14}, {0x251D150D, 0x262E362D}, {0x060E161E, 0x1F170F07},
     {0x3F372F27, 0x28303840}, {0x19101820, 0x39312921}, {0x323A4241, 0x332B222A}, {0x3C44433B, 0x46453D34}};
@@ -101,35 +101,26 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_pixels(const Row *row
     uint32_t pixels[PIXEL_BYTES / 4];
   } shared;
   __shared__ uint2 samples[BLOCKS][9];
-  // Of each component, in zig-zag order: the step, and above it where the coefficient is.
-  __shared__ uint32_t steps[MAX_COMPONENTS][64];
   const Row task = rows[blockIdx.x];
   const Image &image = p.images[task.image];
   const uint32_t mcu_blocks = image.mcu_blocks, group = BLOCKS / mcu_blocks;
   const uint32_t block = threadIdx.x / 8, line = threadIdx.x % 8;
-  for (uint32_t i = threadIdx.x; i < MAX_COMPONENTS * 64; i += THREADS) {
-    const uint32_t c = i / 64, k = i % 64;
-    steps[c][k] = p.quantisation[image.quantisation[c] * 64 + k] | byte_of(NATURAL[k / 8], k % 8) << 16;
-  }
-  __syncthreads();
+  int32_t *natural[8];
+#pragma unroll
+  for (uint32_t i = 0; i < 8; i++) natural[i] = &shared.work[block][0][byte_of(NATURAL[line], i)];
   for (uint32_t mcu = task.first, mcus; mcu < task.first + task.count; mcu += mcus) {
     const uint32_t mcu_y = mcu / image.mcus_across, mcu_x = mcu % image.mcus_across;
     mcus = min(min(group, image.mcus_across - mcu_x), task.first + task.count - mcu);
     if (block < mcus * mcu_blocks) {
       const uint32_t mask = __activemask();
-      const uint32_t *entries = p.entries + min(p.blocks[image.first_block + mcu * mcu_blocks + block], p.last_entry);
+      const uint64_t at = (uint64_t)image.first_block + mcu * mcu_blocks + block;
       const uint32_t c = image.components >> 2 * (block % mcu_blocks) & 3;
-      // Every thread has one that may be there; mostly there are no more.
-      uint32_t entry = entries[line];
+      const uint4 packed = *(const uint4 *)(p.coefficients + at * 64 + line * 8);
+      const uint4 steps = *(const uint4 *)(p.quantisation + image.quantisation[c] * 64 + line * 8);
+      const int16_t *v = (const int16_t *)&packed;
+      const uint16_t *s = (const uint16_t *)&steps;
 #pragma unroll
-      for (uint32_t i = 0; i < 8; i++) shared.work[block][line][i] = 0;
-      const uint32_t size = min(__shfl_sync(mask, entry, threadIdx.x & 24) >> 16, BLOCK_ENTRIES);
-      __syncwarp(mask);
-      for (uint32_t i = line; i < size; i += 8) {
-        if (i >= 8) entry = entries[i];
-        const uint32_t step = steps[c][i ? entry >> 16 & 63 : 0];
-        shared.work[block][0][step >> 16] = (int16_t)entry * (int32_t)(step & 0xFFFF);
-      }
+      for (uint32_t i = 0; i < 8; i++) *natural[i] = v[i] * s[i];
       __syncwarp(mask);
       int32_t t[8];
 #pragma unroll

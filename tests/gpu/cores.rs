@@ -21,7 +21,6 @@ use crate::{gpu, pictures};
 
 /// Generated files, and the largest of their sides.
 const FILES: u64 = 10_000;
-
 const SIDE: usize = 150;
 
 /// Files that are damaged.
@@ -29,11 +28,6 @@ const DAMAGED: u64 = 100_000;
 
 /// Images of a batch.
 const BATCH: usize = 250;
-
-/// Of `GESSO_TEST_SHARE`: tests decode one file of so many. For tools that slow a device down.
-fn share() -> u64 {
-    std::env::var("GESSO_TEST_SHARE").ok().and_then(|share| share.parse().ok()).unwrap_or(1).max(1)
-}
 
 /// Decodes a batch: pixels, or `None` for an image that the device or the look at its data calls damaged.
 fn decode(
@@ -110,7 +104,6 @@ fn difference(a: &[u8], b: &[u8]) -> (u64, u8) {
 fn check(format: Format, cut: Cut, count: u64, unresolved_part: f64, recipe: impl Fn(u64) -> Recipe + Sync) {
     let Some(gpu) = gpu() else { return };
     let mut recorder = Recorder::new(&gpu).unwrap();
-    let count = count / share();
     let mut found: BTreeMap<String, (u64, usize, u8)> = BTreeMap::new();
     let (mut wrong, mut unresolved) = (Vec::new(), Vec::new());
     for start in (0..count).step_by(BATCH) {
@@ -184,8 +177,7 @@ fn damage_stays_with_its_image() {
     let whole: Vec<Vec<u8>> = (0..400).map(|seed| Recipe::random(seed, 90).encode().file).collect();
     let (whole, wanted) = resolved(&gpu, &mut recorder, whole);
     let (mut right, mut other) = (0, BTreeMap::<String, u64>::new());
-    let count = DAMAGED / share();
-    for start in (0..count).step_by(BATCH) {
+    for start in (0..DAMAGED).step_by(BATCH) {
         let seeds = start..start + BATCH as u64;
         let number = |seed: u64| seed as usize * 7 % whole.len();
         let is_whole = |seed: u64| seed.is_multiple_of(10);
@@ -216,7 +208,7 @@ fn damage_stays_with_its_image() {
         }
     }
     println!(
-        "{count} files, damaged but for a tenth: {right} decoded as by libjpeg; of others it says {other:#?}"
+        "{DAMAGED} files, damaged but for a tenth: {right} decoded as by libjpeg; of others it says {other:#?}"
     );
     let other: u64 = other.values().sum();
     assert!(other * 50 < right, "{other} of {right} are decoded otherwise than by libjpeg");

@@ -10,7 +10,6 @@ GUESS_THREADS, DECODE_THREADS, PIXEL_BLOCKS = 256, 128, 32
 LUT_BITS, TAIL = 10, 512
 DENSE_MCU_BITS = 1024
 
-BLOCK_ENTRIES = 64
 IMAGE = np.dtype(
     [("data", "u8"), ("pixels", "u8")]
     + [(name, "u4") for name in "words first_segment segments first_piece pieces piece_bits guesses first_block blocks".split()]
@@ -18,7 +17,7 @@ IMAGE = np.dtype(
     + [(name, "u4") for name in "mcu_blocks pairs components width height mcus_across".split()]
     + [(name, "u1", 4) for name in "factor_x factor_y first across".split()]
     + [("quantisation", "u4", 3)]
-    + [(name, "u4") for name in "color mcu_width mcu_height first_entry".split()]
+    + [(name, "u4") for name in "color mcu_width mcu_height unused".split()]
 )
 RESTARTS = re.compile(rb"\xff[\xd0-\xd7]")
 
@@ -103,7 +102,7 @@ def tables_of(jpegs, bits, guesses):
     """Everything that goes to the device, as the emulator reads it; and the images, with where their pixels will be."""
     images = np.zeros(len(jpegs), IMAGE)
     segments, data, lookups, values = [], b"", {}, {}
-    pieces = entries = blocks = pixels = 0
+    pieces = blocks = pixels = 0
     tasks = {"guess": [], "decode": [], "pixels": []}
     for number, (jpeg, image) in enumerate(zip(jpegs, images)):
         image["data"], image["words"] = len(data), len(jpeg.data) // 4
@@ -115,8 +114,6 @@ def tables_of(jpegs, bits, guesses):
             segments.append((first, length, own, place * jpeg.interval * jpeg.mcu_blocks))
             own += max(1, -(-length // size))
         image["first_piece"], image["pieces"], image["first_block"] = pieces, own, blocks
-        image["first_entry"] = entries
-        entries += own * (size // 2 + size // 128 + BLOCK_ENTRIES)
         image["blocks"] = jpeg.mcus * jpeg.mcu_blocks
         pieces, blocks = pieces + own, blocks + jpeg.mcus * jpeg.mcu_blocks
         image["tables"] = [lookups.setdefault(lookup(kind, *table), len(lookups)) for kind, table in jpeg.tables]
@@ -146,5 +143,5 @@ def tables_of(jpegs, bits, guesses):
         tasks["pixels"] += [(number, i, min(run, jpeg.mcus - i), 0) for i in range(0, jpeg.mcus, run)]
     arrays = [images, np.array(segments, np.uint32), b"".join(lookups), b"".join(values), data]
     arrays += [np.array(rows, np.uint32) for rows in tasks.values()]
-    arrays.append(np.array([pieces, entries, blocks, pixels], np.uint64))
+    arrays.append(np.array([pieces, blocks, pixels], np.uint64))
     return images, [array if isinstance(array, bytes) else array.tobytes() for array in arrays]

@@ -3,7 +3,7 @@
 //   jpeg INPUT OUTPUT
 //
 // INPUT: arrays, each with its length in bytes (8 bytes) before it: images, segments, tables, quantisation, data, tasks of guess and
-// link, of decode, of pixels, and four numbers (8 bytes): pieces, entries, blocks, bytes of pixels. Addresses in images are offsets.
+// link, of decode, of pixels, and three numbers (8 bytes): pieces, blocks, bytes of pixels. Addresses in images are offsets.
 // OUTPUT: a status for each image (4 bytes), the pixels.
 #include "emulator.h"
 
@@ -17,9 +17,9 @@ int main(int, char **arguments) {
   for (auto &array : arrays) array = read(input);
   fclose(input);
   auto &[images_in, segments, tables, quantisation, data, guesses, decodes, pixels, sizes] = arrays;
-  unsigned long long counts[4];
+  unsigned long long counts[3];
   memcpy(counts, sizes.data(), sizeof counts);
-  const auto [pieces, entries, blocks, pixel_bytes] = counts;
+  const auto [pieces, blocks, pixel_bytes] = counts;
 
   Image *images = copied<Image>(images_in);
   const unsigned count = images_in.size() / sizeof(Image);
@@ -34,8 +34,7 @@ int main(int, char **arguments) {
   p.quantisation = copied<uint16_t>(quantisation);
   p.exits = room<uint32_t>(pieces * SLOT_ROOM), p.links = room<uint8_t>(pieces * SLOT_ROOM);
   p.steps = room<Step>(pieces * SLOT_ROOM), p.starts = room<Start>(pieces);
-  p.entries = room<uint32_t>(entries), p.last_entry = entries - BLOCK_ENTRIES, p.blocks = room<uint32_t>(blocks);
-  p.status = status.data(), p.channels = 3;
+  p.coefficients = room<int16_t>(blocks * 64), p.status = status.data(), p.channels = 3;
 
   const auto over = [&](const std::vector<char> &tasks, unsigned threads, auto function) {
     const Task *rows = copied<Task>(tasks);

@@ -77,9 +77,7 @@ impl Cores {
 
     /// Bytes of scratch memory on the device for a picture of a large batch, at most.
     pub fn scratch_bytes(coded: &Coded<'_>) -> usize {
-        let pieces = most_pieces(coded, Cut::LARGE);
-        let entries = pieces * rows::entry_room(Cut::LARGE.bits);
-        coded.mcus() * coded.blocks() * rows::BLOCK_BYTES + pieces * PIECE_BYTES + entries * rows::ENTRY_BYTES
+        coded.mcus() * coded.blocks() * rows::BLOCK_BYTES + most_pieces(coded, Cut::LARGE) * PIECE_BYTES
     }
 
     /// Bytes of tables that go to the device with the data of a picture, at most.
@@ -132,7 +130,6 @@ impl Cores {
             pieces * rows::LINK_BYTES,
             pieces * rows::STEP_BYTES,
             pieces * rows::START_BYTES,
-            batch.entries as usize * rows::ENTRY_BYTES,
             batch.blocks as usize * rows::BLOCK_BYTES,
         ];
         // One behind the other in one buffer: to allocate takes longer than to add.
@@ -143,7 +140,7 @@ impl Cores {
             offset as u64
         });
         let scratch = recorder.allocate(end)?.address();
-        let [exits, links, steps, starts, entries, blocks] = offsets.map(|offset| scratch + offset);
+        let [exits, links, steps, starts, coefficients] = offsets.map(|offset| scratch + offset);
         Ok(Params {
             images: stage(recorder, &batch.images)?,
             tables: stage(recorder, &batch.lookups)?,
@@ -153,13 +150,10 @@ impl Cores {
             links,
             steps,
             starts,
-            entries,
-            blocks,
+            coefficients,
             status,
             channels: self.format.channels() as u32,
             blue_first: u32::from(self.format == Format::Bgr),
-            last_entry: batch.entries.saturating_sub(rows::BLOCK_ENTRIES as u32),
-            unused: 0,
         })
     }
 }
@@ -191,7 +185,6 @@ struct Batch<'a> {
     recent: Vec<(Huffman<'a>, u32)>,
     value_places: HashMap<Quantisation<'a>, u32>,
     pieces: u32,
-    entries: u32,
     blocks: u32,
 }
 
@@ -207,7 +200,6 @@ impl<'a> Batch<'a> {
             recent: Vec::new(),
             value_places: HashMap::new(),
             pieces: 0,
-            entries: 0,
             blocks: 0,
         }
     }
@@ -229,15 +221,12 @@ impl<'a> Batch<'a> {
         image.first_segment = number(self.segments.len())?;
         image.segments = number(scan.segments().len())?;
         image.first_piece = self.pieces;
-        image.first_entry = self.entries;
         image.first_block = self.blocks;
         for &segment in scan.segments() {
             self.segments.push(Segment { first_piece: image.pieces, ..segment });
             image.pieces = image.pieces.checked_add(image.cut().pieces(segment.bits)).ok_or_else(full)?;
         }
         self.pieces = self.pieces.checked_add(image.pieces).ok_or_else(full)?;
-        let entries = number(image.pieces as usize * rows::entry_room(image.cut().bits))?;
-        self.entries = self.entries.checked_add(entries).ok_or_else(full)?;
         self.blocks = self.blocks.checked_add(image.blocks).ok_or_else(full)?;
         let first = coded.pairs.first().ok_or_else(full)?;
         let [dc, ac] = *first;

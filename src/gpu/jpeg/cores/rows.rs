@@ -80,17 +80,8 @@ pub(super) const LINK_BYTES: usize = SLOTS;
 pub(super) const STEP_BYTES: usize = SLOTS * 16;
 pub(super) const START_BYTES: usize = 24;
 
-/// Bytes of an entry, a coefficient that is not 0, and of where the entries of a block are.
-pub(super) const ENTRY_BYTES: usize = 4;
-pub(super) const BLOCK_BYTES: usize = 4;
-
-/// Entries of a block, at most.
-pub(super) const BLOCK_ENTRIES: usize = 64;
-
-/// Entries that a piece of so many bits has room for: 64 take 127 bits at least, and the last block goes on behind the end.
-pub(super) fn entry_room(bits: u32) -> usize {
-    bits as usize / 2 + bits as usize / 128 + BLOCK_ENTRIES
-}
+/// Bytes of a block of coefficients.
+pub(super) const BLOCK_BYTES: usize = 64 * 2;
 
 /// An image.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -128,7 +119,7 @@ pub(super) struct Image {
     color: u32,
     mcu_width: u32,
     mcu_height: u32,
-    pub(super) first_entry: u32,
+    unused: u32,
 }
 
 impl Image {
@@ -266,14 +257,10 @@ pub(super) struct Params {
     pub(super) links: u64,
     pub(super) steps: u64,
     pub(super) starts: u64,
-    pub(super) entries: u64,
-    pub(super) blocks: u64,
+    pub(super) coefficients: u64,
     pub(super) status: u64,
     pub(super) channels: u32,
     pub(super) blue_first: u32,
-    /// The last entry that a block may begin with.
-    pub(super) last_entry: u32,
-    pub(super) unused: u32,
 }
 
 /// The kernels in the order of their launches.
@@ -302,7 +289,7 @@ impl Kernels {
     }
 }
 
-const _: () = assert!(size_of::<Image>() == 136 && size_of::<Params>() == 104 && size_of::<Work>() == 16);
+const _: () = assert!(size_of::<Image>() == 136 && size_of::<Params>() == 88 && size_of::<Work>() == 16);
 
 #[cfg(test)]
 mod tests {
