@@ -159,18 +159,16 @@ pub fn operator_seeds(seed: i64) -> Vec<u32> {
     all
 }
 
-/// A float from `low` up to `high`, or down to it, as DALI scales it.
+/// A float from `low` up to `high`, as DALI scales it.
 pub fn uniform_f32(random: &mut Philox, low: f32, high: f32) -> f32 {
-    let last = if low < high { high.next_down() } else { high.next_up() };
-    let number = (random.next_u32() as f32).mul_add((last - low) * UNIT, low);
-    if low < high { number.min(last) } else { number }
+    let last = high.next_down();
+    (random.next_u32() as f32).mul_add((last - low) * UNIT, low).min(last)
 }
 
-/// A double from `low` up to `high`, or down to it, as DALI scales it.
+/// A double from `low` up to `high`, as DALI scales it.
 pub fn uniform_f64(random: &mut Philox, low: f64, high: f64) -> f64 {
-    let last = if low < high { high.next_down() } else { high.next_up() };
-    let number = (random.next_u64() as f64).mul_add((last - low) * 2f64.powi(-64), low);
-    if low < high { number.min(last) } else { number }
+    let last = high.next_down();
+    (random.next_u64() as f64).mul_add((last - low) * 2f64.powi(-64), low).min(last)
 }
 
 /// A float from `low` up to `high`, as libstdc++'s `uniform_real_distribution` does it.

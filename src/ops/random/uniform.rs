@@ -69,7 +69,10 @@ impl Distribution for Uniform {
             return Ok(Choices::Values(values));
         }
         match self.range.floats(sample)?[..] {
-            [low, high] if low < high => Ok(Choices::Range(end(low, dtype), end(high, dtype))),
+            [low, high] if low < high => {
+                let (low, high) = (end(low, dtype), end(high, dtype));
+                Ok(Choices::Range(low.min(high), low.max(high)))
+            }
             ref other => {
                 Err(Error::invalid(format!("argument `range` is {other:?}, expected two rising numbers")))
             }
