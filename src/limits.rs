@@ -70,6 +70,14 @@ pub const MAX_JPEG_SCANS: u32 = 128;
 /// Coordinates and sizes of a window, either way from zero (2^52: exact in a double). Stops overflow where they are added.
 pub const MAX_COORDINATE: f64 = 4_503_599_627_370_496.0;
 
+/// Weights of a filter's window along one dimension (a Gaussian of sigma 100 has 601). Stops a size that comes from a request from
+/// taking hours.
+pub const MAX_FILTER_WINDOW: usize = 8_191;
+
+/// Elements of an image, with its border, that a filter works on as float32 (2 GiB). Stops a border that comes from a request from
+/// taking all memory.
+pub const MAX_FILTERED_ELEMENTS: usize = 1 << 29;
+
 /// Channels of an image to normalize (hyperspectral ones have hundreds). Stops a shape without pixels, which costs a
 /// request nothing, from making tables of gigabytes.
 pub const MAX_CHANNELS: usize = 1 << 16;

@@ -1,9 +1,12 @@
 //! Pure functions on slices for host pixels, and host memory. Nothing here knows operators, graphs or Triton.
 
+pub mod color;
 pub mod convert;
+pub mod convolve;
 pub mod decode;
 pub mod memory;
 pub mod normalize;
 pub mod random;
 pub mod resample;
+pub mod warp;
 pub mod window;

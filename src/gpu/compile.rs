@@ -31,9 +31,13 @@ macro_rules! sources {
 sources!(
     "arithmetic",
     "cast",
+    "color",
+    "color_space",
+    "convolve",
     "copy",
     "crop_mirror_normalize",
     "decoded",
+    "filter",
     "gather",
     "jpeg_decode",
     "jpeg_guess",
@@ -41,8 +45,10 @@ sources!(
     "jpeg_pixels",
     "jpeg_resolve",
     "normalize",
+    "points",
     "resample",
     "statistics",
+    "warp",
 );
 
 /// A kernel, specialised: a file, definitions for it, and the sizes of its structs.

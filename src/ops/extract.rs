@@ -44,6 +44,12 @@ impl Extract {
         Ok(Self { dtype, policy, fill, copies: Vec::new(), channel: None })
     }
 
+    /// For windows that hold `fill` where they leave their sample: one value, or one for each channel.
+    pub(super) fn onto(fill: Vec<f32>) -> Self {
+        let policy = OutOfBounds::Outside(Outside::Fill);
+        Self { dtype: None, policy, fill, copies: Vec::new(), channel: None }
+    }
+
     /// What happens to windows that leave their sample.
     pub(super) fn policy(&self) -> OutOfBounds {
         self.policy

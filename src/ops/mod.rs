@@ -8,8 +8,11 @@ mod axes;
 mod boom;
 mod cast;
 mod cast_like;
+mod color;
+mod color_space_conversion;
 mod conditional;
 mod constant;
+mod coord_transform;
 mod copy;
 mod crop;
 mod crop_mirror_normalize;
@@ -17,19 +20,25 @@ mod decoders_image;
 mod decoders_image_crop;
 mod decoders_image_slice;
 mod element_extract;
+mod equalize;
 mod erase;
 mod expand_dims;
 mod extract;
 mod fill;
+mod filter;
 mod flip;
 mod gather;
+mod gaussian_blur;
 mod gpu_io;
 mod io;
 mod join;
+mod laplacian;
+mod layouts;
 mod lookup_table;
 mod normalize;
 mod one_hot;
 mod pad;
+mod paste;
 mod peek_image_shape;
 mod permute_batch;
 mod random;
@@ -43,12 +52,15 @@ mod shape_arg;
 mod shapes;
 mod slice;
 mod slice_window;
+mod spatial;
 mod squeeze;
 mod subscript;
 mod subscript_dim_check;
 #[cfg(test)]
 mod testing;
+mod transforms;
 mod transpose;
+mod warp;
 mod window;
 
 use std::sync::Arc;
@@ -247,25 +259,38 @@ pub const OPS: &[&OpDef] = &[
     &arithmetic::DEF,
     #[cfg(feature = "fault-injection")]
     &boom::DEF,
+    &color::brightness_contrast::BRIGHTNESS_DEF,
+    &color::brightness_contrast::DEF,
     &cast::DEF,
     &cast_like::DEF,
     &join::CAT,
+    &color_space_conversion::DEF,
+    &color::color_twist::DEF,
     &constant::DEF,
+    &color::brightness_contrast::CONTRAST_DEF,
+    &coord_transform::DEF,
     &copy::DEF,
     &crop::DEF,
     &crop_mirror_normalize::DEF,
     &element_extract::DEF,
+    &equalize::DEF,
     &erase::DEF,
     &expand_dims::DEF,
+    &filter::DEF,
     &flip::DEF,
     &fill::FULL,
     &fill::FULL_LIKE,
+    &gaussian_blur::DEF,
+    &color::color_twist::HSV_DEF,
+    &color::color_twist::HUE_DEF,
+    &laplacian::DEF,
     &lookup_table::DEF,
     &normalize::DEF,
     &one_hot::DEF,
     &fill::ONES,
     &fill::ONES_LIKE,
     &pad::DEF,
+    &paste::DEF,
     &peek_image_shape::DEF,
     &permute_batch::DEF,
     &random::crop::GENERATOR,
@@ -274,6 +299,8 @@ pub const OPS: &[&OpDef] = &[
     &reshape::DEF,
     &resize::DEF,
     &resize_crop_mirror::DEF,
+    &warp::rotate::DEF,
+    &color::color_twist::SATURATION_DEF,
     &shapes::DEF,
     &slice::DEF,
     &squeeze::DEF,
@@ -281,6 +308,7 @@ pub const OPS: &[&OpDef] = &[
     &subscript_dim_check::DEF,
     &subscript::DEF,
     &transpose::DEF,
+    &warp::affine::DEF,
     &fill::ZEROS,
     &fill::ZEROS_LIKE,
     &conditional::MERGE,
@@ -305,6 +333,12 @@ pub const OPS: &[&OpDef] = &[
     &reductions::STD_DEV,
     &reductions::SUM,
     &reductions::VARIANCE,
+    &transforms::combine::DEF,
+    &transforms::crop::DEF,
+    &transforms::rotation::DEF,
+    &transforms::scale::DEF,
+    &transforms::shear::DEF,
+    &transforms::translation::DEF,
 ];
 
 /// For every operator that has kernels of its own: those that tests compile for all architectures. One for each path through
@@ -312,13 +346,19 @@ pub const OPS: &[&OpDef] = &[
 pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
     arithmetic::kernels,
     cast::kernels,
+    color::kernels,
+    color_space_conversion::kernels,
+    coord_transform::kernels,
     crop_mirror_normalize::gpu::kernels,
     decoders_image::kernels,
+    filter::kernels,
     gather::kernels,
+    gaussian_blur::kernels,
     gpu_io::kernels,
     normalize::kernels,
     resize::gpu::kernels,
     resize_normalize::kernels,
+    warp::kernels,
 ];
 
 /// The operator with the schema name `name`, in any of its spellings.
@@ -330,7 +370,7 @@ pub fn find(name: &str) -> Option<&'static OpDef> {
 /// Whether regular input `i` of the operator called `name` says what to do rather than what to do it with: it is read on the
 /// host, wherever the operator runs.
 pub fn reads_on_host(name: &str, i: usize) -> bool {
-    i > 0 && find(name).is_some_and(|op| matches!(op.name, "Slice" | "Reshape"))
+    i > 0 && find(name).is_some_and(|op| matches!(op.name, "Slice" | "Reshape" | "WarpAffine"))
 }
 
 #[cfg(test)]

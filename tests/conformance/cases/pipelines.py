@@ -61,6 +61,20 @@ def region(device):
     return normalize(fn.resize(image, size=[48, 48]), name="PIXELS")
 
 
+@case(inputs=IMAGES, devices=True, tol=3)
+def colors(device):
+    image = fn.resize(decode(device), size=[40, 40])
+    image = fn.hsv(fn.brightness_contrast(image, brightness=1.2, contrast=0.8), hue=20., saturation=1.3, value=0.9)
+    return fn.color_twist(image, hue=-10., saturation=0.7, brightness=1.1, contrast=1.2, name="IMAGE_OUT")
+
+
+@case(inputs=IMAGES, devices=True, tol=3)
+def geometry(device):
+    image = fn.rotate(fn.resize(decode(device), size=[40, 50]), angle=15., fill_value=0, keep_size=True)
+    image = fn.warp_affine(image, matrix=[0.9, 0.1, 5., -0.05, 1.1, 3.], fill_value=0)
+    return fn.flip(fn.gaussian_blur(image, window_size=5), horizontal=1, vertical=0, name="IMAGE_OUT")
+
+
 @case(inputs=IMAGES, devices=True)
 def decode_only(device):
     return decode(device)

@@ -1,0 +1,57 @@
+// Images correlated with a rectangle of weights. FROM and TO are the types; a row of the table is an image.
+#include "common.cuh"
+
+struct Row {
+  TO *to;
+  const FROM *from;
+  const float *weights;
+  const FROM *fill;  // nothing: 0
+  int32_t source[2], target[2], size[2], before[2];  // rows, columns
+  int32_t channels;
+  int32_t unused;
+};
+
+struct Params {
+  uint32_t border;
+};
+CHECK_LAYOUT(Row, Params);
+
+// Where position `at` is taken from in a dimension of `extent`; -1: from nowhere.
+__device__ inline int source_of(int at, int extent, uint32_t border) {
+  if (at >= 0 && at < extent) return at;
+  int period;
+  switch (border) {
+    case 1: return at < 0 ? 0 : extent - 1;
+    case 2:
+      period = 2 * extent;
+      at = (at % period + period) % period;
+      return min(at, period - 1 - at);
+    case 3:
+      period = extent > 1 ? 2 * extent - 2 : 1;
+      at = (at % period + period) % period;
+      return min(at, period - at);
+    case 4: return (at % extent + extent) % extent;
+    default: return -1;
+  }
+}
+
+extern "C" __global__ void filter(const Row *rows, uint32_t count, Params params) {
+  const Row &row = rows[blockIdx.y];
+  const float outside = row.fill ? convert<float>(*row.fill) : 0.0f;
+  const uint64_t elements = (uint64_t)row.target[0] * row.target[1] * row.channels;
+  const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+  for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < elements; i += step) {
+    const int c = i % row.channels, x = i / row.channels % row.target[1], y = i / row.channels / row.target[1];
+    float sum = 0;
+    for (int j = 0; j < row.size[0]; j++) {
+      const int from_y = source_of(y + j - row.before[0], row.source[0], params.border);
+      for (int k = 0; k < row.size[1]; k++) {
+        const int from_x = source_of(x + k - row.before[1], row.source[1], params.border);
+        const bool inside = from_y >= 0 && from_x >= 0;
+        const uint64_t place = ((uint64_t)from_y * row.source[1] + from_x) * row.channels + c;
+        sum = fmaf(row.weights[j * row.size[1] + k], inside ? convert<float>(row.from[place]) : outside, sum);
+      }
+    }
+    row.to[i] = convert<TO>(sum);
+  }
+}

@@ -1,0 +1,68 @@
+//! `Equalize`: the histogram of every channel, spread over the whole range.
+
+use super::{CpuCx, Inputs, Io, OpDef, Operator, layouts, one_output};
+use crate::cpu::color::equalize;
+use crate::error::{Error, Result};
+use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
+
+/// Layouts of the images, the one of samples without a layout first.
+const LAYOUTS: [&str; 6] = ["HW", "HWC", "CHW", "FHW", "FHWC", "FCHW"];
+
+struct Equalize;
+
+/// The operator's line in [`super::OPS`].
+pub(super) const DEF: OpDef = OpDef {
+    name: "Equalize",
+    aliases: &["experimental__Equalize"],
+    doc: "Equalizes the histogram of every channel of 8-bit images",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[],
+    shared_args: &[],
+    build: |_, _| Ok(Box::new(Equalize)),
+    outputs: one_output,
+};
+
+fn check(dtype: DType) -> Result<()> {
+    if dtype == DType::U8 {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!("images of type {dtype}, expected uint8")))
+}
+
+impl Operator for Equalize {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        inputs[0].dtype.map_or(Ok(()), check)?;
+        let layout = layouts::of_type(&inputs[0], &LAYOUTS)?;
+        Ok(vec![ValueType { dtype: Some(DType::U8), layout, dims: inputs[0].dims.clone() }])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        check(desc.dtype)?;
+        Ok(vec![BatchDesc { layout: layouts::of_batch(desc, &LAYOUTS)?, ..desc.clone() }])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        io.for_each_sample(cx, |sample| {
+            let (input, output) = sample.unary()?;
+            let (plane, channels) = planes(input.shape, output.layout);
+            if plane == 0 {
+                return Ok(());
+            }
+            let (src, dst) = (input.as_slice()?, output.as_slice_mut()?);
+            for (src, dst) in src.chunks_exact(plane).zip(dst.chunks_exact_mut(plane)) {
+                equalize(src, dst, channels);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Elements that belong together, and how many channels are interleaved in them.
+fn planes(shape: &Shape, layout: Layout) -> (usize, usize) {
+    let rows = layout.find(b'H').unwrap_or_default();
+    let plane = shape.get(rows..).unwrap_or_default().iter().product();
+    let channels = layout.find(b'C').filter(|&axis| axis > rows).and_then(|axis| shape.get(axis).copied());
+    (plane, channels.unwrap_or(1))
+}

@@ -1,0 +1,209 @@
+//! `GaussianBlur`: every element becomes a mean of its neighbours, weighted by a Gaussian along each dimension.
+
+mod gpu;
+
+pub(super) use gpu::kernels;
+
+use std::sync::Arc;
+
+use super::spatial::{ScratchPool, Spatial, output_dtype, per_axis};
+use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use crate::cpu::convert::{ConvertSat, convert_slice};
+use crate::error::{Error, Result};
+use crate::gpu::Gpu;
+use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
+use crate::{dispatch, limits};
+
+struct GaussianBlur {
+    sigma: Arg,
+    window_size: Arg,
+    dtype: Option<DType>,
+    jobs: Vec<Option<Job>>,
+    scratch: ScratchPool,
+}
+
+/// One sample's work.
+#[derive(Debug, Clone, PartialEq)]
+struct Job {
+    /// The dimensions that are blurred, and the weights along each.
+    extents: Vec<usize>,
+    windows: Vec<Vec<f32>>,
+    /// Channels of an element.
+    inner: usize,
+}
+
+/// The operator's line in [`super::OPS`].
+pub(super) const DEF: OpDef = OpDef {
+    name: "GaussianBlur",
+    aliases: &[],
+    doc: "Blurs along one to three dimensions by a Gaussian",
+    devices: &[Device::Cpu, Device::Gpu],
+    inputs: (1, 1),
+    args: &[
+        ArgSpec::tensor("sigma", "standard deviation, one or per dimension; 0 follows from the window"),
+        ArgSpec::tensor("window_size", "elements of the window, odd; 0 follows from `sigma`"),
+        ArgSpec::fixed("dtype", "element type of the output: float32 or, by default, the input's"),
+    ],
+    shared_args: &[],
+    build,
+    outputs: one_output,
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    let arg = |name| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[0.0])));
+    Ok(Box::new(GaussianBlur {
+        sigma: arg("sigma")?,
+        window_size: arg("window_size")?,
+        dtype: args.dtype("dtype")?,
+        jobs: Vec::new(),
+        scratch: ScratchPool::default(),
+    }))
+}
+
+/// The type of the output.
+fn output(from: DType, wanted: Option<DType>) -> Result<DType> {
+    if matches!(from, DType::Bool | DType::F64) {
+        return Err(Error::unsupported(format!("samples of type {from} cannot be blurred")));
+    }
+    output_dtype(from, wanted)
+}
+
+/// The weights of a Gaussian; a deviation or a size of 0 follows from the other.
+fn window(sigma: f32, size: f32) -> Result<Vec<f32>> {
+    if !(sigma >= 0.0 && size >= 0.0) || (sigma == 0.0 && size == 0.0) {
+        return Err(Error::invalid(format!(
+            "`sigma` is {sigma} and `window_size` {size}, expected one of them to be positive and none negative"
+        )));
+    }
+    let size = if size == 0.0 { 2.0 * (3.0 * sigma).ceil() + 1.0 } else { size.trunc() };
+    if !(size <= limits::MAX_FILTER_WINDOW as f32 && size % 2.0 == 1.0) {
+        return Err(Error::invalid(format!(
+            "a window of {size} elements, expected an odd number of at most {}",
+            limits::MAX_FILTER_WINDOW
+        )));
+    }
+    let radius = size as usize / 2;
+    let sigma = if sigma == 0.0 { ((radius as f64 - 1.0) * 0.3 + 0.8) as f32 } else { sigma };
+    let scale = 0.5 / (sigma * sigma);
+    let distances = (1..=radius).rev();
+    let half: Vec<f32> = distances.map(|x| (-((x * x) as f32 * scale)).exp()).collect();
+    let factor = 1.0 / (half.iter().sum::<f32>() * 2.0 + 1.0);
+    let half = half.iter().map(|weight| weight * factor);
+    Ok(half.clone().chain([factor]).chain(half.rev()).collect())
+}
+
+impl GaussianBlur {
+    fn job(&self, sample: &SampleInputs<'_>) -> Result<Job> {
+        let input = sample.input(0)?;
+        let spatial = Spatial::new(input.layout, input.shape.len())?;
+        let sigmas = per_axis("sigma", &self.sigma.floats(sample)?, spatial.axes)?;
+        let sizes = per_axis("window_size", &self.window_size.floats(sample)?, spatial.axes)?;
+        let windows = sigmas.iter().zip(&sizes).map(|(&sigma, &size)| window(sigma, size));
+        let windows = windows.collect::<Result<_>>()?;
+        let inner: usize = input.shape[spatial.range().end..].iter().product();
+        let extents = input.shape[spatial.range()].to_vec();
+        let elements = extents.iter().product::<usize>() * inner;
+        if elements > limits::MAX_FILTERED_ELEMENTS {
+            return Err(Error::invalid(format!(
+                "an image of {elements} elements, expected at most {}",
+                limits::MAX_FILTERED_ELEMENTS
+            )));
+        }
+        Ok(Job { extents, windows, inner })
+    }
+
+    fn run<S, T>(&self, src: &[S], dst: &mut [T], job: &Job)
+    where
+        S: Element + ConvertSat<f32>,
+        T: Element,
+        f32: ConvertSat<T>,
+    {
+        let plane = job.extents.iter().product::<usize>() * job.inner;
+        if plane == 0 {
+            return;
+        }
+        self.scratch.with(|scratch| {
+            for (src, dst) in src.chunks_exact(plane).zip(dst.chunks_exact_mut(plane)) {
+                convert_slice(scratch.separable(src, &job.extents, job.inner, &job.windows), dst);
+            }
+        });
+    }
+}
+
+fn job_of(jobs: &[Option<Job>], index: usize) -> Result<&Job> {
+    jobs.get(index).and_then(Option::as_ref).ok_or_else(|| Error::internal("a live sample has no window"))
+}
+
+impl Operator for GaussianBlur {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        let mut ty = inputs[0].clone();
+        ty.dtype = ty.dtype.map(|from| output(from, self.dtype)).transpose()?;
+        if let (Some(layout), Some(ndim)) = (ty.layout, ty.ndim()) {
+            Spatial::new(layout, ndim)?;
+        }
+        Ok(vec![ty])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        let dtype = output(desc.dtype, self.dtype)?;
+        self.jobs = inputs.map(|sample| self.job(&sample).map(Some));
+        Ok(vec![BatchDesc { dtype, ..desc.clone() }])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let this = &*self;
+        let from = io.inputs().desc(0)?.dtype;
+        let to = output(from, self.dtype)?;
+        dispatch!(from, S => io.for_each_sample(cx, |sample| {
+            let job = job_of(&this.jobs, sample.index())?;
+            let (input, output) = sample.unary()?;
+            if to == from {
+                this.run::<S, S>(input.as_slice()?, output.as_slice_mut()?, job);
+            } else {
+                this.run::<S, f32>(input.as_slice()?, output.as_slice_mut()?, job);
+            }
+            Ok(())
+        }))
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        gpu::prepare(gpu, &inputs[0], self.dtype)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let from = io.inputs().desc(0)?.dtype;
+        gpu::run(cx, io, &self.jobs, output(from, self.dtype)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_symmetric_and_sum_to_one() {
+        for (sigma, size) in [(1.0, 0.0), (0.0, 7.0), (2.5, 5.0), (0.0, 1.0), (0.0, 3.0)] {
+            let window = window(sigma, size).unwrap();
+            assert!((window.iter().sum::<f32>() - 1.0).abs() < 1e-6, "{sigma} {size}");
+            assert!(window.iter().eq(window.iter().rev()));
+        }
+        assert_eq!(window(1.0, 0.0).unwrap().len(), 7);
+    }
+
+    #[test]
+    fn impossible_windows_are_errors() {
+        for (sigma, size) in [
+            (0.0, 0.0),
+            (-1.0, 3.0),
+            (1.0, -3.0),
+            (1.0, 4.0),
+            (1e9, 0.0),
+            (0.0, 1e9),
+            (f32::NAN, 0.0),
+            (1.0, f32::NAN),
+        ] {
+            assert!(window(sigma, size).is_err(), "{sigma} {size}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Which dimensions of a sample a filter works along: those between frames and channels in front and channels at the end.
+
+use parking_lot::Mutex;
+
+use crate::cpu::convolve::Scratch;
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::tensor::{DType, Layout};
+
+/// Most dimensions that are filtered.
+pub(super) const MAX_AXES: usize = 3;
+
+/// The dimensions of a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Spatial {
+    /// The first that is filtered; those before are filtered one by one.
+    pub(super) start: usize,
+    /// How many are filtered.
+    pub(super) axes: usize,
+}
+
+impl Spatial {
+    /// Of samples with `ndim` dimensions; without a layout all of them are filtered.
+    ///
+    /// # Errors
+    /// When none or more than [`MAX_AXES`] are left, or frames or channels lie between them.
+    pub(super) fn new(layout: Layout, ndim: usize) -> Result<Self> {
+        let letters = layout.letters();
+        let is_outer = |letter: &u8| matches!(letter, b'F' | b'C');
+        let start = letters.iter().take_while(|letter| is_outer(letter)).count();
+        let rest = letters.get(start..).unwrap_or_default();
+        let has_channels = rest.last() == Some(&b'C');
+        let axes = if letters.is_empty() { ndim } else { rest.len() - usize::from(has_channels) };
+        let inside = rest.get(..axes).unwrap_or_default();
+        if !(1..=MAX_AXES).contains(&axes)
+            || inside.iter().any(is_outer)
+            || (!letters.is_empty() && letters.len() != ndim)
+        {
+            return Err(Error::invalid(format!(
+                "a sample of {ndim} dimensions with the layout `{layout}`, expected 1 to {MAX_AXES} dimensions between \
+                 frames or channels in front and channels at the end"
+            )));
+        }
+        Ok(Self { start, axes })
+    }
+
+    /// The dimensions that are filtered.
+    pub(super) fn range(self) -> std::ops::Range<usize> {
+        self.start..self.start + self.axes
+    }
+}
+
+/// Scratch memory for as many threads as filter at once; kept for the next batch.
+#[derive(Default)]
+pub(super) struct ScratchPool(Mutex<Vec<Scratch>>);
+
+impl ScratchPool {
+    /// Runs `f` with a scratch of its own, and keeps it unless it became large.
+    pub(super) fn with<T>(&self, f: impl FnOnce(&mut Scratch) -> T) -> T {
+        let mut scratch = self.0.lock().pop().unwrap_or_default();
+        let result = f(&mut scratch);
+        if scratch.bytes() <= limits::MAX_RETAINED_SCRATCH_BYTES {
+            self.0.lock().push(scratch);
+        }
+        result
+    }
+}
+
+/// The type of a filter's output for an input of type `from`: that type or float32.
+///
+/// # Errors
+/// Unsupported when `wanted` is another one.
+pub(super) fn output_dtype(from: DType, wanted: Option<DType>) -> Result<DType> {
+    match wanted {
+        None => Ok(from),
+        Some(to) if to == from || to == DType::F32 => Ok(to),
+        Some(to) => Err(Error::unsupported(format!(
+            "argument `dtype` is {to}, expected float32 or {from} as the input"
+        ))),
+    }
+}
+
+/// One value for each of `axes` dimensions: `values`, or its only one for all.
+///
+/// # Errors
+/// When it has another number of values.
+pub(super) fn per_axis<T: Copy>(name: &str, values: &[T], axes: usize) -> Result<Vec<T>> {
+    match values {
+        [value] => Ok(vec![*value; axes]),
+        _ if values.len() == axes => Ok(values.to_vec()),
+        _ => Err(Error::invalid(format!(
+            "argument `{name}` has {} values, expected 1 or {axes}",
+            values.len()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_and_channels_are_set_aside() {
+        let of = |layout: &str| Spatial::new(Layout::from_letters(layout.as_bytes()), layout.len());
+        for (layout, start, axes) in
+            [("HWC", 0, 2), ("CHW", 1, 2), ("FDHWC", 1, 3), ("CFHW", 2, 2), ("H", 0, 1)]
+        {
+            assert_eq!(of(layout).unwrap(), Spatial { start, axes });
+        }
+        assert_eq!(Spatial::new(Layout::NONE, 3).unwrap(), Spatial { start: 0, axes: 3 });
+        for layout in ["HCW", "HFW", "C", "FC", "ABCD"] {
+            assert!(of(layout).is_err(), "{layout}");
+        }
+        assert!(Spatial::new(Layout::NONE, 4).is_err() && Spatial::new(Layout::NONE, 0).is_err());
+    }
+}

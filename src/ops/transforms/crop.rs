@@ -1,0 +1,78 @@
+//! `transforms__Crop`: maps one box of coordinates onto another.
+
+use super::{ARGS, Affine, Generator, build};
+use crate::error::{Error, Result};
+use crate::ops::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
+use crate::tensor::Device;
+
+/// Where each argument is among [`Crop::corners`].
+const NAMES: [(&str, f64); 4] = [("from_start", 0.0), ("from_end", 1.0), ("to_start", 0.0), ("to_end", 1.0)];
+
+struct Crop {
+    corners: [Arg; 4],
+    absolute: bool,
+}
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
+    name: "transforms__Crop",
+    aliases: &[],
+    doc: "The matrix that maps one box of coordinates onto another",
+    devices: &[Device::Cpu],
+    inputs: (0, 1),
+    args: &[
+        ArgSpec::tensor("from_start", "lower corner of the box that is mapped; default 0"),
+        ArgSpec::tensor("from_end", "upper corner of the box that is mapped; default 1"),
+        ArgSpec::tensor("to_start", "lower corner of the box it becomes; default 0"),
+        ArgSpec::tensor("to_end", "upper corner of the box it becomes; default 1"),
+        ArgSpec::fixed("absolute", "whether corners in the wrong order are exchanged; default false"),
+    ],
+    shared_args: &[ARGS],
+    build: |args, _| {
+        let corner = |(name, default): (&'static str, f64)| -> Result<Arg> {
+            Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])))
+        };
+        let [a, b, c, d] = NAMES.map(corner);
+        build(Crop { corners: [a?, b?, c?, d?], absolute: args.bool("absolute")?.unwrap_or(false) }, args)
+    },
+    outputs: one_output,
+};
+
+impl Generator for Crop {
+    fn matrix(&self, sample: &SampleInputs<'_>, _ndim: Option<usize>) -> Result<Affine> {
+        let mut corners = Vec::with_capacity(4);
+        for corner in &self.corners {
+            corners.push(corner.floats(sample)?);
+        }
+        let ndim = corners.iter().map(Vec::len).max().unwrap_or_default();
+        let mut matrix = Affine::identity(ndim)?;
+        for (corner, (name, _)) in corners.iter_mut().zip(NAMES) {
+            match corner[..] {
+                [value] => *corner = vec![value; ndim],
+                _ if corner.len() == ndim => {}
+                _ => {
+                    let found = corner.len();
+                    return Err(Error::invalid(format!(
+                        "argument `{name}` has {found} values, expected {ndim}"
+                    )));
+                }
+            }
+        }
+        let [from_start, from_end, to_start, to_end] = [&corners[0], &corners[1], &corners[2], &corners[3]];
+        let ranges = from_start.iter().zip(from_end).zip(to_start.iter().zip(to_end));
+        for (d, ((&from_start, &from_end), (&to_start, &to_end))) in ranges.enumerate() {
+            let (mut from, mut to) = ([from_start, from_end], [to_start, to_end]);
+            if self.absolute {
+                for range in [&mut from, &mut to] {
+                    if range[0] > range[1] {
+                        range.swap(0, 1);
+                    }
+                }
+            }
+            let scale = (to[1] - to[0]) / (from[1] - from[0]);
+            matrix.set(d, d, scale);
+            matrix.set(d, ndim, to[0] - scale * from[0]);
+        }
+        Ok(matrix)
+    }
+}

@@ -1,0 +1,62 @@
+//! `transforms__Scale`: scales points, seen from a center.
+
+use super::{ARGS, Affine, Generator, build};
+use crate::error::{Error, Result};
+use crate::ops::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
+use crate::tensor::Device;
+
+struct Scale {
+    scale: Arg,
+    center: Option<Arg>,
+    ndim: Option<usize>,
+}
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
+    name: "transforms__Scale",
+    aliases: &[],
+    doc: "The matrix that scales points, seen from a center",
+    devices: &[Device::Cpu],
+    inputs: (0, 1),
+    args: &[
+        ArgSpec::tensor("scale", "factors of the coordinates, x first, or one for all; required"),
+        ArgSpec::tensor("center", "the point that stays; default the origin"),
+        ArgSpec::fixed("ndim", "dimensions where `scale` is one number and there is no input; default 1"),
+    ],
+    shared_args: &[ARGS],
+    build: |args, _| {
+        let scale = args.arg("scale")?.ok_or_else(|| Error::invalid("argument `scale` is missing"))?;
+        let ndim = args.int("ndim")?.map(|ndim| usize::try_from(ndim).unwrap_or_default());
+        build(Scale { scale, center: args.arg("center")?, ndim: ndim.filter(|&ndim| ndim > 0) }, args)
+    },
+    outputs: one_output,
+};
+
+impl Generator for Scale {
+    fn matrix(&self, sample: &SampleInputs<'_>, ndim: Option<usize>) -> Result<Affine> {
+        let mut scale = self.scale.floats(sample)?;
+        if let [factor] = scale[..] {
+            let ndim = ndim.or(self.ndim).unwrap_or(1);
+            Affine::identity(ndim)?;
+            scale = vec![factor; ndim];
+        }
+        let mut matrix = Affine::identity(scale.len())?;
+        for (d, &factor) in scale.iter().enumerate() {
+            matrix.set(d, d, factor);
+        }
+        if let Some(center) = &self.center {
+            let center = center.floats(sample)?;
+            if center.len() != scale.len() {
+                return Err(Error::invalid(format!(
+                    "argument `center` has {} values, expected {}",
+                    center.len(),
+                    scale.len()
+                )));
+            }
+            for (d, (&center, &factor)) in center.iter().zip(&scale).enumerate() {
+                matrix.set(d, scale.len(), center * (1.0 - factor));
+            }
+        }
+        Ok(matrix)
+    }
+}

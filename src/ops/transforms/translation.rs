@@ -1,0 +1,37 @@
+//! `transforms__Translation`: moves points by an offset.
+
+use super::{ARGS, Affine, Generator, build};
+use crate::error::{Error, Result};
+use crate::ops::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
+use crate::tensor::Device;
+
+struct Translation {
+    offset: Arg,
+}
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
+    name: "transforms__Translation",
+    aliases: &["TransformTranslation"],
+    doc: "The matrix that moves points by an offset",
+    devices: &[Device::Cpu],
+    inputs: (0, 1),
+    args: &[ArgSpec::tensor("offset", "what is added to the coordinates, x first; required")],
+    shared_args: &[ARGS],
+    build: |args, _| {
+        let offset = args.arg("offset")?.ok_or_else(|| Error::invalid("argument `offset` is missing"))?;
+        build(Translation { offset }, args)
+    },
+    outputs: one_output,
+};
+
+impl Generator for Translation {
+    fn matrix(&self, sample: &SampleInputs<'_>, _ndim: Option<usize>) -> Result<Affine> {
+        let offset = self.offset.floats(sample)?;
+        let mut matrix = Affine::identity(offset.len())?;
+        for (d, &value) in offset.iter().enumerate() {
+            matrix.set(d, offset.len(), value);
+        }
+        Ok(matrix)
+    }
+}
