@@ -84,15 +84,15 @@ impl Join {
         }
     }
 
-    fn shape(&self, inputs: usize, axis: usize, sample: &SampleInputs<'_>) -> Result<Shape> {
-        let first = sample.input(0)?.shape;
+    fn shape(&self, inputs: &[usize], axis: usize, sample: &SampleInputs<'_>) -> Result<Shape> {
+        let first = sample.input(inputs.first().copied().unwrap_or(0))?.shape;
         let mut joined = 0usize;
-        for i in 0..inputs {
+        for &i in inputs {
             let shape = sample.input(i)?.shape;
             let differs = |(d, (a, b)): (usize, (&usize, &usize))| a != b && (self.stacks || d != axis);
             if shape.len() != first.len() || shape.iter().zip(first.iter()).enumerate().any(differs) {
                 return Err(Error::invalid(format!(
-                    "input {i} has shape {shape}, which does not fit {first} of input 0"
+                    "input {i} has shape {shape}, which does not fit {first} of another"
                 )));
             }
             joined = joined.saturating_add(if self.stacks { 1 } else { shape[axis] });
@@ -106,6 +106,7 @@ impl Join {
         Ok(Shape::from(dims))
     }
 
+    /// Copies the inputs' runs; those that are left out have none.
     fn join(&self, inputs: usize, axis: usize, sample: &mut SampleIo<'_>) -> Result<()> {
         let parts = (0..inputs).map(|i| sample.input(i)).collect::<Result<Vec<_>>>()?;
         let output = sample.output(0)?;
@@ -127,6 +128,13 @@ impl Join {
         }
         Ok(())
     }
+}
+
+/// Whether any sample of input `i` has elements. In DALI, what has none in the whole batch need not fit to be joined.
+fn has_elements(inputs: &Inputs<'_>, i: usize) -> Result<bool> {
+    let shapes = inputs.desc(i)?.shapes.iter().enumerate();
+    let mut live = shapes.filter(|&(sample, _)| inputs.failures().get(sample).is_none());
+    Ok(live.any(|(_, shape)| !shape.contains(&0)))
 }
 
 impl Operator for Join {
@@ -168,8 +176,17 @@ impl Operator for Join {
         }
         let ndim = desc.shapes.first().map_or(0, |shape| shape.len());
         let axis = self.axis(ndim, desc.layout)?;
-        let shapes = inputs
-            .map_shapes(ndim + usize::from(self.stacks), |sample| self.shape(inputs.len(), axis, &sample));
+        let mut joined = Vec::with_capacity(inputs.len());
+        for i in 0..inputs.len() {
+            if self.stacks || has_elements(inputs, i)? {
+                joined.push(i);
+            }
+        }
+        if joined.is_empty() {
+            joined.push(0);
+        }
+        let shapes =
+            inputs.map_shapes(ndim + usize::from(self.stacks), |sample| self.shape(&joined, axis, &sample));
         Ok(vec![BatchDesc::new(desc.dtype, self.layout(desc.layout, ndim, axis), shapes)])
     }
 

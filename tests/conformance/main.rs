@@ -8,7 +8,6 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use serde::Deserialize;
 use triton_gesso::cpu::convert::ConvertSat;
 use triton_gesso::gpu::{self, Gpu};
@@ -70,9 +69,14 @@ fn dtype(array: &Array) -> DType {
 fn recordings() -> Vec<PathBuf> {
     // Cargo sets it for the run, and so does whoever runs this binary where the sources are elsewhere.
     let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-    let folder = Path::new(&root).join("tests/conformance/data");
+    // The generator of random pipelines brings its own.
+    let folder = match std::env::var_os("GESSO_RECORDINGS") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(&root).join("tests/conformance/data"),
+    };
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "zip"));
     paths.sort();
     paths
 }
@@ -116,8 +120,20 @@ impl Tolerance {
     }
 }
 
-/// Runs a case and returns what is wrong with it, if anything, and the largest difference.
-fn run(recording: &Recording, module: &str, case: &Case, gpu: Option<&Arc<Gpu>>) -> Result<f64, String> {
+/// Largest and mean difference of the outputs of a case.
+#[derive(Debug, Default, Clone, Copy)]
+struct Difference {
+    largest: f64,
+    mean: f64,
+}
+
+/// Runs a case and returns what is wrong with it, if anything, and how it differs.
+fn run(
+    recording: &Recording,
+    module: &str,
+    case: &Case,
+    gpu: Option<&Arc<Gpu>>,
+) -> Result<Difference, String> {
     let bytes = recording.bytes(&case.pipeline);
     let pipeline = match gpu {
         None => Pipeline::load(bytes, Device::Cpu),
@@ -163,7 +179,8 @@ fn run(recording: &Recording, module: &str, case: &Case, gpu: Option<&Arc<Gpu>>)
         .map(|o| instance.to_host(o))
         .collect::<Result<_, _>>()
         .map_err(|e| e.to_string())?;
-    let mut largest = 0.0f64;
+    let mut total = Difference::default();
+    let samples = case.outputs.iter().map(Vec::len).sum::<usize>().max(1);
     for (k, expected) in case.outputs.iter().enumerate() {
         for (i, array) in expected.iter().enumerate() {
             let place = format!("output {k} sample {i}");
@@ -186,10 +203,11 @@ fn run(recording: &Recording, module: &str, case: &Case, gpu: Option<&Arc<Gpu>>)
             if max > tolerance.largest || tolerance.mean.is_some_and(|limit| mean > limit) {
                 return Err(format!("{place}: differs by at most {max}, on average {mean}"));
             }
-            largest = largest.max(max);
+            total.largest = total.largest.max(max);
+            total.mean += mean / samples as f64;
         }
     }
-    Ok(largest)
+    Ok(total)
 }
 
 fn align(bytes: &[u8]) -> Vec<u64> {
@@ -254,6 +272,12 @@ fn every_recorded_case_agrees_on_the_device() {
     compare_all(Some(&Gpu::open(0).unwrap()));
 }
 
+type Compared<'a> = (&'a str, &'a Case, Result<Difference, String>);
+
+fn run_part<'a>(part: &[(&'a str, &'a Recording, &'a Case)], gpu: Option<&Arc<Gpu>>) -> Vec<Compared<'a>> {
+    part.iter().map(|&(name, recording, case)| (name, case, run(recording, name, case, gpu))).collect()
+}
+
 fn compare_all(gpu: Option<&Arc<Gpu>>) {
     let recordings: Vec<(String, Recording)> = recordings()
         .iter()
@@ -265,20 +289,36 @@ fn compare_all(gpu: Option<&Arc<Gpu>>) {
             recording.index.cases.iter().map(move |case| (name.as_str(), recording, case))
         })
         .collect();
-    let results: Vec<_> = cases
-        .par_iter()
-        .map(|(name, recording, case)| (*name, case, run(recording, name, case, gpu)))
-        .collect();
+    // Not on rayon's threads: one that waits for an instance's threads would begin the next case on the same stack.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let parts = cases.chunks(cases.len().div_ceil(threads).max(1));
+        let running: Vec<_> = parts.map(|part| scope.spawn(move || run_part(part, gpu))).collect();
+        running.into_iter().flat_map(|part| part.join().unwrap()).collect()
+    });
     for (name, recording) in &recordings {
         let of_name = results.iter().filter(|(of, _, _)| of == name);
         let largest =
-            of_name.filter_map(|(_, _, result)| result.as_ref().ok()).fold(0.0f64, |a, b| a.max(*b));
+            of_name.filter_map(|(_, _, result)| result.as_ref().ok()).fold(0.0f64, |a, b| a.max(b.largest));
         println!("{name}: {} cases, largest difference {largest}", recording.index.cases.len());
     }
     let wrong: Vec<String> = results
         .iter()
         .filter_map(|(name, case, result)| Some(format!("{name}.{}: {}", case.name, result.as_ref().err()?)))
         .collect();
+    if let (Some(path), None) = (std::env::var_os("GESSO_REPORT"), gpu) {
+        let line = |(_, case, result): &Compared<'_>| {
+            let found = result.as_ref().copied().unwrap_or_default();
+            let line = serde_json::json!({
+                "case": case.name,
+                "error": result.as_ref().err(),
+                "largest": found.largest.min(f64::MAX),
+                "mean": found.mean.min(f64::MAX),
+            });
+            format!("{line}\n")
+        };
+        std::fs::write(path, results.iter().map(line).collect::<String>()).unwrap();
+    }
     assert!(!results.is_empty());
     assert!(wrong.is_empty(), "{} of {} cases are wrong:\n{}", wrong.len(), results.len(), wrong.join("\n"));
 }

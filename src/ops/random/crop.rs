@@ -56,7 +56,7 @@ impl RandomCrop {
         }
         Ok(Self {
             area: pair("random_area", [0.08, 1.0])?,
-            ratio: pair("random_aspect_ratio", [0.75, 1.333_333])?,
+            ratio: pair("random_aspect_ratio", [0.75, 4.0 / 3.0])?,
             attempts,
             state: state(args)?.masked(SEED_MASK),
             batch: BatchRandom::default(),

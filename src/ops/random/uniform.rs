@@ -70,9 +70,8 @@ impl Distribution for Uniform {
         }
         match self.range.floats(sample)?[..] {
             [low, high] if low < high => {
-                // DALI makes whole numbers of the ends when it draws whole numbers.
-                let end = |end: f32| f64::from(if dtype.is_float() { end } else { end.trunc() });
-                Ok(Choices::Range(end(low), end(high)))
+                let (low, high) = (end(low, dtype), end(high, dtype));
+                Ok(Choices::Range(low.min(high), low.max(high)))
             }
             ref other => {
                 Err(Error::invalid(format!("argument `range` is {other:?}, expected two rising numbers")))
@@ -92,6 +91,23 @@ impl Distribution for Uniform {
             Choices::Range(low, high) => uniform_f64(random, *low, *high),
             Choices::Values(values) => f64::from(one_of(values, random)),
         }
+    }
+}
+
+/// An end of a range as an element of type `dtype`: of what an integer does not hold, DALI keeps the low bits, so that the ends
+/// may change places.
+fn end(end: f32, dtype: DType) -> f64 {
+    let whole = end as i64;
+    match dtype {
+        DType::U8 => f64::from(whole as u8),
+        DType::I8 => f64::from(whole as i8),
+        DType::U16 => f64::from(whole as u16),
+        DType::I16 => f64::from(whole as i16),
+        DType::U32 => f64::from(whole as u32),
+        DType::I32 => f64::from(whole as i32),
+        DType::U64 => whole as u64 as f64,
+        DType::I64 => whole as f64,
+        _ => f64::from(end),
     }
 }
 
