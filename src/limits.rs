@@ -89,6 +89,9 @@ pub const MAX_EXPRESSION_BYTES: usize = 1_024;
 /// Nested calls of an arithmetic expression; DALI's Python writes one. Stops recursion that overflows the stack.
 pub const MAX_EXPRESSION_DEPTH: usize = 32;
 
+/// Random windows of an image that are drawn until one fits; DALI's default is 10. Stops a file that draws for minutes.
+pub const MAX_CROP_ATTEMPTS: i64 = 1_000;
+
 /// Bytes of device memory that a model keeps on a device between batches. Stops one batch of huge images from taking memory
 /// away from the models behind it for good.
 pub const MAX_RETAINED_DEVICE_BYTES: u64 = 8 << 30;

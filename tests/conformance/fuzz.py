@@ -29,7 +29,7 @@ import draw
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 # Pixels are averages that may fall on the other side of a half.
-ROUNDED = {"Resize", "ResizeCropMirror", "RandomResizedCrop"}
+ROUNDED = {"Resize", "ResizeCropMirror", "RandomResizedCrop", "Filter", "GaussianBlur", "Rotate", "WarpAffine"}
 # Sums whose order differs, of elements up to this.
 RELATIVE = 2e-5
 
@@ -64,6 +64,8 @@ def apply(step, inputs, args):
     for name in args:
         if name == "dtype":
             args[name] = types.DALIDataType(args[name])
+        if name in ("image_type", "output_type"):
+            args[name] = types.DALIImageType(args[name])
         if name == "interp_type":
             args[name] = types.DALIInterpType(args[name])
     if step["op"] == "_shape":

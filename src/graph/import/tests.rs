@@ -243,6 +243,8 @@ fn nested_bytes(depth: usize) -> Vec<u8> {
     inner
 }
 
+mod branches;
+
 proptest! {
     #[test]
     fn damaged_files_never_panic(at in 0usize..4096, value: u8, cut in 0usize..4096) {
