@@ -105,9 +105,7 @@ impl OneHot {
         f32: ConvertSat<T>,
     {
         let (input, output) = sample.unary()?;
-        let classes: Vec<i64> = dispatch!(input.dtype, S => {
-            input.as_slice::<S>()?.iter().map(|&class| class.convert_trunc()).collect()
-        });
+        let classes = dispatch!(input.dtype, S => without_fractions::<S>(input.as_slice()?));
         let (on, off): (T, T) = (self.on.convert_trunc(), self.off.convert_trunc());
         let axis = if self.flat { 0 } else { self.axis(ndim)? };
         // Elements behind the dimension of the classes.
@@ -125,6 +123,10 @@ impl OneHot {
         }
         Ok(())
     }
+}
+
+fn without_fractions<S: ConvertSat<i64>>(numbers: &[S]) -> Vec<i64> {
+    numbers.iter().map(|&number| number.convert_trunc()).collect()
 }
 
 impl Operator for OneHot {

@@ -286,8 +286,10 @@ UNARY = ["neg", "pos", "sqrt", "exp", "log", "sin", "cos", "tan", "abs", "floor"
 @draws("ArithmeticGenericOp")
 def arithmetic(d, _):
     ndim = d.whole(0, 3)
-    shapes = d.shapes(ndim)
-    small = [[1 if d.chance(.3) else s for s in shape] for shape in shapes]
+    shapes = d.shapes(ndim, 2)
+    # DALI 2.4 reads the wrong elements in a batch of which only some samples are broadcast.
+    ones = [d.chance(.3) for _ in range(ndim)]
+    small = [[1 if one else s for s, one in zip(shape, ones)] for shape in shapes]
     dtypes = [d.pick(*NUMBERS, "float32", "float64", "bool") for _ in range(2)]
     x, y = (d.input(t, s, "", 1, 1 if t == "bool" else 9) for t, s in zip(dtypes, (shapes, small if d.chance(.5) else shapes)))
     for _ in range(d.whole(1, 3)):
@@ -316,7 +318,8 @@ def random(d, name):
     dtype = optional(d, .6, lambda: TYPES[d.pick(*NUMBERS, "float32", "float64")])
     seed = optional(d, .3, lambda: d.whole(0, 2**50))
     if name == "random__Uniform":
-        how = d.pick({}, dict(range=[d.real(0, 5), d.real(7, 100)]), dict(values=[d.real(0, 100) for _ in range(d.whole(1, 9))]))
+        # Without a range it is -1 to 1, whose lower end no unsigned number holds.
+        how = d.pick({} if dtype not in (0, 1, 2, 3) else dict(range=[0.0, 9.0]), dict(range=[d.real(0, 5), d.real(7, 100)]), dict(values=[d.real(0, 100) for _ in range(d.whole(1, 9))]))
         return d.op("random.uniform", shape=shape, dtype=dtype, seed=seed, **how)
     if name == "random__Normal":
         return d.op("random.normal", shape=shape, dtype=dtype, seed=seed, mean=d.real(50, 100), stddev=d.real(0, 9))

@@ -17,7 +17,7 @@ use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// What DALI combines the seed of a crop window with.
-const SEED_MASK: u64 = 0x1234_5678_abcd_efe;
+const SEED_MASK: u64 = 0x0123_4567_8abc_defe;
 
 /// Arguments that say which windows.
 const ARGS: &[ArgSpec] = &[
