@@ -1,7 +1,6 @@
 //! Conditionals: which samples are where, what a failure in a branch does, and which files make no sense.
 
 use super::*;
-use crate::pipeline::Keep;
 use crate::tensor::{Batch, BatchDesc, DType, Sample, Shape};
 
 /// `name` with one regular input for each of `inputs`, a predicate, and outputs.
