@@ -3,18 +3,20 @@
 //!
 //! For [`Device::Cpu`] the file's devices are ignored, so that a pipeline made for a GPU runs on a host without one.
 
+mod seeds;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use prost::Message;
 
 use super::proto::{Argument, InputOutput, OpDef, PipelineDef};
 use super::{Graph, GraphInput, GraphOutput, Node, NodeKind, Placement, Value, ValueId};
-use crate::cpu::random::operator_seeds;
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::ops::args::Value as ArgValue;
 use crate::ops::{self, Args};
 use crate::tensor::{DType, Device, Layout, ValueType};
+use seeds::Seeds;
 
 /// Arguments that every operator may carry and that do not change what it computes.
 const BOOKKEEPING: [&str; 12] = [
@@ -31,9 +33,6 @@ const BOOKKEEPING: [&str; 12] = [
     "_module",
     "_if_stmt",
 ];
-
-/// The argument that operators with random numbers have.
-const SEED: &str = "seed";
 
 /// Prefix of the arguments that hold the Python stack of the author's machine.
 const ORIGIN_PREFIX: &str = "_origin_stack";
@@ -107,31 +106,6 @@ struct Importer<'d> {
     copies: HashMap<(ValueId, Device), ValueId>,
     instances: HashSet<&'d str>,
     seeds: Option<Seeds>,
-}
-
-/// Seeds for the operators of a pipeline that has one: by their order in the file, one for each that can be seeded and is not.
-struct Seeds {
-    all: Vec<u32>,
-    given: usize,
-    /// Operators with the same logical number share a seed.
-    shared: HashMap<i32, u32>,
-}
-
-impl Seeds {
-    /// `None` for a pipeline without a seed, whose operators seed themselves.
-    fn new(def: &PipelineDef) -> Option<Self> {
-        let seed = def.seed.filter(|&seed| seed >= 0)?;
-        Some(Self { all: operator_seeds(seed), given: 0, shared: HashMap::new() })
-    }
-
-    fn next(&mut self, logical_id: Option<i32>) -> u32 {
-        let seed = self.all.get(self.given % self.all.len()).copied().unwrap_or_default();
-        self.given += 1;
-        match logical_id.filter(|&id| id >= 0) {
-            Some(id) => *self.shared.entry(id).or_insert(seed),
-            None => seed,
-        }
-    }
 }
 
 impl<'d> Importer<'d> {
@@ -236,13 +210,8 @@ impl<'d> Importer<'d> {
                 inputs.push(value);
             }
         }
-        let is_seeded = def.all_args().any(|arg| arg.name == SEED);
-        // Old versions write a seed for every operator.
-        let counts = |keyword: &str| !is_bookkeeping(keyword) && (keyword != SEED || is_seeded);
-        let mut values: BTreeMap<_, _> = values.into_iter().filter(|(keyword, _)| counts(keyword)).collect();
-        if let (Some(seeds), true, false) = (&mut self.seeds, is_seeded, values.contains_key(SEED)) {
-            values.insert(SEED.to_owned(), ArgValue::Ints(vec![i64::from(seeds.next(op.logical_id))]));
-        }
+        let mut values = values.into_iter().filter(|(keyword, _)| !is_bookkeeping(keyword)).collect();
+        seeds::give(&mut self.seeds, def, op.logical_id, &mut values);
         let args = Args::new(values, tensors);
         let expected = (def.outputs)(&args)?;
         if op.output.len() != expected {

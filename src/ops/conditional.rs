@@ -232,8 +232,8 @@ impl Operator for Not {
         Ok(vec![BatchDesc::new(DType::Bool, Layout::NONE, vec![Shape::default(); inputs.batch_size()])])
     }
 
-    fn run_cpu(&mut self, _cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        io.for_each_small_sample(|sample| {
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        io.for_each_sample(cx, |sample| {
             let (input, output) = sample.unary()?;
             output.as_slice_mut::<Bool>()?.fill(Bool::new(!truth(&input)?));
             Ok(())

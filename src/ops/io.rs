@@ -237,6 +237,10 @@ pub struct OutputSamples<'a> {
     pub buffers: Vec<Option<&'a mut [u8]>>,
 }
 
+/// Batches of fewer bytes than this, read and written, are worked on in the thread that has them: the scalars and small lists
+/// with which pipelines compute arguments.
+const SMALL_BYTES: usize = 4_096;
+
 /// Inputs and output buffers of an operator while it runs.
 pub struct Io<'a> {
     inputs: Inputs<'a>,
@@ -264,27 +268,26 @@ impl<'a> Io<'a> {
         cx: &CpuCx<'_>,
         f: impl Fn(&mut SampleIo<'a>) -> Result<()> + Sync,
     ) -> Result<()> {
+        let small = self.bytes() < SMALL_BYTES;
         let mut samples = self.live_samples()?;
         let inputs = self.inputs;
         let run = |sample: &mut SampleIo<'a>| run_sample(&inputs, sample, &f);
-        // One sample gains nothing from another thread and would pay for the hand-over.
+        // Nothing is gained from another thread, which is not awake before the work is done.
         match samples.as_mut_slice() {
             [only] => run(only),
+            many if small => many.iter_mut().for_each(run),
             many => cx.pool.install(|| many.par_iter_mut().with_max_len(1).for_each(run)),
         }
         Ok(())
     }
 
-    /// [`Io::for_each_sample`] in order, on this thread: for samples of a few elements, which are done before another thread
-    /// has woken up.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn for_each_small_sample(&mut self, f: impl Fn(&mut SampleIo<'a>) -> Result<()>) -> Result<()> {
-        let mut samples = self.live_samples()?;
-        let inputs = self.inputs;
-        samples.iter_mut().for_each(|sample| run_sample(&inputs, sample, &f));
-        Ok(())
+    /// Bytes that are read and written, as far as they are on the host.
+    fn bytes(&self) -> usize {
+        let regular = self.inputs.regular.iter();
+        let read = regular.flat_map(|batch| (0..batch.len()).map(|i| batch.view(i).bytes.len()));
+        let written =
+            self.outputs.iter().flat_map(|output| output.buffers.iter().flatten().map(|buffer| buffer.len()));
+        read.chain(written).sum()
     }
 
     /// Takes the buffers of the samples that have not failed.

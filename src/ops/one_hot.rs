@@ -100,23 +100,19 @@ impl OneHot {
         Ok(Layout::from_letters(&letters))
     }
 
-    fn run<S: Element + ConvertSat<i64>, T: Element>(
-        &self,
-        sample: &mut SampleIo<'_>,
-        ndim: usize,
-    ) -> Result<()>
+    fn run<T: Element>(&self, sample: &mut SampleIo<'_>, ndim: usize) -> Result<()>
     where
         f32: ConvertSat<T>,
     {
         let (input, output) = sample.unary()?;
+        let classes = dispatch!(input.dtype, S => without_fractions::<S>(input.as_slice()?));
         let (on, off): (T, T) = (self.on.convert_trunc(), self.off.convert_trunc());
         let axis = if self.flat { 0 } else { self.axis(ndim)? };
         // Elements behind the dimension of the classes.
         let inner: usize = if self.flat { 1 } else { input.shape[axis..].iter().product() };
         let elements = output.as_slice_mut::<T>()?;
         elements.fill(off);
-        for (i, class) in input.as_slice::<S>()?.iter().enumerate() {
-            let class: i64 = class.convert_trunc();
+        for (i, class) in classes.into_iter().enumerate() {
             let Some(class) = usize::try_from(class).ok().filter(|&class| class < self.classes) else {
                 continue;
             };
@@ -127,6 +123,10 @@ impl OneHot {
         }
         Ok(())
     }
+}
+
+fn without_fractions<S: ConvertSat<i64>>(numbers: &[S]) -> Vec<i64> {
+    numbers.iter().map(|&number| number.convert_trunc()).collect()
 }
 
 impl Operator for OneHot {
@@ -167,8 +167,6 @@ impl Operator for OneHot {
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         let desc = io.inputs().desc(0)?;
         let ndim = desc.shapes.first().map_or(0, |shape| shape.len());
-        dispatch!(desc.dtype, S => dispatch!(self.dtype, T => {
-            io.for_each_sample(cx, |sample| self.run::<S, T>(sample, ndim))
-        }))
+        dispatch!(self.dtype, T => io.for_each_sample(cx, |sample| self.run::<T>(sample, ndim)))
     }
 }

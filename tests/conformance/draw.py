@@ -286,8 +286,10 @@ UNARY = ["neg", "pos", "sqrt", "exp", "log", "sin", "cos", "tan", "abs", "floor"
 @draws("ArithmeticGenericOp")
 def arithmetic(d, _):
     ndim = d.whole(0, 3)
-    shapes = d.shapes(ndim)
-    small = [[1 if d.chance(.3) else s for s in shape] for shape in shapes]
+    shapes = d.shapes(ndim, 2)
+    # DALI 2.4 reads the wrong elements in a batch of which only some samples are broadcast.
+    ones = [d.chance(.3) for _ in range(ndim)]
+    small = [[1 if one else s for s, one in zip(shape, ones)] for shape in shapes]
     dtypes = [d.pick(*NUMBERS, "float32", "float64", "bool") for _ in range(2)]
     x, y = (d.input(t, s, "", 1, 1 if t == "bool" else 9) for t, s in zip(dtypes, (shapes, small if d.chance(.5) else shapes)))
     for _ in range(d.whole(1, 3)):
@@ -316,7 +318,8 @@ def random(d, name):
     dtype = optional(d, .6, lambda: TYPES[d.pick(*NUMBERS, "float32", "float64")])
     seed = optional(d, .3, lambda: d.whole(0, 2**50))
     if name == "random__Uniform":
-        how = d.pick({}, dict(range=[d.real(0, 5), d.real(7, 100)]), dict(values=[d.real(0, 100) for _ in range(d.whole(1, 9))]))
+        # Without a range it is -1 to 1, whose lower end no unsigned number holds.
+        how = d.pick({} if dtype not in (0, 1, 2, 3) else dict(range=[0.0, 9.0]), dict(range=[d.real(0, 5), d.real(7, 100)]), dict(values=[d.real(0, 100) for _ in range(d.whole(1, 9))]))
         return d.op("random.uniform", shape=shape, dtype=dtype, seed=seed, **how)
     if name == "random__Normal":
         return d.op("random.normal", shape=shape, dtype=dtype, seed=seed, mean=d.real(50, 100), stddev=d.real(0, 9))
@@ -356,3 +359,71 @@ def conditional(d, _):
         yes = d.op("_conditional.merge", d.op("noise.salt_and_pepper", a, prob=.5), b, predicate={"value": q})
     no = d.op("crop", no, crop=[3., 3.], out_of_bounds_policy="pad") if d.chance(.5) else no
     return d.op("_conditional.merge", yes, no, predicate={"value": p})
+
+
+COLOUR = dict(BrightnessContrast=("brightness", "brightness_shift", "contrast", "contrast_center"), Brightness=("brightness", "brightness_shift"),
+              Contrast=("contrast", "contrast_center"), Hsv=("hue", "saturation", "value"), Hue=("hue",), Saturation=("saturation",),
+              ColorTwist=("hue", "saturation", "contrast", "brightness"))
+RANGES = dict(hue=(-180, 180), brightness_shift=(-1, 1), contrast_center=(0, 200))
+
+
+@draws(*COLOUR)
+def colour(d, name):
+    args = {}
+    for argument in COLOUR[name]:
+        low, high = RANGES.get(argument, (0, 2))
+        if d.chance(.7):
+            args[argument] = d.per_sample("float32", None, low, high) if d.chance(.3) else d.real(low, high)
+    x = d.image("uint8", "uint8", "int16", "float32", channels=3)
+    return d.op({"Hsv": "hsv", "BrightnessContrast": "brightness_contrast", "ColorTwist": "color_twist"}.get(name, name.lower()), x, **args,
+                dtype=optional(d, .3, lambda: TYPES[d.pick("uint8", "int16", "float32")]))
+
+
+@draws("ColorSpaceConversion", "Equalize", "GaussianBlur", "Filter", "Laplacian")
+def filters(d, name):
+    if name == "ColorSpaceConversion":
+        kind, to = d.whole(0, 3), d.whole(0, 3)
+        return d.op("color_space_conversion", d.image("uint8", channels=1 if kind == 2 else 3), image_type=kind, output_type=to)
+    if name == "Equalize":
+        return d.op("equalize", d.image("uint8"))
+    if name == "Filter":
+        kernel = d.input("float32", [d.ints(2, 1, 5) for _ in range(BATCH)], "", -1, 1)
+        return d.op("filter", d.image("uint8", "int16", "float32", channels=d.pick(1, 3), low=6), kernel,
+                    border=d.pick(None, "reflect_1001", "clamp", "wrap"), mode=d.pick(None, "valid"))
+    x = d.image("uint8", "int16", "float32", low=6)
+    if name == "Laplacian":
+        return d.op("laplacian", x, window_size=2 * d.whole(1, 3) + 1, scale=d.real(.1, 1), dtype=TYPES["float32"])
+    which = d.pick(dict(window_size=2 * d.whole(0, 3) + 1), dict(sigma=d.real(.3, 2)), dict(window_size=2 * d.whole(1, 3) + 1, sigma=d.real(.3, 2)))
+    return d.op("gaussian_blur", x, **which, dtype=optional(d, .3, lambda: TYPES["float32"]))
+
+
+@draws("Rotate", "WarpAffine", "Paste")
+def geometry(d, name):
+    if name == "Paste":
+        return d.op("paste", d.image("uint8", channels=3), ratio=d.real(1, 2.5), fill_value=d.ints(3, 0, 255), paste_x=d.real(0, 1), paste_y=d.real(0, 1))
+    x = d.image("uint8", "int16", "float32", low=3)
+    more = dict(interp_type=d.whole(0, 1), fill_value=optional(d, .7, lambda: d.real(0, 99)), size=optional(d, .3, lambda: [float(n) for n in d.ints(2, 1, 20)]))
+    if name == "Rotate":
+        return d.op("rotate", x, angle=d.real(-360, 360), keep_size=True if d.chance(.3) and not more["size"] else None, **more)
+    return d.op("warp_affine", x, matrix=[d.real(-1.5, 1.5), d.real(-1, 1), d.real(-5, 5), d.real(-1, 1), d.real(-1.5, 1.5), d.real(-5, 5)],
+                inverse_map=optional(d, .4, lambda: False), **more)
+
+
+@draws("transforms__Translation", "transforms__Scale", "transforms__Rotation", "transforms__Shear", "transforms__Crop", "transforms__Combine", "CoordTransform")
+def transforms(d, name):
+    pair = lambda low, high: d.per_sample("float32", 2, low, high) if d.chance(.3) else [d.real(low, high), d.real(low, high)]
+    if name == "CoordTransform":
+        points = d.input("float32", [[d.whole(1, 6), 2] for _ in range(BATCH)], "", -50, 50)
+        return d.op("coord_transform", points, M=[d.real(-2, 2) for _ in range(4)], T=optional(d, .7, lambda: [d.real(-9, 9), d.real(-9, 9)]))
+    if name == "transforms__Combine":
+        matrices = [d.input("float32", [[2, 3]] * BATCH, "", -2, 2) for _ in range(d.whole(2, 4))]
+        return d.op("transforms.combine", *matrices, reverse_order=optional(d, .4, lambda: True))
+    if name == "transforms__Translation":
+        return d.op("transforms.translation", offset=pair(-9, 9))
+    if name == "transforms__Scale":
+        return d.op("transforms.scale", scale=pair(.1, 3), center=optional(d, .5, lambda: [d.real(-9, 9), d.real(-9, 9)]))
+    if name == "transforms__Rotation":
+        return d.op("transforms.rotation", angle=d.real(-360, 360), center=optional(d, .5, lambda: [d.real(-9, 9), d.real(-9, 9)]))
+    if name == "transforms__Shear":
+        return d.op("transforms.shear", **d.pick(dict(shear=[d.real(-2, 2), d.real(-2, 2)]), dict(angles=[d.real(-80, 80), d.real(-80, 80)])))
+    return d.op("transforms.crop", from_start=[d.real(0, .5)] * 2, from_end=[d.real(.6, 2)] * 2, to_start=[d.real(-1, .5)] * 2, to_end=[d.real(.6, 2)] * 2)

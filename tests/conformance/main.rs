@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde::Deserialize;
 use triton_gesso::cpu::convert::ConvertSat;
@@ -125,6 +126,9 @@ impl Tolerance {
 struct Difference {
     largest: f64,
     mean: f64,
+    /// Seconds to load the pipeline, and to run the batch.
+    load: f64,
+    run: f64,
 }
 
 /// Runs a case and returns what is wrong with it, if anything, and how it differs.
@@ -135,12 +139,14 @@ fn run(
     gpu: Option<&Arc<Gpu>>,
 ) -> Result<Difference, String> {
     let bytes = recording.bytes(&case.pipeline);
+    let begun = Instant::now();
     let pipeline = match gpu {
         None => Pipeline::load(bytes, Device::Cpu),
         Some(_) if case.name.ends_with("_made_for_gpu") => Pipeline::load(bytes, Device::Gpu),
         Some(_) => Pipeline::load_moved_to_device(bytes),
     }
     .map_err(|e| e.to_string())?;
+    let load = begun.elapsed().as_secs_f64();
     let mut instance = pipeline.instance(Some(2), gpu).map_err(|e| e.to_string())?;
     // A vector of bytes may lie at an odd address: copy it to where every element type may be read.
     let aligned: BTreeMap<&str, Vec<Vec<u64>>> = case
@@ -169,7 +175,9 @@ fn run(
             Batch::new(desc, bytes).unwrap()
         })
         .collect();
+    let begun = Instant::now();
     let outcome = instance.run(batch_size, inputs, &mut Keep).map_err(|e| e.to_string())?;
+    let run = begun.elapsed().as_secs_f64();
     if let Some(error) = (0..outcome.failures.len()).find_map(|i| outcome.failures.get(i)) {
         return Err(error.to_string());
     }
@@ -179,7 +187,7 @@ fn run(
         .map(|o| instance.to_host(o))
         .collect::<Result<_, _>>()
         .map_err(|e| e.to_string())?;
-    let mut total = Difference::default();
+    let mut total = Difference { load, run, ..Difference::default() };
     let samples = case.outputs.iter().map(Vec::len).sum::<usize>().max(1);
     for (k, expected) in case.outputs.iter().enumerate() {
         for (i, array) in expected.iter().enumerate() {
@@ -314,6 +322,8 @@ fn compare_all(gpu: Option<&Arc<Gpu>>) {
                 "error": result.as_ref().err(),
                 "largest": found.largest.min(f64::MAX),
                 "mean": found.mean.min(f64::MAX),
+                "load": found.load,
+                "run": found.run,
             });
             format!("{line}\n")
         };
@@ -321,6 +331,23 @@ fn compare_all(gpu: Option<&Arc<Gpu>>) {
     }
     assert!(!results.is_empty());
     assert!(wrong.is_empty(), "{} of {} cases are wrong:\n{}", wrong.len(), results.len(), wrong.join("\n"));
+}
+
+/// Files of DALI 1.23 to 2.0 load, and those of 2.4 are all others.
+#[test]
+fn files_of_older_versions_load() {
+    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let mut count = 0;
+    for version in std::fs::read_dir(Path::new(&root).join("tests/data/versions")).unwrap() {
+        for file in std::fs::read_dir(version.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            if let Err(error) = Pipeline::load(&std::fs::read(&path).unwrap(), Device::Cpu) {
+                panic!("{}: {error}", path.display());
+            }
+            count += 1;
+        }
+    }
+    assert_eq!(count, 14);
 }
 
 /// An operator without a case is an operator that nobody compared.

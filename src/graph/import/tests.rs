@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::graph::Plan;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Keep, Pipeline};
 
 fn edge(name: &str, device: &str) -> InputOutput {
     InputOutput { name: Some(name.into()), device: Some(device.into()), ..Default::default() }
@@ -242,6 +242,8 @@ fn nested_bytes(depth: usize) -> Vec<u8> {
     }
     inner
 }
+
+mod branches;
 
 proptest! {
     #[test]

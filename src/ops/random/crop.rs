@@ -17,10 +17,7 @@ use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// What DALI combines the seed of a crop window with.
-const SEED_MASK: u64 = 0x1234_5678_abcd_efe;
-
-/// Attempts to draw a window that a file may ask for.
-const MAX_ATTEMPTS: i64 = 1_000;
+const SEED_MASK: u64 = 0x0123_4567_8abc_defe;
 
 /// Arguments that say which windows.
 const ARGS: &[ArgSpec] = &[
@@ -49,9 +46,10 @@ impl RandomCrop {
             ))),
         };
         let attempts = args.int("num_attempts")?.unwrap_or(10);
-        if !(1..=MAX_ATTEMPTS).contains(&attempts) {
+        if !(1..=limits::MAX_CROP_ATTEMPTS).contains(&attempts) {
             return Err(Error::invalid(format!(
-                "argument `num_attempts` is {attempts}, expected 1 to {MAX_ATTEMPTS}"
+                "argument `num_attempts` is {attempts}, expected 1 to {}",
+                limits::MAX_CROP_ATTEMPTS
             )));
         }
         Ok(Self {
@@ -175,8 +173,8 @@ impl Operator for Generator {
         Ok(vec![BatchDesc::new(DType::I32, Layout::NONE, vec![Shape::from([2]); inputs.batch_size()]); 2])
     }
 
-    fn run_cpu(&mut self, _cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        io.for_each_small_sample(|sample| {
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        io.for_each_sample(cx, |sample| {
             let shape = sample.input(0)?;
             if shape.shape.volume()? > limits::MAX_NDIM {
                 return Err(Error::invalid(format!("the shape is a tensor of shape {}", shape.shape)));

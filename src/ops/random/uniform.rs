@@ -112,6 +112,6 @@ fn end(end: f32, dtype: DType) -> f64 {
 }
 
 fn one_of(values: &[f32], random: &mut Philox) -> f32 {
-    let index = u64::from(random.next_u32()) * values.len() as u64 >> 32;
+    let index = (u64::from(random.next_u32()) * values.len() as u64) >> 32;
     values.get(index as usize).copied().unwrap_or_default()
 }

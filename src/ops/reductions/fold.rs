@@ -1,5 +1,6 @@
 //! Folds of a dense tensor along some of its dimensions, for every element type that reductions take. Which values are folded,
 //! this module does not know.
+#![expect(clippy::cast_lossless, reason = "one macro makes all numbers")]
 
 use crate::tensor::{DType, Element};
 
