@@ -14,6 +14,10 @@ use crate::tensor::{DType, Device, Layout, ValueType};
 pub use crate::executor::{Keep, Outcome, OutputSink, Tally, Target};
 pub use crate::gpu::jpeg::Path as JpegPath;
 pub use crate::gpu::{Counters, DeviceBytes, Fetch, Gpu, Stream, devices};
+pub use crate::graph::import::describe::{
+    Description, InputDescription, OperatorDescription, OutputDescription,
+};
+pub use crate::ops::args::Value as ArgumentValue;
 pub use crate::ops::{Decoded, Failures, Preferences};
 
 /// Worker threads of an instance when neither the file nor the caller names a number. As DALI.
@@ -66,6 +70,14 @@ impl Pipeline {
     /// Why they are not.
     pub fn check_file(bytes: &[u8]) -> Result<()> {
         PipelineFile::parse(bytes).map(drop)
+    }
+
+    /// What a file says, also one with operators that cannot be run here.
+    ///
+    /// # Errors
+    /// Why the bytes are no serialized pipeline.
+    pub fn describe(bytes: &[u8]) -> Result<Description> {
+        Ok(PipelineFile::parse(bytes)?.describe())
     }
 
     /// [`Pipeline::load`] for [`Device::Gpu`], as if the file's author had put every operator there that can run there.

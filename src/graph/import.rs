@@ -438,5 +438,6 @@ fn argument(arg: &Argument) -> Result<ArgValue> {
     }
 }
 
+pub mod describe;
 #[cfg(test)]
 mod tests;
