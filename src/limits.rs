@@ -130,3 +130,6 @@ pub const MAX_SERIALIZE_SECONDS: u64 = 120;
 /// Bytes of what Python prints that are kept for an error: the last ones, as a traceback ends with what went wrong. Stops a
 /// program that prints without end.
 pub const MAX_PRINTED_BYTES: usize = 4_096;
+
+/// Bytes by which a struct of a caller of the C API may be larger than ours, as that of a newer header. Stops a size that was never set.
+pub const MAX_STRUCT_GROWTH: usize = 256;

@@ -127,6 +127,12 @@ impl Pipeline {
         &self.outputs
     }
 
+    /// Where output `i` is made. A sink may have it on the host all the same.
+    pub fn output_device(&self, i: usize) -> Device {
+        let output = self.plan.graph.outputs.get(i);
+        output.map_or(Device::Cpu, |output| self.plan.graph.value(output.value).device)
+    }
+
     /// Names of the operators, as [`Tally::operators`] counts them.
     pub fn operators(&self) -> Vec<String> {
         self.plan.graph.nodes.iter().map(|node| Graph::op_name(node).to_owned()).collect()

@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-
-use crate::root;
 
 /// The cases of one recorded module.
 pub(crate) struct Recording {
@@ -55,7 +53,7 @@ struct Stored {
 
 impl Recording {
     pub(crate) fn open(module: &str) -> Self {
-        let path = root().join(format!("tests/conformance/data/{module}.zip"));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/conformance/data/{module}.zip"));
         let mut archive = zip::ZipArchive::new(File::open(path).unwrap()).unwrap();
         let mut files = BTreeMap::new();
         for i in 0..archive.len() {
@@ -87,31 +85,6 @@ impl Recording {
 }
 
 impl Array {
-    /// As numpy writes it, but for the padding of the header.
-    pub(crate) fn npy(&self) -> Vec<u8> {
-        let code = match self.dtype.as_str() {
-            "uint8" => "|u1",
-            "bool" => "|b1",
-            "int32" => "<i4",
-            "int64" => "<i8",
-            "float16" => "<f2",
-            "float32" => "<f4",
-            other => panic!("no code for {other}"),
-        };
-        let dims: Vec<String> = self.shape.iter().map(ToString::to_string).collect();
-        let dims = if dims.len() == 1 { format!("{},", dims[0]) } else { dims.join(", ") };
-        let mut text = format!("{{'descr': '{code}', 'fortran_order': False, 'shape': ({dims}), }}");
-        while (10 + text.len() + 1) % 64 != 0 {
-            text.push(' ');
-        }
-        text.push('\n');
-        let mut file = b"\x93NUMPY\x01\x00".to_vec();
-        file.extend((text.len() as u16).to_le_bytes());
-        file.extend(text.as_bytes());
-        file.extend(&self.bytes);
-        file
-    }
-
     /// The largest difference from `other`, which has the same type and shape.
     pub(crate) fn farthest(&self, other: &[u8]) -> f64 {
         assert_eq!(self.bytes.len(), other.len());
@@ -136,7 +109,7 @@ pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     pub(crate) fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("gesso cli {name} {}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("gesso {name} {}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
