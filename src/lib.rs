@@ -1,7 +1,8 @@
 //! Gesso runs pipelines serialized by NVIDIA DALI inside Triton Inference Server.
 //!
 //! ```text
-//! tensor, error, limits  <-  cpu, gpu  <-  ops  <-  graph, executor  <-  pipeline  <-  triton, capi
+//! tensor, error, limits  <-  cpu, gpu  <-  ops  <-  graph, executor  <-  pipeline  <-  config  <-  triton
+//!                                                                          <-  capi
 //! ```
 //!
 //! A file becomes a graph, the graph a plan ([`graph`]), once per model. A request becomes part of a batch, each operator
@@ -12,6 +13,7 @@
 //! To read: [`pipeline`] is what the leaves see, [`tensor`] what flows, `ops/flip.rs` a small operator.
 
 pub mod capi;
+pub mod config;
 pub mod cpu;
 pub mod error;
 pub mod executor;

@@ -123,6 +123,9 @@ pub const MAX_RETAINED_HUFFMAN_TABLES: usize = 256;
 /// read twice.
 pub const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
+/// Fields within fields of `config.pbtxt`; the deepest of a model configuration are six deep. Stops recursion that overflows the stack.
+pub const MAX_CONFIG_DEPTH: usize = 64;
+
 /// Seconds that Python may take to serialize a pipeline; importing DALI takes several on a busy machine. Stops a file that
 /// never ends from holding the load of a model for good.
 pub const MAX_SERIALIZE_SECONDS: u64 = 120;

@@ -4,11 +4,12 @@
 use std::path::{Path, PathBuf};
 
 /// Modules from the bottom up; each may use those before it and itself. Those on one line may use one another.
-const LAYERS: [&[&str]; 6] = [
+const LAYERS: [&[&str]; 7] = [
     &["error", "limits", "tensor", "cpu", "gpu"],
     &["ops"],
     &["graph", "executor"],
     &["pipeline"],
+    &["config"],
     &["triton", "capi"],
     &["bin"],
 ];

@@ -2,6 +2,7 @@
 //! library computes.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
+mod check;
 #[path = "../common/recorded.rs"]
 mod recorded;
 
@@ -294,7 +295,7 @@ fn the_plugin_goes_where_a_server_looks() {
 #[test]
 fn help_names_every_command() {
     let help = out(&gesso(&["--help"]));
-    for command in ["inspect", "run", "bench", "install"] {
+    for command in ["inspect", "run", "check", "bench", "install"] {
         assert!(help.contains(command), "{help}");
         assert!(out(&gesso(&[command, "--help"])).contains("Usage:"));
     }

@@ -2,6 +2,7 @@
 //! program does; each command is a file.
 
 mod bench;
+mod check;
 mod inputs;
 mod inspect;
 mod install;
@@ -30,6 +31,7 @@ struct Cli {
 enum Command {
     Inspect(inspect::Options),
     Run(run::Options),
+    Check(check::Options),
     Bench(bench::Options),
     Install(install::Options),
 }
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Inspect(options) => inspect::inspect(options),
         Command::Run(options) => run::run(options),
+        Command::Check(options) => check::check(options),
         Command::Bench(options) => bench::bench(options),
         Command::Install(options) => install::install(options),
     };

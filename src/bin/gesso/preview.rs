@@ -77,7 +77,8 @@ impl Grid {
     /// `None` when the sample is no image.
     fn of(layout: Layout, shape: &[usize], strides: &[usize]) -> Option<Self> {
         let guessed = match *shape {
-            _ if !layout.is_none() => layout,
+            _ if layout.letters().len() == shape.len() => layout,
+            _ if !layout.is_none() => return None,
             [h, w, 1 | 3 | 4] if h.min(w) >= MIN_SIDE => Layout::hwc(),
             [1 | 3 | 4, h, w] if h.min(w) >= MIN_SIDE => Layout::from_letters(b"CHW"),
             _ => return None,
