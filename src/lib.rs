@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! tensor, error, limits  <-  cpu, gpu  <-  ops  <-  graph, executor  <-  pipeline  <-  config  <-  triton
-//!                                                                          <-  capi
+//!                                                                            ^          ^
+//!                                                                          capi       bin/gesso
 //! ```
 //!
 //! A file becomes a graph, the graph a plan ([`graph`]), once per model. A request becomes part of a batch, each operator

@@ -122,7 +122,12 @@ impl ResultHandle {
                 |i| matches!(batch.sample(i), Some(Sample::Device(bytes)) if bytes.owner().is_none());
             let moved;
             let batch = if (0..batch.len()).any(|i| place(i).is_none() && (on_host || foreign(i))) {
-                moved = instance.to_host(batch)?;
+                // What the caller has already stays where it is.
+                let left = (0..batch.len()).map(|i| match (place(i), batch.sample(i)) {
+                    (None, Some(sample)) => sample.clone(),
+                    _ => Sample::Missing,
+                });
+                moved = instance.to_host(&Batch::new(batch.desc().clone(), left.collect())?)?;
                 &moved
             } else {
                 batch
