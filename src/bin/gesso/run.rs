@@ -1,5 +1,6 @@
 //! `gesso run`: a pipeline on files, its outputs as `.npy` and PNG, and the time of each operator.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::preview::Normalization;
 use crate::terminal::{BAD, BOLD, Table, WARN, clean, print, print_json, read_pipeline, styled, write_file};
 use crate::{On, npy, preview};
 
-/// Samples that the table of outputs lists one by one.
+/// Samples and operators that are listed one by one.
 const LISTED: usize = 32;
 
 /// Run a pipeline on files; writes what comes out as `.npy` and, where it looks like an image, as PNG.
@@ -212,12 +213,9 @@ fn text(done: &Done, samples: &Samples, pipeline: &Pipeline, running: Duration, 
     }
     let mut operators = Table::new(&["operator", ">ms", ">share"]);
     let total: Duration = done.operators.iter().sum::<Duration>() + done.device;
-    let names = pipeline.operators();
-    let times = names.iter().map(String::as_str).zip(done.operators.iter().copied());
-    let device = (!done.device.is_zero()).then_some(("waiting for the device", done.device));
-    for (name, time) in times.chain(device) {
+    for (name, time) in times(done, pipeline) {
         let share = 100.0 * time.as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE);
-        operators.row([name.to_owned(), format!("{:.3}", milliseconds(time)), format!("{share:.0} %")]);
+        operators.row([name, format!("{:.3}", milliseconds(time)), format!("{share:.0} %")]);
     }
     text += &format!("\n{}\n{}", styled(BOLD, "operators"), operators.lines());
     let ran = samples.len() - done.failed.len();
@@ -237,6 +235,29 @@ fn text(done: &Done, samples: &Samples, pipeline: &Pipeline, running: Duration, 
         text += &format!("{}: {error}\n", styled(BAD, "failed"));
     }
     text
+}
+
+/// What took which time: every operator in order, or of many, those of one name together, the longest first.
+fn times(done: &Done, pipeline: &Pipeline) -> Vec<(String, Duration)> {
+    let names = pipeline.operators();
+    let mut times: Vec<(String, Duration)> =
+        names.iter().cloned().zip(done.operators.iter().copied()).collect();
+    if times.len() > LISTED {
+        let mut by_name: BTreeMap<String, (usize, Duration)> = BTreeMap::new();
+        for (name, time) in times {
+            let (count, total) = by_name.entry(name).or_default();
+            *count += 1;
+            *total += time;
+        }
+        let named =
+            |(name, (count, time))| (if count == 1 { name } else { format!("{name} x{count}") }, time);
+        times = by_name.into_iter().map(named).collect();
+        times.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+    }
+    if !done.device.is_zero() {
+        times.push(("waiting for the device".to_owned(), done.device));
+    }
+    times
 }
 
 fn as_json(done: &Done, samples: &Samples, pipeline: &Pipeline, running: Duration) -> Value {
