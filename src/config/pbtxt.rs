@@ -1,5 +1,7 @@
 //! `config.pbtxt` as the server reads it: protobuf's text format, with the line of every field, and the JSON that the server makes
-//! of it. It knows which fields of a model configuration repeat, not what they mean.
+//! of it. [`fields`] knows which fields a model configuration has and which of them repeat, and nothing what they mean.
+
+mod fields;
 
 use serde_json::{Map, Number, Value, json};
 
@@ -28,94 +30,6 @@ pub enum Content {
     Message(Vec<Field>),
 }
 
-/// Fields that may stand several times, wherever they are.
-const REPEATED: [&str; 20] = [
-    "batch_input",
-    "batch_output",
-    "control",
-    "control_input",
-    "dims",
-    "gpus",
-    "input",
-    "instance_group",
-    "model_warmup",
-    "op_library_filename",
-    "output",
-    "preferred_batch_size",
-    "profile",
-    "secondary_devices",
-    "shape",
-    "source_input",
-    "state",
-    "step",
-    "target_name",
-    "versions",
-];
-
-/// Fields that map a key to a value, one entry each time that they stand.
-const MAPS: [&str; 7] = [
-    "cc_model_filenames",
-    "input_map",
-    "inputs",
-    "metric_tags",
-    "output_map",
-    "parameters",
-    "priority_queue_policy",
-];
-
-/// The fields of a configuration, of an input, of an output and of an instance group.
-const OF_CONFIG: [&str; 25] = [
-    "backend",
-    "batch_input",
-    "batch_output",
-    "cc_model_filenames",
-    "default_model_filename",
-    "dynamic_batching",
-    "ensemble_scheduling",
-    "input",
-    "instance_group",
-    "max_batch_size",
-    "metric_tags",
-    "model_metrics",
-    "model_operations",
-    "model_repository_agents",
-    "model_transaction_policy",
-    "model_warmup",
-    "name",
-    "optimization",
-    "output",
-    "parameters",
-    "platform",
-    "response_cache",
-    "runtime",
-    "sequence_batching",
-    "version_policy",
-];
-const OF_INPUT: [&str; 9] = [
-    "allow_ragged_batch",
-    "data_type",
-    "dims",
-    "format",
-    "is_non_linear_format_io",
-    "is_shape_tensor",
-    "name",
-    "optional",
-    "reshape",
-];
-const OF_OUTPUT: [&str; 7] =
-    ["data_type", "dims", "is_non_linear_format_io", "is_shape_tensor", "label_filename", "name", "reshape"];
-const OF_GROUP: [&str; 9] = [
-    "count",
-    "gpus",
-    "host_policy",
-    "kind",
-    "name",
-    "passive",
-    "profile",
-    "rate_limiter",
-    "secondary_devices",
-];
-
 /// Reads the text of a `config.pbtxt`.
 ///
 /// # Errors
@@ -130,30 +44,8 @@ pub fn parse(text: &str) -> Result<Vec<Field>> {
     }
     let mut parser = Parser { rest: text, line: 1, depth: 0 };
     let fields = parser.fields(None)?;
-    check(&fields, &OF_CONFIG, "a model configuration")?;
-    for field in &fields {
-        let Content::Message(inner) = &field.value else { continue };
-        match field.name.as_str() {
-            "input" => check(inner, &OF_INPUT, "an input")?,
-            "output" => check(inner, &OF_OUTPUT, "an output")?,
-            "instance_group" => check(inner, &OF_GROUP, "an instance group")?,
-            _ => {}
-        }
-    }
+    fields::check_all(&fields)?;
     Ok(fields)
-}
-
-fn check(fields: &[Field], known: &[&str], of: &str) -> Result<()> {
-    for (i, field) in fields.iter().enumerate() {
-        if !known.contains(&field.name.as_str()) {
-            return Err(at(field.line, format!("`{}` is no field of {of}", field.name.escape_debug())));
-        }
-        let repeats = REPEATED.contains(&field.name.as_str()) || MAPS.contains(&field.name.as_str());
-        if !repeats && fields.iter().take(i).any(|other| other.name == field.name) {
-            return Err(at(field.line, format!("`{}` is given twice", field.name)));
-        }
-    }
-    Ok(())
 }
 
 fn at(line: usize, what: String) -> Error {
@@ -170,13 +62,13 @@ pub fn to_json(fields: &[Field]) -> Map<String, Value> {
             Content::Word(word) => scalar(word),
             Content::Message(inner) => Value::Object(to_json(inner)),
         };
-        if MAPS.contains(&name) {
+        if fields::is_map(name) {
             let entry = object.entry(name).or_insert_with(|| json!({}));
             let key = value.get("key").and_then(Value::as_str).unwrap_or_default().to_owned();
             if let (Value::Object(map), Some(inner)) = (entry, value.get("value")) {
                 map.insert(key, inner.clone());
             }
-        } else if REPEATED.contains(&name) {
+        } else if fields::repeats(name) {
             if let Value::Array(list) = object.entry(name).or_insert_with(|| json!([])) {
                 list.push(value);
             }
