@@ -137,6 +137,9 @@ pub const MAX_RETAINED_HUFFMAN_TABLES: usize = 256;
 /// read twice.
 pub const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
+/// Fields within fields of `config.pbtxt`; the deepest of a model configuration are six deep. Stops recursion that overflows the stack.
+pub const MAX_CONFIG_DEPTH: usize = 64;
+
 /// Seconds that Python may take to serialize a pipeline; importing DALI takes several on a busy machine. Stops a file that
 /// never ends from holding the load of a model for good.
 pub const MAX_SERIALIZE_SECONDS: u64 = 120;
@@ -144,3 +147,6 @@ pub const MAX_SERIALIZE_SECONDS: u64 = 120;
 /// Bytes of what Python prints that are kept for an error: the last ones, as a traceback ends with what went wrong. Stops a
 /// program that prints without end.
 pub const MAX_PRINTED_BYTES: usize = 4_096;
+
+/// Bytes by which a struct of a caller of the C API may be larger than ours, as that of a newer header. Stops a size that was never set.
+pub const MAX_STRUCT_GROWTH: usize = 256;

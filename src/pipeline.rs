@@ -14,6 +14,10 @@ use crate::tensor::{DType, Device, Layout, ValueType};
 pub use crate::executor::{Keep, Outcome, OutputSink, Tally, Target};
 pub use crate::gpu::jpeg::Path as JpegPath;
 pub use crate::gpu::{Counters, DeviceBytes, Fetch, Gpu, Stream, devices};
+pub use crate::graph::import::describe::{
+    Description, InputDescription, OperatorDescription, OutputDescription,
+};
+pub use crate::ops::args::Value as ArgumentValue;
 pub use crate::ops::{Decoded, Failures, Preferences};
 
 /// Worker threads of an instance when neither the file nor the caller names a number. As DALI.
@@ -68,6 +72,14 @@ impl Pipeline {
         PipelineFile::parse(bytes).map(drop)
     }
 
+    /// What a file says, also one with operators that cannot be run here.
+    ///
+    /// # Errors
+    /// Why the bytes are no serialized pipeline.
+    pub fn describe(bytes: &[u8]) -> Result<Description> {
+        Ok(PipelineFile::parse(bytes)?.describe())
+    }
+
     /// [`Pipeline::load`] for [`Device::Gpu`], as if the file's author had put every operator there that can run there.
     ///
     /// # Errors
@@ -113,6 +125,12 @@ impl Pipeline {
     /// The outputs in order.
     pub fn outputs(&self) -> &[Output] {
         &self.outputs
+    }
+
+    /// Where output `i` is made. A sink may have it on the host all the same.
+    pub fn output_device(&self, i: usize) -> Device {
+        let output = self.plan.graph.outputs.get(i);
+        output.map_or(Device::Cpu, |output| self.plan.graph.value(output.value).device)
     }
 
     /// Names of the operators, as [`Tally::operators`] counts them.

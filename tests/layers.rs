@@ -4,12 +4,13 @@
 use std::path::{Path, PathBuf};
 
 /// Modules from the bottom up; each may use those before it and itself. Those on one line may use one another.
-const LAYERS: [&[&str]; 6] = [
+const LAYERS: [&[&str]; 7] = [
     &["error", "limits", "tensor", "cpu", "gpu"],
     &["ops"],
     &["graph", "executor"],
     &["pipeline"],
-    &["triton"],
+    &["config"],
+    &["triton", "capi"],
     &["bin"],
 ];
 
@@ -81,7 +82,7 @@ fn unsafe_code_stays_at_the_boundaries() {
     sources(&root, &mut files);
     for file in files {
         let relative = file.strip_prefix(&root).unwrap();
-        if relative.starts_with("triton") || relative.starts_with("gpu") {
+        if ["triton", "capi", "gpu"].iter().any(|boundary| relative.starts_with(boundary)) {
             continue;
         }
         let text = std::fs::read_to_string(&file).unwrap();

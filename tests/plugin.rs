@@ -49,9 +49,19 @@ fn exports_the_entry_points_and_nothing_else() {
     };
     let listing = String::from_utf8(nm.stdout).unwrap();
     let mut names: Vec<_> = listing.lines().filter_map(|line| line.split_whitespace().last()).collect();
-    // The C API of this library, where it is built in.
-    names.retain(|name| !name.starts_with("gesso_"));
     names.sort_unstable();
+    // Those of the C API are those of its header.
+    let header = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/include/gesso.h")).unwrap();
+    let mut declared: Vec<&str> = header
+        .lines()
+        .filter(|line| !line.starts_with("//") && !line.starts_with("typedef") && !line.starts_with(' '))
+        .filter_map(|line| line.split_once('(')?.0.split([' ', '*']).next_back())
+        .filter(|name| name.starts_with("gesso_"))
+        .collect();
+    declared.sort_unstable();
+    let exported: Vec<&str> = names.extract_if(.., |name| name.starts_with("gesso_")).collect();
+    assert_eq!(exported, declared);
+    assert!(declared.len() > 15);
     let entry_points = [
         "TRITONBACKEND_Finalize",
         "TRITONBACKEND_GetBackendAttribute",

@@ -444,5 +444,6 @@ fn argument(arg: &Argument) -> Result<ArgValue> {
     }
 }
 
+pub mod describe;
 #[cfg(test)]
 mod tests;

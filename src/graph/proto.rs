@@ -2,7 +2,7 @@
 //! [`super::import`] reads them.
 //!
 //! Field numbers and meanings were learned from files that DALI 1.23 to 2.4 wrote. Fields that do not change what a
-//! pipeline computes (executor flags, queue depths, memory hints), and the device, are left out: prost skips them.
+//! pipeline computes (executor flags, queue depths, memory hints) are left out: prost skips them.
 
 use prost::Message;
 
@@ -24,9 +24,15 @@ pub(super) struct PipelineDef {
     /// Outputs in order.
     #[prost(message, repeated, tag = "7")]
     pub(super) pipe_outputs: Vec<InputOutput>,
+    /// The GPU that the pipeline was made on; a large negative number: none.
+    #[prost(int32, optional, tag = "8")]
+    pub(super) device_id: Option<i32>,
     /// What the seeds of random operators are made from; negative or absent: the time.
     #[prost(int64, optional, tag = "9")]
     pub(super) seed: Option<i64>,
+    /// Which executor was to run it: tells versions of DALI apart.
+    #[prost(int32, optional, tag = "11")]
+    pub(super) executor_type: Option<i32>,
 }
 
 /// One operator.

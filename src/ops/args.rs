@@ -43,7 +43,8 @@ impl ArgSpec {
 }
 
 /// The value of an argument as the file gives it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(untagged)]
 pub enum Value {
     /// A scalar or list of integers (enumerations too).
     Ints(Vec<i64>),

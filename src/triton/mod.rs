@@ -7,9 +7,8 @@
 //! model     a loaded model: plans, devices              instance  its lanes, which work on batches
 //! state     how both are attached to Triton's handles   lanes     threads with a queue
 //! exchange  a request, its response, one answer         execute   how requests are answered
-//! config    a model's configuration, completed and checked
 //! options   the backend's settings from the command line  metrics   what a model counts
-//! autoserialize   pipelines written in Python          allocator   memory of models that have gone
+//! allocator memory of models that have gone
 //! ```
 //!
 //! Every entry point is one [`guard`]ed closure that wraps the handles and calls a safe function of the same name.
@@ -18,8 +17,6 @@
 
 mod allocator;
 pub mod api;
-mod autoserialize;
-pub mod config;
 pub mod exchange;
 mod execute;
 mod guard;

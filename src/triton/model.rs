@@ -1,15 +1,14 @@
 //! A loaded model: its pipeline, planned once for each kind of instance that it has, and the devices that they run on.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use super::api::{InstanceKind, Model};
-use super::config::{Content, Facts, ModelConfig, ModelFile, Settings, TensorMap, written_max_batch_size};
 use super::metrics::{Labels, Metrics};
-use super::{autoserialize, state};
+use super::state;
+use crate::config::{Facts, ModelConfig, ModelFile, Settings, Source, TensorMap, written_max_batch_size};
 use crate::error::Result;
 use crate::pipeline::{Gpu, Pipeline};
 use crate::tensor::Device;
@@ -40,6 +39,9 @@ impl ModelState {
         let mut config = ModelConfig::parse(&model.config()?)?.with_written_max_batch_size(written);
         let file = ModelFile::read(&directory, model.version()?, config.model_filename()?)?;
         let source = Source::new(&name, file, &options.python)?;
+        if let Some(warning) = &source.warning {
+            tracing::warn!(model = name, "{warning}");
+        }
         let plans = Plans { name: name.clone(), source, host: OnceLock::new(), device: OnceLock::new() };
         // Types do not depend on the device; an instance of another kind plans when it comes.
         let first = match config.instance_kinds()?.first() {
@@ -94,37 +96,6 @@ impl ModelState {
         tracing::info!(model = self.name, device = ordinal, name = gpu.name(), "device is open");
         gpus.insert(ordinal, Arc::clone(&gpu));
         Ok(gpu)
-    }
-}
-
-/// A serialized pipeline and where it came from.
-struct Source {
-    path: PathBuf,
-    bytes: Vec<u8>,
-}
-
-impl Source {
-    /// What is in `file`, or what `python` makes of it.
-    fn new(name: &str, file: ModelFile, python: &str) -> Result<Self> {
-        let ModelFile { path, content, fallback } = file;
-        let bytes = match content {
-            Content::Python => return Self::from_python(name, path, python),
-            Content::Pipeline(bytes) => bytes,
-        };
-        match (fallback, Pipeline::check_file(&bytes)) {
-            (Some(source), Err(error)) => {
-                tracing::warn!(model = name, "`{}` is passed over: {error}", path.display());
-                Self::from_python(name, source, python)
-            }
-            // Without a fallback, planning says what is wrong.
-            _ => Ok(Self { path, bytes }),
-        }
-    }
-
-    fn from_python(name: &str, path: PathBuf, python: &str) -> Result<Self> {
-        tracing::info!(model = name, "`{python}` serializes the pipeline of `{}`", path.display());
-        let bytes = autoserialize::serialize(python, &path)?;
-        Ok(Self { path, bytes })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::config::Settings;
+use crate::config::Settings;
 use crate::error::{Error, Result};
 
 /// The interpreter that serializes pipelines written in Python, when nothing else is said.

@@ -4,9 +4,9 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::Slot;
-use super::instance::InstanceKind;
 use super::message::json_of;
 use super::server::{Server, not_null};
+use crate::config::InstanceKind;
 use crate::error::Result;
 use crate::triton::sys;
 

@@ -1,7 +1,6 @@
 //! An instance: one copy of a model on one device, and the statistics that it reports.
 
 use std::ffi::c_void;
-use std::fmt;
 use std::ptr::NonNull;
 
 use super::Slot;
@@ -9,21 +8,9 @@ use super::memory::{BufferAttributes, Memory};
 use super::model::Model;
 use super::request::Request;
 use super::server::{Server, not_null};
+use crate::config::InstanceKind;
 use crate::error::{Error, Result};
 use crate::triton::sys::{self, TRITONSERVER_InstanceGroupKind as RawKind};
-
-/// What an instance runs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InstanceKind {
-    /// The server chooses; an instance that runs has been given another kind.
-    Auto,
-    /// Host threads only.
-    Cpu,
-    /// One GPU.
-    Gpu,
-    /// The model chooses.
-    Model,
-}
 
 impl InstanceKind {
     fn from_raw(raw: RawKind) -> Result<Self> {
@@ -45,18 +32,6 @@ impl InstanceKind {
             InstanceKind::Gpu => RawKind::TRITONSERVER_INSTANCEGROUPKIND_GPU,
             InstanceKind::Model => RawKind::TRITONSERVER_INSTANCEGROUPKIND_MODEL,
         }
-    }
-}
-
-impl fmt::Display for InstanceKind {
-    /// As a model configuration spells it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            InstanceKind::Auto => "KIND_AUTO",
-            InstanceKind::Cpu => "KIND_CPU",
-            InstanceKind::Gpu => "KIND_GPU",
-            InstanceKind::Model => "KIND_MODEL",
-        })
     }
 }
 

@@ -19,16 +19,16 @@ mod response;
 mod server;
 mod types;
 
+pub use crate::config::{DataType, InstanceKind};
 pub use backend::{Attributes, Backend};
 pub use error::ServerError;
-pub use instance::{Instance, InstanceKind, Times, now};
+pub use instance::{Instance, Times, now};
 pub use memory::{Memory, MemoryKind};
 pub use metric::{Counter, Family};
 pub use model::Model;
 pub use request::{Chunk, Input, Request};
 pub use response::{NewResponse, Output, OutputMemory, Response};
 pub use server::{Level, Server};
-pub use types::DataType;
 
 /// What a pointer of ours can be attached to. Only `state.rs` does: elsewhere the pointers could get mixed up.
 pub(in crate::triton) trait Slot {

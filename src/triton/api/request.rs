@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use super::memory::{Memory, MemoryKind};
 use super::server::{Server, not_null};
-use super::types::DataType;
+use crate::config::DataType;
 use crate::error::{Context, Error, Result};
 use crate::triton::sys;
 

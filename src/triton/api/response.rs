@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use super::error::ServerError;
 use super::memory::{Memory, MemoryKind};
 use super::server::{Server, c_string, not_null};
-use super::types::DataType;
+use crate::config::DataType;
 use crate::error::{Error, Result};
 use crate::triton::sys;
 

@@ -1,12 +1,12 @@
 //! The tensors of requests as they arrived: in pieces, on the host or on a device. What is needed on the host is brought
 //! there, for all requests of a batch at once. It must not know samples.
 
+use crate::config::Tensor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::pipeline::{self, DeviceBytes, Fetch};
 use crate::tensor::Device;
 use crate::triton::api::{Chunk, DataType, Input, Memory, Request};
-use crate::triton::config::Tensor;
 use crate::triton::instance::Link;
 use crate::triton::model::ModelState;
 

@@ -5,13 +5,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::fetch::Arrived;
+use crate::config::{self, DefaultSample};
 use crate::cpu::memory::HostPool;
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::pipeline::{self, DeviceBytes};
 use crate::tensor::{Batch, BatchDesc, DType, Sample, Shape};
 use crate::triton::api::{Chunk, DataType};
-use crate::triton::config::{self, DefaultSample};
 
 /// Bytes of the length in front of each element of a `TYPE_STRING` tensor.
 const LENGTH_BYTES: usize = 4;

@@ -1,5 +1,5 @@
 //! The configuration of one model: the JSON that the server hands over, what a pipeline adds to it, whether the two
-//! agree, and where the model file is. JSON in, JSON out; it must not call the server or run a pipeline.
+//! agree, and where the model file is. JSON in, JSON out; it must not know the server's C API or run a pipeline.
 //!
 //! ```text
 //! parse --> complete(facts) --> to_json --> the server
@@ -11,11 +11,15 @@
 //! that was set to its default look the same. What follows from that stands in `complete`; `text` looks the one field up
 //! where it matters.
 
+pub mod autoserialize;
 mod complete;
+mod data_type;
 mod default_sample;
 mod model_file;
+pub mod pbtxt;
 mod read;
 mod settings;
+mod source;
 mod tensors;
 #[cfg(test)]
 mod tests;
@@ -24,14 +28,15 @@ mod validate;
 
 use serde_json::{Map, Value, json};
 
+pub use data_type::{DataType, InstanceKind};
 pub use default_sample::DefaultSample;
 pub use model_file::{Content, ModelFile};
 pub use settings::Settings;
+pub use source::Source;
 pub use tensors::{Facts, TensorConfig};
 pub use text::written_max_batch_size;
 pub use validate::{Tensor, TensorMap};
 
-use super::api::InstanceKind;
 use crate::error::{Context, Error, Result};
 
 /// Name of the model file when the configuration gives none.

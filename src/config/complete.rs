@@ -1,11 +1,11 @@
 //! Fills what a configuration leaves out from what the pipeline fixes. It never overrules a configured value: where the
 //! two differ, validation says so.
 
+use super::data_type::DataType;
 use super::tensors::{Fact, Facts, TensorConfig, VARIABLE};
 use super::validate::is_split;
 use super::{ModelConfig, Settings, validate};
 use crate::error::Result;
-use crate::triton::api::DataType;
 
 impl ModelConfig {
     /// Completes the configuration; the result is valid.

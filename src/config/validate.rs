@@ -3,12 +3,12 @@
 
 use std::collections::HashSet;
 
+use super::data_type::DataType;
 use super::tensors::{Fact, Facts, Role, TensorConfig, VARIABLE};
 use super::{DefaultSample, ModelConfig, Settings};
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::pipeline::Output;
-use crate::triton::api::DataType;
 
 /// A tensor of a request or a response, for one of the pipeline's.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,6 @@ use super::*;
 use crate::error::ErrorKind;
 use crate::pipeline::{Input, Output};
 use crate::tensor::{DType, Device, Layout, ValueType};
-use crate::triton::api::DataType;
 
 /// `backend: "gesso"`, and the same with `max_batch_size: 0`: the server makes no difference.
 const ONE_LINE: &str = r#"{"name":"one","platform":"","backend":"gesso","runtime":"","version_policy":{"latest":{"num_versions":1}},"max_batch_size":0,"input":[],"output":[],"batch_input":[],"batch_output":[],"optimization":{"priority":"PRIORITY_DEFAULT","input_pinned_memory":{"enable":true},"output_pinned_memory":{"enable":true},"gather_kernel_buffer_threshold":0,"eager_batching":false},"instance_group":[{"name":"one","kind":"KIND_CPU","count":1,"gpus":[],"secondary_devices":[],"profile":[],"passive":false,"host_policy":""}],"default_model_filename":"","cc_model_filenames":{},"metric_tags":{},"parameters":{},"model_warmup":[]}"#;

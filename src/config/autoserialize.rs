@@ -2,12 +2,13 @@
 //! shell starts, that has a time limit, and that leaves no file behind. It must not know pipelines.
 
 use std::io::Read;
-use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
@@ -45,7 +46,7 @@ invoke_autoserialize(module, f"/dev/fd/{pipeline}")
 /// # Errors
 /// Unsupported when there is no such interpreter or it has no DALI, unavailable when it takes too long, invalid when it
 /// fails, with the end of what it printed.
-pub(super) fn serialize(python: &str, path: &Path) -> Result<Vec<u8>> {
+pub fn serialize(python: &str, path: &Path) -> Result<Vec<u8>> {
     let shown = path.display();
     let mut command = Command::new(python);
     // -B: no compiled file beside the model's.
@@ -113,17 +114,9 @@ fn run(command: &mut Command, limit: Duration) -> std::io::Result<Done> {
 /// Whether the program ends before `limit` has passed; leaves it to be waited for.
 fn ends_within(child: &Child, limit: Duration) -> std::io::Result<bool> {
     let begun = Instant::now();
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     loop {
-        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-        let look = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        // SAFETY: the out pointer is valid; the call takes any number of a process.
-        if unsafe { libc::waitid(libc::P_PID, child.id(), info.as_mut_ptr(), look) } != 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        // SAFETY: zeros are a valid description, of no process, and the call above wrote one or nothing.
-        let info = unsafe { info.assume_init() };
-        // SAFETY: a description that `waitid` wrote, or zeros, has this field.
-        if unsafe { info.si_pid() } != 0 {
+        if waitid(WaitId::Pid(Pid::from_child(child)), look)?.is_some() {
             return Ok(true);
         }
         if begun.elapsed() > limit {
@@ -135,10 +128,9 @@ fn ends_within(child: &Child, limit: Duration) -> std::io::Result<bool> {
 
 /// Ends the program's group, of which a part may outlive the program itself.
 fn end_group(child: &Child) {
-    let Ok(group) = libc::pid_t::try_from(child.id()) else { return };
-    // SAFETY: the call takes any number. The group is ours: it was made with the program, which is not waited for yet, so
-    // that the number is still the program's.
-    unsafe { libc::killpg(group, libc::SIGKILL) };
+    // The group is ours: it was made with the program, which is not waited for yet, so that the number is still the program's.
+    // One that has ended already is as good.
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
 /// The first bytes, up to one more than a pipeline may have; reads to the end all the same.

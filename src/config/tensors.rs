@@ -5,11 +5,11 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
+use super::data_type::DataType;
 use super::read;
 use crate::error::{Context, Error, Result};
 use crate::pipeline::{Input, Output, Pipeline};
 use crate::tensor::DType;
-use crate::triton::api::DataType;
 
 /// An extent that differs from request to request, in `dims`.
 pub(super) const VARIABLE: i64 = -1;

@@ -76,7 +76,7 @@ impl Settings {
     ///
     /// # Errors
     /// Invalid when the text is no value of the parameter.
-    pub(in crate::triton) fn set(&mut self, key: &str, text: &str) -> Result<()> {
+    pub fn set(&mut self, key: &str, text: &str) -> Result<()> {
         match key {
             NUM_THREADS => self.num_threads = num_threads(text)?,
             MAX_BATCHES_IN_FLIGHT => self.max_batches_in_flight = Some(max_batches_in_flight(text)?),
@@ -89,7 +89,7 @@ impl Settings {
 
     /// These settings, and where they say nothing, the backend's.
     #[must_use]
-    pub(in crate::triton) fn or(self, backend: &Self) -> Self {
+    pub fn or(self, backend: &Self) -> Self {
         Self {
             num_threads: self.num_threads.or(backend.num_threads),
             max_batches_in_flight: self.max_batches_in_flight.or(backend.max_batches_in_flight),

@@ -1,0 +1,312 @@
+/* Gesso: runs pipelines that NVIDIA DALI serialized, without DALI. Made by cbindgen: change src/capi instead.
+ *
+ * Link with libtriton_gesso.so. Functions return a gesso_status; what they make, they put where their last argument points. Nothing
+ * throws. What a caller owns, and which threads may call, stands at each function. A pointer to a pipeline, an instance or a result is valid
+ * from the call that made it until it is freed.
+ *
+ * gesso_pipeline_load > gesso_instance_create > gesso_instance_run > gesso_result_tensor > gesso_result_free ... */
+
+
+#ifndef GESSO_H
+#define GESSO_H
+
+#include <stddef.h>
+#include <stdint.h>
+/* A DLPack tensor; dlpack.h says what it is. */
+typedef struct DLManagedTensor DLManagedTensor;
+
+// The version of this interface. It changes only when programs must be changed; functions and fields at the end of structs
+// may be added without.
+#define GESSO_ABI_VERSION 1
+
+// The largest number of dimensions of a sample.
+#define GESSO_MAX_NDIM 16
+
+// What became of a call.
+typedef enum {
+  // It did what it should.
+  GESSO_STATUS_OK = 0,
+  // Nothing better is known.
+  GESSO_STATUS_UNKNOWN = 1,
+  // A defect of the library, or of one that it calls.
+  GESSO_STATUS_INTERNAL = 2,
+  // Something that was named does not exist.
+  GESSO_STATUS_NOT_FOUND = 3,
+  // The caller's data or pipeline is wrong.
+  GESSO_STATUS_INVALID_ARGUMENT = 4,
+  // A resource is used up or missing now, such as memory, a GPU, or an instance that is busy.
+  GESSO_STATUS_UNAVAILABLE = 5,
+  // Valid, but this version or this device cannot do it.
+  GESSO_STATUS_UNSUPPORTED = 6,
+  // A name is taken.
+  GESSO_STATUS_ALREADY_EXISTS = 7,
+  // Nobody wants the answer any more.
+  GESSO_STATUS_CANCELLED = 8,
+} gesso_status;
+
+// Where something runs, or where memory is.
+typedef enum {
+  // Host threads, host memory.
+  GESSO_DEVICE_CPU = 0,
+  // A CUDA device, its memory.
+  GESSO_DEVICE_GPU = 1,
+} gesso_device;
+
+// Element types; numbered as DALI numbers them.
+typedef enum {
+  // Not known before there is a batch.
+  GESSO_DTYPE_ANY = -1,
+  // 8 bits.
+  GESSO_DTYPE_UINT8 = 0,
+  // 16 bits.
+  GESSO_DTYPE_UINT16 = 1,
+  // 32 bits.
+  GESSO_DTYPE_UINT32 = 2,
+  // 64 bits.
+  GESSO_DTYPE_UINT64 = 3,
+  // 8 bits.
+  GESSO_DTYPE_INT8 = 4,
+  // 16 bits.
+  GESSO_DTYPE_INT16 = 5,
+  // 32 bits.
+  GESSO_DTYPE_INT32 = 6,
+  // 64 bits.
+  GESSO_DTYPE_INT64 = 7,
+  // IEEE half precision.
+  GESSO_DTYPE_FLOAT16 = 8,
+  // IEEE single precision.
+  GESSO_DTYPE_FLOAT32 = 9,
+  // IEEE double precision.
+  GESSO_DTYPE_FLOAT64 = 10,
+  // One byte, 0 or 1.
+  GESSO_DTYPE_BOOL = 11,
+} gesso_dtype;
+
+// Runs one batch at a time.
+typedef struct gesso_instance gesso_instance;
+
+// A pipeline, planned for one kind of device. It never changes.
+typedef struct gesso_pipeline gesso_pipeline;
+
+// The outputs of one batch. It never changes, and may outlive its instance and its pipeline.
+typedef struct gesso_result gesso_result;
+
+// An input or an output of a pipeline, as far as it is known before there is a batch.
+typedef struct {
+  // `sizeof(gesso_tensor_info)`; the caller sets it.
+  size_t struct_size;
+  // Its name. Lives as long as the pipeline.
+  const char *name;
+  // One letter for each dimension, such as `HWC`; empty when there is none. Lives as long as the pipeline.
+  const char *layout;
+  // A `gesso_dtype`; `GESSO_DTYPE_ANY` when it is not fixed.
+  int32_t dtype;
+  // A `gesso_device`. Of an input: `GESSO_DEVICE_GPU` if samples may be in memory of the GPU. Of an output: where it is made.
+  int32_t device;
+  // Dimensions of a sample; -1 when not even that is fixed.
+  int32_t ndim;
+  // Extents of a sample, -1 where they are not fixed.
+  int64_t shape[GESSO_MAX_NDIM];
+} gesso_tensor_info;
+
+// How an instance is made. Zeros are the defaults.
+typedef struct {
+  // `sizeof(gesso_instance_options)`.
+  size_t struct_size;
+  // Worker threads; 0: as many as the file asks for.
+  size_t num_threads;
+  // The number of the GPU, for a pipeline that was loaded for one.
+  int32_t gpu;
+  // Not 0: outputs that are made on the GPU are copied to host memory of the result.
+  int32_t outputs_on_host;
+} gesso_instance_options;
+
+// One sample of an input.
+typedef struct {
+  // Its elements: dense, row-major, at an address that is a multiple of the size of an element. May be null when there are
+  // none.
+  const void *data;
+  // Its extents; not read when `ndim` is 0.
+  const int64_t *shape;
+  // How many.
+  size_t ndim;
+} gesso_sample;
+
+// One input of a batch.
+typedef struct {
+  // `sizeof(gesso_input)`.
+  size_t struct_size;
+  // The name of the input.
+  const char *name;
+  // The `gesso_dtype` of every sample.
+  int32_t dtype;
+  // The `gesso_device` that every sample's memory is on. `GESSO_DEVICE_GPU` only where `gesso_tensor_info` of the input
+  // says so; what writes the memory must be done.
+  int32_t device;
+  // As many as the batch has.
+  const gesso_sample *samples;
+} gesso_input;
+
+// One sample of an output.
+typedef struct {
+  // `sizeof(gesso_tensor)`; the caller sets it.
+  size_t struct_size;
+  // The elements, dense and row-major; null when there are none.
+  void *data;
+  // How many bytes they have.
+  size_t bytes;
+  // A `gesso_dtype`.
+  int32_t dtype;
+  // The `gesso_device` whose memory `data` is in.
+  int32_t device;
+  // The number of that device.
+  int32_t device_id;
+  // Dimensions.
+  int32_t ndim;
+  // Extents.
+  const int64_t *shape;
+  // One letter for each dimension; empty when there is none.
+  const char *layout;
+} gesso_tensor;
+
+// Memory that a caller offers for one sample of an output.
+typedef struct {
+  // Where the sample goes: as many bytes as it has, at a multiple of the size of an element. Null: into memory of the result.
+  void *data;
+  // The `gesso_device` whose memory `data` is in. `GESSO_DEVICE_GPU` only for samples whose `gesso_tensor` says that they are
+  // made there, and only memory of the instance's own GPU.
+  int32_t device;
+} gesso_target;
+
+// Asks the caller for memory for sample `sample` of output `output`. `tensor` describes the sample (its `data` is null) and
+// lives during the call; `target` is filled with null and `GESSO_DEVICE_CPU` before. Called by the thread that runs the batch, once for each sample
+// that did not fail. The memory must stay until the run returns. Returns 0; anything else fails the sample. Must not
+// throw and must not call functions of the same instance.
+typedef int32_t (*gesso_allocate)(void *user,
+                                  size_t output,
+                                  size_t sample,
+                                  const gesso_tensor *tensor,
+                                  gesso_target *target);
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// The version of this interface that the library has, to compare with `GESSO_ABI_VERSION` of the header. Any thread.
+uint32_t gesso_abi_version(void);
+
+// The version of the library, such as `0.1.0`. Never freed. Any thread.
+const char *gesso_version(void);
+
+// Why the last call of this thread that did not return `GESSO_STATUS_OK` failed; empty when none has. The text is the
+// library's, and lives until the next call of this thread that fails. Any thread; each has its own.
+const char *gesso_last_error(void);
+
+// Reads a file that DALI's `Pipeline.serialize` wrote and plans it for a `gesso_device`. For `GESSO_DEVICE_CPU` the devices in the
+// file are ignored. Needs no GPU, whatever the device.
+//
+// The bytes are the caller's and are not kept. `*pipeline` is the caller's, to give to `gesso_pipeline_free`; it is null after an error. Any thread.
+gesso_status gesso_pipeline_load(const uint8_t *bytes,
+                                 size_t length,
+                                 int32_t device,
+                                 gesso_pipeline **pipeline);
+
+// Frees a pipeline. Instances that were made of it stay. Null is all right. Any thread, while no other uses the pipeline.
+void gesso_pipeline_free(gesso_pipeline *pipeline);
+
+// Says what a file holds, as JSON: inputs, operators with their arguments, outputs, and for each operator why Gesso does not
+// run it, if it does not. Works for files that do not load, too. The fields are those that `gesso inspect --json` prints under `pipeline`.
+//
+// The bytes are the caller's and are not kept. `*json` is the caller's, to give to `gesso_string_free`; it is null after an error. Any thread.
+gesso_status gesso_describe(const uint8_t *bytes,
+                            size_t length,
+                            char **json);
+
+// Frees a text that the library gave away. Null is all right. Any thread.
+void gesso_string_free(char *text);
+
+// How many inputs a pipeline has; 0 for null. Any thread.
+size_t gesso_pipeline_input_count(const gesso_pipeline *pipeline);
+
+// How many outputs a pipeline has; 0 for null. Any thread.
+size_t gesso_pipeline_output_count(const gesso_pipeline *pipeline);
+
+// Fills `info`, whose `struct_size` is set, with what is known of input `index`. Any thread.
+gesso_status gesso_pipeline_input(const gesso_pipeline *pipeline, size_t index, gesso_tensor_info *info);
+
+// Fills `info`, whose `struct_size` is set, with what is known of output `index`. Any thread.
+gesso_status gesso_pipeline_output(const gesso_pipeline *pipeline, size_t index, gesso_tensor_info *info);
+
+// The largest batch that the file was made for; larger ones run, too. 0 for null. Any thread.
+size_t gesso_pipeline_max_batch_size(const gesso_pipeline *pipeline);
+
+// 1 if instances of the pipeline need a GPU, else 0. Any thread.
+int32_t gesso_pipeline_needs_gpu(const gesso_pipeline *pipeline);
+
+// Makes an instance of a pipeline: its threads, its memory and, where the pipeline needs one, its GPU. `options` may be null.
+//
+// `*instance` is the caller's, to give to `gesso_instance_free`; it is null after an error. The pipeline may be freed before. Any thread;
+// instances of one pipeline are independent of one another.
+gesso_status gesso_instance_create(const gesso_pipeline *pipeline,
+                                   const gesso_instance_options *options,
+                                   gesso_instance **instance);
+
+// Frees an instance. Results stay. Null is all right. Any thread, while no other uses the instance.
+void gesso_instance_free(gesso_instance *instance);
+
+// Runs one batch of `batch_size` samples; returns when it is done. The outputs are in memory of the result: see
+// `gesso_result_tensor`. A sample that fails leaves the others alone: see `gesso_result_sample_status`.
+//
+// The inputs and their memory are the caller's, are read during the call only, and must not change during it. `*result` is the caller's, to give to
+// `gesso_result_free`; it is null after an error. Any thread, but one at a time for an instance: else
+// `GESSO_STATUS_UNAVAILABLE`.
+gesso_status gesso_instance_run(const gesso_instance *instance,
+                                size_t batch_size,
+                                const gesso_input *inputs,
+                                size_t input_count,
+                                gesso_result **result);
+
+// `gesso_instance_run` with outputs in memory of the caller's: `allocate` is asked for each sample, with `user`. The memory must stay
+// until the call returns, and as long as the result is asked for those samples. When this returns, the memory is written.
+//
+// Ownership and threads as for `gesso_instance_run`.
+gesso_status gesso_instance_run_into(const gesso_instance *instance,
+                                     size_t batch_size,
+                                     const gesso_input *inputs,
+                                     size_t input_count,
+                                     gesso_allocate allocate,
+                                     void *user,
+                                     gesso_result **result);
+
+// Frees a result. Tensors that were exported stay. Null is all right. Any thread, while no other uses the result.
+void gesso_result_free(gesso_result *result);
+
+// How many samples the batch had; 0 for null. Any thread.
+size_t gesso_result_batch_size(const gesso_result *result);
+
+// What became of a sample: `GESSO_STATUS_OK`, or why it failed; then `*message`, unless `message` is null, says more. The
+// text lives as long as the result. Any thread.
+gesso_status gesso_result_sample_status(const gesso_result *result,
+                                        size_t sample,
+                                        const char **message);
+
+// Fills `tensor`, whose `struct_size` is set, with output `output` of sample `sample`. What it points at is the result's (or
+// memory that the caller offered) and lives as long as it. `GESSO_STATUS_NOT_FOUND` for a sample that failed. Any thread.
+gesso_status gesso_result_tensor(const gesso_result *result,
+                                 size_t output,
+                                 size_t sample,
+                                 gesso_tensor *tensor);
+
+// Exports output `output` of sample `sample` as a DLPack tensor, without copying. `*tensor` is the caller's, who calls its
+// `deleter`, once, from any thread; the result may be freed before. `GESSO_STATUS_UNSUPPORTED` for a sample in memory that the caller
+// offered, which is his already. The elements must not be changed while others read them. Any thread.
+gesso_status gesso_result_dlpack(const gesso_result *result,
+                                 size_t output,
+                                 size_t sample,
+                                 DLManagedTensor **tensor);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* GESSO_H */

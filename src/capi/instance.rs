@@ -1,0 +1,165 @@
+//! Instances and their runs.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::input;
+use super::pipeline::PipelineHandle;
+use super::result::ResultHandle;
+use super::sink::CallersMemory;
+use super::status::{Status, guard, guarded};
+use super::types::{self, Allocate, InputTensor, InstanceOptions, check_size};
+use crate::error::{Error, ErrorKind, Result};
+use crate::pipeline::{Gpu, Instance, Pipeline, Preferences};
+
+/// Runs one batch at a time.
+pub struct InstanceHandle {
+    pipeline: Arc<Pipeline>,
+    /// Locked by the run that is under way, so that a second one is an error.
+    instance: Mutex<Instance>,
+    ordinal: i32,
+    outputs_on_host: bool,
+}
+
+/// Makes an instance of a pipeline: its threads, its memory and, where the pipeline needs one, its GPU. `options` may be null.
+///
+/// `*instance` is the caller's, to give to `gesso_instance_free`; it is null after an error. The pipeline may be freed before. Any thread;
+/// instances of one pipeline are independent of one another.
+///
+/// # Safety
+/// `pipeline` is valid; `options` is null or points at a struct of the size that it says; `instance` points at a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_instance_create(
+    pipeline: *const PipelineHandle,
+    options: *const InstanceOptions,
+    instance: *mut *mut InstanceHandle,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { types::place("instance", instance) }?;
+        *out = std::ptr::null_mut();
+        // SAFETY: the caller vouches for the pointer.
+        let pipeline = &unsafe { types::reference("pipeline", pipeline) }?.pipeline;
+        let made = if options.is_null() {
+            InstanceHandle::new(pipeline, 0, 0, false)
+        } else {
+            // SAFETY: the caller vouches for the pointer.
+            let options = unsafe { types::reference("options", options) }?;
+            check_size::<InstanceOptions>("gesso_instance_options", options.struct_size)?;
+            InstanceHandle::new(pipeline, options.num_threads, options.gpu, options.outputs_on_host != 0)
+        }?;
+        *out = Box::into_raw(Box::new(made));
+        Ok(())
+    })
+}
+
+impl InstanceHandle {
+    fn new(pipeline: &Arc<Pipeline>, threads: usize, ordinal: i32, outputs_on_host: bool) -> Result<Self> {
+        let number = usize::try_from(ordinal)
+            .map_err(|_| Error::invalid(format!("`gpu` is {ordinal}, expected at least 0")))?;
+        let gpu = pipeline.needs_gpu().then(|| Gpu::open(number)).transpose().map_err(|error| {
+            Error::new(
+                error.kind(),
+                format!("{error}; load the pipeline for `GESSO_DEVICE_CPU` to run it on host threads"),
+            )
+        })?;
+        let threads = (threads != 0).then_some(threads);
+        let instance = pipeline.instance_with(threads, gpu.as_ref(), &Preferences::default())?;
+        Ok(Self { pipeline: Arc::clone(pipeline), instance: Mutex::new(instance), ordinal, outputs_on_host })
+    }
+}
+
+/// Frees an instance. Results stay. Null is all right. Any thread, while no other uses the instance.
+///
+/// # Safety
+/// `instance` is null or from `gesso_instance_create`, and not freed before.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_instance_free(instance: *mut InstanceHandle) {
+    guarded((), || {
+        if !instance.is_null() {
+            // SAFETY: made by `Box::into_raw` in `gesso_instance_create`; the caller gives it back once.
+            drop(unsafe { Box::from_raw(instance) });
+        }
+    });
+}
+
+/// Runs one batch of `batch_size` samples; returns when it is done. The outputs are in memory of the result: see
+/// `gesso_result_tensor`. A sample that fails leaves the others alone: see `gesso_result_sample_status`.
+///
+/// The inputs and their memory are the caller's, are read during the call only, and must not change during it. `*result` is the caller's, to give to
+/// `gesso_result_free`; it is null after an error. Any thread, but one at a time for an instance: else
+/// `GESSO_STATUS_UNAVAILABLE`.
+///
+/// # Safety
+/// `instance` is valid; `inputs` points at `input_count` inputs whose pointers are valid; `result` points at a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_instance_run(
+    instance: *const InstanceHandle,
+    batch_size: usize,
+    inputs: *const InputTensor,
+    input_count: usize,
+    result: *mut *mut ResultHandle,
+) -> Status {
+    // SAFETY: the caller vouches for the same.
+    guard(|| unsafe { run(instance, batch_size, inputs, input_count, None, std::ptr::null_mut(), result) })
+}
+
+/// `gesso_instance_run` with outputs in memory of the caller's: `allocate` is asked for each sample, with `user`. The memory must stay
+/// until the call returns, and as long as the result is asked for those samples. When this returns, the memory is written.
+///
+/// Ownership and threads as for `gesso_instance_run`.
+///
+/// # Safety
+/// As for `gesso_instance_run`; `allocate` keeps the promises of `gesso_allocate`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_instance_run_into(
+    instance: *const InstanceHandle,
+    batch_size: usize,
+    inputs: *const InputTensor,
+    input_count: usize,
+    allocate: Allocate,
+    user: *mut c_void,
+    result: *mut *mut ResultHandle,
+) -> Status {
+    guard(|| {
+        if allocate.is_none() {
+            return Err(Error::invalid("`allocate` is a null pointer"));
+        }
+        // SAFETY: the caller vouches for the same.
+        unsafe { run(instance, batch_size, inputs, input_count, allocate, user, result) }
+    })
+}
+
+/// # Safety
+/// As for [`gesso_instance_run_into`]; without `allocate`, outputs stay in our memory.
+unsafe fn run(
+    instance: *const InstanceHandle,
+    batch_size: usize,
+    inputs: *const InputTensor,
+    input_count: usize,
+    allocate: Allocate,
+    user: *mut c_void,
+    result: *mut *mut ResultHandle,
+) -> Result<()> {
+    // SAFETY: the caller vouches for the pointer.
+    let out = unsafe { types::place("result", result) }?;
+    *out = std::ptr::null_mut();
+    // SAFETY: the caller vouches for the pointer.
+    let handle = unsafe { types::reference("instance", instance) }?;
+    let Some(mut instance) = handle.instance.try_lock() else {
+        return Err(Error::new(
+            ErrorKind::Unavailable,
+            "the instance is running a batch: an instance runs one at a time, make one for each thread",
+        ));
+    };
+    // SAFETY: the caller vouches for the inputs; the batches live no longer than this call.
+    let batches = unsafe { input::batches(&handle.pipeline, batch_size, inputs, input_count) }?;
+    let mut sink = CallersMemory::new(allocate, user, handle.ordinal);
+    let outcome = instance.run(batch_size, batches, &mut sink)?;
+    let (places, on_host) = (&sink.places, handle.outputs_on_host);
+    let made = ResultHandle::new(&outcome, batch_size, places, &mut instance, handle.ordinal, on_host)?;
+    *out = Box::into_raw(Box::new(made));
+    Ok(())
+}

@@ -1,0 +1,22 @@
+//! The C API: what `include/gesso.h` declares, which cbindgen makes of these files. It must not know Triton.
+//!
+//! ```text
+//! types    what crosses: enumerations, structs with a size        status   statuses, the last error, the fence
+//! pipeline load, describe          instance   create, run         result   samples that came out, DLPack
+//! ```
+//!
+//! Every function is one [`status::guard`]ed closure: no panic leaves it. Pointers from C are looked at once, at the top of
+//! a function, and become references or an error.
+
+#![expect(unsafe_code, reason = "this is a boundary to C")]
+
+pub mod dlpack;
+pub mod input;
+pub mod instance;
+pub mod pipeline;
+pub mod result;
+pub mod sink;
+pub mod status;
+#[cfg(test)]
+mod tests;
+pub mod types;

@@ -1,0 +1,274 @@
+//! What crosses the boundary: enumerations as numbers, and structs that say how large they are, so that either side may be
+//! newer than the other.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::tensor::{DType, Device};
+
+/// The version of this interface. It changes only when programs must be changed; functions and fields at the end of structs
+/// may be added without.
+pub const GESSO_ABI_VERSION: u32 = 1;
+
+/// The largest number of dimensions of a sample.
+pub const GESSO_MAX_NDIM: usize = 16;
+
+/// Element types; numbered as DALI numbers them.
+#[repr(C)]
+pub enum ElementType {
+    /// Not known before there is a batch.
+    Any = -1,
+    /// 8 bits.
+    Uint8 = 0,
+    /// 16 bits.
+    Uint16 = 1,
+    /// 32 bits.
+    Uint32 = 2,
+    /// 64 bits.
+    Uint64 = 3,
+    /// 8 bits.
+    Int8 = 4,
+    /// 16 bits.
+    Int16 = 5,
+    /// 32 bits.
+    Int32 = 6,
+    /// 64 bits.
+    Int64 = 7,
+    /// IEEE half precision.
+    Float16 = 8,
+    /// IEEE single precision.
+    Float32 = 9,
+    /// IEEE double precision.
+    Float64 = 10,
+    /// One byte, 0 or 1.
+    Bool = 11,
+}
+
+/// Where something runs, or where memory is.
+#[repr(C)]
+pub enum DeviceKind {
+    /// Host threads, host memory.
+    Cpu = 0,
+    /// A CUDA device, its memory.
+    Gpu = 1,
+}
+
+/// An input or an output of a pipeline, as far as it is known before there is a batch.
+#[repr(C)]
+pub struct TensorInfo {
+    /// `sizeof(gesso_tensor_info)`; the caller sets it.
+    pub struct_size: usize,
+    /// Its name. Lives as long as the pipeline.
+    pub name: *const c_char,
+    /// One letter for each dimension, such as `HWC`; empty when there is none. Lives as long as the pipeline.
+    pub layout: *const c_char,
+    /// A `gesso_dtype`; `GESSO_DTYPE_ANY` when it is not fixed.
+    pub dtype: i32,
+    /// A `gesso_device`. Of an input: `GESSO_DEVICE_GPU` if samples may be in memory of the GPU. Of an output: where it is made.
+    pub device: i32,
+    /// Dimensions of a sample; -1 when not even that is fixed.
+    pub ndim: i32,
+    /// Extents of a sample, -1 where they are not fixed.
+    pub shape: [i64; GESSO_MAX_NDIM],
+}
+
+/// How an instance is made. Zeros are the defaults.
+#[repr(C)]
+pub struct InstanceOptions {
+    /// `sizeof(gesso_instance_options)`.
+    pub struct_size: usize,
+    /// Worker threads; 0: as many as the file asks for.
+    pub num_threads: usize,
+    /// The number of the GPU, for a pipeline that was loaded for one.
+    pub gpu: i32,
+    /// Not 0: outputs that are made on the GPU are copied to host memory of the result.
+    pub outputs_on_host: i32,
+}
+
+/// One sample of an input.
+#[repr(C)]
+pub struct InputSample {
+    /// Its elements: dense, row-major, at an address that is a multiple of the size of an element. May be null when there are
+    /// none.
+    pub data: *const c_void,
+    /// Its extents; not read when `ndim` is 0.
+    pub shape: *const i64,
+    /// How many.
+    pub ndim: usize,
+}
+
+/// One input of a batch.
+#[repr(C)]
+pub struct InputTensor {
+    /// `sizeof(gesso_input)`.
+    pub struct_size: usize,
+    /// The name of the input.
+    pub name: *const c_char,
+    /// The `gesso_dtype` of every sample.
+    pub dtype: i32,
+    /// The `gesso_device` that every sample's memory is on. `GESSO_DEVICE_GPU` only where `gesso_tensor_info` of the input
+    /// says so; what writes the memory must be done.
+    pub device: i32,
+    /// As many as the batch has.
+    pub samples: *const InputSample,
+}
+
+/// One sample of an output.
+#[repr(C)]
+pub struct Tensor {
+    /// `sizeof(gesso_tensor)`; the caller sets it.
+    pub struct_size: usize,
+    /// The elements, dense and row-major; null when there are none.
+    pub data: *mut c_void,
+    /// How many bytes they have.
+    pub bytes: usize,
+    /// A `gesso_dtype`.
+    pub dtype: i32,
+    /// The `gesso_device` whose memory `data` is in.
+    pub device: i32,
+    /// The number of that device.
+    pub device_id: i32,
+    /// Dimensions.
+    pub ndim: i32,
+    /// Extents.
+    pub shape: *const i64,
+    /// One letter for each dimension; empty when there is none.
+    pub layout: *const c_char,
+}
+
+/// Memory that a caller offers for one sample of an output.
+#[repr(C)]
+pub struct TargetMemory {
+    /// Where the sample goes: as many bytes as it has, at a multiple of the size of an element. Null: into memory of the result.
+    pub data: *mut c_void,
+    /// The `gesso_device` whose memory `data` is in. `GESSO_DEVICE_GPU` only for samples whose `gesso_tensor` says that they are
+    /// made there, and only memory of the instance's own GPU.
+    pub device: i32,
+}
+
+/// Asks the caller for memory for sample `sample` of output `output`. `tensor` describes the sample (its `data` is null) and
+/// lives during the call; `target` is filled with null and `GESSO_DEVICE_CPU` before. Called by the thread that runs the batch, once for each sample
+/// that did not fail. The memory must stay until the run returns. Returns 0; anything else fails the sample. Must not
+/// throw and must not call functions of the same instance.
+pub type Allocate = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        output: usize,
+        sample: usize,
+        tensor: *const Tensor,
+        target: *mut TargetMemory,
+    ) -> i32,
+>;
+
+pub(super) const CPU: i32 = DeviceKind::Cpu as i32;
+pub(super) const GPU: i32 = DeviceKind::Gpu as i32;
+
+/// The number of an element type.
+pub(super) fn number(dtype: Option<DType>) -> i32 {
+    let place = dtype.and_then(|dtype| DType::ALL.iter().position(|&other| other == dtype));
+    place.and_then(|place| i32::try_from(place).ok()).unwrap_or(ElementType::Any as i32)
+}
+
+/// The element type with this number.
+pub(super) fn dtype(number: i32) -> Result<DType> {
+    DType::from_dali(i64::from(number))
+        .ok_or_else(|| Error::invalid(format!("`dtype` is {number}, expected a `gesso_dtype` from 0 to 11")))
+}
+
+/// The number of a device.
+pub(super) fn device_number(device: Device) -> i32 {
+    if device == Device::Gpu { GPU } else { CPU }
+}
+
+/// The device with this number.
+pub(super) fn device(number: i32) -> Result<Device> {
+    match number {
+        CPU => Ok(Device::Cpu),
+        GPU => Ok(Device::Gpu),
+        other => Err(Error::invalid(format!("`device` is {other}, expected a `gesso_device`, 0 or 1"))),
+    }
+}
+
+/// Checks what a caller says the size of a struct is: that of ours, or of a newer one, which begins like ours.
+pub(super) fn check_size<T>(name: &str, found: usize) -> Result<()> {
+    if found >= size_of::<T>() && found <= size_of::<T>() + limits::MAX_STRUCT_GROWTH {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "`struct_size` of `{name}` is {found}, expected at least {}: set it to `sizeof({name})`",
+        size_of::<T>()
+    )))
+}
+
+/// What `pointer` points at.
+///
+/// # Errors
+/// Invalid when it is null or not aligned.
+///
+/// # Safety
+/// Else it points at a valid value that nobody changes as long as the reference lives.
+pub(super) unsafe fn reference<'a, T>(name: &str, pointer: *const T) -> Result<&'a T> {
+    check_pointer(name, pointer)?;
+    // SAFETY: not null and aligned; the caller vouches for the rest.
+    Ok(unsafe { &*pointer })
+}
+
+/// Where a function puts what it makes.
+///
+/// # Errors
+/// Invalid when it is null or not aligned.
+///
+/// # Safety
+/// Else it points at memory for a value, which nobody else uses as long as the reference lives, and holds a valid one.
+pub(super) unsafe fn place<'a, T>(name: &str, pointer: *mut T) -> Result<&'a mut T> {
+    check_pointer(name, pointer)?;
+    // SAFETY: not null and aligned; the caller vouches for the rest.
+    Ok(unsafe { &mut *pointer })
+}
+
+/// `count` values from `pointer` on; none when `count` is 0.
+///
+/// # Errors
+/// Invalid when it is null or not aligned, or when there are too many.
+///
+/// # Safety
+/// Else it points at so many valid values that nobody changes as long as the slice lives.
+pub(super) unsafe fn slice<'a, T>(name: &str, pointer: *const T, count: usize) -> Result<&'a [T]> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    check_pointer(name, pointer)?;
+    if count.checked_mul(size_of::<T>()).is_none_or(|bytes| bytes > isize::MAX as usize) {
+        return Err(Error::invalid(format!("`{name}` has {count} elements, more than fit into memory")));
+    }
+    // SAFETY: not null, aligned and no larger than memory; the caller vouches for the rest.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
+}
+
+fn check_pointer<T>(name: &str, pointer: *const T) -> Result<()> {
+    if pointer.is_null() {
+        return Err(Error::invalid(format!("`{name}` is a null pointer")));
+    }
+    if !pointer.is_aligned() {
+        return Err(Error::invalid(format!(
+            "`{name}` is at an address that is no multiple of {}",
+            align_of::<T>()
+        )));
+    }
+    Ok(())
+}
+
+/// The text that `pointer` points at.
+///
+/// # Errors
+/// Invalid when it is null or not UTF-8.
+///
+/// # Safety
+/// Else it ends with a zero byte, and nobody changes it as long as the text lives.
+pub(super) unsafe fn text<'a>(name: &str, pointer: *const c_char) -> Result<&'a str> {
+    check_pointer(name, pointer)?;
+    // SAFETY: not null; the caller vouches for the rest.
+    let text = unsafe { CStr::from_ptr(pointer) };
+    text.to_str().map_err(|_| Error::invalid(format!("`{name}` is not UTF-8")))
+}

@@ -1,0 +1,131 @@
+//! The C API as programs in C and C++ use it, built from nothing but `include/` and the library, under the sanitizers; and the
+//! example in Rust.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
+
+#[path = "../common/recorded.rs"]
+mod recorded;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use recorded::{Folder, Recording};
+
+/// The library that cargo built for this test, or the one that `GESSO_PLUGIN` names.
+fn library() -> PathBuf {
+    let built = || std::env::current_exe().unwrap().with_file_name("libtriton_gesso.so");
+    std::env::var_os("GESSO_PLUGIN").map_or_else(built, PathBuf::from)
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What a program needs: the header, the library, pipelines and images, in a folder without anything else of the project.
+fn prepare(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    folder.write("include/gesso.h", &std::fs::read(root().join("include/gesso.h")).unwrap());
+    std::fs::copy(library(), folder.path("libtriton_gesso.so")).unwrap();
+    let recording = Recording::open("pipelines");
+    for name in ["classify", "classify_made_for_gpu", "passed_through", "two_outputs"] {
+        folder.write(&format!("{name}.dali"), &recording.case(name).pipeline);
+    }
+    for (i, image) in recording.case("classify").inputs["IMAGE"].iter().enumerate() {
+        folder.write(&format!("{i}.jpg"), &image.bytes);
+    }
+    folder.write("broken.jpg", b"\xff\xd8\xff\xe0 is no image");
+    folder
+}
+
+/// Builds `source` in `folder`; `None` where there is no such compiler.
+fn build(folder: &Folder, compiler: &str, standard: &str, source: &str) -> Option<PathBuf> {
+    let program = folder.path("program");
+    let mut command = Command::new(compiler);
+    command.args([standard, "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]);
+    command.args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-pthread"]);
+    command.arg("-I").arg(folder.path("include")).arg(root().join(source));
+    command.arg(folder.path("libtriton_gesso.so")).arg("-o").arg(&program);
+    let Ok(output) = command.output() else {
+        println!("skipped: no {compiler} here");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(program)
+}
+
+fn run(folder: &Folder, program: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program);
+    command.current_dir(folder.path("")).env("LD_LIBRARY_PATH", folder.path("")).args(arguments);
+    command.output().unwrap()
+}
+
+fn texts(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn promises_are_kept_whatever_the_caller_does() {
+    let folder = prepare("contract");
+    let Some(program) = build(&folder, "cc", "-std=c11", "tests/capi/contract.c") else { return };
+    let files = ["classify.dali", "classify_made_for_gpu.dali", "passed_through.dali", "0.jpg"];
+    let output = run(&folder, &program, &files);
+    let (out, errors) = texts(&output);
+    assert!(output.status.success(), "{out}{errors}");
+    assert!(out.contains("passed, 0 failed"), "{out}");
+}
+
+#[test]
+fn the_c_example_writes_what_dali_answered() {
+    let folder = prepare("c");
+    let Some(program) = build(&folder, "cc", "-std=c99", "examples/c/jpeg_to_npy.c") else { return };
+    let output = run(&folder, &program, &["classify.dali", "out", "0.jpg", "1.jpg", "2.jpg"]);
+    assert!(output.status.success(), "{:?}", texts(&output));
+    let case = Recording::open("pipelines").case("classify");
+    for (i, expected) in case.outputs[0].iter().enumerate() {
+        let file = std::fs::read(folder.path(&format!("out.{i}.npy"))).unwrap();
+        let header = &file[..file.len() - expected.bytes.len()];
+        let shape: String = expected.shape.iter().map(|extent| format!("{extent},")).collect();
+        let dictionary = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({shape}), }}");
+        assert!(String::from_utf8_lossy(header).contains(&dictionary) && header.len().is_multiple_of(64));
+        let far = expected.farthest(&file[header.len()..]);
+        assert!(far <= case.tol, "{far} from DALI's answer");
+    }
+    let output = run(&folder, &program, &["classify.dali", "again", "0.jpg", "broken.jpg"]);
+    let (out, errors) = texts(&output);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(out.contains("0.jpg -> again.0.npy") && errors.starts_with("broken.jpg: "), "{out}{errors}");
+    let (_, errors) = texts(&run(&folder, &program, &["0.jpg", "again", "0.jpg"]));
+    assert!(errors.contains("loading the pipeline: status 4: not a serialized DALI pipeline"), "{errors}");
+}
+
+#[test]
+fn the_cpp_example_shows_statistics() {
+    let folder = prepare("cpp");
+    let Some(program) = build(&folder, "c++", "-std=c++17", "examples/cpp/statistics.cpp") else { return };
+    let output = run(&folder, &program, &["two_outputs.dali", "0.jpg", "broken.jpg", "1.jpg"]);
+    let (out, errors) = texts(&output);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines.len(), 4, "{out}");
+    assert!(lines[0].starts_with("0.jpg IMAGE_OUT [48, 56, 3] HWC uint8 min "), "{out}");
+    assert!(lines[3].starts_with("1.jpg PIXELS [3, 48, 56] CHW float32 min -"), "{out}");
+    assert!(errors.starts_with("broken.jpg: ") && errors.lines().count() == 1, "{errors}");
+}
+
+#[test]
+fn the_rust_example_shows_what_comes_out() {
+    let folder = prepare("rust");
+    let program = std::env::current_exe().unwrap().parent().unwrap().join("../examples/run_pipeline");
+    if !program.exists() {
+        println!("skipped: `{}` is not built: cargo builds it when it builds all tests", program.display());
+        return;
+    }
+    let output = run(&folder, &program, &["classify.dali", "0.jpg", "broken.jpg"]);
+    let (out, errors) = texts(&output);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        out.starts_with("0.jpg PIXELS float32 [3, 64, 64] CHW\n") && out.contains("Resize took "),
+        "{out}"
+    );
+    assert!(errors.starts_with("broken.jpg: "), "{errors}");
+}

@@ -1,0 +1,104 @@
+//! `gesso check` on repositories of good and of bad models.
+
+use crate::recorded::{Folder, Recording};
+use crate::{errors, gesso, json, out};
+
+/// A repository with one good model of each kind that the server knows, and a classifier of somebody else.
+fn repository(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    let pipeline = Recording::open("pipelines").case("classify").pipeline;
+    folder.write("one_line/config.pbtxt", b"backend: \"gesso\"\n");
+    folder.write("one_line/1/model.dali", &pipeline);
+    folder.write("named.gesso/1/model.dali", &pipeline);
+    folder.write("dropin/config.pbtxt", b"backend: \"dali\"\nmax_batch_size: 8\noutput { name: \"OUT\" }\n");
+    folder.write("dropin/2/model.dali", b"an old version that nobody loads");
+    folder.write("dropin/10/model.dali", &pipeline);
+    folder.write("classifier/config.pbtxt", b"backend: \"onnxruntime\"\n");
+    folder.write(
+        "classify/config.pbtxt",
+        b"platform: \"ensemble\"\nensemble_scheduling { step [ { model_name: \"x\" } ] }\n",
+    );
+    folder
+}
+
+#[test]
+fn good_models_are_ok_with_their_configuration() {
+    let folder = repository("check good");
+    let path = folder.path("").display().to_string();
+    let text = out(&gesso(&["check", &path]));
+    assert!(text.contains("ok       dropin, version 10: 3 operators, IMAGE TYPE_UINT8 [-1] -> OUT TYPE_FP32 [3, 64, 64], batches of up to 8"), "{text}");
+    assert!(
+        text.contains("ok       named.gesso, version 1")
+            && text.contains("skipped  classifier: backend `onnxruntime`"),
+        "{text}"
+    );
+    assert!(text.ends_with("3 ok, 0 failed, 2 of other backends\n"), "{text}");
+    let reports = json(&gesso(&["check", "--json", &path]));
+    let one_line = reports.as_array().unwrap().iter().find(|report| report["model"] == "one_line").unwrap();
+    assert_eq!(
+        (&one_line["config"]["max_batch_size"], &one_line["config"]["dynamic_batching"]),
+        (&3.into(), &serde_json::json!({}))
+    );
+    let config = out(&gesso(&["check", "--config", &path]));
+    assert!(
+        config.contains("allow_ragged_batch: true") && config.contains("data_type: TYPE_FP32"),
+        "{config}"
+    );
+    let strict = gesso(&["check", "--disable-auto-complete-config", &path]);
+    assert_eq!(strict.status.code(), Some(1));
+}
+
+#[test]
+fn bad_models_say_why_and_where() {
+    let folder = Folder::new("check bad");
+    let pipeline = Recording::open("pipelines").case("classify").pipeline;
+    let config = |name: &str, text: &str| {
+        folder.write(&format!("{name}/config.pbtxt"), format!("backend: \"gesso\"\n{text}").as_bytes());
+        folder.write(&format!("{name}/1/model.dali"), &pipeline);
+    };
+    config("dims", "output {\n  name: \"OUT\"\n  dims: [ 3, 24, 24 ]\n}\n");
+    config("dtype", "input { name: \"IMAGE\"\n  data_type: TYPE_FP32\n}\n");
+    config("name", "input {\n name: \"IMAGES\" }\n");
+    config("field", "\nmax_batch_sise: 8\n");
+    config("threads", "parameters { key: \"num_threads\" value { string_value: \"many\" } }\n");
+    config("other_name", "name: \"another\"\n");
+    config("file", "default_model_filename: \"../x\"\n");
+    config("kind", "instance_group { kind: KIND_TPU }");
+    folder.write("broken/config.pbtxt", b"backend: \"gesso\"\n");
+    folder.write("broken/1/model.dali", &pipeline[..pipeline.len() / 2]);
+    folder.write("empty/config.pbtxt", b"backend: \"gesso\"\n");
+    folder.write("nothing/config.pbtxt", b"backend: \"gesso\"\n");
+    std::fs::create_dir(folder.path("nothing/1")).unwrap();
+    let augmented = std::fs::read(crate::rand_augment()).unwrap();
+    folder.write("augmented/config.pbtxt", b"backend: \"gesso\"\n");
+    // An operator that no version of DALI has.
+    let name = augmented.windows(10).position(|bytes| bytes == b"WarpAffine").unwrap();
+    let mut unknown = augmented.clone();
+    unknown[name..name + 10].copy_from_slice(b"WarpBeyond");
+    folder.write("augmented/1/model.dali", &unknown);
+
+    let path = folder.path("").display().to_string();
+    let output = gesso(&["check", &path]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    for expected in [
+        "dims, version 1: config.pbtxt, line 4: output `OUT` has dims [3, 24, 24] in the configuration, the pipeline has [3, 64, 64]",
+        "dtype, version 1: config.pbtxt, line 3: input `IMAGE` has data_type `TYPE_FP32`",
+        "name, version 1: config.pbtxt, line 2: input `IMAGES` of the configuration is not in the pipeline",
+        "field: config.pbtxt, line 3: `max_batch_sise` is no field of a model configuration",
+        "threads, version 1: config.pbtxt, line 2: parameter `num_threads` is `many`",
+        "other_name, version 1: config.pbtxt, line 2: `name` is \"another\", expected the name of the directory, `other_name`",
+        "file, version 1: config.pbtxt, line 2: `default_model_filename` is `../x`",
+        "kind, version 1: config.pbtxt, line 2: model configuration: `instance_group` has the unknown kind `KIND_TPU`",
+        "broken, version 1: `",
+        "not a serialized DALI pipeline",
+        "/empty` has no directory of a version",
+        "nothing, version 1: there is no model file: looked for `",
+        "augmented, version 1: `",
+        ": operator `",
+        "0 ok, 12 failed",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    assert!(errors(&gesso(&["check", "no such folder"])).contains("cannot read `no such folder`"));
+}

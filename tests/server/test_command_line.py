@@ -1,0 +1,102 @@
+"""`gesso run` gives what the server answers, bit for bit, and `gesso check` says of a model what the server does with it."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tritonclient.grpc as triton
+
+from harness import ROOT, Server, plugin_path
+from recorded import cases, write_model
+from sending import alone, infer
+
+CASES = {name: case for name, case in cases("pipelines").items() if name != "passed_through"}
+
+
+def gesso(*arguments):
+    """Runs the program: `$GESSO_PROGRAM`, or that of the release build beside the plugin."""
+    program = Path(os.environ.get("GESSO_PROGRAM") or plugin_path().with_name("gesso"))
+    if not program.is_file():
+        pytest.skip(f"no program `{program}`: GESSO_PROGRAM names one")
+    return subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    made = tmp_path_factory.mktemp("models")
+    for case in CASES.values():
+        write_model(made, case.name, case.pipeline)
+    return made
+
+
+@pytest.fixture(scope="module")
+def connected(repository):
+    with Server(repository) as server, triton.InferenceServerClient(server.grpc_url) as client:
+        client.completed = {name: server.model_config(name) for name in CASES}
+        yield client
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_runs_equal_the_servers_answers_bit_for_bit(repository, connected, tmp_path, name):
+    case = CASES[name]
+    # Sample by sample, as the server gets them: where numbers are random, a batch has others.
+    arguments = ["run", repository / name / "1" / "model.dali", "--batch", "1", "--out", tmp_path / "out", "--json"]
+    for input_name, samples in case.inputs.items():
+        files = []
+        for i, sample in enumerate(samples):
+            encoded = sample.dtype == np.uint8 and sample.ndim == 1
+            files.append(tmp_path / f"{input_name}{i}.{'jpg' if encoded else 'npy'}")
+            files[-1].write_bytes(sample.tobytes()) if encoded else np.save(files[-1], sample)
+        arguments += ["--input", f"{input_name}={','.join(map(str, files))}"]
+    ran = gesso(*arguments)
+    assert ran.returncode == 0, ran.stderr
+    written = {(entry["output"], entry["sample"]): entry["file"] for entry in json.loads(ran.stdout)["outputs"]}
+    outputs = [output["name"] for output in connected.completed[name]["output"]]
+    assert len(written) == len(outputs) * len(case.samples)
+    for i in case.samples:
+        answers = infer(connected, name, alone({n: samples[i] for n, samples in case.inputs.items()}), outputs)
+        for output, answer in zip(outputs, answers):
+            array = np.load(written[output, i])
+            assert array.dtype == answer.dtype and array.shape == answer.shape[1:]
+            assert array.tobytes() == answer.tobytes()
+
+
+def test_a_check_completes_configurations_as_the_server_does(repository, connected):
+    checked = gesso("check", "--json", repository)
+    assert checked.returncode == 0, checked.stdout
+    reports = {report["model"]: report for report in json.loads(checked.stdout)}
+    for name, served in connected.completed.items():
+        config = reports[name]["config"]
+        assert config["max_batch_size"] == served["max_batch_size"]
+        assert ("dynamic_batching" in config) == ("dynamic_batching" in served)
+        for role in ("input", "output"):
+            facts = [[t.get(key, False) for key in ("name", "data_type", "allow_ragged_batch")] for t in config[role]]
+            assert facts == [[t.get(key, False) for key in ("name", "data_type", "allow_ragged_batch")] for t in served[role]]
+            assert [[int(n) for n in t["dims"]] for t in config[role]] == [[int(n) for n in t["dims"]] for t in served[role]]
+
+
+BAD = {
+    "dims": 'output { name: "OUT" dims: [ 3, 24, 24 ] }',
+    "dtype": 'input { name: "IMAGE" data_type: TYPE_FP32 dims: [ -1 ] }',
+    "threads": 'parameters { key: "num_threads" value { string_value: "many" } }',
+    "optional": 'parameters { key: "default.NO" value { string_value: "1" } }',
+}
+
+
+def test_a_check_gives_the_servers_errors(tmp_path):
+    for name, config in BAD.items():
+        write_model(tmp_path, name, CASES["classify"].pipeline, f'backend: "gesso"\n{config}\n')
+    write_model(tmp_path, "broken", CASES["classify"].pipeline[:300])
+    checked = gesso("check", "--json", tmp_path)
+    assert checked.returncode == 1
+    reports = {report["model"]: report for report in json.loads(checked.stdout)}
+    with Server(tmp_path, strict=False) as server:
+        for name, report in reports.items():
+            assert report["status"] == "failed" and not server.model_ready(name)
+            error = re.sub(r"^`[^`]*/([^/`]*)`", r"\1", report["error"])
+            assert error in server.log or error.split(": ", 1)[-1] in server.log, f"{name}: {error}"
+    assert [reports[name]["config_pbtxt_line"] for name in ("dims", "threads")] == [2, 2]
