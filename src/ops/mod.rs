@@ -3,13 +3,16 @@
 
 pub mod args;
 mod arithmetic;
+mod audio;
 mod axes;
+mod bb_flip;
 #[cfg(feature = "fault-injection")]
 mod boom;
 mod cast;
 mod color;
 mod color_space_conversion;
 mod constant;
+mod coord_flip;
 mod coord_transform;
 mod crop;
 mod crop_mirror_normalize;
@@ -24,6 +27,7 @@ mod gather;
 mod gaussian_blur;
 mod gpu_io;
 mod io;
+mod jpeg_compression_distortion;
 mod laplacian;
 mod layouts;
 mod normalize;
@@ -37,6 +41,7 @@ mod resize_normalize;
 mod slice;
 mod slice_window;
 mod spatial;
+mod tensor_resize;
 #[cfg(test)]
 mod testing;
 mod transforms;
@@ -219,6 +224,8 @@ pub fn one_output(_: &Args) -> Result<usize> {
 /// All operators, sorted by name.
 pub const OPS: &[&OpDef] = &[
     &arithmetic::DEF,
+    &audio::audio_resample::DEF,
+    &bb_flip::DEF,
     #[cfg(feature = "fault-injection")]
     &boom::DEF,
     &color::brightness_contrast::BRIGHTNESS_DEF,
@@ -228,6 +235,7 @@ pub const OPS: &[&OpDef] = &[
     &color::color_twist::DEF,
     &constant::DEF,
     &color::brightness_contrast::CONTRAST_DEF,
+    &coord_flip::DEF,
     &coord_transform::DEF,
     &crop::DEF,
     &crop_mirror_normalize::DEF,
@@ -237,19 +245,28 @@ pub const OPS: &[&OpDef] = &[
     &gaussian_blur::DEF,
     &color::color_twist::HSV_DEF,
     &color::color_twist::HUE_DEF,
+    &jpeg_compression_distortion::DEF,
     &laplacian::DEF,
+    &audio::mfcc::DEF,
+    &audio::mel_filter_bank::DEF,
+    &audio::nonsilent_region::DEF,
     &normalize::DEF,
     &pad::DEF,
     &paste::DEF,
     &peek_image_shape::DEF,
+    &audio::preemphasis_filter::DEF,
     &reshape::DEF,
     &resize::DEF,
     &resize_crop_mirror::DEF,
     &warp::rotate::DEF,
     &color::color_twist::SATURATION_DEF,
     &slice::DEF,
+    &audio::spectrogram::DEF,
+    &tensor_resize::DEF,
+    &audio::to_decibels::DEF,
     &transpose::DEF,
     &warp::affine::DEF,
+    &audio::decoders_audio::DEF,
     &decoders_image::DEF,
     &decoders_image_crop::DEF,
     &decoders_image_slice::DEF,
@@ -271,6 +288,7 @@ pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
     coord_transform::kernels,
     crop_mirror_normalize::gpu::kernels,
     decoders_image::kernels,
+    equalize::kernels,
     filter::kernels,
     gather::kernels,
     gaussian_blur::kernels,
