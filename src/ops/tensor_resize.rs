@@ -5,13 +5,18 @@ use std::sync::Arc;
 use super::axes::Axes;
 use super::resize::attributes::{Geometry, ResizeAttributes};
 use super::resize::{Job, ScratchPool, gpu, job, output_shapes};
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 struct TensorResize {
     attributes: ResizeAttributes,
+    sizes: Arg,
+    /// Whether a size of 0 keeps the input's.
+    stretches: bool,
+    /// Whether all dimensions are scaled alike: in DALI also those that are not to be resized.
+    keeps_ratio: bool,
     axes: Axes,
     jobs: Vec<Option<Job>>,
     scratch: ScratchPool,
@@ -25,7 +30,10 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("sizes", "elements along both dimensions; 0 is not given, negative flips; required"),
+        ArgSpec::tensor(
+            "sizes",
+            "elements along both dimensions; 0, with `stretch`, keeps it; negative flips; required",
+        ),
         ArgSpec::tensor("axes", "the two dimensions, one behind the other; default all"),
         ArgSpec::fixed("axis_names", "the same by letters of the layout"),
         ArgSpec::fixed("mode", "`default`, `stretch`, `not_larger` or `not_smaller`"),
@@ -48,7 +56,12 @@ pub(super) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    let sizes = args.arg("sizes")?.ok_or_else(|| Error::invalid("argument `sizes` is missing"))?;
+    let mode = args.string("mode")?.unwrap_or("default");
     Ok(Box::new(TensorResize {
+        sizes,
+        stretches: mode == "stretch",
+        keeps_ratio: matches!(mode, "not_larger" | "not_smaller"),
         attributes: ResizeAttributes::new(&args.renamed("sizes", "size"))?,
         axes: Axes::new(args, Axes::All)?,
         jobs: Vec::new(),
@@ -96,6 +109,14 @@ impl Operator for TensorResize {
         let dtype = self.attributes.output_dtype(desc.dtype)?;
         self.jobs = inputs.map(|sample| {
             let shape = sample.input(0)?.shape;
+            if !self.stretches && self.sizes.floats(&sample)?.contains(&0.0) {
+                return Err(Error::unsupported("argument `sizes` holds 0, expected both sizes or `stretch`"));
+            }
+            if self.keeps_ratio && shape.len() > 2 {
+                return Err(Error::unsupported(format!(
+                    "a sample of shape {shape} resized with its ratio kept, expected 2 dimensions"
+                )));
+            }
             let geometry = geometry(shape, &self.axes.of(&sample, desc.layout, shape.len())?)?;
             Job::new(geometry, self.attributes.target(&sample, geometry.size)?).map(Some)
         });
