@@ -40,7 +40,7 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::fixed("max_size", "largest size, one or per dimension"),
         ArgSpec::fixed("subpixel_scale", "whether scales stay exact where sizes are rounded; default true"),
         ArgSpec::tensor("roi_start", "start of the region that is resized"),
-        ArgSpec::tensor("roi_end", "its end"),
+        ArgSpec::tensor("roi_end", "end of the region that is resized"),
         ArgSpec::fixed("roi_relative", "whether they are relative to the size; default false"),
         ArgSpec::tensor("interp_type", "filter; default 1, linear"),
         ArgSpec::tensor("min_filter", "filter for smaller sizes"),
