@@ -70,6 +70,9 @@ pub const MAX_JPEG_SCANS: u32 = 128;
 /// Coordinates and sizes of a window, either way from zero (2^52: exact in a double). Stops overflow where they are added.
 pub const MAX_COORDINATE: f64 = 4_503_599_627_370_496.0;
 
+/// Samples of one Fourier transform, filters of a bank, factors of a cosine transform. Stops a file whose tables would fill memory.
+pub const MAX_TRANSFORM: usize = 1 << 22;
+
 /// Weights of a filter's window along one dimension (a Gaussian of sigma 100 has 601). Stops a size that comes from a request from
 /// taking hours.
 pub const MAX_FILTER_WINDOW: usize = 8_191;

@@ -1,9 +1,11 @@
 //! Pure functions on slices for host pixels, and host memory. Nothing here knows operators, graphs or Triton.
 
+pub mod audio;
 pub mod color;
 pub mod convert;
 pub mod convolve;
 pub mod decode;
+pub mod encode;
 pub mod memory;
 pub mod normalize;
 pub mod random;

@@ -37,6 +37,7 @@ sources!(
     "copy",
     "crop_mirror_normalize",
     "decoded",
+    "equalize",
     "filter",
     "gather",
     "jpeg_decode",

@@ -103,6 +103,19 @@ impl Args {
         Self { values: self.values.clone(), tensors }
     }
 
+    /// The same arguments where what is called `from` is called `to`.
+    #[must_use]
+    pub fn renamed(&self, from: &str, to: &str) -> Self {
+        let mut args = self.clone();
+        if let Some(value) = args.values.remove(from) {
+            args.values.insert(to.to_owned(), value);
+        }
+        if let Some(tensor) = args.tensors.remove(from) {
+            args.tensors.insert(to.to_owned(), tensor);
+        }
+        args
+    }
+
     /// Every keyword that was given, fixed or as a tensor.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.values.keys().chain(self.tensors.keys()).map(String::as_str)

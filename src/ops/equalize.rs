@@ -1,8 +1,11 @@
 //! `Equalize`: the histogram of every channel, spread over the whole range.
 
-use super::{CpuCx, Inputs, Io, OpDef, Operator, layouts, one_output};
+use std::sync::Arc;
+
+use super::{CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, layouts, one_output};
 use crate::cpu::color::equalize;
 use crate::error::{Error, Result};
+use crate::gpu::{Gpu, Grid, KernelSpec, NoParams};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// Layouts of the images, the one of samples without a layout first.
@@ -15,7 +18,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "Equalize",
     aliases: &["experimental__Equalize"],
     doc: "Equalizes the histogram of every channel of 8-bit images",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[],
     shared_args: &[],
@@ -57,6 +60,54 @@ impl Operator for Equalize {
             Ok(())
         })
     }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        gpu.kernel(&kernel()).map(drop)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let layout = layouts::of_batch(io.inputs().desc(0)?, &LAYOUTS)?;
+        let rows = io.rows(|sample| {
+            let shape = sample.output_shape(0)?;
+            let (plane, channels) = planes(shape, layout);
+            let count = shape.volume()?.checked_div(plane).unwrap_or_default();
+            let (to, from) = (sample.target(0)?, sample.source(0)?);
+            let row = |i: usize| {
+                let offset = (i / channels * plane + i % channels) as u64;
+                let pixels = (plane / channels) as u64;
+                Row { to: to + offset, from: from + offset, pixels, step: channels as u64 }
+            };
+            Ok((0..count * channels).map(row).collect::<Vec<_>>())
+        });
+        let rows: Vec<Row> = rows.into_iter().flatten().collect();
+        for rows in rows.chunks(MAX_ROWS) {
+            let grid = Grid { blocks: [1, rows.len() as u32, 1], threads: 1024 };
+            cx.recorder.launch(&kernel(), grid, &NoParams::default(), rows)?;
+        }
+        Ok(())
+    }
+}
+
+/// The largest extent of a grid along y.
+const MAX_ROWS: usize = 65_535;
+
+/// A channel, as `kernels/equalize.cu` sees it.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Row {
+    to: u64,
+    from: u64,
+    pixels: u64,
+    step: u64,
+}
+
+fn kernel() -> KernelSpec {
+    KernelSpec::new::<Row, NoParams>("equalize", "equalize")
+}
+
+/// Those that tests compile.
+pub(super) fn kernels() -> Vec<KernelSpec> {
+    vec![kernel()]
 }
 
 /// Elements that belong together, and how many channels are interleaved in them.

@@ -3,7 +3,9 @@
 
 pub mod args;
 mod arithmetic;
+mod audio;
 mod axes;
+mod bb_flip;
 #[cfg(feature = "fault-injection")]
 mod boom;
 mod cast;
@@ -12,6 +14,7 @@ mod color;
 mod color_space_conversion;
 mod conditional;
 mod constant;
+mod coord_flip;
 mod coord_transform;
 mod copy;
 mod crop;
@@ -32,6 +35,7 @@ mod gaussian_blur;
 mod gpu_io;
 mod io;
 mod join;
+mod jpeg_compression_distortion;
 mod laplacian;
 mod layouts;
 mod lookup_table;
@@ -56,6 +60,7 @@ mod spatial;
 mod squeeze;
 mod subscript;
 mod subscript_dim_check;
+mod tensor_resize;
 #[cfg(test)]
 mod testing;
 mod transforms;
@@ -257,6 +262,8 @@ pub fn one_output(_: &Args) -> Result<usize> {
 /// All operators, sorted by name.
 pub const OPS: &[&OpDef] = &[
     &arithmetic::DEF,
+    &audio::audio_resample::DEF,
+    &bb_flip::DEF,
     #[cfg(feature = "fault-injection")]
     &boom::DEF,
     &color::brightness_contrast::BRIGHTNESS_DEF,
@@ -268,6 +275,7 @@ pub const OPS: &[&OpDef] = &[
     &color::color_twist::DEF,
     &constant::DEF,
     &color::brightness_contrast::CONTRAST_DEF,
+    &coord_flip::DEF,
     &coord_transform::DEF,
     &copy::DEF,
     &crop::DEF,
@@ -283,8 +291,12 @@ pub const OPS: &[&OpDef] = &[
     &gaussian_blur::DEF,
     &color::color_twist::HSV_DEF,
     &color::color_twist::HUE_DEF,
+    &jpeg_compression_distortion::DEF,
     &laplacian::DEF,
     &lookup_table::DEF,
+    &audio::mfcc::DEF,
+    &audio::mel_filter_bank::DEF,
+    &audio::nonsilent_region::DEF,
     &normalize::DEF,
     &one_hot::DEF,
     &fill::ONES,
@@ -293,6 +305,7 @@ pub const OPS: &[&OpDef] = &[
     &paste::DEF,
     &peek_image_shape::DEF,
     &permute_batch::DEF,
+    &audio::preemphasis_filter::DEF,
     &random::crop::GENERATOR,
     &random::crop::RESIZED,
     &reinterpret::DEF,
@@ -303,10 +316,13 @@ pub const OPS: &[&OpDef] = &[
     &color::color_twist::SATURATION_DEF,
     &shapes::DEF,
     &slice::DEF,
+    &audio::spectrogram::DEF,
     &squeeze::DEF,
     &join::STACK,
     &subscript_dim_check::DEF,
+    &tensor_resize::DEF,
     &subscript::DEF,
+    &audio::to_decibels::DEF,
     &transpose::DEF,
     &warp::affine::DEF,
     &fill::ZEROS,
@@ -315,6 +331,7 @@ pub const OPS: &[&OpDef] = &[
     &conditional::NOT,
     &conditional::SPLIT,
     &conditional::VALIDATE_LOGICAL,
+    &audio::decoders_audio::DEF,
     &decoders_image::DEF,
     &decoders_image_crop::DEF,
     &random::crop::DECODER,
@@ -351,6 +368,7 @@ pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
     coord_transform::kernels,
     crop_mirror_normalize::gpu::kernels,
     decoders_image::kernels,
+    equalize::kernels,
     filter::kernels,
     gather::kernels,
     gaussian_blur::kernels,

@@ -15,7 +15,7 @@ def to_fit():
 @case(inputs=IMAGES)
 def keeping_size():
     return (fn.rotate(x(), angle=15., keep_size=True), fn.rotate(x(), angle=-100., keep_size=True, fill_value=0),
-            fn.rotate(x(), angle=60., keep_size=True, interp_type=types.INTERP_NN, fill_value=200))
+            fn.rotate(x(), angle=61.3, keep_size=True, interp_type=types.INTERP_NN, fill_value=200))
 
 
 @case(inputs=IMAGES)

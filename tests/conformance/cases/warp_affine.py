@@ -1,7 +1,8 @@
 from record import case, fn, noise, np, source, types
 
 IMAGES = {"X": noise((20, 33, 3), (31, 17, 3), (9, 300, 3))}
-MATRIX = [0.9, 0.1, 5., -0.05, 1.1, -3.]
+# No place falls between two pixels, where a device and the host may take different ones.
+MATRIX = [0.9137, 0.1071, 5.0331, -0.0513, 1.1193, -3.0717]
 TYPES = {np.uint8: types.UINT8, np.int16: types.INT16, np.int32: types.INT32, np.float32: types.FLOAT}
 
 
@@ -52,7 +53,7 @@ def frames():
 
 @case(inputs={"X": noise((6, 7, 8, 2), (1, 7, 9, 2), (5, 5, 5, 2))})
 def volumes():
-    matrix = [0.9, 0.1, 0.2, -1, -0.05, 1.1, 0.1, 2, 0.1, 0, 0.8, 0.3]
+    matrix = [0.9137, 0.1071, 0.2113, -1.0177, -0.0513, 1.1193, 0.1031, 2.0231, 0.1079, 0.0137, 0.8191, 0.3319]
     v = x(layout="DHWC")
     return (fn.warp_affine(v, matrix=matrix), fn.warp_affine(v, matrix=matrix, fill_value=9, inverse_map=False),
             fn.warp_affine(v, matrix=matrix, interp_type=types.INTERP_NN, size=[3, 4, 300]))
@@ -60,4 +61,4 @@ def volumes():
 
 @case(inputs={"X": noise((2, 4, 5, 3, 1), (1, 7, 9, 3, 1), (3, 5, 5, 2, 1))})
 def frames_of_volumes():
-    return fn.warp_affine(x(layout="FDHWC"), matrix=[0.9, 0.1, 0.2, -1, -0.05, 1.1, 0.1, 2, 0.1, 0, 0.8, 0.3])
+    return fn.warp_affine(x(layout="FDHWC"), matrix=[0.9137, 0.1071, 0.2113, -1.0177, -0.0513, 1.1193, 0.1031, 2.0231, 0.1079, 0.0137, 0.8191, 0.3319])

@@ -1,0 +1,171 @@
+//! `AudioResample`: a signal at another sampling rate.
+
+use super::{Level, frames, level_for, rate, resampler};
+use crate::cpu::audio::resample::Resampler;
+use crate::error::{Error, Result};
+use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use crate::tensor::{BatchDesc, DType, Device, Element, Shape, ValueType, View, ViewMut};
+
+/// What gives the rates.
+enum Rates {
+    Both(Arg, Arg),
+    Scale(Arg),
+    Length(Arg),
+}
+
+struct AudioResample {
+    rates: Rates,
+    dtype: Option<DType>,
+    resampler: Resampler,
+    /// Rates of the input and the output.
+    jobs: Vec<Option<(f64, f64)>>,
+}
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
+    name: "AudioResample",
+    aliases: &["experimental__AudioResample"],
+    doc: "A signal at another sampling rate",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[
+        ArgSpec::tensor("in_rate", "samples a second of the input, with `out_rate`"),
+        ArgSpec::tensor("out_rate", "samples a second of the output"),
+        ArgSpec::tensor("scale", "length of the output over that of the input, instead of rates"),
+        ArgSpec::tensor("out_length", "samples of the output, instead of rates"),
+        ArgSpec::fixed("quality", "from 0, 3 lobes of a sinc, to 100, 64 lobes; default 50"),
+        ArgSpec::fixed("dtype", "element type of the output, scaled to its range; default the input's"),
+    ],
+    shared_args: &[],
+    build,
+    outputs: one_output,
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    let rates = (args.arg("in_rate")?, args.arg("out_rate")?, args.arg("scale")?, args.arg("out_length")?);
+    let rates = match rates {
+        (Some(from), Some(to), None, None) => Rates::Both(from, to),
+        (None, None, Some(scale), None) => Rates::Scale(scale),
+        (None, None, None, Some(length)) => Rates::Length(length),
+        _ => {
+            return Err(Error::invalid(
+                "expected the arguments `in_rate` and `out_rate`, or `scale`, or `out_length`",
+            ));
+        }
+    };
+    let dtype = args.dtype("dtype")?;
+    dtype.map_or(Ok(()), supported)?;
+    Ok(Box::new(AudioResample {
+        rates,
+        dtype,
+        resampler: resampler(args.float("quality")?)?,
+        jobs: Vec::new(),
+    }))
+}
+
+fn supported(dtype: DType) -> Result<()> {
+    use DType::{F32, I8, I16, I32, U8, U16, U32};
+    if matches!(dtype, U8 | U16 | U32 | I8 | I16 | I32 | F32) {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!("signals of type {dtype}, expected integers of up to 32 bits or float32")))
+}
+
+impl AudioResample {
+    /// Both rates and the length of the output for an input of `length` samples.
+    fn job(&self, sample: &SampleInputs<'_>, length: usize) -> Result<(f64, f64, usize)> {
+        let (from, to) = match &self.rates {
+            Rates::Both(from, to) => (rate(from, sample, f64::MIN_POSITIVE)?, rate(to, sample, 0.0)?),
+            Rates::Scale(scale) => (1.0, rate(scale, sample, 0.0)?),
+            Rates::Length(arg) => {
+                let wanted = frames(arg.int(sample)? as f64)?;
+                if length == 0 && wanted > 0 {
+                    return Err(Error::invalid(format!("{wanted} samples of an empty signal")));
+                }
+                return Ok((length.max(1) as f64, wanted.max(1) as f64, wanted));
+            }
+        };
+        Ok((from, to, frames(Resampler::length(length, from, to))?))
+    }
+
+    fn run<S: Element + Level, T: Element + Level>(
+        &self,
+        input: &View<'_>,
+        output: &mut ViewMut<'_>,
+        (from, to): (f64, f64),
+    ) -> Result<()> {
+        let channels = input.shape.get(1).copied().unwrap_or(1);
+        let signal: Vec<f32> = input.as_slice::<S>()?.iter().map(|&value| level_for::<S, T>(value)).collect();
+        let dst = output.as_slice_mut::<T>()?;
+        if dst.is_empty() {
+            return Ok(());
+        }
+        let mut resampled = vec![0.0; dst.len()];
+        self.resampler.run(&signal, &mut resampled, channels, from, to);
+        dst.iter_mut().zip(resampled).for_each(|(to, level)| *to = T::from_level(level));
+        Ok(())
+    }
+}
+
+impl Operator for AudioResample {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        let mut ty = inputs[0].clone();
+        ty.dtype.map_or(Ok(()), supported)?;
+        ty.dtype = self.dtype.or(ty.dtype);
+        if let Some(first) = ty.dims.as_mut().and_then(|dims| dims.first_mut()) {
+            *first = None;
+        }
+        Ok(vec![ty])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        supported(desc.dtype)?;
+        let ndim = desc.shapes.first().map_or(0, |shape| shape.len());
+        let jobs = inputs.map(|sample| match sample.input(0)?.shape[..] {
+            [length] | [length, _] => self.job(&sample, length).map(Some),
+            ref shape => {
+                Err(Error::invalid(format!("a signal of shape {shape:?}, expected 1 or 2 dimensions")))
+            }
+        });
+        let shapes = desc.shapes.iter().zip(&jobs).map(|(shape, job)| match job {
+            Some((.., length)) => Shape::new([&[*length], shape.get(1..).unwrap_or_default()].concat()),
+            None => Shape::new(vec![0; ndim]),
+        });
+        let desc = BatchDesc::new(self.dtype.unwrap_or(desc.dtype), desc.layout, shapes.collect());
+        self.jobs = jobs.into_iter().map(|job| job.map(|(from, to, _)| (from, to))).collect();
+        Ok(vec![desc])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let this = &*self;
+        let from = io.inputs().desc(0)?.dtype;
+        macro_rules! run {
+            ($from:ty) => {
+                io.for_each_sample(cx, |sample| {
+                    let rates = this.jobs.get(sample.index()).copied().flatten();
+                    let rates = rates.ok_or_else(|| Error::internal("a live sample has no rates"))?;
+                    let (input, output) = sample.unary()?;
+                    match output.dtype {
+                        DType::U8 => this.run::<$from, u8>(&input, output, rates),
+                        DType::U16 => this.run::<$from, u16>(&input, output, rates),
+                        DType::U32 => this.run::<$from, u32>(&input, output, rates),
+                        DType::I8 => this.run::<$from, i8>(&input, output, rates),
+                        DType::I16 => this.run::<$from, i16>(&input, output, rates),
+                        DType::I32 => this.run::<$from, i32>(&input, output, rates),
+                        _ => this.run::<$from, f32>(&input, output, rates),
+                    }
+                })
+            };
+        }
+        match from {
+            DType::U8 => run!(u8),
+            DType::U16 => run!(u16),
+            DType::U32 => run!(u32),
+            DType::I8 => run!(i8),
+            DType::I16 => run!(i16),
+            DType::I32 => run!(i32),
+            _ => run!(f32),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! `MelFilterBank`: a spectrum seen through triangular filters at equal distances on the mel scale.
+
+use super::floats_only;
+use crate::cpu::audio::mel::{Bank, Scale, Share};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::ops::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
+
+struct MelFilterBank {
+    bank: Bank,
+    /// The bins of the last spectrum and what each filter takes of them.
+    shares: (usize, Vec<Share>),
+}
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
+    name: "MelFilterBank",
+    aliases: &[],
+    doc: "A spectrogram's frequencies on the mel scale",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[
+        ArgSpec::fixed("nfilter", "number of filters; default 128"),
+        ArgSpec::fixed("sample_rate", "samples a second of the signal; default 44100"),
+        ArgSpec::fixed("freq_low", "where the first filter starts, in hertz; default 0"),
+        ArgSpec::fixed("freq_high", "where the last filter ends; default 0: half of the sampling rate"),
+        ArgSpec::fixed("normalize", "whether the filters' areas are made equal; default true"),
+        ArgSpec::fixed("mel_formula", "`slaney` (default) or `htk`"),
+    ],
+    shared_args: &[],
+    build,
+    outputs: one_output,
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    let filters = args.int("nfilter")?.unwrap_or(128);
+    let filters = usize::try_from(filters).ok().filter(|n| (1..=limits::MAX_TRANSFORM).contains(n));
+    let filters = filters.ok_or_else(|| {
+        Error::invalid(format!("argument `nfilter` is not from 1 to {}", limits::MAX_TRANSFORM))
+    })?;
+    let sample_rate = args.float("sample_rate")?.unwrap_or(44_100.0);
+    let low = args.float("freq_low")?.unwrap_or(0.0);
+    let high = args.float("freq_high")?.filter(|&high| high > 0.0).unwrap_or(sample_rate / 2.0);
+    if !(sample_rate > 0.0 && low >= 0.0 && high > low && high <= sample_rate) {
+        return Err(Error::invalid(format!(
+            "filters from {low} to {high} Hz of a signal with {sample_rate} samples a second"
+        )));
+    }
+    let scale = match args.string("mel_formula")?.unwrap_or("slaney") {
+        "slaney" => Scale::Slaney,
+        "htk" => Scale::Htk,
+        other => {
+            return Err(Error::invalid(format!(
+                "argument `mel_formula` is `{other}`, expected `slaney` or `htk`"
+            )));
+        }
+    };
+    let normalizes = args.bool("normalize")?.unwrap_or(true);
+    let bank = Bank { scale, filters, sample_rate, low, high, normalizes };
+    Ok(Box::new(MelFilterBank { bank, shares: (0, Vec::new()) }))
+}
+
+/// The dimension of frequencies: `f` in the layout, else the last but one.
+fn frequencies(layout: Layout, ndim: usize) -> Result<usize> {
+    if layout.is_none() && ndim > 0 {
+        return Ok(ndim.saturating_sub(2));
+    }
+    layout
+        .find(b'f')
+        .filter(|&axis| axis < ndim)
+        .ok_or_else(|| Error::invalid(format!("layout `{layout}` has no dimension `f`")))
+}
+
+impl Operator for MelFilterBank {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        let mut ty = inputs[0].clone();
+        ty.dtype.map_or(Ok(()), floats_only)?;
+        if let (Some(layout), Some(dims)) = (ty.layout, &mut ty.dims) {
+            let axis = frequencies(layout, dims.len())?;
+            dims[axis] = Some(self.bank.filters);
+        } else if let Some(dims) = &mut ty.dims {
+            dims.fill(None);
+        }
+        Ok(vec![ty])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        floats_only(desc.dtype)?;
+        let ndim = desc.shapes.first().map_or(0, |shape| shape.len());
+        let shapes = inputs.map_shapes(ndim, |sample| {
+            let mut dims = sample.input(0)?.shape.to_vec();
+            let axis = frequencies(desc.layout, dims.len())?;
+            if dims[axis] > limits::MAX_TRANSFORM {
+                return Err(Error::invalid(format!(
+                    "a spectrum of {} bins, expected at most {}",
+                    dims[axis],
+                    limits::MAX_TRANSFORM
+                )));
+            }
+            dims[axis] = self.bank.filters;
+            Ok(Shape::new(dims))
+        });
+        // Samples mostly have as many bins as the first.
+        let bins = desc.shapes.first().zip(frequencies(desc.layout, ndim).ok());
+        let bins = bins.and_then(|(shape, axis)| shape.get(axis).copied());
+        if let Some(bins) = bins.filter(|&bins| bins != self.shares.0 && bins <= limits::MAX_TRANSFORM) {
+            self.shares = (bins, self.bank.shares(bins));
+        }
+        Ok(vec![BatchDesc::new(desc.dtype, desc.layout, shapes)])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let (bank, (known, shares)) = (&self.bank, &self.shares);
+        io.for_each_sample(cx, |sample| {
+            let (input, output) = sample.unary()?;
+            let axis = frequencies(input.layout, input.shape.len())?;
+            let (bins, inner) = (input.shape[axis], input.shape[axis + 1..].iter().product::<usize>());
+            let own;
+            let shares = if bins == *known {
+                shares
+            } else {
+                own = bank.shares(bins);
+                &own
+            };
+            let (src, dst) = (input.as_slice::<f32>()?, output.as_slice_mut::<f32>()?);
+            if bins * inner == 0 {
+                dst.fill(0.0);
+                return Ok(());
+            }
+            for (src, dst) in src.chunks_exact(bins * inner).zip(dst.chunks_exact_mut(bank.filters * inner)) {
+                bank.run(shares, src, dst, inner);
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,182 @@
+//! `MFCC`: a cosine transform of a mel spectrogram, and the first of its coefficients.
+
+use std::f64::consts::PI;
+use std::sync::Arc;
+
+use super::floats_only;
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::ops::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::tensor::{BatchDesc, Device, Shape, ValueType};
+
+struct Mfcc {
+    coefficients: usize,
+    kind: i64,
+    normalizes: bool,
+    lifter: f32,
+    axis: usize,
+    jobs: Vec<Option<Job>>,
+}
+
+/// One sample's work: a transform of blocks of `from` rows of `inner` values to `to` rows.
+#[derive(Clone)]
+struct Job {
+    from: usize,
+    to: usize,
+    inner: usize,
+    table: Arc<Vec<f32>>,
+}
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
+    name: "MFCC",
+    aliases: &[],
+    doc: "Cepstral coefficients of a mel spectrogram",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[
+        ArgSpec::fixed("n_mfcc", "coefficients that are kept; default 20"),
+        ArgSpec::fixed("dct_type", "kind of the cosine transform, 1 to 4; default 2"),
+        ArgSpec::fixed("normalize", "whether the transform is orthonormal; default false"),
+        ArgSpec::fixed("axis", "dimension that is transformed; default 0"),
+        ArgSpec::fixed("lifter", "length of the sine that weighs the coefficients; default 0: none does"),
+    ],
+    shared_args: &[],
+    build,
+    outputs: one_output,
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    let size = |name: &str, default: i64, least: i64| {
+        let value = args.int(name)?.unwrap_or(default);
+        let valid = value >= least && value <= limits::MAX_TRANSFORM as i64;
+        let error = || Error::invalid(format!("argument `{name}` is {value}, expected at least {least}"));
+        valid.then_some(value as usize).ok_or_else(error)
+    };
+    let kind = args.int("dct_type")?.unwrap_or(2);
+    if !(1..=4).contains(&kind) {
+        return Err(Error::invalid(format!("argument `dct_type` is {kind}, expected 1 to 4")));
+    }
+    let normalizes = args.bool("normalize")?.unwrap_or(false);
+    if normalizes && kind == 1 {
+        return Err(Error::invalid("argument `normalize` is set, which a transform of type 1 cannot be"));
+    }
+    Ok(Box::new(Mfcc {
+        coefficients: size("n_mfcc", 20, 1)?,
+        kind,
+        normalizes,
+        lifter: args.float("lifter")?.unwrap_or(0.0),
+        axis: size("axis", 0, 0)?,
+        jobs: Vec::new(),
+    }))
+}
+
+impl Mfcc {
+    /// Factors of `from` values in each of `to` coefficients.
+    fn table(&self, from: usize, to: usize) -> Vec<f32> {
+        let length = from as f64;
+        let (first, other) = match (self.normalizes, self.kind) {
+            (true, _) => (1.0 / length.sqrt(), (2.0 / length).sqrt()),
+            (false, 3) => (0.5, 1.0),
+            (false, _) => (1.0, 1.0),
+        };
+        let factor = |k: usize, n: usize| -> f64 {
+            let (x, y) = (k as f64, n as f64);
+            match self.kind {
+                1 if n == 0 => 0.5,
+                1 if n + 1 == from => 0.5 - (k % 2) as f64,
+                1 => (PI / (length - 1.0) * x * y).cos(),
+                2 => (if k == 0 { first } else { other }) * (PI / length * (y + 0.5) * x).cos(),
+                3 if n == 0 => first,
+                3 => other * (PI / length * y * (x + 0.5)).cos(),
+                _ => other * (PI / length * (y + 0.5) * (x + 0.5)).cos(),
+            }
+        };
+        (0..to).flat_map(|k| (0..from).map(move |n| factor(k, n) as f32)).collect()
+    }
+
+    /// The weight of coefficient `k`.
+    fn weight(&self, k: usize) -> f32 {
+        let (half, phase) = (self.lifter * 0.5, (PI / f64::from(self.lifter)) as f32);
+        1.0 + half * (phase * (k + 1) as f32).sin()
+    }
+
+    fn job(&self, shape: &Shape, known: &mut Option<Job>) -> Result<Job> {
+        let from = *shape.get(self.axis).ok_or_else(|| {
+            Error::invalid(format!("axis {} of a sample with {} dimensions", self.axis, shape.len()))
+        })?;
+        let to = self.coefficients.min(from);
+        if from < 2 && self.kind == 1 {
+            return Err(Error::invalid("a transform of type 1 needs two values at least"));
+        }
+        if from.checked_mul(to).is_none_or(|elements| elements > limits::MAX_TRANSFORM) {
+            return Err(Error::invalid(format!("{to} coefficients of {from} values are too many")));
+        }
+        let table = match known {
+            Some(known) if known.from == from => Arc::clone(&known.table),
+            _ => Arc::new(self.table(from, to)),
+        };
+        let job = Job { from, to, inner: shape[self.axis + 1..].iter().product(), table };
+        *known = Some(job.clone());
+        Ok(job)
+    }
+}
+
+impl Operator for Mfcc {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        let mut ty = inputs[0].clone();
+        ty.dtype.map_or(Ok(()), floats_only)?;
+        if let Some(dims) = &mut ty.dims {
+            let ndim = dims.len();
+            let axis = dims.get_mut(self.axis);
+            let axis =
+                axis.ok_or_else(|| Error::invalid(format!("axis {} of {ndim} dimensions", self.axis)))?;
+            *axis = axis.map(|extent| extent.min(self.coefficients));
+        }
+        Ok(vec![ty])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        floats_only(desc.dtype)?;
+        let mut known = self.jobs.iter().flatten().next().cloned();
+        self.jobs = inputs.map(|sample| self.job(sample.input(0)?.shape, &mut known).map(Some));
+        let shapes = desc.shapes.iter().zip(&self.jobs).map(|(shape, job)| {
+            let mut dims = shape.to_vec();
+            match job {
+                Some(job) => dims[self.axis] = job.to,
+                None => dims.fill(0),
+            }
+            Shape::new(dims)
+        });
+        Ok(vec![BatchDesc::new(desc.dtype, desc.layout, shapes.collect())])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let this = &*self;
+        io.for_each_sample(cx, |sample| {
+            let job = this.jobs.get(sample.index()).and_then(Option::as_ref);
+            let Job { from, to, inner, table } =
+                job.ok_or_else(|| Error::internal("a sample has no table"))?;
+            let (input, output) = sample.unary()?;
+            let (src, dst) = (input.as_slice::<f32>()?, output.as_slice_mut::<f32>()?);
+            if from * inner == 0 {
+                return Ok(());
+            }
+            for (src, dst) in src.chunks_exact(from * inner).zip(dst.chunks_exact_mut(to * inner)) {
+                let rows = dst.chunks_exact_mut(*inner).zip(table.chunks_exact(*from)).enumerate();
+                for (k, (row, factors)) in rows {
+                    row.fill(0.0);
+                    for (src, factor) in src.chunks_exact(*inner).zip(factors) {
+                        row.iter_mut().zip(src).for_each(|(to, from)| *to += from * factor);
+                    }
+                    if this.lifter != 0.0 {
+                        let weight = this.weight(k);
+                        row.iter_mut().for_each(|value| *value *= weight);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! Operators on signals and their spectra. What they compute is in [`crate::cpu::audio`].
+
+pub(super) mod audio_resample;
+pub(super) mod decoders_audio;
+pub(super) mod mel_filter_bank;
+pub(super) mod mfcc;
+pub(super) mod nonsilent_region;
+pub(super) mod preemphasis_filter;
+pub(super) mod spectrogram;
+pub(super) mod to_decibels;
+
+use super::{Arg, SampleInputs};
+use crate::cpu::audio::resample::Resampler;
+use crate::cpu::convert::ConvertSat;
+use crate::error::{Error, Result};
+use crate::tensor::DType;
+
+/// Fails for what is not float32.
+fn floats_only(dtype: DType) -> Result<()> {
+    if dtype == DType::F32 {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!("samples of type {dtype}, expected float32")))
+}
+
+/// A resampler of the argument `quality`, 50 when it is not given.
+fn resampler(quality: Option<f32>) -> Result<Resampler> {
+    let quality = quality.unwrap_or(50.0);
+    if (0.0..=100.0).contains(&quality) {
+        return Ok(Resampler::new(f64::from(quality)));
+    }
+    Err(Error::invalid(format!("argument `quality` is {quality}, expected 0 to 100")))
+}
+
+/// A rate of one sample: finite, and positive or, where it may be, 0.
+fn rate(arg: &Arg, sample: &SampleInputs<'_>, least: f64) -> Result<f64> {
+    let rate = f64::from(arg.float(sample)?);
+    if rate.is_finite() && rate >= least {
+        return Ok(rate);
+    }
+    Err(Error::invalid(format!("a sampling rate of {rate}")))
+}
+
+/// The number of samples that `length` is, as far as a sample may have so many.
+fn frames(length: f64) -> Result<usize> {
+    let limit = crate::limits::MAX_SAMPLE_BYTES as f64;
+    if (0.0..=limit).contains(&length) {
+        return Ok(length as usize);
+    }
+    Err(Error::invalid(format!("a signal of {length} samples, expected 0 to {limit}")))
+}
+
+/// An element of a signal as a float: signed ones between -1 and 1, unsigned ones between 0 and 1.
+trait Level: Copy {
+    /// Whether there is nothing below silence.
+    const IS_UNSIGNED: bool;
+    fn level(self) -> f32;
+    fn from_level(level: f32) -> Self;
+}
+
+macro_rules! integer_levels {
+    ($($t:ty),*) => { $(impl Level for $t {
+        const IS_UNSIGNED: bool = <$t>::MIN == 0;
+        fn level(self) -> f32 {
+            let (value, full): (f32, f32) = (self.convert_sat(), <$t>::MAX.convert_sat());
+            value * (1.0 / full)
+        }
+        fn from_level(level: f32) -> Self {
+            let full: f32 = <$t>::MAX.convert_sat();
+            (level * full).convert_sat()
+        }
+    })* };
+}
+integer_levels!(u8, i8, u16, i16, u32, i32);
+
+impl Level for f32 {
+    const IS_UNSIGNED: bool = false;
+    fn level(self) -> f32 {
+        self
+    }
+    fn from_level(level: f32) -> Self {
+        level
+    }
+}
+
+/// An element of a signal as the level that elements of type `T` have there.
+fn level_for<S: Level, T: Level>(value: S) -> f32 {
+    match (S::IS_UNSIGNED, T::IS_UNSIGNED) {
+        (true, false) => value.level() * 2.0 - 1.0,
+        (false, true) => (value.level() + 1.0) * 0.5,
+        _ => value.level(),
+    }
+}

@@ -1,0 +1,150 @@
+//! `NonsilentRegion`: where a signal begins and ends to be louder than a threshold.
+
+use crate::cpu::convert::ConvertSat;
+use crate::error::{Error, Result};
+use crate::ops::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator};
+use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
+use crate::{dispatch, limits};
+
+struct NonsilentRegion {
+    cutoff_db: f32,
+    /// What 0 dB is; the loudest window when it is not given.
+    reference_power: Option<f32>,
+    window: usize,
+    /// Samples after which a sum of squares is computed anew.
+    reset: Option<usize>,
+}
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
+    name: "NonsilentRegion",
+    aliases: &[],
+    doc: "Start and length of what is not silence in a signal",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[
+        ArgSpec::fixed("cutoff_db", "decibels below which is silence; default -60"),
+        ArgSpec::fixed("reference_power", "power of 0 dB; default 0: the loudest window's"),
+        ArgSpec::fixed("window_length", "samples of which the mean power is taken; default 2048"),
+        ArgSpec::fixed("reset_interval", "samples between sums computed anew, a multiple; default 8192"),
+    ],
+    shared_args: &[],
+    build,
+    outputs: |_| Ok(2),
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    let window = args.int("window_length")?.unwrap_or(2048);
+    let window =
+        usize::try_from(window).ok().filter(|window| (1..=limits::MAX_SAMPLE_BYTES).contains(window));
+    let window = window.ok_or_else(|| Error::invalid("argument `window_length` is not positive"))?;
+    let reset = args.int("reset_interval")?.unwrap_or(8192);
+    let reset = (reset != -1).then_some(reset);
+    if let Some(reset) = reset.filter(|reset| *reset < 1 || *reset % window as i64 != 0) {
+        return Err(Error::invalid(format!(
+            "argument `reset_interval` is {reset}, expected a multiple of the {window} samples of a window"
+        )));
+    }
+    let reference_power = args.float("reference_power")?.filter(|&power| power != 0.0);
+    if let Some(power) = reference_power.filter(|power| power.is_nan() || *power < 0.0) {
+        return Err(Error::invalid(format!(
+            "argument `reference_power` is {power}, expected a positive one"
+        )));
+    }
+    let cutoff_db = args.float("cutoff_db")?.unwrap_or(-60.0);
+    Ok(Box::new(NonsilentRegion {
+        cutoff_db,
+        reference_power,
+        window,
+        reset: reset.map(|reset| reset as usize),
+    }))
+}
+
+fn supported(dtype: DType) -> Result<()> {
+    if matches!(dtype, DType::F16 | DType::F64 | DType::Bool) {
+        return Err(Error::unsupported(format!("signals of type {dtype}, expected integers or float32")));
+    }
+    Ok(())
+}
+
+/// The mean of squares of every `window` elements of `signal`, summed exactly for short integers, else anew after `reset`.
+fn mean_squares<S: Element + ConvertSat<f32> + ConvertSat<i64>>(
+    signal: &[S],
+    window: usize,
+    reset: Option<usize>,
+) -> Vec<f32> {
+    let factor = 1.0 / window as f32;
+    let is_exact = S::DTYPE.size() <= 2;
+    let exact = |value: &S| -> i64 {
+        let value: i64 = value.convert_sat();
+        value * value
+    };
+    let square = |value: &S| -> f32 {
+        let value: f32 = value.convert_sat();
+        value * value
+    };
+    let reset = if is_exact { signal.len() } else { reset.unwrap_or(signal.len()) };
+    let mut means = Vec::with_capacity(signal.len() - window + 1);
+    while means.len() + window <= signal.len() {
+        let begin = means.len();
+        let mut sum: f32 = signal[begin..][..window].iter().map(square).sum();
+        let mut exact_sum: i64 = if is_exact { signal[begin..][..window].iter().map(exact).sum() } else { 0 };
+        means.push(if is_exact { exact_sum as f32 } else { sum } * factor);
+        let end = (begin + reset).min(signal.len()) + 1 - window;
+        for at in begin + 1..end {
+            let (new, old) = (&signal[at + window - 1], &signal[at - 1]);
+            if is_exact {
+                exact_sum += exact(new) - exact(old);
+            } else {
+                sum += square(new) - square(old);
+            }
+            means.push(if is_exact { exact_sum as f32 } else { sum } * factor);
+        }
+    }
+    means
+}
+
+impl NonsilentRegion {
+    /// Start and length.
+    fn region<S: Element + ConvertSat<f32> + ConvertSat<i64>>(&self, signal: &[S]) -> (usize, usize) {
+        let window = self.window.min(signal.len());
+        if window == 0 {
+            return (0, 0);
+        }
+        let means = mean_squares(signal, window, self.reset);
+        let loudest =
+            means.iter().fold(f32::NEG_INFINITY, |most, &mean| if mean > most { mean } else { most });
+        let reference = self.reference_power.unwrap_or(loudest);
+        let cutoff = 10.0f32.powf(self.cutoff_db / 10.0) * reference;
+        let begin = means.iter().position(|&mean| mean >= cutoff);
+        let end = means.iter().rposition(|&mean| mean >= cutoff);
+        begin.zip(end).map_or((0, 0), |(begin, end)| (begin, end - begin + window))
+    }
+}
+
+impl Operator for NonsilentRegion {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        inputs[0].dtype.map_or(Ok(()), supported)?;
+        Ok(vec![ValueType::ranked(DType::I32, 0, Layout::NONE); 2])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        supported(inputs.desc(0)?.dtype)?;
+        let shapes = inputs.map_shapes(0, |sample| match sample.input(0)?.shape[..] {
+            [_] => Ok(Shape::default()),
+            ref shape => Err(Error::invalid(format!("a signal of shape {shape:?}, expected one dimension"))),
+        });
+        Ok(vec![BatchDesc::new(DType::I32, Layout::NONE, shapes); 2])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let this = &*self;
+        dispatch!(io.inputs().desc(0)?.dtype, S => io.for_each_sample(cx, |sample| {
+            let (begin, length) = this.region::<S>(sample.input(0)?.as_slice()?);
+            for (i, value) in [begin, length].into_iter().enumerate() {
+                sample.output(i)?.as_slice_mut::<i32>()?.fill(value as i32);
+            }
+            Ok(())
+        }))
+    }
+}

@@ -1,0 +1,123 @@
+//! `PreemphasisFilter`: every element less a part of the one before it.
+
+use crate::cpu::convert::{ConvertSat, convert_slice};
+use crate::dispatch;
+use crate::error::{Error, Result};
+use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::tensor::{BatchDesc, DType, Device, ValueType};
+
+/// What comes before the first element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Border {
+    Clamp,
+    Reflect,
+    Zero,
+}
+
+struct PreemphasisFilter {
+    coefficient: Arg,
+    border: Border,
+    dtype: DType,
+    coefficients: Vec<f32>,
+}
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
+    name: "PreemphasisFilter",
+    aliases: &[],
+    doc: "Takes from every element of a signal a part of the one before it",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[
+        ArgSpec::tensor("preemph_coeff", "which part; default 0.97"),
+        ArgSpec::fixed(
+            "border",
+            "before the first: `clamp` (itself, default), `reflect` (the second) or `zero`",
+        ),
+        ArgSpec::fixed("dtype", "element type of the output; default float32"),
+    ],
+    shared_args: &[],
+    build,
+    outputs: one_output,
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    let border = match args.string("border")?.unwrap_or("clamp") {
+        "clamp" => Border::Clamp,
+        "reflect" => Border::Reflect,
+        "zero" => Border::Zero,
+        other => {
+            return Err(Error::invalid(format!(
+                "argument `border` is `{other}`, expected `clamp`, `reflect` or `zero`"
+            )));
+        }
+    };
+    let dtype = args.dtype("dtype")?.unwrap_or(DType::F32);
+    supported(dtype)?;
+    let coefficient = args.arg("preemph_coeff")?;
+    let coefficient = coefficient.unwrap_or_else(|| Arg::fixed("preemph_coeff", &[f64::from(0.97f32)]));
+    Ok(Box::new(PreemphasisFilter { coefficient, border, dtype, coefficients: Vec::new() }))
+}
+
+fn supported(dtype: DType) -> Result<()> {
+    if matches!(dtype, DType::F16 | DType::Bool) {
+        return Err(Error::unsupported(format!("signals of type {dtype}")));
+    }
+    Ok(())
+}
+
+/// Filters `src`; in double precision where the input has it.
+fn filter<S, F, T>(src: &[S], dst: &mut [T], coefficient: f32, border: Border)
+where
+    S: ConvertSat<F> + ConvertSat<T>,
+    F: Copy + From<f32> + std::ops::Sub<Output = F> + std::ops::Mul<Output = F> + ConvertSat<T>,
+{
+    if coefficient == 0.0 {
+        return convert_slice(src, dst);
+    }
+    let value = |i: usize| -> Option<F> { src.get(i).map(|value| value.convert_sat()) };
+    let before = match border {
+        Border::Clamp => value(0),
+        Border::Reflect => value(1).or(value(0)),
+        Border::Zero => None,
+    };
+    let mut before = before.unwrap_or_else(|| F::from(0.0));
+    for (to, from) in dst.iter_mut().zip(src) {
+        let value: F = from.convert_sat();
+        *to = (value - F::from(coefficient) * before).convert_sat();
+        before = value;
+    }
+}
+
+impl Operator for PreemphasisFilter {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        inputs[0].dtype.map_or(Ok(()), supported)?;
+        Ok(vec![ValueType { dtype: Some(self.dtype), ..inputs[0].clone() }])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        supported(desc.dtype)?;
+        self.coefficients = inputs.map(|sample| self.coefficient.float(&sample));
+        Ok(vec![BatchDesc { dtype: self.dtype, ..desc.clone() }])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let (coefficients, border) = (&self.coefficients, self.border);
+        let from = io.inputs().desc(0)?.dtype;
+        if from == DType::F64 {
+            return dispatch!(self.dtype, T => io.for_each_sample(cx, |sample| {
+                let coefficient = coefficients.get(sample.index()).copied().unwrap_or_default();
+                let (input, output) = sample.unary()?;
+                filter::<f64, f64, T>(input.as_slice()?, output.as_slice_mut()?, coefficient, border);
+                Ok(())
+            }));
+        }
+        dispatch!(from, S => dispatch!(self.dtype, T => io.for_each_sample(cx, |sample| {
+            let coefficient = coefficients.get(sample.index()).copied().unwrap_or_default();
+            let (input, output) = sample.unary()?;
+            filter::<S, f32, T>(input.as_slice()?, output.as_slice_mut()?, coefficient, border);
+            Ok(())
+        })))
+    }
+}

@@ -1,0 +1,119 @@
+//! `Spectrogram`: the spectrum of a signal over time.
+
+use super::floats_only;
+use crate::cpu::audio::spectrogram::{Spectrogram as Plan, hann};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::ops::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
+
+struct Spectrogram {
+    plan: Plan,
+}
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
+    name: "Spectrogram",
+    aliases: &[],
+    doc: "The spectrum of a signal over time",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[
+        ArgSpec::fixed("window_length", "samples of a window; default 512"),
+        ArgSpec::fixed("window_step", "samples from one window to the next; default 256"),
+        ArgSpec::fixed("window_fn", "factors of a window's samples; default a Hann window"),
+        ArgSpec::fixed("nfft", "samples of a transform, at least the window's; default as many"),
+        ArgSpec::fixed("power", "1 for magnitudes, 2 for powers; default 2"),
+        ArgSpec::fixed("center_windows", "whether windows are centered on their steps; default true"),
+        ArgSpec::fixed("reflect_padding", "whether the signal is mirrored beyond its ends; default true"),
+        ArgSpec::fixed("layout", "`ft`: a row for each frequency (default), or `tf`: for each window"),
+    ],
+    shared_args: &[],
+    build,
+    outputs: one_output,
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    let size = |name: &str, default: i64| {
+        let value = args.int(name)?.unwrap_or(default);
+        usize::try_from(value).ok().filter(|value| (1..=limits::MAX_TRANSFORM).contains(value)).ok_or_else(
+            || {
+                Error::invalid(format!(
+                    "argument `{name}` is {value}, expected 1 to {}",
+                    limits::MAX_TRANSFORM
+                ))
+            },
+        )
+    };
+    let (length, step) = (size("window_length", 512)?, size("window_step", 256)?);
+    let transform = size("nfft", length as i64)?;
+    if transform < length {
+        return Err(Error::invalid(format!("argument `nfft` is {transform}, expected at least {length}")));
+    }
+    let window =
+        args.floats("window_fn")?.filter(|window| !window.is_empty()).unwrap_or_else(|| hann(length));
+    if window.len() != length {
+        return Err(Error::invalid(format!(
+            "argument `window_fn` has {} values, expected {length}",
+            window.len()
+        )));
+    }
+    let mut plan = Plan::new(transform, window, step);
+    plan.is_centered = args.bool("center_windows")?.unwrap_or(true);
+    plan.mirrors = args.bool("reflect_padding")?.unwrap_or(true);
+    plan.squares = match args.int("power")?.unwrap_or(2) {
+        1 => false,
+        2 => true,
+        other => return Err(Error::invalid(format!("argument `power` is {other}, expected 1 or 2"))),
+    };
+    plan.bins_last = match args.string("layout")?.unwrap_or("ft") {
+        "ft" => false,
+        "tf" => true,
+        other => {
+            return Err(Error::invalid(format!("argument `layout` is `{other}`, expected `ft` or `tf`")));
+        }
+    };
+    Ok(Box::new(Spectrogram { plan }))
+}
+
+impl Spectrogram {
+    fn layout(&self) -> Layout {
+        Layout::from_letters(if self.plan.bins_last { b"tf" } else { b"ft" })
+    }
+}
+
+impl Operator for Spectrogram {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        inputs[0].dtype.map_or(Ok(()), floats_only)?;
+        let bins = Some(self.plan.bins());
+        let dims = if self.plan.bins_last { [None, bins] } else { [bins, None] };
+        let layout = Some(self.layout());
+        Ok(vec![ValueType { dtype: Some(DType::F32), dims: Some(dims.to_vec()), layout }])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        floats_only(inputs.desc(0)?.dtype)?;
+        let shapes = inputs.map_shapes(2, |sample| {
+            let shape = sample.input(0)?.shape;
+            let length = shape.volume()?;
+            if length == 0 || shape.iter().any(|&extent| extent != 1 && extent != length) {
+                return Err(Error::invalid(format!("a signal of shape {shape}, expected one dimension")));
+            }
+            let (bins, windows) = (self.plan.bins(), self.plan.windows(length));
+            if windows == 0 {
+                return Err(Error::invalid(format!("a signal of {length} samples is shorter than a window")));
+            }
+            Ok(Shape::from(if self.plan.bins_last { [windows, bins] } else { [bins, windows] }))
+        });
+        Ok(vec![BatchDesc::new(DType::F32, self.layout(), shapes)])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let plan = &self.plan;
+        io.for_each_sample(cx, |sample| {
+            let (input, output) = sample.unary()?;
+            plan.run(input.as_slice()?, output.as_slice_mut()?);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! `BbFlip`: bounding boxes mirrored with their image.
+
+use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::error::{Error, Result};
+use crate::tensor::{BatchDesc, DType, Device, ValueType};
+
+struct BbFlip {
+    horizontal: Arg,
+    vertical: Arg,
+    /// Whether a box is left, top, right, bottom; else left, top, width, height.
+    has_ends: bool,
+    flips: Vec<[bool; 2]>,
+}
+
+/// The operator's line in [`super::OPS`].
+pub(super) const DEF: OpDef = OpDef {
+    name: "BbFlip",
+    aliases: &[],
+    doc: "Mirrors relative bounding boxes with their image",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[
+        ArgSpec::tensor("horizontal", "nonzero: left and right change places; default 1"),
+        ArgSpec::tensor("vertical", "nonzero: top and bottom change places; default 0"),
+        ArgSpec::fixed("ltrb", "whether boxes hold right and bottom instead of width and height"),
+    ],
+    shared_args: &[],
+    build,
+    outputs: one_output,
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    let arg = |name, default: f64| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])));
+    Ok(Box::new(BbFlip {
+        horizontal: arg("horizontal", 1.0)?,
+        vertical: arg("vertical", 0.0)?,
+        has_ends: args.bool("ltrb")?.unwrap_or(false),
+        flips: Vec::new(),
+    }))
+}
+
+fn check(dtype: DType) -> Result<()> {
+    if dtype == DType::F32 {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!("boxes of type {dtype}, expected float32")))
+}
+
+impl Operator for BbFlip {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        inputs[0].dtype.map_or(Ok(()), check)?;
+        Ok(vec![inputs[0].clone()])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        check(desc.dtype)?;
+        self.flips = inputs.map(|sample| {
+            let shape = sample.input(0)?.shape;
+            if shape.last() != Some(&4) {
+                return Err(Error::invalid(format!("boxes of shape {shape}, expected 4 values for each")));
+            }
+            Ok([self.horizontal.int(&sample)? != 0, self.vertical.int(&sample)? != 0])
+        });
+        Ok(vec![desc.clone()])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let (flips, has_ends) = (&self.flips, self.has_ends);
+        io.for_each_sample(cx, |sample| {
+            let flips = flips.get(sample.index()).copied().unwrap_or_default();
+            let (input, output) = sample.unary()?;
+            let (src, dst) = (input.as_slice::<f32>()?, output.as_slice_mut::<f32>()?);
+            for (to, from) in dst.as_chunks_mut::<4>().0.iter_mut().zip(src.as_chunks::<4>().0) {
+                *to = *from;
+                for (side, _) in flips.iter().enumerate().filter(|(_, flips)| **flips) {
+                    let end = if has_ends { from[side + 2] } else { from[side] + from[side + 2] };
+                    let (start, end) = (1.0 - end, 1.0 - from[side]);
+                    (to[side], to[side + 2]) = (start, if has_ends { end } else { end - start });
+                }
+                // Sizes are computed from ends, also along a side that is not mirrored.
+                for side in (0..2).filter(|&side| !has_ends && !flips[side]) {
+                    to[side + 2] = (from[side] + from[side + 2]) - from[side];
+                }
+            }
+            Ok(())
+        })
+    }
+}

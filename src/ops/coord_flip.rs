@@ -1,0 +1,106 @@
+//! `CoordFlip`: points mirrored at a center.
+
+use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::error::{Error, Result};
+use crate::tensor::{BatchDesc, DType, Device, Layout, ValueType};
+
+/// Names of coordinates, with their arguments: whether they are mirrored, and where.
+const AXES: [(u8, &str, &str); 3] =
+    [(b'x', "flip_x", "center_x"), (b'y', "flip_y", "center_y"), (b'z', "flip_z", "center_z")];
+
+struct CoordFlip {
+    /// Of each of [`AXES`].
+    flips: [Arg; 3],
+    centers: [Arg; 3],
+    layout: Layout,
+    /// Per sample, for each coordinate of a point: twice the center when it is mirrored.
+    mirrors: Vec<Vec<Option<f32>>>,
+}
+
+/// The operator's line in [`super::OPS`].
+pub(super) const DEF: OpDef = OpDef {
+    name: "CoordFlip",
+    aliases: &[],
+    doc: "Mirrors points at a center",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[
+        ArgSpec::tensor("flip_x", "nonzero: mirror x; default 1"),
+        ArgSpec::tensor("flip_y", "nonzero: mirror y; default 0"),
+        ArgSpec::tensor("flip_z", "nonzero: mirror z; default 0"),
+        ArgSpec::tensor("center_x", "x of the center; default 0.5"),
+        ArgSpec::tensor("center_y", "y of the center; default 0.5"),
+        ArgSpec::tensor("center_z", "z of the center; default 0.5"),
+        ArgSpec::fixed("layout", "order of the coordinates, such as `yx`; default x, y, z"),
+    ],
+    shared_args: &[],
+    build,
+    outputs: one_output,
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    let arg = |name, default: f64| -> Result<Arg> {
+        Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])))
+    };
+    let [(_, x, cx), (_, y, cy), (_, z, cz)] = AXES;
+    Ok(Box::new(CoordFlip {
+        flips: [arg(x, 1.0)?, arg(y, 0.0)?, arg(z, 0.0)?],
+        centers: [arg(cx, 0.5)?, arg(cy, 0.5)?, arg(cz, 0.5)?],
+        layout: Layout::new(args.string("layout")?.unwrap_or_default())?,
+        mirrors: Vec::new(),
+    }))
+}
+
+fn check(dtype: DType) -> Result<()> {
+    if dtype == DType::F32 {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!("points of type {dtype}, expected float32")))
+}
+
+impl Operator for CoordFlip {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        inputs[0].dtype.map_or(Ok(()), check)?;
+        Ok(vec![inputs[0].clone()])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        check(desc.dtype)?;
+        let layout = if self.layout.is_none() { Layout::from_letters(b"xyz") } else { self.layout };
+        self.mirrors = inputs.map(|sample| {
+            let shape = sample.input(0)?.shape;
+            let count = shape.last().copied().unwrap_or_default();
+            if !(1..=3).contains(&count) || layout.letters().len() < count {
+                return Err(Error::invalid(format!(
+                    "points of shape {shape}, expected 1 to 3 coordinates in the layout `{layout}`"
+                )));
+            }
+            let mut mirrors = vec![None; count];
+            for (mirror, letter) in mirrors.iter_mut().zip(layout.letters()) {
+                let axis = AXES.iter().position(|(name, ..)| name == letter).ok_or_else(|| {
+                    Error::invalid(format!("argument `layout` is `{layout}`, expected x, y and z in it"))
+                })?;
+                if self.flips[axis].int(&sample)? != 0 {
+                    *mirror = Some(2.0 * self.centers[axis].float(&sample)?);
+                }
+            }
+            Ok(mirrors)
+        });
+        Ok(vec![desc.clone()])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let all = &self.mirrors;
+        io.for_each_sample(cx, |sample| {
+            let mirrors = all.get(sample.index()).filter(|mirrors| !mirrors.is_empty());
+            let mirrors = mirrors.ok_or_else(|| Error::internal("a live sample has no mirrors"))?;
+            let (input, output) = sample.unary()?;
+            let pairs = output.as_slice_mut::<f32>()?.iter_mut().zip(input.as_slice::<f32>()?);
+            for ((to, from), mirror) in pairs.zip(mirrors.iter().cycle()) {
+                *to = mirror.map_or(*from, |double| double - from);
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,37 @@
+// Lets g++ compile a kernel whose threads do not wait for each other: one thread does all the work, as its loops allow.
+#define __device__
+#define __global__
+#define __shared__ static
+
+extern "C" {
+float fmaf(float, float, float);
+float floorf(float);
+float rintf(float);
+float roundf(float);
+float truncf(float);
+float fmodf(float, float);
+float fminf(float, float);
+float fmaxf(float, float);
+double round(double);
+double rint(double);
+}
+
+struct Index {
+  unsigned x, y, z;
+};
+static Index threadIdx, blockIdx, blockDim = {1, 1, 1}, gridDim = {1, 1, 1};
+
+static int min(int a, int b) { return a < b ? a : b; }
+static int max(int a, int b) { return a > b ? a : b; }
+static void __syncthreads() {}
+template <class T> static T atomicAdd(T *p, T value) {
+  const T old = *p;
+  *p += value;
+  return old;
+}
+
+#include KERNEL
+
+extern "C" void run(const Row *rows, unsigned count, PARAMS params) {
+  for (blockIdx.y = 0; blockIdx.y < count; blockIdx.y++) ENTRY(rows, count, params);
+}

@@ -1,0 +1,164 @@
+"""The kernels of colours, maps and filters on the host, where one thread does all the work, against numpy."""
+
+import ctypes
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+HERE = Path(__file__).parent
+KERNELS = HERE.parents[1] / "kernels"
+COMPILER = shutil.which("c++")
+TYPES = {"uint8_t": np.uint8, "int16_t": np.int16, "int32_t": np.int32, "float": np.float32}
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here")
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory):
+    """Compiles a function of a kernel file for rows of a `struct` format, and returns what runs it on a table."""
+    folder = tmp_path_factory.mktemp("kernels")
+
+    def build(name, row, entry=None, params="NoParams", param_bytes=4, **definitions):
+        library = folder / f"{name}{len(list(folder.iterdir()))}.so"
+        flags = dict(KERNEL=f'"{KERNELS}/{name}.cu"', ENTRY=entry or name, PARAMS=params, ROW_BYTES=struct.calcsize(row),
+                     PARAM_BYTES=param_bytes) | definitions
+        subprocess.run([COMPILER, "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-w", "-x", "c++", *(f"-D{k}={v}" for k, v in flags.items()),
+                        f"-I{KERNELS}", str(HERE / "elementwise.hpp"), "-o", str(library)], check=True)
+        run = ctypes.CDLL(str(library)).run
+
+        def launch(*rows, param=0):
+            table = ctypes.create_string_buffer(b"".join(struct.pack(row, *values) for values in rows))
+            run(table, len(rows), ctypes.c_uint(param))
+
+        return launch
+
+    return build
+
+
+def address(array):
+    assert array.flags.c_contiguous
+    return array.ctypes.data
+
+
+def noise(*shape, dtype=np.uint8, seed=0):
+    rng = np.random.default_rng(seed)
+    if dtype == np.float32:
+        return rng.normal(scale=50, size=shape).astype(dtype)
+    info = np.iinfo(dtype)
+    return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+
+
+def stored(values, dtype):
+    """Floats as elements of `dtype`, halves to the even neighbour."""
+    if dtype == np.float32:
+        return values.astype(dtype)
+    info = np.iinfo(dtype)
+    return np.clip(np.rint(values.astype(np.float64)), info.min, info.max).astype(dtype)
+
+
+def close(found, expected):
+    np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=1e-5,
+                               atol=1e-3 if found.dtype == np.float32 else 1)
+    assert np.mean(found != expected) < 0.02 or found.dtype == np.float32
+
+
+@pytest.mark.parametrize("source", TYPES)
+@pytest.mark.parametrize("target", ["uint8_t", "float"])
+def test_colors(kernel, source, target):
+    image = noise(7, 9, 3, dtype=TYPES[source])
+    row = "<QQQ9ff"
+    out = np.zeros(image.shape, TYPES[target])
+    factors = [0.3123, 0.5117, 0.1071, -0.2137, 1.1193, 0.4177, 0.9131, -0.3119, 0.2513]
+    kernel("color", row, entry="mix_channels", FROM=source, TO=target)((address(out), address(image), image.size // 3, *factors, 5.5171))
+    matrix = np.array(factors, np.float32).reshape(3, 3).astype(np.float64)
+    close(out, stored(image.astype(np.float64) @ matrix.T + 5.5171, out.dtype))
+    kernel("color", row, entry="scale_add", FROM=source, TO=target)((address(out), address(image), image.size, 0.7137, *[0] * 8, -3.2411))
+    close(out, stored(image.astype(np.float64) * np.float32(0.7137) - 3.2411, out.dtype))
+
+
+def test_color_spaces_lead_back(kernel):
+    image = noise(40, 50, 3) // 2 + 60
+    row, (luma, back) = "<QQQ", (np.zeros_like(image), np.zeros_like(image))
+    kernel("color_space", row, FROM=0, TO=3)((address(luma), address(image), 2000))
+    kernel("color_space", row, FROM=3, TO=1)((address(back), address(luma), 2000))
+    assert np.abs(back[..., ::-1].astype(int) - image).max() <= 4
+    gray = np.zeros((40, 50), np.uint8)
+    kernel("color_space", row, FROM=0, TO=2)((address(gray), address(image), 2000))
+    close(gray, stored(image @ np.array([0.299, 0.587, 0.114]), np.uint8))
+    wide = np.zeros_like(image)
+    kernel("color_space", row, FROM=2, TO=0)((address(wide), address(gray), 2000))
+    assert (wide == gray[..., None]).all()
+
+
+def test_points(kernel):
+    points, out = noise(11, 3, dtype=np.float32), np.zeros((11, 2), np.float32)
+    matrix = np.zeros((6, 6), np.float32)
+    matrix[:2, :3] = [[1, 2, 3], [-1, 0.5, 0.25]]
+    kernel("points", "<QQQII36f6f", FROM="float", TO="float", MAX=6)(
+        (address(out), address(points), 11, 3, 2, *matrix.ravel(), 7, -8, 0, 0, 0, 0))
+    close(out, points @ matrix[:2, :3].T + np.array([7, -8], np.float32))
+
+
+def test_equalize(kernel):
+    image = (noise(31, 17, 2) // 5 + [40, 90]).astype(np.uint8)
+    image = np.concatenate([image, np.full((31, 17, 1), 9, np.uint8)], -1)
+    out = np.zeros_like(image)
+    kernel("equalize", "<QQQQ")(*[(address(out) + c, address(image) + c, 31 * 17, 3) for c in range(3)])
+    for c in range(2):
+        counts = np.bincount(image[..., c].ravel(), minlength=256)
+        lowest = counts.nonzero()[0][0]
+        table = np.rint((counts.cumsum() - counts[lowest]) * 255 / (31 * 17 - counts[lowest]))
+        np.testing.assert_array_equal(out[..., c], table[image[..., c]])
+    assert (out[..., 2] == 9).all()
+
+
+@pytest.mark.parametrize("taps", [1, 5, 41])
+def test_convolution(kernel, taps):
+    image = noise(13, 8, 3)
+    window = np.random.default_rng(1).normal(size=taps).astype(np.float32)
+    out = np.zeros(image.shape, np.float32)
+    kernel("convolve", "<7Q", FROM="uint8_t", TO="float")((address(out), address(image), address(window), image.size, 13, 24, taps))
+    padded = np.pad(image.astype(np.float64), ((taps // 2, taps // 2), (0, 0), (0, 0)), "reflect")
+    close(out, sum(w * padded[k:k + 13] for k, w in enumerate(window)))
+
+
+@pytest.mark.parametrize("border,mode", [(0, "constant"), (1, "edge"), (2, "symmetric"), (3, "reflect"), (4, "wrap")])
+def test_filter(kernel, border, mode):
+    image, weights = noise(9, 11, 2), np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
+    out, fill = np.zeros(image.shape, np.float32), np.array([7], np.uint8)
+    kernel("filter", "<QQQQ10i", params="Params", FROM="uint8_t", TO="float")(
+        (address(out), address(image), address(weights), address(fill), 9, 11, 9, 11, 3, 4, 1, 2, 2, 0), param=border)
+    padded = np.pad(image.astype(np.float64), ((1, 1), (2, 1), (0, 0)), mode, **(dict(constant_values=7) if border == 0 else {}))
+    close(out, sum(weights[j, k] * padded[j:j + 9, k:k + 11] for j in range(3) for k in range(4)))
+
+
+@pytest.mark.parametrize("fill", [None, 100.0])
+@pytest.mark.parametrize("linear", [0, 1])
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_warp(kernel, ndim, linear, fill):
+    image = noise(*(5, 7, 9)[3 - ndim:], 2)
+    size, target = image.shape[:ndim][::-1], (8, 6, 4)[:ndim]
+    matrix = np.array([[0.9, 0.1, 0.2, -0.8131], [-0.05, 1.1, 0.1, 1.3173], [0.1, 0.3, 0.8, 0.3311]], np.float32)
+    out = np.zeros((*target[::-1], 2), np.float32)
+    sizes = [*size, 1][:3], [*target, 1][:3]
+    kernel("warp", "<QQ12f3i3iIIfI", FROM="uint8_t", TO="float", LINEAR=linear, NDIM=ndim)(
+        (address(out), address(image), *matrix.ravel(), *sizes[0], *sizes[1], 2, fill is not None, fill or 0, 0))
+
+    def pixel(at):
+        inside = [min(max(i, 0), extent - 1) for i, extent in zip(at, size)]
+        return np.full(2, fill) if fill is not None and inside != list(at) else image[tuple(inside[::-1])].astype(np.float64)
+
+    for index in np.ndindex(*target[::-1]):
+        place = np.array([index[ndim - 1 - d] + 0.5 for d in range(ndim)])
+        place = matrix[:ndim, :ndim].astype(np.float64) @ place + matrix[:ndim, 3]
+        if linear:
+            first, q = np.floor(place - 0.5).astype(int), (place - 0.5) % 1
+            corners = np.ndindex(*[2] * ndim)
+            expected = sum(np.prod([q[d] if c[d] else 1 - q[d] for d in range(ndim)]) * pixel([first[d] + c[d] for d in range(ndim)]) for c in corners)
+        else:
+            expected = pixel(list(np.floor(place).astype(int)))
+        np.testing.assert_allclose(out[index], expected, atol=0.02)
