@@ -241,8 +241,8 @@ def page(found, refused, options):
         lines.append(f"| `{name}` | cpu | {len(rows)} | {sum(r['largest'] == 0 for r in good)} | {largest:.3g} | {mean:.3g} | {len(rows) - len(good)} |")
     total = sum(map(len, found.values()))
     lines += ["", f"{total} pipelines, {wrong} wrong; DALI refused {refused} more.", "",
-              "What is wrong of resizing lies on the edge between two answers, where DALI's last bit decides otherwise: a nearest pixel just",
-              "between two, a tap just where a Gaussian window ends."]
+              "One of the wrong ones was looked into: a nearest pixel just between two, where the last bit decides. The others are resizes too, with",
+              "Gaussian windows; there a tap at the end of a window is suspected."]
     return "\n".join(lines) + "\n"
 
 

@@ -173,7 +173,7 @@ fn load(model: &Model, version: u64, options: &Options) -> Result<Loaded, Failed
                 );
                 continue;
             }
-            (needed, _) => needed.then(|| Gpu::open(0)).transpose()?,
+            (needed, _) => needed.then(|| Gpu::open_within(0, settings.gpu_memory)).transpose()?,
         };
         pipeline.instance_with(settings.num_threads, gpu.as_ref(), &preferences)?;
     }
