@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::executor::Executor;
 use crate::graph::import::PipelineFile;
-use crate::graph::{Graph, Plan};
+use crate::graph::{Graph, NodeKind, Plan};
 use crate::limits;
 use crate::tensor::{DType, Device, Layout, ValueType};
 
@@ -151,6 +151,12 @@ impl Pipeline {
     /// Whether a step runs on a GPU: then an instance needs one.
     pub fn needs_gpu(&self) -> bool {
         self.plan.needs_gpu()
+    }
+
+    /// Whether numbers are drawn from a seed of the file: then every instance draws the same ones, batch after batch.
+    pub fn is_seeded(&self) -> bool {
+        let seeded = |kind: &NodeKind| matches!(kind, NodeKind::Operator(_, args) if args.has("seed"));
+        self.plan.graph.nodes.iter().any(|node| seeded(&node.kind))
     }
 
     /// What the author should know although the pipeline runs.

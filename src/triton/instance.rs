@@ -53,7 +53,8 @@ impl InstanceState {
             Some(ordinal) if pipeline.needs_gpu() => Some(open(model, &name, ordinal)?),
             _ => None,
         };
-        let default = if gpu.is_some() { DEVICE_BATCHES } else { HOST_BATCHES };
+        // The next batch of a seeded pipeline goes on with the numbers of the last: two lanes would draw each twice.
+        let default = if gpu.is_some() && !pipeline.is_seeded() { DEVICE_BATCHES } else { HOST_BATCHES };
         let count = model.settings.max_batches_in_flight.unwrap_or(default);
         let preferences = Preferences { jpeg_path: model.settings.jpeg_path };
         let lane = || {

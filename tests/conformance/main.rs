@@ -350,6 +350,25 @@ fn files_of_older_versions_load() {
 }
 
 /// An operator without a case is an operator that nobody compared.
+/// What draws numbers was recorded with a seed, or the answers could not be compared.
+#[test]
+fn pipelines_that_draw_numbers_from_a_seed_say_so() {
+    let mut seen = [0, 0];
+    for path in recordings() {
+        let recording = Recording::open(&path);
+        for case in &recording.index.cases {
+            let Ok(pipeline) = Pipeline::load(recording.bytes(&case.pipeline), Device::Cpu) else { continue };
+            let draws =
+                |name: &String| ["random__", "noise__", "Random"].iter().any(|start| name.starts_with(start));
+            let draws =
+                pipeline.operators().iter().any(|name| draws(name) || name == "decoders__ImageRandomCrop");
+            assert_eq!(pipeline.is_seeded(), draws, "{}", case.name);
+            seen[usize::from(draws)] += 1;
+        }
+    }
+    assert!(seen[0] > 100 && seen[1] > 10, "{seen:?}");
+}
+
 #[test]
 fn every_operator_has_cases() {
     let used: Vec<String> = recordings()
