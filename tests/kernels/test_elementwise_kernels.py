@@ -1,33 +1,31 @@
 """The kernels of colours, maps and filters on the host, where one thread does all the work, against numpy."""
 
 import ctypes
-import shutil
 import struct
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
+from emulator import COMPILER, HERE, needs_compiler, source
 
-HERE = Path(__file__).parent
-KERNELS = HERE.parents[1] / "kernels"
-COMPILER = shutil.which("c++")
 TYPES = {"uint8_t": np.uint8, "int16_t": np.int16, "int32_t": np.int32, "float": np.float32}
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here")
+pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory):
     """Compiles a function of a kernel file for rows of a `struct` format, and returns what runs it on a table."""
     folder = tmp_path_factory.mktemp("kernels")
+    (folder / "common.cuh").write_text(source("common.cuh"))
 
     def build(name, row, entry=None, params="NoParams", param_bytes=4, **definitions):
         library = folder / f"{name}{len(list(folder.iterdir()))}.so"
-        flags = dict(KERNEL=f'"{KERNELS}/{name}.cu"', ENTRY=entry or name, PARAMS=params, ROW_BYTES=struct.calcsize(row),
+        (folder / f"{name}.cu").write_text(source(f"{name}.cu"))
+        flags = dict(KERNEL=f'"{name}.cu"', ENTRY=entry or name, PARAMS=params, ROW_BYTES=struct.calcsize(row),
                      PARAM_BYTES=param_bytes) | definitions
         subprocess.run([COMPILER, "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-w", "-x", "c++", *(f"-D{k}={v}" for k, v in flags.items()),
-                        f"-I{KERNELS}", str(HERE / "elementwise.hpp"), "-o", str(library)], check=True)
+                        f"-I{folder}", str(HERE / "elementwise.hpp"), "-o", str(library)], check=True)
         run = ctypes.CDLL(str(library)).run
 
         def launch(*rows, param=0):

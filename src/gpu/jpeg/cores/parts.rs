@@ -98,7 +98,7 @@ mod tests {
 
         #[test]
         fn parts_are_the_whole(
-            bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(0xFF), Just(0)], 20..200),
+            bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(0xFF), Just(0)], 40..200),
             part_bytes in 1..10_usize,
         ) {
             let stuffed = bytes.iter().flat_map(|&byte| if byte == 0xFF { vec![0xFF, 0] } else { vec![byte] });
