@@ -134,7 +134,8 @@ __device__ inline uint32_t four_bytes(const uint8_t *from, uint32_t count) {
   return __funnelshift_r(low, high, 8 * misaligned);
 }
 
-// Byte i of a word: it becomes the last of the bits of 2^23 + byte, which takes less time than to convert an integer.
+// Byte i of a word: it becomes the last of the bits of 2^23 + byte, so that nothing waits for the units that convert integers, of which
+// some devices have few.
 __device__ inline float byte_of(uint32_t word, int i) {
   return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7440u + i)) - 8388608.0f;
 }
