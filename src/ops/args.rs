@@ -178,6 +178,14 @@ impl Args {
         })
     }
 
+    /// An argument that may be fixed or a tensor, as numbers; `default` when it was not given.
+    ///
+    /// # Errors
+    /// When it holds no numbers.
+    pub fn arg_or(&self, name: &'static str, default: &[f64]) -> Result<Arg> {
+        Ok(self.arg(name)?.unwrap_or_else(|| Arg::fixed(name, default)))
+    }
+
     /// An argument that may be fixed or a tensor, as numbers; `None` when it was not given.
     pub fn arg(&self, name: &'static str) -> Result<Option<Arg>> {
         if let Some(&input) = self.tensors.get(name) {

@@ -30,7 +30,7 @@ pub(super) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let arg = |name, default: f64| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])));
+    let arg = |name, default: f64| args.arg_or(name, &[default]);
     Ok(Box::new(BbFlip {
         horizontal: arg("horizontal", 1.0)?,
         vertical: arg("vertical", 0.0)?,

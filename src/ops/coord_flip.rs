@@ -39,9 +39,7 @@ pub(super) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let arg = |name, default: f64| -> Result<Arg> {
-        Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])))
-    };
+    let arg = |name, default: f64| -> Result<Arg> { args.arg_or(name, &[default]) };
     let [(_, x, cx), (_, y, cy), (_, z, cz)] = AXES;
     Ok(Box::new(CoordFlip {
         flips: [arg(x, 1.0)?, arg(y, 0.0)?, arg(z, 0.0)?],

@@ -59,7 +59,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         axes,
         anchor: args.arg("anchor")?,
         shape: args.arg("shape")?,
-        fill: args.arg("fill_value")?.unwrap_or_else(|| Arg::fixed("fill_value", &[0.0])),
+        fill: args.arg_or("fill_value", &[0.0])?,
         normalized,
         centered: args.bool("centered_anchor")?.unwrap_or(false),
         jobs: Vec::new(),

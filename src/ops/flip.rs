@@ -37,7 +37,7 @@ pub(super) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let flag = |name, default: f64| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])));
+    let flag = |name, default: f64| args.arg_or(name, &[default]);
     let flags = [flag("horizontal", 1.0)?, flag("vertical", 0.0)?, flag("depthwise", 0.0)?];
     Ok(Box::new(Flip { flags, flipped: Vec::new() }))
 }

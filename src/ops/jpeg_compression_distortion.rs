@@ -29,7 +29,7 @@ pub(super) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let quality = args.arg("quality")?.unwrap_or_else(|| Arg::fixed("quality", &[50.0]));
+    let quality = args.arg_or("quality", &[50.0])?;
     Ok(Box::new(JpegCompressionDistortion { quality, qualities: Vec::new(), decoder: Decoder::new() }))
 }
 

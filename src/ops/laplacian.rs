@@ -52,7 +52,7 @@ pub(super) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let arg = |name, default: f64| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])));
+    let arg = |name, default: f64| args.arg_or(name, &[default]);
     let is_normalized = args.bool("normalized_kernel")?.unwrap_or(false);
     if is_normalized && args.has("scale") {
         return Err(Error::invalid("arguments `scale` and `normalized_kernel` are both given, expected one"));

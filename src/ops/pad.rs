@@ -47,7 +47,7 @@ pub(super) const DEF: OpDef = OpDef {
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     Ok(Box::new(Pad {
         axes: Axes::new(args, Axes::All)?,
-        fill: args.arg("fill_value")?.unwrap_or_else(|| Arg::fixed("fill_value", &[0.0])),
+        fill: args.arg_or("fill_value", &[0.0])?,
         shape: args.arg("shape")?,
         align: args.arg("align")?,
         copies: Vec::new(),

@@ -45,7 +45,7 @@ pub(super) const DEF: OpDef = OpDef {
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     let missing = |name| Error::invalid(format!("argument `{name}` is missing"));
-    let arg = |name, default: f64| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])));
+    let arg = |name, default: f64| args.arg_or(name, &[default]);
     let fill = args.floats("fill_value")?.ok_or_else(|| missing("fill_value"))?;
     let channels = args.int("n_channels")?.unwrap_or(3);
     if fill.len() != 1 && fill.len() as i64 != channels {

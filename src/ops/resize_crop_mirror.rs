@@ -44,7 +44,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     Ok(Box::new(ResizeCropMirror {
         attributes: ResizeAttributes::new(args)?,
         crop: CropWindow::new(args)?,
-        mirror: args.arg("mirror")?.unwrap_or_else(|| Arg::fixed("mirror", &[0.0])),
+        mirror: args.arg_or("mirror", &[0.0])?,
         jobs: Vec::new(),
         scratch: ScratchPool::default(),
     }))

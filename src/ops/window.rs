@@ -104,7 +104,7 @@ impl CropWindow {
                 ));
             }
         };
-        let position = |name| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[0.5])));
+        let position = |name| args.arg_or(name, &[0.5]);
         let truncate = match args.string("rounding")? {
             None | Some("round") => false,
             Some("truncate") => true,

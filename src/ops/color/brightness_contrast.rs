@@ -59,7 +59,7 @@ pub(in crate::ops) const CONTRAST_DEF: OpDef = OpDef {
 };
 
 fn new(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let arg = |name, default: f64| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])));
+    let arg = |name, default: f64| args.arg_or(name, &[default]);
     let rule = BrightnessContrast {
         brightness: arg("brightness", 1.0)?,
         brightness_shift: arg("brightness_shift", 0.0)?,

@@ -66,7 +66,7 @@ pub(in crate::ops) const SATURATION_DEF: OpDef = OpDef {
 };
 
 fn new(args: &Args, dtype: Option<DType>) -> Result<Box<dyn Operator>> {
-    let arg = |name, default: f64| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])));
+    let arg = |name, default: f64| args.arg_or(name, &[default]);
     let rule = ColorTwist {
         hue: arg("hue", 0.0)?,
         saturation: arg("saturation", 1.0)?,

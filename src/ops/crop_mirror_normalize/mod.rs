@@ -100,7 +100,7 @@ impl CropMirrorNormalize {
                 "argument `out_of_bounds_policy` repeats pixels, expected `error`, `trim_to_shape` or `pad`",
             ));
         }
-        let arg = |name, default: f64| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])));
+        let arg = |name, default: f64| args.arg_or(name, &[default]);
         Ok(Self {
             window: CropWindow::new(args)?,
             policy,

@@ -81,7 +81,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         }
     };
     Ok(Box::new(Filter {
-        anchor: args.arg("anchor")?.unwrap_or_else(|| Arg::fixed("anchor", &[-1.0])),
+        anchor: args.arg_or("anchor", &[-1.0])?,
         outside,
         is_valid,
         dtype: args.dtype("dtype")?,

@@ -50,7 +50,7 @@ pub(super) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let arg = |name| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[0.0])));
+    let arg = |name| args.arg_or(name, &[0.0]);
     Ok(Box::new(GaussianBlur {
         sigma: arg("sigma")?,
         window_size: arg("window_size")?,

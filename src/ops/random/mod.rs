@@ -29,6 +29,20 @@ pub(super) const ARGS: &[ArgSpec] = &[
     ArgSpec::fixed("dtype", "element type of the output"),
 ];
 
+/// Element types of random numbers.
+const NUMBERS: &[DType] = &[
+    DType::U8,
+    DType::I8,
+    DType::U16,
+    DType::I16,
+    DType::U32,
+    DType::I32,
+    DType::U64,
+    DType::I64,
+    DType::F32,
+    DType::F64,
+];
+
 /// The random numbers of an operator with these arguments.
 ///
 /// # Errors

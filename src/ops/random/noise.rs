@@ -119,7 +119,7 @@ struct Job {
 
 impl SaltAndPepper {
     fn operator(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-        let arg = |name, default: f64| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])));
+        let arg = |name, default: f64| args.arg_or(name, &[default]);
         Ok(Box::new(Self {
             probability: arg("prob", 0.05)?,
             salt_share: arg("salt_vs_pepper", 0.5)?,

@@ -1,6 +1,6 @@
 //! `random__Normal`: numbers around a mean.
 
-use super::{ARGS, Distribution, Random};
+use super::{ARGS, Distribution, NUMBERS, Random};
 use crate::cpu::random::{Philox, normal_f32, normal_f64};
 use crate::error::Result;
 use crate::ops::{Arg, ArgSpec, Args, OpDef, SampleInputs, one_output};
@@ -32,7 +32,7 @@ pub(super) struct Normal {
 impl Normal {
     /// Reads [`NORMAL`].
     pub(super) fn new(args: &Args) -> Result<Self> {
-        let arg = |name, default: f64| Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])));
+        let arg = |name, default: f64| args.arg_or(name, &[default]);
         Ok(Self { mean: arg("mean", 0.0)?, stddev: arg("stddev", 1.0)? })
     }
 }
@@ -43,18 +43,7 @@ impl Distribution for Normal {
 
     const DTYPE: DType = DType::F32;
 
-    const DTYPES: &[DType] = &[
-        DType::U8,
-        DType::I8,
-        DType::U16,
-        DType::I16,
-        DType::U32,
-        DType::I32,
-        DType::U64,
-        DType::I64,
-        DType::F32,
-        DType::F64,
-    ];
+    const DTYPES: &[DType] = NUMBERS;
 
     fn parameters(&self, sample: &SampleInputs<'_>, _dtype: DType) -> Result<(f32, f32)> {
         Ok((self.mean.float(sample)?, self.stddev.float(sample)?))

@@ -1,6 +1,6 @@
 //! `random__Uniform`: numbers of a range, or out of a list, all equally likely.
 
-use super::{ARGS, Distribution, Random};
+use super::{ARGS, Distribution, NUMBERS, Random};
 use crate::cpu::random::{Philox, uniform_f32, uniform_f64};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -20,7 +20,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     ],
     shared_args: &[ARGS],
     build: |args, inputs| {
-        let range = args.arg("range")?.unwrap_or_else(|| Arg::fixed("range", &[-1.0, 1.0]));
+        let range = args.arg_or("range", &[-1.0, 1.0])?;
         Random::operator(Uniform { range, values: args.arg("values")? }, args, inputs)
     },
     outputs: one_output,
@@ -47,18 +47,7 @@ impl Distribution for Uniform {
 
     const DTYPE: DType = DType::F32;
 
-    const DTYPES: &[DType] = &[
-        DType::U8,
-        DType::I8,
-        DType::U16,
-        DType::I16,
-        DType::U32,
-        DType::I32,
-        DType::U64,
-        DType::I64,
-        DType::F32,
-        DType::F64,
-    ];
+    const DTYPES: &[DType] = NUMBERS;
 
     fn parameters(&self, sample: &SampleInputs<'_>, dtype: DType) -> Result<Choices> {
         if let Some(values) = &self.values {

@@ -29,9 +29,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     ],
     shared_args: &[ARGS],
     build: |args, _| {
-        let corner = |(name, default): (&'static str, f64)| -> Result<Arg> {
-            Ok(args.arg(name)?.unwrap_or_else(|| Arg::fixed(name, &[default])))
-        };
+        let corner = |(name, default): (&'static str, f64)| -> Result<Arg> { args.arg_or(name, &[default]) };
         let [a, b, c, d] = NAMES.map(corner);
         build(Crop { corners: [a?, b?, c?, d?], absolute: args.bool("absolute")?.unwrap_or(false) }, args)
     },
