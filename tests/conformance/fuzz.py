@@ -240,9 +240,7 @@ def page(found, refused, options):
         largest, mean = max((r["largest"] for r in good), default=0), sum(r["mean"] for r in good) / max(1, len(good))
         lines.append(f"| `{name}` | cpu | {len(rows)} | {sum(r['largest'] == 0 for r in good)} | {largest:.3g} | {mean:.3g} | {len(rows) - len(good)} |")
     total = sum(map(len, found.values()))
-    lines += ["", f"{total} pipelines, {wrong} wrong; DALI refused {refused} more.", "",
-              "One of the wrong ones was looked into: a nearest pixel just between two, where the last bit decides. The others are resizes too, with",
-              "Gaussian windows; there a tap at the end of a window is suspected."]
+    lines += ["", f"{total} pipelines, {wrong} wrong; DALI refused {refused} more."]
     return "\n".join(lines) + "\n"
 
 
