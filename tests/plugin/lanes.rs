@@ -33,6 +33,7 @@ fn a_batch_overtakes_one_that_is_held() {
     let (model, instance) = overlapping(&host, &plugin, "2");
     host.hold_next(GATHER);
     plugin.execute(instance, &mut [host.image("a", &[1, 2]), host.image("b", &[3, 4])]).unwrap();
+    host.wait_until("the first batch is gathered", |book| book.calls_of(GATHER) == 1);
     assert_eq!(answered(), Vec::<String>::new());
     // With both lanes busy, this returns when one is free again.
     plugin.execute(instance, &mut [host.image("c", &[5, 6])]).unwrap();

@@ -139,7 +139,8 @@ impl Host {
 
     /// Waits until the plugin has done something in another thread.
     pub(crate) fn wait_until(&self, what: &str, done: impl Fn(&Book) -> bool) {
-        let (_book, timeout) = CHANGED.wait_timeout_while(book(), PATIENCE, |book| !done(book)).unwrap();
+        let waited = CHANGED.wait_timeout_while(book(), PATIENCE, |book| !done(book));
+        let (_book, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
         assert!(!timeout.timed_out(), "waited in vain until {what}");
     }
 
@@ -190,7 +191,8 @@ pub(crate) fn call(name: &'static str, body: impl FnOnce() -> Result<(), String>
         let calls = *calls;
         let fault = book.faults.get(name) == Some(&calls);
         CHANGED.notify_all();
-        drop(CHANGED.wait_while(book, |book| book.held.get(name) == Some(&calls)));
+        let held = CHANGED.wait_while(book, |book| book.held.get(name) == Some(&calls));
+        drop(held.unwrap_or_else(PoisonError::into_inner));
         fault
     };
     if fault {
