@@ -1,8 +1,10 @@
 //! Reads a serialized pipeline into a [`Graph`] for one target device: checks it, coerces arguments, resolves edges and
 //! inserts the copies between host and device that the file only implies. The one user of the wire format.
 //!
-//! For [`Device::Cpu`] the file's devices are ignored, so that a pipeline made for a GPU runs on a host without one.
+//! For [`Device::Cpu`] the file's devices are ignored, so that a pipeline made for a GPU runs on a host without one. An
+//! operator that has no form for a GPU runs on the host, wherever the file puts it.
 
+mod arguments;
 mod seeds;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -16,26 +18,8 @@ use crate::limits;
 use crate::ops::args::Value as ArgValue;
 use crate::ops::{self, Args};
 use crate::tensor::{DType, Device, Layout, ValueType};
+use arguments::{argument, arguments, is_bookkeeping};
 use seeds::Seeds;
-
-/// Arguments that every operator may carry and that do not change what it computes.
-const BOOKKEEPING: [&str; 12] = [
-    "bytes_per_sample_hint",
-    "cpu_prefetch_queue_depth",
-    "default_cuda_stream_priority",
-    "device",
-    "gpu_prefetch_queue_depth",
-    "max_batch_size",
-    "num_threads",
-    "preserve",
-    "preserve_name",
-    "_display_name",
-    "_module",
-    "_if_stmt",
-];
-
-/// Prefix of the arguments that hold the Python stack of the author's machine.
-const ORIGIN_PREFIX: &str = "_origin_stack";
 
 /// A parsed file, before it is built for a device.
 #[derive(Clone)]
@@ -194,11 +178,20 @@ impl<'d> Importer<'d> {
         let Some(def) = ops::find(name) else {
             return Err(Error::unsupported("this operator is not known to this version of Gesso"));
         };
+        let falls_back = placement.device() == Device::Gpu && !def.devices.contains(&Device::Gpu);
+        let placement = if falls_back { Placement::Cpu } else { placement };
+        if falls_back {
+            self.graph.warnings.push(format!(
+                "operator `{name}` (`{}`) has no form for a GPU and runs on the host, with a copy each way",
+                shortened(instance)
+            ));
+        }
 
         let (mut inputs, mut arguments, mut tensors) = (Vec::new(), Vec::new(), BTreeMap::new());
         for input in &op.input {
             let is_parameter = ops::reads_on_host(name, inputs.len());
-            let wanted = if is_parameter { Device::Cpu } else { self.device(input)? };
+            let device = self.device(input)?;
+            let wanted = if is_parameter || falls_back { Device::Cpu } else { device };
             let value = self.resolve(input.name.as_deref().unwrap_or_default(), wanted)?;
             if input.is_argument_input.unwrap_or(false) {
                 let keyword = input.arg_name.clone().unwrap_or_default();
@@ -220,6 +213,7 @@ impl<'d> Importer<'d> {
         let mut outputs = Vec::with_capacity(expected);
         for output in &op.output {
             let device = self.device(output)?;
+            let device = if falls_back { Device::Cpu } else { device };
             outputs.push(self.produce(output.name.as_deref().unwrap_or_default(), device)?);
         }
         self.graph.nodes.push(Node {
@@ -387,61 +381,6 @@ fn shortened(name: &str) -> &str {
 
 fn is_source(name: &str) -> bool {
     matches!(name, "ExternalSource" | "_ExternalSource")
-}
-
-fn is_bookkeeping(keyword: &str) -> bool {
-    BOOKKEEPING.contains(&keyword) || keyword.starts_with(ORIGIN_PREFIX)
-}
-
-fn arguments(args: &[Argument]) -> Result<BTreeMap<String, ArgValue>> {
-    let mut values = BTreeMap::new();
-    for arg in args {
-        let name = arg.name.as_deref().unwrap_or_default();
-        if name.starts_with(ORIGIN_PREFIX) {
-            continue;
-        }
-        let value = argument(arg).context(|| format!("argument `{name}`"))?;
-        if values.insert(name.to_owned(), value).is_some() {
-            return Err(Error::invalid(format!("argument `{name}` is given twice")));
-        }
-    }
-    Ok(values)
-}
-
-fn argument(arg: &Argument) -> Result<ArgValue> {
-    let is_list = arg.is_vector.unwrap_or(false);
-    let elements = if is_list { arg.extra_args.as_slice() } else { std::slice::from_ref(arg) };
-    if elements.len() > limits::MAX_LIST_ARGUMENT {
-        return Err(Error::invalid(format!(
-            "{} elements, more than the limit of {}",
-            elements.len(),
-            limits::MAX_LIST_ARGUMENT
-        )));
-    }
-    if let Some(inner) = elements.iter().find(|e| is_list && e.is_vector.unwrap_or(false)) {
-        return Err(Error::invalid(format!(
-            "element `{}` is itself a list",
-            inner.name.as_deref().unwrap_or_default()
-        )));
-    }
-    fn collect<T: Clone>(elements: &[Argument], payload: impl Fn(&Argument) -> &[T]) -> Result<Vec<T>> {
-        elements
-            .iter()
-            .map(|element| match payload(element) {
-                [value] => Ok(value.clone()),
-                other => Err(Error::invalid(format!("{} values of its type, expected 1", other.len()))),
-            })
-            .collect()
-    }
-    match arg.r#type.as_deref().unwrap_or_default() {
-        "int64" => collect(elements, |a| &a.ints).map(ArgValue::Ints),
-        "float" => collect(elements, |a| &a.floats).map(ArgValue::Floats),
-        "bool" => collect(elements, |a| &a.bools).map(ArgValue::Bools),
-        "string" => collect(elements, |a| &a.strings).map(ArgValue::Strings),
-        other => Err(Error::unsupported(format!(
-            "type is `{other}`, expected `int64`, `float`, `bool` or `string`"
-        ))),
-    }
 }
 
 pub mod describe;

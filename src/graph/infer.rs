@@ -21,8 +21,7 @@ pub fn operators(graph: &Graph) -> Result<Operators> {
             NodeKind::Transfer => Ok(None),
             NodeKind::ResizeNormalize(resize, normalize) => ops::fused(resize, normalize).map(Some),
             NodeKind::Operator(def, args) => def
-                .runs_on(node.placement.device())
-                .and_then(|()| def.instantiate(args, node.inputs.len()))
+                .instantiate(args, node.inputs.len())
                 .map(Some)
                 .context(|| format!("operator `{}` (`{}`)", def.name, node.instance)),
         })

@@ -213,18 +213,6 @@ impl OpDef {
         self.args.iter().chain(self.shared_args.iter().copied().flatten())
     }
 
-    /// Checks that the operator exists for `device`.
-    ///
-    /// # Errors
-    /// Unsupported, naming the devices that it runs on.
-    pub fn runs_on(&self, device: Device) -> Result<()> {
-        if self.devices.contains(&device) {
-            return Ok(());
-        }
-        let devices: Vec<String> = self.devices.iter().map(|device| format!("`{device}`")).collect();
-        Err(Error::unsupported(format!("it does not run on `{device}`, only on {}", devices.join(", "))))
-    }
-
     /// Builds an instance after checking every argument that was given against the table.
     ///
     /// # Errors

@@ -111,6 +111,31 @@ fn data_that_goes_to_the_device_twice_is_warned_of() {
 }
 
 #[test]
+fn an_operator_without_a_form_for_a_gpu_runs_on_the_host() {
+    let combine =
+        op("transforms__Combine", "B", &[edge("A", "gpu")], edge("B", "gpu"), &[text("device", "gpu")]);
+    let ops = [
+        source("X"),
+        flip("A", edge("X", "gpu"), "gpu"),
+        combine.clone(),
+        flip("C", edge("B", "gpu"), "gpu"),
+    ];
+    let on_gpu = graph(&pipeline(&ops, &[edge("C", "gpu"), edge("B", "gpu")]), Device::Gpu).unwrap();
+    let kinds = kinds(&on_gpu);
+    assert_eq!(kinds, ["transfer", "Flip", "transfer", "transforms__Combine", "transfer", "Flip"]);
+    assert_eq!(on_gpu.nodes[3].placement, Placement::Cpu);
+    assert_eq!(on_gpu.warnings.len(), 1);
+    assert!(on_gpu.warnings[0].contains("`transforms__Combine` (`B`)"), "{}", on_gpu.warnings[0]);
+    // The author's wish for the output stands.
+    assert_eq!(on_gpu.outputs[1].device, Device::Gpu);
+    // What is said to be on the host stays there without a word.
+    let host = OpDef { args: vec![text("device", "cpu")], ..combine };
+    let ops = [source("A"), OpDef { input: vec![edge("A", "cpu")], output: vec![edge("B", "cpu")], ..host }];
+    let on_host = graph(&pipeline(&ops, &[edge("B", "cpu")]), Device::Gpu).unwrap();
+    assert!(on_host.warnings.is_empty());
+}
+
+#[test]
 fn the_plan_frees_at_the_last_use_and_prints_itself() {
     let ops = [source("X"), flip("A", edge("X", "cpu"), "cpu"), flip("B", edge("A", "cpu"), "cpu")];
     let plan = Plan::new(graph(&pipeline(&ops, &[edge("B", "cpu")]), Device::Cpu).unwrap()).unwrap();

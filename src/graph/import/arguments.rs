@@ -1,0 +1,85 @@
+//! An operator's arguments from the file's form into ours. It must not know which operator they belong to.
+
+use std::collections::BTreeMap;
+
+use super::super::proto::Argument;
+use crate::error::{Context, Error, Result};
+use crate::limits;
+use crate::ops::args::Value as ArgValue;
+
+/// Arguments that every operator may carry and that do not change what it computes.
+const BOOKKEEPING: [&str; 12] = [
+    "bytes_per_sample_hint",
+    "cpu_prefetch_queue_depth",
+    "default_cuda_stream_priority",
+    "device",
+    "gpu_prefetch_queue_depth",
+    "max_batch_size",
+    "num_threads",
+    "preserve",
+    "preserve_name",
+    "_display_name",
+    "_module",
+    "_if_stmt",
+];
+
+/// Prefix of the arguments that hold the Python stack of the author's machine.
+const ORIGIN_PREFIX: &str = "_origin_stack";
+
+/// Whether an argument does not change what an operator computes.
+pub(super) fn is_bookkeeping(keyword: &str) -> bool {
+    BOOKKEEPING.contains(&keyword) || keyword.starts_with(ORIGIN_PREFIX)
+}
+
+/// The arguments of an operator by name.
+pub(super) fn arguments(args: &[Argument]) -> Result<BTreeMap<String, ArgValue>> {
+    let mut values = BTreeMap::new();
+    for arg in args {
+        let name = arg.name.as_deref().unwrap_or_default();
+        if name.starts_with(ORIGIN_PREFIX) {
+            continue;
+        }
+        let value = argument(arg).context(|| format!("argument `{name}`"))?;
+        if values.insert(name.to_owned(), value).is_some() {
+            return Err(Error::invalid(format!("argument `{name}` is given twice")));
+        }
+    }
+    Ok(values)
+}
+
+/// One argument: a value or a list of one type.
+pub(super) fn argument(arg: &Argument) -> Result<ArgValue> {
+    let is_list = arg.is_vector.unwrap_or(false);
+    let elements = if is_list { arg.extra_args.as_slice() } else { std::slice::from_ref(arg) };
+    if elements.len() > limits::MAX_LIST_ARGUMENT {
+        return Err(Error::invalid(format!(
+            "{} elements, more than the limit of {}",
+            elements.len(),
+            limits::MAX_LIST_ARGUMENT
+        )));
+    }
+    if let Some(inner) = elements.iter().find(|e| is_list && e.is_vector.unwrap_or(false)) {
+        return Err(Error::invalid(format!(
+            "element `{}` is itself a list",
+            inner.name.as_deref().unwrap_or_default()
+        )));
+    }
+    fn collect<T: Clone>(elements: &[Argument], payload: impl Fn(&Argument) -> &[T]) -> Result<Vec<T>> {
+        elements
+            .iter()
+            .map(|element| match payload(element) {
+                [value] => Ok(value.clone()),
+                other => Err(Error::invalid(format!("{} values of its type, expected 1", other.len()))),
+            })
+            .collect()
+    }
+    match arg.r#type.as_deref().unwrap_or_default() {
+        "int64" => collect(elements, |a| &a.ints).map(ArgValue::Ints),
+        "float" => collect(elements, |a| &a.floats).map(ArgValue::Floats),
+        "bool" => collect(elements, |a| &a.bools).map(ArgValue::Bools),
+        "string" => collect(elements, |a| &a.strings).map(ArgValue::Strings),
+        other => Err(Error::unsupported(format!(
+            "type is `{other}`, expected `int64`, `float`, `bool` or `string`"
+        ))),
+    }
+}
