@@ -153,3 +153,6 @@ pub const MAX_PRINTED_BYTES: usize = 4_096;
 
 /// Bytes by which a struct of a caller of the C API may be larger than ours, as that of a newer header. Stops a size that was never set.
 pub const MAX_STRUCT_GROWTH: usize = 256;
+
+/// Operators that libraries may bring.
+pub const MAX_CUSTOM_OPERATORS: usize = 1_024;

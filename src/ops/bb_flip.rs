@@ -25,8 +25,8 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::fixed("ltrb", "whether boxes hold right and bottom instead of width and height"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

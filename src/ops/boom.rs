@@ -16,8 +16,8 @@ pub(super) const DEF: OpDef = OpDef {
     inputs: (1, 1),
     args: &[],
     shared_args: &[],
-    build: |_: &Args, _| Ok(Box::new(Boom)),
-    outputs: one_output,
+    build: &|_: &Args, _| Ok(Box::new(Boom)),
+    outputs: &one_output,
 };
 
 impl Operator for Boom {

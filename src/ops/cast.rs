@@ -22,8 +22,8 @@ pub(super) const DEF: OpDef = OpDef {
     inputs: (1, 1),
     args: &[ArgSpec::fixed("dtype", "element type of the output; required")],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

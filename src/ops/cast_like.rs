@@ -19,8 +19,8 @@ pub(super) const DEF: OpDef = OpDef {
     inputs: (2, 2),
     args: &[],
     shared_args: &[],
-    build: |_: &Args, _| Ok(Box::new(CastLike)),
-    outputs: one_output,
+    build: &|_: &Args, _| Ok(Box::new(CastLike)),
+    outputs: &one_output,
 };
 
 impl Operator for CastLike {

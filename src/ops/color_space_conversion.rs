@@ -28,8 +28,8 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::fixed("output_type", "colour space of the output; required"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -18,11 +18,11 @@ pub(super) const SPLIT: OpDef = OpDef {
     inputs: (1, 1),
     args: PREDICATE,
     shared_args: &[],
-    build: |args, _| {
+    build: &|args, _| {
         let predicate = predicate(args)?;
         Ok(Box::new(Split { predicate, sources: [Vec::new(), Vec::new()] }))
     },
-    outputs: |_| Ok(2),
+    outputs: &|_| Ok(2),
 };
 
 /// The two parts as one batch again.
@@ -34,8 +34,8 @@ pub(super) const MERGE: OpDef = OpDef {
     inputs: (2, 2),
     args: PREDICATE,
     shared_args: &[],
-    build: |args, _| Ok(Box::new(Merge { predicate: predicate(args)?, sources: Vec::new() })),
-    outputs: one_output,
+    build: &|args, _| Ok(Box::new(Merge { predicate: predicate(args)?, sources: Vec::new() })),
+    outputs: &one_output,
 };
 
 /// Python's `not`.
@@ -47,8 +47,8 @@ pub(super) const NOT: OpDef = OpDef {
     inputs: (1, 1),
     args: &[],
     shared_args: &[],
-    build: |_, _| Ok(Box::new(Not)),
-    outputs: one_output,
+    build: &|_, _| Ok(Box::new(Not)),
+    outputs: &one_output,
 };
 
 /// The check of what `and` and `or` work on.
@@ -63,8 +63,8 @@ pub(super) const VALIDATE_LOGICAL: OpDef = OpDef {
         ArgSpec::no_effect("expression_side", "for DALI's message"),
     ],
     shared_args: &[],
-    build: |_, _| Ok(Box::new(ValidateLogical)),
-    outputs: one_output,
+    build: &|_, _| Ok(Box::new(ValidateLogical)),
+    outputs: &one_output,
 };
 
 fn predicate(args: &Args) -> Result<Arg> {

@@ -34,8 +34,8 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::fixed("layout", "order of the coordinates, such as `yx`; default x, y, z"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -47,8 +47,8 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::fixed("dtype", "element type of the output: float32 or the input's; default float32"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

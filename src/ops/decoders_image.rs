@@ -31,8 +31,8 @@ pub(super) const DEF: OpDef = OpDef {
     inputs: (1, 1),
     args: ARGS,
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 /// Arguments of every image decoder.

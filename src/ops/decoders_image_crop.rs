@@ -15,8 +15,8 @@ pub(super) const DEF: OpDef = OpDef {
     inputs: (1, 1),
     args: &[],
     shared_args: &[ARGS, CROP_ARGS],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -16,8 +16,8 @@ pub(super) const DEF: OpDef = OpDef {
     inputs: (1, 3),
     args: &[],
     shared_args: &[ARGS, SLICE_ARGS],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {

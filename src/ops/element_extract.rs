@@ -19,8 +19,8 @@ pub(super) const DEF: OpDef = OpDef {
     inputs: (1, 1),
     args: &[ArgSpec::fixed("element_map", "the frame of each output; required")],
     shared_args: &[],
-    build,
-    outputs: |args| Ok(frames(args)?.len()),
+    build: &build,
+    outputs: &|args| Ok(frames(args)?.len()),
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

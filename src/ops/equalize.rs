@@ -22,8 +22,8 @@ pub(super) const DEF: OpDef = OpDef {
     inputs: (1, 1),
     args: &[],
     shared_args: &[],
-    build: |_, _| Ok(Box::new(Equalize)),
-    outputs: one_output,
+    build: &|_, _| Ok(Box::new(Equalize)),
+    outputs: &one_output,
 };
 
 fn check(dtype: DType) -> Result<()> {

@@ -45,8 +45,8 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::fixed("normalized_shape", "whether shapes are; default as `normalized`"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -1,7 +1,7 @@
 //! `Full`, `Zeros`, `Ones` and their `Like` forms: tensors of a given shape that repeat a value or a smaller tensor.
 
 use super::shape_arg::ShapeArg;
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use super::{ArgSpec, Args, Build, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::dispatch;
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ const fn constant(
     doc: &'static str,
     inputs: usize,
     args: &'static [ArgSpec],
-    build: fn(&Args, usize) -> Result<Box<dyn Operator>>,
+    build: &'static Build,
 ) -> OpDef {
     OpDef {
         name,
@@ -27,7 +27,7 @@ const fn constant(
         args,
         shared_args: &[],
         build,
-        outputs: one_output,
+        outputs: &one_output,
     }
 }
 
@@ -36,28 +36,28 @@ const LIKE: &[ArgSpec] = &[ArgSpec::fixed("dtype", "element type; default: the i
 
 /// The operator's line in [`super::OPS`].
 pub(super) const ZEROS: OpDef =
-    constant("Zeros", "A tensor of zeros", 0, OF_SHAPE, |args, _| Fill::operator(args, Some(0.0), false));
+    constant("Zeros", "A tensor of zeros", 0, OF_SHAPE, &|args, _| Fill::operator(args, Some(0.0), false));
 /// The operator's line in [`super::OPS`].
 pub(super) const ONES: OpDef =
-    constant("Ones", "A tensor of ones", 0, OF_SHAPE, |args, _| Fill::operator(args, Some(1.0), false));
+    constant("Ones", "A tensor of ones", 0, OF_SHAPE, &|args, _| Fill::operator(args, Some(1.0), false));
 /// The operator's line in [`super::OPS`].
 pub(super) const ZEROS_LIKE: OpDef =
-    constant("ZerosLike", "Zeros in the shape of the input", 1, LIKE, |args, _| {
+    constant("ZerosLike", "Zeros in the shape of the input", 1, LIKE, &|args, _| {
         Fill::operator(args, Some(0.0), true)
     });
 /// The operator's line in [`super::OPS`].
 pub(super) const ONES_LIKE: OpDef =
-    constant("OnesLike", "Ones in the shape of the input", 1, LIKE, |args, _| {
+    constant("OnesLike", "Ones in the shape of the input", 1, LIKE, &|args, _| {
         Fill::operator(args, Some(1.0), true)
     });
 /// The operator's line in [`super::OPS`].
 pub(super) const FULL: OpDef =
-    constant("Full", "The input, repeated to fill a shape", 1, &[SHAPE, LAYOUT], |args, _| {
+    constant("Full", "The input, repeated to fill a shape", 1, &[SHAPE, LAYOUT], &|args, _| {
         Fill::operator(args, None, false)
     });
 /// The operator's line in [`super::OPS`].
 pub(super) const FULL_LIKE: OpDef =
-    constant("FullLike", "The second input, repeated to fill the shape of the first", 2, &[], |args, _| {
+    constant("FullLike", "The second input, repeated to fill the shape of the first", 2, &[], &|args, _| {
         Fill::operator(args, None, true)
     });
 

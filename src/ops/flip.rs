@@ -32,8 +32,8 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::tensor("depthwise", "nonzero: front and back change places; default 0"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -25,15 +25,15 @@ pub(super) const CAT: OpDef = OpDef {
     inputs: (1, limits::MAX_EDGES_PER_OPERATOR),
     args: ARGS,
     shared_args: &[],
-    build: |args, _| Join::operator(args, false),
-    outputs: one_output,
+    build: &|args, _| Join::operator(args, false),
+    outputs: &one_output,
 };
 
 /// Joins along a new dimension.
 pub(super) const STACK: OpDef = OpDef {
     name: "Stack",
     doc: "Joins tensors of equal shapes along a new dimension",
-    build: |args, _| Join::operator(args, true),
+    build: &|args, _| Join::operator(args, true),
     ..CAT
 };
 

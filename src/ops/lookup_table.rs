@@ -31,8 +31,8 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::fixed("output_dtype", "the older name of `dtype`"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -19,6 +19,7 @@ mod coord_transform;
 mod copy;
 mod crop;
 mod crop_mirror_normalize;
+pub mod custom;
 mod decoders_image;
 mod decoders_image_crop;
 mod decoders_image_slice;
@@ -202,10 +203,16 @@ pub struct OpDef {
     /// Argument tables it shares with other operators.
     pub shared_args: &'static [&'static [ArgSpec]],
     /// Makes an instance from its arguments. `inputs` is the number of regular inputs.
-    pub build: fn(args: &Args, inputs: usize) -> Result<Box<dyn Operator>>,
+    pub build: &'static Build,
     /// How many outputs an instance with these arguments has.
-    pub outputs: fn(args: &Args) -> Result<usize>,
+    pub outputs: &'static Outputs,
 }
+
+/// Makes an instance of an operator.
+pub type Build = dyn Fn(&Args, usize) -> Result<Box<dyn Operator>> + Send + Sync;
+
+/// Counts the outputs of an instance.
+pub type Outputs = dyn Fn(&Args) -> Result<usize> + Send + Sync;
 
 impl OpDef {
     /// Every argument in the operator's tables.
@@ -370,7 +377,9 @@ pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
 /// The operator with the schema name `name`, in any of its spellings.
 pub fn find(name: &str) -> Option<&'static OpDef> {
     let plain = name.strip_prefix('_').filter(|rest| !rest.starts_with("conditional__")).unwrap_or(name);
-    OPS.iter().copied().find(|op| op.name == plain || op.name == name || op.aliases.contains(&name))
+    let known =
+        OPS.iter().copied().find(|op| op.name == plain || op.name == name || op.aliases.contains(&name));
+    known.or_else(|| custom::find(name))
 }
 
 /// Whether regular input `i` of the operator called `name` says what to do rather than what to do it with: it is read on the

@@ -40,8 +40,8 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::tensor("align", "extents become multiples of these, one or one an axis"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

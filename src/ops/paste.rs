@@ -39,8 +39,8 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::tensor("min_canvas_size", "smallest side of the canvas; default 0"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

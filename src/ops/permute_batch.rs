@@ -19,8 +19,8 @@ pub(super) const DEF: OpDef = OpDef {
     inputs: (1, 1),
     args: &[ArgSpec::tensor("indices", "which sample comes first, second, ...; required")],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -13,8 +13,8 @@ pub(super) const DEF: OpDef = OpDef {
     inputs: (1, 2),
     args: &[ArgSpec::fixed("dtype", "element type of the output; default: the input's")],
     shared_args: &[ARGS],
-    build: |args, inputs| operator(args, inputs, args.dtype("dtype")?),
-    outputs: one_output,
+    build: &|args, inputs| operator(args, inputs, args.dtype("dtype")?),
+    outputs: &one_output,
 };
 
 #[cfg(test)]

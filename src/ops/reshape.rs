@@ -36,8 +36,8 @@ pub(super) const DEF: OpDef = OpDef {
     inputs: (1, 2),
     args: ARGS,
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 /// Arguments that say what the new shape is.

@@ -36,8 +36,8 @@ pub(super) const DEF: OpDef = OpDef {
         "bit 0: left and right change places, bit 1: top and bottom; default 0",
     )],
     shared_args: &[attributes::ARGS, CROP_ARGS],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -22,8 +22,8 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::fixed("type", "the older name of `dtype`"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

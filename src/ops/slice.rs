@@ -23,8 +23,8 @@ pub(super) const DEF: OpDef = OpDef {
     inputs: (1, 3),
     args: &[],
     shared_args: &[SLICE_ARGS, extract::ARGS[0], extract::ARGS[1]],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {

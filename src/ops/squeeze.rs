@@ -23,8 +23,8 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::fixed("axis_names", "dimensions to take away, as letters of the layout"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

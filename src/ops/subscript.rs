@@ -71,8 +71,8 @@ pub(super) const DEF: OpDef = OpDef {
     inputs: (1, 1),
     args: ARGS,
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -51,8 +51,8 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::no_effect("temp_buffer_hint", "how much memory DALI reserves"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -35,8 +35,8 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::fixed("output_layout", "layout of the output, whatever `transpose_layout` says"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

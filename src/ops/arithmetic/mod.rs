@@ -59,8 +59,8 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::fixed("real_constants", "floats that the expression names by `$`"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {

@@ -41,8 +41,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::fixed("quality", "of resampling, 0 to 100; default 50"),
     ],
     shared_args: &[],
-    build,
-    outputs: |_| Ok(2),
+    build: &build,
+    outputs: &|_| Ok(2),
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -42,8 +42,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::fixed("lifter", "length of the sine that weighs the coefficients; default 0: none does"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -29,8 +29,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::fixed("reset_interval", "samples between sums computed anew, a multiple; default 8192"),
     ],
     shared_args: &[],
-    build,
-    outputs: |_| Ok(2),
+    build: &build,
+    outputs: &|_| Ok(2),
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

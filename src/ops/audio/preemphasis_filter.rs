@@ -37,8 +37,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::fixed("dtype", "element type of the output; default float32"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -29,8 +29,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::fixed("layout", "`ft`: a row for each frequency (default), or `tf`: for each window"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

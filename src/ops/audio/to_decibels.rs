@@ -26,8 +26,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::fixed("cutoff_db", "lowest result; default -200"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

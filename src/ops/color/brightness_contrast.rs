@@ -38,8 +38,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     inputs: (1, 1),
     args: &[],
     shared_args: &[BRIGHTNESS, CONTRAST, OUTPUT],
-    build: new,
-    outputs: one_output,
+    build: &new,
+    outputs: &one_output,
 };
 
 /// The operator's line in [`crate::ops::OPS`].

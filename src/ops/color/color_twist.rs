@@ -35,8 +35,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::tensor("contrast", "factor of the distance to middle gray; default 1"),
     ],
     shared_args: &[HUE, SATURATION, IMAGE],
-    build: |args, _| new(args, None),
-    outputs: one_output,
+    build: &|args, _| new(args, None),
+    outputs: &one_output,
 };
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -48,7 +48,7 @@ pub(in crate::ops) const HSV_DEF: OpDef = OpDef {
         ArgSpec::fixed("dtype", "element type of the output; default uint8"),
     ],
     shared_args: &[HUE, SATURATION],
-    build: |args, _| new(args, Some(DType::U8)),
+    build: &|args, _| new(args, Some(DType::U8)),
     ..DEF
 };
 

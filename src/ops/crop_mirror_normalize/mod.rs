@@ -74,8 +74,8 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::no_effect("image_type", "no longer used by DALI either"),
     ],
     shared_args: &[CROP_ARGS, OUT_OF_BOUNDS_ARGS],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

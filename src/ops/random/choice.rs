@@ -25,8 +25,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::tensor("shape", "how many choices, as a shape; default: that of the second input, or one"),
     ],
     shared_args: &[],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 struct Choice {

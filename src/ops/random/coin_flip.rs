@@ -15,11 +15,11 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     inputs: (0, 1),
     args: &[ArgSpec::tensor("probability", "probability of a one; default 0.5")],
     shared_args: &[ARGS],
-    build: |args, inputs| {
+    build: &|args, inputs| {
         let probability = args.arg_or("probability", &[0.5])?;
         Random::operator(CoinFlip { probability }, args, inputs)
     },
-    outputs: one_output,
+    outputs: &one_output,
 };
 
 struct CoinFlip {

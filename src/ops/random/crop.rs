@@ -129,8 +129,8 @@ pub(in crate::ops) const DECODER: OpDef = OpDef {
     inputs: (1, 1),
     args: &[],
     shared_args: &[decoders_image::ARGS, ARGS],
-    build: |args, _| Image::operator(args, Some(Box::new(RandomCrop::new(args)?))),
-    outputs: one_output,
+    build: &|args, _| Image::operator(args, Some(Box::new(RandomCrop::new(args)?))),
+    outputs: &one_output,
 };
 
 impl Region for RandomCrop {
@@ -156,8 +156,8 @@ pub(in crate::ops) const GENERATOR: OpDef = OpDef {
     inputs: (1, 1),
     args: &[],
     shared_args: &[ARGS],
-    build: |args, _| Ok(Box::new(Generator(RandomCrop::new(args)?))),
-    outputs: |_| Ok(2),
+    build: &|args, _| Ok(Box::new(Generator(RandomCrop::new(args)?))),
+    outputs: &|_| Ok(2),
 };
 
 struct Generator(RandomCrop);
@@ -210,7 +210,7 @@ pub(in crate::ops) const RESIZED: OpDef = OpDef {
         ArgSpec::no_effect("temp_buffer_hint", "a hint for DALI's memory"),
     ],
     shared_args: &[ARGS],
-    build: |args, _| {
+    build: &|args, _| {
         Ok(Box::new(RandomResizedCrop {
             attributes: ResizeAttributes::new(args)?,
             crop: RandomCrop::new(args)?,
@@ -218,7 +218,7 @@ pub(in crate::ops) const RESIZED: OpDef = OpDef {
             scratch: ScratchPool::default(),
         }))
     },
-    outputs: one_output,
+    outputs: &one_output,
 };
 
 struct RandomResizedCrop {

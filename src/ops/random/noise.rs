@@ -18,11 +18,11 @@ pub(in crate::ops) const GAUSSIAN: OpDef = OpDef {
     inputs: (1, 1),
     args: &[SEED],
     shared_args: &[NORMAL],
-    build: |args, _| {
+    build: &|args, _| {
         let (normal, state) = (Normal::new(args)?, state(args)?);
         Ok(Box::new(Gaussian { normal, state, batch: BatchRandom::default(), parameters: Vec::new() }))
     },
-    outputs: one_output,
+    outputs: &one_output,
 };
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -41,8 +41,8 @@ pub(in crate::ops) const SALT_AND_PEPPER: OpDef = OpDef {
         ArgSpec::fixed("per_channel", "whether channels are replaced one by one; default false"),
     ],
     shared_args: &[],
-    build: SaltAndPepper::operator,
-    outputs: one_output,
+    build: &SaltAndPepper::operator,
+    outputs: &one_output,
 };
 
 struct Gaussian {

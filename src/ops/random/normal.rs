@@ -19,8 +19,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     inputs: (0, 1),
     args: NORMAL,
     shared_args: &[ARGS],
-    build: |args, inputs| Random::operator(Normal::new(args)?, args, inputs),
-    outputs: one_output,
+    build: &|args, inputs| Random::operator(Normal::new(args)?, args, inputs),
+    outputs: &one_output,
 };
 
 /// A normal distribution.

@@ -19,11 +19,11 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::tensor("values", "the numbers to choose from, in place of a range"),
     ],
     shared_args: &[ARGS],
-    build: |args, inputs| {
+    build: &|args, inputs| {
         let range = args.arg_or("range", &[-1.0, 1.0])?;
         Random::operator(Uniform { range, values: args.arg("values")? }, args, inputs)
     },
-    outputs: one_output,
+    outputs: &one_output,
 };
 
 struct Uniform {

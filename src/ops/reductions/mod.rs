@@ -4,7 +4,7 @@
 mod fold;
 
 use super::axes::Axes;
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output};
+use super::{ArgSpec, Args, Build, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output};
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, ViewMut};
 use fold::{Number, fold, is_number, with_number};
@@ -34,7 +34,7 @@ const fn def(
     name: &'static str,
     doc: &'static str,
     args: &'static [ArgSpec],
-    build: fn(&Args, usize) -> Result<Box<dyn Operator>>,
+    build: &'static Build,
 ) -> OpDef {
     OpDef {
         name,
@@ -45,7 +45,7 @@ const fn def(
         args,
         shared_args: &[AXES],
         build,
-        outputs: one_output,
+        outputs: &one_output,
     }
 }
 
@@ -54,42 +54,47 @@ pub(super) const SUM: OpDef = def(
     "reductions__Sum",
     "Sums along dimensions; of integers by default as int64 or uint64",
     DTYPE,
-    |args, _| Reduction::operator(args, Kind::Sum),
+    &|args, _| Reduction::operator(args, Kind::Sum),
 );
 /// The operator's line in [`super::OPS`].
-pub(super) const MEAN: OpDef =
-    def("reductions__Mean", "Means along dimensions", DTYPE, |args, _| Reduction::operator(args, Kind::Mean));
+pub(super) const MEAN: OpDef = def("reductions__Mean", "Means along dimensions", DTYPE, &|args, _| {
+    Reduction::operator(args, Kind::Mean)
+});
 /// The operator's line in [`super::OPS`].
 pub(super) const MEAN_SQUARE: OpDef =
-    def("reductions__MeanSquare", "Means of squares along dimensions", DTYPE, |args, _| {
+    def("reductions__MeanSquare", "Means of squares along dimensions", DTYPE, &|args, _| {
         Reduction::operator(args, Kind::MeanSquare)
     });
 /// The operator's line in [`super::OPS`].
 pub(super) const RMS: OpDef =
-    def("reductions__RMS", "Roots of the means of squares along dimensions", DTYPE, |args, _| {
+    def("reductions__RMS", "Roots of the means of squares along dimensions", DTYPE, &|args, _| {
         Reduction::operator(args, Kind::Rms)
     });
 /// The operator's line in [`super::OPS`].
-pub(super) const MIN: OpDef = def("reductions__Min", "Smallest elements along dimensions", &[], |args, _| {
-    Reduction::operator(args, Kind::Min)
-});
+pub(super) const MIN: OpDef =
+    def("reductions__Min", "Smallest elements along dimensions", &[], &|args, _| {
+        Reduction::operator(args, Kind::Min)
+    });
 /// The operator's line in [`super::OPS`].
-pub(super) const MAX: OpDef = def("reductions__Max", "Largest elements along dimensions", &[], |args, _| {
+pub(super) const MAX: OpDef = def("reductions__Max", "Largest elements along dimensions", &[], &|args, _| {
     Reduction::operator(args, Kind::Max)
 });
 /// The operator's line in [`super::OPS`].
 pub(super) const VARIANCE: OpDef = OpDef {
     inputs: (2, 2),
-    ..def("reductions__Variance", "Variances along dimensions around given means", DDOF, |args, _| {
+    ..def("reductions__Variance", "Variances along dimensions around given means", DDOF, &|args, _| {
         Reduction::operator(args, Kind::Variance)
     })
 };
 /// The operator's line in [`super::OPS`].
 pub(super) const STD_DEV: OpDef = OpDef {
     inputs: (2, 2),
-    ..def("reductions__StdDev", "Standard deviations along dimensions around given means", DDOF, |args, _| {
-        Reduction::operator(args, Kind::StdDev)
-    })
+    ..def(
+        "reductions__StdDev",
+        "Standard deviations along dimensions around given means",
+        DDOF,
+        &|args, _| Reduction::operator(args, Kind::StdDev),
+    )
 };
 
 struct Reduction {

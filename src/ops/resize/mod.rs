@@ -36,8 +36,8 @@ pub(super) const DEF: OpDef = OpDef {
         "a second output with the input's height and width as int32; default false",
     )],
     shared_args: &[attributes::ARGS],
-    build,
-    outputs: |args| Ok(if args.bool("save_attrs")?.unwrap_or(false) { 2 } else { 1 }),
+    build: &build,
+    outputs: &|args| Ok(if args.bool("save_attrs")?.unwrap_or(false) { 2 } else { 1 }),
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -18,8 +18,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     inputs: (2, 99),
     args: &[],
     shared_args: &[ARGS],
-    build,
-    outputs: one_output,
+    build: &build,
+    outputs: &one_output,
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

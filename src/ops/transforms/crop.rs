@@ -28,12 +28,12 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::fixed("absolute", "whether corners in the wrong order are exchanged; default false"),
     ],
     shared_args: &[ARGS],
-    build: |args, _| {
+    build: &|args, _| {
         let corner = |(name, default): (&'static str, f64)| -> Result<Arg> { args.arg_or(name, &[default]) };
         let [a, b, c, d] = NAMES.map(corner);
         build(Crop { corners: [a?, b?, c?, d?], absolute: args.bool("absolute")?.unwrap_or(false) }, args)
     },
-    outputs: one_output,
+    outputs: &one_output,
 };
 
 impl Generator for Crop {

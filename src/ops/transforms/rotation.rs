@@ -24,11 +24,11 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::tensor("center", "the point that stays; default the origin"),
     ],
     shared_args: &[ARGS],
-    build: |args, _| {
+    build: &|args, _| {
         let angle = args.arg("angle")?.ok_or_else(|| Error::invalid("argument `angle` is missing"))?;
         build(Rotation { angle, axis: args.arg("axis")?, center: args.arg("center")? }, args)
     },
-    outputs: one_output,
+    outputs: &one_output,
 };
 
 impl Generator for Rotation {

@@ -24,12 +24,12 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::fixed("ndim", "dimensions where `scale` is one number and there is no input; default 1"),
     ],
     shared_args: &[ARGS],
-    build: |args, _| {
+    build: &|args, _| {
         let scale = args.arg("scale")?.ok_or_else(|| Error::invalid("argument `scale` is missing"))?;
         let ndim = args.int("ndim")?.map(|ndim| usize::try_from(ndim).unwrap_or_default());
         build(Scale { scale, center: args.arg("center")?, ndim: ndim.filter(|&ndim| ndim > 0) }, args)
     },
-    outputs: one_output,
+    outputs: &one_output,
 };
 
 impl Generator for Scale {

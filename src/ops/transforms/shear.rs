@@ -25,7 +25,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::tensor("center", "the point that stays; default the origin"),
     ],
     shared_args: &[ARGS],
-    build: |args, _| {
+    build: &|args, _| {
         let (factors, are_angles) = match (args.arg("shear")?, args.arg("angles")?) {
             (Some(shear), None) => (shear, false),
             (None, Some(angles)) => (angles, true),
@@ -33,7 +33,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         };
         build(Shear { factors, are_angles, center: args.arg("center")? }, args)
     },
-    outputs: one_output,
+    outputs: &one_output,
 };
 
 impl Generator for Shear {

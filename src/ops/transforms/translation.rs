@@ -18,11 +18,11 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     inputs: (0, 1),
     args: &[ArgSpec::tensor("offset", "what is added to the coordinates, x first; required")],
     shared_args: &[ARGS],
-    build: |args, _| {
+    build: &|args, _| {
         let offset = args.arg("offset")?.ok_or_else(|| Error::invalid("argument `offset` is missing"))?;
         build(Translation { offset }, args)
     },
-    outputs: one_output,
+    outputs: &one_output,
 };
 
 impl Generator for Translation {

@@ -26,8 +26,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::fixed("inverse_map", "whether it leads from the output to the input; default true"),
     ],
     shared_args: &[ARGS],
-    build: new,
-    outputs: one_output,
+    build: &new,
+    outputs: &one_output,
 };
 
 fn new(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {

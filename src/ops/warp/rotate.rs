@@ -32,8 +32,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ),
     ],
     shared_args: &[ARGS],
-    build: new,
-    outputs: one_output,
+    build: &new,
+    outputs: &one_output,
 };
 
 fn new(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
