@@ -22,6 +22,9 @@ typedef struct DLManagedTensor DLManagedTensor;
 // The largest number of dimensions of a sample.
 #define GESSO_MAX_NDIM 16
 
+// The version of the interface to operators in libraries: what `gesso_operators` is called with.
+#define GESSO_OPERATOR_ABI_VERSION 1
+
 // What became of a call.
 typedef enum {
   // It did what it should.
@@ -43,6 +46,20 @@ typedef enum {
   // Nobody wants the answer any more.
   GESSO_STATUS_CANCELLED = 8,
 } gesso_status;
+
+// What the values of an argument are.
+typedef enum {
+  // `int64_t`.
+  GESSO_ARGUMENT_KIND_INT = 0,
+  // `float`.
+  GESSO_ARGUMENT_KIND_FLOAT = 1,
+  // `int64_t`, 0 or 1.
+  GESSO_ARGUMENT_KIND_BOOL = 2,
+  // `const char *`.
+  GESSO_ARGUMENT_KIND_TEXT = 3,
+  // Others for each sample, see `gesso_operator_sample`.
+  GESSO_ARGUMENT_KIND_TENSOR = 4,
+} gesso_argument_kind;
 
 // Where something runs, or where memory is.
 typedef enum {
@@ -188,6 +205,88 @@ typedef int32_t (*gesso_allocate)(void *user,
                                   const gesso_tensor *tensor,
                                   gesso_target *target);
 
+// An argument of an operator, as the pipeline file gives it. Lives during the call.
+typedef struct {
+  // Its name.
+  const char *name;
+  // A `gesso_argument_kind`. Numbers come as the file has them: a 1 may be an integer where a float is meant.
+  int32_t kind;
+  // How many values; 0 for a tensor.
+  size_t count;
+  // The values.
+  const void *values;
+} gesso_argument;
+
+// Where a function that fails writes why: at most `capacity` bytes, the zero at the end included.
+typedef struct {
+  // Empty before.
+  char *text;
+  // Bytes there.
+  size_t capacity;
+} gesso_message;
+
+// One sample of a batch. Lives during the call.
+typedef struct {
+  // Which one of the batch.
+  size_t index;
+  // As many as the operator has inputs.
+  const gesso_tensor *inputs;
+  // As many as tensors feed arguments, in the order in which `create` was told of them; always in host memory.
+  const gesso_tensor *arguments;
+  // As many as the operator has outputs; to be written.
+  const gesso_tensor *outputs;
+} gesso_operator_sample;
+
+// An operator. It lives as long as its library, which is never unloaded; so do all its texts. Functions return 0, or the `gesso_status`
+// to fail with, and must not throw. `state` is what `create` made. Each instance of a pipeline has states of its own, and uses one
+// from one thread at a time; but `run_cpu` is called by several at once, for samples of one batch.
+typedef struct {
+  // `sizeof(gesso_operator)`.
+  size_t struct_size;
+  // Its name in pipeline files.
+  const char *name;
+  // One sentence on what it does.
+  const char *doc;
+  // Fewest inputs.
+  size_t min_inputs;
+  // Most inputs.
+  size_t max_inputs;
+  // Outputs, at least one.
+  size_t output_count;
+  // Names of the arguments that it knows, behind them a null pointer. A file with another argument does not load. Null: none.
+  const char *const *arguments;
+  // Makes the state of one instance of the operator from its arguments, those that are tensors last. May be null.
+  int32_t (*create)(const gesso_argument *arguments,
+                    size_t argument_count,
+                    size_t input_count,
+                    void **state,
+                    gesso_message *message);
+  // Frees it. May be null.
+  void (*destroy)(void *state);
+  // Says what the outputs are, from what the inputs are: once when a pipeline loads, where types and extents may be unknown
+  // (`GESSO_DTYPE_ANY`, -1, a null `layout`) and `arguments` is null, and once for each sample, where everything is known and has
+  // to be said. `outputs` come with everything unknown. Type, number of dimensions and layout must be the same for all samples of a batch.
+  int32_t (*infer)(void *state,
+                   const gesso_tensor_info *inputs,
+                   const gesso_tensor *arguments,
+                   gesso_tensor_info *outputs,
+                   gesso_message *message);
+  // Computes one sample in host memory. An error fails this sample alone.
+  int32_t (*run_cpu)(const void *state, const gesso_operator_sample *sample, gesso_message *message);
+  // Puts the work for `count` samples in memory of the GPU into `stream`, a `CUstream` whose context is current, without waiting
+  // for it. May be called twice for a batch, with the same samples. An error fails the batch. Null: pipelines that want the operator on a
+  // GPU run it on the host.
+  int32_t (*run_gpu)(void *state,
+                     const gesso_operator_sample *samples,
+                     size_t count,
+                     void *stream,
+                     gesso_message *message);
+} gesso_operator;
+
+// What a library exports as `gesso_operators`: the operators that it has for version `abi_version` of this interface
+// (`GESSO_OPERATOR_ABI_VERSION`), behind them a null pointer; null if it has none for that version. Called once.
+typedef const gesso_operator *const *(*gesso_operators_fn)(uint32_t abi_version);
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -304,6 +403,10 @@ gesso_status gesso_result_dlpack(const gesso_result *result,
                                  size_t output,
                                  size_t sample,
                                  DLManagedTensor **tensor);
+
+// Loads a library with operators of its own, which pipelines that are loaded from then on may use. The library stays in the
+// process. What it exports is described at `gesso_operators_fn`. After an error none of its operators is there. Any thread.
+gesso_status gesso_load_operators(const char *path);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -3,6 +3,7 @@
 //! ```text
 //! types    what crosses: enumerations, structs with a size        status   statuses, the last error, the fence
 //! pipeline load, describe          instance   create, run         result   samples that came out, DLPack
+//! operator what libraries with operators offer      library    loads them      foreign    runs them
 //! ```
 //!
 //! Every function is one [`status::guard`]ed closure: no panic leaves it. Pointers from C are looked at once, at the top of
@@ -11,8 +12,11 @@
 #![expect(unsafe_code, reason = "this is a boundary to C")]
 
 pub mod dlpack;
+mod foreign;
 pub mod input;
 pub mod instance;
+pub mod library;
+pub mod operator;
 pub mod pipeline;
 pub mod result;
 pub mod sink;

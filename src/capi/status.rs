@@ -46,6 +46,21 @@ impl From<ErrorKind> for Status {
     }
 }
 
+/// What a function of a library failed with; `None` when it did not.
+pub(super) fn kind(code: i32) -> Option<ErrorKind> {
+    Some(match code {
+        code if code == Status::Ok as i32 => return None,
+        code if code == Status::Internal as i32 => ErrorKind::Internal,
+        code if code == Status::NotFound as i32 => ErrorKind::NotFound,
+        code if code == Status::InvalidArgument as i32 => ErrorKind::InvalidArg,
+        code if code == Status::Unavailable as i32 => ErrorKind::Unavailable,
+        code if code == Status::Unsupported as i32 => ErrorKind::Unsupported,
+        code if code == Status::AlreadyExists as i32 => ErrorKind::AlreadyExists,
+        code if code == Status::Cancelled as i32 => ErrorKind::Cancelled,
+        _ => ErrorKind::Unknown,
+    })
+}
+
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }

@@ -32,6 +32,6 @@ pub use kernel::{Grid, Kernel, NoParams};
 pub use library::{Found, Library};
 pub use memory::{DeviceBuffer, DeviceBytes};
 pub use nvrtc::Nvrtc;
-pub use recorder::{Counters, Download, Recorder, Report, Slot};
+pub use recorder::{Call, Counters, Download, Recorder, Report, Slot};
 pub use staging::Staged;
 pub use transfer::Fetch;

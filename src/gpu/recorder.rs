@@ -35,7 +35,11 @@ enum Command {
     Launch(Launch),
     Copies(Vec<Move>),
     Wait(Arc<Event>),
+    Call(Call),
 }
+
+/// Puts work of others into the stream; called again when the batch runs on from before it once more.
+pub type Call = Box<dyn FnMut(&Stream) -> Result<()> + Send + Sync>;
 
 /// A copy within the device.
 #[derive(Clone, Copy)]
@@ -295,6 +299,11 @@ impl Recorder {
         self.commands.push(Command::Wait(event));
     }
 
+    /// Records work of others, which `call` puts into the stream. It uses memory that the batch keeps.
+    pub fn call(&mut self, call: Call) {
+        self.commands.push(Command::Call(call));
+    }
+
     /// Records a copy to the host, after everything that is recorded before the batch is submitted.
     pub fn download(&mut self, from: &DeviceBytes) -> Download {
         let buffer = from.owner().map(|owner| owner.address());
@@ -341,6 +350,7 @@ impl Recorder {
                 }
             }
             Command::Wait(event) => self.stream.wait(event)?,
+            Command::Call(call) => call(&self.stream)?,
         }
         Ok(())
     }

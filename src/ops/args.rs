@@ -126,6 +126,11 @@ impl Args {
         self.values.iter().map(|(name, value)| (name.as_str(), value))
     }
 
+    /// Every keyword that a tensor feeds, and which of the argument inputs it is.
+    pub fn tensors(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.tensors.iter().map(|(name, &input)| (name.as_str(), input))
+    }
+
     /// Whether a tensor feeds `name`.
     pub fn is_tensor(&self, name: &str) -> bool {
         self.tensors.contains_key(name)

@@ -172,13 +172,21 @@ impl<'s, 'a> DeviceSample<'s, 'a> {
         Ok(self.output(i)?.address())
     }
 
+    /// Type, layout and shapes of output `i`.
+    ///
+    /// # Errors
+    /// Internal, when there is no such output.
+    pub fn output_desc(&self, i: usize) -> Result<&'a BatchDesc> {
+        let desc = self.outputs.get(i).map(|output| output.desc);
+        desc.ok_or_else(|| Error::internal(format!("there is no output {i}")))
+    }
+
     /// Shape of output `i`.
     ///
     /// # Errors
     /// Internal, when there is no such output.
     pub fn output_shape(&self, i: usize) -> Result<&'a Shape> {
-        let desc = self.outputs.get(i).map(|output| output.desc);
-        desc.and_then(|desc| desc.shapes.get(self.index()))
-            .ok_or_else(|| Error::internal(format!("output {i} has no shape")))
+        let shape = self.output_desc(i)?.shapes.get(self.index());
+        shape.ok_or_else(|| Error::internal(format!("output {i} has no shape")))
     }
 }

@@ -48,6 +48,7 @@ use instance::InstanceState;
 use model::ModelState;
 use options::Options;
 
+use crate::capi::library;
 use crate::error::{Context, Error, Result};
 use crate::pipeline;
 
@@ -194,6 +195,13 @@ fn initialize(backend: &Backend) -> Result<()> {
     let options = Options::parse(&config)?;
     for warning in &options.warnings {
         tracing::warn!("{warning}");
+    }
+    for path in &options.operators {
+        // Models that do without its operators are served all the same.
+        match library::load(path) {
+            Ok(operators) => tracing::info!(library = %path.display(), ?operators, "operators are loaded"),
+            Err(error) => tracing::warn!("{error}; models that use its operators will not load"),
+        }
     }
     state::attach(backend, Arc::new(options))
 }

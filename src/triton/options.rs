@@ -1,5 +1,7 @@
 //! What the server's command line says to this backend (`--backend-config=NAME,KEY=VALUE`), typed. It must not know models.
 
+use std::path::PathBuf;
+
 use serde_json::Value;
 
 use crate::config::Settings;
@@ -15,7 +17,7 @@ const JPEG_PATH: &str = "jpeg_path";
 const GPU_MEMORY_MB: &str = "gpu_memory_mb";
 /// DALI's: frees memory when the last model is unloaded. Here memory always goes back.
 const RELEASE_AFTER_UNLOAD: &str = "release_after_unload";
-/// DALI's: libraries with operators of its users.
+/// Libraries with operators of their own, `:` between them; DALI's name, but not DALI's libraries.
 const PLUGIN_LIBS: &str = "plugin_libs";
 
 /// What the server itself adds for every backend.
@@ -29,13 +31,16 @@ pub(super) struct Options {
     pub(super) python: String,
     /// What a model has whose own parameters do not say it.
     pub(super) defaults: Settings,
+    /// Libraries with operators.
+    pub(super) operators: Vec<PathBuf>,
     /// What the one who started the server should know; a line each.
     pub(super) warnings: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { python: DEFAULT_PYTHON.to_owned(), defaults: Settings::default(), warnings: Vec::new() }
+        let (defaults, operators, warnings) = Default::default();
+        Self { python: DEFAULT_PYTHON.to_owned(), defaults, operators, warnings }
     }
 }
 
@@ -59,15 +64,13 @@ impl Options {
                     options.defaults.set(key, text)?;
                 }
                 RELEASE_AFTER_UNLOAD => {}
-                PLUGIN_LIBS => options.warnings.push(format!(
-                    "backend option `{PLUGIN_LIBS}` is `{}`: libraries made for DALI cannot be loaded, so models that use \
-                     their operators will not load",
-                    text.escape_debug()
-                )),
+                PLUGIN_LIBS => {
+                    options.operators.extend(text.split(':').filter(|path| !path.is_empty()).map(PathBuf::from));
+                }
                 other if OF_THE_SERVER.contains(&other) => {}
                 other => options.warnings.push(format!(
                     "unknown backend option `{}`, without effect; known are `{NUM_THREADS}`, `{MAX_BATCHES_IN_FLIGHT}`, \
-                     `{JPEG_PATH}`, `{GPU_MEMORY_MB}`, `{PYTHON}` and `{RELEASE_AFTER_UNLOAD}`",
+                     `{JPEG_PATH}`, `{GPU_MEMORY_MB}`, `{PLUGIN_LIBS}`, `{PYTHON}` and `{RELEASE_AFTER_UNLOAD}`",
                     other.escape_debug()
                 )),
             }
@@ -88,8 +91,8 @@ mod tests {
         assert_eq!(options.python, "/opt/p y/bin/python3");
         let defaults = &options.defaults;
         assert_eq!((defaults.num_threads, defaults.max_batches_in_flight), (Some(3), Some(2)));
-        let [plugins, unknown] = options.warnings.as_slice() else { panic!("{:?}", options.warnings) };
-        assert!(plugins.contains("`/a.so:/b.so`"), "{plugins}");
+        assert_eq!(options.operators, [PathBuf::from("/a.so"), PathBuf::from("/b.so")]);
+        let [unknown] = options.warnings.as_slice() else { panic!("{:?}", options.warnings) };
         assert!(unknown.contains("`speed`"), "{unknown}");
         for empty in ["{}", r#"{"cmdline":{}}"#, "[]"] {
             assert_eq!(Options::parse(empty).unwrap(), Options::default());

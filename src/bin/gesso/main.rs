@@ -11,9 +11,12 @@ mod preview;
 mod run;
 mod terminal;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use triton_gesso::capi::library;
+use triton_gesso::error::Result;
 use triton_gesso::tensor::Device;
 
 /// Look into pipelines that NVIDIA DALI serialized, run them without a server, check model repositories.
@@ -23,6 +26,9 @@ struct Cli {
     /// Colours: on a terminal, always, or never.
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto)]
     color: Colour,
+    /// A library with operators of its own, made for Gesso; may be given again.
+    #[arg(long, global = true, value_name = "LIBRARY")]
+    plugin_lib: Vec<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -69,18 +75,24 @@ fn main() -> ExitCode {
         Colour::Never => anstream::ColorChoice::Never,
     }
     .write_global();
-    let done = match &cli.command {
-        Command::Inspect(options) => inspect::inspect(options),
-        Command::Run(options) => run::run(options),
-        Command::Check(options) => check::check(options),
-        Command::Bench(options) => bench::bench(options),
-        Command::Install(options) => install::install(options),
-    };
-    match done {
+    match run(&cli) {
         Ok(code) => code,
         Err(error) => {
             terminal::complain(&error);
             ExitCode::FAILURE
         }
+    }
+}
+
+fn run(cli: &Cli) -> Result<ExitCode> {
+    for path in &cli.plugin_lib {
+        library::load(path)?;
+    }
+    match &cli.command {
+        Command::Inspect(options) => inspect::inspect(options),
+        Command::Run(options) => run::run(options),
+        Command::Check(options) => check::check(options),
+        Command::Bench(options) => bench::bench(options),
+        Command::Install(options) => install::install(options),
     }
 }

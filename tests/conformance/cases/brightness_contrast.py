@@ -44,3 +44,8 @@ def per_sample():
 @case(inputs={"X": noise((2, 3, 4, 3), (1, 2, 5, 3), (3, 2, 2, 3))})
 def frames():
     return fn.brightness_contrast(source("X", ndim=4), brightness=1.4), fn.contrast(source("X", ndim=4), contrast=0.3)
+
+
+@case(inputs=IMAGES | {"C": [np.array(v, np.float32) for v in (0.5, 1, 2)]})
+def contrast_per_sample():
+    return fn.contrast(x(), contrast=source("C", types.FLOAT, 0))

@@ -1,5 +1,6 @@
 """Tensors in the GPU's memory on both sides of a request, and memory that comes back."""
 
+import io
 import time
 from contextlib import ExitStack
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as triton
 from harness import Server
+from PIL import Image
 from on_gpu import PIPELINES, config, landing_in, lying_in, registered
 from recorded import write_model
 from sending import alone, infer, tensor
@@ -138,3 +140,20 @@ def test_memory_comes_back_over_loads_and_unloads(tmp_path, driver, expected):
             f"the host's by {grown_host >> 10} KiB"
         )
         assert grown <= GROWTH_BYTES and grown_host <= HOST_GROWTH_BYTES, (grown, grown_host)
+
+
+def test_a_ceiling_fails_the_batch_that_does_not_fit_and_no_other(tmp_path, expected):
+    limit = 16 << 20
+    parameter = f'parameters {{ key: "gpu_memory_mb" value {{ string_value: "{limit >> 20}" }} }}\n'
+    write_model(tmp_path, "classify", CASE.pipeline, config() + parameter)
+    file = io.BytesIO()
+    Image.new("RGB", (4000, 3000), (90, 120, 30)).save(file, "JPEG")
+    large = np.frombuffer(file.getvalue(), np.uint8)
+    with Server(tmp_path) as server, triton.InferenceServerClient(server.grpc_url) as client:
+        for _ in range(2):
+            with pytest.raises(triton.InferenceServerException) as refused:
+                infer(client, "classify", alone({"IMAGE": large}))
+            assert refused.value.status() == "StatusCode.UNAVAILABLE", refused.value
+            assert f"within a limit of {limit} in all" in refused.value.message(), refused.value
+            small = infer(client, "classify", alone({"IMAGE": CASE.inputs["IMAGE"][0]}))[0]
+            np.testing.assert_array_equal(small, expected[0])

@@ -1,0 +1,161 @@
+//! Loads libraries with operators and adds these to the table of all. What the operators do is in `foreign`.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char};
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+
+use super::foreign;
+use super::operator::{GESSO_OPERATOR_ABI_VERSION, OperatorTable, Operators};
+use super::status::{Status, guard};
+use super::types::{self, check_size};
+use crate::error::{Context, Error, ErrorKind, Result};
+use crate::limits;
+use crate::ops::{ArgSpec, OpDef, custom};
+use crate::tensor::Device;
+
+/// The function that a library exports.
+const ENTRY: &CStr = c"gesso_operators";
+
+/// Names of the operators that each library brought.
+static LOADED: Mutex<BTreeMap<PathBuf, Vec<&'static str>>> = Mutex::new(BTreeMap::new());
+
+/// Loads the library at `path` and adds its operators, for all pipelines that are read from then on; returns their names.
+/// The library stays in the process, and its code runs in it: whoever names the file trusts it. Nothing happens the second time.
+///
+/// # Errors
+/// Unavailable, when the file cannot be loaded; unsupported, when it has no operators for Gesso or none of this version; invalid, when a
+/// table is wrong; already exists, when a name is taken. Then none of its operators is added.
+pub fn load(path: &Path) -> Result<Vec<&'static str>> {
+    let mut loaded = LOADED.lock();
+    let known = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if let Some(names) = loaded.get(&known) {
+        return Ok(names.clone());
+    }
+    let names = load_from(path).context(|| format!("library `{}`", path.display()))?;
+    loaded.insert(known, names.clone());
+    Ok(names)
+}
+
+fn load_from(path: &Path) -> Result<Vec<&'static str>> {
+    // SAFETY: running the initialisers of a library that was named for this is what is asked.
+    let library = unsafe { libloading::Library::new(path) }
+        .map_err(|error| Error::new(ErrorKind::Unavailable, error.to_string()))?;
+    // SAFETY: a library that exports this name gives it this type.
+    let entry: Operators = unsafe { library.get(ENTRY.to_bytes()) }.map(|symbol| *symbol).map_err(|_| {
+        Error::unsupported("it exports no `gesso_operators`: libraries made for DALI cannot be used")
+    })?;
+    // Operators point into it for as long as the process lives, also when they are refused: threads of its own may run.
+    std::mem::forget(library);
+    let entry = entry.ok_or_else(|| Error::invalid("its `gesso_operators` is null"))?;
+    // SAFETY: the function is of this type, as its name says.
+    let tables = unsafe { entry(GESSO_OPERATOR_ABI_VERSION) };
+    if tables.is_null() {
+        let text = format!("it has no operators for version {GESSO_OPERATOR_ABI_VERSION} of their interface");
+        return Err(Error::unsupported(text));
+    }
+    // SAFETY: the interface says: pointers to tables, a null pointer behind them, alive as long as the library.
+    let tables = unsafe { until_null("operators", tables) }?;
+    let definitions = tables
+        .iter()
+        .enumerate()
+        // SAFETY: as above.
+        .map(|(i, &table)| unsafe { definition(table) }.context(|| format!("operator {i}")))
+        .collect::<Result<Vec<_>>>()?;
+    let names = definitions.iter().map(|definition| definition.name).collect();
+    custom::register(definitions)?;
+    Ok(names)
+}
+
+/// The pointers in front of a null pointer.
+///
+/// # Safety
+/// `pointers` points at pointers that stay, with a null pointer behind them.
+unsafe fn until_null<T>(what: &str, pointers: *const *const T) -> Result<&'static [*const T]> {
+    let mut count = 0;
+    // SAFETY: everything up to the null pointer can be read.
+    while !unsafe { pointers.add(count).read() }.is_null() {
+        count += 1;
+        if count > limits::MAX_CUSTOM_OPERATORS {
+            return Err(Error::invalid(format!("no null pointer behind {count} {what}")));
+        }
+    }
+    // SAFETY: so many were read.
+    unsafe { types::slice(what, pointers, count) }
+}
+
+/// # Safety
+/// `table` points at an operator as `gesso.h` describes it, which stays.
+unsafe fn definition(table: *const OperatorTable) -> Result<OpDef> {
+    // SAFETY: as the caller says.
+    let table: &'static OperatorTable = unsafe { types::reference("operator", table) }?;
+    check_size::<OperatorTable>("gesso_operator", table.struct_size)?;
+    // SAFETY: texts stay as long as the library.
+    let (name, doc) = unsafe { (types::text("name", table.name)?, types::text("doc", table.doc)?) };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() || name.len() > limits::MAX_NAME_BYTES || !name.chars().all(is_name) {
+        return Err(Error::invalid(format!(
+            "its name is `{}`, expected letters, digits and `_`",
+            name.escape_debug()
+        )));
+    }
+    let inputs = (table.min_inputs, table.max_inputs);
+    let most = limits::MAX_EDGES_PER_OPERATOR;
+    if inputs.0 > inputs.1 || inputs.1 > most {
+        return Err(Error::invalid(format!(
+            "`{name}` takes {} to {} inputs, expected a range up to {most} at most",
+            inputs.0, inputs.1
+        )));
+    }
+    let outputs = table.output_count;
+    if outputs == 0 || outputs > most {
+        return Err(Error::invalid(format!("`{name}` has {outputs} outputs, expected 1 to {most}")));
+    }
+    if table.infer.is_none() || table.run_cpu.is_none() {
+        return Err(Error::invalid(format!("`{name}` has no `infer` or no `run_cpu`")));
+    }
+    // SAFETY: as above.
+    let args = unsafe { arguments(table.arguments) }.context(|| format!("`{name}`"))?;
+    const BOTH: &[Device] = &[Device::Cpu, Device::Gpu];
+    Ok(OpDef {
+        name,
+        aliases: &[],
+        doc,
+        devices: if table.run_gpu.is_some() { BOTH } else { &BOTH[..1] },
+        inputs,
+        args,
+        shared_args: &[],
+        build: Box::leak(Box::new(move |args: &_, inputs| foreign::build(table, args, inputs))),
+        outputs: Box::leak(Box::new(move |_: &_| Ok(outputs))),
+    })
+}
+
+/// # Safety
+/// `names` is null, or points at texts that stay, with a null pointer behind them.
+unsafe fn arguments(names: *const *const c_char) -> Result<&'static [ArgSpec]> {
+    if names.is_null() {
+        return Ok(&[]);
+    }
+    // SAFETY: as the caller says.
+    let names = unsafe { until_null("arguments", names) }?;
+    let spec = |&name: &*const c_char| {
+        // SAFETY: as the caller says.
+        unsafe { types::text("argument", name) }.map(|name| ArgSpec::tensor(name, ""))
+    };
+    Ok(Box::leak(names.iter().map(spec).collect::<Result<Box<[_]>>>()?))
+}
+
+/// Loads a library with operators of its own, which pipelines that are loaded from then on may use. The library stays in the
+/// process. What it exports is described at `gesso_operators_fn`. After an error none of its operators is there. Any thread.
+///
+/// # Safety
+/// `path` ends with a zero byte. What the library does is its own affair.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_load_operators(path: *const c_char) -> Status {
+    guard(|| {
+        // SAFETY: the caller vouches for the text.
+        let path = unsafe { types::text("path", path) }?;
+        load(Path::new(path)).map(drop)
+    })
+}
