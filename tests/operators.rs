@@ -35,7 +35,7 @@ fn is_loaded() -> bool {
 }
 
 fn build(folder: &Folder) -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = recorded::root();
     let path = folder.path("libvignette.so");
     let mut command = Command::new("cc");
     command.args(["-std=c11", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]);

@@ -25,10 +25,10 @@ CACHE = ROOT / ".cache" / "gpu-bundle"
 SITE = Path(sysconfig.get_paths()["purelib"])
 
 # Test binaries: of cargo's targets; one that the package does not have is left out, with a word.
-TESTS = ["lib", "conformance", "gpu", "gpu_kernels"]
+TESTS = ["lib", "conformance", "gpu", "gpu_kernels", "capi", "operators"]
 BENCHES = ["engines", "pipeline"]
 # Files of the project that the tests and the scripts read or run there.
-SOURCES = ["benches", "model_repository", "scripts", "tests"]
+SOURCES = ["benches", "examples", "include", "model_repository", "scripts", "tests"]
 LIMIT_BYTES = 60e6
 
 LIBRARIES = "nvidia_pytriton.libs"
@@ -182,7 +182,7 @@ def project_archive():
     for name, path in executables(cargo("test", "--no-run", *selected), tests).items():
         archive.file(f"bin/{name}", stripped(path), executable=True)
     # Together, so that the library is compiled once.
-    built = cargo("build", "--release", "--lib", *(word for name in BENCHES for word in ("--bench", name)))
+    built = cargo("build", "--release", "--lib", "--bin", "gesso", *(word for name in BENCHES for word in ("--bench", name)))
     benches = executables(built, BENCHES)
     for name, path in benches.items():
         archive.file(f"bin/bench-{name}", stripped(path), executable=True)
@@ -194,6 +194,8 @@ def project_archive():
         if file.endswith(".so")
     )
     archive.file("project/target/release/libtriton_gesso.so", stripped(library), executable=True)
+    program = next(Path(message["executable"]) for message in built if message["target"]["kind"] == ["bin"])
+    archive.file("project/target/release/gesso", stripped(program), executable=True)
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *SOURCES], cwd=ROOT, check=True, capture_output=True
     )

@@ -8,16 +8,12 @@ mod recorded;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use recorded::{Folder, Recording};
+use recorded::{Folder, Recording, root};
 
 /// The library that cargo built for this test, or the one that `GESSO_PLUGIN` names.
 fn library() -> PathBuf {
     let built = || std::env::current_exe().unwrap().with_file_name("libtriton_gesso.so");
     std::env::var_os("GESSO_PLUGIN").map_or_else(built, PathBuf::from)
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// What a program needs: the header, the library, pipelines and images, in a folder without anything else of the project.

@@ -9,7 +9,7 @@ mod recorded;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use recorded::{Folder, Recording};
+use recorded::{Folder, Recording, root};
 use serde_json::Value;
 
 fn gesso<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Output {
@@ -31,10 +31,6 @@ fn errors(output: &Output) -> String {
 
 fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", errors(output)))
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 fn rand_augment() -> String {

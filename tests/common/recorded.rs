@@ -7,6 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+/// The project's folder: where it is now, or where this test was built.
+pub(crate) fn root() -> PathBuf {
+    std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()).into()
+}
+
 /// The cases of one recorded module.
 pub(crate) struct Recording {
     pub(crate) cases: Vec<Case>,
@@ -53,7 +58,7 @@ struct Stored {
 
 impl Recording {
     pub(crate) fn open(module: &str) -> Self {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/conformance/data/{module}.zip"));
+        let path = root().join(format!("tests/conformance/data/{module}.zip"));
         let mut archive = zip::ZipArchive::new(File::open(path).unwrap()).unwrap();
         let mut files = BTreeMap::new();
         for i in 0..archive.len() {
