@@ -1,6 +1,6 @@
 //! Operators from a library: the example in C, built and loaded as a user does it. Pipelines with such operators cannot be
 //! recorded, so recorded ones are given the operator's name in the place of another that is as long.
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 #[path = "common/recorded.rs"]
 #[expect(dead_code, reason = "shared with other tests")]

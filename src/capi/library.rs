@@ -75,7 +75,7 @@ fn load_from(path: &Path) -> Result<Vec<&'static str>> {
 unsafe fn until_null<T>(what: &str, pointers: *const *const T) -> Result<&'static [*const T]> {
     let mut count = 0;
     // SAFETY: everything up to the null pointer can be read.
-    while !unsafe { pointers.add(count).read() }.is_null() {
+    while !unsafe { pointers.wrapping_add(count).read() }.is_null() {
         count += 1;
         if count > limits::MAX_CUSTOM_OPERATORS {
             return Err(Error::invalid(format!("no null pointer behind {count} {what}")));
@@ -92,7 +92,9 @@ unsafe fn definition(table: *const OperatorTable) -> Result<OpDef> {
     let table: &'static OperatorTable = unsafe { types::reference("operator", table) }?;
     check_size::<OperatorTable>("gesso_operator", table.struct_size)?;
     // SAFETY: texts stay as long as the library.
-    let (name, doc) = unsafe { (types::text("name", table.name)?, types::text("doc", table.doc)?) };
+    let name = unsafe { types::text("name", table.name) }?;
+    // SAFETY: as above.
+    let doc = unsafe { types::text("doc", table.doc) }?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty() || name.len() > limits::MAX_NAME_BYTES || !name.chars().all(is_name) {
         return Err(Error::invalid(format!(

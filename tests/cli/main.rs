@@ -6,7 +6,7 @@ mod check;
 #[path = "../common/recorded.rs"]
 mod recorded;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use recorded::{Folder, Recording, root};
