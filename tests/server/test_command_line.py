@@ -40,29 +40,33 @@ def connected(repository):
         yield client
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_runs_equal_the_servers_answers_bit_for_bit(repository, connected, tmp_path, name):
-    case = CASES[name]
+def check_run(model, case, client, outputs, folder, *options):
+    """Compares what `gesso run` writes of a recorded case with the server's answers."""
     # Sample by sample, as the server gets them: where numbers are random, a batch has others.
-    arguments = ["run", repository / name / "1" / "model.dali", "--batch", "1", "--out", tmp_path / "out", "--json"]
-    for input_name, samples in case.inputs.items():
+    arguments = ["run", model, "--batch", "1", "--out", folder / "out", "--json", *options]
+    for name, samples in case.inputs.items():
         files = []
         for i, sample in enumerate(samples):
             encoded = sample.dtype == np.uint8 and sample.ndim == 1
-            files.append(tmp_path / f"{input_name}{i}.{'jpg' if encoded else 'npy'}")
+            files.append(folder / f"{name}{i}.{'jpg' if encoded else 'npy'}")
             files[-1].write_bytes(sample.tobytes()) if encoded else np.save(files[-1], sample)
-        arguments += ["--input", f"{input_name}={','.join(map(str, files))}"]
+        arguments += ["--input", f"{name}={','.join(map(str, files))}"]
     ran = gesso(*arguments)
     assert ran.returncode == 0, ran.stderr
     written = {(entry["output"], entry["sample"]): entry["file"] for entry in json.loads(ran.stdout)["outputs"]}
-    outputs = [output["name"] for output in connected.completed[name]["output"]]
     assert len(written) == len(outputs) * len(case.samples)
     for i in case.samples:
-        answers = infer(connected, name, alone({n: samples[i] for n, samples in case.inputs.items()}), outputs)
+        answers = infer(client, case.name, alone({n: samples[i] for n, samples in case.inputs.items()}), outputs)
         for output, answer in zip(outputs, answers):
             array = np.load(written[output, i])
             assert array.dtype == answer.dtype and array.shape == answer.shape[1:]
-            assert array.tobytes() == answer.tobytes()
+            assert array.tobytes() == answer.tobytes(), (output, i)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_runs_equal_the_servers_answers_bit_for_bit(repository, connected, tmp_path, name):
+    outputs = [output["name"] for output in connected.completed[name]["output"]]
+    check_run(repository / name / "1" / "model.dali", CASES[name], connected, outputs, tmp_path)
 
 
 def test_a_check_completes_configurations_as_the_server_does(repository, connected):

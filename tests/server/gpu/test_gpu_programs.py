@@ -9,7 +9,7 @@ from harness import Server
 from on_gpu import PIPELINES, config
 from recorded import write_model
 from sending import alone, infer
-from test_command_line import gesso
+from test_command_line import check_run, gesso
 from test_custom_operators import FRAMES, darkened, library, pipeline
 
 __all__ = ["library"]
@@ -18,32 +18,17 @@ __all__ = ["library"]
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory):
     made = tmp_path_factory.mktemp("models")
-    for name, case in PIPELINES.items():
-        write_model(made, name, case.pipeline, config())
+    for case in PIPELINES.values():
+        write_model(made, case.name, case.pipeline, config())
     return made
 
 
 def test_runs_equal_the_servers_answers_bit_for_bit(repository, tmp_path):
     with Server(repository) as server, triton.InferenceServerClient(server.grpc_url) as client:
         for name, case in PIPELINES.items():
-            out = tmp_path / name
-            arguments = ["run", repository / name / "1" / "model.dali", "--device", "gpu", "--batch", "1", "--out", out, "--json"]
-            for input_name, samples in case.inputs.items():
-                files = []
-                for i, sample in enumerate(samples):
-                    encoded = sample.dtype == np.uint8 and sample.ndim == 1
-                    files.append(tmp_path / f"{name}.{input_name}{i}.{'jpg' if encoded else 'npy'}")
-                    files[-1].write_bytes(sample.tobytes()) if encoded else np.save(files[-1], sample)
-                arguments += ["--input", f"{input_name}={','.join(map(str, files))}"]
-            ran = gesso(*arguments)
-            assert ran.returncode == 0, (name, ran.stderr)
-            written = {(entry["output"], entry["sample"]): entry["file"] for entry in json.loads(ran.stdout)["outputs"]}
-            outputs = [output["name"] for output in server.model_config(name)["output"]]
-            for i in case.samples:
-                answers = infer(client, name, alone({n: samples[i] for n, samples in case.inputs.items()}), outputs)
-                for output, answer in zip(outputs, answers):
-                    array = np.load(written[output, i])
-                    assert array.shape == answer.shape[1:] and array.tobytes() == answer.tobytes(), (name, output, i)
+            outputs = [output["name"] for output in server.model_config(case.name)["output"]]
+            (tmp_path / name).mkdir()
+            check_run(repository / case.name / "1" / "model.dali", case, client, outputs, tmp_path / name, "--device", "gpu")
 
 
 def test_models_for_a_gpu_are_checked_there(repository):
@@ -54,7 +39,7 @@ def test_models_for_a_gpu_are_checked_there(repository):
 def test_a_benchmark_has_a_row_for_each_setting(repository, tmp_path):
     (tmp_path / "0.jpg").write_bytes(PIPELINES["classify"].inputs["IMAGE"][0].tobytes())
     arguments = ["--input", f"IMAGE={tmp_path / '0.jpg'}", "--batch", "1,8", "--seconds", "0.2", "--device", "gpu", "--json"]
-    measured = gesso("bench", repository / "classify" / "1" / "model.dali", *arguments)
+    measured = gesso("bench", repository / PIPELINES["classify"].name / "1" / "model.dali", *arguments)
     assert measured.returncode == 0, measured.stderr
     assert [row["batch"] for row in json.loads(measured.stdout)] == [1, 8]
 
