@@ -47,8 +47,8 @@ sources!(
     "jpeg_resolve",
     "normalize",
     "points",
+    "reduce",
     "resample",
-    "statistics",
     "warp",
 );
 

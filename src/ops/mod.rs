@@ -30,6 +30,7 @@ mod extract;
 mod fill;
 mod filter;
 mod flip;
+mod folds;
 mod gather;
 mod gaussian_blur;
 mod gpu_io;
@@ -374,6 +375,7 @@ pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
     gaussian_blur::kernels,
     gpu_io::kernels,
     normalize::kernels,
+    reductions::kernels,
     resize::gpu::kernels,
     resize_normalize::kernels,
     warp::kernels,

@@ -2,12 +2,20 @@
 //! float32, so results agree to about 1e-6 of the largest term.
 
 mod fold;
+mod gpu;
+
+use std::sync::Arc;
 
 use super::axes::Axes;
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output};
+use super::{
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output,
+};
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, ViewMut};
 use fold::{Number, fold, is_number, with_number};
+
+pub(super) use gpu::kernels;
 
 /// What is made of the elements.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +48,7 @@ const fn def(
         name,
         aliases: &[],
         doc,
-        devices: &[Device::Cpu],
+        devices: &[Device::Cpu, Device::Gpu],
         inputs: (1, 1),
         args,
         shared_args: &[AXES],
@@ -286,6 +294,14 @@ impl Operator for Reduction {
         let from = io.inputs().desc(0)?.dtype;
         with_number!(from, T => io.for_each_sample(cx, |sample| self.run::<T>(sample)),
             _ => self.output_dtype(from).map(drop))
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |from| self.fold(from)?.prepare(gpu))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        self.record(cx, io)
     }
 }
 
