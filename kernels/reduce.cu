@@ -27,6 +27,7 @@ struct Row {
   uint64_t each;        // elements of a result
   uint64_t chunks;      // into which these are cut
   uint64_t lanes;       // threads that fold a chunk; a power of two, at most THREADS
+  uint64_t step;        // distance of neighbouring elements of a result; 0: there is no one distance
   uint64_t axes;
   Axis axis[MAX_AXES];  // innermost first
 };
@@ -103,9 +104,22 @@ __device__ inline uint64_t offset(const Row &row, uint64_t at, bool folded) {
   return offset;
 }
 
+// What `lanes` neighbouring threads have folded, to the first of them. Every thread of the block comes here.
+__device__ inline ACC joined(ACC all, uint32_t lane, uint32_t lanes) {
+  __shared__ ACC part[THREADS];
+  part[threadIdx.x] = all;
+  __syncthreads();
+  for (uint32_t half = lanes / 2; half > 0; half /= 2) {
+    if (lane < half) merge(part[threadIdx.x], part[threadIdx.x + half]);
+    __syncthreads();
+  }
+  all = part[threadIdx.x];
+  __syncthreads();
+  return all;
+}
+
 // Neighbouring groups of threads fold neighbouring results, in an order that depends on nothing but the shape.
 extern "C" __global__ void fold(const Row *__restrict__ rows, uint32_t count, Params params) {
-  __shared__ ACC part[THREADS];
   const Row &row = rows[blockIdx.y];
   const uint32_t lanes = (uint32_t)row.lanes, lane = threadIdx.x % lanes, groups = THREADS / lanes;
   const uint64_t units = row.results * row.chunks;
@@ -117,29 +131,31 @@ extern "C" __global__ void fold(const Row *__restrict__ rows, uint32_t count, Pa
       const uint64_t end = row.each * (chunk + 1) / row.chunks;
       const FROM *from = row.from + offset(row, result, false);
       const double mean = FOLD == DISTANCES ? (double)row.means[result * row.mean_step] : 0.0;
-      for (uint64_t i = row.each * chunk / row.chunks + lane; i < end; i += lanes)
-        merge(all, term(load(from + offset(row, i, true)), mean));
+      uint64_t i = row.each * chunk / row.chunks + lane;
+      if (const uint64_t step = row.step) {
+#pragma unroll 4
+        for (; i < end; i += lanes) merge(all, term(load(from + i * step), mean));
+      } else {
+        for (; i < end; i += lanes) merge(all, term(load(from + offset(row, i, true)), mean));
+      }
     }
-    part[threadIdx.x] = all;
-    __syncthreads();
-    for (uint32_t half = lanes / 2; half > 0; half /= 2) {
-      if (lane < half) merge(part[threadIdx.x], part[threadIdx.x + half]);
-      __syncthreads();
-    }
+    all = joined(all, lane, lanes);
     if (lane == 0 && unit < units) {
-      if (row.parts) row.parts[unit] = part[threadIdx.x];
-      else row.to[unit] = finished(part[threadIdx.x], row, params);
+      if (row.parts) row.parts[unit] = all;
+      else row.to[unit] = finished(all, row, params);
     }
-    __syncthreads();
   }
 }
 
 extern "C" __global__ void finish(const Row *__restrict__ rows, uint32_t count, Params params) {
   const Row &row = rows[blockIdx.y];
-  const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
-  for (uint64_t r = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; r < row.results; r += step) {
+  const uint32_t lanes = 32, lane = threadIdx.x % lanes, groups = THREADS / lanes;
+  for (uint64_t first = (uint64_t)blockIdx.x * groups; first < row.results; first += (uint64_t)gridDim.x * groups) {
+    const uint64_t result = first + threadIdx.x / lanes;
     ACC all = neutral<ACC>();
-    for (uint64_t chunk = 0; chunk < row.chunks; ++chunk) merge(all, row.parts[chunk * row.results + r]);
-    row.to[r] = finished(all, row, params);
+    for (uint64_t chunk = lane; result < row.results && chunk < row.chunks; chunk += lanes)
+      merge(all, row.parts[chunk * row.results + result]);
+    all = joined(all, lane, lanes);
+    if (lane == 0 && result < row.results) row.to[result] = finished(all, row, params);
   }
 }

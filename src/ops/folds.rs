@@ -13,11 +13,11 @@ const MAX_AXES: usize = limits::MAX_NDIM;
 /// Elements that a thread folds, where there are enough threads.
 const RUN: usize = 64;
 
-/// Neighbouring elements that threads read at once.
+/// Threads that read neighbouring elements at once.
 const WARP: usize = 32;
 
-/// Most chunks into which the elements of one result are cut: one thread folds the chunks.
-const MAX_CHUNKS: usize = 128;
+/// Most chunks into which the elements of one result are cut: a warp folds the chunks.
+const MAX_CHUNKS: usize = 1024;
 
 /// What is folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +91,7 @@ pub(super) struct Row {
     each: u64,
     chunks: u64,
     lanes: u64,
+    step: u64,
     axes: u64,
     axis: [Axis; MAX_AXES],
 }
@@ -112,6 +113,8 @@ impl Row {
                 row.axis.get_mut(..axes.len()).ok_or_else(|| Error::internal("too many dimensions"))?;
             slots.copy_from_slice(&axes);
             row.axes = axes.len() as u64;
+            let mut folded = axes.iter().filter(|axis| axis.result == 0);
+            row.step = folded.next().filter(|_| folded.next().is_none()).map_or(0, |axis| axis.stride);
             period = axes.first().filter(|axis| axis.result > 0).map_or(1, |axis| axis.extent as usize);
         }
         let (lanes, chunks) = split(each, period);
@@ -229,7 +232,7 @@ impl Fold {
         if together {
             rows = joined(&rows).into_iter().collect();
         }
-        cx.launch(&finish, most(&rows, |row| row.results), params, &rows)
+        cx.launch(&finish, most(&rows, |row| row.results) * WARP, params, &rows)
     }
 }
 
@@ -255,10 +258,10 @@ mod tests {
     fn axes_say_where_elements_and_their_results_are() {
         let (axes, row) = found(&[8, 6, 3], &[1, 1, 3]);
         assert_eq!(axes, [(3, 1, 1), (48, 3, 0)]);
-        assert_eq!((row.results, row.each), (3, 48));
+        assert_eq!((row.results, row.each, row.step), (3, 48, 3));
         let (axes, row) = found(&[5, 4, 1, 3, 2], &[5, 1, 1, 3, 1]);
         assert_eq!(axes, [(2, 1, 0), (3, 2, 1), (4, 6, 0), (5, 24, 3)]);
-        assert_eq!((row.results, row.each), (15, 8));
+        assert_eq!((row.results, row.each, row.step), (15, 8, 0));
         assert_eq!(found(&[4, 4], &[1, 1]).0, [(16, 1, 0)]);
         assert_eq!(found(&[4, 4], &[4, 4]).0, [(16, 1, 1)]);
         assert!(found(&[], &[]).0.is_empty());

@@ -7,7 +7,7 @@ from emulator import built, needs_compiler, source
 
 MAX_AXES, THREADS = 16, 64
 AXIS = [("extent", "u8"), ("stride", "u8"), ("result", "u8")]
-ROW = [(name, "u8") for name in "from to parts means mean_step results each chunks lanes axes".split()] + [("axis", AXIS, MAX_AXES)]
+ROW = [(name, "u8") for name in "from to parts means mean_step results each chunks lanes step axes".split()] + [("axis", AXIS, MAX_AXES)]
 PARAMS = [("scale", "f4"), ("epsilon", "f4"), ("ddof", "i8")]
 NAMES = {"uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t", "int8": "int8_t", "int16": "int16_t",
          "int32": "int32_t", "int64": "int64_t", "float32": "float", "float64": "double", "bool": "bool"}
@@ -59,6 +59,8 @@ def row(shape, folded, lanes, chunks):
     made["each"] = np.prod([shape[d] for d in folded], dtype=int)
     made["mean_step"], made["axes"] = 1, len(axes)
     made["chunks"], made["lanes"] = chunks, lanes
+    strides = [stride for _, stride, place in axes if place == 0]
+    made["step"] = strides[0] if len(strides) == 1 else 0
     return made
 
 
