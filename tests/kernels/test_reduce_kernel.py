@@ -169,6 +169,13 @@ def test_squares(compiled, dtype, result, accumulator):
     np.testing.assert_allclose(found.astype(np.float64), expected, rtol=1e-6)
 
 
+def test_variances_of_no_dimension(compiled):
+    sample, = noise([(3, 4)], np.float32)
+    program = compiled("DISTANCES", "MEAN", np.float32, np.float32, np.float64)
+    found, = folded(program, [sample], (), np.float32, [np.zeros((3, 4))], ddof=1)
+    np.testing.assert_array_equal(found, np.zeros((3, 4)))
+
+
 @pytest.mark.parametrize("ddof", [0, 1, 3])
 @pytest.mark.parametrize("finish", ["MEAN", "ROOT", "SCALE"])
 def test_distances_from_means(compiled, finish, ddof):

@@ -42,7 +42,10 @@ impl Reduction {
             }
             Ok(row)
         });
-        fold.record(cx, &rows, &Params { ddof: self.ddof, ..Params::default() }, false)
+        // Where no degree of freedom is left, the kernel answers 0: so also for variances of no dimension.
+        let of_none = fold.term == Term::Distances && self.axes.is_none();
+        let ddof = if of_none { 1 } else { self.ddof };
+        fold.record(cx, &rows, &Params { ddof, ..Params::default() }, false)
     }
 }
 

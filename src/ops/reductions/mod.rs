@@ -102,7 +102,7 @@ pub(super) const STD_DEV: OpDef = OpDef {
 
 struct Reduction {
     kind: Kind,
-    /// `None`: no dimension at all.
+    /// `None`: no dimension at all. Then DALI takes variances for 0.
     axes: Option<Axes>,
     keep_dims: bool,
     dtype: Option<DType>,
@@ -232,6 +232,7 @@ impl Reduction {
             Kind::Rms if is_float => {
                 write(output, total(T::square).into_iter().map(|sum| (sum / each).sqrt() as f32))
             }
+            Kind::Variance | Kind::StdDev if self.axes.is_none() => write(output, vec![0f32; results]),
             Kind::Variance | Kind::StdDev => {
                 let degrees = each - self.ddof as f64;
                 let mut sums: Vec<(f64, f64)> =

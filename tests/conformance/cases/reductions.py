@@ -60,6 +60,12 @@ def variances():
     return R.variance(x, R.mean(x)), R.variance(x, R.mean(x, axes=[0]), axes=[0], ddof=1), R.variance(fn.cast(x, dtype=types.INT16), R.mean(x, axes=[1, 2]), axes=[1, 2])
 
 
+@case(inputs=FLOATS)
+def variances_of_no_dimension():
+    x = source("X", types.FLOAT, layout="HWC")
+    return R.variance(x, x * 0, axes=[]), R.std_dev(x, x * 0, axes=[], ddof=3)
+
+
 @case(inputs={"X": [np.array(v, np.float32) for v in ([1, np.nan, 3], [np.nan, np.inf, -np.inf], [np.inf, np.nan, np.inf])],
               "E": [np.zeros(s, np.float32) for s in ((0, 3), (2, 0), (0, 0))], "S": [np.array(v, np.float32) for v in (1, 2, 3)]})
 def odd_values():
