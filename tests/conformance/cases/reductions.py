@@ -60,6 +60,16 @@ def variances():
     return R.variance(x, R.mean(x)), R.variance(x, R.mean(x, axes=[0]), axes=[0], ddof=1), R.variance(fn.cast(x, dtype=types.INT16), R.mean(x, axes=[1, 2]), axes=[1, 2])
 
 
+@case(inputs={"X": noise((40, 60, 3), (30, 80, 3), (96, 25, 3))}, tol=1e-4)
+def many_elements():
+    """Of one result, so that a device works on them in several parts."""
+    x = fn.stack(*[source("X", layout="HWC")] * 12)
+    wide = fn.reshape(x, shape=[-1, 36])
+    mean = R.mean(x, axes=[0, 1, 2])
+    return R.sum(x), R.sum(x, axes=[0, 1, 2]), R.sum(x, axes=[0]), R.sum(wide, axes=[0]), R.min(x + 0), R.max(x, axes=[1, 2, 3]), mean, \
+        R.mean(wide, axes=[0]), R.rms(x), R.std_dev(x, mean, axes=[0, 1, 2], keep_dims=True)
+
+
 @case(inputs=FLOATS)
 def variances_of_no_dimension():
     x = source("X", types.FLOAT, layout="HWC")
