@@ -63,6 +63,17 @@ impl DType {
         }
     }
 
+    /// The unsigned integer of the same size: what stands for elements that are only moved.
+    #[must_use]
+    pub fn bits(self) -> DType {
+        match self.size() {
+            1 => DType::U8,
+            2 => DType::U16,
+            4 => DType::U32,
+            _ => DType::U64,
+        }
+    }
+
     /// Whether the type is a floating-point one.
     pub fn is_float(self) -> bool {
         matches!(self, DType::F16 | DType::F32 | DType::F64)

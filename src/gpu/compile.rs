@@ -30,14 +30,17 @@ macro_rules! sources {
 }
 sources!(
     "arithmetic",
+    "bb_flip",
     "cast",
     "color",
     "color_space",
     "convolve",
+    "coord_flip",
     "copy",
     "crop_mirror_normalize",
     "decoded",
     "equalize",
+    "erase",
     "filter",
     "gather",
     "jpeg_decode",
@@ -45,10 +48,12 @@ sources!(
     "jpeg_link",
     "jpeg_pixels",
     "jpeg_resolve",
+    "lookup",
     "normalize",
+    "one_hot",
     "points",
+    "reduce",
     "resample",
-    "statistics",
     "warp",
 );
 

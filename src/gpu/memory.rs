@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::{result, sys};
 
 use super::device::{Stream, driver_error};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Alignment of every sample in a buffer: what a vector load of a warp likes.
 pub(super) const ALIGNMENT: usize = 256;
@@ -78,6 +78,17 @@ impl DeviceBytes {
     pub fn of(owner: &Arc<DeviceBuffer>, offset: usize, bytes: usize) -> Self {
         assert!(offset.checked_add(bytes).is_some_and(|end| end <= owner.len()), "outside of its buffer");
         Self { address: owner.address + offset as u64, bytes, owner: Some(Arc::clone(owner)) }
+    }
+
+    /// `bytes` of these bytes from `offset` on.
+    ///
+    /// # Errors
+    /// Internal, when they are not inside.
+    pub fn part(&self, offset: usize, bytes: usize) -> Result<Self> {
+        if offset.checked_add(bytes).is_none_or(|end| end > self.bytes) {
+            return Err(Error::internal(format!("{bytes} bytes from {offset} on of {}", self.bytes)));
+        }
+        Ok(Self { address: self.address + offset as u64, bytes, owner: self.owner.clone() })
     }
 
     /// Bytes in memory that the caller keeps until the batch is done.

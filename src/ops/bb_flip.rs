@@ -1,7 +1,10 @@
 //! `BbFlip`: bounding boxes mirrored with their image.
 
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use std::sync::Arc;
+
+use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::{Error, Result};
+use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
 
 struct BbFlip {
@@ -17,7 +20,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "BbFlip",
     aliases: &[],
     doc: "Mirrors relative bounding boxes with their image",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::tensor("horizontal", "nonzero: left and right change places; default 1"),
@@ -86,4 +89,47 @@ impl Operator for BbFlip {
             Ok(())
         })
     }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        gpu.kernel(&kernel()).map(drop)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let rows = io.rows(|sample| {
+            let flips = self.flips.get(sample.index()).copied().unwrap_or_default();
+            Ok(Row {
+                to: sample.target(0)?,
+                from: sample.source(0)?,
+                boxes: sample.output_shape(0)?.volume()? as u64 / 4,
+                flipped: flips.map(u32::from),
+            })
+        });
+        let most = rows.iter().map(|row| row.boxes).max().unwrap_or_default();
+        cx.launch(&kernel(), most as usize, &Params { has_ends: self.has_ends.into() }, &rows)
+    }
+}
+
+/// A sample, as `kernels/bb_flip.cu` sees it.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Row {
+    to: u64,
+    from: u64,
+    boxes: u64,
+    flipped: [u32; 2],
+}
+
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Params {
+    has_ends: u32,
+}
+
+fn kernel() -> KernelSpec {
+    KernelSpec::new::<Row, Params>("bb_flip", "bb_flip")
+}
+
+/// Those that tests compile.
+pub(super) fn kernels() -> Vec<KernelSpec> {
+    vec![kernel()]
 }

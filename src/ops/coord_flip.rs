@@ -1,7 +1,10 @@
 //! `CoordFlip`: points mirrored at a center.
 
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use std::sync::Arc;
+
+use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::{Error, Result};
+use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::tensor::{BatchDesc, DType, Device, Layout, ValueType};
 
 /// Names of coordinates, with their arguments: whether they are mirrored, and where.
@@ -22,7 +25,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "CoordFlip",
     aliases: &[],
     doc: "Mirrors points at a center",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::tensor("flip_x", "nonzero: mirror x; default 1"),
@@ -101,4 +104,53 @@ impl Operator for CoordFlip {
             Ok(())
         })
     }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        gpu.kernel(&kernel()).map(drop)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let rows = io.rows(|sample| {
+            let mirrors = self.mirrors.get(sample.index()).map(Vec::as_slice).unwrap_or_default();
+            let mut row = Row {
+                to: sample.target(0)?,
+                from: sample.source(0)?,
+                elements: sample.output_shape(0)?.volume()? as u64,
+                coordinates: mirrors.len() as u32,
+                flipped: 0,
+                twice: [0.0; AXES.len()],
+                unused: 0,
+            };
+            for (c, (twice, mirror)) in row.twice.iter_mut().zip(mirrors).enumerate() {
+                if let Some(mirror) = mirror {
+                    (*twice, row.flipped) = (*mirror, row.flipped | 1 << c);
+                }
+            }
+            Ok(row)
+        });
+        let most = rows.iter().map(|row| row.elements).max().unwrap_or_default();
+        cx.launch(&kernel(), most as usize, &NoParams::default(), &rows)
+    }
+}
+
+/// A sample, as `kernels/coord_flip.cu` sees it.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Row {
+    to: u64,
+    from: u64,
+    elements: u64,
+    coordinates: u32,
+    flipped: u32,
+    twice: [f32; AXES.len()],
+    unused: u32,
+}
+
+fn kernel() -> KernelSpec {
+    KernelSpec::new::<Row, NoParams>("coord_flip", "coord_flip")
+}
+
+/// Those that tests compile.
+pub(super) fn kernels() -> Vec<KernelSpec> {
+    vec![kernel()]
 }

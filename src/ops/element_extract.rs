@@ -1,6 +1,6 @@
 //! `ElementExtract`: single frames of a sequence, each an output of its own.
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator};
+use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
@@ -15,7 +15,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "ElementExtract",
     aliases: &[],
     doc: "Frames of a sequence, one output for each",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[ArgSpec::fixed("element_map", "the frame of each output; required")],
     shared_args: &[],
@@ -84,5 +84,17 @@ impl Operator for ElementExtract {
             }
             Ok(())
         })
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let pairs = io.rows(|sample| {
+            let input = sample.inputs.device(0)?;
+            let pair = |(i, &frame): (usize, &usize)| {
+                let output = sample.output(i)?;
+                Ok((output.clone(), input.part(frame * output.len(), output.len())?))
+            };
+            self.frames.iter().enumerate().map(pair).collect::<Result<Vec<_>>>()
+        });
+        cx.copy(&pairs.concat())
     }
 }

@@ -31,6 +31,7 @@ mod extract;
 mod fill;
 mod filter;
 mod flip;
+mod folds;
 mod gather;
 mod gaussian_blur;
 mod gpu_io;
@@ -357,18 +358,24 @@ pub const OPS: &[&OpDef] = &[
 /// the source, not one for each type.
 pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
     arithmetic::kernels,
+    bb_flip::kernels,
     cast::kernels,
     color::kernels,
     color_space_conversion::kernels,
+    coord_flip::kernels,
     coord_transform::kernels,
     crop_mirror_normalize::gpu::kernels,
     decoders_image::kernels,
     equalize::kernels,
+    erase::kernels,
     filter::kernels,
     gather::kernels,
     gaussian_blur::kernels,
     gpu_io::kernels,
+    lookup_table::kernels,
     normalize::kernels,
+    one_hot::kernels,
+    reductions::kernels,
     resize::gpu::kernels,
     resize_normalize::kernels,
     warp::kernels,

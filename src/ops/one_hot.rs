@@ -1,9 +1,12 @@
 //! `OneHot`: a class number becomes a list with one element on and the others off.
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleIo, one_output};
+use std::sync::Arc;
+
+use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleIo, one_output};
 use crate::cpu::convert::ConvertSat;
 use crate::dispatch;
 use crate::error::{Error, Result};
+use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
 
@@ -24,7 +27,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "OneHot",
     aliases: &[],
     doc: "A list with one element on for each class number",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::fixed("num_classes", "elements of the list; default 0"),
@@ -100,16 +103,30 @@ impl OneHot {
         Ok(Layout::from_letters(&letters))
     }
 
-    fn run<T: Element>(&self, sample: &mut SampleIo<'_>, ndim: usize) -> Result<()>
+    /// Elements behind the dimension of the classes, for class numbers of shape `shape`.
+    fn inner(&self, shape: &Shape) -> Result<usize> {
+        if self.flat {
+            return Ok(1);
+        }
+        Ok(shape.get(self.axis(shape.len())?..).unwrap_or_default().iter().product())
+    }
+
+    /// An element that is on and one that is off.
+    fn states<T>(&self) -> (T, T)
+    where
+        f32: ConvertSat<T>,
+    {
+        (self.on.convert_trunc(), self.off.convert_trunc())
+    }
+
+    fn run<T: Element>(&self, sample: &mut SampleIo<'_>) -> Result<()>
     where
         f32: ConvertSat<T>,
     {
         let (input, output) = sample.unary()?;
         let classes = dispatch!(input.dtype, S => without_fractions::<S>(input.as_slice()?));
-        let (on, off): (T, T) = (self.on.convert_trunc(), self.off.convert_trunc());
-        let axis = if self.flat { 0 } else { self.axis(ndim)? };
-        // Elements behind the dimension of the classes.
-        let inner: usize = if self.flat { 1 } else { input.shape[axis..].iter().product() };
+        let (on, off) = self.states::<T>();
+        let inner = self.inner(input.shape)?;
         let elements = output.as_slice_mut::<T>()?;
         elements.fill(off);
         for (i, class) in classes.into_iter().enumerate() {
@@ -165,8 +182,60 @@ impl Operator for OneHot {
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let desc = io.inputs().desc(0)?;
-        let ndim = desc.shapes.first().map_or(0, |shape| shape.len());
-        dispatch!(self.dtype, T => io.for_each_sample(cx, |sample| self.run::<T>(sample, ndim)))
+        dispatch!(self.dtype, T => io.for_each_sample(cx, |sample| self.run::<T>(sample)))
     }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |from| gpu.kernel(&kernel(from, self.dtype)).map(drop))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let rows = io.rows(|sample| {
+            let (to, from) = (sample.target(0)?, sample.source(0)?);
+            let elements = sample.output_shape(0)?.volume()? as u64;
+            let inner = self.inner(sample.input(0)?.shape)? as u64;
+            Ok(Row { to, from, elements, classes: self.classes as u64, inner })
+        });
+        let most = rows.iter().map(|row| row.elements).max().unwrap_or_default();
+        let params = dispatch!(self.dtype, T => {
+            let (on, off) = self.states::<T>();
+            Params { on: bits(on), off: bits(off) }
+        });
+        cx.launch(&kernel(io.inputs().desc(0)?.dtype, self.dtype), most as usize, &params, &rows)
+    }
+}
+
+/// A sample, as `kernels/one_hot.cu` sees it.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Row {
+    to: u64,
+    from: u64,
+    elements: u64,
+    classes: u64,
+    inner: u64,
+}
+
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Params {
+    on: u64,
+    off: u64,
+}
+
+/// The bytes of an element in the low ones of a number.
+fn bits<T: Element>(element: T) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.iter_mut().zip(bytemuck::bytes_of(&element)).for_each(|(to, &from)| *to = from);
+    u64::from_le_bytes(bytes)
+}
+
+fn kernel(from: DType, to: DType) -> KernelSpec {
+    KernelSpec::new::<Row, Params>("one_hot", "one_hot").dtype("FROM", from).dtype("TO", to.bits())
+}
+
+/// Those that tests compile.
+pub(super) fn kernels() -> Vec<KernelSpec> {
+    let from = DType::ALL.into_iter().map(|from| kernel(from, DType::F32));
+    from.chain([DType::U8, DType::F16, DType::I64].map(|to| kernel(DType::I32, to))).collect()
 }

@@ -5,6 +5,8 @@
     record.py --check           runs every recorded pipeline with the DALI that is installed and compares
     record.py --gpu             on a GPU: records what the pipelines made for one answer there, into gpu/MODULE.zip
 
+A case whose name ends in `_on_the_host` has answers that DALI gives on a CPU alone: tests do not run it on a device.
+
 Needs the package nvidia-dali-cuda130 and, but for --gpu, no GPU. The files in data/ were recorded with the version that each of them
 names under `dali` in its index. Each is a zip of raw arrays, and of `index.json` that says what each array is.
 """

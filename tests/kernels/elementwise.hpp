@@ -13,6 +13,7 @@ float fmodf(float, float);
 float fminf(float, float);
 float fmaxf(float, float);
 double round(double);
+double trunc(double);
 double rint(double);
 }
 

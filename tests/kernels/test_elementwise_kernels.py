@@ -1,4 +1,4 @@
-"""The kernels of colours, maps and filters on the host, where one thread does all the work, against numpy."""
+"""The kernels of colours, maps, filters and tables on the host, where one thread does all the work, against numpy."""
 
 import ctypes
 import struct
@@ -28,9 +28,10 @@ def kernel(tmp_path_factory):
                         f"-I{folder}", str(HERE / "elementwise.hpp"), "-o", str(library)], check=True)
         run = ctypes.CDLL(str(library)).run
 
-        def launch(*rows, param=0):
+        def launch(*rows, param=(ctypes.c_uint(0),)):
             table = ctypes.create_string_buffer(b"".join(struct.pack(row, *values) for values in rows))
-            run(table, len(rows), ctypes.c_uint(param))
+            # A struct of one or two words travels as its members do.
+            run(table, len(rows), *param)
 
         return launch
 
@@ -129,7 +130,7 @@ def test_filter(kernel, border, mode):
     image, weights = noise(9, 11, 2), np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
     out, fill = np.zeros(image.shape, np.float32), np.array([7], np.uint8)
     kernel("filter", "<QQQQ10i", params="Params", FROM="uint8_t", TO="float")(
-        (address(out), address(image), address(weights), address(fill), 9, 11, 9, 11, 3, 4, 1, 2, 2, 0), param=border)
+        (address(out), address(image), address(weights), address(fill), 9, 11, 9, 11, 3, 4, 1, 2, 2, 0), param=(ctypes.c_uint(border),))
     padded = np.pad(image.astype(np.float64), ((1, 1), (2, 1), (0, 0)), mode, **(dict(constant_values=7) if border == 0 else {}))
     close(out, sum(weights[j, k] * padded[j:j + 9, k:k + 11] for j in range(3) for k in range(4)))
 
@@ -160,3 +161,86 @@ def test_warp(kernel, ndim, linear, fill):
         else:
             expected = pixel(list(np.floor(place).astype(int)))
         np.testing.assert_allclose(out[index], expected, atol=0.02)
+
+
+@pytest.mark.parametrize("source,dtype", [("uint8_t", np.uint8), ("int8_t", np.int8), ("uint64_t", np.uint64), ("int64_t", np.int64)])
+def test_lookup(kernel, source, dtype):
+    values, info = np.array([7, -1.5, 2, 9], np.float32), np.iinfo(dtype)
+    batch = [np.array([0, 1, 2, 3, 4, info.max, info.min], dtype), np.array([], dtype), np.array([2], dtype)]
+    made = [np.zeros(keys.shape, np.float32) for keys in batch]
+    rows = [(address(out), address(keys), keys.size) for out, keys in zip(made, batch)]
+    kernel("lookup", "<QQQ", params="Params", param_bytes=16, FROM=source, TO="float")(
+        *rows, param=(ctypes.c_uint64(address(values)), ctypes.c_uint64(3)))
+    least = 7 if info.min == 0 else 9
+    np.testing.assert_array_equal(np.concatenate(made), [7, -1.5, 2, 9, 9, 9, least, 2])
+
+
+@pytest.mark.parametrize("source,dtype", [("int32_t", np.int32), ("float", np.float32), ("bool", np.bool_), ("uint64_t", np.uint64)])
+def test_one_hot(kernel, source, dtype):
+    numbers = np.array([[0, 1, 2], [3, 1, 0]]).astype(dtype)
+    if dtype in (np.int32, np.float32):
+        numbers[0, 2] = -1
+    if dtype == np.float32:
+        numbers[1] = [2.9, 1.1, np.nan]
+    if dtype == np.uint64:
+        numbers[1, 0] = 2**64 - 1
+    row, names = "<5Q", dict(params="Params", param_bytes=16, FROM=source, TO="uint16_t")
+    whole = np.nan_to_num(numbers.astype(np.float64)).astype(np.int64) if dtype == np.float32 else numbers
+    on, off = 0x3C00, 0xFFFF
+    for axis in range(3):
+        expected = np.where(np.expand_dims(whole, axis) == np.arange(3).reshape([3 if a == axis else 1 for a in range(3)]), on, off)
+        out = np.zeros(expected.shape, np.uint16)
+        kernel("one_hot", row, **names)((address(out), address(numbers), out.size, 3, int(np.prod(numbers.shape[axis:]))),
+                                        (address(out), address(numbers), 0, 0, 0), param=(ctypes.c_uint64(on), ctypes.c_uint64(off)))
+        np.testing.assert_array_equal(out, expected)
+
+
+def test_erase(kernel):
+    out, fill, one = noise(8, 6, 3).copy(), np.array([5, 6, 7], np.uint8), np.array([9], np.uint8)
+    expected = out.copy()
+    regions = [
+        (fill, 1, slice(2, 5), slice(1, 3), slice(0, 3), [(6, 1), (3, 18)]),
+        (fill, 1, slice(7, 8), slice(5, 6), slice(2, 3), []),
+        (one, 3, slice(0, 8), slice(0, 1), slice(1, 2), [(8, 18)]),
+    ]
+    rows = []
+    for values, repeat, *slices, axes in regions:
+        expected[tuple(slices)] = values[slices[2]] if len(values) > 1 else values[0]
+        first = sum(s.start * stride for s, stride in zip(slices, (18, 3, 1)))
+        elements = int(np.prod([s.stop - s.start for s in slices]))
+        flat = [number for axis in axes for number in axis] + [0] * (12 - 2 * len(axes))
+        rows.append((address(out), address(values), len(values), repeat, first, elements, len(axes), *flat))
+    kernel("erase", "<19Q", TO="uint8_t")(*rows)
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_mirrored_points(kernel):
+    points, pairs = noise(11, 3, dtype=np.float32), noise(4, 2, dtype=np.float32)
+    out, turned = np.zeros_like(points), np.zeros_like(pairs)
+    kernel("coord_flip", "<QQQII3fI")(
+        (address(out), address(points), 33, 3, 0b101, 1, 0, 20, 0), (address(turned), address(pairs), 8, 2, 0b10, 0, 3, 0, 0))
+    np.testing.assert_array_equal(out, points * np.float32([-1, 1, -1]) + np.float32([1, 0, 20]))
+    np.testing.assert_array_equal(turned, pairs * np.float32([1, -1]) + np.float32([0, 3]))
+
+
+@pytest.mark.parametrize("has_ends", [0, 1])
+def test_mirrored_boxes(kernel, has_ends):
+    boxes = np.random.default_rng(1).random((4, 5, 4)).astype(np.float32)
+    out = np.zeros_like(boxes)
+    flips = [(0, 0), (1, 0), (0, 1), (1, 1)]
+    rows = [(address(out[i]), address(boxes[i]), 5, *flip) for i, flip in enumerate(flips)]
+    kernel("bb_flip", "<QQQII", params="Params", FROM="float")(*rows, param=(ctypes.c_uint(has_ends),))
+    start, end = boxes[..., :2], boxes[..., 2:] if has_ends else boxes[..., :2] + boxes[..., 2:]
+    flip = np.array(flips, bool)[:, None]
+    start, end = np.where(flip, 1 - end, start), np.where(flip, 1 - start, end)
+    np.testing.assert_allclose(out, np.concatenate([start, end if has_ends else end - start], -1), atol=1e-6)
+
+
+def test_normalize(kernel):
+    image = noise(7, 5, 3)
+    out, means, scales = np.zeros(image.shape, np.float32), np.array([100, 110, 120], np.float32), np.array([0.5], np.float32)
+    axes = [3, 1, 35, 0] + [0] * 28
+    kernel("normalize", "<8Q32Q", params="Params", FROM="uint8_t", TO="float")(
+        (address(image), address(out), address(means), address(scales), 1, 0, image.size, 2, *axes),
+        (address(image), address(out), address(means), address(scales), 0, 0, 0, 0, *axes), param=(ctypes.c_float(2),))
+    np.testing.assert_array_equal(out, (image - means) * np.float32(0.5) + 2)

@@ -75,19 +75,6 @@ impl Arrangement {
         self.parameters
     }
 
-    /// Neighbouring elements that have parameters of their own.
-    pub(super) fn period(&self) -> usize {
-        self.period
-    }
-
-    /// The dimensions, innermost first and those of extent 1 left out: extents, and how far apart the parameters of
-    /// neighbours are; 0 when they share it.
-    pub(super) fn axes(&self) -> Vec<(usize, usize)> {
-        let inner = [(self.period, 1), (self.block / self.period, 0)];
-        let outer = self.outer.iter().rev().map(|dim| (dim.extent, dim.stride));
-        inner.into_iter().chain(outer).filter(|&(extent, _)| extent != 1).collect()
-    }
-
     /// Elements of a row of the inner loops: whole periods, or the block when it belongs to one parameter.
     fn row(&self) -> usize {
         if self.period == 1 {

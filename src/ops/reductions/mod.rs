@@ -2,12 +2,21 @@
 //! float32, so results agree to about 1e-6 of the largest term.
 
 mod fold;
+mod gpu;
+
+use std::sync::Arc;
 
 use super::axes::Axes;
-use super::{ArgSpec, Args, Build, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output};
+use super::{
+    ArgSpec, Args, Build, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
+    one_output,
+};
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, ViewMut};
 use fold::{Number, fold, is_number, with_number};
+
+pub(super) use gpu::kernels;
 
 /// What is made of the elements.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +49,7 @@ const fn def(
         name,
         aliases: &[],
         doc,
-        devices: &[Device::Cpu],
+        devices: &[Device::Cpu, Device::Gpu],
         inputs: (1, 1),
         args,
         shared_args: &[AXES],
@@ -99,7 +108,7 @@ pub(super) const STD_DEV: OpDef = OpDef {
 
 struct Reduction {
     kind: Kind,
-    /// `None`: no dimension at all.
+    /// `None`: no dimension at all. Then DALI takes variances for 0.
     axes: Option<Axes>,
     keep_dims: bool,
     dtype: Option<DType>,
@@ -229,6 +238,7 @@ impl Reduction {
             Kind::Rms if is_float => {
                 write(output, total(T::square).into_iter().map(|sum| (sum / each).sqrt() as f32))
             }
+            Kind::Variance | Kind::StdDev if self.axes.is_none() => write(output, vec![0f32; results]),
             Kind::Variance | Kind::StdDev => {
                 let degrees = each - self.ddof as f64;
                 let mut sums: Vec<(f64, f64)> =
@@ -291,6 +301,14 @@ impl Operator for Reduction {
         let from = io.inputs().desc(0)?.dtype;
         with_number!(from, T => io.for_each_sample(cx, |sample| self.run::<T>(sample)),
             _ => self.output_dtype(from).map(drop))
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |from| self.fold(from)?.prepare(gpu))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        self.record(cx, io)
     }
 }
 

@@ -14,8 +14,13 @@ def sums_and_extremes_of_integers():
     results = []
     for dtype, dali in NAMES.items():
         x = source(dtype.__name__, dali, layout="HWC")
-        results += [R.sum(x), R.sum(x, axes=[0, 1]), R.min(x, axes=[-1]), R.max(x, axis_names="HC", keep_dims=True), R.sum(x, axes=1, dtype=dali), R.min(x)]
+        results += [R.sum(x), R.sum(x, axes=[0, 1]), R.min(x, axes=[-1]), R.max(x, axis_names="HC", keep_dims=True), R.min(x)]
     return tuple(results)
+
+
+@case(inputs=OF_TYPES)
+def sums_in_the_type_of_the_input_on_the_host():
+    return tuple(R.sum(source(dtype.__name__, dali, layout="HWC"), axes=1, dtype=dali) for dtype, dali in NAMES.items())
 
 
 @case(inputs={k: v for k, v in OF_TYPES.items() if "64" not in k}, tol=1e6)
@@ -29,7 +34,7 @@ def means_of_integers():
 
 
 @case(inputs={"uint8": OF_TYPES["uint8"], "int16": OF_TYPES["int16"]})
-def means_in_the_type_of_the_input():
+def means_in_the_type_of_the_input_on_the_host():
     x, y = source("uint8", types.UINT8, 3), source("int16", types.INT16, 3)
     return R.mean(x, axes=[0, 1], dtype=types.UINT8), R.rms(x, dtype=types.UINT8), R.rms(x, axes=2, dtype=types.UINT8), \
         R.mean(y, axes=[0, 2], dtype=types.INT16)
@@ -53,6 +58,22 @@ def means_and_deviations():
 def variances():
     x = source("X", types.FLOAT, layout="HWC")
     return R.variance(x, R.mean(x)), R.variance(x, R.mean(x, axes=[0]), axes=[0], ddof=1), R.variance(fn.cast(x, dtype=types.INT16), R.mean(x, axes=[1, 2]), axes=[1, 2])
+
+
+@case(inputs={"X": noise((40, 60, 3), (30, 80, 3), (96, 25, 3))}, tol=1e-4)
+def many_elements():
+    """Of one result, so that a device works on them in several parts."""
+    x = fn.stack(*[source("X", layout="HWC")] * 12)
+    wide = fn.reshape(x, shape=[-1, 36])
+    mean = R.mean(x, axes=[0, 1, 2])
+    return R.sum(x), R.sum(x, axes=[0, 1, 2]), R.sum(x, axes=[0]), R.sum(wide, axes=[0]), R.min(x + 0), R.max(x, axes=[1, 2, 3]), mean, \
+        R.mean(wide, axes=[0]), R.rms(x), R.std_dev(x, mean, axes=[0, 1, 2], keep_dims=True)
+
+
+@case(inputs=FLOATS)
+def variances_of_no_dimension():
+    x = source("X", types.FLOAT, layout="HWC")
+    return R.variance(x, x * 0, axes=[]), R.std_dev(x, x * 0, axes=[], ddof=3)
 
 
 @case(inputs={"X": [np.array(v, np.float32) for v in ([1, np.nan, 3], [np.nan, np.inf, -np.inf], [np.inf, np.nan, np.inf])],

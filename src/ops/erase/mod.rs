@@ -1,9 +1,18 @@
 //! `Erase`: fills regions of a sample with a value.
 
+mod gpu;
+
+use std::sync::Arc;
+
+use half::f16;
+
 use super::axes::Axes;
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType};
+
+pub(super) use gpu::kernels;
 
 struct Erase {
     /// `None`: every dimension but that of the channels.
@@ -31,7 +40,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "Erase",
     aliases: &[],
     doc: "Fills regions of a tensor with a value",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::tensor("anchor", "where regions begin, one number for each axis and region; default 0"),
@@ -153,35 +162,55 @@ impl Operator for Erase {
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         let desc = io.inputs().desc(0)?;
         let channel = desc.layout.find(b'C');
-        macro_rules! run {
-            ($T:ty, $convert:expr) => {
-                io.for_each_sample(cx, |sample| {
-                    let job = &self.jobs[sample.index()];
-                    let (input, output) = sample.unary()?;
-                    output.bytes.copy_from_slice(input.bytes);
-                    let fill: Vec<$T> = job.fill.iter().map(|&value| $convert(value)).collect();
-                    for region in &job.regions {
-                        erase(output.as_slice_mut::<$T>()?, input.shape, region, &fill, channel);
-                    }
-                    Ok(())
-                })
-            };
-        }
-        match desc.dtype {
-            DType::U8 => run!(u8, |value| whole(value) as u8),
-            DType::I8 => run!(i8, |value| whole(value) as i8),
-            DType::U16 => run!(u16, |value| whole(value) as u16),
-            DType::I16 => run!(i16, |value| whole(value) as i16),
-            DType::I32 => run!(i32, whole),
-            DType::U32 => run!(u32, |value: f32| value as i64 as u32),
-            DType::I64 => run!(i64, |value: f32| value as i64),
-            DType::U64 => run!(u64, |value: f32| value as u64),
-            DType::F16 => run!(half::f16, half::f16::from_f32),
-            DType::F32 => run!(f32, |value| value),
-            DType::F64 | DType::Bool => check(desc.dtype),
-        }
+        with_element!(desc.dtype, T, stored => io.for_each_sample(cx, |sample| {
+            let job = &self.jobs[sample.index()];
+            let (input, output) = sample.unary()?;
+            output.bytes.copy_from_slice(input.bytes);
+            let fill: Vec<T> = job.fill.iter().map(|&value| stored(value)).collect();
+            for region in &job.regions {
+                erase(output.as_slice_mut::<T>()?, input.shape, region, &fill, channel);
+            }
+            Ok(())
+        }))
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |dtype| gpu::prepare(gpu, dtype))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        self.record(cx, io)
     }
 }
+
+/// Runs `$body` with `$T` bound to the element type of `$dtype`, and `$stored` to what makes one of a fill value.
+macro_rules! with_element {
+    ($dtype:expr, $T:ident, $stored:ident => $body:expr) => {
+        with_element!(@ $dtype, $T, $stored, $body,
+            U8 u8 |value| whole(value) as u8,
+            I8 i8 |value| whole(value) as i8,
+            U16 u16 |value| whole(value) as u16,
+            I16 i16 |value| whole(value) as i16,
+            I32 i32 |value| whole(value),
+            U32 u32 |value| value as i64 as u32,
+            I64 i64 |value| value as i64,
+            U64 u64 |value| value as u64,
+            F16 f16 |value| f16::from_f32(value),
+            F32 f32 |value| value)
+    };
+    (@ $dtype:expr, $T:ident, $stored:ident, $body:expr,
+        $($name:ident $rust:ident |$value:ident| $result:expr),*) => {
+        match $dtype {
+            $(DType::$name => {
+                type $T = $rust;
+                let $stored = |$value: f32| -> $rust { $result };
+                $body
+            })*
+            dtype => check(dtype),
+        }
+    };
+}
+use with_element;
 
 /// A fill value as DALI makes an integer of it: without its fraction, and of a large one the low bits.
 fn whole(value: f32) -> i32 {
