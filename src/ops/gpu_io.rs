@@ -47,17 +47,29 @@ impl GpuCx<'_> {
     }
 }
 
-/// A range of bytes to copy, as `kernels/copy.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+/// Runs of bytes to copy, as `kernels/copy.cu` sees them: adjacent where they come from, at equal distances where they go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-struct CopyRow {
-    to: u64,
-    from: u64,
-    bytes: u64,
+pub(super) struct Runs {
+    /// Address of the first in the output.
+    pub(super) to: u64,
+    /// Address of all in the input.
+    pub(super) from: u64,
+    /// Bytes of each.
+    pub(super) bytes: u64,
+    /// How many.
+    pub(super) count: u64,
+    /// Bytes from one to the next in the output.
+    pub(super) pitch: u64,
+}
+
+/// The kernel that copies.
+pub(super) fn copy_kernel() -> KernelSpec {
+    KernelSpec::new::<Runs, NoParams>("copy", "copy")
 }
 
 pub(super) fn kernels() -> Vec<KernelSpec> {
-    vec![KernelSpec::new::<CopyRow, NoParams>("copy", "copy")]
+    vec![copy_kernel()]
 }
 
 impl GpuCx<'_> {
@@ -70,12 +82,20 @@ impl GpuCx<'_> {
             if to.len() != from.len() {
                 return Err(Error::internal(format!("a copy of {} bytes to {}", from.len(), to.len())));
             }
-            Ok(CopyRow { to: to.address(), from: from.address(), bytes: to.len() as u64 })
+            let bytes = to.len() as u64;
+            Ok(Runs { to: to.address(), from: from.address(), bytes, count: 1, pitch: bytes })
         };
         let rows = pairs.iter().map(row).collect::<Result<Vec<_>>>()?;
-        let most = pairs.iter().map(|(to, _)| to.len()).max().unwrap_or_default();
-        let spec = KernelSpec::new::<CopyRow, NoParams>("copy", "copy");
-        self.launch(&spec, most.div_ceil(16), &NoParams::default(), &rows)
+        self.copy_runs(&rows)
+    }
+
+    /// Records copies of runs of bytes within the device, as one launch.
+    ///
+    /// # Errors
+    /// Those of [`Recorder::launch`].
+    pub(super) fn copy_runs(&mut self, rows: &[Runs]) -> Result<()> {
+        let most = rows.iter().map(|row| row.bytes * row.count).max().unwrap_or_default() as usize;
+        self.launch(&copy_kernel(), most.div_ceil(16), &NoParams::default(), rows)
     }
 }
 

@@ -16,6 +16,9 @@ double round(double);
 double rint(double);
 }
 
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
 struct Index {
   unsigned x, y, z;
 };

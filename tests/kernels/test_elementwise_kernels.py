@@ -64,6 +64,24 @@ def close(found, expected):
     assert np.mean(found != expected) < 0.02 or found.dtype == np.float32
 
 
+def test_copies(kernel):
+    copy = kernel("copy", "<5Q")
+    for shift in (0, 1, 4):
+        for size in (0, 5, 16, 67, 4096):
+            given, made = noise(size + 16), np.zeros(size + 16, np.uint8)
+            copy((address(made) + shift, address(given) + shift, size, 1, size))
+            assert (made[shift:shift + size] == given[shift:shift + size]).all() and not made[:shift].any() and not made[shift + size:].any()
+
+
+@pytest.mark.parametrize("inner", [1, 4, 16, 48])
+def test_joins(kernel, inner):
+    parts = [noise(7, extent, inner, seed=extent) for extent in (1, 3, 2)]
+    out = np.zeros((7, 6, inner), np.uint8)
+    starts = np.cumsum([0, 1, 3]) * inner
+    kernel("copy", "<5Q")(*[(address(out) + start, address(part), part[0].size, 7, out[0].size) for start, part in zip(starts, parts)])
+    np.testing.assert_array_equal(out, np.concatenate(parts, 1))
+
+
 @pytest.mark.parametrize("source", TYPES)
 @pytest.mark.parametrize("target", ["uint8_t", "float"])
 def test_colors(kernel, source, target):
