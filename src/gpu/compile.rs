@@ -15,9 +15,10 @@ pub struct Source {
 }
 
 /// What kernels include.
-const HEADERS: [(&str, &str); 2] = [
+const HEADERS: [(&str, &str); 3] = [
     ("common.cuh", include_str!("../../kernels/common.cuh")),
     ("jpeg.cuh", include_str!("../../kernels/jpeg.cuh")),
+    ("random.cuh", include_str!("../../kernels/random.cuh")),
 ];
 
 macro_rules! sources {
@@ -45,8 +46,10 @@ sources!(
     "jpeg_link",
     "jpeg_pixels",
     "jpeg_resolve",
+    "noise",
     "normalize",
     "points",
+    "random",
     "resample",
     "statistics",
     "warp",

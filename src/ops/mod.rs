@@ -374,6 +374,7 @@ pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
     gaussian_blur::kernels,
     gpu_io::kernels,
     normalize::kernels,
+    random::kernels,
     resize::gpu::kernels,
     resize_normalize::kernels,
     warp::kernels,

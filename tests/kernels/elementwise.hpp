@@ -12,8 +12,16 @@ float truncf(float);
 float fmodf(float, float);
 float fminf(float, float);
 float fmaxf(float, float);
+float logf(float);
+float sqrtf(float);
+float cosf(float);
 double round(double);
 double rint(double);
+double fma(double, double, double);
+double fmin(double, double);
+double log(double);
+double sqrt(double);
+double cos(double);
 }
 
 struct alignas(16) uint4 {
