@@ -52,6 +52,7 @@ mod reshape;
 mod resize;
 mod resize_crop_mirror;
 mod resize_normalize;
+mod separable;
 mod shape_arg;
 mod shapes;
 mod slice;
@@ -371,12 +372,12 @@ pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
     equalize::kernels,
     filter::kernels,
     gather::kernels,
-    gaussian_blur::kernels,
     gpu_io::kernels,
     normalize::kernels,
     random::kernels,
     resize::gpu::kernels,
     resize_normalize::kernels,
+    separable::kernels,
     warp::kernels,
 ];
 

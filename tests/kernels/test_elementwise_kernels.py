@@ -138,9 +138,13 @@ def test_convolution(kernel, taps):
     image = noise(13, 8, 3)
     window = np.random.default_rng(1).normal(size=taps).astype(np.float32)
     out = np.zeros(image.shape, np.float32)
-    kernel("convolve", "<7Q", FROM="uint8_t", TO="float")((address(out), address(image), address(window), image.size, 13, 24, taps))
+    convolve = kernel("convolve", "<7QIf", FROM="uint8_t", TO="float")
+    convolve((address(out), address(image), address(window), 0, image.size, 13, 24, taps, 1))
     padded = np.pad(image.astype(np.float64), ((taps // 2, taps // 2), (0, 0), (0, 0)), "reflect")
-    close(out, sum(w * padded[k:k + 13] for k, w in enumerate(window)))
+    expected = sum(w * padded[k:k + 13] for k, w in enumerate(window))
+    close(out, expected)
+    convolve((address(out), address(image), address(window), address(out), image.size, 13, 24, taps, -0.25))
+    close(out, 0.75 * expected)
 
 
 @pytest.mark.parametrize("border,mode", [(0, "constant"), (1, "edge"), (2, "symmetric"), (3, "reflect"), (4, "wrap")])
