@@ -38,6 +38,7 @@ sources!(
     "copy",
     "crop_mirror_normalize",
     "decoded",
+    "distort",
     "equalize",
     "filter",
     "gather",

@@ -373,6 +373,7 @@ pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
     filter::kernels,
     gather::kernels,
     gpu_io::kernels,
+    jpeg_compression_distortion::kernels,
     normalize::kernels,
     random::kernels,
     resize::gpu::kernels,

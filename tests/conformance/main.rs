@@ -107,6 +107,10 @@ impl Tolerance {
             let mean = if case.name.ends_with("_made_for_gpu") { 16.0 } else { 0.5 };
             return Self { largest: f64::INFINITY, relative: 0.0, mean: Some(mean * scale) };
         }
+        // No file is made there, and chroma is not spread smoothly.
+        if module == "jpeg_compression_distortion" {
+            return Self { largest: f64::INFINITY, relative: 0.0, mean: Some(6.0) };
+        }
         let rounding = if integer && dtype != DType::Bool { 1.0 } else { 1e-5 };
         let relative = if dtype == DType::F16 { 1e-3 } else { 1e-5 };
         // Sums of large values that nearly cancel, and places between pixels, are off by a part of those values.

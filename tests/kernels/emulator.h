@@ -42,7 +42,7 @@ static float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 struct Index {
   unsigned x, y, z;
 };
-static Index threadIdx, blockIdx, blockDim;
+static Index threadIdx, blockIdx, blockDim, gridDim;
 
 template <class A, class B> using Common = std::common_type_t<A, B>;
 template <class A, class B> static Common<A, B> min(A a, B b) { return (Common<A, B>)a < (Common<A, B>)b ? a : b; }
@@ -155,6 +155,7 @@ static bool open_barrier(unsigned first, unsigned count, State barrier) {
 static void launch(unsigned blocks, unsigned threads, std::function<void()> body, unsigned row = 0) {
   kernel = body;
   blockDim = {threads, 1, 1};
+  gridDim = {blocks, 1, 1};
   fibers.resize(threads);
   for (unsigned block = 0; block < blocks; block++) {
     blockIdx = {block, row, 0};
