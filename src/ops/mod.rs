@@ -363,6 +363,7 @@ pub const OPS: &[&OpDef] = &[
 /// the source, not one for each type.
 pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
     arithmetic::kernels,
+    audio::kernels,
     cast::kernels,
     color::kernels,
     color_space_conversion::kernels,

@@ -68,6 +68,11 @@ static float __uint_as_float(unsigned bits) {
   memcpy(&value, &bits, sizeof value);
   return value;
 }
+static unsigned __brev(unsigned bits) {
+  unsigned result = 0;
+  for (int i = 0; i < 32; i++) result |= (bits >> i & 1) << (31 - i);
+  return result;
+}
 static unsigned __ffs(unsigned bits) { return __builtin_ffs((int)bits); }
 
 // One thread runs at a time, so nothing comes between.

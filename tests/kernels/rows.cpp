@@ -3,7 +3,7 @@
 //   rows INPUT OUTPUT
 //
 // INPUT: arrays, each with its length in bytes (8 bytes) before it: blocks of a row and threads of a block (8 bytes each), the
-// parameters, the rows, then memory. A word of a row with the highest byte TAG stands for an address: in the next three bytes which
+// parameters, the rows, then memory. A word of both with the highest byte TAG stands for an address: in the next three bytes which
 // array of the memory, in the last four an offset there. OUTPUT: the memory.
 #include "emulator.h"
 
@@ -28,12 +28,15 @@ int main(int, char **arguments) {
 
   unsigned long long counts[2];
   memcpy(counts, sizes.data(), sizeof counts);
+  const auto resolve = [&](void *data, size_t bytes) {
+    auto *words = (unsigned long long *)data;
+    for (size_t i = 0; i < bytes / 8; i++)
+      if (words[i] >> 56 == TAG) words[i] = (unsigned long long)(memory.at(words[i] >> 32 & 0xFFFFFF).first + (unsigned)words[i]);
+  };
   Row *rows = copied<Row>(rows_in);
-  auto *words = (unsigned long long *)rows;
-  for (size_t i = 0; i < rows_in.size() / 8; i++)
-    if (words[i] >> 56 == TAG) words[i] = (unsigned long long)(memory.at(words[i] >> 32 & 0xFFFFFF).first + (unsigned)words[i]);
-  PARAMS params;
-  memcpy(&params, params_in.data(), sizeof params);
+  resolve(rows, rows_in.size());
+  PARAMS params = *copied<PARAMS>(params_in);
+  resolve(&params, sizeof params);
   const unsigned count = rows_in.size() / sizeof(Row);
   for (unsigned row = 0; row < count; row++)
     launch(counts[0], counts[1], [=] { ENTRY(rows, count, params); }, row);
