@@ -11,6 +11,12 @@ use crate::tensor::{BatchDesc, Shape, View};
 /// Threads of a block in kernels without a reason for another number.
 pub(super) const THREADS: u32 = 256;
 
+/// Blocks of a row: enough for any device.
+const MAX_BLOCKS: usize = 2048;
+
+/// Rows of one launch: the largest extent of a grid along y.
+const MAX_ROWS: usize = 65_535;
+
 /// What `run_gpu` may use: the recorder of the batch, and the instance's threads for work on the host.
 pub struct GpuCx<'a> {
     /// Takes launches, copies, staged tables.
@@ -34,13 +40,24 @@ impl GpuCx<'_> {
         params: &P,
         rows: &[R],
     ) -> Result<()> {
-        /// Blocks of a row: enough for any device, so that larger rows loop.
-        const MAX_BLOCKS: usize = 2048;
-        /// Rows of one launch: the largest extent of a grid along y.
-        const MAX_ROWS: usize = 65_535;
-        let blocks = elements.div_ceil(THREADS as usize).clamp(1, MAX_BLOCKS) as u32;
+        self.launch_blocks(spec, (elements.div_ceil(THREADS as usize), THREADS), params, rows)
+    }
+
+    /// Records a launch of blocks of so many threads over a table: x counts blocks of a row, y rows. A kernel loops when a row
+    /// would have more than [`MAX_BLOCKS`].
+    ///
+    /// # Errors
+    /// Those of [`Recorder::launch`].
+    pub fn launch_blocks<R: bytemuck::Pod, P: bytemuck::Pod>(
+        &mut self,
+        spec: &KernelSpec,
+        (blocks, threads): (usize, u32),
+        params: &P,
+        rows: &[R],
+    ) -> Result<()> {
+        let blocks = blocks.clamp(1, MAX_BLOCKS) as u32;
         for rows in rows.chunks(MAX_ROWS) {
-            let grid = Grid { blocks: [blocks, rows.len() as u32, 1], threads: THREADS };
+            let grid = Grid { blocks: [blocks, rows.len() as u32, 1], threads };
             self.recorder.launch(spec, grid, params, rows)?;
         }
         Ok(())

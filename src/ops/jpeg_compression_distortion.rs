@@ -7,7 +7,7 @@ use crate::cpu::convert::ConvertSat;
 use crate::cpu::decode::{DecodeOptions, Decoder};
 use crate::cpu::encode;
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, Grid, KernelSpec, NoParams};
+use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
 
 /// Layouts of the images, the one of samples without a layout first.
@@ -121,12 +121,8 @@ impl Operator for JpegCompressionDistortion {
             staged = Some((quality, steps));
             rows.extend(frames.map(|row| Row { steps, ..row }));
         }
-        let blocks = most.div_ceil(SQUARES_OF_BLOCK).clamp(1, MAX_BLOCKS) as u32;
-        for rows in rows.chunks(MAX_ROWS) {
-            let grid = Grid { blocks: [blocks, rows.len() as u32, 1], threads: 256 };
-            cx.recorder.launch(&kernel(), grid, &NoParams::default(), rows)?;
-        }
-        Ok(())
+        let blocks = most.div_ceil(SQUARES_OF_BLOCK);
+        cx.launch_blocks(&kernel(), (blocks, 256), &NoParams::default(), &rows)
     }
 }
 
@@ -134,10 +130,6 @@ impl Operator for JpegCompressionDistortion {
 const SQUARE: usize = 16;
 /// Such squares that a block of threads works on at once.
 const SQUARES_OF_BLOCK: usize = 4;
-/// Blocks of a row: enough for any device, so that larger images loop.
-const MAX_BLOCKS: usize = 2048;
-/// The largest extent of a grid along y.
-const MAX_ROWS: usize = 65_535;
 
 /// An image, as `kernels/distort.cu` sees it.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]

@@ -195,7 +195,8 @@ impl Operator for AudioResample {
                 from: sample.source(0)?,
                 elements: sample.output_shape(0)?.volume()? as u64,
                 frames: shape.first().copied().unwrap_or_default() as i64,
-                step: in_rate / out_rate,
+                // An output at an even lower rate has one frame.
+                step: (in_rate / out_rate).min(f64::from(f32::MAX)),
                 channels: shape.get(1).copied().unwrap_or(1) as u64,
             })
         });

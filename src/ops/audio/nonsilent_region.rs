@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::cpu::convert::ConvertSat;
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, Grid, KernelSpec};
+use crate::gpu::{Gpu, KernelSpec};
 use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
 use crate::{dispatch, limits};
@@ -188,19 +188,13 @@ impl Operator for NonsilentRegion {
         let params = Params { ratio: self.ratio(), reference: self.reference_power.unwrap_or(-1.0) };
         let most = rows.iter().map(|row| row.positions as usize).max().unwrap_or_default();
         cx.launch(&kernel("mean_squares", from), most.div_ceil(RUN), &params, &rows)?;
-        for rows in rows.chunks(MAX_ROWS) {
-            let grid = Grid { blocks: [1, rows.len() as u32, 1], threads: 1024 };
-            cx.recorder.launch(&kernel("nonsilent", from), grid, &params, rows)?;
-        }
-        Ok(())
+        cx.launch_blocks(&kernel("nonsilent", from), (1, 1024), &params, &rows)
     }
 }
 
 /// Windows of which a thread sums the squares, each from those of the last: exactly, or in double precision, so that nothing is
 /// computed anew.
 const RUN: usize = 256;
-/// The largest extent of a grid along y.
-const MAX_ROWS: usize = 65_535;
 
 /// A signal, as `kernels/nonsilent.cu` sees it.
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -8,13 +8,15 @@ use bytemuck::{Pod, Zeroable};
 use super::floats_only;
 use crate::cpu::audio::spectrogram::{Spectrogram as Plan, hann};
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, Grid, KernelSpec};
+use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 struct Spectrogram {
     plan: Plan,
+    /// For a device: cosines and sines of the parts of a circle, made for the first batch.
+    turns: Vec<[f32; 2]>,
 }
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -79,7 +81,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
             return Err(Error::invalid(format!("argument `layout` is `{other}`, expected `ft` or `tf`")));
         }
     };
-    Ok(Box::new(Spectrogram { plan }))
+    Ok(Box::new(Spectrogram { plan, turns: Vec::new() }))
 }
 
 impl Spectrogram {
@@ -133,14 +135,13 @@ impl Operator for Spectrogram {
             let windows = plan.windows(samples) as u64;
             Ok(Row { to: sample.target(0)?, from: sample.source(0)?, samples: samples as i64, windows })
         });
-        let turn = |i: usize| {
-            let angle = 2.0 * PI * i as f64 / length as f64;
-            [angle.cos() as f32, angle.sin() as f32]
-        };
-        let turns: Vec<[f32; 2]> = (0..length).map(turn).collect();
+        if self.turns.is_empty() {
+            let angle = |i: usize| 2.0 * PI * i as f64 / length as f64;
+            self.turns = (0..length).map(|i| [angle(i).cos() as f32, angle(i).sin() as f32]).collect();
+        }
         let params = Params {
             window: cx.recorder.stage(bytemuck::cast_slice(&plan.window))?.address(),
-            turns: cx.recorder.stage(bytemuck::cast_slice(&turns))?.address(),
+            turns: cx.recorder.stage(bytemuck::cast_slice(&self.turns))?.address(),
             taps: plan.window.len() as u32,
             step: plan.step as u32,
             before: if plan.is_centered { plan.window.len() as i32 / 2 } else { 0 },
@@ -148,19 +149,10 @@ impl Operator for Spectrogram {
             squares: u32::from(plan.squares),
             bins_last: u32::from(plan.bins_last),
         };
-        let most = rows.iter().map(|row| row.windows).max().unwrap_or_default();
-        for rows in rows.chunks(MAX_ROWS) {
-            let blocks = [most.min(MAX_BLOCKS) as u32, rows.len() as u32, 1];
-            cx.recorder.launch(&kernel(length)?, Grid { blocks, threads: 256 }, &params, rows)?;
-        }
-        Ok(())
+        let most = rows.iter().map(|row| row.windows as usize).max().unwrap_or_default();
+        cx.launch_blocks(&kernel(length)?, (most, 256), &params, &rows)
     }
 }
-
-/// Blocks of a row: enough for any device, so that longer signals loop.
-const MAX_BLOCKS: u64 = 65_536;
-/// The largest extent of a grid along y.
-const MAX_ROWS: usize = 65_535;
 
 /// A signal, as `kernels/spectrum.cu` sees it.
 #[derive(Clone, Copy, Pod, Zeroable)]

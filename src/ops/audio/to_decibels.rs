@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::floats_only;
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, Grid, KernelSpec};
+use crate::gpu::{Gpu, KernelSpec};
 use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
@@ -104,10 +104,7 @@ impl Operator for ToDecibels {
             for (i, row) in rows.iter_mut().enumerate() {
                 row.largest = parts + (i * BYTES) as u64;
             }
-            for rows in rows.chunks(MAX_ROWS) {
-                let grid = Grid { blocks: [PARTS as u32, rows.len() as u32, 1], threads: 256 };
-                cx.recorder.launch(&kernel("largest"), grid, &params, rows)?;
-            }
+            cx.launch_blocks(&kernel("largest"), (PARTS, 256), &params, &rows)?;
         }
         let most = rows.iter().map(|row| row.elements as usize).max().unwrap_or_default();
         cx.launch(&kernel("decibels"), most, &params, &rows)
@@ -116,8 +113,6 @@ impl Operator for ToDecibels {
 
 /// Blocks that look for the largest value of a sample.
 const PARTS: usize = 64;
-/// The largest extent of a grid along y.
-const MAX_ROWS: usize = 65_535;
 
 /// A sample, as `kernels/decibels.cu` sees it.
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -271,12 +271,19 @@ impl Operator for SaltAndPepper {
     }
 }
 
-/// The bytes of a bright and of a dark element, the lowest first.
+/// The bytes of an element in front, zeros behind.
+fn bytes<T: Element>(value: T) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.iter_mut().zip(bytemuck::bytes_of(&value)).for_each(|(to, from)| *to = *from);
+    u64::from_ne_bytes(bytes)
+}
+
+/// The bytes of a bright and of a dark element.
 fn extremes(dtype: DType, job: &Job) -> Result<[u64; 2]> {
     macro_rules! integers {
         ($T:ty) => {
             [(job.salt, <$T>::MAX), (job.pepper, <$T>::MIN)]
-                .map(|(given, default)| given.map_or(default, |value| value as i64 as $T) as u64)
+                .map(|(given, default)| bytes(given.map_or(default, |value| value as i64 as $T)))
         };
     }
     Ok(match dtype {
@@ -288,8 +295,24 @@ fn extremes(dtype: DType, job: &Job) -> Result<[u64; 2]> {
         DType::I16 => integers!(i16),
         DType::I32 => integers!(i32),
         DType::I64 => integers!(i64),
-        DType::F32 => [(job.salt, 1.0f32), (job.pepper, -1.0)]
-            .map(|(given, default)| u64::from(given.unwrap_or(default).to_bits())),
+        DType::F32 => {
+            [(job.salt, 1.0f32), (job.pepper, -1.0)].map(|(given, default)| bytes(given.unwrap_or(default)))
+        }
         DType::F16 | DType::F64 | DType::Bool => return check(dtype).map(|()| [0; 2]),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extremes_are_bytes_of_elements() {
+        let job = Job { salt: Some(300.7), pepper: None, ..Job::default() };
+        // DALI keeps the low bits of a value that does not fit.
+        assert_eq!(extremes(DType::U8, &job).unwrap(), [44, 0]);
+        assert_eq!(extremes(DType::I16, &job).unwrap(), [300, 0x8000]);
+        assert_eq!(extremes(DType::F32, &Job::default()).unwrap(), [0x3F80_0000, 0xBF80_0000]);
+        assert!(extremes(DType::F64, &job).is_err());
+    }
 }
