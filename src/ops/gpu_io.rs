@@ -44,7 +44,7 @@ impl GpuCx<'_> {
     }
 
     /// Records a launch of blocks of so many threads over a table: x counts blocks of a row, y rows. A kernel loops when a row
-    /// would have more than [`MAX_BLOCKS`].
+    /// would need more blocks than it gets.
     ///
     /// # Errors
     /// Those of [`Recorder::launch`].
