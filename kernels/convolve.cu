@@ -1,15 +1,17 @@
-// Weighted sums of neighbours along one dimension, mirrored at its ends. FROM and TO are the types; a row of the table is a
-// sample.
+// Weighted sums of neighbours along one dimension, mirrored at its ends, scaled and added to what is there. FROM and TO are the
+// types; a row of the table is a sample.
 #include "common.cuh"
 
 struct Row {
   TO *to;
   const FROM *from;
   const float *window;  // `taps` of them, an odd number
+  const float *more;    // what is added; nothing: 0
   uint64_t elements;
   uint64_t extent;  // of the dimension
   uint64_t inner;   // elements of the dimensions behind it
-  uint64_t taps;
+  uint32_t taps;
+  float scale;
 };
 CHECK_LAYOUT(Row, NoParams);
 
@@ -38,6 +40,6 @@ extern "C" __global__ void convolve(const Row *rows, uint32_t count, NoParams) {
       for (int k = 0; k < taps; k++)
         sum = fmaf(row.window[k], convert<float>(from[(uint64_t)mirrored(at + k - radius, extent) * inner]), sum);
     }
-    row.to[i] = convert<TO>(sum);
+    row.to[i] = convert<TO>(row.more ? fmaf(sum, row.scale, row.more[i]) : sum * row.scale);
   }
 }

@@ -121,7 +121,13 @@ pub struct BatchRandom {
 impl BatchRandom {
     /// The generator of sample `sample`.
     pub fn sample(&self, sample: usize) -> Philox {
-        Philox::new(self.seed, self.first.wrapping_add((sample as u64).wrapping_mul(SAMPLE_STRIDE)))
+        let (key, sequence) = self.position(sample);
+        Philox::new(key, sequence)
+    }
+
+    /// Key and sequence of that generator.
+    pub fn position(&self, sample: usize) -> (u64, u64) {
+        (self.seed, self.first.wrapping_add((sample as u64).wrapping_mul(SAMPLE_STRIDE)))
     }
 }
 
@@ -159,16 +165,28 @@ pub fn operator_seeds(seed: i64) -> Vec<u32> {
     all
 }
 
-/// A float from `low` up to `high`, as DALI scales it.
-pub fn uniform_f32(random: &mut Philox, low: f32, high: f32) -> f32 {
+/// How DALI scales 32 bits to floats from `low` up to `high`: the factor, and the largest.
+pub fn scale_f32(low: f32, high: f32) -> (f32, f32) {
     let last = high.next_down();
-    (random.next_u32() as f32).mul_add((last - low) * UNIT, low).min(last)
+    ((last - low) * UNIT, last)
 }
 
-/// A double from `low` up to `high`, as DALI scales it.
-pub fn uniform_f64(random: &mut Philox, low: f64, high: f64) -> f64 {
+/// The same for 64 bits and doubles.
+pub fn scale_f64(low: f64, high: f64) -> (f64, f64) {
     let last = high.next_down();
-    (random.next_u64() as f64).mul_add((last - low) * 2f64.powi(-64), low).min(last)
+    ((last - low) * 2f64.powi(-64), last)
+}
+
+/// A float from `low` up to `high`.
+pub fn uniform_f32(random: &mut Philox, low: f32, high: f32) -> f32 {
+    let (factor, last) = scale_f32(low, high);
+    (random.next_u32() as f32).mul_add(factor, low).min(last)
+}
+
+/// A double from `low` up to `high`.
+pub fn uniform_f64(random: &mut Philox, low: f64, high: f64) -> f64 {
+    let (factor, last) = scale_f64(low, high);
+    (random.next_u64() as f64).mul_add(factor, low).min(last)
 }
 
 /// A float from `low` up to `high`, as libstdc++'s `uniform_real_distribution` does it.

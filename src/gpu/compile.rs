@@ -15,9 +15,10 @@ pub struct Source {
 }
 
 /// What kernels include.
-const HEADERS: [(&str, &str); 2] = [
+const HEADERS: [(&str, &str); 3] = [
     ("common.cuh", include_str!("../../kernels/common.cuh")),
     ("jpeg.cuh", include_str!("../../kernels/jpeg.cuh")),
+    ("random.cuh", include_str!("../../kernels/random.cuh")),
 ];
 
 macro_rules! sources {
@@ -30,6 +31,8 @@ macro_rules! sources {
 }
 sources!(
     "arithmetic",
+    "audio_resample",
+    "bands",
     "bb_flip",
     "cast",
     "color",
@@ -38,7 +41,9 @@ sources!(
     "coord_flip",
     "copy",
     "crop_mirror_normalize",
+    "decibels",
     "decoded",
+    "distort",
     "equalize",
     "erase",
     "filter",
@@ -49,11 +54,16 @@ sources!(
     "jpeg_pixels",
     "jpeg_resolve",
     "lookup",
+    "noise",
+    "nonsilent",
     "normalize",
     "one_hot",
     "points",
+    "preemphasis",
+    "random",
     "reduce",
     "resample",
+    "spectrum",
     "warp",
 );
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, layouts, one_output};
 use crate::cpu::color::equalize;
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, Grid, KernelSpec, NoParams};
+use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// Layouts of the images, the one of samples without a layout first.
@@ -80,16 +80,9 @@ impl Operator for Equalize {
             Ok((0..count * channels).map(row).collect::<Vec<_>>())
         });
         let rows: Vec<Row> = rows.into_iter().flatten().collect();
-        for rows in rows.chunks(MAX_ROWS) {
-            let grid = Grid { blocks: [1, rows.len() as u32, 1], threads: 1024 };
-            cx.recorder.launch(&kernel(), grid, &NoParams::default(), rows)?;
-        }
-        Ok(())
+        cx.launch_blocks(&kernel(), (1, 1024), &NoParams::default(), &rows)
     }
 }
-
-/// The largest extent of a grid along y.
-const MAX_ROWS: usize = 65_535;
 
 /// A channel, as `kernels/equalize.cu` sees it.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]

@@ -11,6 +11,12 @@ use crate::tensor::{BatchDesc, Shape, View};
 /// Threads of a block in kernels without a reason for another number.
 pub(super) const THREADS: u32 = 256;
 
+/// Blocks of a row: enough for any device.
+const MAX_BLOCKS: usize = 2048;
+
+/// Rows of one launch: the largest extent of a grid along y.
+const MAX_ROWS: usize = 65_535;
+
 /// What `run_gpu` may use: the recorder of the batch, and the instance's threads for work on the host.
 pub struct GpuCx<'a> {
     /// Takes launches, copies, staged tables.
@@ -34,30 +40,53 @@ impl GpuCx<'_> {
         params: &P,
         rows: &[R],
     ) -> Result<()> {
-        /// Blocks of a row: enough for any device, so that larger rows loop.
-        const MAX_BLOCKS: usize = 2048;
-        /// Rows of one launch: the largest extent of a grid along y.
-        const MAX_ROWS: usize = 65_535;
-        let blocks = elements.div_ceil(THREADS as usize).clamp(1, MAX_BLOCKS) as u32;
+        self.launch_blocks(spec, (elements.div_ceil(THREADS as usize), THREADS), params, rows)
+    }
+
+    /// Records a launch of blocks of so many threads over a table: x counts blocks of a row, y rows. A kernel loops when a row
+    /// would need more blocks than it gets.
+    ///
+    /// # Errors
+    /// Those of [`Recorder::launch`].
+    pub fn launch_blocks<R: bytemuck::Pod, P: bytemuck::Pod>(
+        &mut self,
+        spec: &KernelSpec,
+        (blocks, threads): (usize, u32),
+        params: &P,
+        rows: &[R],
+    ) -> Result<()> {
+        let blocks = blocks.clamp(1, MAX_BLOCKS) as u32;
         for rows in rows.chunks(MAX_ROWS) {
-            let grid = Grid { blocks: [blocks, rows.len() as u32, 1], threads: THREADS };
+            let grid = Grid { blocks: [blocks, rows.len() as u32, 1], threads };
             self.recorder.launch(spec, grid, params, rows)?;
         }
         Ok(())
     }
 }
 
-/// A range of bytes to copy, as `kernels/copy.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+/// Runs of bytes to copy, as `kernels/copy.cu` sees them: adjacent where they come from, at equal distances where they go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-struct CopyRow {
-    to: u64,
-    from: u64,
-    bytes: u64,
+pub(super) struct Runs {
+    /// Address of the first in the output.
+    pub(super) to: u64,
+    /// Address of all in the input.
+    pub(super) from: u64,
+    /// Bytes of each.
+    pub(super) bytes: u64,
+    /// How many.
+    pub(super) count: u64,
+    /// Bytes from one to the next in the output.
+    pub(super) pitch: u64,
+}
+
+/// The kernel that copies.
+pub(super) fn copy_kernel() -> KernelSpec {
+    KernelSpec::new::<Runs, NoParams>("copy", "copy")
 }
 
 pub(super) fn kernels() -> Vec<KernelSpec> {
-    vec![KernelSpec::new::<CopyRow, NoParams>("copy", "copy")]
+    vec![copy_kernel()]
 }
 
 impl GpuCx<'_> {
@@ -70,12 +99,20 @@ impl GpuCx<'_> {
             if to.len() != from.len() {
                 return Err(Error::internal(format!("a copy of {} bytes to {}", from.len(), to.len())));
             }
-            Ok(CopyRow { to: to.address(), from: from.address(), bytes: to.len() as u64 })
+            let bytes = to.len() as u64;
+            Ok(Runs { to: to.address(), from: from.address(), bytes, count: 1, pitch: bytes })
         };
         let rows = pairs.iter().map(row).collect::<Result<Vec<_>>>()?;
-        let most = pairs.iter().map(|(to, _)| to.len()).max().unwrap_or_default();
-        let spec = KernelSpec::new::<CopyRow, NoParams>("copy", "copy");
-        self.launch(&spec, most.div_ceil(16), &NoParams::default(), &rows)
+        self.copy_runs(&rows)
+    }
+
+    /// Records copies of runs of bytes within the device, as one launch.
+    ///
+    /// # Errors
+    /// Those of [`Recorder::launch`].
+    pub(super) fn copy_runs(&mut self, rows: &[Runs]) -> Result<()> {
+        let most = rows.iter().map(|row| row.bytes * row.count).max().unwrap_or_default() as usize;
+        self.launch(&copy_kernel(), most.div_ceil(16), &NoParams::default(), rows)
     }
 }
 

@@ -5,8 +5,15 @@
 //! run     what each input has behind such a position, one after the other in the output
 //! ```
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output};
+use std::sync::Arc;
+
+use super::gpu_io::{Runs, copy_kernel};
+use super::{
+    ArgSpec, Args, CpuCx, DeviceSample, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
+    one_output,
+};
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
@@ -21,7 +28,7 @@ pub(super) const CAT: OpDef = OpDef {
     name: "Cat",
     aliases: &[],
     doc: "Joins tensors along a dimension",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, limits::MAX_EDGES_PER_OPERATOR),
     args: ARGS,
     shared_args: &[],
@@ -128,6 +135,29 @@ impl Join {
         }
         Ok(())
     }
+
+    /// The same as copies on the device, for elements of `size` bytes.
+    fn runs(
+        &self,
+        inputs: usize,
+        axis: usize,
+        size: usize,
+        sample: &DeviceSample<'_, '_>,
+    ) -> Result<Vec<Runs>> {
+        let shape = sample.output_shape(0)?;
+        let outer: usize = shape[..axis].iter().product();
+        let bytes = shape.volume()? * size;
+        let (mut to, mut rows) = (sample.target(0)?, Vec::with_capacity(inputs));
+        for i in 0..if bytes > 0 { inputs } else { 0 } {
+            let run = (sample.input(i)?.shape.volume()? * size / outer) as u64;
+            if run > 0 {
+                let pitch = (bytes / outer) as u64;
+                rows.push(Runs { to, from: sample.source(i)?, bytes: run, count: outer as u64, pitch });
+                to += run;
+            }
+        }
+        Ok(rows)
+    }
 }
 
 /// Whether any sample of input `i` has elements. In DALI, what has none in the whole batch need not fit to be joined.
@@ -194,5 +224,15 @@ impl Operator for Join {
         let (inputs, desc) = (io.inputs().len(), io.inputs().desc(0)?);
         let axis = self.axis(desc.shapes.first().map_or(0, |shape| shape.len()), desc.layout)?;
         io.for_each_sample(cx, |sample| self.join(inputs, axis, sample))
+    }
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        gpu.kernel(&copy_kernel()).map(drop)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let (inputs, desc) = (io.inputs().len(), io.inputs().desc(0)?);
+        let axis = self.axis(desc.shapes.first().map_or(0, |shape| shape.len()), desc.layout)?;
+        let rows = io.rows(|sample| self.runs(inputs, axis, desc.dtype.size(), sample));
+        cx.copy_runs(&rows.concat())
     }
 }

@@ -1,11 +1,15 @@
 //! `Laplacian`: the sum of second derivatives along the dimensions, each smoothed along the others.
 
+use std::sync::Arc;
+
+use super::separable::{self, Job, Term};
 use super::spatial::{ScratchPool, Spatial, output_dtype, per_axis};
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::cpu::convert::{ConvertSat, convert_slice};
+use crate::dispatch;
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
-use crate::{dispatch, limits};
 
 /// Largest window: from there on float32 does not hold its weights.
 const MAX_WINDOW: i64 = 31;
@@ -21,20 +25,12 @@ struct Laplacian {
     scratch: ScratchPool,
 }
 
-/// One sample's work.
-struct Job {
-    extents: Vec<usize>,
-    inner: usize,
-    /// For each derivative: a window for each dimension, and what the sum is multiplied by.
-    derivatives: Vec<(Vec<Vec<f32>>, f32)>,
-}
-
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Laplacian",
     aliases: &[],
     doc: "The sum of second derivatives along one to three dimensions",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::tensor(
@@ -114,7 +110,7 @@ impl Laplacian {
             None => None,
         };
         let scale = per_axis("scale", &self.scale.floats(sample)?, axes)?;
-        let derivatives = (0..axes).map(|i| {
+        let terms = (0..axes).map(|i| {
             let size = |j: usize| match &across {
                 Some(across) if i != j => across[j],
                 Some(_) => deriving[i],
@@ -124,19 +120,9 @@ impl Laplacian {
                 (0..axes).map(|j| if i == j { derivative(size(j)) } else { smoothing(size(j)) }).collect();
             let total: usize = (0..axes).map(size).sum();
             let normal = (-(total as f32 - axes as f32 - 2.0)).exp2();
-            (windows, if self.is_normalized { normal } else { scale[i] })
+            Term { windows, scale: if self.is_normalized { normal } else { scale[i] } }
         });
-        let derivatives = derivatives.collect();
-        let inner: usize = input.shape[spatial.range().end..].iter().product();
-        let extents = input.shape[spatial.range()].to_vec();
-        if extents.iter().product::<usize>() * inner > limits::MAX_FILTERED_ELEMENTS {
-            return Err(Error::invalid(format!(
-                "an image of shape {}, expected at most {} elements",
-                input.shape,
-                limits::MAX_FILTERED_ELEMENTS
-            )));
-        }
-        Ok(Job { extents, inner, derivatives })
+        Job::new(&input, spatial, terms.collect())
     }
 
     fn run<S, T>(&self, src: &[S], dst: &mut [T], job: &Job)
@@ -145,7 +131,7 @@ impl Laplacian {
         T: Element,
         f32: ConvertSat<T>,
     {
-        let plane = job.extents.iter().product::<usize>() * job.inner;
+        let plane = job.plane();
         if plane == 0 {
             return;
         }
@@ -153,7 +139,7 @@ impl Laplacian {
         self.scratch.with(|scratch| {
             for (src, dst) in src.chunks_exact(plane).zip(dst.chunks_exact_mut(plane)) {
                 sums.fill(0.0);
-                for (windows, scale) in &job.derivatives {
+                for Term { windows, scale } in &job.terms {
                     let derivative = scratch.separable(src, &job.extents, job.inner, windows);
                     for (sum, value) in sums.iter_mut().zip(derivative) {
                         *sum += value * scale;
@@ -187,8 +173,7 @@ impl Operator for Laplacian {
         let from = io.inputs().desc(0)?.dtype;
         let to = output(from, self.dtype)?;
         dispatch!(from, S => io.for_each_sample(cx, |sample| {
-            let job = this.jobs.get(sample.index()).and_then(Option::as_ref);
-            let job = job.ok_or_else(|| Error::internal("a live sample has no windows"))?;
+            let job = Job::of(&this.jobs, sample.index())?;
             let (input, output) = sample.unary()?;
             if to == from {
                 this.run::<S, S>(input.as_slice()?, output.as_slice_mut()?, job);
@@ -197,6 +182,15 @@ impl Operator for Laplacian {
             }
             Ok(())
         }))
+    }
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        let Some(from) = inputs[0].dtype else { return Ok(()) };
+        separable::prepare(gpu, &inputs[0], output(from, self.dtype)?, true)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let from = io.inputs().desc(0)?.dtype;
+        separable::run(cx, io, &self.jobs, output(from, self.dtype)?)
     }
 }
 

@@ -54,6 +54,7 @@ mod reshape;
 mod resize;
 mod resize_crop_mirror;
 mod resize_normalize;
+mod separable;
 mod shape_arg;
 mod shapes;
 mod slice;
@@ -358,6 +359,7 @@ pub const OPS: &[&OpDef] = &[
 /// the source, not one for each type.
 pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
     arithmetic::kernels,
+    audio::kernels,
     bb_flip::kernels,
     cast::kernels,
     color::kernels,
@@ -370,14 +372,16 @@ pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
     erase::kernels,
     filter::kernels,
     gather::kernels,
-    gaussian_blur::kernels,
     gpu_io::kernels,
+    jpeg_compression_distortion::kernels,
     lookup_table::kernels,
     normalize::kernels,
     one_hot::kernels,
+    random::kernels,
     reductions::kernels,
     resize::gpu::kernels,
     resize_normalize::kernels,
+    separable::kernels,
     warp::kernels,
 ];
 

@@ -12,11 +12,25 @@ float truncf(float);
 float fmodf(float, float);
 float fminf(float, float);
 float fmaxf(float, float);
+float ceilf(float);
+float log2f(float);
+float logf(float);
+float sqrtf(float);
+float cosf(float);
+double floor(double);
 double round(double);
 double trunc(double);
 double rint(double);
+double fma(double, double, double);
+double fmin(double, double);
+double log(double);
+double sqrt(double);
+double cos(double);
 }
 
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
 struct Index {
   unsigned x, y, z;
 };

@@ -3,9 +3,11 @@
 import os
 import re
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 HERE = Path(__file__).resolve().parent
@@ -43,5 +45,25 @@ def built(folder, program, headers, kernels, definitions=()):
         done = subprocess.run([binary, given, made], env=os.environ | checks, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-4000:]
         return made.read_bytes()
+
+    return run
+
+
+def place(array, offset=0):
+    """An address in memory, see rows.cpp."""
+    return 0xA5 << 56 | array << 32 | offset
+
+
+def table_kernel(folder, name, row, entry=None, params="NoParams", param_bytes=4, **definitions):
+    """Function `entry` of kernels/`name`.cu for rows of a `struct` format: takes rows and memory, returns the memory as it is then."""
+    flags = dict(ENTRY=entry or name, PARAMS=params, ROW_BYTES=struct.calcsize(row), PARAM_BYTES=param_bytes) | definitions
+    program = built(folder, "rows", ["common.cuh"], source(f"{name}.cu"), flags.items())
+
+    def run(rows, memory, blocks=2, threads=256, params=bytes(param_bytes)):
+        table = b"".join(struct.pack(row, *values) for values in rows)
+        made = program([struct.pack("<QQ", blocks, threads), params, table, *(array.tobytes() for array in memory)])
+        ends = np.cumsum([array.nbytes for array in memory])
+        parts = (made[end - array.nbytes:end] for array, end in zip(memory, ends))
+        return [np.frombuffer(part, array.dtype).reshape(array.shape) for part, array in zip(parts, memory)]
 
     return run

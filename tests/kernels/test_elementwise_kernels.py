@@ -17,7 +17,8 @@ pytestmark = needs_compiler
 def kernel(tmp_path_factory):
     """Compiles a function of a kernel file for rows of a `struct` format, and returns what runs it on a table."""
     folder = tmp_path_factory.mktemp("kernels")
-    (folder / "common.cuh").write_text(source("common.cuh"))
+    for header in ("common.cuh", "random.cuh"):
+        (folder / header).write_text(source(header))
 
     def build(name, row, entry=None, params="NoParams", param_bytes=4, **definitions):
         library = folder / f"{name}{len(list(folder.iterdir()))}.so"
@@ -63,6 +64,24 @@ def close(found, expected):
     np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=1e-5,
                                atol=1e-3 if found.dtype == np.float32 else 1)
     assert np.mean(found != expected) < 0.02 or found.dtype == np.float32
+
+
+def test_copies(kernel):
+    copy = kernel("copy", "<5Q")
+    for shift in (0, 1, 4):
+        for size in (0, 5, 16, 67, 4096):
+            given, made = noise(size + 16), np.zeros(size + 16, np.uint8)
+            copy((address(made) + shift, address(given) + shift, size, 1, size))
+            assert (made[shift:shift + size] == given[shift:shift + size]).all() and not made[:shift].any() and not made[shift + size:].any()
+
+
+@pytest.mark.parametrize("inner", [1, 4, 16, 48])
+def test_joins(kernel, inner):
+    parts = [noise(7, extent, inner, seed=extent) for extent in (1, 3, 2)]
+    out = np.zeros((7, 6, inner), np.uint8)
+    starts = np.cumsum([0, 1, 3]) * inner
+    kernel("copy", "<5Q")(*[(address(out) + start, address(part), part[0].size, 7, out[0].size) for start, part in zip(starts, parts)])
+    np.testing.assert_array_equal(out, np.concatenate(parts, 1))
 
 
 @pytest.mark.parametrize("source", TYPES)
@@ -120,9 +139,13 @@ def test_convolution(kernel, taps):
     image = noise(13, 8, 3)
     window = np.random.default_rng(1).normal(size=taps).astype(np.float32)
     out = np.zeros(image.shape, np.float32)
-    kernel("convolve", "<7Q", FROM="uint8_t", TO="float")((address(out), address(image), address(window), image.size, 13, 24, taps))
+    convolve = kernel("convolve", "<7QIf", FROM="uint8_t", TO="float")
+    convolve((address(out), address(image), address(window), 0, image.size, 13, 24, taps, 1))
     padded = np.pad(image.astype(np.float64), ((taps // 2, taps // 2), (0, 0), (0, 0)), "reflect")
-    close(out, sum(w * padded[k:k + 13] for k, w in enumerate(window)))
+    expected = sum(w * padded[k:k + 13] for k, w in enumerate(window))
+    close(out, expected)
+    convolve((address(out), address(image), address(window), address(out), image.size, 13, 24, taps, -0.25))
+    close(out, 0.75 * expected)
 
 
 @pytest.mark.parametrize("border,mode", [(0, "constant"), (1, "edge"), (2, "symmetric"), (3, "reflect"), (4, "wrap")])

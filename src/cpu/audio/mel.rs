@@ -98,6 +98,22 @@ impl Bank {
         shares
     }
 
+    /// For each filter the first bin that it takes something of, and its parts of that and of the bins behind it.
+    pub fn bands(&self, shares: &[Share]) -> Vec<(usize, Vec<f32>)> {
+        let mut bands: Vec<(usize, Vec<f32>)> = vec![(0, Vec::new()); self.filters];
+        for share in shares {
+            for (filter, weight) in [share.falling, share.rising].into_iter().flatten() {
+                let Some((first, weights)) = bands.get_mut(filter) else { continue };
+                if weights.is_empty() {
+                    *first = share.bin;
+                }
+                // Shares are in the order of their bins, and each bin has one.
+                weights.push(weight);
+            }
+        }
+        bands
+    }
+
     /// Writes what the filters take from `spectrum`, rows of `inner` values, one row for each bin.
     pub fn run(&self, shares: &[Share], spectrum: &[f32], out: &mut [f32], inner: usize) {
         out.fill(0.0);
@@ -136,6 +152,27 @@ mod tests {
         };
         for bins in 0..4 {
             bank.run(&bank.shares(bins), &vec![1.0; bins], &mut [0.0; 300], 1);
+            assert_eq!(bank.bands(&bank.shares(bins)).len(), 300);
         }
+    }
+
+    #[test]
+    fn bands_are_what_filters_take() {
+        let bank = Bank {
+            scale: Scale::Slaney,
+            filters: 11,
+            sample_rate: 16_000.0,
+            low: 100.0,
+            high: 7000.0,
+            normalizes: true,
+        };
+        let (shares, spectrum) = (bank.shares(65), (0..65).map(|i| (i * i % 17) as f32).collect::<Vec<_>>());
+        let mut taken = [0.0; 11];
+        bank.run(&shares, &spectrum, &mut taken, 1);
+        let bands = bank.bands(&shares);
+        let sums = bands.iter().map(|(first, weights)| {
+            weights.iter().zip(&spectrum[*first..]).fold(0.0, |sum, (weight, value)| sum + weight * value)
+        });
+        assert_eq!(sums.collect::<Vec<f32>>(), taken);
     }
 }

@@ -19,7 +19,25 @@ pub struct Resampler {
     table: Vec<f32>,
 }
 
+/// A resampler's window: a table that is interpolated, at `x * scale + center` for `x` from the middle of the window.
+#[derive(Debug, Clone, Copy)]
+pub struct Window<'a> {
+    /// The entries.
+    pub table: &'a [f32],
+    /// Entries from one tap to the next.
+    pub scale: f32,
+    /// The entry in the middle.
+    pub center: f32,
+    /// Taps on either side.
+    pub lobes: i64,
+}
+
 impl Resampler {
+    /// Its window.
+    pub fn window(&self) -> Window<'_> {
+        Window { table: &self.table, scale: self.scale, center: self.center, lobes: self.lobes }
+    }
+
     /// Of a quality from 0 (3 lobes) to 100 (64 lobes).
     pub fn new(quality: f64) -> Self {
         let lobes = (0.007 * quality * quality - 0.09 * quality + 3.0).round().max(1.0) as usize;

@@ -28,6 +28,11 @@ impl Spectrogram {
         Self { window, step, is_centered: true, mirrors: true, squares: true, bins_last: false, fft }
     }
 
+    /// Samples of a transform.
+    pub fn length(&self) -> usize {
+        self.fft.len()
+    }
+
     /// Bins of a spectrum.
     pub fn bins(&self) -> usize {
         self.fft.len() / 2 + 1

@@ -1,9 +1,16 @@
 //! `AudioResample`: a signal at another sampling rate.
 
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
 use super::{Level, frames, level_for, rate, resampler};
 use crate::cpu::audio::resample::Resampler;
 use crate::error::{Error, Result};
-use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use crate::gpu::{Gpu, KernelSpec};
+use crate::ops::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Element, Shape, ValueType, View, ViewMut};
 
 /// What gives the rates.
@@ -26,7 +33,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "AudioResample",
     aliases: &["experimental__AudioResample"],
     doc: "A signal at another sampling rate",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::tensor("in_rate", "samples a second of the input, with `out_rate`"),
@@ -88,6 +95,12 @@ impl AudioResample {
         Ok((from, to, frames(Resampler::length(length, from, to))?))
     }
 
+    /// Rates of live sample `index`.
+    fn rates(&self, index: usize) -> Result<(f64, f64)> {
+        let rates = self.jobs.get(index).copied().flatten();
+        rates.ok_or_else(|| Error::internal("a live sample has no rates"))
+    }
+
     fn run<S: Element + Level, T: Element + Level>(
         &self,
         input: &View<'_>,
@@ -143,8 +156,7 @@ impl Operator for AudioResample {
         macro_rules! run {
             ($from:ty) => {
                 io.for_each_sample(cx, |sample| {
-                    let rates = this.jobs.get(sample.index()).copied().flatten();
-                    let rates = rates.ok_or_else(|| Error::internal("a live sample has no rates"))?;
+                    let rates = this.rates(sample.index())?;
                     let (input, output) = sample.unary()?;
                     match output.dtype {
                         DType::U8 => this.run::<$from, u8>(&input, output, rates),
@@ -168,4 +180,61 @@ impl Operator for AudioResample {
             _ => run!(f32),
         }
     }
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        let Some(from) = inputs[0].dtype else { return Ok(()) };
+        gpu.kernel(&kernel(from, self.dtype.unwrap_or(from))).map(drop)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let from = io.inputs().desc(0)?.dtype;
+        let rows = io.rows(|sample| {
+            let (in_rate, out_rate) = self.rates(sample.index())?;
+            let shape = sample.input(0)?.shape;
+            Ok(Row {
+                to: sample.target(0)?,
+                from: sample.source(0)?,
+                elements: sample.output_shape(0)?.volume()? as u64,
+                frames: shape.first().copied().unwrap_or_default() as i64,
+                // An output at an even lower rate has one frame.
+                step: (in_rate / out_rate).min(f64::from(f32::MAX)),
+                channels: shape.get(1).copied().unwrap_or(1) as u64,
+            })
+        });
+        let window = self.resampler.window();
+        let params = Params {
+            table: cx.recorder.stage(bytemuck::cast_slice(window.table))?.address(),
+            scale: window.scale,
+            center: window.center,
+            lobes: window.lobes as i32,
+            entries: window.table.len() as i32,
+        };
+        let most = rows.iter().map(|row| row.elements as usize).max().unwrap_or_default();
+        cx.launch(&kernel(from, self.dtype.unwrap_or(from)), most, &params, &rows)
+    }
+}
+
+/// A signal, as `kernels/audio_resample.cu` sees it.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Row {
+    to: u64,
+    from: u64,
+    elements: u64,
+    frames: i64,
+    step: f64,
+    channels: u64,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Params {
+    table: u64,
+    scale: f32,
+    center: f32,
+    lobes: i32,
+    entries: i32,
+}
+
+pub(super) fn kernel(from: DType, to: DType) -> KernelSpec {
+    KernelSpec::new::<Row, Params>("audio_resample", "audio_resample").dtype("FROM", from).dtype("TO", to)
 }

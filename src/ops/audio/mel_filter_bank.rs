@@ -1,10 +1,14 @@
 //! `MelFilterBank`: a spectrum seen through triangular filters at equal distances on the mel scale.
 
+use std::sync::Arc;
+
+use super::bands::{self, Band, Bands, Sums};
 use super::floats_only;
 use crate::cpu::audio::mel::{Bank, Scale, Share};
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::limits;
-use crate::ops::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 struct MelFilterBank {
@@ -18,7 +22,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "MelFilterBank",
     aliases: &[],
     doc: "A spectrogram's frequencies on the mel scale",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::fixed("nfilter", "number of filters; default 128"),
@@ -134,5 +138,55 @@ impl Operator for MelFilterBank {
             }
             Ok(())
         })
+    }
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        gpu.kernel(&bands::kernel()).map(drop)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let samples = io.rows(|sample| {
+            let input = sample.input(0)?;
+            let axis = frequencies(input.layout, input.shape.len())?;
+            Ok(Sums {
+                to: sample.target(0)?,
+                from: sample.source(0)?,
+                elements: sample.output_shape(0)?.volume()?,
+                extent: input.shape[axis],
+                inner: input.shape[axis + 1..].iter().product(),
+            })
+        });
+        let mut rows = Vec::with_capacity(samples.len());
+        let mut staged = None;
+        for sums in samples {
+            let filters = match staged {
+                Some((known, filters)) if known == sums.extent => filters,
+                _ => self.bands(sums.extent).stage(cx)?,
+            };
+            staged = Some((sums.extent, filters));
+            rows.push((sums, filters));
+        }
+        bands::run(cx, &rows)
+    }
+}
+
+impl MelFilterBank {
+    /// The filters for a spectrum of `bins` bins.
+    fn bands(&self, bins: usize) -> Bands {
+        let own;
+        let shares: &[Share] = match bins {
+            0 => &[],
+            _ if bins == self.shares.0 => &self.shares.1,
+            _ => {
+                own = self.bank.shares(bins);
+                &own
+            }
+        };
+        let mut filters = Bands::default();
+        for (first, weights) in self.bank.bands(shares) {
+            let (count, start) = (weights.len() as u32, filters.weights.len() as u32);
+            filters.bands.push(Band { first: first as u32, count, start, scale: 1.0 });
+            filters.weights.extend(weights);
+        }
+        filters
     }
 }

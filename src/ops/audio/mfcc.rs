@@ -3,10 +3,12 @@
 use std::f64::consts::PI;
 use std::sync::Arc;
 
+use super::bands::{self, Band, Bands, Sums};
 use super::floats_only;
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::limits;
-use crate::ops::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Shape, ValueType};
 
 struct Mfcc {
@@ -32,7 +34,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "MFCC",
     aliases: &[],
     doc: "Cepstral coefficients of a mel spectrogram",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::fixed("n_mfcc", "coefficients that are kept; default 20"),
@@ -97,6 +99,9 @@ impl Mfcc {
 
     /// The weight of coefficient `k`.
     fn weight(&self, k: usize) -> f32 {
+        if self.lifter == 0.0 {
+            return 1.0;
+        }
         let (half, phase) = (self.lifter * 0.5, (PI / f64::from(self.lifter)) as f32);
         1.0 + half * (phase * (k + 1) as f32).sin()
     }
@@ -178,5 +183,44 @@ impl Operator for Mfcc {
             }
             Ok(())
         })
+    }
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        gpu.kernel(&bands::kernel()).map(drop)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let samples = io.rows(|sample| {
+            let job = self.jobs.get(sample.index()).and_then(Option::as_ref);
+            let job = job.ok_or_else(|| Error::internal("a sample has no table"))?;
+            let sums = Sums {
+                to: sample.target(0)?,
+                from: sample.source(0)?,
+                elements: sample.output_shape(0)?.volume()?,
+                extent: job.from,
+                inner: job.inner,
+            };
+            Ok((sums, job))
+        });
+        let mut rows = Vec::with_capacity(samples.len());
+        let mut staged = None;
+        for (sums, job) in samples {
+            // Samples mostly share a table: it goes up once.
+            let table = match staged {
+                Some((known, table)) if known == (job.from, job.to) => table,
+                _ => self.bands(job).stage(cx)?,
+            };
+            staged = Some(((job.from, job.to), table));
+            rows.push((sums, table));
+        }
+        bands::run(cx, &rows)
+    }
+}
+
+impl Mfcc {
+    /// The coefficients as bands that are all of the dimension.
+    fn bands(&self, job: &Job) -> Bands {
+        let count = job.from as u32;
+        let band = |k: usize| Band { first: 0, count, start: k as u32 * count, scale: self.weight(k) };
+        Bands { bands: (0..job.to).map(band).collect(), weights: job.table.to_vec() }
     }
 }

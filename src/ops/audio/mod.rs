@@ -1,6 +1,7 @@
 //! Operators on signals and their spectra. What they compute is in [`crate::cpu::audio`].
 
 pub(super) mod audio_resample;
+mod bands;
 pub(super) mod decoders_audio;
 pub(super) mod mel_filter_bank;
 pub(super) mod mfcc;
@@ -13,7 +14,29 @@ use super::{Arg, SampleInputs};
 use crate::cpu::audio::resample::Resampler;
 use crate::cpu::convert::ConvertSat;
 use crate::error::{Error, Result};
+use crate::gpu::KernelSpec;
 use crate::tensor::DType;
+
+/// Those that tests compile.
+pub(super) fn kernels() -> Vec<KernelSpec> {
+    let types = [
+        (DType::F32, DType::F32),
+        (DType::I16, DType::U8),
+        (DType::U8, DType::F32),
+        (DType::I32, DType::I16),
+    ];
+    let mut specs = vec![bands::kernel(), to_decibels::kernel("largest"), to_decibels::kernel("decibels")];
+    specs.extend(types.map(|(from, to)| audio_resample::kernel(from, to)));
+    specs.extend(types.map(|(from, to)| preemphasis_filter::kernel(from, to)));
+    specs.push(preemphasis_filter::kernel(DType::F64, DType::U64));
+    for from in [DType::I16, DType::F32, DType::U64] {
+        specs.extend(["mean_squares", "nonsilent"].map(|entry| nonsilent_region::kernel(entry, from)));
+    }
+    specs.extend(
+        [1, 4, 400, 512, crate::limits::MAX_DEVICE_TRANSFORM].into_iter().flat_map(spectrogram::kernel),
+    );
+    specs
+}
 
 /// Fails for what is not float32.
 fn floats_only(dtype: DType) -> Result<()> {

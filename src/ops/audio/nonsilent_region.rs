@@ -1,8 +1,13 @@
 //! `NonsilentRegion`: where a signal begins and ends to be louder than a threshold.
 
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
 use crate::cpu::convert::ConvertSat;
 use crate::error::{Error, Result};
-use crate::ops::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator};
+use crate::gpu::{Gpu, KernelSpec};
+use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
 use crate::{dispatch, limits};
 
@@ -20,7 +25,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "NonsilentRegion",
     aliases: &[],
     doc: "Start and length of what is not silence in a signal",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::fixed("cutoff_db", "decibels below which is silence; default -60"),
@@ -105,6 +110,11 @@ fn mean_squares<S: Element + ConvertSat<f32> + ConvertSat<i64>>(
 }
 
 impl NonsilentRegion {
+    /// The threshold over the reference.
+    fn ratio(&self) -> f32 {
+        10.0f32.powf(self.cutoff_db / 10.0)
+    }
+
     /// Start and length.
     fn region<S: Element + ConvertSat<f32> + ConvertSat<i64>>(&self, signal: &[S]) -> (usize, usize) {
         let window = self.window.min(signal.len());
@@ -115,7 +125,7 @@ impl NonsilentRegion {
         let loudest =
             means.iter().fold(f32::NEG_INFINITY, |most, &mean| if mean > most { mean } else { most });
         let reference = self.reference_power.unwrap_or(loudest);
-        let cutoff = 10.0f32.powf(self.cutoff_db / 10.0) * reference;
+        let cutoff = self.ratio() * reference;
         let begin = means.iter().position(|&mean| mean >= cutoff);
         let end = means.iter().rposition(|&mean| mean >= cutoff);
         begin.zip(end).map_or((0, 0), |(begin, end)| (begin, end - begin + window))
@@ -147,4 +157,66 @@ impl Operator for NonsilentRegion {
             Ok(())
         }))
     }
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        let Some(from) = inputs[0].dtype else { return Ok(()) };
+        ["mean_squares", "nonsilent"]
+            .into_iter()
+            .try_for_each(|entry| gpu.kernel(&kernel(entry, from)).map(drop))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let from = io.inputs().desc(0)?.dtype;
+        let mut rows = io.rows(|sample| {
+            let samples = sample.input(0)?.shape.volume()?;
+            let window = self.window.min(samples);
+            let positions = if samples > 0 { samples - window + 1 } else { 0 };
+            Ok(Row {
+                from: sample.source(0)?,
+                means: 0,
+                begin: sample.target(0)?,
+                length: sample.target(1)?,
+                positions: positions as u64,
+                window: window as u64,
+            })
+        });
+        let all: u64 = rows.iter().map(|row| row.positions).sum();
+        let mut means = cx.recorder.allocate(all as usize * size_of::<f32>())?.address();
+        for row in &mut rows {
+            row.means = means;
+            means += row.positions * size_of::<f32>() as u64;
+        }
+        let params = Params { ratio: self.ratio(), reference: self.reference_power.unwrap_or(-1.0) };
+        let most = rows.iter().map(|row| row.positions as usize).max().unwrap_or_default();
+        cx.launch(&kernel("mean_squares", from), most.div_ceil(RUN), &params, &rows)?;
+        cx.launch_blocks(&kernel("nonsilent", from), (1, 1024), &params, &rows)
+    }
+}
+
+/// Windows of which a thread sums the squares, each from those of the last: exactly, or in double precision, so that nothing is
+/// computed anew.
+const RUN: usize = 256;
+
+/// A signal, as `kernels/nonsilent.cu` sees it.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Row {
+    from: u64,
+    means: u64,
+    begin: u64,
+    length: u64,
+    positions: u64,
+    window: u64,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Params {
+    ratio: f32,
+    reference: f32,
+}
+
+/// Function `entry` for signals of type `from`.
+pub(super) fn kernel(entry: &'static str, from: DType) -> KernelSpec {
+    let sum = if from.size() <= 2 { DType::I64 } else { DType::F64 };
+    KernelSpec::new::<Row, Params>("nonsilent", entry).dtype("FROM", from).dtype("SUM", sum)
 }

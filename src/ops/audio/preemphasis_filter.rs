@@ -1,9 +1,14 @@
 //! `PreemphasisFilter`: every element less a part of the one before it.
 
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::dispatch;
 use crate::error::{Error, Result};
-use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::gpu::{Gpu, KernelSpec};
+use crate::ops::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
 
 /// What comes before the first element.
@@ -26,7 +31,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "PreemphasisFilter",
     aliases: &[],
     doc: "Takes from every element of a signal a part of the one before it",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::tensor("preemph_coeff", "which part; default 0.97"),
@@ -120,4 +125,48 @@ impl Operator for PreemphasisFilter {
             Ok(())
         })))
     }
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |from| gpu.kernel(&kernel(from, self.dtype)).map(drop))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let from = io.inputs().desc(0)?.dtype;
+        let rows = io.rows(|sample| {
+            let coefficient = self.coefficients.get(sample.index()).copied().unwrap_or_default();
+            let elements = sample.output_shape(0)?.volume()? as u64;
+            Ok(Row { to: sample.target(0)?, from: sample.source(0)?, elements, coefficient, unused: 0 })
+        });
+        let most = rows.iter().map(|row| row.elements as usize).max().unwrap_or_default();
+        let border = match self.border {
+            Border::Clamp => 0,
+            Border::Reflect => 1,
+            Border::Zero => 2,
+        };
+        cx.launch(&kernel(from, self.dtype), most, &Params { border }, &rows)
+    }
+}
+
+/// A signal, as `kernels/preemphasis.cu` sees it.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Row {
+    to: u64,
+    from: u64,
+    elements: u64,
+    coefficient: f32,
+    unused: u32,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Params {
+    border: u32,
+}
+
+pub(super) fn kernel(from: DType, to: DType) -> KernelSpec {
+    let real = if from == DType::F64 { DType::F64 } else { DType::F32 };
+    KernelSpec::new::<Row, Params>("preemphasis", "preemphasis")
+        .dtype("FROM", from)
+        .dtype("TO", to)
+        .dtype("REAL", real)
 }

@@ -1,14 +1,22 @@
 //! `Spectrogram`: the spectrum of a signal over time.
 
+use std::f64::consts::PI;
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
 use super::floats_only;
 use crate::cpu::audio::spectrogram::{Spectrogram as Plan, hann};
 use crate::error::{Error, Result};
+use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
-use crate::ops::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 struct Spectrogram {
     plan: Plan,
+    /// For a device: cosines and sines of the parts of a circle, made for the first batch.
+    turns: Vec<[f32; 2]>,
 }
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -16,7 +24,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Spectrogram",
     aliases: &[],
     doc: "The spectrum of a signal over time",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::fixed("window_length", "samples of a window; default 512"),
@@ -73,7 +81,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
             return Err(Error::invalid(format!("argument `layout` is `{other}`, expected `ft` or `tf`")));
         }
     };
-    Ok(Box::new(Spectrogram { plan }))
+    Ok(Box::new(Spectrogram { plan, turns: Vec::new() }))
 }
 
 impl Spectrogram {
@@ -116,4 +124,69 @@ impl Operator for Spectrogram {
             Ok(())
         })
     }
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        gpu.kernel(&kernel(self.plan.length())?).map(drop)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let (plan, length) = (&self.plan, self.plan.length());
+        let rows = io.rows(|sample| {
+            let samples = sample.input(0)?.shape.volume()?;
+            let windows = plan.windows(samples) as u64;
+            Ok(Row { to: sample.target(0)?, from: sample.source(0)?, samples: samples as i64, windows })
+        });
+        if self.turns.is_empty() {
+            let angle = |i: usize| 2.0 * PI * i as f64 / length as f64;
+            self.turns = (0..length).map(|i| [angle(i).cos() as f32, angle(i).sin() as f32]).collect();
+        }
+        let params = Params {
+            window: cx.recorder.stage(bytemuck::cast_slice(&plan.window))?.address(),
+            turns: cx.recorder.stage(bytemuck::cast_slice(&self.turns))?.address(),
+            taps: plan.window.len() as u32,
+            step: plan.step as u32,
+            before: if plan.is_centered { plan.window.len() as i32 / 2 } else { 0 },
+            mirrors: u32::from(plan.mirrors),
+            squares: u32::from(plan.squares),
+            bins_last: u32::from(plan.bins_last),
+        };
+        let most = rows.iter().map(|row| row.windows as usize).max().unwrap_or_default();
+        cx.launch_blocks(&kernel(length)?, (most, 256), &params, &rows)
+    }
+}
+
+/// A signal, as `kernels/spectrum.cu` sees it.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Row {
+    to: u64,
+    from: u64,
+    samples: i64,
+    windows: u64,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Params {
+    window: u64,
+    turns: u64,
+    taps: u32,
+    step: u32,
+    before: i32,
+    mirrors: u32,
+    squares: u32,
+    bins_last: u32,
+}
+
+/// For transforms of `length` samples.
+pub(super) fn kernel(length: usize) -> Result<KernelSpec> {
+    if length > limits::MAX_DEVICE_TRANSFORM {
+        return Err(Error::unsupported(format!(
+            "transforms of {length} samples, expected at most {} on a GPU",
+            limits::MAX_DEVICE_TRANSFORM
+        )));
+    }
+    let is_fast = length >= 4 && length.is_power_of_two();
+    Ok(KernelSpec::new::<Row, Params>("spectrum", "spectrum")
+        .define("LENGTH", format!("{length}u"))
+        .define("FAST", u8::from(is_fast)))
 }

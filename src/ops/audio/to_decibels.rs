@@ -1,8 +1,13 @@
 //! `ToDecibels`: the logarithm of a ratio to a reference.
 
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
 use super::floats_only;
 use crate::error::{Error, Result};
-use crate::ops::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::gpu::{Gpu, KernelSpec};
+use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct ToDecibels {
@@ -18,7 +23,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "ToDecibels",
     aliases: &[],
     doc: "Magnitudes or powers as decibels of a reference",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::fixed("multiplier", "factor of the decimal logarithm, 10 for powers; default 10"),
@@ -41,6 +46,18 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     Ok(Box::new(ToDecibels { multiplier, reference, floor: floor.max(f32::from_bits(1)) }))
 }
 
+impl ToDecibels {
+    /// What the binary logarithm is multiplied by.
+    fn factor(&self) -> f32 {
+        (f64::from(self.multiplier) / 10.0f64.log2()) as f32
+    }
+}
+
+/// What ratios are multiplied by.
+fn inverse(reference: f32) -> f32 {
+    if reference == 0.0 { 1.0 } else { 1.0 / reference }
+}
+
 impl Operator for ToDecibels {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         inputs[0].dtype.map_or(Ok(()), floats_only)?;
@@ -54,14 +71,12 @@ impl Operator for ToDecibels {
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let factor = (f64::from(self.multiplier) / 10.0f64.log2()) as f32;
-        let (given, floor) = (self.reference, self.floor);
+        let (factor, given, floor) = (self.factor(), self.reference, self.floor);
         io.for_each_sample(cx, |sample| {
             let (input, output) = sample.unary()?;
             let (src, dst) = (input.as_slice::<f32>()?, output.as_slice_mut::<f32>()?);
             let largest = || src.iter().fold(0.0f32, |most, &value| if value > most { value } else { most });
-            let reference = given.unwrap_or_else(largest);
-            let inverse = if reference == 0.0 { 1.0 } else { 1.0 / reference };
+            let inverse = inverse(given.unwrap_or_else(largest));
             for (to, from) in dst.iter_mut().zip(src) {
                 let ratio = from * inverse;
                 *to = factor * if floor < ratio { ratio } else { floor }.log2();
@@ -69,4 +84,55 @@ impl Operator for ToDecibels {
             Ok(())
         })
     }
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        if self.reference.is_none() {
+            gpu.kernel(&kernel("largest"))?;
+        }
+        gpu.kernel(&kernel("decibels")).map(drop)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let mut rows = io.rows(|sample| {
+            let elements = sample.output_shape(0)?.volume()? as u64;
+            Ok(Row { to: sample.target(0)?, from: sample.source(0)?, largest: 0, elements })
+        });
+        let inverse = inverse(self.reference.unwrap_or_default());
+        let params = Params { factor: self.factor(), floor: self.floor, inverse };
+        if self.reference.is_none() {
+            const BYTES: usize = PARTS * size_of::<f32>();
+            let parts = cx.recorder.allocate(rows.len() * BYTES)?.address();
+            for (i, row) in rows.iter_mut().enumerate() {
+                row.largest = parts + (i * BYTES) as u64;
+            }
+            cx.launch_blocks(&kernel("largest"), (PARTS, 256), &params, &rows)?;
+        }
+        let most = rows.iter().map(|row| row.elements as usize).max().unwrap_or_default();
+        cx.launch(&kernel("decibels"), most, &params, &rows)
+    }
+}
+
+/// Blocks that look for the largest value of a sample.
+const PARTS: usize = 64;
+
+/// A sample, as `kernels/decibels.cu` sees it.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Row {
+    to: u64,
+    from: u64,
+    largest: u64,
+    elements: u64,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Params {
+    factor: f32,
+    floor: f32,
+    inverse: f32,
+}
+
+/// Its function `entry`.
+pub(super) fn kernel(entry: &'static str) -> KernelSpec {
+    KernelSpec::new::<Row, Params>("decibels", entry)
 }

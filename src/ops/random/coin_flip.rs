@@ -1,6 +1,6 @@
 //! `random__CoinFlip`: ones with a probability, else zeros.
 
-use super::{ARGS, Distribution, Random};
+use super::{ARGS, Distribution, Draw, Random};
 use crate::cpu::random::Philox;
 use crate::error::{Error, Result};
 use crate::ops::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
@@ -11,7 +11,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "random__CoinFlip",
     aliases: &["CoinFlip"],
     doc: "Random ones and zeros",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (0, 1),
     args: &[ArgSpec::tensor("probability", "probability of a one; default 0.5")],
     shared_args: &[ARGS],
@@ -49,5 +49,12 @@ impl Distribution for CoinFlip {
 
     fn draw_f64(&most: &u32, random: &mut Philox) -> f64 {
         f64::from(u8::from(random.next_u32() <= most))
+    }
+    fn kernel(&self) -> &'static str {
+        "coin_flip"
+    }
+
+    fn draw(&most: &u32, _is_wide: bool) -> Draw<'_> {
+        Draw { most, ..Draw::default() }
     }
 }

@@ -4,19 +4,25 @@
 pub(super) mod choice;
 pub(super) mod coin_flip;
 pub(super) mod crop;
+mod gpu;
 pub(super) mod noise;
 pub(super) mod normal;
 pub(super) mod uniform;
 
+pub(super) use gpu::kernels;
+
 use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
 
 use super::shape_arg::ShapeArg;
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, Operator, SampleInputs};
+use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::random::{BatchRandom, Philox, RandomState};
 use crate::dispatch;
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, DType, Layout, ValueType};
+use gpu::Draw;
 
 /// The argument of every operator with random numbers.
 pub(super) const SEED: ArgSpec =
@@ -78,6 +84,12 @@ pub(super) trait Distribution: Send + Sync {
 
     /// A number for larger types.
     fn draw_f64(parameters: &Self::Parameters, random: &mut Philox) -> f64;
+
+    /// The function of `kernels/random.cu` that draws such numbers.
+    fn kernel(&self) -> &'static str;
+
+    /// The same for that function; `is_wide` where [`Distribution::draw_f64`] draws.
+    fn draw(parameters: &Self::Parameters, is_wide: bool) -> Draw<'_>;
 }
 
 /// Whether DALI draws numbers of this type as doubles.
@@ -147,5 +159,13 @@ impl<D: Distribution> Operator for Random<D> {
             }
             Ok(())
         }))
+    }
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        gpu.kernel(&gpu::kernel(self.distribution.kernel(), self.dtype)).map(drop)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let (is_wide, kernel) = (is_wide(self.dtype), (self.distribution.kernel(), self.dtype));
+        gpu::run(cx, io, kernel, &self.batch, |sample| D::draw(&self.parameters[sample], is_wide))
     }
 }

@@ -1,12 +1,18 @@
 //! `noise__Gaussian` and `noise__SaltAndPepper`: images with random errors.
 
+use std::sync::Arc;
+
+use super::gpu::{Change, noise_kernel, run_noise};
 use super::normal::{NORMAL, Normal};
 use super::{Distribution, SEED, is_wide, state};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::random::{BatchRandom, RandomState};
 use crate::dispatch;
 use crate::error::{Error, Result};
-use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleIo, one_output};
+use crate::gpu::Gpu;
+use crate::ops::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleIo, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType};
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -14,7 +20,7 @@ pub(in crate::ops) const GAUSSIAN: OpDef = OpDef {
     name: "noise__Gaussian",
     aliases: &[],
     doc: "Adds normal random numbers to every element",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[SEED],
     shared_args: &[NORMAL],
@@ -30,7 +36,7 @@ pub(in crate::ops) const SALT_AND_PEPPER: OpDef = OpDef {
     name: "noise__SaltAndPepper",
     aliases: &[],
     doc: "Replaces random pixels by bright and dark ones",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         SEED,
@@ -93,6 +99,17 @@ impl Operator for Gaussian {
             Ok(())
         }))
     }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |dtype| gpu.kernel(&noise_kernel("gaussian", dtype)).map(drop))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        run_noise(cx, io, "gaussian", &self.batch, |sample, _| {
+            let (mean, stddev) = self.parameters[sample];
+            Ok(Change { channels: 1, steps: [1, 1], bounds: [mean, stddev], ..Change::default() })
+        })
+    }
 }
 
 struct SaltAndPepper {
@@ -144,6 +161,16 @@ impl SaltAndPepper {
         }
     }
 
+    /// Elements that share a random number.
+    fn channels(&self, shape: &[usize], channels_first: bool) -> usize {
+        match shape {
+            _ if self.per_channel => 1,
+            [] => 1,
+            [first, ..] if channels_first => *first,
+            [.., last] => *last,
+        }
+    }
+
     fn run<T: Element>(
         &self,
         sample: &mut SampleIo<'_>,
@@ -156,12 +183,7 @@ impl SaltAndPepper {
         let elements = output.as_slice_mut::<T>()?;
         elements.copy_from_slice(input.as_slice::<T>()?);
         let (pepper, salt) = (job.pepper.map_or(defaults.0, &cast), job.salt.map_or(defaults.1, &cast));
-        let channels = match input.shape.as_ref() {
-            _ if self.per_channel => 1,
-            [] => 1,
-            [first, ..] if channels_first => *first,
-            [.., last] => *last,
-        };
+        let channels = self.channels(input.shape, channels_first);
         let Some(pixels) = elements.len().checked_div(channels) else { return Ok(()) };
         for pixel in 0..pixels {
             let drawn = random.element(pixel as u64).unit_f32();
@@ -227,5 +249,70 @@ impl Operator for SaltAndPepper {
             }
             DType::F16 | DType::F64 | DType::Bool => check(dtype),
         }
+    }
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |dtype| gpu.kernel(&noise_kernel("salt_and_pepper", dtype)).map(drop))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let desc = io.inputs().desc(0)?;
+        let channels_first = self.channels_first(desc.layout, desc.shapes.first().map_or(0, |s| s.len()))?;
+        run_noise(cx, io, "salt_and_pepper", &self.batch, |sample, shape| {
+            let job = &self.jobs[sample];
+            let channels = self.channels(shape, channels_first);
+            let pixels = shape.iter().product::<usize>().checked_div(channels).unwrap_or_default();
+            Ok(Change {
+                channels,
+                steps: if channels_first { [1, pixels] } else { [channels, 1] },
+                extremes: extremes(desc.dtype, job)?,
+                bounds: [job.probability, job.salt_below],
+            })
+        })
+    }
+}
+
+/// The bytes of an element in front, zeros behind.
+fn bytes<T: Element>(value: T) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.iter_mut().zip(bytemuck::bytes_of(&value)).for_each(|(to, from)| *to = *from);
+    u64::from_ne_bytes(bytes)
+}
+
+/// The bytes of a bright and of a dark element.
+fn extremes(dtype: DType, job: &Job) -> Result<[u64; 2]> {
+    macro_rules! integers {
+        ($T:ty) => {
+            [(job.salt, <$T>::MAX), (job.pepper, <$T>::MIN)]
+                .map(|(given, default)| bytes(given.map_or(default, |value| value as i64 as $T)))
+        };
+    }
+    Ok(match dtype {
+        DType::U8 => integers!(u8),
+        DType::U16 => integers!(u16),
+        DType::U32 => integers!(u32),
+        DType::U64 => integers!(u64),
+        DType::I8 => integers!(i8),
+        DType::I16 => integers!(i16),
+        DType::I32 => integers!(i32),
+        DType::I64 => integers!(i64),
+        DType::F32 => {
+            [(job.salt, 1.0f32), (job.pepper, -1.0)].map(|(given, default)| bytes(given.unwrap_or(default)))
+        }
+        DType::F16 | DType::F64 | DType::Bool => return check(dtype).map(|()| [0; 2]),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extremes_are_bytes_of_elements() {
+        let job = Job { salt: Some(300.7), pepper: None, ..Job::default() };
+        // DALI keeps the low bits of a value that does not fit.
+        assert_eq!(extremes(DType::U8, &job).unwrap(), [44, 0]);
+        assert_eq!(extremes(DType::I16, &job).unwrap(), [300, 0x8000]);
+        assert_eq!(extremes(DType::F32, &Job::default()).unwrap(), [0x3F80_0000, 0xBF80_0000]);
+        assert!(extremes(DType::F64, &job).is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! `random__Normal`: numbers around a mean.
 
-use super::{ARGS, Distribution, NUMBERS, Random};
+use super::{ARGS, Distribution, Draw, NUMBERS, Random};
 use crate::cpu::random::{Philox, normal_f32, normal_f64};
 use crate::error::Result;
 use crate::ops::{Arg, ArgSpec, Args, OpDef, SampleInputs, one_output};
@@ -15,7 +15,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "random__Normal",
     aliases: &["NormalDistribution"],
     doc: "Random numbers around a mean",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (0, 1),
     args: NORMAL,
     shared_args: &[ARGS],
@@ -55,5 +55,12 @@ impl Distribution for Normal {
 
     fn draw_f64(&(mean, stddev): &(f32, f32), random: &mut Philox) -> f64 {
         normal_f64(random, f64::from(mean), f64::from(stddev))
+    }
+    fn kernel(&self) -> &'static str {
+        "normal"
+    }
+
+    fn draw(&(mean, stddev): &(f32, f32), _is_wide: bool) -> Draw<'_> {
+        Draw { low: f64::from(mean), factor: f64::from(stddev), ..Draw::default() }
     }
 }

@@ -1,7 +1,7 @@
 //! `random__Uniform`: numbers of a range, or out of a list, all equally likely.
 
-use super::{ARGS, Distribution, NUMBERS, Random};
-use crate::cpu::random::{Philox, uniform_f32, uniform_f64};
+use super::{ARGS, Distribution, Draw, NUMBERS, Random};
+use crate::cpu::random::{Philox, scale_f32, scale_f64, uniform_f32, uniform_f64};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::ops::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
@@ -12,7 +12,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "random__Uniform",
     aliases: &["Uniform"],
     doc: "Random numbers of a range or out of a list",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (0, 1),
     args: &[
         ArgSpec::tensor("range", "lower end, included, and upper end, not included; default -1 and 1"),
@@ -79,6 +79,25 @@ impl Distribution for Uniform {
         match parameters {
             Choices::Range(low, high) => uniform_f64(random, *low, *high),
             Choices::Values(values) => f64::from(one_of(values, random)),
+        }
+    }
+
+    fn kernel(&self) -> &'static str {
+        if self.values.is_some() { "one_of" } else { "uniform" }
+    }
+
+    fn draw(parameters: &Choices, is_wide: bool) -> Draw<'_> {
+        match *parameters {
+            Choices::Values(ref values) => Draw { values, ..Draw::default() },
+            Choices::Range(low, high) if is_wide => {
+                let (factor, last) = scale_f64(low, high);
+                Draw { low, factor, last, ..Draw::default() }
+            }
+            Choices::Range(low, high) => {
+                let (factor, last) = scale_f32(low as f32, high as f32);
+                let (factor, last) = (f64::from(factor), f64::from(last));
+                Draw { low, factor, last, ..Draw::default() }
+            }
         }
     }
 }

@@ -118,8 +118,28 @@ for dtype in (np.uint8, np.int16, np.int32, np.uint64):
     declare()
 
 
-@case(inputs=SIGNALS, tol=2e-2)
-def features():
-    spectrum = fn.spectrogram(x(), window_length=64, window_step=16, nfft=128)
+@case(inputs=SIGNALS, tol=2e-2, devices=True)
+def features(device):
+    signal = x().gpu() if device == "gpu" else x()
+    spectrum = fn.spectrogram(signal, window_length=64, window_step=16, nfft=128)
     mel = fn.mel_filter_bank(spectrum, sample_rate=16000., nfilter=20)
     return fn.mfcc(fn.to_decibels(mel, cutoff_db=-80.), n_mfcc=13)
+
+
+@case(inputs=SIGNALS, tol=1e-3, devices=True)
+def spectrograms_on_a_device(device):
+    signal = x().gpu() if device == "gpu" else x()
+    s = fn.spectrogram
+    return s(signal, window_length=60, window_step=16), s(signal, window_length=25, window_step=10, nfft=50, power=1), s(signal, window_length=64, layout="tf")
+
+
+@case(inputs=SIGNALS, tol=1e-4, devices=True)
+def resampled_on_a_device(device):
+    signal = x().gpu() if device == "gpu" else x()
+    return fn.audio_resample(signal, in_rate=16000., out_rate=44100.), fn.audio_resample(signal, scale=0.4, quality=20.)
+
+
+@case(inputs=SIGNALS, devices=True)
+def signals_on_a_device(device):
+    signal = x().gpu() if device == "gpu" else x()
+    return fn.preemphasis_filter(signal), fn.preemphasis_filter(signal, border="reflect", preemph_coeff=0.5), *fn.nonsilent_region(signal, window_length=16, cutoff_db=-3.)

@@ -24,3 +24,10 @@ def per_sample():
 @case(inputs={"X": [picture(2, 20, 30, 3), picture(1, 8, 9, 3), picture(3, 17, 5, 3)]})
 def frames():
     return fn.jpeg_compression_distortion(source("X", layout="FHWC"), quality=30)
+
+
+@case(inputs={"X": [picture(80, 120, 3), picture(33, 47, 3), picture(200, 17, 3)]}, devices=True)
+def on_a_device(device):
+    x = source("X", layout="HWC")
+    x = x.gpu() if device == "gpu" else x
+    return tuple(fn.jpeg_compression_distortion(x, quality=q) for q in (1, 10, 60, 100))

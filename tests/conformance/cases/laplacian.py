@@ -33,3 +33,10 @@ def signals():
 @case(inputs=IMAGES | {"S": [np.array(v, np.float32) for v in (0.7, 2, 4)], "W": [np.array(v, np.int32) for v in ((3, 5), (7, 3), (9, 9))]})
 def per_sample():
     return fn.laplacian(x(), window_size=source("W", types.INT32, 1), scale=source("S", types.FLOAT, 0))
+
+
+@case(inputs=IMAGES, tol=1e-3, devices=True)
+def on_a_device(device):
+    i = x().gpu() if device == "gpu" else x()
+    p = fn.laplacian
+    return p(i), p(i, window_size=5, smoothing_size=1), p(i, window_size=7, normalized_kernel=True, dtype=types.FLOAT)

@@ -113,3 +113,23 @@ def in_a_branch():
         y = fn.random.coin_flip(x, probability=.1)
         z = fn.random.uniform(range=[5, 6])
     return x, y, z
+
+
+@case(seed=17, tol=1e-5, devices=True)
+def on_a_device(device):
+    def drawn(distribution, **options):
+        return distribution(device=device, **options)
+    u, n, c = fn.random.uniform, fn.random.normal, fn.random.coin_flip
+    return (drawn(u, shape=[70]), drawn(u), drawn(u, range=[2, 100], shape=[3, 5], dtype=types.UINT8), drawn(u, range=[-9, 9], shape=[9], dtype=types.INT64),
+            drawn(u, range=[-9, 9], shape=[9], dtype=types.FLOAT64), drawn(u, values=[1.5, -2.5, 300], shape=[40]), drawn(c, shape=[40]),
+            drawn(c, probability=.2, shape=[40], dtype=types.BOOL), drawn(n, mean=10, stddev=20, shape=[70]), drawn(n, shape=[9], dtype=types.FLOAT64),
+            drawn(n, mean=50, stddev=30, shape=[40], dtype=types.INT16))
+
+
+@case(inputs=IMAGES, seed=18, tol=1e-4, devices=True)
+def noise_on_a_device(device):
+    x = source("X", layout="HWC")
+    x = x.gpu() if device == "gpu" else x
+    f, planar = fn.cast(x, dtype=types.FLOAT), fn.transpose(x, perm=[2, 0, 1])
+    return fn.noise.gaussian(x, stddev=20), fn.noise.gaussian(f, stddev=20, mean=3), fn.noise.salt_and_pepper(x, prob=.4), fn.noise.salt_and_pepper(f, prob=.3), \
+        fn.noise.salt_and_pepper(x, prob=.4, per_channel=True, salt_vs_pepper=.8), fn.noise.salt_and_pepper(planar, prob=.5, salt_val=200, pepper_val=7)

@@ -59,21 +59,24 @@ def reinterpret():
         fn.flip(fn.reinterpret(x, layout="CHW")), fn.reinterpret(x, dtype=types.UINT8, layout="")
 
 
-@case(inputs=SAME)
-def cat():
+@case(inputs=SAME, devices=True)
+def cat(device):
     x, y = source("X", layout="HWC"), source("Y", layout="HWC")
+    x, y = (x.gpu(), y.gpu()) if device == "gpu" else (x, y)
     return fn.cat(x, y), fn.cat(x, y, x, axis=1), fn.cat(x, y, axis=-1), fn.flip(fn.cat(x[:2], y, axis_name="H")), fn.cat(x), fn.cat(x[4:], y)
 
 
-@case(inputs={"X": noise((4, 6, 3), (2, 12, 3), (8, 4, 3)), "Y": noise((1, 6, 3), (0, 12, 3), (8, 4, 3))})
-def cat_ragged():
+@case(inputs={"X": noise((4, 6, 3), (2, 12, 3), (8, 4, 3)), "Y": noise((1, 6, 3), (0, 12, 3), (8, 4, 3))}, devices=True)
+def cat_ragged(device):
     x, y = source("X", ndim=3), source("Y", ndim=3)
+    x, y = (x.gpu(), y.gpu()) if device == "gpu" else (x, y)
     return fn.cat(x, y, axis=0), fn.cat(y, x, y, axis=0), fn.cat(x[:, 0], y[:, 0])
 
 
-@case(inputs=SAME | {"S": [np.array(v, np.float32) for v in (1, 2, 3)]})
-def stack():
+@case(inputs=SAME | {"S": [np.array(v, np.float32) for v in (1, 2, 3)]}, devices=True)
+def stack(device):
     x, y, s = source("X", layout="HWC"), source("Y", layout="HWC"), source("S", types.FLOAT, 0)
+    x, y, s = (x.gpu(), y.gpu(), s.gpu()) if device == "gpu" else (x, y, s)
     return fn.stack(x, y), fn.stack(x, y, x, axis=1), fn.stack(x, y, axis=-1), fn.flip(fn.stack(x, y, axis=0, axis_name="F")), fn.stack(s, s + 1), fn.stack(x)
 
 

@@ -1,11 +1,8 @@
 //! `GaussianBlur`: every element becomes a mean of its neighbours, weighted by a Gaussian along each dimension.
 
-mod gpu;
-
-pub(super) use gpu::kernels;
-
 use std::sync::Arc;
 
+use super::separable::{self, Job, Term};
 use super::spatial::{ScratchPool, Spatial, output_dtype, per_axis};
 use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::cpu::convert::{ConvertSat, convert_slice};
@@ -20,16 +17,6 @@ struct GaussianBlur {
     dtype: Option<DType>,
     jobs: Vec<Option<Job>>,
     scratch: ScratchPool,
-}
-
-/// One sample's work.
-#[derive(Debug, Clone, PartialEq)]
-struct Job {
-    /// The dimensions that are blurred, and the weights along each.
-    extents: Vec<usize>,
-    windows: Vec<Vec<f32>>,
-    /// Channels of an element.
-    inner: usize,
 }
 
 /// The operator's line in [`super::OPS`].
@@ -100,16 +87,7 @@ impl GaussianBlur {
         let sizes = per_axis("window_size", &self.window_size.floats(sample)?, spatial.axes)?;
         let windows = sigmas.iter().zip(&sizes).map(|(&sigma, &size)| window(sigma, size));
         let windows = windows.collect::<Result<_>>()?;
-        let inner: usize = input.shape[spatial.range().end..].iter().product();
-        let extents = input.shape[spatial.range()].to_vec();
-        let elements = extents.iter().product::<usize>() * inner;
-        if elements > limits::MAX_FILTERED_ELEMENTS {
-            return Err(Error::invalid(format!(
-                "an image of {elements} elements, expected at most {}",
-                limits::MAX_FILTERED_ELEMENTS
-            )));
-        }
-        Ok(Job { extents, windows, inner })
+        Job::new(&input, spatial, vec![Term { windows, scale: 1.0 }])
     }
 
     fn run<S, T>(&self, src: &[S], dst: &mut [T], job: &Job)
@@ -118,20 +96,16 @@ impl GaussianBlur {
         T: Element,
         f32: ConvertSat<T>,
     {
-        let plane = job.extents.iter().product::<usize>() * job.inner;
+        let (plane, Some(term)) = (job.plane(), job.terms.first()) else { return };
         if plane == 0 {
             return;
         }
         self.scratch.with(|scratch| {
             for (src, dst) in src.chunks_exact(plane).zip(dst.chunks_exact_mut(plane)) {
-                convert_slice(scratch.separable(src, &job.extents, job.inner, &job.windows), dst);
+                convert_slice(scratch.separable(src, &job.extents, job.inner, &term.windows), dst);
             }
         });
     }
-}
-
-fn job_of(jobs: &[Option<Job>], index: usize) -> Result<&Job> {
-    jobs.get(index).and_then(Option::as_ref).ok_or_else(|| Error::internal("a live sample has no window"))
 }
 
 impl Operator for GaussianBlur {
@@ -156,7 +130,7 @@ impl Operator for GaussianBlur {
         let from = io.inputs().desc(0)?.dtype;
         let to = output(from, self.dtype)?;
         dispatch!(from, S => io.for_each_sample(cx, |sample| {
-            let job = job_of(&this.jobs, sample.index())?;
+            let job = Job::of(&this.jobs, sample.index())?;
             let (input, output) = sample.unary()?;
             if to == from {
                 this.run::<S, S>(input.as_slice()?, output.as_slice_mut()?, job);
@@ -168,12 +142,13 @@ impl Operator for GaussianBlur {
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
-        gpu::prepare(gpu, &inputs[0], self.dtype)
+        let Some(from) = inputs[0].dtype else { return Ok(()) };
+        separable::prepare(gpu, &inputs[0], output(from, self.dtype)?, false)
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let from = io.inputs().desc(0)?.dtype;
-        gpu::run(cx, io, &self.jobs, output(from, self.dtype)?)
+        separable::run(cx, io, &self.jobs, output(from, self.dtype)?)
     }
 }
 

@@ -1,0 +1,104 @@
+// Spectra of windows of a signal, by transforms of LENGTH samples: fast ones where that is a power of two (FAST), else as defined. A row
+// of the table is a signal, a block works on a window.
+#include "common.cuh"
+
+struct Turn {
+  float cos, sin;
+};
+
+struct Row {
+  float *to;
+  const float *from;
+  int64_t samples;
+  uint64_t windows;
+};
+
+struct Params {
+  const float *window;  // `taps` factors
+  const Turn *turns;    // by i / LENGTH of a circle, clockwise
+  uint32_t taps;
+  uint32_t step;    // samples from a window to the next
+  int32_t before;   // samples of the first window before the signal
+  uint32_t mirrors, squares, bins_last;
+};
+CHECK_LAYOUT(Row, Params);
+
+constexpr uint32_t BINS = LENGTH / 2 + 1;
+
+// Sample `i` of the window that starts at `start`.
+__device__ inline float windowed(const Row &row, const Params &params, int64_t start, uint32_t i) {
+  if (i >= params.taps) return 0;
+  int64_t at = start + i;
+  if (at < 0 || at >= row.samples) {
+    if (!params.mirrors) return 0;
+    const int64_t period = row.samples > 1 ? 2 * row.samples - 2 : 1;
+    at = (at % period + period) % period;
+    at = at < period - at ? at : period - at;
+  }
+  return params.window[i] * row.from[at];
+}
+
+__device__ inline void write(const Row &row, const Params &params, uint64_t window, uint32_t bin, float re, float im) {
+  const float power = fmaf(re, re, im * im);
+  row.to[params.bins_last ? window * BINS + bin : bin * row.windows + window] = params.squares ? power : sqrtf(power);
+}
+
+#if FAST
+// A real signal as a complex one of half the length: even samples are the real parts, odd ones the imaginary.
+constexpr uint32_t HALF = LENGTH / 2;
+
+__device__ inline void transform(const Row &row, const Params &params, uint64_t window, int64_t start) {
+  __shared__ float re[HALF], im[HALF];
+  for (uint32_t i = threadIdx.x; i < HALF; i += blockDim.x) {
+    const uint32_t place = __brev(i) / (0x80000000u / HALF * 2u);
+    re[place] = windowed(row, params, start, 2 * i);
+    im[place] = windowed(row, params, start, 2 * i + 1);
+  }
+  for (uint32_t half = 1; half < HALF; half *= 2) {
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < HALF / 2; i += blockDim.x) {
+      const uint32_t k = i % half, a = 2 * i - k, b = a + half;
+      const Turn turn = params.turns[LENGTH / 2 / half * k];
+      const float x = fmaf(re[b], turn.cos, im[b] * turn.sin), y = fmaf(im[b], turn.cos, -re[b] * turn.sin);
+      re[b] = re[a] - x, im[b] = im[a] - y;
+      re[a] += x, im[a] += y;
+    }
+  }
+  __syncthreads();
+  for (uint32_t bin = threadIdx.x; bin < BINS; bin += blockDim.x) {
+    const uint32_t a = bin % HALF, b = (HALF - a) % HALF;
+    // The spectra of the even and of the odd samples.
+    const float even_re = 0.5f * (re[a] + re[b]), even_im = 0.5f * (im[a] - im[b]);
+    const float odd_re = 0.5f * (im[a] + im[b]), odd_im = 0.5f * (re[b] - re[a]);
+    const Turn turn = params.turns[bin];
+    write(row, params, window, bin, even_re + fmaf(odd_re, turn.cos, odd_im * turn.sin),
+          even_im + fmaf(odd_im, turn.cos, -odd_re * turn.sin));
+  }
+}
+#else
+__device__ inline void transform(const Row &row, const Params &params, uint64_t window, int64_t start) {
+  __shared__ float samples[LENGTH];
+  for (uint32_t i = threadIdx.x; i < LENGTH; i += blockDim.x) samples[i] = windowed(row, params, start, i);
+  __syncthreads();
+  for (uint32_t bin = threadIdx.x; bin < BINS; bin += blockDim.x) {
+    float re = 0, im = 0;
+    for (uint32_t i = 0, angle = 0; i < params.taps; ++i) {
+      const Turn turn = params.turns[angle];
+      re = fmaf(samples[i], turn.cos, re);
+      im = fmaf(-samples[i], turn.sin, im);
+      angle += bin;
+      if (angle >= LENGTH) angle -= LENGTH;
+    }
+    write(row, params, window, bin, re, im);
+  }
+}
+#endif
+
+extern "C" __global__ void spectrum(const Row *rows, uint32_t count, Params params) {
+  const Row &row = rows[blockIdx.y];
+  for (uint64_t window = blockIdx.x; window < row.windows; window += gridDim.x) {
+    transform(row, params, window, (int64_t)(window * params.step) - params.before);
+    // Before the next window takes the place of this one.
+    __syncthreads();
+  }
+}
