@@ -68,6 +68,11 @@ static float __uint_as_float(unsigned bits) {
   memcpy(&value, &bits, sizeof value);
   return value;
 }
+static unsigned __brev(unsigned bits) {
+  unsigned result = 0;
+  for (int i = 0; i < 32; i++) result |= (bits >> i & 1) << (31 - i);
+  return result;
+}
 static unsigned __ffs(unsigned bits) { return __builtin_ffs((int)bits); }
 
 // One thread runs at a time, so nothing comes between.
@@ -154,7 +159,8 @@ static bool open_barrier(unsigned first, unsigned count, State barrier) {
 
 static void launch(unsigned blocks, unsigned threads, std::function<void()> body, unsigned row = 0) {
   kernel = body;
-  blockDim = {threads, 1, 1}, gridDim = {blocks, 1, 1};
+  blockDim = {threads, 1, 1};
+  gridDim = {blocks, 1, 1};
   fibers.resize(threads);
   for (unsigned block = 0; block < blocks; block++) {
     blockIdx = {block, row, 0};
