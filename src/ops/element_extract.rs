@@ -1,7 +1,11 @@
 //! `ElementExtract`: single frames of a sequence, each an output of its own.
 
+use std::sync::Arc;
+
+use super::gpu_io::prepare_copy;
 use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
@@ -84,6 +88,10 @@ impl Operator for ElementExtract {
             }
             Ok(())
         })
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        prepare_copy(gpu)
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {

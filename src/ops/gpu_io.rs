@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::io::{CpuCx, Inputs, SampleInputs};
 use crate::error::{Error, Result};
-use crate::gpu::{DeviceBytes, Grid, KernelSpec, NoParams, Recorder};
+use crate::gpu::{DeviceBytes, Gpu, Grid, KernelSpec, NoParams, Recorder};
 use crate::tensor::{BatchDesc, Shape, View};
 
 /// Threads of a block in kernels without a reason for another number.
@@ -56,8 +56,20 @@ struct CopyRow {
     bytes: u64,
 }
 
+fn copy_kernel() -> KernelSpec {
+    KernelSpec::new::<CopyRow, NoParams>("copy", "copy")
+}
+
 pub(super) fn kernels() -> Vec<KernelSpec> {
-    vec![KernelSpec::new::<CopyRow, NoParams>("copy", "copy")]
+    vec![copy_kernel()]
+}
+
+/// Compiles the kernel of [`GpuCx::copy`].
+///
+/// # Errors
+/// Those of [`Gpu::kernel`].
+pub(super) fn prepare_copy(gpu: &Gpu) -> Result<()> {
+    gpu.kernel(&copy_kernel()).map(drop)
 }
 
 impl GpuCx<'_> {
@@ -74,8 +86,7 @@ impl GpuCx<'_> {
         };
         let rows = pairs.iter().map(row).collect::<Result<Vec<_>>>()?;
         let most = pairs.iter().map(|(to, _)| to.len()).max().unwrap_or_default();
-        let spec = KernelSpec::new::<CopyRow, NoParams>("copy", "copy");
-        self.launch(&spec, most.div_ceil(16), &NoParams::default(), &rows)
+        self.launch(&copy_kernel(), most.div_ceil(16), &NoParams::default(), &rows)
     }
 }
 

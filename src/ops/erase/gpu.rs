@@ -3,6 +3,7 @@
 use super::{Erase, Job};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
+use crate::ops::gpu_io::prepare_copy;
 use crate::ops::{GpuCx, GpuIo};
 use crate::tensor::{DType, Layout, Shape};
 
@@ -40,6 +41,7 @@ pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
 }
 
 pub(super) fn prepare(gpu: &Gpu, dtype: DType) -> Result<()> {
+    prepare_copy(gpu)?;
     gpu.kernel(&kernel(dtype)).map(drop)
 }
 
