@@ -22,7 +22,7 @@ use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
 use crate::graph::{NodeKind, Placement, Plan, ValueId};
 use crate::limits;
-use crate::ops::{CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator, Preferences, Routing};
+use crate::ops::{self, CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator, Preferences, Routing};
 use crate::tensor::{Batch, Device, ValueType};
 use device::{DeviceStorage, Landing};
 use host::{Storage, check_buffers};
@@ -293,6 +293,7 @@ fn caught<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
 /// Lets every operator that runs on the device compile its kernels.
 fn prepare(plan: &Plan, operators: &mut Operators, gpu: &Arc<Gpu>) -> Result<()> {
     gpu.bind()?;
+    ops::prepare_copy(gpu)?;
     for (node, operator) in plan.graph.nodes.iter().zip(operators) {
         let (Some(operator), true) = (operator, node.placement != Placement::Cpu) else { continue };
         let inputs: Vec<ValueType> = node.inputs.iter().map(|&id| plan.graph.value(id).ty.clone()).collect();

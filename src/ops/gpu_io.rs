@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::io::{CpuCx, Inputs, SampleInputs};
 use crate::error::{Error, Result};
-use crate::gpu::{DeviceBytes, Grid, KernelSpec, NoParams, Recorder};
+use crate::gpu::{DeviceBytes, Gpu, Grid, KernelSpec, NoParams, Recorder};
 use crate::tensor::{BatchDesc, Shape, View};
 
 /// Threads of a block in kernels without a reason for another number.
@@ -81,12 +81,20 @@ pub(super) struct Runs {
 }
 
 /// The kernel that copies.
-pub(super) fn copy_kernel() -> KernelSpec {
+fn copy_kernel() -> KernelSpec {
     KernelSpec::new::<Runs, NoParams>("copy", "copy")
 }
 
 pub(super) fn kernels() -> Vec<KernelSpec> {
     vec![copy_kernel()]
+}
+
+/// Compiles the kernel of [`GpuCx::copy`], which many operators use.
+///
+/// # Errors
+/// Those of [`Gpu::kernel`].
+pub fn prepare_copy(gpu: &Gpu) -> Result<()> {
+    gpu.kernel(&copy_kernel()).map(drop)
 }
 
 impl GpuCx<'_> {

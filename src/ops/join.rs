@@ -5,15 +5,12 @@
 //! run     what each input has behind such a position, one after the other in the output
 //! ```
 
-use std::sync::Arc;
-
-use super::gpu_io::{Runs, copy_kernel};
+use super::gpu_io::Runs;
 use super::{
     ArgSpec, Args, CpuCx, DeviceSample, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
     one_output,
 };
 use crate::error::{Error, Result};
-use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
@@ -224,9 +221,6 @@ impl Operator for Join {
         let (inputs, desc) = (io.inputs().len(), io.inputs().desc(0)?);
         let axis = self.axis(desc.shapes.first().map_or(0, |shape| shape.len()), desc.layout)?;
         io.for_each_sample(cx, |sample| self.join(inputs, axis, sample))
-    }
-    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
-        gpu.kernel(&copy_kernel()).map(drop)
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {

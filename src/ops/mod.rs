@@ -78,7 +78,7 @@ use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 pub use args::{Arg, ArgSpec, Args};
-pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo};
+pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo, prepare_copy};
 pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
 pub(crate) use resize_normalize::{build as fused, can_fuse};
 

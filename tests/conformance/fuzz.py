@@ -178,7 +178,7 @@ def build():
     command = ["cargo", "test", "--test", "conformance", "--no-run", "--message-format=json"]
     lines = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     made = [json.loads(line) for line in lines if line.startswith("{")]
-    return next(m["executable"] for m in made if m.get("executable"))
+    return next(m["executable"] for m in made if m.get("executable") and m["target"]["name"] == "conformance")
 
 
 def compare(binary, cases):

@@ -315,6 +315,17 @@ fn every_recorded_case_can_be_planned_for_a_device() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Hundreds of small operators, of which those on the device and those on the host take turns.
+#[test]
+fn automatic_augmentation_brings_nothing_back_from_a_device() {
+    let path = recordings().into_iter().find(|path| path.ends_with("automatic.zip"));
+    let Some(recording) = path.map(|path| Recording::open(&path)) else { return };
+    let case = recording.index.cases.iter().find(|case| case.name == "of_photos_made_for_gpu").unwrap();
+    let pipeline = Pipeline::load(recording.bytes(&case.pipeline), Device::Gpu).unwrap();
+    assert_eq!(pipeline.warnings(), [""; 0]);
+    assert_eq!(pipeline.output_device(0), Device::Gpu);
+}
+
 type Compared<'a> = (&'a str, &'a Case, Result<Difference, String>);
 
 fn run_part<'a>(part: &[(&'a str, &'a Recording, &'a Case)], gpu: Option<&Arc<Gpu>>) -> Vec<Compared<'a>> {

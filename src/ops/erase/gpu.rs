@@ -1,8 +1,6 @@
 //! `Erase` on a device: whole samples are copied, then every region of every sample is filled. Two launches.
 
-use half::f16;
-
-use super::{Erase, Job, check, whole, with_element};
+use super::{Erase, Job};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::ops::{GpuCx, GpuIo};
@@ -49,12 +47,15 @@ impl Erase {
     /// Records the work of all live samples.
     pub(super) fn record(&self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let desc = io.inputs().desc(0)?;
+        let size = desc.dtype.size();
         let rows = io.rows(|sample| {
             let shape = sample.input(0)?.shape;
             let job = self.jobs.get(sample.index()).ok_or_else(|| Error::internal("a sample has no job"))?;
             let mut rows = rows(job, shape)?;
             if !rows.is_empty() {
-                let fill = cx.recorder.stage(&fill(desc.dtype, &job.fill)?)?.address();
+                let bytes = job.fill.iter().flat_map(|bits| bits.to_le_bytes().into_iter().take(size));
+                let fill: Vec<u8> = bytes.collect();
+                let fill = cx.recorder.stage(&fill)?.address();
                 let (to, repeat) = (sample.target(0)?, repeat(shape, desc.layout));
                 for row in &mut rows {
                     (row.to, row.fill) = (to, fill);
@@ -75,17 +76,6 @@ impl Erase {
 fn repeat(shape: &Shape, layout: Layout) -> u64 {
     let behind = layout.find(b'C').and_then(|channel| shape.get(channel + 1..)).unwrap_or_default();
     behind.iter().map(|&extent| extent as u64).product()
-}
-
-/// The fill values as elements.
-fn fill(dtype: DType, values: &[f32]) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    with_element!(dtype, T, stored => {
-        let elements: Vec<T> = values.iter().map(|&value| stored(value)).collect();
-        bytes.extend_from_slice(bytemuck::cast_slice(&elements));
-        Ok(())
-    })?;
-    Ok(bytes)
 }
 
 /// The regions of a sample that have elements, without addresses and fill values.
@@ -144,9 +134,9 @@ mod tests {
 
     #[test]
     fn regions_without_elements_are_left_out() {
-        let job = Job { regions: vec![vec![(1, 1)], vec![(3, 2)], vec![(0, 4)]], fill: vec![0.0] };
+        let job = Job { regions: vec![vec![(1, 1)], vec![(3, 2)], vec![(0, 4)]], fill: vec![0] };
         assert_eq!(rows(&job, &Shape::new([4])).unwrap().len(), 1);
-        let huge = Job { regions: vec![vec![(0, 0), (0, 1 << 40), (0, 1 << 40)]], fill: vec![0.0] };
+        let huge = Job { regions: vec![vec![(0, 0), (0, 1 << 40), (0, 1 << 40)]], fill: vec![0] };
         assert!(rows(&huge, &Shape::new([0, 1 << 40, 1 << 40])).unwrap().is_empty());
     }
 

@@ -32,7 +32,27 @@ struct Erase {
 struct Job {
     /// Of each region, the first position along every dimension and that behind the last.
     regions: Vec<Vec<(usize, usize)>>,
-    fill: Vec<f32>,
+    /// Bits of elements: one for all, or one for each position along the dimension of the channels.
+    fill: Vec<u64>,
+}
+
+impl Job {
+    /// Fills the regions of a sample of shape `shape`, whose elements are as large as a `T`.
+    fn erase<T: Element>(
+        &self,
+        bytes: &mut [u8],
+        shape: &[usize],
+        channel: Option<usize>,
+        element: fn(u64) -> T,
+    ) -> Result<()> {
+        let elements = bytemuck::try_cast_slice_mut(bytes);
+        let elements = elements.map_err(|_| Error::internal("elements at an address that is not theirs"))?;
+        let fill: Vec<T> = self.fill.iter().map(|&bits| element(bits)).collect();
+        for region in &self.regions {
+            erase(elements, shape, region, &fill, channel);
+        }
+        Ok(())
+    }
 }
 
 /// The operator's line in [`super::OPS`].
@@ -128,6 +148,7 @@ impl Erase {
                 channels.unwrap_or(1)
             )));
         }
+        let fill = fill.into_iter().map(|value| element(value, input.dtype)).collect();
         Ok(Job { regions, fill })
     }
 
@@ -162,16 +183,17 @@ impl Operator for Erase {
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         let desc = io.inputs().desc(0)?;
         let channel = desc.layout.find(b'C');
-        with_element!(desc.dtype, T, stored => io.for_each_sample(cx, |sample| {
+        io.for_each_sample(cx, |sample| {
             let job = &self.jobs[sample.index()];
             let (input, output) = sample.unary()?;
             output.bytes.copy_from_slice(input.bytes);
-            let fill: Vec<T> = job.fill.iter().map(|&value| stored(value)).collect();
-            for region in &job.regions {
-                erase(output.as_slice_mut::<T>()?, input.shape, region, &fill, channel);
+            match desc.dtype.size() {
+                1 => job.erase(output.bytes, input.shape, channel, |bits| bits as u8),
+                2 => job.erase(output.bytes, input.shape, channel, |bits| bits as u16),
+                4 => job.erase(output.bytes, input.shape, channel, |bits| bits as u32),
+                _ => job.erase(output.bytes, input.shape, channel, |bits| bits),
             }
-            Ok(())
-        }))
+        })
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
@@ -183,38 +205,17 @@ impl Operator for Erase {
     }
 }
 
-/// Runs `$body` with `$T` bound to the element type of `$dtype`, and `$stored` to what makes one of a fill value.
-macro_rules! with_element {
-    ($dtype:expr, $T:ident, $stored:ident => $body:expr) => {
-        with_element!(@ $dtype, $T, $stored, $body,
-            U8 u8 |value| whole(value) as u8,
-            I8 i8 |value| whole(value) as i8,
-            U16 u16 |value| whole(value) as u16,
-            I16 i16 |value| whole(value) as i16,
-            I32 i32 |value| whole(value),
-            U32 u32 |value| value as i64 as u32,
-            I64 i64 |value| value as i64,
-            U64 u64 |value| value as u64,
-            F16 f16 |value| f16::from_f32(value),
-            F32 f32 |value| value)
-    };
-    (@ $dtype:expr, $T:ident, $stored:ident, $body:expr,
-        $($name:ident $rust:ident |$value:ident| $result:expr),*) => {
-        match $dtype {
-            $(DType::$name => {
-                type $T = $rust;
-                let $stored = |$value: f32| -> $rust { $result };
-                $body
-            })*
-            dtype => check(dtype),
-        }
-    };
-}
-use with_element;
-
-/// A fill value as DALI makes an integer of it: without its fraction, and of a large one the low bits.
-fn whole(value: f32) -> i32 {
-    if value.abs() < 2f32.powi(31) { value as i32 } else { i32::MIN }
+/// The bits of a fill value as an element of type `dtype`. DALI makes an integer of it without its fraction, and of a large one
+/// the low bits.
+fn element(value: f32, dtype: DType) -> u64 {
+    let whole = if value.abs() < 2f32.powi(31) { value as i32 } else { i32::MIN };
+    match dtype {
+        DType::F16 => f16::from_f32(value).to_bits().into(),
+        DType::F32 => value.to_bits().into(),
+        DType::U64 => value as u64,
+        DType::U32 | DType::I64 => value as i64 as u64,
+        _ => whole as u64,
+    }
 }
 
 /// Fills `region` of a tensor of shape `shape` with the one value or, along dimension `channel`, with one a position.
