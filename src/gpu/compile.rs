@@ -15,9 +15,11 @@ pub struct Source {
 }
 
 /// What kernels include.
-const HEADERS: [(&str, &str); 2] = [
+const HEADERS: [(&str, &str); 4] = [
     ("common.cuh", include_str!("../../kernels/common.cuh")),
     ("jpeg.cuh", include_str!("../../kernels/jpeg.cuh")),
+    ("jpeg_colors.cuh", include_str!("../../kernels/jpeg_colors.cuh")),
+    ("jpeg_transform.cuh", include_str!("../../kernels/jpeg_transform.cuh")),
 ];
 
 macro_rules! sources {
@@ -44,7 +46,9 @@ sources!(
     "jpeg_guess",
     "jpeg_link",
     "jpeg_pixels",
+    "jpeg_planes",
     "jpeg_resolve",
+    "jpeg_upsample",
     "normalize",
     "points",
     "resample",

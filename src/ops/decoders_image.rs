@@ -1,6 +1,7 @@
 //! `decoders__Image`: encoded images to HWC pixels. And what every image decoder shares: its arguments, and a [`Decoding`]
 //! that makes a [`Job`] of every sample. Those must not know on which device pixels are decoded.
 
+mod finish;
 mod mixed;
 mod on_cores;
 
@@ -14,7 +15,7 @@ use super::{
 };
 use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Decoder, ImageInfo};
 use crate::error::{Error, Result};
-use crate::gpu::jpeg::{Path, Wish};
+use crate::gpu::jpeg::{Path, Wish, cores};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 use mixed::Mixed;
@@ -331,5 +332,5 @@ impl Operator for Image {
 }
 
 pub(super) fn kernels() -> Vec<KernelSpec> {
-    mixed::kernels()
+    finish::kernels().chain(cores::kernels()).collect()
 }

@@ -223,6 +223,10 @@ fn every_kind_of_image_is_decoded_as_on_the_cpu() {
                 check(&case, &format!("{label}, round {round}"), file, found, &mut wrong);
             }
         }
+        let found = run(&mut instance_on(Some(&gpu), case.name, Some(Path::Cores)), &files);
+        for ((label, file), found) in kinds.iter().zip(&found) {
+            check(&case, &format!("{label} on the cores"), file, found, &mut wrong);
+        }
         for (label, file) in &kinds {
             let found = run(&mut instance, std::slice::from_ref(file)).remove(0);
             check(&case, &format!("{label} alone"), file, &found, &mut wrong);

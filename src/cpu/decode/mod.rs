@@ -40,7 +40,7 @@ use crate::tensor::DType;
 pub use color::Scaling;
 pub use format::Format;
 pub use orientation::Orientation;
-pub use picture::View;
+pub use picture::{View, stored_window};
 
 /// Channels of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
