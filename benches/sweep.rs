@@ -127,7 +127,13 @@ fn main() -> Result<()> {
     );
 
     let pipeline = Pipeline::load(PIPELINE, Device::Gpu)?;
-    let instance = |jpeg_path| pipeline.instance_with(Some(threads), Some(&gpu), &Preferences { jpeg_path });
+    let instance = |jpeg_path| {
+        pipeline.instance_with(
+            Some(threads),
+            Some(&gpu),
+            &Preferences { jpeg_path, ..Preferences::default() },
+        )
+    };
     let mut instances =
         PATHS.iter().map(|(_, path)| instance(*path)).collect::<std::result::Result<Vec<_>, _>>()?;
     let mut cells = Vec::new();

@@ -374,7 +374,7 @@ fn operators_behind_see_what_was_mended() {
             Device::Gpu => Pipeline::load_moved_to_device(PIPELINE),
             Device::Cpu => Pipeline::load(PIPELINE, device),
         };
-        let preferences = Preferences { jpeg_path: Some(Path::Cores) };
+        let preferences = Preferences { jpeg_path: Some(Path::Cores), ..Preferences::default() };
         let mut instance = pipeline.unwrap().instance_with(Some(2), gpu, &preferences).unwrap();
         let outcome = instance.run(files.len(), vec![encoded(&files)], &mut Keep).unwrap();
         let batch = instance.to_host(&outcome.outputs[0]).unwrap();

@@ -105,8 +105,12 @@ impl Finish {
     }
 }
 
-/// The part of a stored picture that is asked for.
+/// The part of a stored picture that is asked for, or all of it reduced.
 pub(super) fn part(job: &Job) -> Part {
+    if job.options.shrink > 0 {
+        let (width, height) = job.info.stored_size();
+        return Part::whole([width, height], job.options.shrink);
+    }
     let window = stored_window(&job.info, job.options.window);
     Part { left: window.x, top: window.y, width: window.width, height: window.height, shrink: 0 }
 }

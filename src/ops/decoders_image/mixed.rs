@@ -217,7 +217,7 @@ impl Mixed {
 
     /// The file as the engines take it.
     fn picture<'a>(&self, job: &Job, header: &Header<'a>) -> Option<Picture<'a>> {
-        let engines = self.engines.as_ref()?;
+        let engines = self.engines.as_ref().filter(|_| job.options.shrink == 0)?;
         let picture = Picture::of(header)?;
         let frame = *picture.frame();
         // Both have read the same header.
