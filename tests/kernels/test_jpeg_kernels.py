@@ -181,8 +181,9 @@ def test_damage_stays_with_its_image(emulator, seed):
     for i in harmed:
         harm(jpegs[i], rng)
     cut = list(CUTS.values())[seed // 2]
-    status, found = emulator(jpegs, cut)
-    _, whole = emulator([Jpeg(file) for file in given], cut)
+    views = [View(jpeg, smooth=seed % 2 == 1) for jpeg in jpegs]
+    status, found = emulator(jpegs, cut, views)
+    _, whole = emulator([Jpeg(file) for file in given], cut, views)
     assert np.count_nonzero(status[harmed]) >= len(harmed) - 2
     for i in set(range(len(jpegs))) - set(harmed):
         assert status[i] == FINE and np.array_equal(found[i], whole[i]), f"file {i}"
