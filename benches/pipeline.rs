@@ -43,7 +43,7 @@ fn main() -> Result<()> {
         Some(&"threads") => Some(jpeg::Path::Threads),
         _ => None,
     };
-    let preferences = Preferences { jpeg_path };
+    let preferences = Preferences { jpeg_path, ..Preferences::default() };
 
     let files = read(Path::new(folder))?;
     let (gpu, pipeline) = if on_gpu {

@@ -6,6 +6,13 @@
 //   jpeg_decode     each piece once more, now from its true beginning                               -> coefficients
 //   jpeg_pixels     dequantises, transforms, upsamples, converts                                    -> pixels
 //
+// Images whose chroma is upsampled smoothly, for which a sample's neighbours matter, and images that are reduced take two steps:
+//
+//   jpeg_planes      dequantises, transforms                                                        -> samples
+//   jpeg_upsample    upsamples, converts                                                            -> pixels
+//
+// Only what is under an image's window, and next to it where chroma is smooth, is transformed.
+//
 // A segment is what lies between restart markers; without them an image has one. A piece is a fixed number of bits of a
 // segment. A piece ends at the first block boundary at or after its last bit, and the next begins there: so a place in the
 // stream is a bit and which block of the MCU comes next. Entropy-coded data has its stuffing and its markers removed.
@@ -63,20 +70,40 @@ struct Image {
   uint32_t tables[4];
   // Blocks of an MCU; for each of them a bit: which pair; and two bits: which component.
   uint32_t mcu_blocks, pairs, components;
-  uint32_t width, height, mcus_across;
+  // Of the window; without one, of the image.
+  uint32_t width, height;
+  uint32_t mcus_across;
   // Of each component: log2 of by how much it is sampled more coarsely than the picture, and blocks across in an MCU.
   uint8_t factor_x[4], factor_y[4], first[4], across[4];
   uint32_t quantisation[MAX_COMPONENTS];
   // 0 gray, 1 YCbCr, 2 RGB.
   uint32_t color;
   // Of the MCU, in blocks.
-  uint32_t mcu_width, mcu_height, unused;
+  uint32_t mcu_width, mcu_height;
+  // Where the window begins; the first MCU that it lies in, where it begins there, and how many MCUs it lies in across.
+  uint32_t left, top, first_mcu, left_in_mcu, top_in_mcu, window_across;
+  // Of its components' planes, when it has any.
+  uint32_t first_plane;
+};
+
+// Samples of a component: of the blocks that are needed.
+struct Plane {
+  uint8_t *samples;
+  // From a row to the next, a multiple of 8 bytes.
+  uint32_t stride;
+  // Which sample of the component is the first here; how many the component has.
+  uint32_t left, top, width, height;
+  // Blocks in a row of them.
+  uint32_t across;
+  // log2 of the samples that a block has across; of by how much they are coarser than pixels; whether they are upsampled smoothly.
+  uint8_t side, factor_x, factor_y, smooth;
+  uint32_t unused;
 };
 
 // What a block of threads works on.
 struct Task {
-  // Its first piece or MCU, and how many.
-  uint32_t image, first, count, unused;
+  // Its first piece, MCU, block of a component or strip of pixels, and how many.
+  uint32_t image, first, count, component;
 };
 
 // What decoding from one place to the end of a piece passes.
@@ -105,6 +132,7 @@ struct Params {
   int16_t *coefficients;
   // For each image: 0 when all went well.
   uint32_t *status;
+  const Plane *planes;
   uint32_t channels, blue_first;
 };
 

@@ -72,6 +72,9 @@ impl Executor {
             return Err(Error::internal("a plan for a device runs without one"));
         }
         let mut operators = plan.operators()?;
+        if preferences.jpeg_scaled_decode {
+            plan.reduce(&mut operators);
+        }
         if let Some(gpu) = gpu {
             operators.iter_mut().flatten().for_each(|operator| operator.prefer(preferences));
             prepare(&plan, &mut operators, gpu)?;

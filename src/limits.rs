@@ -131,7 +131,7 @@ pub const MAX_CORES_SCAN_BYTES: usize = (1 << 25) - 4_096;
 /// its memory: what does not fit is decoded elsewhere.
 pub const MAX_CORES_SCRATCH_BYTES: usize = 2 << 30;
 
-/// Bytes on a device for whole pictures of a batch of which outputs are cut, turned or converted. Stops small windows of many
+/// Bytes on a device for pictures of a batch of which outputs are cut, turned or converted (of those on the cores, for the windows). Stops small windows of many
 /// large images from taking all of its memory: what does not fit is decoded on the host, window by window.
 pub const MAX_PICTURE_BYTES: usize = 4 << 30;
 

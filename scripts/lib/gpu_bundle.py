@@ -26,7 +26,7 @@ SITE = Path(sysconfig.get_paths()["purelib"])
 
 # Test binaries: of cargo's targets; one that the package does not have is left out, with a word.
 TESTS = ["lib", "conformance", "gpu", "gpu_kernels", "capi", "operators"]
-BENCHES = ["engines", "pipeline"]
+BENCHES = ["engines", "pipeline", "sweep"]
 # Files of the project that the tests and the scripts read or run there.
 SOURCES = ["benches", "examples", "include", "model_repository", "scripts", "tests"]
 LIMIT_BYTES = 60e6

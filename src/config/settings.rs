@@ -13,6 +13,7 @@ use crate::pipeline::JpegPath;
 const NUM_THREADS: &str = "num_threads";
 const MAX_BATCHES_IN_FLIGHT: &str = "max_batches_in_flight";
 const JPEG_PATH: &str = "jpeg_path";
+const JPEG_SCALED_DECODE: &str = "jpeg_scaled_decode";
 const GPU_MEMORY_MB: &str = "gpu_memory_mb";
 const SPLIT_ALONG_OUTER_AXIS: &str = "split_along_outer_axis";
 /// `default.NAME`: what an optional input `NAME` is where a request leaves it out.
@@ -33,6 +34,8 @@ pub struct Settings {
     /// `jpeg_path`: where a GPU instance decodes JPEGs, `engines`, `cores` or `threads`. `None` (`auto`, or absent): where it takes
     /// least time.
     pub jpeg_path: Option<JpegPath>,
+    /// `jpeg_scaled_decode`: whether a JPEG that a resize behind its decoder makes smaller anyway is decoded to 1/2, 1/4 or 1/8.
+    pub jpeg_scaled_decode: bool,
     /// `gpu_memory_mb`: bytes (in the configuration: 2^20 of them) of each GPU's memory that batches of the model may take, up to
     /// [`limits::MAX_GPU_MEMORY_MB`]. `None`: as much as there is.
     pub gpu_memory: Option<NonZeroUsize>,
@@ -55,6 +58,7 @@ impl Settings {
                 NUM_THREADS | MAX_BATCHES_IN_FLIGHT | JPEG_PATH | GPU_MEMORY_MB => {
                     settings.set(key, &text(key, value)?)?;
                 }
+                JPEG_SCALED_DECODE => settings.jpeg_scaled_decode = truth(key, &text(key, value)?)?,
                 other if other.starts_with(DEFAULT_PREFIX) => {
                     let name = other.strip_prefix(DEFAULT_PREFIX).unwrap_or_default().to_owned();
                     settings.defaults.insert(name, text(key, value)?);
@@ -108,7 +112,8 @@ impl Settings {
             self.unknown.iter().map(|name| format!("`{}`", name.escape_debug())).collect();
         Some(format!(
             "unknown parameters in the model configuration, without effect: {}; known are `{NUM_THREADS}`, \
-             `{MAX_BATCHES_IN_FLIGHT}`, `{JPEG_PATH}`, `{GPU_MEMORY_MB}`, `{SPLIT_ALONG_OUTER_AXIS}` and `{DEFAULT_PREFIX}NAME`",
+             `{MAX_BATCHES_IN_FLIGHT}`, `{JPEG_PATH}`, `{JPEG_SCALED_DECODE}`, `{GPU_MEMORY_MB}`, \
+             `{SPLIT_ALONG_OUTER_AXIS}` and `{DEFAULT_PREFIX}NAME`",
             names.join(", ")
         ))
     }
@@ -171,6 +176,17 @@ fn gpu_memory(text: &str) -> Result<NonZeroUsize> {
             limits::MAX_GPU_MEMORY_MB
         ))
     })
+}
+
+fn truth(key: &str, text: &str) -> Result<bool> {
+    match text.trim() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => Err(Error::invalid(format!(
+            "parameter `{key}` is `{}`, expected `true` or `false`",
+            other.escape_debug()
+        ))),
+    }
 }
 
 fn jpeg_path(text: &str) -> Result<Option<JpegPath>> {
@@ -255,6 +271,20 @@ mod tests {
         for wrong in ["", "gpu", "Engines"] {
             let error = path(wrong).unwrap_err().to_string();
             assert!(error.starts_with(&format!("parameter `jpeg_path` is `{wrong}`, expected")), "{error}");
+        }
+    }
+
+    #[test]
+    fn smaller_jpegs_are_an_authors_choice() {
+        let scaled = |text: &str| parse(&json!({"jpeg_scaled_decode": text})).map(|s| s.jpeg_scaled_decode);
+        assert!(!parse(&json!({})).unwrap().jpeg_scaled_decode);
+        assert_eq!((scaled("true").unwrap(), scaled(" false\n").unwrap()), (true, false));
+        for wrong in ["", "1", "yes", "True"] {
+            let error = scaled(wrong).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!("parameter `jpeg_scaled_decode` is `{wrong}`, expected `true` or `false`")
+            );
         }
     }
 

@@ -15,9 +15,11 @@ pub struct Source {
 }
 
 /// What kernels include.
-const HEADERS: [(&str, &str); 3] = [
+const HEADERS: [(&str, &str); 5] = [
     ("common.cuh", include_str!("../../kernels/common.cuh")),
     ("jpeg.cuh", include_str!("../../kernels/jpeg.cuh")),
+    ("jpeg_colors.cuh", include_str!("../../kernels/jpeg_colors.cuh")),
+    ("jpeg_transform.cuh", include_str!("../../kernels/jpeg_transform.cuh")),
     ("random.cuh", include_str!("../../kernels/random.cuh")),
 ];
 
@@ -52,7 +54,9 @@ sources!(
     "jpeg_guess",
     "jpeg_link",
     "jpeg_pixels",
+    "jpeg_planes",
     "jpeg_resolve",
+    "jpeg_upsample",
     "lookup",
     "noise",
     "nonsilent",

@@ -38,7 +38,7 @@ fn partner(graph: &Graph, i: usize) -> Option<usize> {
 }
 
 /// The one node that reads `value`, if it is no output.
-fn only_reader(graph: &Graph, value: ValueId) -> Option<usize> {
+pub(super) fn only_reader(graph: &Graph, value: ValueId) -> Option<usize> {
     if graph.outputs.iter().any(|output| output.value == value) {
         return None;
     }

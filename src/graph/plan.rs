@@ -101,6 +101,20 @@ impl Plan {
         infer::operators(&self.graph)
     }
 
+    /// Lets operators make less of what their only reader makes smaller.
+    pub fn reduce(&self, operators: &mut Operators) {
+        for (i, node) in self.graph.nodes.iter().enumerate() {
+            let &[output] = node.outputs.as_slice() else { continue };
+            let reader = super::fuse::only_reader(&self.graph, output);
+            let reader =
+                reader.filter(|&j| self.graph.nodes.get(j).is_some_and(|node| node.inputs == [output]));
+            let size = reader.and_then(|j| operators.get(j)?.as_ref()?.resizes_to());
+            if let (Some(size), Some(Some(operator))) = (size, operators.get_mut(i)) {
+                operator.reduce_to(size);
+            }
+        }
+    }
+
     /// Where input `input` is read. On the GPU only when nothing but copies to the device reads it: then samples may be
     /// on the device already.
     pub fn input_device(&self, input: usize) -> Device {

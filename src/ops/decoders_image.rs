@@ -1,6 +1,7 @@
 //! `decoders__Image`: encoded images to HWC pixels. And what every image decoder shares: its arguments, and a [`Decoding`]
 //! that makes a [`Job`] of every sample. Those must not know on which device pixels are decoded.
 
+mod finish;
 mod mixed;
 mod on_cores;
 
@@ -12,9 +13,9 @@ use super::{
     ArgSpec, Args, CpuCx, Decoded, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, Preferences, SampleInputs,
     one_output,
 };
-use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Decoder, ImageInfo};
+use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Decoder, Format, ImageInfo};
 use crate::error::{Error, Result};
-use crate::gpu::jpeg::{Path, Wish};
+use crate::gpu::jpeg::{Path, Wish, cores};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 use mixed::Mixed;
@@ -78,6 +79,7 @@ fn options(args: &Args) -> Result<DecodeOptions> {
         fast_idct: false,
         smooth_chroma: true,
         window: None,
+        shrink: 0,
     })
 }
 
@@ -159,6 +161,8 @@ pub(super) struct Decoding {
     options: DecodeOptions,
     /// `None`: all of the image.
     region: Option<Box<dyn Region>>,
+    /// Height and width that whole images are made smaller to behind the decoder, if they may be smaller before.
+    enough: Option<[usize; 2]>,
 }
 
 /// One image to decode.
@@ -176,7 +180,7 @@ impl Decoding {
     /// # Errors
     /// When one of them has no such value.
     pub(super) fn new(args: &Args, region: Option<Box<dyn Region>>) -> Result<Self> {
-        Ok(Self { options: options(args)?, region })
+        Ok(Self { options: options(args)?, region, enough: None })
     }
 
     /// What is known of the pixels before there is an image.
@@ -205,7 +209,11 @@ impl Decoding {
             Some(region) => settle(region.place(sample, &size)?, &size)?,
             None => None,
         };
-        Ok(Job { info, options: DecodeOptions { window, ..self.options } })
+        let shrink = match (&self.region, self.enough) {
+            (None, Some(enough)) if info.format == Format::Jpeg => reduction(size, enough),
+            _ => 0,
+        };
+        Ok(Job { info, options: DecodeOptions { window, shrink, ..self.options } })
     }
 
     /// Type, layout and shapes of the pixels that `jobs` make; `None` stands for a sample that failed.
@@ -216,6 +224,12 @@ impl Decoding {
         });
         BatchDesc::new(self.options.dtype, Layout::hwc(), shapes.collect())
     }
+}
+
+/// How often the sides of an image of `size` can be halved so that neither gets smaller than `enough`.
+fn reduction(size: [usize; 2], enough: [usize; 2]) -> u32 {
+    let fits = |shrink: &u32| size.iter().zip(enough).all(|(side, enough)| side >> shrink >= enough);
+    (1..=decode::MAX_SHRINK).rev().find(fits).unwrap_or(0)
 }
 
 /// A window of an image of `size` (height, width) as the decoders take it; `None` when it is all of the image.
@@ -302,6 +316,10 @@ impl Operator for Image {
         std::mem::take(&mut self.decoded)
     }
 
+    fn reduce_to(&mut self, size: [usize; 2]) {
+        self.decoding.enough = Some(size);
+    }
+
     fn prefer(&mut self, preferences: &Preferences) {
         self.on_device.path = preferences.jpeg_path;
     }
@@ -331,5 +349,26 @@ impl Operator for Image {
 }
 
 pub(super) fn kernels() -> Vec<KernelSpec> {
-    mixed::kernels()
+    finish::kernels().chain(cores::kernels()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_stay_as_large_as_they_must_be() {
+        let cases = [
+            ([1080, 1920], 2),
+            ([448, 448], 1),
+            ([447, 2_000], 0),
+            ([224, 224], 0),
+            ([100, 100], 0),
+            ([9_000, 9_000], 3),
+        ];
+        for (size, expected) in cases {
+            assert_eq!(reduction(size, [224, 224]), expected, "{size:?}");
+        }
+        assert_eq!(reduction([7, 7], [1, 1]), 2);
+    }
 }

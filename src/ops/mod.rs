@@ -113,6 +113,15 @@ pub trait Operator: Send {
     /// Takes what the model's author wishes, before [`Operator::prepare_gpu`].
     fn prefer(&mut self, _preferences: &Preferences) {}
 
+    /// Height and width that every image becomes, whichever it had, when nothing else is made of its size.
+    fn resizes_to(&self) -> Option<[usize; 2]> {
+        None
+    }
+
+    /// Takes that its only reader makes images of `size` (height, width) of the output: the output may be smaller, but not smaller
+    /// than that.
+    fn reduce_to(&mut self, _size: [usize; 2]) {}
+
     /// Whether [`Operator::settle`] has something to look at after the batch that was recorded last.
     fn is_unsettled(&self) -> bool {
         false
@@ -167,6 +176,8 @@ pub enum Routing {
 pub struct Preferences {
     /// Where JPEGs are decoded that can be decoded there; `None`: where it takes least time.
     pub jpeg_path: Option<crate::gpu::jpeg::Path>,
+    /// Whether decoders may make smaller images where an operator behind them makes them smaller anyway: other pixels than DALI's.
+    pub jpeg_scaled_decode: bool,
 }
 
 /// Numbers of decoded images.

@@ -102,6 +102,10 @@ impl Operator for ResizeNormalize {
         self.normalize.infer(&[resized])
     }
 
+    fn resizes_to(&self) -> Option<[usize; 2]> {
+        self.attributes.whole_image_size()
+    }
+
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         let desc = inputs.desc(0)?;
         self.attributes.output_dtype(desc.dtype)?;

@@ -56,7 +56,10 @@ impl InstanceState {
         // The next batch of a seeded pipeline goes on with the numbers of the last: two lanes would draw each twice.
         let default = if gpu.is_some() && !pipeline.is_seeded() { DEVICE_BATCHES } else { HOST_BATCHES };
         let count = model.settings.max_batches_in_flight.unwrap_or(default);
-        let preferences = Preferences { jpeg_path: model.settings.jpeg_path };
+        let preferences = Preferences {
+            jpeg_path: model.settings.jpeg_path,
+            jpeg_scaled_decode: model.settings.jpeg_scaled_decode,
+        };
         let lane = || {
             let device = ordinal.map(|ordinal| LaneDevice::new(model, ordinal));
             Ok(Lane {

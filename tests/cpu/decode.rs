@@ -53,6 +53,7 @@ fn options(case: &Value) -> DecodeOptions {
         fast_idct: false,
         smooth_chroma: true,
         window,
+        shrink: 0,
     }
 }
 
@@ -332,6 +333,32 @@ fn every_truncation_is_survived() {
         }
         assert!(decode(&decoder, bytes, &DecodeOptions::default()).is_ok(), "{file} after its truncations");
     }
+}
+
+#[test]
+fn a_reduced_jpeg_is_the_whole_one_averaged() {
+    let decoder = Decoder::new();
+    let image = &PICTURES["jpeg_420"];
+    let (shape, whole) = decode(&decoder, image, &DecodeOptions::default()).unwrap();
+    for shrink in 1..=3 {
+        let (reduced, found) =
+            decode(&decoder, image, &DecodeOptions { shrink, ..DecodeOptions::default() }).unwrap();
+        assert_eq!(reduced[..2], [0, 1].map(|axis| shape[axis].div_ceil(1 << shrink)));
+        let side = 1 << shrink;
+        let mean = |y: usize, x: usize, c: usize| {
+            let at = |i: usize| ((y * side + i / side) * shape[1] + x * side + i % side) * 3 + c;
+            (0..side * side).map(|i| whole[at(i)]).sum::<f64>() / (side * side) as f64
+        };
+        let (rows, columns) = (shape[0] / side, shape[1] / side);
+        let pixels = (0..rows).flat_map(|y| (0..columns).map(move |x| (y, x)));
+        let off = pixels.map(|(y, x)| (found[(y * reduced[1] + x) * 3] - mean(y, x, 0)).abs()).sum::<f64>();
+        assert!(off / ((rows * columns) as f64) < 4.0, "{off} of {rows} x {columns} pixels");
+    }
+    // Other formats are not reduced.
+    let options = DecodeOptions { shrink: 2, ..DecodeOptions::default() };
+    let png = &PICTURES["png_rgb"];
+    let decoded = |options| decode(&decoder, png, options).unwrap();
+    assert_eq!(decoded(&options), decoded(&DecodeOptions::default()));
 }
 
 #[test]

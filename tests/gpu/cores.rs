@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use triton_gesso::cpu::decode::{ColorSpace, probe};
+use triton_gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, probe};
 use triton_gesso::error::Result;
-use triton_gesso::gpu::jpeg::cores::{Coded, Cores, Cut, Job, Scan};
+use triton_gesso::gpu::jpeg::cores::{Coded, Cores, Cut, Job, MAX_SHRINK, Part, Scan};
 use triton_gesso::gpu::jpeg::{Format, Path};
 use triton_gesso::gpu::{DeviceBytes, Gpu, Recorder};
 use triton_gesso::pipeline::{Keep, Pipeline, Preferences};
 use triton_gesso::tensor::Device;
-use turbojpeg::Subsamp;
+use turbojpeg::{Decompressor, Image, PixelFormat, ScalingFactor, Subsamp};
 
 use crate::coded::expected;
 use crate::coder::{Recipe, damaged};
@@ -29,15 +29,62 @@ const DAMAGED: u64 = 100_000;
 /// Images of a batch.
 const BATCH: usize = 250;
 
-/// Decodes a batch: pixels, or `None` for an image that the device or the look at its data calls damaged.
-fn decode(
-    gpu: &Arc<Gpu>,
-    recorder: &mut Recorder,
+/// How files are decoded.
+#[derive(Debug, Clone, Copy)]
+struct Way {
     format: Format,
     cut: Cut,
-    files: &[Vec<u8>],
-) -> Vec<Option<Vec<u8>>> {
-    let mut cores = Cores::open(gpu, format, false).unwrap();
+    smooth: bool,
+    part: fn(&Coded<'_>) -> Part,
+}
+
+impl Way {
+    fn plain(format: Format, cut: Cut) -> Self {
+        Self { format, cut, smooth: false, part: |coded| Part::whole([coded.width, coded.height], 0) }
+    }
+
+    /// What libjpeg-turbo makes of a file.
+    fn expected(&self, file: &[u8]) -> Vec<u8> {
+        let coded = Coded::read(file).unwrap();
+        let (part, channels) = ((self.part)(&coded), self.format.channels());
+        if part.shrink > 0 {
+            return reduced(file, self.format, self.smooth, part.shrink);
+        }
+        let mut pixels = vec![0; coded.width * coded.height * channels];
+        let options = DecodeOptions {
+            color: color(self.format),
+            smooth_chroma: self.smooth,
+            adjust_orientation: false,
+            ..DecodeOptions::default()
+        };
+        Decoder::new().decode_into(file, &options, &mut pixels).unwrap();
+        let rows = pixels.chunks_exact(coded.width * channels).skip(part.top).take(part.height);
+        rows.flat_map(|row| &row[part.left * channels..][..part.width * channels]).copied().collect()
+    }
+}
+
+/// A picture that libjpeg-turbo reduces.
+fn reduced(file: &[u8], format: Format, smooth: bool, shrink: u32) -> Vec<u8> {
+    let mut decompressor = Decompressor::new().unwrap();
+    decompressor.set_scaling_factor(ScalingFactor::new(1, 1 << shrink)).unwrap();
+    decompressor.set_fast_upsample(!smooth).unwrap();
+    let header = decompressor.read_header(file).unwrap().scaled(decompressor.scaling_factor());
+    let format = match format {
+        Format::Gray => PixelFormat::GRAY,
+        Format::Rgb => PixelFormat::RGB,
+        Format::Bgr => PixelFormat::BGR,
+    };
+    let (width, height, pitch) = (header.width, header.height, header.width * format.size());
+    let mut pixels = vec![0; pitch * height];
+    let image = Image { pixels: pixels.as_mut_slice(), width, pitch, height, format };
+    decompressor.decompress(file, image).unwrap();
+    pixels
+}
+
+/// Decodes a batch: pixels, or `None` for an image that the device or the look at its data calls damaged.
+fn decode(gpu: &Arc<Gpu>, recorder: &mut Recorder, way: Way, files: &[Vec<u8>]) -> Vec<Option<Vec<u8>>> {
+    let Way { format, cut, smooth, part } = way;
+    let mut cores = Cores::open(gpu, format, smooth).unwrap();
     let coded: Vec<Option<Coded<'_>>> =
         files.iter().map(|file| Coded::read(file).filter(|coded| cores.takes(coded))).collect();
     let rooms: Vec<usize> = coded.iter().map(|coded| coded.as_ref().map_or(0, Coded::room)).collect();
@@ -52,11 +99,12 @@ fn decode(
     let mut downloads = Vec::new();
     for ((coded, scan), place) in coded.iter().zip(&scans).zip(places) {
         downloads.push(coded.as_ref().zip(scan.as_ref()).map(|(coded, scan)| {
-            let bytes = coded.width * coded.height * format.channels();
+            let part = part(coded);
+            let bytes = part.width * part.height * format.channels();
             let buffer = recorder.allocate(bytes).unwrap();
             let target = DeviceBytes::of(&buffer, 0, bytes);
             let download = (jobs.len(), recorder.download(&target));
-            jobs.push(Job { coded, scan, data: recorder.staged(place).unwrap(), target });
+            jobs.push(Job { coded, scan, data: recorder.staged(place).unwrap(), part, target });
             download
         }));
     }
@@ -77,7 +125,7 @@ fn decode(
 
 /// Those of `files` whose pieces find their beginnings, with their pixels.
 fn resolved(gpu: &Arc<Gpu>, recorder: &mut Recorder, files: Vec<Vec<u8>>) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
-    let pixels = decode(gpu, recorder, Format::Rgb, Cut::ALL[0], &files);
+    let pixels = decode(gpu, recorder, Way::plain(Format::Rgb, Cut::ALL[0]), &files);
     let found: (Vec<_>, Vec<_>) =
         files.into_iter().zip(pixels).filter_map(|(file, pixels)| Some((file, pixels?))).unzip();
     assert!(found.0.len() > 50);
@@ -101,15 +149,16 @@ fn difference(a: &[u8], b: &[u8]) -> (u64, u8) {
 
 /// Decodes what `recipe` makes of numbers, and holds it to libjpeg-turbo. No more than `unresolved_part` of the files, which are
 /// harder than any photo, may be left to the host.
-fn check(format: Format, cut: Cut, count: u64, unresolved_part: f64, recipe: impl Fn(u64) -> Recipe + Sync) {
+fn check(way: Way, count: u64, unresolved_part: f64, recipe: impl Fn(u64) -> Recipe + Sync) {
     let Some(gpu) = gpu() else { return };
+    let Way { format, cut, .. } = way;
     let mut recorder = Recorder::new(&gpu).unwrap();
     let mut found: BTreeMap<String, (u64, usize, u8)> = BTreeMap::new();
     let (mut wrong, mut unresolved) = (Vec::new(), Vec::new());
     for start in (0..count).step_by(BATCH) {
         let recipes: Vec<Recipe> = (start..count.min(start + BATCH as u64)).map(&recipe).collect();
         let files: Vec<Vec<u8>> = recipes.par_iter().map(|recipe| recipe.encode().file).collect();
-        let pixels = decode(&gpu, &mut recorder, format, cut, &files);
+        let pixels = decode(&gpu, &mut recorder, way, &files);
         for ((recipe, file), pixels) in recipes.into_iter().zip(&files).zip(pixels) {
             let Some(pixels) = pixels else {
                 let takes = Coded::read(file)
@@ -119,7 +168,7 @@ fn check(format: Format, cut: Cut, count: u64, unresolved_part: f64, recipe: imp
                 }
                 continue;
             };
-            let (sum, largest) = difference(&pixels, &expected(file, color(format), pixels.len()).unwrap());
+            let (sum, largest) = difference(&pixels, &way.expected(file));
             let kind = format!("{:?} {:?}", recipe.colour, recipe.factors);
             let total = found.entry(kind).or_default();
             *total = (total.0 + sum, total.1 + pixels.len(), total.2.max(largest));
@@ -146,21 +195,62 @@ fn check(format: Format, cut: Cut, count: u64, unresolved_part: f64, recipe: imp
 fn files_of_every_kind_are_decoded_as_on_the_cpu() {
     for (cut, part) in Cut::ALL.into_iter().zip(0..) {
         let seeds = FILES / Cut::ALL.len() as u64;
-        check(Format::Rgb, cut, seeds, 0.02, |seed| Recipe::random(part * seeds + seed, SIDE));
+        let way = Way::plain(Format::Rgb, cut);
+        check(way, seeds, 0.02, |seed| Recipe::random(part * seeds + seed, SIDE));
     }
 }
 
 #[test]
 fn other_outputs_are_those_of_the_cpu() {
-    check(Format::Bgr, Cut::ALL[0], FILES / 10, 0.02, |seed| Recipe::random(1 << 20 | seed, SIDE));
-    check(Format::Gray, Cut::ALL[1], FILES / 10, 0.02, |seed| Recipe::random(1 << 21 | seed, SIDE));
+    let [bgr, gray] =
+        [(Format::Bgr, Cut::ALL[0]), (Format::Gray, Cut::ALL[1])].map(|(f, cut)| Way::plain(f, cut));
+    check(bgr, FILES / 10, 0.02, |seed| Recipe::random(1 << 20 | seed, SIDE));
+    check(gray, FILES / 10, 0.02, |seed| Recipe::random(1 << 21 | seed, SIDE));
+}
+
+#[test]
+fn smooth_chroma_is_that_of_the_cpu() {
+    for format in [Format::Rgb, Format::Bgr, Format::Gray] {
+        let way = Way { smooth: true, ..Way::plain(format, Cut::ALL[0]) };
+        check(way, FILES / 5, 0.02, |seed| Recipe::random(1 << 23 | seed, SIDE));
+    }
+}
+
+/// A window that depends on the size of the picture.
+fn window(coded: &Coded<'_>) -> Part {
+    let (left, top) = (coded.width * 3 / 10, coded.height * 2 / 10);
+    let (width, height) = ((coded.width / 2).max(1), (coded.height * 7 / 10).max(1));
+    Part { left, top, width, height, shrink: 0 }
+}
+
+#[test]
+fn a_window_is_that_part_of_the_picture() {
+    for smooth in [false, true] {
+        let way = Way { smooth, part: window, ..Way::plain(Format::Rgb, Cut::ALL[0]) };
+        check(way, FILES / 5, 0.02, |seed| Recipe::random(1 << 24 | seed, SIDE));
+    }
+}
+
+#[test]
+fn reduced_pictures_are_those_of_libjpeg() {
+    let parts: [fn(&Coded<'_>) -> Part; MAX_SHRINK as usize] = [
+        |coded| Part::whole([coded.width, coded.height], 1),
+        |coded| Part::whole([coded.width, coded.height], 2),
+        |coded| Part::whole([coded.width, coded.height], 3),
+    ];
+    for part in parts {
+        for (smooth, format) in [(false, Format::Rgb), (true, Format::Rgb), (true, Format::Gray)] {
+            let way = Way { smooth, part, ..Way::plain(format, Cut::ALL[0]) };
+            check(way, FILES / 10, 0.02, |seed| Recipe::random(1 << 25 | seed, SIDE));
+        }
+    }
 }
 
 /// Segments of many pieces, and rows of many blocks.
 #[test]
 fn large_files_are_decoded_as_on_the_cpu() {
     for cut in Cut::ALL {
-        check(Format::Rgb, cut, 100, 0.1, |seed| {
+        check(Way::plain(Format::Rgb, cut), 100, 0.1, |seed| {
             let recipe = Recipe::random(1 << 22 | seed, 1_000);
             let restart = recipe.restart.map(|interval| interval * (1 + seed as usize % 90));
             Recipe { width: recipe.width + 300, height: recipe.height + 200, restart, ..recipe }
@@ -190,7 +280,7 @@ fn damage_stays_with_its_image() {
                 if is_whole(seed) { file.clone() } else { damaged(file, seed) }
             })
             .collect();
-        let found = decode(&gpu, &mut recorder, Format::Rgb, Cut::ALL[0], &files);
+        let found = decode(&gpu, &mut recorder, Way::plain(Format::Rgb, Cut::ALL[0]), &files);
         for ((seed, file), pixels) in seeds.zip(&files).zip(found) {
             if is_whole(seed) {
                 assert!(pixels.as_ref() == Some(&wanted[number(seed)]), "the neighbour of seed {seed}");
@@ -239,7 +329,7 @@ fn a_pipeline_answers_damage_as_the_cpu_does() {
         };
         let files: Vec<Vec<u8>> = whole.iter().enumerate().map(file).collect();
         // So many files are cut like this in the pipeline too.
-        let on_cores = decode(&gpu, &mut recorder, Format::Rgb, Cut::ALL[0], &files);
+        let on_cores = decode(&gpu, &mut recorder, Way::plain(Format::Rgb, Cut::ALL[0]), &files);
         let found = run(&mut on_device, &files);
         let counters = on_device.counters();
         println!("round {round}: {counters:?}");
@@ -284,7 +374,7 @@ fn operators_behind_see_what_was_mended() {
             Device::Gpu => Pipeline::load_moved_to_device(PIPELINE),
             Device::Cpu => Pipeline::load(PIPELINE, device),
         };
-        let preferences = Preferences { jpeg_path: Some(Path::Cores) };
+        let preferences = Preferences { jpeg_path: Some(Path::Cores), ..Preferences::default() };
         let mut instance = pipeline.unwrap().instance_with(Some(2), gpu, &preferences).unwrap();
         let outcome = instance.run(files.len(), vec![encoded(&files)], &mut Keep).unwrap();
         let batch = instance.to_host(&outcome.outputs[0]).unwrap();

@@ -16,6 +16,7 @@ use turbojpeg::Subsamp;
 
 use crate::gpu;
 use crate::pictures::{Recipe, SAMPLINGS, turned};
+use crate::promises::{PIPELINE, photos};
 
 /// Mean difference in levels of images that are decoded on the device.
 const MEAN: f64 = 0.25;
@@ -28,7 +29,7 @@ fn instance(gpu: Option<&Arc<Gpu>>, name: &str) -> Instance {
 pub(crate) fn instance_on(gpu: Option<&Arc<Gpu>>, name: &str, jpeg_path: Option<Path>) -> Instance {
     let file = std::fs::read(crate::file(&format!("tests/gpu/data/{name}.dali"))).unwrap();
     let device = if gpu.is_some() { Device::Gpu } else { Device::Cpu };
-    let preferences = Preferences { jpeg_path };
+    let preferences = Preferences { jpeg_path, ..Preferences::default() };
     Pipeline::load(&file, device).unwrap().instance_with(Some(4), gpu, &preferences).unwrap()
 }
 
@@ -223,12 +224,47 @@ fn every_kind_of_image_is_decoded_as_on_the_cpu() {
                 check(&case, &format!("{label}, round {round}"), file, found, &mut wrong);
             }
         }
+        let found = run(&mut instance_on(Some(&gpu), case.name, Some(Path::Cores)), &files);
+        for ((label, file), found) in kinds.iter().zip(&found) {
+            check(&case, &format!("{label} on the cores"), file, found, &mut wrong);
+        }
         for (label, file) in &kinds {
             let found = run(&mut instance, std::slice::from_ref(file)).remove(0);
             check(&case, &format!("{label} alone"), file, &found, &mut wrong);
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What a resize behind the decoder makes smaller anyway may be decoded smaller, on either device.
+#[test]
+fn jpegs_are_decoded_smaller_for_a_resize_when_the_author_allows_it() {
+    let mut files = photos();
+    files.push(turned(&files[3], 6));
+    let gpu = gpu();
+    for gpu in std::iter::once(None).chain(gpu.as_ref().map(Some)) {
+        let pipeline = match gpu {
+            Some(_) => Pipeline::load_moved_to_device(PIPELINE),
+            None => Pipeline::load(PIPELINE, Device::Cpu),
+        };
+        let pipeline = pipeline.unwrap();
+        let [whole, scaled] = [false, true].map(|jpeg_scaled_decode| {
+            let preferences = Preferences { jpeg_path: Some(Path::Cores), jpeg_scaled_decode };
+            run(&mut pipeline.instance_with(Some(2), gpu, &preferences).unwrap(), &files)
+        });
+        for (i, (whole, scaled)) in whole.iter().zip(&scaled).enumerate() {
+            let ((shape, whole), (other, scaled)) = (whole.as_ref().unwrap(), scaled.as_ref().unwrap());
+            assert_eq!(shape, other);
+            let sum: f64 = whole.iter().zip(scaled).map(|(a, b)| (a - b).abs()).sum();
+            let mean = sum / whole.len() as f64;
+            println!("file {i}, on a device: {}: mean difference {mean:.4}", gpu.is_some());
+            // Those of 1920 x 1080 are four times as large as they must be.
+            assert!(
+                if [3, 5].contains(&i) { mean > 0.0 && mean < 0.05 } else { mean == 0.0 },
+                "file {i}: {mean}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub(crate) fn encoded<'r>(files: impl IntoIterator<Item = &'r Vec<u8>>) -> Batch
 
 fn instance(gpu: &Arc<Gpu>, jpeg_path: Option<Path>) -> Instance {
     let pipeline = Pipeline::load_moved_to_device(PIPELINE).unwrap();
-    pipeline.instance_with(Some(4), Some(gpu), &Preferences { jpeg_path }).unwrap()
+    pipeline.instance_with(Some(4), Some(gpu), &Preferences { jpeg_path, ..Preferences::default() }).unwrap()
 }
 
 #[test]

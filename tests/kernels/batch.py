@@ -17,7 +17,13 @@ IMAGE = np.dtype(
     + [(name, "u4") for name in "mcu_blocks pairs components width height mcus_across".split()]
     + [(name, "u1", 4) for name in "factor_x factor_y first across".split()]
     + [("quantisation", "u4", 3)]
-    + [(name, "u4") for name in "color mcu_width mcu_height unused".split()]
+    + [(name, "u4") for name in "color mcu_width mcu_height left top first_mcu left_in_mcu top_in_mcu window_across first_plane".split()]
+)
+PLANE = np.dtype(
+    [("samples", "u8")]
+    + [(name, "u4") for name in "stride left top width height across".split()]
+    + [(name, "u1") for name in "side factor_x factor_y smooth".split()]
+    + [("unused", "u4")]
 )
 RESTARTS = re.compile(rb"\xff[\xd0-\xd7]")
 
@@ -98,13 +104,50 @@ def piece_bits(jpeg, bits):
     return bits if mcu <= DENSE_MCU_BITS else max(bits, (mcu // WORD | 1) * WORD)
 
 
-def tables_of(jpegs, bits, guesses):
+class View:
+    """What is wanted of a file: a window of the picture, reduced by 2 to the power of `shrink`; chroma smooth or not."""
+
+    def __init__(self, jpeg, smooth=False, window=None, shrink=0):
+        whole = [-(-side >> shrink) for side in (jpeg.width, jpeg.height)]
+        self.left, self.top, self.width, self.height = window or (0, 0, *whole)
+        self.shrink = shrink
+        self.planes = [self.plane(jpeg, i, smooth) for i in range(len(jpeg.components))]
+        # Planes, or else pixels at once.
+        self.in_steps = shrink > 0 or any(plane["smooth"] for plane, _ in self.planes)
+
+    def plane(self, jpeg, i, smooth):
+        """As libjpeg has it: a component that is coarser than pixels is reduced less. And how many blocks of it are needed."""
+        plane, side = np.zeros((), PLANE), 8 >> self.shrink
+        across, down, _ = jpeg.components[i]
+        while side < 8 and jpeg.mcu[0] * (8 >> self.shrink) % (across * side * 2) == 0 and jpeg.mcu[1] * (8 >> self.shrink) % (down * side * 2) == 0:
+            side *= 2
+        scale = [n * (8 >> self.shrink) // (own * side) for n, own in zip(jpeg.mcu, (across, down))]
+        size = [-(-n * own * side // (most * 8)) for n, own, most in zip((jpeg.width, jpeg.height), (across, down), jpeg.mcu)]
+        fancy = smooth and self.shrink < 3
+        plane["smooth"] = fancy and (scale == [1, 2] or scale in ([2, 1], [2, 2]) and size[0] > 2)
+        plane["factor_x"], plane["factor_y"] = (factor.bit_length() - 1 for factor in scale)
+        plane["width"], plane["height"], plane["side"] = *size, side.bit_length() - 1
+        more = int(plane["smooth"])
+        ranges = []
+        # Pixels are made eight at a time.
+        whole_runs = [(self.left & ~7, self.left + self.width + 7 & ~7), (self.top, self.top + self.height)]
+        for (first, behind), factor, limit in zip(whole_runs, scale, size):
+            begin, end = max(0, first // factor - more), min(limit, (behind - 1) // factor + 1 + more)
+            ranges.append((begin // side, -(-end // side)))
+        (plane["left"], plane["top"]) = (begin * side for begin, _ in ranges)
+        counts = [end - begin for begin, end in ranges]
+        plane["across"], plane["stride"] = counts[0], counts[0] * side + 7 & ~7
+        return plane, counts
+
+
+def tables_of(jpegs, bits, guesses, views=None):
     """Everything that goes to the device, as the emulator reads it; and the images, with where their pixels will be."""
-    images = np.zeros(len(jpegs), IMAGE)
+    images, views = np.zeros(len(jpegs), IMAGE), views or [View(jpeg) for jpeg in jpegs]
     segments, data, lookups, values = [], b"", {}, {}
+    planes, samples = [], 0
     pieces = blocks = pixels = 0
-    tasks = {"guess": [], "decode": [], "pixels": []}
-    for number, (jpeg, image) in enumerate(zip(jpegs, images)):
+    tasks = {"guess": [], "decode": [], "pixels": [], "planes": [], "upsample": []}
+    for number, (jpeg, image, view) in enumerate(zip(jpegs, images, views)):
         image["data"], image["words"] = len(data), len(jpeg.data) // 4
         data += jpeg.data
         image["first_segment"], image["segments"] = len(segments), len(jpeg.segments)
@@ -128,20 +171,38 @@ def tables_of(jpegs, bits, guesses):
                 image["components"] |= i << 2 * block
             first += across * down
         image["mcu_blocks"], image["mcus_across"] = jpeg.mcu_blocks, jpeg.grid[0]
-        image["width"], image["height"], image["color"] = jpeg.width, jpeg.height, len(jpeg.components) > 1
+        image["width"], image["height"], image["color"] = view.width, view.height, len(jpeg.components) > 1
         image["mcu_width"], image["mcu_height"] = jpeg.mcu
         image["pixels"] = pixels
-        pixels += 3 * jpeg.width * jpeg.height + 255 & ~255
+        pixels += 3 * view.width * view.height + 255 & ~255
         # Several short segments take more room than their bits.
         room = (WINDOW_BITS - min(AHEAD * size, WINDOW_BITS // 2)) // (size + (8 * PADDING + WORD if len(jpeg.segments) > 1 else 0))
         at_once = {"guess": GUESS_THREADS // guess, "decode": DECODE_THREADS}
         for kind, most in at_once.items():
             most = max(1, min(most, room))
             tasks[kind] += [(number, i, min(most, own - i), 0) for i in range(0, own, most)]
+        image["left"], image["top"] = view.left, view.top
+        if view.in_steps:
+            image["first_plane"] = len(planes)
+            for i, (plane, (across, down)) in enumerate(view.planes):
+                plane["samples"] = samples
+                samples += int(plane["stride"]) * (down << int(plane["side"])) + 255 & ~255
+                planes.append(plane)
+                tasks["planes"] += [(number, first, min(100, across * down - first), i) for first in range(0, across * down, 100)]
+            strips = view.height * -(-(view.left % 8 + view.width) // 256)
+            tasks["upsample"] += [(number, first, min(20, strips - first), 0) for first in range(0, strips, 20)]
+            continue
+        sides = [8 * n for n in jpeg.mcu]
+        (left, right), (top, bottom) = (
+            (first // side, -(-(first + length) // side)) for first, length, side in zip((view.left, view.top), (view.width, view.height), sides)
+        )
+        image["left_in_mcu"], image["top_in_mcu"] = view.left % sides[0], view.top % sides[1]
+        image["first_mcu"], image["window_across"] = top * jpeg.grid[0] + left, right - left
         # Three groups of MCUs a task: some go over the end of a row.
-        run = 3 * (PIXEL_BLOCKS // jpeg.mcu_blocks)
-        tasks["pixels"] += [(number, i, min(run, jpeg.mcus - i), 0) for i in range(0, jpeg.mcus, run)]
+        mcus, run = (right - left) * (bottom - top), 3 * (PIXEL_BLOCKS // jpeg.mcu_blocks)
+        tasks["pixels"] += [(number, i, min(run, mcus - i), 0) for i in range(0, mcus, run)]
     arrays = [images, np.array(segments, np.uint32), b"".join(lookups), b"".join(values), data]
     arrays += [np.array(rows, np.uint32) for rows in tasks.values()]
-    arrays.append(np.array([pieces, blocks, pixels], np.uint64))
+    arrays.append(np.array(planes, PLANE))
+    arrays.append(np.array([pieces, blocks, samples, pixels], np.uint64))
     return images, [array if isinstance(array, bytes) else array.tobytes() for array in arrays]

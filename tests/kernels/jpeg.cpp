@@ -3,7 +3,8 @@
 //   jpeg INPUT OUTPUT
 //
 // INPUT: arrays, each with its length in bytes (8 bytes) before it: images, segments, tables, quantisation, data, tasks of guess and
-// link, of decode, of pixels, and three numbers (8 bytes): pieces, blocks, bytes of pixels. Addresses in images are offsets.
+// link, of decode, of pixels, of planes, of upsample, planes, and four numbers (8 bytes): pieces, blocks, bytes of samples and of
+// pixels. Addresses in images and planes are offsets.
 // OUTPUT: a status for each image (4 bytes), the pixels.
 #include "emulator.h"
 
@@ -13,13 +14,13 @@
 
 int main(int, char **arguments) {
   FILE *input = fopen(arguments[1], "rb");
-  std::vector<char> arrays[9];
+  std::vector<char> arrays[12];
   for (auto &array : arrays) array = read(input);
   fclose(input);
-  auto &[images_in, segments, tables, quantisation, data, guesses, decodes, pixels, sizes] = arrays;
-  unsigned long long counts[3];
+  auto &[images_in, segments, tables, quantisation, data, guesses, decodes, pixels, planes, upsamples, planes_in, sizes] = arrays;
+  unsigned long long counts[4];
   memcpy(counts, sizes.data(), sizeof counts);
-  const auto [pieces, blocks, pixel_bytes] = counts;
+  const auto [pieces, blocks, sample_bytes, pixel_bytes] = counts;
 
   Image *images = copied<Image>(images_in);
   const unsigned count = images_in.size() / sizeof(Image);
@@ -29,12 +30,15 @@ int main(int, char **arguments) {
     images[i].data = (const uint32_t *)(data.data() + (size_t)images[i].data);
     images[i].pixels = (uint8_t *)made.data() + (size_t)images[i].pixels;
   }
+  Plane *components = copied<Plane>(planes_in);
+  uint8_t *samples = (uint8_t *)room<char>(sample_bytes);
+  for (unsigned i = 0; i < planes_in.size() / sizeof(Plane); i++) components[i].samples = samples + (size_t)components[i].samples;
   Params p = {};
   p.images = images, p.tables = copied<Table>(tables), p.segments = copied<Segment>(segments);
   p.quantisation = copied<uint16_t>(quantisation);
   p.exits = room<uint32_t>(pieces * SLOT_ROOM), p.links = room<uint8_t>(pieces * SLOT_ROOM);
   p.steps = room<Step>(pieces * SLOT_ROOM), p.starts = room<Start>(pieces);
-  p.coefficients = room<int16_t>(blocks * 64), p.status = status.data(), p.channels = 3;
+  p.coefficients = room<int16_t>(blocks * 64), p.status = status.data(), p.channels = 3, p.planes = components;
 
   const auto over = [&](const std::vector<char> &tasks, unsigned threads, auto function) {
     const Task *rows = copied<Task>(tasks);
@@ -46,6 +50,8 @@ int main(int, char **arguments) {
   launch(count, 1024, [&] { resolve::jpeg_resolve(images, count, p); });
   over(decodes, 128, decode::jpeg_decode);
   over(pixels, 256, pixels_of::jpeg_pixels);
+  over(planes, 256, planes_of::jpeg_planes);
+  over(upsamples, 256, upsample::jpeg_upsample);
 
   FILE *output = fopen(arguments[2], "wb");
   fwrite(status.data(), 4, count, output);

@@ -5,12 +5,14 @@ import io
 
 import numpy as np
 import pytest
-from batch import Jpeg, tables_of
+from batch import Jpeg, View, tables_of
 from emulator import built, needs_compiler, source
 from PIL import Image
 
 # Of the source to its namespace.
 STAGES = {"guess": "guess", "link": "link", "resolve": "resolve", "decode": "decode", "pixels": "pixels_of"}
+STAGES |= {"planes": "planes_of", "upsample": "upsample"}
+HEADERS = ["common.cuh", "jpeg.cuh", "jpeg_transform.cuh", "jpeg_colors.cuh"]
 CUTS = {"small batches": (544, 6), "large batches": (1056, 3)}
 # As kernels/jpeg.cuh has them.
 FINE = 0
@@ -20,14 +22,14 @@ pytestmark = needs_compiler
 
 @pytest.fixture(scope="module")
 def emulator(tmp_path_factory):
-    text = '#include "jpeg.cuh"\n'
+    text = '#include "jpeg_colors.cuh"\n'
     for stage, namespace in STAGES.items():
         text += f"namespace {namespace} {{\n{source(f'jpeg_{stage}.cu')}\n}}\n"
-    program = built(tmp_path_factory.mktemp("jpeg"), "jpeg", ["common.cuh", "jpeg.cuh"], text)
+    program = built(tmp_path_factory.mktemp("jpeg"), "jpeg", HEADERS, text)
 
-    def run(jpegs, cut):
+    def run(jpegs, cut, views=None):
         """Status and pixels of each."""
-        images, arrays = tables_of(jpegs, *cut)
+        images, arrays = tables_of(jpegs, *cut, views)
         answer = np.frombuffer(program(arrays), np.uint8)
         status, pixels = answer[: 4 * len(jpegs)].view(np.uint32), answer[4 * len(jpegs) :]
 
@@ -67,6 +69,26 @@ def files():
         yield encoded(picture(250, 180, 6 + seed), quality=quality, subsampling=sampling)
 
 
+def sampled(file, factors):
+    """`file` with other factors of its first component that make as many blocks of an MCU, and so other pixels; and their size."""
+    frame = file.index(b"\xff\xc0") + 5
+    height, width = (int.from_bytes(file[frame + i : frame + i + 2], "big") for i in (0, 2))
+    old, (across, down) = divmod(file[frame + 6], 16), factors
+    width, height = width * across // old[0], height * down // old[1]
+    changed = height.to_bytes(2, "big") + width.to_bytes(2, "big")
+    return file[:frame] + changed + file[frame + 4 : frame + 6] + bytes([across << 4 | down]) + file[frame + 7 :]
+
+
+def odd_files():
+    """Samplings that Pillow does not write; whole MCUs before their sides are changed."""
+    yield sampled(encoded(picture(304, 200, 20), quality=85, subsampling="4:2:2"), (1, 2))
+    yield sampled(encoded(picture(304, 208, 21), quality=85, subsampling="4:2:0"), (4, 1))
+    yield sampled(encoded(picture(304, 208, 22), quality=85, subsampling="4:2:0"), (1, 4))
+    # Chroma of one and of two columns, and what ends in the middle of a word of it.
+    for width, sampling in ((2, "4:2:0"), (4, "4:2:0"), (3, "4:2:2"), (6, "4:2:2"), (519, "4:2:0"), (514, "4:2:2")):
+        yield encoded(picture(width, 37, width), quality=90, subsampling=sampling)
+
+
 def decoded(file, mode):
     image = Image.open(io.BytesIO(file))
     image.draft(mode, image.size)
@@ -98,6 +120,39 @@ def test_pixels_are_those_of_libjpeg(emulator, cut):
         assert np.abs(pixels - expected).mean() < 12, f"file {i}"
 
 
+@pytest.mark.parametrize("shrink", range(4))
+def test_smooth_and_reduced_pixels_are_those_of_libjpeg(emulator, shrink):
+    given = [*files(), *odd_files()]
+    jpegs = [Jpeg(file) for file in given]
+    status, found = emulator(jpegs, CUTS["small batches"], [View(jpeg, True, None, shrink) for jpeg in jpegs])
+    assert not status.any(), status
+    for i, (file, jpeg, pixels) in enumerate(zip(given, jpegs, found)):
+        image = Image.open(io.BytesIO(file))
+        image.draft("RGB", [max(1, side >> shrink) for side in image.size])
+        expected = np.asarray(image.convert("RGB"))
+        # Pillow reduces no side below a pixel.
+        if min(jpeg.width, jpeg.height) >> shrink:
+            assert pixels.shape == expected.shape and np.array_equal(pixels, expected), f"file {i}"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_window_is_that_part_of_the_whole(emulator, seed):
+    rng = np.random.default_rng(seed)
+    jpegs = [Jpeg(file) for file in (*files(), *odd_files())]
+
+    def window(jpeg):
+        ends = [sorted(rng.choice(side + 1, 2, replace=False)) for side in (jpeg.width, jpeg.height)]
+        return [first for first, _ in ends] + [end - first for first, end in ends]
+
+    windows = [window(jpeg) for jpeg in jpegs]
+    for smooth in (False, True):
+        whole = emulator(jpegs, CUTS["small batches"], [View(jpeg, smooth) for jpeg in jpegs])[1]
+        status, found = emulator(jpegs, CUTS["small batches"], [View(jpeg, smooth, part) for jpeg, part in zip(jpegs, windows)])
+        assert not status.any(), status
+        for i, (pixels, wanted, (x, y, width, height)) in enumerate(zip(found, whole, windows)):
+            assert np.array_equal(pixels, wanted[y : y + height, x : x + width]), f"file {i}, {windows[i]}, {smooth}"
+
+
 def harm(jpeg, rng):
     """Changes data, or what the header says of it, in a way that no decoder can foresee."""
     data, kind = bytearray(jpeg.data), rng.integers(5)
@@ -126,8 +181,9 @@ def test_damage_stays_with_its_image(emulator, seed):
     for i in harmed:
         harm(jpegs[i], rng)
     cut = list(CUTS.values())[seed // 2]
-    status, found = emulator(jpegs, cut)
-    _, whole = emulator([Jpeg(file) for file in given], cut)
+    views = [View(jpeg, smooth=seed % 2 == 1) for jpeg in jpegs]
+    status, found = emulator(jpegs, cut, views)
+    _, whole = emulator([Jpeg(file) for file in given], cut, views)
     assert np.count_nonzero(status[harmed]) >= len(harmed) - 2
     for i in set(range(len(jpegs))) - set(harmed):
         assert status[i] == FINE and np.array_equal(found[i], whole[i]), f"file {i}"

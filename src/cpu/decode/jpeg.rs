@@ -4,11 +4,11 @@
 //! a file that ends before its end marker is an error; whatever else libjpeg can go on after is not.
 
 use parking_lot::Mutex;
-use turbojpeg::{Decompressor, Image, PixelFormat};
+use turbojpeg::{Decompressor, Image, PixelFormat, ScalingFactor};
 
 use super::color::Luma;
 use super::picture::{Picture, Samples};
-use super::{ColorSpace, Header, Job, orientation};
+use super::{ColorSpace, Header, Job, MAX_SHRINK, orientation};
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -192,6 +192,8 @@ impl Handle {
         let (width, height) = job.info.stored_size();
         let inks = job.info.channels == 4;
         self.decompressor.set_fast_upsample(!job.options.smooth_chroma).map_err(failed)?;
+        let scale = ScalingFactor::new(1, 1 << job.options.shrink.min(MAX_SHRINK));
+        self.decompressor.set_scaling_factor(scale).map_err(failed)?;
         let direct = match job.options.color {
             ColorSpace::Any if inks => {
                 return Err(Error::unsupported(
@@ -230,7 +232,7 @@ fn rgb_of_inks(pixels: &mut Vec<u8>, inverted: bool) {
     pixels.truncate(3 * count);
 }
 
-/// Decodes a whole JPEG to `pixels`, dense, as stored.
+/// Decodes a JPEG, whole or reduced, to `pixels`, dense, as stored.
 fn decompress(
     decompressor: &mut Decompressor,
     bytes: &[u8],

@@ -40,7 +40,7 @@ use crate::tensor::DType;
 pub use color::Scaling;
 pub use format::Format;
 pub use orientation::Orientation;
-pub use picture::View;
+pub use picture::{View, stored_window};
 
 /// Channels of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -94,7 +94,13 @@ pub struct DecodeOptions {
     pub smooth_chroma: bool,
     /// The part of the image to return; `None` is all of it.
     pub window: Option<Window>,
+    /// How often the sides of a JPEG are halved, rounded up, by transforming less of it: at most [`MAX_SHRINK`]. The window is one of
+    /// the smaller image.
+    pub shrink: u32,
 }
+
+/// The most that a JPEG is reduced: to a pixel of each of its blocks.
+pub const MAX_SHRINK: u32 = 3;
 
 impl Default for DecodeOptions {
     fn default() -> Self {
@@ -105,6 +111,7 @@ impl Default for DecodeOptions {
             fast_idct: false,
             smooth_chroma: true,
             window: None,
+            shrink: 0,
         }
     }
 }
@@ -130,6 +137,14 @@ impl ImageInfo {
     /// Columns and rows as the file stores them.
     pub fn stored_size(&self) -> (usize, usize) {
         if self.orientation.transposes() { (self.height, self.width) } else { (self.width, self.height) }
+    }
+
+    /// What a decoder makes of it that halves its sides `shrink` times: less of a JPEG, all of another.
+    #[must_use]
+    pub fn reduced(self, shrink: u32) -> Self {
+        let shrink = if self.format == Format::Jpeg { shrink.min(MAX_SHRINK) } else { 0 };
+        let [width, height] = [self.width, self.height].map(|side| side.div_ceil(1 << shrink));
+        Self { width, height, ..self }
     }
 }
 
@@ -184,6 +199,7 @@ fn check_size(width: u64, height: u64) -> Result<()> {
 /// Height, width and channels of what [`Decoder::decode_into`] writes. `info` must come from [`probe`] with the same
 /// `adjust_orientation`; a window is not checked here.
 pub fn output_shape(info: &ImageInfo, options: &DecodeOptions) -> [usize; 3] {
+    let info = info.reduced(options.shrink);
     let (height, width) =
         options.window.map_or((info.height, info.width), |window| (window.height, window.width));
     [height, width, options.color.channels(info.channels)]
@@ -210,6 +226,7 @@ pub fn check_dtype(dtype: DType) -> Result<()> {
 
 /// One image to decode: what is known of it and what is asked for.
 struct Job<'a> {
+    /// As it becomes when it is reduced.
     info: ImageInfo,
     options: &'a DecodeOptions,
     view: View,
@@ -240,10 +257,11 @@ impl Decoder {
     /// Those of [`probe`]; damaged or truncated pixels; a type or colour that the format cannot give; a window that is
     /// not inside the image; `out` of another size or not aligned for the type. Then `out` holds anything.
     pub fn decode_into(&self, bytes: &[u8], options: &DecodeOptions, out: &mut [u8]) -> Result<()> {
-        let info = probe(bytes, options.adjust_orientation)?;
+        let whole = probe(bytes, options.adjust_orientation)?;
+        let info = whole.reduced(options.shrink);
         check_dtype(options.dtype)?;
         let view = View::new(&info, options.window)?;
-        let expected = output_shape(&info, options).iter().product::<usize>() * options.dtype.size();
+        let expected = output_shape(&whole, options).iter().product::<usize>() * options.dtype.size();
         if out.len() != expected {
             return Err(Error::internal(format!(
                 "an image is decoded to {} bytes, expected {expected}",

@@ -52,6 +52,25 @@ impl View {
     }
 }
 
+/// The part of a stored picture that `window` shows of it (or everything), before its orientation is applied. The window must be
+/// inside the image.
+pub fn stored_window(info: &ImageInfo, window: Option<Window>) -> Window {
+    let (width, height) = info.stored_size();
+    let Some(seen) = window else { return Window { x: 0, y: 0, width, height } };
+    let turn = info.orientation;
+    let (columns, rows) = ((seen.x, seen.width), (seen.y, seen.height));
+    let (columns, rows) = if turn.transposes() { (rows, columns) } else { (columns, rows) };
+    let mirrored = |flips: bool, (first, length): (usize, usize), side: usize| {
+        if flips { side.saturating_sub(first.saturating_add(length)) } else { first }
+    };
+    Window {
+        x: mirrored(turn.flips_x(), columns, width),
+        y: mirrored(turn.flips_y(), rows, height),
+        width: columns.1,
+        height: rows.1,
+    }
+}
+
 /// Samples of a decoded file, interleaved, as stored.
 pub(super) enum Samples<'a> {
     /// 8-bit, full intensity 255.
@@ -173,4 +192,42 @@ fn each<S: Copy, D: Copy, const N: usize, const M: usize>(
 fn cast<D: Level>(out: &mut [u8]) -> Result<&mut [D]> {
     bytemuck::try_cast_slice_mut(out)
         .map_err(|error| Error::internal(format!("the output cannot hold pixels of its type: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, Orientation};
+    use super::*;
+
+    #[test]
+    fn a_window_of_a_turned_picture_is_a_part_of_the_stored_one() {
+        for orientation in (1..=8).map(Orientation::from_exif) {
+            let whole = ImageInfo {
+                format: Format::Jpeg,
+                width: 11,
+                height: 7,
+                channels: 3,
+                bit_depth: 8,
+                orientation,
+            };
+            let (width, _) = whole.stored_size();
+            for window in [None, Some(Window { x: 2, y: 1, width: 5, height: 4 })] {
+                let part = stored_window(&whole, window);
+                let cut = window.map_or(whole, |w| ImageInfo { width: w.width, height: w.height, ..whole });
+                assert_eq!(cut.stored_size(), (part.width, part.height));
+                let (seen, stored) = (View::new(&whole, window).unwrap(), View::new(&cut, None).unwrap());
+                for (x, y) in
+                    (0..cut.height as isize).flat_map(|y| (0..seen.width as isize).map(move |x| (x, y)))
+                {
+                    let at = |view: &View| (view.start + x * view.step_x + y * view.step_y) as usize;
+                    let (row, column) = (at(&stored) / part.width, at(&stored) % part.width);
+                    assert_eq!(
+                        at(&seen),
+                        (part.y + row) * width + part.x + column,
+                        "{orientation:?} ({x}, {y})"
+                    );
+                }
+            }
+        }
+    }
 }

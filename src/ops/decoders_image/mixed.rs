@@ -3,11 +3,11 @@
 //!
 //! ```text
 //! engines:  file -> pixels as stored -> [ kernel: window, orientation, colours, type ] -> output
-//! cores:    data in the staging slab -> pixels as stored -> [ the same ] -> output
+//! cores:    data in the staging slab -> the window's pixels as stored -> [ the same ] -> output
 //! threads:  file -> output's bytes in the staging slab -> copy on the device -> output
 //! ```
 //!
-//! Engines and cores write straight to the output when it is the stored pixels. What they do not take, and what they
+//! Engines and cores write straight to the output when it is what they store. What they do not take, and what they
 //! refuse, is decoded by the host's decoder, whose answer is the answer also when it is an error.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,18 +16,17 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Job;
+use super::finish::{self, Extent, Finish, Stored};
 use super::on_cores::{Doubts, Loaded, OnCores};
-use crate::cpu::decode::{self, ColorSpace, Decoder, Scaling, View};
+use crate::cpu::decode::{self, Decoder};
 use crate::error::{Error, Result};
-use crate::gpu::jpeg::cores::{self, Coded, Cores, Scan};
+use crate::gpu::jpeg::cores::{self, Coded, Part, Scan};
 use crate::gpu::jpeg::{
-    Candidate, DevicePath, Engines, Format, Header, Path, Picture, Settings, Speeds, Task, Watch, Wish,
-    assign,
+    Candidate, DevicePath, Engines, Header, Path, Picture, Settings, Speeds, Task, Watch, Wish, assign,
 };
-use crate::gpu::{DeviceBytes, Gpu, KernelSpec, Staged};
+use crate::gpu::{DeviceBytes, Gpu, Staged};
 use crate::limits;
 use crate::ops::{Decoded, GpuCx, GpuIo, Inputs};
-use crate::tensor::DType;
 
 /// A decoder on a device.
 pub(super) struct Mixed {
@@ -36,10 +35,7 @@ pub(super) struct Mixed {
     cores: OnCores,
     speeds: Speeds,
     wish: Option<Wish>,
-    kernel: KernelSpec,
-    params: Params,
-    format: Format,
-    color: ColorSpace,
+    finish: Finish,
     /// Images decoded so far.
     pub(super) decoded: Decoded,
 }
@@ -54,6 +50,17 @@ struct Image<'a> {
     picture: Option<Picture<'a>>,
     /// Set when the cores take it.
     coded: Option<Coded<'a>>,
+}
+
+impl Image<'_> {
+    /// What of the picture is asked for.
+    fn part(&self) -> Part {
+        finish::part(&self.job)
+    }
+
+    fn stored<'s>(&'s self, extent: Extent, pixels: &'s DeviceBytes) -> Stored<'s> {
+        Stored { job: &self.job, extent, pixels, target: &self.target }
+    }
 }
 
 /// What is decoded at the same time.
@@ -81,7 +88,8 @@ impl Mixed {
     /// # Errors
     /// When the kernel does not compile.
     pub(super) fn open(gpu: &Arc<Gpu>, options: &decode::DecodeOptions, wish: Option<Wish>) -> Result<Self> {
-        let format = format(options.color);
+        let finish = Finish::open(gpu, options)?;
+        let format = finish.format();
         let engines = match Engines::open(gpu, Settings::new(format, options.smooth_chroma)) {
             Ok(engines) => {
                 tracing::debug!("device {} has {} JPEG engines", gpu.ordinal(), engines.count());
@@ -93,13 +101,9 @@ impl Mixed {
             }
         };
         let count = engines.as_ref().map_or(0, Engines::count);
-        let kernel = kernel(options.dtype, options.color);
-        gpu.kernel(&kernel)?;
-        let params = Params::new(options.dtype)?;
         let cores = OnCores::open(gpu, format, options)?;
-        let (speeds, color, decoded) =
-            (Speeds::new(count, gpu.multiprocessors()), options.color, Decoded::default());
-        Ok(Self { engines, cores, speeds, wish, kernel, params, format, color, decoded })
+        let speeds = Speeds::new(count, gpu.multiprocessors());
+        Ok(Self { engines, cores, speeds, wish, finish, decoded: Decoded::default() })
     }
 
     /// Records what decodes `jobs`, after the parts that are decoded while it records.
@@ -123,13 +127,7 @@ impl Mixed {
             let coded = header.filter(|_| cx.may_settle).and_then(|header| self.cores.coded(&job, &header));
             Ok(Image { index: sample.index(), job, bytes, target, picture, coded })
         });
-        let mut room = limits::MAX_PICTURE_BYTES;
-        for image in images.iter_mut().filter(|image| !self.is_direct(&image.job)) {
-            match room.checked_sub(self.picture_bytes(&image.job)) {
-                Some(rest) => room = rest,
-                None => (image.picture, image.coded) = (None, None),
-            }
-        }
+        self.limit(&mut images);
         let paths = self.paths(&images, cx.cpu.pool.current_num_threads());
         let on = |wanted: Path| {
             let images = images.iter().zip(&paths).filter(move |(_, path)| **path == wanted);
@@ -139,10 +137,10 @@ impl Mixed {
         // The longest first, so that no thread is left with one at the end.
         on_threads.sort_by_key(|image| std::cmp::Reverse(image.bytes.len()));
 
-        let targets = self.targets(cx, &[on_engines.as_slice(), &on_cores].concat())?;
-        let (engine_targets, core_targets) = targets.split_at(on_engines.len());
+        let engine_targets = self.targets(cx, &on_engines, Extent::Picture)?;
+        let core_targets = self.targets(cx, &on_cores, Extent::Window)?;
         let mut tasks = Vec::with_capacity(on_engines.len());
-        for (image, target) in on_engines.iter().zip(engine_targets) {
+        for (image, target) in on_engines.iter().zip(&engine_targets) {
             tasks.push(Task { picture: image.picture.ok_or_else(unseen)?, target: target.clone() });
         }
         let shares = Shares { engines: &tasks, cores: &on_cores, threads: &on_threads };
@@ -153,14 +151,18 @@ impl Mixed {
 
         let (mut made, mut again, mut loaded, mut doubtful) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for (i, (image, target)) in on_engines.iter().zip(engine_targets).enumerate() {
-            if refused.contains(&i) { again.push(*image) } else { made.push((*image, target)) }
+        for (i, (image, target)) in on_engines.iter().zip(&engine_targets).enumerate() {
+            match refused.contains(&i) {
+                true => again.push(*image),
+                false => made.push(image.stored(Extent::Picture, target)),
+            }
         }
-        for ((image, target), (place, scan)) in on_cores.iter().zip(core_targets).zip(&scans) {
+        for ((image, target), (place, scan)) in on_cores.iter().zip(&core_targets).zip(&scans) {
             match (&image.coded, scan) {
                 (Some(coded), Some(scan)) => {
-                    loaded.push(Loaded { coded, scan, place: *place, target: target.clone() });
-                    made.push((*image, target));
+                    let part = image.part();
+                    loaded.push(Loaded { coded, scan, place: *place, part, target: target.clone() });
+                    made.push(image.stored(Extent::Window, target));
                     doubtful.push((image.index, image.target.clone()));
                 }
                 _ => again.push(*image),
@@ -168,9 +170,13 @@ impl Mixed {
         }
         self.decoded.cores += loaded.len();
         let report = self.cores.record(cx, &loaded)?;
-        self.finish(cx, &made)?;
+        self.finish.record(cx, &made)?;
         if !again.is_empty() {
-            tracing::debug!("engines and cores refuse {} of {} images", again.len(), targets.len());
+            tracing::debug!(
+                "engines and cores refuse {} of {} images",
+                again.len(),
+                again.len() + made.len()
+            );
             self.decode(decoder, cx, io.inputs(), Shares { threads: &again, ..Shares::default() })?;
         }
         let doubts = report.map(|report| Doubts { report, images: doubtful, slot: cx.recorder.slot() });
@@ -203,7 +209,7 @@ impl Mixed {
             bytes: image.bytes.len(),
             pixels: image.target.len(),
             engines: image.picture.is_some(),
-            cores: image.coded.as_ref().map(Cores::scratch_bytes),
+            cores: image.coded.as_ref().map(|coded| self.cores.scratch_bytes(coded, &image.part())),
         };
         let candidates: Vec<Candidate> = images.iter().map(candidate).collect();
         assign(&candidates, threads, &self.speeds, self.wish)
@@ -211,7 +217,7 @@ impl Mixed {
 
     /// The file as the engines take it.
     fn picture<'a>(&self, job: &Job, header: &Header<'a>) -> Option<Picture<'a>> {
-        let engines = self.engines.as_ref()?;
+        let engines = self.engines.as_ref().filter(|_| job.options.shrink == 0)?;
         let picture = Picture::of(header)?;
         let frame = *picture.frame();
         // Both have read the same header.
@@ -219,20 +225,38 @@ impl Mixed {
         (same && engines.takes(&frame)).then_some(picture)
     }
 
+    /// Takes images from engines and cores whose pixels, as these store them, would take too much memory.
+    fn limit(&self, images: &mut [Image<'_>]) {
+        let mut room = limits::MAX_PICTURE_BYTES;
+        for image in images {
+            let [picture, window] =
+                [Extent::Picture, Extent::Window].map(|extent| self.scratch_bytes(&image.job, extent));
+            image.picture = image.picture.filter(|_| picture <= room);
+            image.coded = image.coded.take().filter(|_| window <= room);
+            let taken = [image.picture.map(|_| picture), image.coded.as_ref().map(|_| window)];
+            room -= taken.into_iter().flatten().max().unwrap_or_default();
+        }
+    }
+
+    /// Memory for pixels as stored: none when they are the output.
+    fn scratch_bytes(&self, job: &Job, extent: Extent) -> usize {
+        match self.finish.is_needless(job, extent) {
+            true => 0,
+            false => self.finish.bytes(job, extent).next_multiple_of(ALIGNMENT),
+        }
+    }
+
     /// Where pixels go as stored: to the output or, when a kernel must see them first, to memory of the batch.
-    fn targets(&self, cx: &mut GpuCx<'_>, images: &[&Image<'_>]) -> Result<Vec<DeviceBytes>> {
-        let size = |image: &Image<'_>| self.picture_bytes(&image.job);
-        let room = |image: &&Image<'_>| {
-            let direct = self.is_direct(&image.job);
-            (!direct).then(|| size(image).next_multiple_of(ALIGNMENT))
-        };
-        let total: usize = images.iter().filter_map(room).sum();
+    fn targets(&self, cx: &mut GpuCx<'_>, images: &[&Image<'_>], extent: Extent) -> Result<Vec<DeviceBytes>> {
+        let room = |image: &&Image<'_>| self.scratch_bytes(&image.job, extent);
+        let total: usize = images.iter().map(room).sum();
         let scratch = if total > 0 { Some(cx.recorder.allocate(total)?) } else { None };
         let mut end = 0;
         let target = |image: &&Image<'_>| match (room(image), &scratch) {
-            (Some(room), Some(scratch)) => {
-                end += room;
-                DeviceBytes::of(scratch, end - room, size(image))
+            (1.., Some(scratch)) => {
+                let start = end;
+                end += room(image);
+                DeviceBytes::of(scratch, start, self.finish.bytes(&image.job, extent))
             }
             _ => image.target.clone(),
         };
@@ -252,8 +276,10 @@ impl Mixed {
         let stream = Arc::clone(cx.recorder.stream());
         let rooms = cores.iter().map(|image| image.coded.as_ref().map_or(0, Coded::room));
         let sizes: Vec<usize> = threads.iter().map(|image| image.target.len()).chain(rooms).collect();
-        let tables: usize =
-            cores.iter().filter_map(|image| image.coded.as_ref()).map(Cores::table_bytes).sum();
+        let tables = |image: &&Image<'_>| {
+            image.coded.as_ref().map_or(0, |coded| self.cores.table_bytes(coded, &image.part()))
+        };
+        let tables: usize = cores.iter().map(tables).sum();
         let padded = sizes.iter().map(|bytes| bytes.next_multiple_of(ALIGNMENT));
         cx.recorder.make_room(padded.sum::<usize>() + tables)?;
         let places = cx.recorder.reserve_all(&sizes)?;
@@ -329,45 +355,6 @@ impl Mixed {
         cx.copy(&copies)?;
         Ok(Made { refused, scans: written.iter().copied().zip(scans).collect() })
     }
-
-    /// Records the kernel for pixels that are not the output yet.
-    fn finish(&self, cx: &mut GpuCx<'_>, made: &[(&Image<'_>, &DeviceBytes)]) -> Result<()> {
-        let mut rows = Vec::new();
-        let mut most = 0;
-        for (image, pixels) in made {
-            if self.is_direct(&image.job) {
-                continue;
-            }
-            let view = View::new(&image.job.info, image.job.options.window)?;
-            let [height, width, channels] = decode::output_shape(&image.job.info, &image.job.options);
-            most = most.max(height * width);
-            rows.push(Row {
-                to: image.target.address(),
-                from: pixels.address(),
-                start: view.start as i64,
-                step_x: view.step_x as i64,
-                step_y: view.step_y as i64,
-                width: width as u32,
-                height: height as u32,
-                channels: channels as u32,
-                unused: 0,
-            });
-        }
-        cx.launch(&self.kernel, most, &self.params, &rows)
-    }
-
-    /// Bytes of the whole picture, as engines and cores write it.
-    fn picture_bytes(&self, job: &Job) -> usize {
-        let (width, height) = job.info.stored_size();
-        width * height * self.format.channels()
-    }
-
-    /// Whether what the engines write is the output.
-    fn is_direct(&self, job: &Job) -> bool {
-        decode::is_plain(&job.info, &job.options)
-            && self.color != ColorSpace::YCbCr
-            && self.color.channels(job.info.channels) == self.format.channels()
-    }
 }
 
 /// Decodes a sample on the host; an error or a panic fails it and no other. Returns whether it is decoded.
@@ -392,59 +379,4 @@ const ALIGNMENT: usize = 256;
 
 fn unseen() -> Error {
     Error::internal("an image was not looked at")
-}
-
-/// What the engines write for an output of `color`.
-fn format(color: ColorSpace) -> Format {
-    match color {
-        ColorSpace::Gray => Format::Gray,
-        ColorSpace::Bgr => Format::Bgr,
-        ColorSpace::Rgb | ColorSpace::YCbCr | ColorSpace::Any => Format::Rgb,
-    }
-}
-
-/// An image, as `kernels/decoded.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    from: u64,
-    start: i64,
-    step_x: i64,
-    step_y: i64,
-    width: u32,
-    height: u32,
-    channels: u32,
-    unused: u32,
-}
-
-/// What samples are multiplied by, as `kernels/decoded.cu` sees it.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Params {
-    level: f32,
-    studio: [[f32; 4]; 3],
-}
-
-impl Params {
-    fn new(dtype: DType) -> Result<Self> {
-        let scaling =
-            Scaling::to(dtype).ok_or_else(|| Error::internal(format!("images are decoded to `{dtype}`")))?;
-        let studio = scaling.studio.map(|([r, g, b], offset)| [r, g, b, offset]);
-        Ok(Self { level: scaling.level, studio })
-    }
-}
-
-fn kernel(dtype: DType, color: ColorSpace) -> KernelSpec {
-    KernelSpec::new::<Row, Params>("decoded", "decoded")
-        .dtype("TO", dtype)
-        .define("IN", format(color).channels())
-        .define("STUDIO", u8::from(color == ColorSpace::YCbCr))
-}
-
-/// One for each path through the source and each type.
-pub(super) fn kernels() -> Vec<KernelSpec> {
-    let dtypes = DType::ALL.into_iter().filter(|&dtype| decode::check_dtype(dtype).is_ok());
-    let colors = [ColorSpace::Rgb, ColorSpace::Gray, ColorSpace::YCbCr];
-    dtypes.flat_map(|dtype| colors.map(|color| kernel(dtype, color))).chain(cores::kernels()).collect()
 }

@@ -5,7 +5,7 @@ use super::Job;
 use super::mixed::decode_on_host;
 use crate::cpu::decode::{DecodeOptions, Decoder};
 use crate::error::Result;
-use crate::gpu::jpeg::cores::{self, Coded, Cores, Cut, Scan};
+use crate::gpu::jpeg::cores::{self, Coded, Cores, Cut, Part, Scan};
 use crate::gpu::jpeg::{Format, Header};
 use crate::gpu::{DeviceBytes, Gpu, Report, Slot, Staged};
 use crate::ops::{GpuCx, Inputs};
@@ -33,7 +33,9 @@ pub(super) struct Loaded<'a> {
     pub(super) scan: &'a Scan,
     /// Where its data was written to.
     pub(super) place: Staged,
-    /// Where its pixels go.
+    /// Which pixels of it.
+    pub(super) part: Part,
+    /// Where these go.
     pub(super) target: DeviceBytes,
 }
 
@@ -54,6 +56,16 @@ impl OnCores {
         (same && self.cores.takes(&coded)).then_some(coded)
     }
 
+    /// Bytes of scratch memory for part of a picture, at most.
+    pub(super) fn scratch_bytes(&self, coded: &Coded<'_>, part: &Part) -> usize {
+        self.cores.scratch_bytes(coded, part)
+    }
+
+    /// Bytes of tables for part of a picture, at most.
+    pub(super) fn table_bytes(&self, coded: &Coded<'_>, part: &Part) -> usize {
+        self.cores.table_bytes(coded, part)
+    }
+
     /// Records what decodes `images`.
     ///
     /// # Errors
@@ -63,9 +75,9 @@ impl OnCores {
             return Ok(None);
         }
         let mut jobs = Vec::with_capacity(images.len());
-        for Loaded { coded, scan, place, target } in images {
+        for Loaded { coded, scan, place, part, target } in images {
             let data = cx.recorder.staged(*place)?;
-            jobs.push(cores::Job { coded, scan, data, target: target.clone() });
+            jobs.push(cores::Job { coded, scan, data, part: *part, target: target.clone() });
         }
         let cut = Cut::of(images.iter().map(|image| image.scan.bytes()).sum());
         self.cores.record(cx.recorder, &jobs, cut).map(Some)

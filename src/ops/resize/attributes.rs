@@ -194,6 +194,12 @@ impl ResizeAttributes {
         })
     }
 
+    /// The height and width that every image gets which is seen whole, when they are known.
+    pub(in crate::ops) fn whole_image_size(&self) -> Option<[usize; 2]> {
+        let [height, width] = self.known_size();
+        Some([height?, width?]).filter(|_| self.roi.is_none())
+    }
+
     /// Size, region and filters for one image of `image` pixels (H, W).
     ///
     /// # Errors

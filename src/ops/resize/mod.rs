@@ -62,6 +62,10 @@ impl Operator for Resize {
         Ok(types)
     }
 
+    fn resizes_to(&self) -> Option<[usize; 2]> {
+        self.attributes.whole_image_size().filter(|_| !self.save_attrs)
+    }
+
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         let desc = inputs.desc(0)?;
         let dtype = self.attributes.output_dtype(desc.dtype)?;

@@ -7,7 +7,7 @@ use crate::gpu::jpeg::huffman::Huffman;
 use crate::limits;
 
 /// Rows and columns of a block.
-const BLOCK: usize = 8;
+pub(super) const BLOCK: usize = 8;
 
 /// The most blocks of an MCU; the standard's limit.
 const MAX_BLOCKS: usize = 10;

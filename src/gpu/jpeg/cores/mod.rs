@@ -1,4 +1,5 @@
-//! Decoding on the device's own cores: a batch is five launches, whatever its pictures are. It must not know operators.
+//! Decoding on the device's own cores: a batch is five launches, or seven when chroma is smooth or a picture is reduced, whatever its
+//! pictures are. It must not know operators.
 //!
 //! ```text
 //! Header -> Coded       what the cores take, and the tables that are in use
@@ -11,9 +12,11 @@
 //! CPU decoder, after the batch.
 
 mod coded;
+mod part;
 mod parts;
 mod rows;
 mod scan;
+mod steps;
 mod tables;
 
 use std::collections::HashMap;
@@ -24,8 +27,10 @@ use super::{Format, Huffman, Quantisation};
 use crate::error::{Error, Result};
 use crate::gpu::{DeviceBytes, Gpu, Grid, KernelSpec, Recorder, Report};
 use rows::{Image, Kernels, Params, Work};
+use steps::{Plane, Steps};
 
 pub use coded::{Coded, Colour, Component};
+pub use part::{MAX_SHRINK, Part};
 pub use parts::read;
 pub use rows::Cut;
 pub use scan::{Layout, Scan, Segment, room};
@@ -40,14 +45,16 @@ pub struct Job<'a> {
     pub scan: &'a Scan,
     /// Where the bits of the data will be, from the start of a place that [`Scan::read`] wrote to.
     pub data: DeviceBytes,
-    /// Where its pixels go: rows without gaps.
+    /// Which of its pixels are made.
+    pub part: Part,
+    /// Where these go: rows without gaps.
     pub target: DeviceBytes,
 }
 
 /// The cores of a device, as one instance of an operator uses them.
 pub struct Cores {
     format: Format,
-    /// Whether chroma shall be upsampled smoothly, which the kernels do not.
+    /// Whether chroma is upsampled smoothly.
     smooth: bool,
     kernels: Kernels,
     tables: Tables,
@@ -67,25 +74,37 @@ impl Cores {
 
     /// Whether the kernels make of such a file what libjpeg does.
     pub fn takes(&self, coded: &Coded<'_>) -> bool {
-        let luma = self.format == Format::Gray;
-        let factors = coded.factors();
-        let shown = coded.components.iter().take(if luma { 1 } else { 3 });
-        let fine = shown.into_iter().all(|component| [component.across, component.down] == factors);
         // Luma of RGB would have to be computed.
-        !(luma && coded.colour == Colour::Rgb) && (fine || !self.smooth)
+        !(self.format == Format::Gray && coded.colour == Colour::Rgb)
     }
 
-    /// Bytes of scratch memory on the device for a picture of a large batch, at most.
-    pub fn scratch_bytes(coded: &Coded<'_>) -> usize {
-        coded.mcus() * coded.blocks() * rows::BLOCK_BYTES + most_pieces(coded, Cut::LARGE) * PIECE_BYTES
+    /// Bytes of scratch memory on the device for a part of a picture of a large batch, at most.
+    pub fn scratch_bytes(&self, coded: &Coded<'_>, part: &Part) -> usize {
+        let samples = self.steps(coded, part).map_or(0, |steps| steps.bytes(ALIGNMENT));
+        coded.mcus() * coded.blocks() * rows::BLOCK_BYTES
+            + most_pieces(coded, Cut::LARGE) * PIECE_BYTES
+            + samples
     }
 
     /// Bytes of tables that go to the device with the data of a picture, at most.
-    pub fn table_bytes(coded: &Coded<'_>) -> usize {
+    pub fn table_bytes(&self, coded: &Coded<'_>, part: &Part) -> usize {
         let own = 2 * size_of::<Image>() + 4 * size_of::<Lookup>() + 3 * size_of::<[u16; 64]>();
+        let groups = rows::most_groups(most_pieces(coded, Cut::SMALL), coded.grid(), coded.blocks());
+        let steps = self.steps(coded, part);
+        let (planes, more) = steps.map_or((0, 0), |steps| (steps.samples.len(), steps.groups()));
         own + coded.segments() * size_of::<Segment>()
-            + rows::most_groups(most_pieces(coded, Cut::SMALL), coded.grid(), coded.blocks())
-                * size_of::<Work>()
+            + (groups + more) * size_of::<Work>()
+            + planes * size_of::<Plane>()
+    }
+
+    /// `None`: one step makes pixels of coefficients.
+    fn steps(&self, coded: &Coded<'_>, part: &Part) -> Option<Steps> {
+        let fine =
+            coded.components.iter().all(|component| [component.across, component.down] == coded.factors());
+        if part.shrink == 0 && (fine || !self.smooth) {
+            return None;
+        }
+        Steps::of(part, part.samples(coded, self.format.channels(), self.smooth))
     }
 
     /// Records what decodes `jobs`, their data cut as `cut` says. After the batch the report has a number for each: 0 when
@@ -96,7 +115,8 @@ impl Cores {
     pub fn record(&mut self, recorder: &mut Recorder, jobs: &[Job<'_>], cut: Cut) -> Result<Report> {
         let mut batch = Batch::new(cut);
         for job in jobs {
-            batch.add(job, self.format.channels(), &mut self.tables)?;
+            let steps = self.steps(job.coded, &job.part);
+            batch.add(job, steps, self.format.channels(), &mut self.tables)?;
         }
         let report = recorder.report(jobs.len())?;
         let params = self.params(recorder, &batch, report.address())?;
@@ -108,10 +128,10 @@ impl Cores {
             batch.work(|image, segments| rows::piece_groups(segments, image.cut(), image.guessed_at_once()));
         let decodes =
             batch.work(|image, segments| rows::piece_groups(segments, image.cut(), rows::DECODE_THREADS));
-        let groups: usize = batch.images.iter().map(Image::mcu_groups).sum();
+        let groups: usize = batch.at_once().map(|(_, image)| image.mcu_groups()).sum();
+        let groups = groups + batch.in_steps().map(|(_, steps)| steps.groups()).sum::<usize>();
         let each = groups.div_ceil(rows::MAX_PIXELS_BLOCKS) as u32;
-        let pixels = batch.work(|image, _| image.mcu_runs(each));
-        let Kernels { guess, link, resolve, decode, pixels: to_pixels } = &self.kernels;
+        let Kernels { guess, link, resolve, decode, pixels, planes, upsample } = &self.kernels;
         for (kernel, threads, work) in
             [(guess, rows::GUESS_THREADS, &guesses), (link, rows::GUESS_THREADS, &guesses)]
         {
@@ -119,7 +139,12 @@ impl Cores {
         }
         recorder.launch(resolve, grid(batch.images.len(), rows::RESOLVE_THREADS)?, &params, &batch.images)?;
         recorder.launch(decode, grid(decodes.len(), rows::DECODE_THREADS)?, &params, &decodes)?;
-        recorder.launch(to_pixels, grid(pixels.len(), rows::PIXELS_THREADS)?, &params, &pixels)?;
+        let [at_once, blocks, strips] = batch.pixel_work(each);
+        for (kernel, work) in [(pixels, &at_once), (planes, &blocks), (upsample, &strips)] {
+            if !work.is_empty() {
+                recorder.launch(kernel, grid(work.len(), rows::PIXELS_THREADS)?, &params, work)?;
+            }
+        }
         Ok(report)
     }
 
@@ -131,6 +156,7 @@ impl Cores {
             pieces * rows::STEP_BYTES,
             pieces * rows::START_BYTES,
             batch.blocks as usize * rows::BLOCK_BYTES,
+            batch.in_steps().map(|(_, steps)| steps.bytes(ALIGNMENT)).sum(),
         ];
         // One behind the other in one buffer: to allocate takes longer than to add.
         let mut end = 0;
@@ -140,7 +166,7 @@ impl Cores {
             offset as u64
         });
         let scratch = recorder.allocate(end)?.address();
-        let [exits, links, steps, starts, coefficients] = offsets.map(|offset| scratch + offset);
+        let [exits, links, steps, starts, coefficients, samples] = offsets.map(|offset| scratch + offset);
         Ok(Params {
             images: stage(recorder, &batch.images)?,
             tables: stage(recorder, &batch.lookups)?,
@@ -152,6 +178,7 @@ impl Cores {
             starts,
             coefficients,
             status,
+            planes: stage(recorder, &batch.planes(samples)?)?,
             channels: self.format.channels() as u32,
             blue_first: u32::from(self.format == Format::Bgr),
         })
@@ -168,7 +195,11 @@ fn most_pieces(coded: &Coded<'_>, cut: Cut) -> usize {
     coded.room() * 8 / cut.bits as usize + coded.segments()
 }
 
+/// Where `rows` will be; 0 when there are none.
 fn stage<T: Pod>(recorder: &mut Recorder, rows: &[T]) -> Result<u64> {
+    if rows.is_empty() {
+        return Ok(0);
+    }
     Ok(recorder.stage(bytemuck::cast_slice(rows))?.address())
 }
 
@@ -176,6 +207,8 @@ fn stage<T: Pod>(recorder: &mut Recorder, rows: &[T]) -> Result<u64> {
 struct Batch<'a> {
     cut: Cut,
     images: Vec<Image>,
+    /// Of those whose pixels are made in two steps.
+    steps: Vec<Option<Steps>>,
     segments: Vec<Segment>,
     /// Each once.
     lookups: Vec<Lookup>,
@@ -186,6 +219,7 @@ struct Batch<'a> {
     value_places: HashMap<Quantisation<'a>, u32>,
     pieces: u32,
     blocks: u32,
+    planes: u32,
 }
 
 impl<'a> Batch<'a> {
@@ -193,6 +227,7 @@ impl<'a> Batch<'a> {
         Self {
             cut,
             images: Vec::new(),
+            steps: Vec::new(),
             segments: Vec::new(),
             lookups: Vec::new(),
             values: Vec::new(),
@@ -201,27 +236,36 @@ impl<'a> Batch<'a> {
             value_places: HashMap::new(),
             pieces: 0,
             blocks: 0,
+            planes: 0,
         }
     }
 
-    fn add(&mut self, job: &Job<'a>, channels: usize, tables: &mut Tables) -> Result<()> {
-        let Job { coded, scan, data, target } = job;
-        let (expected, found) = (coded.width * coded.height * channels, target.len());
-        if expected != found || data.len() < scan.bytes() {
+    fn add(
+        &mut self,
+        job: &Job<'a>,
+        steps: Option<Steps>,
+        channels: usize,
+        tables: &mut Tables,
+    ) -> Result<()> {
+        let Job { coded, scan, data, part, target } = job;
+        let (expected, found) = (part.width * part.height * channels, target.len());
+        if expected != found || data.len() < scan.bytes() || !part.is_of(coded) {
             return Err(Error::internal(format!(
-                "a picture of {} x {} x {channels} is decoded to {found} bytes",
+                "{part:?} of a picture of {} x {} x {channels} is decoded to {found} bytes",
                 coded.width, coded.height
             )));
         }
         let full = || Error::internal("too many JPEGs in a batch");
         let number = |count: usize| u32::try_from(count).map_err(|_| full());
-        let mut image = Image::new(coded, self.cut)?;
+        let mut image = Image::new(coded, part, self.cut)?;
         (image.data, image.words) = (data.address(), number(scan.bytes() / 4)?);
         image.pixels = target.address();
         image.first_segment = number(self.segments.len())?;
         image.segments = number(scan.segments().len())?;
         image.first_piece = self.pieces;
         image.first_block = self.blocks;
+        image.first_plane = self.planes;
+        self.planes += steps.as_ref().map_or(0, |steps| steps.samples.len() as u32);
         for &segment in scan.segments() {
             self.segments.push(Segment { first_piece: image.pieces, ..segment });
             image.pieces = image.pieces.checked_add(image.cut().pieces(segment.bits)).ok_or_else(full)?;
@@ -252,7 +296,44 @@ impl<'a> Batch<'a> {
             });
         }
         self.images.push(image);
+        self.steps.push(steps);
         Ok(())
+    }
+
+    /// Images whose pixels are made in one step, with their numbers.
+    fn at_once(&self) -> impl Iterator<Item = (u32, &Image)> {
+        let images = (0..).zip(&self.images).zip(&self.steps);
+        images.filter(|(_, steps)| steps.is_none()).map(|(image, _)| image)
+    }
+
+    /// The others.
+    fn in_steps(&self) -> impl Iterator<Item = (u32, &Steps)> {
+        (0..).zip(&self.steps).filter_map(|(number, steps)| Some((number, steps.as_ref()?)))
+    }
+
+    /// Planes of those, one behind the other from `address` on.
+    fn planes(&self, mut address: u64) -> Result<Vec<Plane>> {
+        let mut planes = Vec::with_capacity(self.planes as usize);
+        for needed in self.in_steps().flat_map(|(_, steps)| &steps.samples) {
+            planes.push(Plane::new(needed, address)?);
+            address += needed.bytes().next_multiple_of(ALIGNMENT) as u64;
+        }
+        Ok(planes)
+    }
+
+    /// What blocks of threads work on that make pixels at once, samples, and pixels of those.
+    fn pixel_work(&self, each: u32) -> [Vec<Work>; 3] {
+        let at_once = self
+            .at_once()
+            .flat_map(|(number, image)| image.mcu_runs(each).map(move |run| Work::new(number, run)));
+        let blocks = self.in_steps().flat_map(|(number, steps)| {
+            let work = move |(component, run)| Work::new(number, run).of_component(component);
+            steps.block_runs(each).map(work)
+        });
+        let strips = self
+            .in_steps()
+            .flat_map(|(number, steps)| steps.strip_runs(each).map(move |run| Work::new(number, run)));
+        [at_once.collect(), blocks.collect(), strips.collect()]
     }
 
     /// What blocks of threads work on, when `groups` says which neighbours of an image, by its segments, belong together.

@@ -2,7 +2,8 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::coded::{Coded, Colour};
+use super::coded::{BLOCK, Coded, Colour};
+use super::part::Part;
 use super::scan::Segment;
 use crate::error::{Error, Result};
 use crate::gpu::KernelSpec;
@@ -68,10 +69,10 @@ pub(super) const RESOLVE_THREADS: u32 = 1_024;
 pub(super) const DECODE_THREADS: u32 = 128;
 pub(super) const PIXELS_THREADS: u32 = 256;
 
-/// Blocks of coefficients that a block of threads turns to pixels: eight threads have one.
-const PIXELS_BLOCKS: u32 = PIXELS_THREADS / 8;
+/// Blocks of coefficients that a block of threads turns to pixels or samples: eight threads have one.
+pub(super) const PIXELS_BLOCKS: u32 = PIXELS_THREADS / 8;
 
-/// Blocks of threads of that kernel, about: enough for any device, so that more MCUs make each go on longer.
+/// Blocks of threads of those kernels, about: enough for any device, so that more of them make each go on longer.
 pub(super) const MAX_PIXELS_BLOCKS: usize = 8_192;
 
 /// Bytes on the device for a piece: ends, links, steps, where it begins.
@@ -119,25 +120,40 @@ pub(super) struct Image {
     color: u32,
     mcu_width: u32,
     mcu_height: u32,
-    unused: u32,
+    /// Where the part begins, in the image and in its first MCU.
+    left: u32,
+    top: u32,
+    first_mcu: u32,
+    left_in_mcu: u32,
+    top_in_mcu: u32,
+    /// MCUs across that it lies in.
+    window_across: u32,
+    pub(super) first_plane: u32,
 }
 
 impl Image {
     /// What the file says; what depends on the other images of its batch is 0.
-    pub(super) fn new(coded: &Coded<'_>, cut: Cut) -> Result<Self> {
+    pub(super) fn new(coded: &Coded<'_>, part: &Part, cut: Cut) -> Result<Self> {
         let small = |value: usize| {
             u32::try_from(value).map_err(|_| Error::internal(format!("{value} of something in a JPEG")))
         };
         let ([mcu_width, mcu_height], [mcus_across, _]) = (coded.factors(), coded.grid());
         let mcu_blocks = small(coded.blocks())?;
+        let [mcu_columns, mcu_rows] = coded.factors().map(|blocks| blocks * BLOCK);
         let cut = cut.for_mcus(coded.data.len() * 8 / coded.mcus().max(1));
         let mut image = Self {
             piece_bits: cut.bits,
             guesses: mcu_blocks.min(cut.guesses),
             blocks: small(coded.mcus() * coded.blocks())?,
             mcu_blocks,
-            width: small(coded.width)?,
-            height: small(coded.height)?,
+            width: small(part.width)?,
+            height: small(part.height)?,
+            left: small(part.left)?,
+            top: small(part.top)?,
+            first_mcu: small(part.top / mcu_rows * mcus_across + part.left / mcu_columns)?,
+            left_in_mcu: small(part.left % mcu_columns)?,
+            top_in_mcu: small(part.top % mcu_rows)?,
+            window_across: small((part.left % mcu_columns + part.width).div_ceil(mcu_columns))?,
             mcus_across: small(mcus_across)?,
             color: match coded.colour {
                 Colour::Gray => 0,
@@ -179,8 +195,10 @@ impl Image {
         (PIXELS_BLOCKS / self.mcu_blocks.max(1)).max(1)
     }
 
+    /// MCUs that the part lies in.
     fn mcus(&self) -> u32 {
-        self.blocks / self.mcu_blocks.max(1)
+        let rows = (self.mcu_height * BLOCK as u32).max(1);
+        self.window_across * (self.top_in_mcu + self.height).div_ceil(rows)
     }
 
     /// How often that is, at least.
@@ -190,9 +208,13 @@ impl Image {
 
     /// MCUs whose pixels a block of threads makes, `each` groups one after the other: the first, and how many.
     pub(super) fn mcu_runs(&self, each: u32) -> impl Iterator<Item = (u32, u32)> + use<> {
-        let (mcus, run) = (self.mcus(), self.mcus_at_once() * each.max(1));
-        (0..mcus).step_by(run as usize).map(move |first| (first, run.min(mcus - first)))
+        runs(self.mcus(), self.mcus_at_once() * each.max(1))
     }
+}
+
+/// `count` things, `length` at a time.
+pub(super) fn runs(count: u32, length: u32) -> impl Iterator<Item = (u32, u32)> + use<> {
+    (0..count).step_by(length as usize).map(move |first| (first, length.min(count - first)))
 }
 
 /// Neighbouring pieces of an image that a block of threads has, the first, and how many: at most `most`, and no more bits than it
@@ -229,19 +251,24 @@ pub(super) fn most_groups(pieces: usize, [across, down]: [usize; 2], mcu_blocks:
     3 * (pieces / fewest + 1) + across.div_ceil(mcus) * down
 }
 
-/// What a block of threads works on: an image of the batch, the first of its pieces or MCUs, and how many.
+/// What a block of threads works on: an image of the batch, the first of its pieces, MCUs, blocks of a component or strips, and how
+/// many.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Work {
     image: u32,
     first: u32,
     count: u32,
-    unused: u32,
+    component: u32,
 }
 
 impl Work {
     pub(super) fn new(image: u32, (first, count): (u32, u32)) -> Self {
-        Self { image, first, count, unused: 0 }
+        Self { image, first, count, component: 0 }
+    }
+
+    pub(super) fn of_component(self, component: u32) -> Self {
+        Self { component, ..self }
     }
 }
 
@@ -259,6 +286,7 @@ pub(super) struct Params {
     pub(super) starts: u64,
     pub(super) coefficients: u64,
     pub(super) status: u64,
+    pub(super) planes: u64,
     pub(super) channels: u32,
     pub(super) blue_first: u32,
 }
@@ -270,6 +298,8 @@ pub(super) struct Kernels {
     pub(super) resolve: KernelSpec,
     pub(super) decode: KernelSpec,
     pub(super) pixels: KernelSpec,
+    pub(super) planes: KernelSpec,
+    pub(super) upsample: KernelSpec,
 }
 
 impl Kernels {
@@ -281,15 +311,17 @@ impl Kernels {
             resolve: KernelSpec::new::<Image, Params>("jpeg_resolve", "jpeg_resolve"),
             decode: work("jpeg_decode"),
             pixels: work("jpeg_pixels"),
+            planes: work("jpeg_planes"),
+            upsample: work("jpeg_upsample"),
         }
     }
 
     pub(super) fn into_list(self) -> Vec<KernelSpec> {
-        vec![self.guess, self.link, self.resolve, self.decode, self.pixels]
+        vec![self.guess, self.link, self.resolve, self.decode, self.pixels, self.planes, self.upsample]
     }
 }
 
-const _: () = assert!(size_of::<Image>() == 136 && size_of::<Params>() == 88 && size_of::<Work>() == 16);
+const _: () = assert!(size_of::<Image>() == 160 && size_of::<Params>() == 96 && size_of::<Work>() == 16);
 
 #[cfg(test)]
 mod tests {
@@ -363,7 +395,7 @@ mod tests {
             restart_interval: None,
             data: &[],
         };
-        let image = Image::new(&coded, Cut::LARGE).unwrap();
+        let image = Image::new(&coded, &Part::whole([100, 50], 0), Cut::LARGE).unwrap();
         assert_eq!((image.mcu_blocks, image.pairs), (10, 0b00_0011_1100));
         assert_eq!(image.components, 0b10_10_10_10_01_01_01_01_00_00);
         assert_eq!((image.mcu_width, image.mcu_height, image.mcus_across, image.blocks), (4, 2, 4, 160));
@@ -373,7 +405,7 @@ mod tests {
 
     #[test]
     fn runs_have_every_mcu_once() {
-        let image = Image { mcus_across: 7, mcu_blocks: 10, blocks: 7 * 3 * 10, ..Image::zeroed() };
+        let image = Image { window_across: 7, mcu_blocks: 10, mcu_height: 1, height: 24, ..Image::zeroed() };
         assert_eq!(image.mcu_groups(), 7);
         assert_eq!(image.mcu_runs(1).take(3).collect::<Vec<_>>(), [(0, 3), (3, 3), (6, 3)]);
         assert_eq!(image.mcu_runs(3).collect::<Vec<_>>(), [(0, 9), (9, 9), (18, 3)]);

@@ -1,0 +1,137 @@
+//! Pictures that are made in two steps, coefficients to samples and samples to pixels: tables as `kernels/jpeg.cuh` has them, and which
+//! block of threads does what. It must not know files.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::part::{Part, RUN, Samples};
+use super::rows::{PIXELS_BLOCKS, PIXELS_THREADS, runs};
+use crate::error::{Error, Result};
+
+/// Strips of pixels that a block of threads makes of samples: a warp has one.
+const STRIPS: u32 = PIXELS_THREADS / 32;
+
+/// Pixels of a strip: eight a thread.
+const STRIP_PIXELS: usize = 32 * 8;
+
+/// A picture that is made in two steps.
+pub(super) struct Steps {
+    pub(super) part: Part,
+    /// Of each component that is shown.
+    pub(super) samples: Vec<Samples>,
+}
+
+impl Steps {
+    /// `None`: one step does, because every pixel is made of the samples that it falls into.
+    pub(super) fn of(part: &Part, samples: Vec<Samples>) -> Option<Self> {
+        let two = part.shrink > 0 || samples.iter().any(|needed| needed.smooth);
+        two.then_some(Self { part: *part, samples })
+    }
+
+    /// Bytes of all samples, each component's beginning at a multiple of `alignment`.
+    pub(super) fn bytes(&self, alignment: usize) -> usize {
+        self.samples.iter().map(|needed| needed.bytes().next_multiple_of(alignment)).sum()
+    }
+
+    /// Groups of blocks that become samples, and of strips of pixels that are made of them.
+    pub(super) fn groups(&self) -> usize {
+        let blocks: usize =
+            self.samples.iter().map(|needed| blocks(needed).div_ceil(PIXELS_BLOCKS as usize)).sum();
+        blocks + self.strips().div_ceil(STRIPS as usize)
+    }
+
+    /// Strips of pixels.
+    fn strips(&self) -> usize {
+        (self.part.left % RUN + self.part.width).div_ceil(STRIP_PIXELS) * self.part.height
+    }
+
+    /// Strips that a block of threads makes, `each` groups one after the other: the first, and how many.
+    pub(super) fn strip_runs(&self, each: u32) -> impl Iterator<Item = (u32, u32)> + use<> {
+        runs(self.strips() as u32, STRIPS * each.max(1))
+    }
+
+    /// The same for the blocks that become samples, with their component.
+    pub(super) fn block_runs(&self, each: u32) -> impl Iterator<Item = (u32, (u32, u32))> + '_ {
+        let of_component = move |(component, needed): (u32, &Samples)| {
+            runs(blocks(needed) as u32, PIXELS_BLOCKS * each.max(1)).map(move |run| (component, run))
+        };
+        (0..).zip(&self.samples).flat_map(of_component)
+    }
+}
+
+/// Blocks of a component that are needed.
+fn blocks(needed: &Samples) -> usize {
+    needed.blocks[0] * needed.blocks[1]
+}
+
+/// Samples of a component.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Plane {
+    samples: u64,
+    stride: u32,
+    left: u32,
+    top: u32,
+    width: u32,
+    height: u32,
+    across: u32,
+    side: u8,
+    factor_x: u8,
+    factor_y: u8,
+    smooth: u8,
+    unused: u32,
+}
+
+impl Plane {
+    /// Its samples are at `address`.
+    pub(super) fn new(needed: &Samples, address: u64) -> Result<Self> {
+        let small = |value: usize| {
+            u32::try_from(value).map_err(|_| Error::internal(format!("{value} samples in a JPEG")))
+        };
+        let log = |value: usize| value.trailing_zeros() as u8;
+        Ok(Self {
+            samples: address,
+            stride: small(needed.stride())?,
+            left: small(needed.first[0] * needed.side)?,
+            top: small(needed.first[1] * needed.side)?,
+            width: small(needed.size[0])?,
+            height: small(needed.size[1])?,
+            across: small(needed.blocks[0])?,
+            side: log(needed.side),
+            factor_x: log(needed.factors[0]),
+            factor_y: log(needed.factors[1]),
+            smooth: u8::from(needed.smooth),
+            unused: 0,
+        })
+    }
+}
+
+const _: () = assert!(size_of::<Plane>() == 40);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_and_strip_is_of_one_run() {
+        let needed = |columns, rows, smooth| Samples {
+            side: 8,
+            factors: [1, 1],
+            smooth,
+            size: [100, 100],
+            first: [3, 4],
+            blocks: [columns, rows],
+        };
+        let part = Part { left: 13, top: 7, width: 252, height: 9, shrink: 0 };
+        assert!(Steps::of(&part, vec![needed(9, 9, false)]).is_none());
+        assert!(Steps::of(&Part { shrink: 1, ..part }, vec![needed(9, 9, false)]).is_some());
+        let steps = Steps::of(&part, vec![needed(9, 9, false), needed(40, 1, true)]).unwrap();
+        assert_eq!(steps.groups(), 3 + 2 + 3);
+        assert_eq!(steps.strip_runs(1).collect::<Vec<_>>(), [(0, 8), (8, 8), (16, 2)]);
+        let blocks: Vec<_> = steps.block_runs(2).collect();
+        assert_eq!(blocks, [(0, (0, 64)), (0, (64, 17)), (1, (0, 40))]);
+        assert_eq!(steps.bytes(256), 5_376 + 40 * 8 * 8);
+        let plane = Plane::new(&steps.samples[1], 512).unwrap();
+        assert_eq!((plane.samples, plane.stride, plane.left, plane.top), (512, 320, 24, 32));
+        assert_eq!((plane.side, plane.smooth, plane.across), (3, 1, 40));
+    }
+}
