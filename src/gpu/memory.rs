@@ -85,6 +85,16 @@ impl DeviceBytes {
         Self { address, bytes, owner: None }
     }
 
+    /// `bytes` of them from `offset` on.
+    ///
+    /// # Panics
+    /// When they are not inside.
+    #[must_use]
+    pub fn part(&self, offset: usize, bytes: usize) -> Self {
+        assert!(offset.checked_add(bytes).is_some_and(|end| end <= self.bytes), "outside of its bytes");
+        Self { address: self.address + offset as u64, bytes, owner: self.owner.clone() }
+    }
+
     /// Where they are.
     pub fn address(&self) -> u64 {
         self.address

@@ -52,7 +52,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 
 impl Operator for ResizeCropMirror {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        let size = self.crop.infer(&self.attributes.known_size(), hw(), false)?;
+        let size = self.crop.infer(&self.attributes.known_size::<2>(), hw(), false)?;
         let size = [0, 1].map(|d| size.get(d).copied().flatten());
         Ok(vec![infer_resized(&inputs[0], &self.attributes, size)?])
     }

@@ -18,10 +18,12 @@ mod horizontal;
 mod run;
 mod store;
 mod vertical;
+mod volume;
 
 pub use filter::{AxisParameters, Filter, FilterSpec};
 pub use run::Scratch;
 pub use store::Output;
+pub use volume::VolumePlan;
 
 use filter::{Axis, Window, check_taps};
 use store::Segments;

@@ -123,3 +123,10 @@ def features():
     spectrum = fn.spectrogram(x(), window_length=64, window_step=16, nfft=128)
     mel = fn.mel_filter_bank(spectrum, sample_rate=16000., nfilter=20)
     return fn.mfcc(fn.to_decibels(mel, cutoff_db=-80.), n_mfcc=13)
+
+
+@case(tol=2e-3, inputs={"X": noise((4, 10, 3), (6, 7, 5), (3, 16, 4), dtype=np.float32), "S": noise((10,), (4,), (33,), dtype=np.float32)})
+def power_spectrum():
+    x, s = source("X", types.FLOAT, 3), source("S", types.FLOAT, 1)
+    return fn.power_spectrum(s / 50), fn.power_spectrum(s / 50, nfft=16), fn.power_spectrum(s / 50, power=1), fn.power_spectrum(x / 50, axis=1), \
+        fn.power_spectrum(x / 50, axis=-3, nfft=5), fn.power_spectrum(x / 50)
