@@ -1,6 +1,6 @@
 //! `GetProperty`: what is known of a tensor beside its elements, as bytes of text.
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
@@ -20,7 +20,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "GetProperty",
     aliases: &[],
     doc: "The layout of a tensor as text",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[ArgSpec::fixed("key", "`layout`, or `source_info`: always empty; required")],
     shared_args: &[],
@@ -69,5 +69,15 @@ impl Operator for GetProperty {
             sample.output(0)?.bytes.copy_from_slice(text.letters());
             Ok(())
         })
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let text = self.text(io.inputs().desc(0)?.layout);
+        if text.is_none() {
+            return Ok(());
+        }
+        let text = cx.recorder.stage(text.letters())?;
+        let pairs = io.rows(|sample| Ok((sample.output(0)?.clone(), text.clone())));
+        cx.copy(&pairs)
     }
 }

@@ -278,6 +278,7 @@ pub const OPS: &[&OpDef] = &[
     &arithmetic::DEF,
     &audio::audio_resample::DEF,
     &bbox_paste::DEF,
+    &random::batch_permutation::DEF,
     &bb_flip::DEF,
     #[cfg(feature = "fault-injection")]
     &boom::DEF,
@@ -365,6 +366,8 @@ pub const OPS: &[&OpDef] = &[
     &warp::perspective::DEF,
     &random::noise::GAUSSIAN,
     &random::noise::SALT_AND_PEPPER,
+    &random::shot::DEF,
+    &random::beta::DEF,
     &random::choice::DEF,
     &random::coin_flip::DEF,
     &random::normal::DEF,
