@@ -48,7 +48,7 @@ pub struct Plan {
     output: [usize; 2],
     order: Order,
     axes: [Axis; 2],
-    /// First source coordinate that the second pass's axis counts from.
+    /// First source coordinate that each axis counts from; the first pass's counts from 0.
     origin: [usize; 2],
     segments: Segments,
 }
@@ -72,12 +72,16 @@ impl Plan {
         let scale = |d: usize| (roi[d].1 - roi[d].0) / output[d] as f32;
         let window = |d: usize| Window::new(filters[d], (roi[d].1 - roi[d].0).abs(), output[d]);
         let windows = [window(Y), window(X)];
-        if windows.iter().all(Option::is_none) {
-            let axis = |d: usize| Axis::new(None, image[d], output[d], roi[d].0, scale(d), d == Y);
-            return Ok(Self::assemble(image, channels, output, Order::Nearest, [axis(Y)?, axis(X)?], [0, 0]));
-        }
-
         let footprint = [Y, X].map(|d| footprint(windows[d].as_ref(), roi[d], image[d]));
+        if windows.iter().all(Option::is_none) {
+            // Counted from where the region begins, sums round as DALI's do.
+            let origin = footprint.map(|(low, _)| low);
+            let axis = |d: usize| {
+                let length = footprint[d].1 - footprint[d].0;
+                Axis::new(None, length, output[d], roi[d].0 - origin[d] as f32, scale(d), d == Y)
+            };
+            return Ok(Self::assemble(image, channels, output, Order::Nearest, [axis(Y)?, axis(X)?], origin));
+        }
         let order = cheaper_order(&windows, [Y, X].map(|d| footprint[d].1 - footprint[d].0), output);
         let second = if order == Order::HorizontalFirst { Y } else { X };
         let mut origin = [0, 0];

@@ -81,7 +81,7 @@ impl VolumePlan {
         let order =
             (!all_nearest).then(|| cheapest_order(&windows, reach.map(|(low, high)| high - low), output));
         // The first pass sees all of its axis, of the others what later passes need.
-        let is_whole = |d: usize| order.is_none_or(|order| order[0] == d);
+        let is_whole = |d: usize| order.is_some_and(|order| order[0] == d);
         let origin = std::array::from_fn(|d| if is_whole(d) { 0 } else { reach[d].0 });
         let axis = |d: usize| {
             let length = if is_whole(d) { image[d] } else { reach[d].1 - reach[d].0 };
@@ -152,7 +152,7 @@ impl VolumePlan {
         let [_, height, width] = self.output;
         for (voxel, to) in dst.chunks_exact_mut(self.channels).enumerate() {
             let place = [voxel / (width * height), voxel / width % height, voxel % width];
-            let [z, y, x] = std::array::from_fn(|d| self.axes[d].source(place[d], 0));
+            let [z, y, x] = std::array::from_fn(|d| self.axes[d].source(place[d], 0) + self.origin[d]);
             let start = ((z * self.image[1] + y) * self.image[X] + x) * self.channels;
             to.iter_mut().zip(&src[start..]).for_each(|(to, from)| *to = from.convert_sat());
         }
