@@ -86,9 +86,8 @@ fn clip(counts: &mut [usize; LEVELS], limit: usize) {
     let above: usize = counts.iter().map(|count| count.saturating_sub(limit)).sum();
     let (each, rest) = (above / LEVELS, above % LEVELS);
     counts.iter_mut().for_each(|count| *count = (*count).min(limit) + each);
-    if rest > 0 {
-        counts.iter_mut().step_by((LEVELS / rest).max(1)).take(rest).for_each(|count| *count += 1);
-    }
+    let step = LEVELS.checked_div(rest).unwrap_or(LEVELS);
+    counts.iter_mut().step_by(step).take(rest).for_each(|count| *count += 1);
 }
 
 /// The two tiles between whose centers a pixel lies, and the share of the second.

@@ -20,7 +20,7 @@ const GAMMA_BITS: u32 = 3;
 const COEFFICIENT_BITS: u32 = 12;
 const ROOT_BITS: u32 = GAMMA_BITS + COEFFICIENT_BITS;
 /// Entries of the table of roots.
-const ROOTS: usize = 256 * 3 / 2 << GAMMA_BITS;
+const ROOTS: usize = (256 * 3 / 2) << GAMMA_BITS;
 
 struct Tables {
     /// Linear values of levels.
@@ -69,7 +69,7 @@ pub fn from_rgb(rgb: [u8; 3]) -> [u8; 3] {
         tables.roots[(rounded(sum, COEFFICIENT_BITS).max(0) as usize).min(ROOTS - 1)]
     });
     let middle = 128 << ROOT_BITS;
-    let lightness = (116 * 255 + 50) / 100 * y - ((16 * 255 << ROOT_BITS) + 50) / 100;
+    let lightness = (116 * 255 + 50) / 100 * y - (((16 * 255) << ROOT_BITS) + 50) / 100;
     [lightness, 500 * (x - y) + middle, 200 * (y - z) + middle]
         .map(|value| rounded(value, ROOT_BITS).clamp(0, 255) as u8)
 }

@@ -176,9 +176,9 @@ mod tests {
     fn an_inverse_leads_back() {
         let matrix = [[1.0, 0.5, 3.0], [0.25, 2.0, -1.0], [0.01, 0.02, 1.0]];
         let back = inverse(&matrix).unwrap();
-        for i in 0..3 {
+        for (i, row) in matrix.iter().enumerate() {
             for k in 0..3 {
-                let product: f64 = (0..3).map(|j| matrix[i][j] * back[j][k]).sum();
+                let product: f64 = row.iter().zip(&back).map(|(value, column)| value * column[k]).sum();
                 assert!((product - f64::from(u8::from(i == k))).abs() < 1e-12);
             }
         }

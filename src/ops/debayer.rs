@@ -70,7 +70,7 @@ impl Debayer {
 
 fn output_shape(shape: &Shape, rows: usize) -> Result<Shape> {
     let channels: usize = shape[rows + 2..].iter().product();
-    if channels != 1 || shape[rows] % 2 != 0 || shape[rows + 1] % 2 != 0 {
+    if channels != 1 || !shape[rows].is_multiple_of(2) || !shape[rows + 1].is_multiple_of(2) {
         return Err(Error::invalid(format!(
             "an image of shape {shape}, expected an even height and width and one channel"
         )));
@@ -146,7 +146,7 @@ fn debayer<T: Element + Into<u32> + TryFrom<u32>>(
             let own = at(1, 1);
             let across = || (at(0, 1) + at(2, 1) + at(1, 0) + at(1, 2) + 2) / 4;
             let diagonal = || (at(0, 0) + at(0, 2) + at(2, 0) + at(2, 2) + 2) / 4;
-            let (beside, above) = ((at(1, 0) + at(1, 2) + 1) / 2, (at(0, 1) + at(2, 1) + 1) / 2);
+            let (beside, above) = ((at(1, 0) + at(1, 2)).div_ceil(2), (at(0, 1) + at(2, 1)).div_ceil(2));
             // Whether the pixel is in a row and in a column of blue ones.
             let colour = match (y % 2 == blue[0], x % 2 == blue[1]) {
                 (true, true) => [diagonal(), across(), own],

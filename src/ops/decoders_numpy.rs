@@ -96,12 +96,12 @@ mod tests {
         };
         let (bytes, words) = (file("|u1", &[1, 2, 3, 4]), file("<i2", &[0; 8]));
         let input =
-            testing::batch::<u8>(&[(&[bytes.len()], &bytes), (&[words.len()], &words), (&[2], &[0, 1])]);
-        let done = testing::run(&DEF, &testing::args(&[], &[]), &[&input], &[]);
+            || testing::batch::<u8>(&[(&[bytes.len()], &bytes), (&[words.len()], &words), (&[2], &[0, 1])]);
+        let done = testing::run(&DEF, &testing::args(&[], &[]), &[input()], &[]).unwrap();
         assert_eq!(done.values::<u8>(0), [1, 3, 2, 4]);
         assert!(done.error(1).contains("int16") && done.error(2).contains("numpy"));
         let args = testing::args(&[("dtype", Value::Ints(vec![9]))], &[]);
-        let done = testing::run(&DEF, &args, &[&input], &[]);
+        let done = testing::run(&DEF, &args, &[input()], &[]).unwrap();
         assert_eq!(done.values::<f32>(0), [1.0, 3.0, 2.0, 4.0]);
         assert_eq!(done.values::<f32>(1), [0.0; 4]);
     }

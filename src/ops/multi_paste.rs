@@ -289,3 +289,31 @@ impl Operator for MultiPaste {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::args::Value;
+    use crate::ops::testing::{args, batch, run};
+
+    #[test]
+    fn regions_outside_fail_their_sample() {
+        let pixels = [1u8, 2, 3, 4];
+        let images = || batch::<u8>(&[(&[2, 2, 1], &pixels), (&[2, 2, 1], &pixels)]);
+        let given = args(&[("output_size", Value::Ints(vec![3, 3]))], &["in_ids", "out_anchors"]);
+        let ids = || batch::<i32>(&[(&[1], &[1]), (&[1], &[0])]);
+        let inside = batch::<i32>(&[(&[1, 2], &[1, 1]), (&[1, 2], &[2, 0])]);
+        let done = run(&DEF, &given, &[images()], &[ids(), inside]).unwrap();
+        assert_eq!(done.values::<u8>(0), [0, 0, 0, 0, 1, 2, 0, 3, 4]);
+        assert!(done.error(1).contains("inside"), "{}", done.error(1));
+
+        let far = batch::<i32>(&[(&[1, 2], &[i32::MAX, -1]), (&[1, 3], &[0, 0, 0])]);
+        let done = run(&DEF, &given, &[images()], &[ids(), far]).unwrap();
+        assert!(!done.error(0).is_empty() && done.error(1).contains("two for each"));
+
+        let wrong = batch::<i32>(&[(&[1], &[-1]), (&[1], &[2])]);
+        let zero = batch::<i32>(&[(&[1, 2], &[0, 0]), (&[1, 2], &[0, 0])]);
+        let done = run(&DEF, &given, &[images()], &[wrong, zero]).unwrap();
+        assert!(done.error(0).contains("batch of 2") && done.error(1).contains("batch of 2"));
+    }
+}

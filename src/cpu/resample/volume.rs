@@ -180,3 +180,33 @@ fn cheapest_order(windows: &[Option<Window>; 3], reach: [usize; 3], output: [usi
     }
     best
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::resample::Filter;
+
+    #[test]
+    fn huge_volumes_are_refused_before_anything_is_allocated() {
+        let roi = [(0.0, 4.0); 3];
+        let check =
+            |image, channels, output| VolumePlan::check(image, channels, output, roi, FilterSpec::default());
+        assert!(check([4; 3], 2, [5; 3]).is_ok());
+        assert!(check([4; 3], 0, [5; 3]).is_err());
+        assert!(check([4; 3], 1, [usize::MAX, 2, 2]).is_err());
+        // Each volume is small, what is between the passes is not.
+        assert!(check([1, 1, 1 << 20], 1, [1 << 10, 1 << 10, 1]).is_err());
+    }
+
+    #[test]
+    fn a_region_is_sampled_where_it_is() {
+        let src: Vec<f32> = (0..64).map(|i| i as f32).collect();
+        let nearest = FilterSpec { min: Filter::Nearest, mag: Filter::Nearest, antialias: false };
+        let roi = [(1.0, 3.0), (2.0, 4.0), (3.0, 1.0)];
+        let mut dst = [0.0f32; 8];
+        VolumePlan::new([4; 3], 1, [2; 3], roi, nearest).unwrap().run(&src, &mut dst);
+        assert_eq!(dst, [26.0, 25.0, 30.0, 29.0, 42.0, 41.0, 46.0, 45.0]);
+        VolumePlan::new([4; 3], 1, [2; 3], roi, FilterSpec::default()).unwrap().run(&src, &mut dst);
+        assert_eq!(dst, [26.0, 25.0, 30.0, 29.0, 42.0, 41.0, 46.0, 45.0]);
+    }
+}
