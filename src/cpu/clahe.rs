@@ -127,6 +127,6 @@ mod tests {
         counts[7] = 1_000;
         clip(&mut counts, 100);
         assert_eq!(counts.iter().sum::<usize>(), 1_000);
-        assert_eq!((counts[7], counts[0], counts[1]), (103, 4, 4));
+        assert_eq!((counts[7], counts[0], counts[1]), (104, 4, 4));
     }
 }

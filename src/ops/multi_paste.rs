@@ -139,19 +139,24 @@ impl MultiPaste {
     }
 
     /// The images that a sample is made of: input and sample.
-    fn sources(&self, sample: &SampleInputs<'_>, inputs: &Inputs<'_>) -> Result<Vec<(usize, usize)>> {
+    fn sources(
+        &self,
+        sample: &SampleInputs<'_>,
+        inputs: &Inputs<'_>,
+        failed: &[bool],
+    ) -> Result<Vec<(usize, usize)>> {
         let Some(ids) = &self.in_ids else {
             return Ok((0..inputs.len()).map(|input| (input, sample.index)).collect());
         };
-        let samples = inputs.batch_size();
+        let samples = failed.len();
         let source = |&id: &i64| {
             let id = usize::try_from(id).ok().filter(|&id| id < samples);
             let id =
                 id.ok_or_else(|| Error::invalid(format!("an image that is not in the batch of {samples}")))?;
-            match inputs.failures().get(id) {
-                Some(_) => Err(Error::invalid(format!("image {id}, which is pasted, failed before"))),
-                None => Ok((0, id)),
+            if failed[id] {
+                return Err(Error::invalid(format!("image {id}, which is pasted, failed before")));
             }
+            Ok((0, id))
         };
         ids.ints(sample)?.iter().map(source).collect()
     }
@@ -177,10 +182,10 @@ impl MultiPaste {
         }
     }
 
-    fn job(&self, sample: &SampleInputs<'_>, inputs: &Inputs<'_>) -> Result<Job> {
+    fn job(&self, sample: &SampleInputs<'_>, inputs: &Inputs<'_>, failed: &[bool]) -> Result<Job> {
         let (_, channels) = extents(sample.input(0)?.shape)?;
         let mut job = Job { canvas: self.canvas(sample, inputs)?, channels, regions: Vec::new() };
-        let sources = self.sources(sample, inputs)?;
+        let sources = self.sources(sample, inputs, failed)?;
         for (i, &(input, id)) in sources.iter().enumerate() {
             let (size, found) = extents(&inputs.desc(input)?.shapes[id])?;
             if i == 0 {
@@ -257,7 +262,9 @@ impl Operator for MultiPaste {
                 return Err(Error::invalid(format!("images of types {} and {other}", desc.dtype)));
             }
         }
-        self.jobs = inputs.map(|sample| self.job(&sample, inputs));
+        let failures = inputs.failures();
+        let failed: Vec<bool> = (0..inputs.batch_size()).map(|i| failures.get(i).is_some()).collect();
+        self.jobs = inputs.map(|sample| self.job(&sample, inputs, &failed));
         let shape = |job: &Job| Shape::from([job.canvas[0], job.canvas[1], job.channels]);
         Ok(vec![BatchDesc::new(dtype, layout, self.jobs.iter().map(shape).collect())])
     }
