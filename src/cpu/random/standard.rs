@@ -128,10 +128,12 @@ pub fn poisson(random: &mut Philox, mean: f64) -> i32 {
     let quarter_pi = std::f64::consts::FRAC_PI_4;
     let d = (2.0 * m * (32.0 * m / quarter_pi).ln()).sqrt().min(m).max(6.0).round();
     let cx = 2.0 * m + d;
-    let cb = 2.0 * cx * (-d / cx * (1.0 + d / 2.0)).exp() / d;
+    // Multiplied where libstdc++ multiplies: a rounding may decide between two numbers.
+    let inverse = 1.0 / cx;
+    let cb = 2.0 * cx * (-d * inverse * (1.0 + d / 2.0)).exp() / d;
     let root = m.sqrt();
     let c1 = root * (std::f64::consts::PI / 2.0).sqrt();
-    let c2 = (quarter_pi * cx).sqrt() * (1.0 / cx).exp() + c1;
+    let c2 = (quarter_pi * cx).sqrt() * inverse.exp() + c1;
     let (c3, c4) = (c2 + 1.0, c2 + 2.0);
     let c5 = c4 + (1.0 / 78f64).exp();
     let (ln_mean, ln_m) = (mean.ln(), ln_factorial(m));
@@ -152,7 +154,7 @@ pub fn poisson(random: &mut Philox, mean: f64) -> i32 {
             if x > d {
                 continue;
             }
-            (x, y * (2.0 - y) / cx)
+            (x, y * (2.0 - y) * inverse)
         } else if u <= c3 {
             (-1.0, 0.0)
         } else if u <= c4 {
@@ -162,7 +164,7 @@ pub fn poisson(random: &mut Philox, mean: f64) -> i32 {
         } else {
             let v = -(1.0 - unit_f64(random)).ln();
             let y = d + v * 2.0 * cx / d;
-            (y.ceil(), -d / cx * (1.0 + y / 2.0))
+            (y.ceil(), -d * inverse * (1.0 + y / 2.0))
         };
         let number = x + m;
         if w - e - x * ln_mean <= ln_m - ln_factorial(number) && number < f64::from(i32::MAX) {

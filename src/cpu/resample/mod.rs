@@ -73,15 +73,6 @@ impl Plan {
         let window = |d: usize| Window::new(filters[d], (roi[d].1 - roi[d].0).abs(), output[d]);
         let windows = [window(Y), window(X)];
         let footprint = [Y, X].map(|d| footprint(windows[d].as_ref(), roi[d], image[d]));
-        if windows.iter().all(Option::is_none) {
-            // Counted from where the region begins, sums round as DALI's do.
-            let origin = footprint.map(|(low, _)| low);
-            let axis = |d: usize| {
-                let length = footprint[d].1 - footprint[d].0;
-                Axis::new(None, length, output[d], roi[d].0 - origin[d] as f32, scale(d), d == Y)
-            };
-            return Ok(Self::assemble(image, channels, output, Order::Nearest, [axis(Y)?, axis(X)?], origin));
-        }
         let order = cheaper_order(&windows, [Y, X].map(|d| footprint[d].1 - footprint[d].0), output);
         let second = if order == Order::HorizontalFirst { Y } else { X };
         let mut origin = [0, 0];
@@ -93,6 +84,8 @@ impl Plan {
             };
             Axis::new(windows[d].as_ref(), length, output[d], start, scale(d), d == Y)
         };
+        // Without a filter nothing is done in passes, but coordinates are counted as if it were: sums round as DALI's do.
+        let order = if windows.iter().all(Option::is_none) { Order::Nearest } else { order };
         let plan = Self::assemble(image, channels, output, order, [axis(Y)?, axis(X)?], origin);
         plan.check_scratch()?;
         Ok(plan)

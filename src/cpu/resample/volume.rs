@@ -18,8 +18,10 @@ pub struct VolumePlan {
     image: [usize; 3],
     channels: usize,
     output: [usize; 3],
-    /// The axes in the order of the passes; none when all are nearest neighbour.
-    order: Option<[usize; 3]>,
+    /// The axes in the order of the passes.
+    order: [usize; 3],
+    /// Whether all axes are nearest neighbour: then there are no passes.
+    is_nearest: bool,
     axes: [Axis; 3],
     /// First source coordinate that each axis counts from.
     origin: [usize; 3],
@@ -75,13 +77,11 @@ impl VolumePlan {
         Self::check(image, channels, output, roi, filter)?;
         let windows: [Option<Window>; 3] =
             std::array::from_fn(|d| Window::new(filter, (roi[d].1 - roi[d].0).abs(), output[d]));
-        let all_nearest = windows.iter().all(Option::is_none);
         let reach: [(usize, usize); 3] =
             std::array::from_fn(|d| footprint(windows[d].as_ref(), roi[d], image[d]));
-        let order =
-            (!all_nearest).then(|| cheapest_order(&windows, reach.map(|(low, high)| high - low), output));
+        let order = cheapest_order(&windows, reach.map(|(low, high)| high - low), output);
         // The first pass sees all of its axis, of the others what later passes need.
-        let is_whole = |d: usize| order.is_some_and(|order| order[0] == d);
+        let is_whole = |d: usize| order[0] == d;
         let origin = std::array::from_fn(|d| if is_whole(d) { 0 } else { reach[d].0 });
         let axis = |d: usize| {
             let length = if is_whole(d) { image[d] } else { reach[d].1 - reach[d].0 };
@@ -90,7 +90,8 @@ impl VolumePlan {
             Axis::new(windows[d].as_ref(), length, output[d], start, scale, d != X)
         };
         let axes = [axis(0)?, axis(1)?, axis(X)?];
-        Ok(Self { image, channels, output, order, axes, origin })
+        let is_nearest = windows.iter().all(Option::is_none);
+        Ok(Self { image, channels, output, order, is_nearest, axes, origin })
     }
 
     /// Resizes `src` to `dst`, which have the plan's sizes.
@@ -99,15 +100,17 @@ impl VolumePlan {
         S: ConvertSat<f32> + ConvertSat<T>,
         T: Output,
     {
-        let Some(order) = self.order else { return self.nearest(src, dst) };
+        if self.is_nearest {
+            return self.nearest(src, dst);
+        }
         let mut extent = self.axes.each_ref().map(|axis| axis.length);
         let mut volume = self.cut(src, extent);
-        for d in order {
+        for d in self.order {
             volume = self.pass(d, &volume, &mut extent);
         }
         let row = self.output[X] * self.channels;
         let regular = &self.axes[X].regular;
-        let segments = if order[2] == X {
+        let segments = if self.order[2] == X {
             let ranges = [0..regular.start, regular.start..regular.end, regular.end..self.output[X]];
             let ranges = ranges.map(|range| range.start * self.channels..range.end * self.channels);
             Segments { ranges, unit: self.channels }
