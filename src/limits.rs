@@ -23,6 +23,13 @@ pub const MAX_LIST_ARGUMENT: usize = 1 << 20;
 /// Dimensions of a sample. Stops shapes that would overflow fixed-size index tables.
 pub const MAX_NDIM: usize = 16;
 
+/// Frames of a batch of sequences whose arguments differ from frame to frame. Stops frames without
+/// elements, which cost a request nothing.
+pub const MAX_FRAMES: usize = 1 << 20;
+
+/// Tiles of an image along either side. Stops a file whose tables for them would fill memory.
+pub const MAX_TILES: usize = 1_024;
+
 /// Samples in a batch. Stops a pipeline file whose `batch_size` would make us reserve memory for billions.
 pub const MAX_BATCH_SIZE: usize = 65_536;
 

@@ -1,13 +1,17 @@
 //! Pure functions on slices for host pixels, and host memory. Nothing here knows operators, graphs or Triton.
 
 pub mod audio;
+pub mod clahe;
 pub mod color;
 pub mod convert;
 pub mod convolve;
 pub mod decode;
 pub mod encode;
+pub mod lab;
 pub mod memory;
 pub mod normalize;
+pub mod npy;
+pub mod perspective;
 pub mod random;
 pub mod resample;
 pub mod warp;

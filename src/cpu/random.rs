@@ -2,6 +2,8 @@
 //! element, so that numbers depend neither on threads nor on how samples are batched; the seeds of a pipeline's operators; and
 //! distributions as libstdc++ and DALI compute them.
 
+pub mod standard;
+
 /// Words that [`Philox`] leaves between the numbers of neighbouring elements.
 const ELEMENT_STRIDE: u64 = 257;
 

@@ -1,5 +1,5 @@
-//! Images and volumes seen through an affine map: for each pixel written, where it is read. It must not know where the map
-//! comes from. Steps and their order are DALI's on a CPU, in float32.
+//! Images and volumes seen through an affine map, images through any: for each pixel written, where it is read. It must not
+//! know where the map comes from. Steps and their order are DALI's on a CPU, in float32.
 
 use super::convert::ConvertSat;
 
@@ -88,6 +88,30 @@ pub fn warp<S, T>(
     }
 }
 
+/// Writes to `dst`, an image as large as `source`, what `source` shows at `place` of each x and y; outside of it is `fill`.
+pub fn displace<T>(
+    source: Pixels<'_, T>,
+    dst: &mut [T],
+    sampling: Sampling,
+    fill: T,
+    place: impl Fn(usize, usize) -> [f32; 2],
+) where
+    T: ConvertSat<T> + ConvertSat<f32>,
+    f32: ConvertSat<T>,
+{
+    let ([width, ..], channels) = (source.size, source.channels);
+    let reader = Reader { source, outside: Some((fill, fill.convert_sat())), is_volume: false };
+    for (y, row) in dst.chunks_exact_mut((width * channels).max(1)).enumerate() {
+        for (x, pixel) in row.chunks_exact_mut(channels).enumerate() {
+            let [x, y] = place(x, y);
+            match sampling {
+                Sampling::Nearest => reader.nearest([x, y, 0.0], pixel),
+                Sampling::Linear => reader.bilinear([x, y, 0.0], pixel),
+            }
+        }
+    }
+}
+
 /// Cell and fraction of a place along one axis, for pixel centers at integers.
 fn cell(place: f32) -> (i64, f32) {
     let place = place - 0.5;
@@ -124,7 +148,9 @@ where
     }
 
     fn nearest(&self, place: [f32; 3], pixel: &mut [T]) {
-        let [x, y, z] = place.map(|place| i64::from(place.floor() as i32));
+        // What is no number is far outside, as it is in C++ on x86.
+        let pixel_of = |place: f32| if place.is_nan() { i32::MIN } else { place.floor() as i32 };
+        let [x, y, z] = place.map(|place| i64::from(pixel_of(place)));
         let z = if self.is_volume { z } else { 0 };
         match (self.start([x, y, z]), self.outside) {
             (Some(start), _) => {

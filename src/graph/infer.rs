@@ -33,10 +33,15 @@ pub fn operators(graph: &Graph) -> Result<Operators> {
 /// # Errors
 /// An operator that cannot take what its producer makes, or an output that is not what the author declared.
 pub fn infer(graph: &mut Graph) -> Result<Operators> {
-    let operators = operators(graph)?;
-    for (i, operator) in operators.iter().enumerate() {
+    let mut operators = operators(graph)?;
+    for (i, operator) in operators.iter_mut().enumerate() {
         let node = &graph.nodes[i];
-        let inputs: Vec<ValueType> = node.inputs.iter().map(|&id| graph.value(id).ty.clone()).collect();
+        let types = |ids: &[super::ValueId]| ids.iter().map(|&id| graph.value(id).ty.clone()).collect();
+        let (inputs, arguments): (Vec<ValueType>, Vec<ValueType>) =
+            (types(&node.inputs), types(&node.arguments));
+        if let Some(operator) = operator {
+            operator.infer_arguments(&arguments);
+        }
         let types = match operator {
             None => inputs,
             Some(operator) => operator

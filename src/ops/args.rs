@@ -19,6 +19,8 @@ pub struct ArgSpec {
     pub name: &'static str,
     /// Whether a tensor may feed it, one value per sample.
     pub tensor: bool,
+    /// Whether that tensor may hold a value for each frame of a sequence, marked by `PerFrame`.
+    pub per_frame: bool,
     /// Whether the operator reads it. Arguments that do not change the result are accepted and not read.
     pub read: bool,
     /// Meaning, unit, default.
@@ -28,17 +30,23 @@ pub struct ArgSpec {
 impl ArgSpec {
     /// An argument whose value is fixed in the file.
     pub const fn fixed(name: &'static str, doc: &'static str) -> Self {
-        Self { name, tensor: false, read: true, doc }
+        Self { name, tensor: false, per_frame: false, read: true, doc }
     }
 
     /// An argument that may also be a tensor with a value per sample.
     pub const fn tensor(name: &'static str, doc: &'static str) -> Self {
-        Self { name, tensor: true, read: true, doc }
+        Self { name, tensor: true, per_frame: false, read: true, doc }
     }
 
     /// An argument that does not change the result.
     pub const fn no_effect(name: &'static str, doc: &'static str) -> Self {
-        Self { name, tensor: false, read: false, doc }
+        Self { name, tensor: false, per_frame: false, read: false, doc }
+    }
+
+    /// The same argument, whose tensor may also hold a value for each frame.
+    #[must_use]
+    pub const fn per_frame(self) -> Self {
+        Self { per_frame: true, ..self }
     }
 }
 
@@ -134,6 +142,11 @@ impl Args {
     /// Whether a tensor feeds `name`.
     pub fn is_tensor(&self, name: &str) -> bool {
         self.tensors.contains_key(name)
+    }
+
+    /// Which argument input feeds `name`, if one does.
+    pub fn tensor(&self, name: &str) -> Option<usize> {
+        self.tensors.get(name).copied()
     }
 
     /// Whether `name` was given at all.

@@ -41,9 +41,9 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("M", "the matrix, or one number for its diagonal; default 1"),
-        ArgSpec::tensor("T", "what is added, or one number for all coordinates; default 0"),
-        ArgSpec::tensor("MT", "`M` with `T` as a further column, instead of both"),
+        ArgSpec::tensor("M", "the matrix, or one number for its diagonal; default 1").per_frame(),
+        ArgSpec::tensor("T", "what is added, or one number for all coordinates; default 0").per_frame(),
+        ArgSpec::tensor("MT", "`M` with `T` as a further column, instead of both").per_frame(),
         ArgSpec::fixed("dtype", "element type of the output: float32 or the input's; default float32"),
     ],
     shared_args: &[],

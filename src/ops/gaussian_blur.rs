@@ -27,8 +27,9 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("sigma", "standard deviation, one or per dimension; 0 follows from the window"),
-        ArgSpec::tensor("window_size", "elements of the window, odd; 0 follows from `sigma`"),
+        ArgSpec::tensor("sigma", "standard deviation, one or per dimension; 0 follows from the window")
+            .per_frame(),
+        ArgSpec::tensor("window_size", "elements of the window, odd; 0 follows from `sigma`").per_frame(),
         ArgSpec::fixed("dtype", "element type of the output: float32 or, by default, the input's"),
     ],
     shared_args: &[],

@@ -144,6 +144,11 @@ impl<'a> GpuIo<'a> {
         Self { inputs, outputs }
     }
 
+    /// The outputs in order.
+    pub(super) fn outputs(&self) -> &[DeviceOutput<'a>] {
+        &self.outputs
+    }
+
     /// The inputs.
     pub fn inputs(&self) -> Inputs<'a> {
         self.inputs

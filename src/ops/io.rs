@@ -127,6 +127,24 @@ impl<'a> Inputs<'a> {
         self.batch(i).map(Batch::desc)
     }
 
+    /// The argument inputs, in the order of their indices.
+    pub fn arguments(&self) -> &'a [&'a Batch<'a>] {
+        self.arguments
+    }
+
+    /// Other inputs of the same operator.
+    pub fn with<'b>(
+        &self,
+        regular: &'b [&'b Batch<'b>],
+        arguments: &'b [&'b Batch<'b>],
+        failures: &'b Failures,
+    ) -> Inputs<'b>
+    where
+        'a: 'b,
+    {
+        Inputs::new(self.operator, regular, arguments, failures)
+    }
+
     /// Calls `f` for every live sample, in order, and returns one value per sample. A sample for which `f` fails or
     /// panics is marked as failed and gets the default value, as samples do that failed before.
     pub fn map<T: Default>(&self, mut f: impl FnMut(SampleInputs<'a>) -> Result<T>) -> Vec<T> {
@@ -256,6 +274,11 @@ impl<'a> Io<'a> {
     /// The inputs.
     pub fn inputs(&self) -> Inputs<'a> {
         self.inputs
+    }
+
+    /// Takes the outputs, so that their buffers can be written in other portions.
+    pub(super) fn take_outputs(&mut self) -> Vec<OutputSamples<'a>> {
+        std::mem::take(&mut self.outputs)
     }
 
     /// Runs `f` for every live sample on the pool's threads, one task a sample. An error or a panic fails its sample

@@ -36,9 +36,11 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::tensor(
             "window_size",
             "elements of a derivative's window, odd, one or per dimension; default 3",
-        ),
-        ArgSpec::tensor("smoothing_size", "elements of the windows across it; default the window's"),
-        ArgSpec::tensor("scale", "factor of the derivatives, one or per dimension; default 1"),
+        )
+        .per_frame(),
+        ArgSpec::tensor("smoothing_size", "elements of the windows across it; default the window's")
+            .per_frame(),
+        ArgSpec::tensor("scale", "factor of the derivatives, one or per dimension; default 1").per_frame(),
         ArgSpec::fixed("normalized_kernel", "whether the windows' sums are scaled to 1; default false"),
         ArgSpec::fixed("dtype", "element type of the output: float32 or, by default, the input's"),
     ],

@@ -6,10 +6,12 @@ mod arithmetic;
 mod audio;
 mod axes;
 mod bb_flip;
+mod bbox_paste;
 #[cfg(feature = "fault-injection")]
 mod boom;
 mod cast;
 mod cast_like;
+mod clahe;
 mod color;
 mod color_space_conversion;
 mod conditional;
@@ -20,9 +22,12 @@ mod copy;
 mod crop;
 mod crop_mirror_normalize;
 pub mod custom;
+mod debayer;
 mod decoders_image;
 mod decoders_image_crop;
 mod decoders_image_slice;
+mod decoders_numpy;
+mod displacement;
 mod element_extract;
 mod equalize;
 mod erase;
@@ -32,20 +37,25 @@ mod fill;
 mod filter;
 mod flip;
 mod folds;
+mod frames;
 mod gather;
 mod gaussian_blur;
+mod get_property;
 mod gpu_io;
+mod grid_mask;
 mod io;
 mod join;
 mod jpeg_compression_distortion;
 mod laplacian;
 mod layouts;
 mod lookup_table;
+mod multi_paste;
 mod normalize;
 mod one_hot;
 mod pad;
 mod paste;
 mod peek_image_shape;
+mod per_frame;
 mod permute_batch;
 mod random;
 mod reductions;
@@ -55,6 +65,7 @@ mod resize;
 mod resize_crop_mirror;
 mod resize_normalize;
 mod separable;
+mod sequence_rearrange;
 mod shape_arg;
 mod shapes;
 mod slice;
@@ -86,6 +97,9 @@ pub(crate) use resize_normalize::{build as fused, can_fuse};
 ///
 /// For every batch the executor calls `setup`, allocates the outputs that it describes, and calls `run_cpu` or `run_gpu`.
 pub trait Operator: Send {
+    /// What is known of the argument inputs before there is a batch, ahead of [`Operator::infer`].
+    fn infer_arguments(&mut self, _arguments: &[ValueType]) {}
+
     /// What is known of the outputs before there is a batch. An error here fails the load of the model.
     ///
     /// `inputs` holds the regular inputs in order.
@@ -258,7 +272,7 @@ impl OpDef {
                 self.inputs.0, self.inputs.1
             )));
         }
-        (self.build)(args, inputs)
+        Ok(frames::wrapped(self, (self.build)(args, inputs)?, args, inputs))
     }
 }
 
@@ -271,6 +285,8 @@ pub fn one_output(_: &Args) -> Result<usize> {
 pub const OPS: &[&OpDef] = &[
     &arithmetic::DEF,
     &audio::audio_resample::DEF,
+    &bbox_paste::DEF,
+    &random::batch_permutation::DEF,
     &bb_flip::DEF,
     #[cfg(feature = "fault-injection")]
     &boom::DEF,
@@ -279,6 +295,7 @@ pub const OPS: &[&OpDef] = &[
     &cast::DEF,
     &cast_like::DEF,
     &join::CAT,
+    &clahe::DEF,
     &color_space_conversion::DEF,
     &color::color_twist::DEF,
     &constant::DEF,
@@ -288,6 +305,7 @@ pub const OPS: &[&OpDef] = &[
     &copy::DEF,
     &crop::DEF,
     &crop_mirror_normalize::DEF,
+    &debayer::DEF,
     &element_extract::DEF,
     &equalize::DEF,
     &erase::DEF,
@@ -297,6 +315,8 @@ pub const OPS: &[&OpDef] = &[
     &fill::FULL,
     &fill::FULL_LIKE,
     &gaussian_blur::DEF,
+    &get_property::DEF,
+    &grid_mask::DEF,
     &color::color_twist::HSV_DEF,
     &color::color_twist::HUE_DEF,
     &jpeg_compression_distortion::DEF,
@@ -304,6 +324,7 @@ pub const OPS: &[&OpDef] = &[
     &lookup_table::DEF,
     &audio::mfcc::DEF,
     &audio::mel_filter_bank::DEF,
+    &multi_paste::DEF,
     &audio::nonsilent_region::DEF,
     &normalize::DEF,
     &one_hot::DEF,
@@ -312,7 +333,9 @@ pub const OPS: &[&OpDef] = &[
     &pad::DEF,
     &paste::DEF,
     &peek_image_shape::DEF,
+    &per_frame::DEF,
     &permute_batch::DEF,
+    &audio::power_spectrum::DEF,
     &audio::preemphasis_filter::DEF,
     &random::crop::GENERATOR,
     &random::crop::RESIZED,
@@ -322,9 +345,11 @@ pub const OPS: &[&OpDef] = &[
     &resize_crop_mirror::DEF,
     &warp::rotate::DEF,
     &color::color_twist::SATURATION_DEF,
+    &sequence_rearrange::DEF,
     &shapes::DEF,
     &slice::DEF,
     &audio::spectrogram::DEF,
+    &displacement::SPHERE,
     &squeeze::DEF,
     &join::STACK,
     &subscript_dim_check::DEF,
@@ -333,6 +358,7 @@ pub const OPS: &[&OpDef] = &[
     &audio::to_decibels::DEF,
     &transpose::DEF,
     &warp::affine::DEF,
+    &displacement::WATER,
     &fill::ZEROS,
     &fill::ZEROS_LIKE,
     &conditional::MERGE,
@@ -344,8 +370,12 @@ pub const OPS: &[&OpDef] = &[
     &decoders_image_crop::DEF,
     &random::crop::DECODER,
     &decoders_image_slice::DEF,
+    &decoders_numpy::DEF,
+    &warp::perspective::DEF,
     &random::noise::GAUSSIAN,
     &random::noise::SALT_AND_PEPPER,
+    &random::shot::DEF,
+    &random::beta::DEF,
     &random::choice::DEF,
     &random::coin_flip::DEF,
     &random::normal::DEF,
@@ -407,7 +437,10 @@ pub fn find(name: &str) -> Option<&'static OpDef> {
 /// Whether regular input `i` of the operator called `name` says what to do rather than what to do it with: it is read on the
 /// host, wherever the operator runs.
 pub fn reads_on_host(name: &str, i: usize) -> bool {
-    i > 0 && find(name).is_some_and(|op| matches!(op.name, "Slice" | "Reshape" | "WarpAffine"))
+    i > 0
+        && find(name).is_some_and(|op| {
+            matches!(op.name, "Slice" | "Reshape" | "WarpAffine" | "experimental__WarpPerspective")
+        })
 }
 
 #[cfg(test)]

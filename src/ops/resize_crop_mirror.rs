@@ -52,7 +52,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 
 impl Operator for ResizeCropMirror {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        let size = self.crop.infer(&self.attributes.known_size(), hw(), false)?;
+        let size = self.crop.infer(&self.attributes.known_size::<2>(), hw(), false)?;
         let size = [0, 1].map(|d| size.get(d).copied().flatten());
         Ok(vec![infer_resized(&inputs[0], &self.attributes, size)?])
     }
@@ -95,11 +95,12 @@ impl ResizeCropMirror {
         let mut size = target.size;
         let mut roi = target.roi;
         for d in 0..2 {
-            let (start, end) = target.roi[d];
-            let scale = (end - start) / target.size[d] as f32;
-            let first = window.anchor[d] as f32;
+            let (start, end) = (f64::from(target.roi[d].0), f64::from(target.roi[d].1));
+            let scale = (end - start) / target.size[d] as f64;
+            let place = |pixel: f64| (start + pixel * scale) as f32;
+            let first = window.anchor[d] as f64;
             size[d] = window.extent[d];
-            roi[d] = (start + first * scale, start + (first + window.extent[d] as f32) * scale);
+            roi[d] = (place(first), place(first + window.extent[d] as f64));
             if mirror & MIRROR_BITS[d] != 0 {
                 roi[d] = (roi[d].1, roi[d].0);
             }

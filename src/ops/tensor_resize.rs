@@ -94,7 +94,7 @@ impl Operator for TensorResize {
             match known.transpose()? {
                 Some(axes) => {
                     geometry(&Shape::new(vec![1; dims.len()]), &axes)?;
-                    for (&axis, size) in axes.iter().zip(self.attributes.known_size()) {
+                    for (&axis, size) in axes.iter().zip(self.attributes.known_size::<2>()) {
                         dims[axis] = size;
                     }
                 }

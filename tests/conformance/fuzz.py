@@ -10,6 +10,7 @@ Needs the package nvidia-dali-cuda130 and cargo, and no GPU. What is drawn for w
 import argparse
 import collections
 import copy
+import io
 import json
 import os
 import pathlib
@@ -23,13 +24,15 @@ import numpy as np
 import nvidia.dali
 from nvidia.dali import Pipeline, fn, types
 from nvidia.dali._utils import dali_trace
+from PIL import Image
 
 import draw
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 # Pixels are averages that may fall on the other side of a half.
-ROUNDED = {"Resize", "ResizeCropMirror", "RandomResizedCrop", "Filter", "GaussianBlur", "Rotate", "WarpAffine"}
+ROUNDED = {"Resize", "ResizeCropMirror", "RandomResizedCrop", "TensorResize", "Filter", "GaussianBlur", "Rotate", "WarpAffine", "experimental__WarpPerspective", "PerFrame", "Sphere",
+           "Water"}
 # Sums whose order differs, of elements up to this.
 RELATIVE = 2e-5
 
@@ -42,8 +45,42 @@ def drawn(number, seed, names):
     return dict(operator=name, seed=number, inputs=d.inputs, steps=d.steps)
 
 
+def encoded(options, shape, seed):
+    """A file of a picture of `shape`, or of an array."""
+    rng = np.random.default_rng(seed)
+    out = io.BytesIO()
+    if options["format"] == "numpy":
+        dtype = np.dtype(options["dtype"])
+        array = rng.integers(0, 2, shape) if dtype.kind == "b" else rng.uniform(0 if dtype.kind == "u" else -100, 100, shape)
+        np.lib.format.write_array(out, np.ascontiguousarray(array.astype(dtype)) if shape else np.asarray(array).astype(dtype), version=(1, 0))
+        return np.frombuffer(out.getvalue(), np.uint8)
+    height, width = shape[:2]
+    pixels = rng.integers(0, 256, (height // 4 + 1, width // 4 + 1, 3), dtype=np.uint8)
+    image = Image.fromarray(pixels).resize((width, height), Image.BILINEAR)
+    if options["mode"] == "I;16":
+        image = Image.fromarray(np.array(image.convert("L"), np.uint16) * 257 + 13)
+    else:
+        image = image.convert(options["mode"])
+    more = {k: v for k, v in options.items() if k in ("quality", "subsampling", "progressive", "lossless", "compression")}
+    if options.get("orientation", 1) > 1:
+        more["exif"] = Image.Exif()
+        more["exif"][0x112] = options["orientation"]
+    if options.get("restart"):
+        more["restart_marker_blocks"] = options["restart"]
+    image.save(out, options["format"], **more)
+    file = bytearray(out.getvalue())
+    if "changed" in options:
+        place = int(options["changed"] * (len(file) - 1))
+        file[place] ^= 1 << int(rng.integers(8))
+    if "cut" in options:
+        file = file[:max(1, int(options["cut"] * len(file)))]
+    return np.frombuffer(bytes(file), np.uint8)
+
+
 def data(entry):
     """The samples of an input."""
+    if "files" in entry:
+        return [encoded(options, shape, entry["seed"] + i) for i, (options, shape) in enumerate(zip(entry["files"], entry["shapes"]))]
     rng, dtype = np.random.default_rng(entry["seed"]), np.dtype(entry["dtype"])
     low, high, samples = entry["low"], entry["high"], []
     for shape in entry["shapes"]:
@@ -101,7 +138,7 @@ def answers(spec):
     samples = {f"X{i}": data(entry) for i, entry in enumerate(spec["inputs"])}
     pipe = Pipeline(batch_size=draw.BATCH, num_threads=1, device_id=None, prefetch_queue_depth=1, seed=spec["seed"])
     with pipe:
-        values = [fn.external_source(name=name, dtype=types.DALIDataType(draw.TYPES[entry["dtype"]]), ndim=len(entry["shapes"][0]),
+        values = [fn.external_source(name=name, dtype=types.DALIDataType(draw.TYPES[entry["dtype"]]), ndim=1 if "files" in entry else len(entry["shapes"][0]),
                                      layout=entry["layout"] or None)
                   for name, entry in zip(samples, spec["inputs"])]
 

@@ -406,8 +406,11 @@ fn pipelines_that_draw_numbers_from_a_seed_say_so() {
         let recording = Recording::open(&path);
         for case in &recording.index.cases {
             let Ok(pipeline) = Pipeline::load(recording.bytes(&case.pipeline), Device::Cpu) else { continue };
-            let draws =
-                |name: &String| ["random__", "noise__", "Random"].iter().any(|start| name.starts_with(start));
+            let draws = |name: &String| {
+                ["random__", "noise__", "Random", "BatchPermutation"]
+                    .iter()
+                    .any(|start| name.starts_with(start))
+            };
             let draws =
                 pipeline.operators().iter().any(|name| draws(name) || name == "decoders__ImageRandomCrop");
             assert_eq!(pipeline.is_seeded(), draws, "{}", case.name);

@@ -1,7 +1,8 @@
 //! Filter windows and the weights they give each output coordinate of one axis, in the float32 arithmetic of DALI's CPU
 //! resize: same operations in the same order, so weights agree to the last bit. It must not know pixels.
 
-use std::f32::consts::{PI, SQRT_2};
+use std::f32::consts::PI;
+use std::f64::consts::SQRT_2;
 use std::ops::Range;
 
 use crate::error::{Error, Result};
@@ -125,7 +126,9 @@ impl Window {
             Filter::Nearest => return None,
             Filter::Linear | Filter::Triangular => (vec![0.0, 1.0, 0.0], (2.0 * ratio).max(1.0)),
             Filter::Gaussian => {
-                (table(GAUSSIAN_ENTRIES, 4.0, gaussian), (4.0 * SQRT_2 * (ratio * 0.5 / SQRT_2)).max(1.0))
+                // Only this order of roundings gives as many taps as DALI has where the ratio is a whole number.
+                let sigma = (f64::from(ratio * 0.5) / SQRT_2) as f32;
+                (table(GAUSSIAN_ENTRIES, 4.0, gaussian), ((4.0 * SQRT_2) as f32 * sigma).max(1.0))
             }
             Filter::Cubic => (table(CUBIC_ENTRIES, 4.0, cubic), stretched(2.0)),
             Filter::Lanczos3 => (table(LANCZOS3_ENTRIES, 6.0, lanczos3), stretched(3.0)),

@@ -18,10 +18,12 @@ mod horizontal;
 mod run;
 mod store;
 mod vertical;
+mod volume;
 
 pub use filter::{AxisParameters, Filter, FilterSpec};
 pub use run::Scratch;
 pub use store::Output;
+pub use volume::VolumePlan;
 
 use filter::{Axis, Window, check_taps};
 use store::Segments;
@@ -46,7 +48,7 @@ pub struct Plan {
     output: [usize; 2],
     order: Order,
     axes: [Axis; 2],
-    /// First source coordinate that the second pass's axis counts from.
+    /// First source coordinate that each axis counts from; the first pass's counts from 0.
     origin: [usize; 2],
     segments: Segments,
 }
@@ -70,11 +72,6 @@ impl Plan {
         let scale = |d: usize| (roi[d].1 - roi[d].0) / output[d] as f32;
         let window = |d: usize| Window::new(filters[d], (roi[d].1 - roi[d].0).abs(), output[d]);
         let windows = [window(Y), window(X)];
-        if windows.iter().all(Option::is_none) {
-            let axis = |d: usize| Axis::new(None, image[d], output[d], roi[d].0, scale(d), d == Y);
-            return Ok(Self::assemble(image, channels, output, Order::Nearest, [axis(Y)?, axis(X)?], [0, 0]));
-        }
-
         let footprint = [Y, X].map(|d| footprint(windows[d].as_ref(), roi[d], image[d]));
         let order = cheaper_order(&windows, [Y, X].map(|d| footprint[d].1 - footprint[d].0), output);
         let second = if order == Order::HorizontalFirst { Y } else { X };
@@ -87,6 +84,8 @@ impl Plan {
             };
             Axis::new(windows[d].as_ref(), length, output[d], start, scale(d), d == Y)
         };
+        // Without a filter nothing is done in passes, but coordinates are counted as if it were: sums round as DALI's do.
+        let order = if windows.iter().all(Option::is_none) { Order::Nearest } else { order };
         let plan = Self::assemble(image, channels, output, order, [axis(Y)?, axis(X)?], origin);
         plan.check_scratch()?;
         Ok(plan)

@@ -169,7 +169,8 @@ impl Plan {
     fn nearest_row<S: ConvertSat<T>, T>(&self, src: &[S], y: usize, dst: &mut [T]) {
         let [vertical, horizontal] = &self.axes;
         let width = self.image[X] * self.channels;
-        let row = &src[vertical.source(y, 0) * width..][..width];
+        let row = &src[(vertical.source(y, 0) + self.origin[Y]) * width..][..width];
+        let row = &row[self.origin[X] * self.channels..];
         // A constant number of channels makes a pixel one or two moves.
         match self.channels {
             1 => pick(row, &horizontal.first, 1, dst),

@@ -6,6 +6,7 @@ pub(super) mod decoders_audio;
 pub(super) mod mel_filter_bank;
 pub(super) mod mfcc;
 pub(super) mod nonsilent_region;
+pub(super) mod power_spectrum;
 pub(super) mod preemphasis_filter;
 pub(super) mod spectrogram;
 pub(super) mod to_decibels;

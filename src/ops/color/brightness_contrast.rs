@@ -15,16 +15,18 @@ struct BrightnessContrast {
 }
 
 const BRIGHTNESS: &[ArgSpec] = &[
-    ArgSpec::tensor("brightness", "multiplies every value; default 1"),
+    ArgSpec::tensor("brightness", "multiplies every value; default 1").per_frame(),
     ArgSpec::tensor(
         "brightness_shift",
         "is added, 1 being the largest value of the output's type; default 0",
-    ),
+    )
+    .per_frame(),
 ];
 
 const CONTRAST: &[ArgSpec] = &[
-    ArgSpec::tensor("contrast", "multiplies the distance to the center; default 1"),
-    ArgSpec::tensor("contrast_center", "the value that contrast leaves; default half of the input's range"),
+    ArgSpec::tensor("contrast", "multiplies the distance to the center; default 1").per_frame(),
+    ArgSpec::tensor("contrast_center", "the value that contrast leaves; default half of the input's range")
+        .per_frame(),
 ];
 
 const OUTPUT: &[ArgSpec] = &[ArgSpec::fixed("dtype", "element type of the output; default the input's")];

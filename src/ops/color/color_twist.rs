@@ -16,8 +16,9 @@ struct ColorTwist {
     contrast: Arg,
 }
 
-const HUE: &[ArgSpec] = &[ArgSpec::tensor("hue", "degrees by which hues are turned; default 0")];
-const SATURATION: &[ArgSpec] = &[ArgSpec::tensor("saturation", "factor of the saturation; default 1")];
+const HUE: &[ArgSpec] = &[ArgSpec::tensor("hue", "degrees by which hues are turned; default 0").per_frame()];
+const SATURATION: &[ArgSpec] =
+    &[ArgSpec::tensor("saturation", "factor of the saturation; default 1").per_frame()];
 const IMAGE: &[ArgSpec] = &[
     ArgSpec::fixed("dtype", "element type of the output; default the input's"),
     ArgSpec::no_effect("image_type", "images are taken as RGB whatever it says"),
@@ -31,8 +32,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("brightness", "factor of all values; default 1"),
-        ArgSpec::tensor("contrast", "factor of the distance to middle gray; default 1"),
+        ArgSpec::tensor("brightness", "factor of all values; default 1").per_frame(),
+        ArgSpec::tensor("contrast", "factor of the distance to middle gray; default 1").per_frame(),
     ],
     shared_args: &[HUE, SATURATION, IMAGE],
     build: &|args, _| new(args, None),
@@ -44,7 +45,7 @@ pub(in crate::ops) const HSV_DEF: OpDef = OpDef {
     name: "Hsv",
     doc: "Hue, saturation and value of RGB images, approximated by a matrix",
     args: &[
-        ArgSpec::tensor("value", "factor of all values; default 1"),
+        ArgSpec::tensor("value", "factor of all values; default 1").per_frame(),
         ArgSpec::fixed("dtype", "element type of the output; default uint8"),
     ],
     shared_args: &[HUE, SATURATION],

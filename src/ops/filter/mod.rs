@@ -50,7 +50,8 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::tensor(
             "anchor",
             "row and column of the weights that lie on the output; default -1: the middle",
-        ),
+        )
+        .per_frame(),
         ArgSpec::fixed("border", "`reflect_101` (default), `reflect_1001`, `clamp`, `wrap` or `constant`"),
         ArgSpec::fixed("mode", "`same` size (default) or `valid`: without what needs the border"),
         ArgSpec::fixed("dtype", "element type of the output: float32 or, by default, the input's"),

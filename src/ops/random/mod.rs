@@ -1,12 +1,15 @@
 //! Operators that draw numbers. What they share is here: seeds, shapes, element types; a [`Distribution`] says how one number
 //! is drawn. The generator is [`crate::cpu::random`].
 
+pub(super) mod batch_permutation;
+pub(super) mod beta;
 pub(super) mod choice;
 pub(super) mod coin_flip;
 pub(super) mod crop;
 mod gpu;
 pub(super) mod noise;
 pub(super) mod normal;
+pub(super) mod shot;
 pub(super) mod uniform;
 
 pub(super) use gpu::kernels;

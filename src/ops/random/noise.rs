@@ -59,7 +59,7 @@ struct Gaussian {
 }
 
 /// Noise is for numbers that DALI draws noise for.
-fn check(dtype: DType) -> Result<()> {
+pub(super) fn check(dtype: DType) -> Result<()> {
     if matches!(dtype, DType::F16 | DType::F64 | DType::Bool) {
         return Err(Error::unsupported(format!("noise for elements of type {dtype}")));
     }

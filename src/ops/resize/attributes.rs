@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::ops::{Arg, ArgSpec, Args, SampleInputs};
 use crate::tensor::{DType, Layout, Shape};
 
-/// Names of the two spatial dimensions' arguments, in the order H, W.
-const SEPARATE: [&str; 2] = ["resize_y", "resize_x"];
+/// Names of the spatial dimensions' arguments, in the order D, H, W.
+const SEPARATE: [&str; 3] = ["resize_z", "resize_y", "resize_x"];
 
 /// Largest correction of the source region for a rounded size.
 const MAX_SUBPIXEL_CORRECTION: f64 = 10.0;
@@ -17,16 +17,17 @@ const MAX_EXTENT: f32 = 16_777_216.0;
 
 /// The table of these arguments.
 pub(in crate::ops) const ARGS: &[ArgSpec] = &[
-    ArgSpec::tensor("size", "height and width; 0 is not given, negative flips"),
+    ArgSpec::tensor("size", "height and width, of volumes depth before; 0 is not given, negative flips"),
     ArgSpec::tensor("resize_x", "width; 0 is not given, negative flips"),
     ArgSpec::tensor("resize_y", "height; 0 is not given, negative flips"),
+    ArgSpec::tensor("resize_z", "depth of volumes; 0 is not given, negative flips"),
     ArgSpec::tensor("resize_shorter", "size of the shorter side, the aspect ratio is kept"),
     ArgSpec::tensor("resize_longer", "size of the longer side, the aspect ratio is kept"),
     ArgSpec::fixed("mode", "`default`, `stretch`, `not_larger` or `not_smaller`"),
-    ArgSpec::fixed("max_size", "largest size, one for both sides or one each"),
+    ArgSpec::fixed("max_size", "largest size, one for all sides or one each"),
     ArgSpec::fixed("subpixel_scale", "keep the exact scale when a size is rounded; default true"),
-    ArgSpec::tensor("roi_start", "start of the source region, y and x"),
-    ArgSpec::tensor("roi_end", "end of the source region, y and x"),
+    ArgSpec::tensor("roi_start", "start of the source region: y and x, of volumes z before"),
+    ArgSpec::tensor("roi_end", "end of the source region: y and x, of volumes z before"),
     ArgSpec::fixed("roi_relative", "whether the region is in fractions of the size; default false"),
     ArgSpec::tensor(
         "interp_type",
@@ -50,19 +51,20 @@ enum Mode {
 }
 
 enum Requested {
-    /// Height and width in one argument.
+    /// All sides in one argument.
     Size(Arg),
-    /// Height and width, each may be absent.
-    Separate([Option<Arg>; 2]),
-    /// The same size for both sides.
-    Both(Arg),
+    /// Depth, height and width, each may be absent.
+    Separate([Option<Arg>; 3]),
+    /// The same size for all sides.
+    Same(Arg),
 }
 
 /// The arguments, read.
 pub(in crate::ops) struct ResizeAttributes {
     requested: Requested,
     mode: Mode,
-    max_size: Option<[f32; 2]>,
+    /// One for all sides or one each.
+    max_size: Option<Vec<f32>>,
     subpixel_scale: bool,
     roi: Option<(Arg, Arg)>,
     roi_relative: bool,
@@ -73,14 +75,14 @@ pub(in crate::ops) struct ResizeAttributes {
     dtype: Option<DType>,
 }
 
-/// What one image becomes: output size and the source region it shows, both H then W.
+/// What one image or volume becomes: output size and the source region it shows, both (D then) H then W.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::ops) struct Target {
+pub(in crate::ops) struct Target<const N: usize = 2> {
     /// Pixels of the output.
-    pub(in crate::ops) size: [usize; 2],
+    pub(in crate::ops) size: [usize; N],
     /// Start and end in source pixels; the end before the start flips.
-    pub(in crate::ops) roi: [(f32, f32); 2],
-    /// Filters of either axis.
+    pub(in crate::ops) roi: [(f32, f32); N],
+    /// Filters of every axis.
     pub(in crate::ops) filter: FilterSpec,
 }
 
@@ -121,15 +123,16 @@ impl ResizeAttributes {
                     "`mode` cannot be combined with `resize_shorter` or `resize_longer`",
                 ));
             }
-            (Some((arg, mode)), _) => (Requested::Both(arg), mode),
+            (Some((arg, mode)), _) => (Requested::Same(arg), mode),
             (None, Some(arg)) => (Requested::Size(arg), mode.unwrap_or(Mode::Default)),
             (None, None) => {
-                let [y, x] = SEPARATE;
-                (Requested::Separate([args.arg(y)?, args.arg(x)?]), mode.unwrap_or(Mode::Default))
+                let [z, y, x] = SEPARATE;
+                let sides = [args.arg(z)?, args.arg(y)?, args.arg(x)?];
+                (Requested::Separate(sides), mode.unwrap_or(Mode::Default))
             }
         };
-        let max_size = args.floats("max_size")?.map(|v| pair("max_size", &v)).transpose()?;
-        if let Some(max) = max_size.filter(|max| max.iter().any(|&m| m.is_nan() || m <= 0.0)) {
+        let max_size = args.floats("max_size")?;
+        if let Some(max) = max_size.as_ref().filter(|max| max.iter().any(|&m| m.is_nan() || m <= 0.0)) {
             return Err(Error::invalid(format!("argument `max_size` is {max:?}, expected positive sizes")));
         }
         let roi = match (args.arg("roi_start")?, args.arg("roi_end")?) {
@@ -172,44 +175,51 @@ impl ResizeAttributes {
         }
     }
 
-    /// The height and width that every image gets, as far as they do not depend on the image.
-    pub(in crate::ops) fn known_size(&self) -> [Option<usize>; 2] {
+    /// The sides that every image gets, as far as they do not depend on the image.
+    pub(in crate::ops) fn known_size<const N: usize>(&self) -> [Option<usize>; N] {
         if !matches!(self.mode, Mode::Default | Mode::Stretch) {
-            return [None, None];
+            return [None; N];
         }
-        let known = match &self.requested {
-            Requested::Size(arg) => match arg.known() {
-                Some(&[h, w]) => [Some(h), Some(w)],
-                _ => [None, None],
-            },
+        let Ok(max_size) = self.max_size::<N>() else { return [None; N] };
+        let known = |d: usize| match &self.requested {
+            Requested::Size(arg) => arg.known().filter(|size| size.len() == N)?.get(d).copied(),
             Requested::Separate(args) => {
-                [0, 1].map(|d| args[d].as_ref().and_then(|arg| arg.known()?.first().copied()))
+                args.get(SEPARATE.len() - N + d)?.as_ref()?.known()?.first().copied()
             }
-            Requested::Both(_) => [None, None],
+            Requested::Same(_) => None,
         };
-        [0, 1].map(|d| {
-            let size = known[d].filter(|&size| size != 0.0 && size.is_finite())?.abs() as f32;
-            let size = self.max_size.map_or(size, |max| size.min(max[d]));
+        std::array::from_fn(|d| {
+            let size = known(d).filter(|&size| size != 0.0 && size.is_finite())?.abs() as f32;
+            let size = max_size.map_or(size, |max| size.min(max[d]));
             (size < MAX_EXTENT).then(|| size.round().max(1.0) as usize)
         })
     }
 
     /// The height and width that every image gets which is seen whole, when they are known.
     pub(in crate::ops) fn whole_image_size(&self) -> Option<[usize; 2]> {
-        let [height, width] = self.known_size();
+        let [height, width] = self.known_size::<2>();
         Some([height?, width?]).filter(|_| self.roi.is_none())
     }
 
-    /// Size, region and filters for one image of `image` pixels (H, W).
+    fn max_size<const N: usize>(&self) -> Result<Option<[f32; N]>> {
+        match self.max_size.as_deref() {
+            None => Ok(None),
+            Some([all]) => Ok(Some([*all; N])),
+            Some(each) => sides("max_size", each).map(Some),
+        }
+    }
+
+    /// Size, region and filters for one image of `image` pixels ((D,) H, W).
     ///
     /// # Errors
     /// When an argument of the sample has a wrong number of values or asks for an impossible size.
-    pub(in crate::ops) fn target(&self, sample: &SampleInputs<'_>, image: [usize; 2]) -> Result<Target> {
+    pub(in crate::ops) fn target<const N: usize>(
+        &self,
+        sample: &SampleInputs<'_>,
+        image: [usize; N],
+    ) -> Result<Target<N>> {
         if image.contains(&0) {
-            return Err(Error::invalid(format!(
-                "cannot resize an image of {} x {} pixels",
-                image[0], image[1]
-            )));
+            return Err(Error::invalid(format!("cannot resize an image of {image:?} pixels")));
         }
         self.target_of(sample, self.region(sample, image)?)
     }
@@ -218,11 +228,11 @@ impl ResizeAttributes {
     ///
     /// # Errors
     /// As there.
-    pub(in crate::ops) fn target_of(
+    pub(in crate::ops) fn target_of<const N: usize>(
         &self,
         sample: &SampleInputs<'_>,
-        roi: [(f32, f32); 2],
-    ) -> Result<Target> {
+        roi: [(f32, f32); N],
+    ) -> Result<Target<N>> {
         let (mut requested, mut roi) = (self.requested_size(sample)?, roi);
         for (request, (start, end)) in requested.iter_mut().zip(&mut roi) {
             if end < start {
@@ -234,9 +244,9 @@ impl ResizeAttributes {
         if extent.contains(&0.0) {
             return Err(Error::invalid("cannot resize a region without pixels"));
         }
-        let wanted = adjust(requested, extent, self.mode, self.max_size);
-        let mut size = [0; 2];
-        for d in 0..2 {
+        let wanted = adjust(requested, extent, self.mode, self.max_size()?);
+        let mut size = [0; N];
+        for d in 0..N {
             let rounded = wanted[d].abs().round().max(1.0);
             if rounded.is_nan() || rounded >= MAX_EXTENT {
                 return Err(Error::invalid(format!(
@@ -255,17 +265,15 @@ impl ResizeAttributes {
         Ok(Target { size, roi, filter: self.filter(sample)? })
     }
 
-    fn requested_size(&self, sample: &SampleInputs<'_>) -> Result<[f32; 2]> {
+    fn requested_size<const N: usize>(&self, sample: &SampleInputs<'_>) -> Result<[f32; N]> {
         let size = match &self.requested {
-            Requested::Size(arg) => match arg.floats(sample)?[..] {
-                [h, w] => [h, w],
-                ref other => return Err(wrong_count("size", other.len())),
-            },
-            Requested::Separate([y, x]) => {
+            Requested::Size(arg) => sides("size", &arg.floats(sample)?)?,
+            Requested::Separate(args) => {
                 let side = |arg: &Option<Arg>| arg.as_ref().map_or(Ok(0.0), |arg| arg.float(sample));
-                [side(y)?, side(x)?]
+                let all = args.iter().map(side).collect::<Result<Vec<_>>>()?;
+                sides("resize_x`, `resize_y`, `resize_z", &all[SEPARATE.len() - N..])?
             }
-            Requested::Both(arg) => [arg.float(sample)?; 2],
+            Requested::Same(arg) => [arg.float(sample)?; N],
         };
         if size.iter().all(|s| s.is_finite()) {
             return Ok(size);
@@ -273,15 +281,17 @@ impl ResizeAttributes {
         Err(Error::invalid(format!("expected a finite size, found {size:?}")))
     }
 
-    fn region(&self, sample: &SampleInputs<'_>, image: [usize; 2]) -> Result<[(f32, f32); 2]> {
+    fn region<const N: usize>(
+        &self,
+        sample: &SampleInputs<'_>,
+        image: [usize; N],
+    ) -> Result<[(f32, f32); N]> {
         let full = image.map(|extent| extent as f32);
         let Some((start, end)) = &self.roi else { return Ok(full.map(|extent| (0.0, extent))) };
-        let (start, end) = (start.floats(sample)?, end.floats(sample)?);
-        let ([y0, x0], [y1, x1]) = (&start[..], &end[..]) else {
-            return Err(wrong_count("roi_start` and `roi_end", start.len().max(end.len())));
-        };
-        let scale = if self.roi_relative { full } else { [1.0, 1.0] };
-        let roi = [(y0 * scale[0], y1 * scale[0]), (x0 * scale[1], x1 * scale[1])];
+        let start: [f32; N] = sides("roi_start", &start.floats(sample)?)?;
+        let end: [f32; N] = sides("roi_end", &end.floats(sample)?)?;
+        let scale = if self.roi_relative { full } else { [1.0; N] };
+        let roi = std::array::from_fn(|d| (start[d] * scale[d], end[d] * scale[d]));
         if roi.iter().all(|(start, end)| start.is_finite() && end.is_finite()) {
             return Ok(roi);
         }
@@ -342,9 +352,7 @@ impl Geometry {
 pub(in crate::ops) fn rows_axis(layout: Layout, ndim: usize) -> Result<usize> {
     let layout = layout.or_default(Layout::hwc(), ndim);
     if layout.find(b'D').is_some() {
-        return Err(Error::unsupported(format!(
-            "volumes (layout `{layout}`) cannot be resized, expected images"
-        )));
+        return Err(Error::unsupported(format!("volumes (layout `{layout}`), expected images")));
     }
     match (layout.find(b'H'), layout.find(b'W')) {
         (Some(h), Some(w)) if w == h + 1 && w < ndim => Ok(h),
@@ -354,35 +362,40 @@ pub(in crate::ops) fn rows_axis(layout: Layout, ndim: usize) -> Result<usize> {
     }
 }
 
-fn wrong_count(name: &str, found: usize) -> Error {
-    Error::invalid(format!("argument `{name}` has {found} values, expected 2 (height and width)"))
-}
-
-fn pair(name: &str, values: &[f32]) -> Result<[f32; 2]> {
-    match values {
-        [both] => Ok([*both, *both]),
-        [h, w] => Ok([*h, *w]),
-        _ => Err(wrong_count(name, values.len())),
-    }
+/// One value for each side.
+fn sides<const N: usize>(name: &str, values: &[f32]) -> Result<[f32; N]> {
+    <[f32; N]>::try_from(values).map_err(|_| {
+        let order = if N == 2 { "height and width" } else { "depth, height and width" };
+        Error::invalid(format!("argument `{name}` has {} values, expected {N} ({order})", values.len()))
+    })
 }
 
 /// The wanted size, still a float and signed, from the requested one (0: not given) and the region's extent.
-fn adjust(requested: [f32; 2], extent: [f32; 2], mode: Mode, max_size: Option<[f32; 2]>) -> [f32; 2] {
+fn adjust<const N: usize>(
+    requested: [f32; N],
+    extent: [f32; N],
+    mode: Mode,
+    max_size: Option<[f32; N]>,
+) -> [f32; N] {
     let scales: Vec<f32> =
-        (0..2).filter(|&d| requested[d] != 0.0).map(|d| (requested[d] / extent[d]).abs()).collect();
+        (0..N).filter(|&d| requested[d] != 0.0).map(|d| (requested[d] / extent[d]).abs()).collect();
     let Some(first) = scales.first().copied() else { return extent };
     let sign = requested.map(|r| if r < 0.0 { -1.0 } else { 1.0 });
     if let Mode::NotLarger | Mode::NotSmaller = mode {
         let mut scale =
             scales.iter().copied().fold(first, if mode == Mode::NotLarger { f32::min } else { f32::max });
         if let Some(max) = max_size {
-            scale = (0..2).map(|d| max[d] / extent[d]).fold(scale, f32::min);
+            scale = (0..N).map(|d| max[d] / extent[d]).fold(scale, f32::min);
         }
-        return [0, 1].map(|d| extent[d] * scale * sign[d]);
+        return std::array::from_fn(|d| extent[d] * scale * sign[d]);
     }
-    // With two dimensions at most one is missing, so the geometric mean of the given scales is the one that is given.
-    let missing = if mode == Mode::Stretch { 1.0 } else { first };
-    [0, 1].map(|d| {
+    // The geometric mean of the given scales.
+    let missing = match (mode, scales.as_slice()) {
+        (Mode::Stretch, _) => 1.0,
+        (_, [_]) => first,
+        (_, all) => all.iter().product::<f32>().powf(1.0 / all.len() as f32),
+    };
+    std::array::from_fn(|d| {
         let size = if requested[d] == 0.0 { extent[d] * missing } else { requested[d].abs() };
         sign[d] * max_size.map_or(size, |max| size.min(max[d]))
     })
@@ -404,8 +417,9 @@ mod tests {
 
     #[test]
     fn sizes_follow_the_mode() {
-        let adjusted =
-            |requested, mode, max: Option<[f32; 2]>| adjust(requested, IMAGE, mode, max).map(f32::round);
+        let adjusted = |requested: [f32; 2], mode, max: Option<[f32; 2]>| {
+            adjust(requested, IMAGE, mode, max).map(f32::round)
+        };
         assert_eq!(adjusted([256.0, 256.0], Mode::NotSmaller, None), [256.0, 512.0]);
         assert_eq!(adjusted([800.0, 800.0], Mode::NotSmaller, Some([1400.0; 2])), [700.0, 1400.0]);
         assert_eq!(adjusted([100.0, 100.0], Mode::NotSmaller, Some([150.0; 2])), [75.0, 150.0]);
@@ -413,6 +427,11 @@ mod tests {
         assert_eq!(adjusted([0.0, -333.0], Mode::Default, None), [167.0, -333.0]);
         assert_eq!(adjusted([0.0, 300.0], Mode::Stretch, None), [600.0, 300.0]);
         assert_eq!(adjusted([0.0, 0.0], Mode::Default, None), IMAGE);
+        let volume =
+            |requested: [f32; 3], mode| adjust(requested, [10.0, 20.0, 40.0], mode, None).map(f32::round);
+        assert_eq!(volume([0.0, 10.0, 80.0], Mode::Default), [10.0, 10.0, 80.0]);
+        assert_eq!(volume([0.0, 0.0, 80.0], Mode::Default), [20.0, 40.0, 80.0]);
+        assert_eq!(volume([30.0, 30.0, 30.0], Mode::NotLarger), [8.0, 15.0, 30.0]);
     }
 
     #[test]

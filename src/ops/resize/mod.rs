@@ -1,7 +1,8 @@
-//! `Resize`: images to another size.
+//! `Resize`: images and volumes to another size.
 
 pub(super) mod attributes;
 pub(super) mod gpu;
+mod volume;
 
 use std::sync::Arc;
 
@@ -15,12 +16,15 @@ use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View, ViewMut};
 use attributes::{Geometry, ResizeAttributes, Target, rows_axis};
+use volume::{VolumeJob, is_volume};
 
 struct Resize {
     attributes: ResizeAttributes,
     /// Whether there is a second output with the input's size.
     save_attrs: bool,
     jobs: Vec<Option<Job>>,
+    /// The same for volumes: one of the two lists is used in a batch.
+    volumes: Vec<Option<VolumeJob>>,
     scratch: ScratchPool,
 }
 
@@ -33,7 +37,7 @@ pub(super) const DEF: OpDef = OpDef {
     inputs: (1, 1),
     args: &[ArgSpec::fixed(
         "save_attrs",
-        "a second output with the input's height and width as int32; default false",
+        "a second output with the input's (depth,) height and width as int32; default false",
     )],
     shared_args: &[attributes::ARGS],
     build: &build,
@@ -45,17 +49,50 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         attributes: ResizeAttributes::new(args)?,
         save_attrs: args.bool("save_attrs")?.unwrap_or(false),
         jobs: Vec::new(),
+        volumes: Vec::new(),
         scratch: ScratchPool::default(),
     }))
 }
 
+impl Resize {
+    /// Shapes of the outputs of a batch of volumes.
+    fn setup_volumes(&mut self, inputs: &Inputs<'_>) -> Result<Vec<Shape>> {
+        let desc = inputs.desc(0)?;
+        self.volumes = inputs.map(|sample| VolumeJob::new(&sample, desc.layout, &self.attributes).map(Some));
+        let shape = |(shape, job): (&Shape, &Option<VolumeJob>)| match job {
+            Some(job) => job.output_shape(shape),
+            None => Shape::new(vec![0; shape.len()]),
+        };
+        Ok(desc.shapes.iter().zip(&self.volumes).map(shape).collect())
+    }
+
+    fn run_volumes(&self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        io.for_each_sample(cx, |sample| {
+            let job = self.volumes.get(sample.index()).and_then(Option::as_ref);
+            let job = job.ok_or_else(|| Error::internal("a live sample was not planned"))?;
+            let (input, output) = sample.unary()?;
+            job.run(&input, output)?;
+            if self.save_attrs {
+                let size = job.size.map(|extent| extent as i32);
+                sample.output(1)?.as_slice_mut::<i32>()?.copy_from_slice(&size);
+            }
+            Ok(())
+        })
+    }
+}
+
 impl Operator for Resize {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        let mut types = vec![infer_resized(&inputs[0], &self.attributes, self.attributes.known_size())?];
+        let volume = inputs[0].layout.filter(|&layout| is_volume(layout));
+        let mut types = vec![match volume {
+            Some(layout) => volume::infer(&inputs[0], layout, &self.attributes)?,
+            None => infer_resized(&inputs[0], &self.attributes, self.attributes.known_size())?,
+        }];
         if self.save_attrs {
+            let sides = inputs[0].layout.map(|_| if volume.is_some() { 3 } else { 2 });
             types.push(ValueType {
                 dtype: Some(DType::I32),
-                dims: Some(vec![Some(2)]),
+                dims: Some(vec![sides]),
                 layout: Some(Layout::NONE),
             });
         }
@@ -69,19 +106,28 @@ impl Operator for Resize {
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         let desc = inputs.desc(0)?;
         let dtype = self.attributes.output_dtype(desc.dtype)?;
-        self.jobs = inputs.map(|sample| {
-            let geometry = Geometry::new(sample.input(0)?.shape, desc.layout)?;
-            Job::new(geometry, self.attributes.target(&sample, geometry.size)?).map(Some)
-        });
-        let mut descs = vec![BatchDesc::new(dtype, desc.layout, output_shapes(desc, &self.jobs))];
+        let is_volume = is_volume(desc.layout);
+        let shapes = if is_volume {
+            self.setup_volumes(inputs)?
+        } else {
+            self.jobs = inputs.map(|sample| {
+                let geometry = Geometry::new(sample.input(0)?.shape, desc.layout)?;
+                Job::new(geometry, self.attributes.target(&sample, geometry.size)?).map(Some)
+            });
+            output_shapes(desc, &self.jobs)
+        };
+        let mut descs = vec![BatchDesc::new(dtype, desc.layout, shapes)];
         if self.save_attrs {
-            let shapes = vec![Shape::from([2]); desc.shapes.len()];
+            let shapes = vec![Shape::from([if is_volume { 3 } else { 2 }]); desc.shapes.len()];
             descs.push(BatchDesc::new(DType::I32, Layout::NONE, shapes));
         }
         Ok(descs)
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        if is_volume(io.inputs().desc(0)?.layout) {
+            return self.run_volumes(cx, io);
+        }
         io.for_each_sample(cx, |sample| {
             let job = job(&self.jobs, sample.index())?;
             let (input, output) = sample.unary()?;
@@ -95,10 +141,16 @@ impl Operator for Resize {
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        if inputs[0].layout.is_some_and(is_volume) {
+            return Err(volume::host_only());
+        }
         gpu::prepare(gpu, &inputs[0], &self.attributes)
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        if is_volume(io.inputs().desc(0)?.layout) {
+            return Err(volume::host_only());
+        }
         let to = self.attributes.output_dtype(io.inputs().desc(0)?.dtype)?;
         gpu::run(cx, io, &self.jobs, to)?;
         if self.save_attrs {

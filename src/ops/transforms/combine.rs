@@ -1,9 +1,9 @@
 //! `transforms__Combine`: several transformations one after the other.
 
-use super::{ARGS, Affine, ndim_of};
+use super::{ARGS, Affine, layout, ndim_of};
 use crate::error::{Error, Result};
 use crate::ops::{Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
-use crate::tensor::{BatchDesc, DType, Device, Layout, ValueType};
+use crate::tensor::{BatchDesc, DType, Device, ValueType};
 
 struct Combine {
     reverse_order: bool,
@@ -28,7 +28,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 
 impl Operator for Combine {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        Ok(vec![ValueType { layout: Some(Layout::NONE), ..inputs[0].clone() }])
+        Ok(vec![ValueType { layout: Some(layout()), ..inputs[0].clone() }])
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
@@ -46,7 +46,7 @@ impl Operator for Combine {
             }
             Ok(first.shape.clone())
         });
-        Ok(vec![BatchDesc::new(DType::F32, Layout::NONE, shapes)])
+        Ok(vec![BatchDesc::new(DType::F32, layout(), shapes)])
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {

@@ -21,6 +21,11 @@ const ARGS: &[ArgSpec] = &[ArgSpec::fixed(
     "whether the input is applied after this transformation instead of before; default false",
 )];
 
+/// The layout of matrices.
+fn layout() -> Layout {
+    Layout::from_letters(b"**")
+}
+
 /// A matrix of `ndim` rows and one more column, row-major: what points of `ndim` coordinates are multiplied by.
 #[derive(Debug, Clone, PartialEq)]
 struct Affine {
@@ -119,8 +124,8 @@ fn build<G: Generator + 'static>(generator: G, args: &Args) -> Result<Box<dyn Op
 impl<G: Generator> Operator for Transform<G> {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         Ok(vec![match inputs {
-            [input] => ValueType { layout: Some(Layout::NONE), ..input.clone() },
-            _ => ValueType::ranked(DType::F32, 2, Layout::NONE),
+            [input] => ValueType { layout: Some(layout()), ..input.clone() },
+            _ => ValueType::ranked(DType::F32, 2, layout()),
         }])
     }
 
@@ -141,7 +146,7 @@ impl<G: Generator> Operator for Transform<G> {
             let ndim = matrix.as_ref().map(|matrix| matrix.ndim);
             Shape::from(ndim.map_or([0, 0], |ndim| [ndim, ndim + 1]))
         });
-        Ok(vec![BatchDesc::new(DType::F32, Layout::NONE, shapes.collect())])
+        Ok(vec![BatchDesc::new(DType::F32, layout(), shapes.collect())])
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {

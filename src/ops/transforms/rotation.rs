@@ -19,9 +19,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu],
     inputs: (0, 1),
     args: &[
-        ArgSpec::tensor("angle", "degrees; required"),
-        ArgSpec::tensor("axis", "the axis x, y, z in space; without it points are in a plane"),
-        ArgSpec::tensor("center", "the point that stays; default the origin"),
+        ArgSpec::tensor("angle", "degrees; required").per_frame(),
+        ArgSpec::tensor("axis", "the axis x, y, z in space; without it points are in a plane").per_frame(),
+        ArgSpec::tensor("center", "the point that stays; default the origin").per_frame(),
     ],
     shared_args: &[ARGS],
     build: &|args, _| {

@@ -19,8 +19,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu],
     inputs: (0, 1),
     args: &[
-        ArgSpec::tensor("scale", "factors of the coordinates, x first, or one for all; required"),
-        ArgSpec::tensor("center", "the point that stays; default the origin"),
+        ArgSpec::tensor("scale", "factors of the coordinates, x first, or one for all; required").per_frame(),
+        ArgSpec::tensor("center", "the point that stays; default the origin").per_frame(),
         ArgSpec::fixed("ndim", "dimensions where `scale` is one number and there is no input; default 1"),
     ],
     shared_args: &[ARGS],

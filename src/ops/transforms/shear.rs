@@ -20,9 +20,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu],
     inputs: (0, 1),
     args: &[
-        ArgSpec::tensor("shear", "factors: x, y; in space xy, xz, yx, yz, zx, zy"),
-        ArgSpec::tensor("angles", "degrees whose tangents are the factors, instead of `shear`"),
-        ArgSpec::tensor("center", "the point that stays; default the origin"),
+        ArgSpec::tensor("shear", "factors: x, y; in space xy, xz, yx, yz, zx, zy").per_frame(),
+        ArgSpec::tensor("angles", "degrees whose tangents are the factors, instead of `shear`").per_frame(),
+        ArgSpec::tensor("center", "the point that stays; default the origin").per_frame(),
     ],
     shared_args: &[ARGS],
     build: &|args, _| {

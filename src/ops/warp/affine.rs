@@ -22,7 +22,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 2),
     args: &[
-        ArgSpec::tensor("matrix", "coefficients of x, y (and z) and an offset, for each of them"),
+        ArgSpec::tensor("matrix", "coefficients of x, y (and z) and an offset, for each of them").per_frame(),
         ArgSpec::fixed("inverse_map", "whether it leads from the output to the input; default true"),
     ],
     shared_args: &[ARGS],

@@ -3,6 +3,7 @@
 
 pub(super) mod affine;
 mod gpu;
+pub(super) mod perspective;
 pub(super) mod rotate;
 
 pub(super) use gpu::kernels;

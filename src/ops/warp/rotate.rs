@@ -24,8 +24,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("angle", "degrees, counter-clockwise; required"),
-        ArgSpec::tensor("axis", "of volumes: the axis x, y, z"),
+        ArgSpec::tensor("angle", "degrees, counter-clockwise; required").per_frame(),
+        ArgSpec::tensor("axis", "of volumes: the axis x, y, z").per_frame(),
         ArgSpec::fixed(
             "keep_size",
             "whether the output is as large as the input; default it holds all of it",

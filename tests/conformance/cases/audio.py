@@ -143,3 +143,10 @@ def resampled_on_a_device(device):
 def signals_on_a_device(device):
     signal = x().gpu() if device == "gpu" else x()
     return fn.preemphasis_filter(signal), fn.preemphasis_filter(signal, border="reflect", preemph_coeff=0.5), *fn.nonsilent_region(signal, window_length=16, cutoff_db=-3.)
+
+
+@case(tol=2e-3, inputs={"X": noise((4, 10, 3), (6, 7, 5), (3, 16, 4), dtype=np.float32), "S": noise((10,), (4,), (33,), dtype=np.float32)})
+def power_spectrum():
+    x, s = source("X", types.FLOAT, 3), source("S", types.FLOAT, 1)
+    return fn.power_spectrum(s / 50), fn.power_spectrum(s / 50, nfft=16), fn.power_spectrum(s / 50, power=1), fn.power_spectrum(x / 50, axis=1), \
+        fn.power_spectrum(x / 50, axis=-3, nfft=5), fn.power_spectrum(x / 50)

@@ -133,3 +133,27 @@ def noise_on_a_device(device):
     f, planar = fn.cast(x, dtype=types.FLOAT), fn.transpose(x, perm=[2, 0, 1])
     return fn.noise.gaussian(x, stddev=20), fn.noise.gaussian(f, stddev=20, mean=3), fn.noise.salt_and_pepper(x, prob=.4), fn.noise.salt_and_pepper(f, prob=.3), \
         fn.noise.salt_and_pepper(x, prob=.4, per_channel=True, salt_vs_pepper=.8), fn.noise.salt_and_pepper(planar, prob=.5, salt_val=200, pepper_val=7)
+
+
+@case(tol=1e-6, inputs={"A": [np.float32(v) for v in (2, .5, 7)], "B": [np.float32(v) for v in (1, 3, 40)]}, seed=11)
+def beta():
+    a, b = source("A", types.FLOAT, 0), source("B", types.FLOAT, 0)
+    r = fn.random.beta
+    return r(shape=[40]), r(alpha=2., beta=3., shape=[5, 7]), r(alpha=a, beta=b, shape=[30]), r(alpha=3., beta=.2, shape=[30], dtype=types.FLOAT64), r(a, alpha=2., beta=2.), r(alpha=9.)
+
+
+@case(inputs={"X": noise((9, 7, 3), (4, 4, 3), (1, 5, 3)), "F": [np.float32(v) for v in (0, 3, 100)]}, seed=12)
+def shot_noise():
+    x, f = source("X", layout="HWC"), source("F", types.FLOAT, 0)
+    return fn.noise.shot(x), fn.noise.shot(x, factor=f), fn.noise.shot(x, factor=.25), fn.noise.shot(fn.cast(x, dtype=types.INT32) - 100, factor=2.), fn.noise.shot(fn.cast(x, dtype=types.FLOAT) / 7, factor=.1)
+
+
+@case(seed=13, batch_size=3)
+def batch_permutations():
+    p = fn.batch_permutation
+    return p(), p(allow_repetitions=True), p(no_fixed_points=True), p(allow_repetitions=True, no_fixed_points=True), p(seed=4)
+
+
+@case(seed=14, batch_size=8, inputs={"X": [np.uint8([n]) for n in range(8)]})
+def a_shuffled_batch():
+    return fn.permute_batch(source("X"), indices=fn.batch_permutation()), fn.batch_permutation(no_fixed_points=True), fn.batch_permutation(allow_repetitions=True)

@@ -80,3 +80,29 @@ def regions_per_sample():
 @case(inputs=IMAGES, tol=1, mean=0.02)
 def with_attributes():
     return tuple(fn.resize(x(), size=[9, 8], save_attrs=True))
+
+
+VOLUMES = {"X": noise((5, 12, 16, 2), (9, 7, 11, 2), (2, 3, 20, 2))}
+
+
+@case(tol=1, mean=0.01, inputs=VOLUMES)
+def volumes():
+    x = source("X", layout="DHWC")
+    return fn.resize(x, size=[4, 6, 8]), fn.resize(x, resize_x=20, interp_type=types.INTERP_CUBIC), fn.resize(x, resize_shorter=6, interp_type=types.INTERP_LANCZOS3), \
+        fn.resize(x, size=[3, -5, 30], antialias=False), fn.resize(x, resize_z=3, resize_y=9, mode="stretch"), fn.resize(x, resize_z=3, resize_x=9), \
+        fn.resize(x, size=[7, 7, 7], mode="not_larger", max_size=[6, 20, 20]), fn.resize(x, resize_longer=13, interp_type=types.INTERP_NN)
+
+
+@case(tol=2e-4, inputs={"X": noise((5, 12, 16, 2), (9, 7, 11, 2), (2, 3, 20, 2), dtype=np.float32)}, devices=False)
+def volumes_of_floats():
+    x = source("X", types.FLOAT, layout="DHWC") / 60
+    sizes = ([4, 6, 8], [15, 6, 40], [3, 24, 8], [15, 24, 4], [2, 2, 2])
+    return *(fn.resize(x, size=s) for s in sizes), *(fn.resize(x, size=s, interp_type=types.INTERP_CUBIC) for s in sizes), \
+        fn.resize(x, size=[4, 6, 8], roi_start=[.1, .2, .7], roi_end=[.8, .9, .3], roi_relative=True), \
+        fn.resize(x, size=[4, 6, 8], roi_start=[.5, -2, 3], roi_end=[2, 9, 30.5]), fn.resize(x, size=[4, 6, 8], interp_type=types.INTERP_NN, roi_start=[.3, 0, 1.7], roi_end=[1.8, 2.5, 9])
+
+
+@case(tol=1, mean=0.01, inputs={"X": noise((2, 3, 5, 12, 16), (2, 1, 4, 4, 5), (2, 2, 3, 3, 3))})
+def volumes_of_planes():
+    x = source("X", layout="FCDHW")
+    return *fn.resize(x, size=[4, 6, 8], save_attrs=True), fn.resize(x, size=[4, 6, 8], dtype=types.FLOAT)

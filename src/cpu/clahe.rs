@@ -1,0 +1,132 @@
+//! Contrast-limited adaptive histogram equalization as OpenCV does it: every tile of an image has a table of its own, and
+//! pixels between the centers of tiles get a mean of theirs. It must not know colours.
+
+/// Values of a pixel.
+const LEVELS: usize = 256;
+
+/// Tiles of an image, and how far their histograms may rise.
+#[derive(Debug, Clone, Copy)]
+pub struct Clahe {
+    /// Tiles along x and y, at least one.
+    pub tiles: [usize; 2],
+    /// Largest count of a level, as a multiple of the mean; not limited unless it is positive.
+    pub clip_limit: f32,
+}
+
+impl Clahe {
+    /// Equalizes an image of `size` (x, y) pixels, one level each.
+    pub fn run(&self, src: &[u8], dst: &mut [u8], size: [usize; 2]) {
+        if size.contains(&0) {
+            return;
+        }
+        // What does not divide into tiles is continued beyond its ends until it does.
+        let divides = (0..2).all(|d| size[d].is_multiple_of(self.tiles[d]));
+        let continued =
+            |d: usize| if divides { size[d] } else { size[d] + self.tiles[d] - size[d] % self.tiles[d] };
+        let tile = [0, 1].map(|d| continued(d) / self.tiles[d]);
+        let tables = self.tables(src, size, tile);
+        let columns: Vec<Between> = (0..size[0]).map(|x| Between::new(x, tile[0], self.tiles[0])).collect();
+        for (y, (from, to)) in src.chunks_exact(size[0]).zip(dst.chunks_exact_mut(size[0])).enumerate() {
+            let row = Between::new(y, tile[1], self.tiles[1]);
+            for ((to, &level), column) in to.iter_mut().zip(from).zip(&columns) {
+                let at = |row: usize, column: usize| {
+                    f32::from(tables[row * self.tiles[0] + column][usize::from(level)])
+                };
+                let along = |row: usize| {
+                    at(row, column.first) * (1.0 - column.share) + at(row, column.second) * column.share
+                };
+                let mean = along(row.first) * (1.0 - row.share) + along(row.second) * row.share;
+                *to = mean.round_ties_even() as u8;
+            }
+        }
+    }
+
+    /// What every level of each tile becomes; tiles row by row.
+    fn tables(&self, src: &[u8], size: [usize; 2], tile: [usize; 2]) -> Vec<[u8; LEVELS]> {
+        let area = tile[0] * tile[1];
+        let limit = (self.clip_limit > 0.0)
+            .then(|| ((f64::from(self.clip_limit) * area as f64 / LEVELS as f64) as usize).max(1));
+        let scale = (LEVELS - 1) as f32 / area as f32;
+        let mut tables = Vec::with_capacity(self.tiles[0] * self.tiles[1]);
+        for row in 0..self.tiles[1] {
+            for column in 0..self.tiles[0] {
+                let mut counts = [0usize; LEVELS];
+                for y in row * tile[1]..(row + 1) * tile[1] {
+                    let line = &src[mirrored(y, size[1]) * size[0]..][..size[0]];
+                    for x in column * tile[0]..(column + 1) * tile[0] {
+                        counts[usize::from(line[mirrored(x, size[0])])] += 1;
+                    }
+                }
+                if let Some(limit) = limit {
+                    clip(&mut counts, limit);
+                }
+                let mut sum = 0;
+                tables.push(counts.map(|count| {
+                    sum += count;
+                    (sum as f32 * scale).round_ties_even() as u8
+                }));
+            }
+        }
+        tables
+    }
+}
+
+/// Where `place` is in a line of `extent` pixels that is mirrored at its last one, and again and again.
+fn mirrored(place: usize, extent: usize) -> usize {
+    if place < extent {
+        return place;
+    }
+    let period = (2 * extent - 2).max(1);
+    let place = place % period;
+    place.min(period - place)
+}
+
+/// Cuts counts at `limit` and gives what is above to all levels alike, the rest to levels at equal distances.
+fn clip(counts: &mut [usize; LEVELS], limit: usize) {
+    let above: usize = counts.iter().map(|count| count.saturating_sub(limit)).sum();
+    let (each, rest) = (above / LEVELS, above % LEVELS);
+    counts.iter_mut().for_each(|count| *count = (*count).min(limit) + each);
+    let step = LEVELS.checked_div(rest).unwrap_or(LEVELS);
+    counts.iter_mut().step_by(step).take(rest).for_each(|count| *count += 1);
+}
+
+/// The two tiles between whose centers a pixel lies, and the share of the second.
+#[derive(Debug, Clone, Copy)]
+struct Between {
+    first: usize,
+    second: usize,
+    share: f32,
+}
+
+impl Between {
+    fn new(pixel: usize, tile: usize, tiles: usize) -> Self {
+        let place = pixel as f32 * (1.0 / tile as f32) - 0.5;
+        let first = place.floor();
+        let next = (first + 1.0) as usize;
+        Self { first: first.max(0.0) as usize, second: next.min(tiles - 1), share: place - first }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_tiles_than_pixels_are_harmless() {
+        let src = [9, 1, 200];
+        for tiles in [[1, 1], [7, 5], [3, 1], [64, 64]] {
+            let mut dst = [0; 3];
+            Clahe { tiles, clip_limit: 2.0 }.run(&src, &mut dst, [3, 1]);
+            assert!(dst[1] <= dst[0] && dst[0] <= dst[2], "{tiles:?} {dst:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_is_given_back() {
+        let mut counts = [0; LEVELS];
+        counts[7] = 1_000;
+        clip(&mut counts, 100);
+        assert_eq!(counts.iter().sum::<usize>(), 1_000);
+        assert_eq!((counts[7], counts[0], counts[1]), (104, 4, 4));
+    }
+}

@@ -1,0 +1,94 @@
+//! `BBoxPaste`: relative bounding boxes that move with their image onto a larger canvas.
+
+use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::error::{Error, Result};
+use crate::tensor::{BatchDesc, DType, Device, ValueType};
+
+struct BBoxPaste {
+    ratio: Arg,
+    /// Where the image is, from 0 for the start to 1 for the end: x, then y.
+    position: [Arg; 2],
+    /// Whether a box is left, top, right, bottom; else left, top, width, height.
+    has_ends: bool,
+    moves: Vec<Move>,
+}
+
+/// What becomes of the boxes of one sample.
+#[derive(Debug, Clone, Copy, Default)]
+struct Move {
+    scale: f32,
+    offset: [f32; 2],
+}
+
+/// The operator's line in [`super::OPS`].
+pub(super) const DEF: OpDef = OpDef {
+    name: "BBoxPaste",
+    aliases: &[],
+    doc: "Moves relative bounding boxes with their image onto a larger canvas",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[
+        ArgSpec::tensor("ratio", "size of the canvas over that of the image; required"),
+        ArgSpec::tensor("paste_x", "place of the image from 0 (left) to 1 (right); default 0.5"),
+        ArgSpec::tensor("paste_y", "place of the image from 0 (top) to 1 (bottom); default 0.5"),
+        ArgSpec::fixed("ltrb", "whether boxes hold right and bottom instead of width and height"),
+    ],
+    shared_args: &[],
+    build: &build,
+    outputs: &one_output,
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    let arg = |name| args.arg_or(name, &[0.5]);
+    Ok(Box::new(BBoxPaste {
+        ratio: args.arg("ratio")?.ok_or_else(|| Error::invalid("argument `ratio` is missing"))?,
+        position: [arg("paste_x")?, arg("paste_y")?],
+        has_ends: args.bool("ltrb")?.unwrap_or(false),
+        moves: Vec::new(),
+    }))
+}
+
+fn check(dtype: DType) -> Result<()> {
+    if dtype == DType::F32 {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!("boxes of type {dtype}, expected float32")))
+}
+
+impl Operator for BBoxPaste {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        inputs[0].dtype.map_or(Ok(()), check)?;
+        Ok(vec![inputs[0].clone()])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        check(desc.dtype)?;
+        self.moves = inputs.map(|sample| {
+            let shape = sample.input(0)?.shape;
+            if shape.last() != Some(&4) {
+                return Err(Error::invalid(format!("boxes of shape {shape}, expected 4 values for each")));
+            }
+            let ratio = self.ratio.float(&sample)?;
+            let margin = (ratio - 1.0) / ratio;
+            let [x, y] = &self.position;
+            Ok(Move { scale: 1.0 / ratio, offset: [x.float(&sample)? * margin, y.float(&sample)? * margin] })
+        });
+        Ok(vec![desc.clone()])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let (moves, has_ends) = (&self.moves, self.has_ends);
+        io.for_each_sample(cx, |sample| {
+            let Move { scale, offset: [x, y] } = moves[sample.index()];
+            let [right, bottom] = if has_ends { [x, y] } else { [0.0; 2] };
+            let (input, output) = sample.unary()?;
+            let (src, dst) = (input.as_slice::<f32>()?, output.as_slice_mut::<f32>()?);
+            for (to, from) in dst.as_chunks_mut::<4>().0.iter_mut().zip(src.as_chunks::<4>().0) {
+                let offsets = [x, y, right, bottom];
+                *to = std::array::from_fn(|i| from[i] * scale + offsets[i]);
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! `decoders__Numpy`: arrays in numpy's file format.
+
+use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::cpu::convert::ConvertSat;
+use crate::cpu::npy::Npy;
+use crate::dispatch;
+use crate::error::{Error, Result};
+use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
+
+struct DecodersNumpy {
+    /// The output's type; the file's when it is not given.
+    dtype: Option<DType>,
+}
+
+/// The operator's line in [`super::OPS`].
+pub(super) const DEF: OpDef = OpDef {
+    name: "decoders__Numpy",
+    aliases: &[],
+    doc: "Decodes arrays in numpy's file format",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[ArgSpec::fixed("dtype", "element type of the output; default that of the files")],
+    shared_args: &[],
+    build: &build,
+    outputs: &one_output,
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    Ok(Box::new(DecodersNumpy { dtype: args.dtype("dtype")? }))
+}
+
+impl Operator for DecodersNumpy {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        if let Some(dtype) = inputs[0].dtype.filter(|&dtype| dtype != DType::U8) {
+            return Err(Error::invalid(format!("encoded arrays of type {dtype}, expected uint8")));
+        }
+        Ok(vec![ValueType { dtype: self.dtype, dims: None, layout: Some(Layout::NONE) }])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        // The first array that can be read says what the batch is; others fail alone.
+        let mut first: Option<(DType, usize)> = None;
+        let shapes = inputs.map(|sample| {
+            let array = Npy::parse(sample.input(0)?.as_slice::<u8>()?)?;
+            let (dtype, ndim) = (self.dtype.unwrap_or(array.dtype), array.shape.len());
+            let expected = *first.get_or_insert((dtype, ndim));
+            if expected != (dtype, ndim) {
+                return Err(Error::invalid(format!(
+                    "an array of {dtype} with {ndim} dimensions in a batch of {} with {}",
+                    expected.0, expected.1
+                )));
+            }
+            Ok(Some(array.shape))
+        });
+        let (dtype, ndim) = first.unwrap_or((self.dtype.unwrap_or(DType::U8), 0));
+        let shape = |shape: Option<Shape>| shape.unwrap_or_else(|| Shape::new(vec![0; ndim]));
+        Ok(vec![BatchDesc::new(dtype, Layout::NONE, shapes.into_iter().map(shape).collect())])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        io.for_each_sample(cx, |sample| {
+            let (input, output) = sample.unary()?;
+            let array = Npy::parse(input.as_slice::<u8>()?)?;
+            if array.dtype == output.dtype && !array.is_fortran {
+                output.bytes.copy_from_slice(array.bytes);
+                return Ok(());
+            }
+            dispatch!(array.dtype, S => dispatch!(output.dtype, T => {
+                convert::<S, T>(&array, output.as_slice_mut()?);
+            }));
+            Ok(())
+        })
+    }
+}
+
+/// Converts the elements of `array` in their order.
+fn convert<S: Element + ConvertSat<T>, T>(array: &Npy<'_>, dst: &mut [T]) {
+    let elements: Vec<S> =
+        array.bytes.chunks_exact(size_of::<S>()).map(bytemuck::pod_read_unaligned).collect();
+    for (to, place) in dst.iter_mut().zip(array.places()) {
+        *to = elements[place].convert_sat();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::args::Value;
+    use crate::ops::testing;
+
+    #[test]
+    fn an_array_that_does_not_fit_the_batch_fails_alone() {
+        let file = |descr: &str, data: &[u8]| {
+            let header = format!("{{'descr': '{descr}', 'fortran_order': True, 'shape': (2, 2)}}");
+            [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), data].concat()
+        };
+        let (bytes, words) = (file("|u1", &[1, 2, 3, 4]), file("<i2", &[0; 8]));
+        let input =
+            || testing::batch::<u8>(&[(&[bytes.len()], &bytes), (&[words.len()], &words), (&[2], &[0, 1])]);
+        let done = testing::run(&DEF, &testing::args(&[], &[]), &[input()], &[]).unwrap();
+        assert_eq!(done.values::<u8>(0), [1, 3, 2, 4]);
+        assert!(done.error(1).contains("int16") && done.error(2).contains("numpy"));
+        let args = testing::args(&[("dtype", Value::Ints(vec![9]))], &[]);
+        let done = testing::run(&DEF, &args, &[input()], &[]).unwrap();
+        assert_eq!(done.values::<f32>(0), [1.0, 3.0, 2.0, 4.0]);
+        assert_eq!(done.values::<f32>(1), [0.0; 4]);
+    }
+}

@@ -1,0 +1,184 @@
+//! `Sphere` and `Water`: images whose every pixel is taken from another place.
+
+use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleIo, layouts, one_output};
+use crate::cpu::convert::ConvertSat;
+use crate::cpu::warp::{Pixels, Sampling, displace};
+use crate::error::{Error, Result};
+use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
+
+/// Layouts of the images.
+const LAYOUTS: [&str; 1] = ["HWC"];
+
+/// Arguments of both.
+const ARGS: &[ArgSpec] = &[
+    ArgSpec::tensor("mask", "whether the image is changed at all; default 1"),
+    ArgSpec::fixed("fill_value", "value outside of the image; default 0"),
+    ArgSpec::fixed("interp_type", "0 nearest neighbour, 1 linear; default 0"),
+];
+
+/// The operator's line in [`super::OPS`].
+pub(super) const SPHERE: OpDef = OpDef {
+    name: "Sphere",
+    aliases: &[],
+    doc: "An image as if it lay on a sphere",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[],
+    shared_args: &[ARGS],
+    build: &|args, _| operator(args, Field::Sphere),
+    outputs: &one_output,
+};
+
+/// The operator's line in [`super::OPS`].
+pub(super) const WATER: OpDef = OpDef {
+    name: "Water",
+    aliases: &[],
+    doc: "An image as if it were under water",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[
+        ArgSpec::fixed("ampl_x", "how far waves move pixels along x; default 10"),
+        ArgSpec::fixed("ampl_y", "how far waves move pixels along y; default 10"),
+        ArgSpec::fixed("freq_x", "radians of the waves along x for each row; default 2 pi / 128"),
+        ArgSpec::fixed("freq_y", "radians of the waves along y for each column; default 2 pi / 128"),
+        ArgSpec::fixed("phase_x", "radians of the waves along x at row 0; default 0"),
+        ArgSpec::fixed("phase_y", "radians of the waves along y at column 0; default 0"),
+    ],
+    shared_args: &[ARGS],
+    build: &|args, _| operator(args, Field::water(args)?),
+    outputs: &one_output,
+};
+
+/// Where pixels are taken from.
+#[derive(Debug, Clone, Copy)]
+enum Field {
+    Sphere,
+    Water { x: Wave, y: Wave },
+}
+
+/// How far pixels move along one axis, by their place on the other.
+#[derive(Debug, Clone, Copy)]
+struct Wave {
+    amplitude: f32,
+    frequency: f32,
+    phase: f32,
+}
+
+impl Field {
+    fn water(args: &Args) -> Result<Self> {
+        let frequency = (2.0 * std::f64::consts::PI / 128.0) as f32;
+        let wave = |[amplitude, rate, phase]: [&str; 3]| -> Result<Wave> {
+            Ok(Wave {
+                amplitude: args.float(amplitude)?.unwrap_or(10.0),
+                frequency: args.float(rate)?.unwrap_or(frequency),
+                phase: args.float(phase)?.unwrap_or(0.0),
+            })
+        };
+        Ok(Field::Water {
+            x: wave(["ampl_x", "freq_x", "phase_x"])?,
+            y: wave(["ampl_y", "freq_y", "phase_y"])?,
+        })
+    }
+
+    /// Where the pixel in column `x` and row `y` of an image of `size` (x, y) pixels is taken from.
+    fn place(self, [x, y]: [usize; 2], size: [usize; 2]) -> [f32; 2] {
+        match self {
+            Field::Sphere => {
+                let radius = (size[0] / 2).max(size[1] / 2) as f32;
+                let [mid_x, mid_y] = size.map(|extent| extent as f32 * 0.5);
+                let (x, y) = (x as f32 + 0.5 - mid_x, y as f32 + 0.5 - mid_y);
+                let scale = (x * x + y * y).sqrt() / radius;
+                [mid_x + scale * x, mid_y + scale * y]
+            }
+            Field::Water { x: along_x, y: along_y } => {
+                let (x, y) = (x as f32, y as f32);
+                [
+                    x + along_x.amplitude * (along_x.frequency * y + along_x.phase).sin(),
+                    y + along_y.amplitude * (along_y.frequency * x + along_y.phase).cos(),
+                ]
+            }
+        }
+    }
+}
+
+struct Displacement {
+    field: Field,
+    mask: Arg,
+    sampling: Sampling,
+    fill: f32,
+    /// Per sample: whether it is changed.
+    changed: Vec<bool>,
+}
+
+fn operator(args: &Args, field: Field) -> Result<Box<dyn Operator>> {
+    let sampling = match args.int("interp_type")? {
+        None | Some(0) => Sampling::Nearest,
+        Some(1) => Sampling::Linear,
+        Some(other) => {
+            return Err(Error::unsupported(format!("argument `interp_type` is {other}, expected 0 or 1")));
+        }
+    };
+    Ok(Box::new(Displacement {
+        field,
+        mask: args.arg_or("mask", &[1.0])?,
+        sampling,
+        fill: args.float("fill_value")?.unwrap_or(0.0),
+        changed: Vec::new(),
+    }))
+}
+
+fn check(dtype: DType) -> Result<()> {
+    if matches!(dtype, DType::U8 | DType::F32) {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!("images of type {dtype}, expected uint8 or float32")))
+}
+
+impl Displacement {
+    fn run<T>(&self, sample: &mut SampleIo<'_>, fill: T) -> Result<()>
+    where
+        T: Element + ConvertSat<T> + ConvertSat<f32>,
+        f32: ConvertSat<T>,
+    {
+        let changed = self.changed[sample.index()];
+        let (input, output) = sample.unary()?;
+        if !changed || output.bytes.is_empty() {
+            output.bytes.copy_from_slice(input.bytes);
+            return Ok(());
+        }
+        let [height, width, channels] = input.shape[..] else {
+            return Err(Error::internal("a planned image has three dimensions"));
+        };
+        let source = Pixels { values: input.as_slice::<T>()?, size: [width, height, 1], channels };
+        let place = |x, y| self.field.place([x, y], [width, height]);
+        displace(source, output.as_slice_mut()?, self.sampling, fill, place);
+        Ok(())
+    }
+}
+
+impl Operator for Displacement {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        let mut ty = inputs[0].clone();
+        ty.dtype.map_or(Ok(()), check)?;
+        ty.layout = layouts::of_type(&ty, &LAYOUTS)?;
+        Ok(vec![ty])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let mut desc = inputs.desc(0)?.clone();
+        check(desc.dtype)?;
+        desc.layout = layouts::of_batch(&desc, &LAYOUTS)?;
+        self.changed = inputs.map(|sample| Ok(self.mask.int(&sample)? != 0));
+        Ok(vec![desc])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let (this, fill) = (&*self, self.fill);
+        match io.inputs().desc(0)?.dtype {
+            // DALI keeps the low bits of a value that does not fit.
+            DType::U8 => io.for_each_sample(cx, |sample| this.run(sample, fill as i64 as u8)),
+            DType::F32 => io.for_each_sample(cx, |sample| this.run(sample, fill)),
+            other => check(other),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! `GridMask`: zeroes squares of an image that repeat in both directions.
+
+use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output};
+use crate::error::{Error, Result};
+use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
+
+struct GridMask {
+    tile: Arg,
+    ratio: Arg,
+    angle: Arg,
+    shift: [Arg; 2],
+    grids: Vec<Grid>,
+}
+
+/// Where the squares of one sample are.
+#[derive(Debug, Clone, Copy, Default)]
+struct Grid {
+    /// Part of a tile's side that is zeroed.
+    ratio: f32,
+    /// Cosine and sine of the angle, and the shift, in tiles.
+    cos: f32,
+    sin: f32,
+    shift: [f32; 2],
+}
+
+/// The operator's line in [`super::OPS`].
+pub(super) const DEF: OpDef = OpDef {
+    name: "GridMask",
+    aliases: &[],
+    doc: "Zeroes squares of an image in a grid",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[
+        ArgSpec::tensor("tile", "pixels from one square to the next; default 100"),
+        ArgSpec::tensor("ratio", "side of a square in tiles; default 0.5"),
+        ArgSpec::tensor("angle", "radians by which the grid is turned around the first pixel; default 0"),
+        ArgSpec::tensor("shift_x", "pixels by which the turned grid is moved along x; default 0"),
+        ArgSpec::tensor("shift_y", "pixels by which the turned grid is moved along y; default 0"),
+    ],
+    shared_args: &[],
+    build: &build,
+    outputs: &one_output,
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    let arg = |name, default: f64| args.arg_or(name, &[default]);
+    Ok(Box::new(GridMask {
+        tile: arg("tile", 100.0)?,
+        ratio: arg("ratio", 0.5)?,
+        angle: arg("angle", 0.0)?,
+        shift: [arg("shift_x", 0.0)?, arg("shift_y", 0.0)?],
+        grids: Vec::new(),
+    }))
+}
+
+fn check(dtype: DType, ndim: Option<usize>) -> Result<()> {
+    if !matches!(dtype, DType::U8 | DType::I16 | DType::I32 | DType::F32) {
+        return Err(Error::unsupported(format!(
+            "images of type {dtype}, expected uint8, int16, int32 or float32"
+        )));
+    }
+    match ndim {
+        None | Some(3) => Ok(()),
+        Some(other) => Err(Error::invalid(format!("a sample of {other} dimensions, expected an image of 3"))),
+    }
+}
+
+impl GridMask {
+    fn grid(&self, sample: &SampleInputs<'_>) -> Result<Grid> {
+        let tile = self.tile.int(sample)?;
+        if tile <= 0 {
+            return Err(Error::invalid(format!("argument `tile` is {tile}, expected 1 or more")));
+        }
+        let (tile, angle) = (tile as f32, self.angle.float(sample)?);
+        let [x, y] = &self.shift;
+        Ok(Grid {
+            ratio: self.ratio.float(sample)?,
+            cos: angle.cos() / tile,
+            sin: angle.sin() / tile,
+            shift: [x.float(sample)? / tile, y.float(sample)? / tile],
+        })
+    }
+}
+
+impl Grid {
+    fn run<T: Element>(&self, sample: &mut SampleIo<'_>) -> Result<()> {
+        let (input, output) = sample.unary()?;
+        let [_, width, channels] = input.shape[..] else {
+            return Err(Error::internal("a planned image has three dimensions"));
+        };
+        let (src, dst) = (input.as_slice::<T>()?, output.as_slice_mut::<T>()?);
+        if dst.is_empty() {
+            return Ok(());
+        }
+        let rows = src.chunks_exact(width * channels).zip(dst.chunks_exact_mut(width * channels));
+        for (y, (from, to)) in rows.enumerate() {
+            let y = y as f32;
+            let start = [-self.shift[0] + y * -self.sin, -self.shift[1] + y * self.cos];
+            let pixels = from.chunks_exact(channels).zip(to.chunks_exact_mut(channels));
+            for (x, (from, to)) in pixels.enumerate() {
+                let x = x as f32;
+                let place = [start[0] + x * self.cos, start[1] + x * self.sin];
+                if place.iter().any(|place| place - place.floor() >= self.ratio) {
+                    to.copy_from_slice(from);
+                } else {
+                    to.fill(T::default());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Operator for GridMask {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        inputs[0].dtype.map_or(Ok(()), |dtype| check(dtype, inputs[0].ndim()))?;
+        Ok(vec![inputs[0].clone()])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        check(desc.dtype, desc.shapes.first().map(|shape| shape.len()))?;
+        self.grids = inputs.map(|sample| self.grid(&sample));
+        Ok(vec![desc.clone()])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let grids = &self.grids;
+        match io.inputs().desc(0)?.dtype {
+            DType::U8 => io.for_each_sample(cx, |sample| grids[sample.index()].run::<u8>(sample)),
+            DType::I16 => io.for_each_sample(cx, |sample| grids[sample.index()].run::<i16>(sample)),
+            DType::I32 => io.for_each_sample(cx, |sample| grids[sample.index()].run::<i32>(sample)),
+            DType::F32 => io.for_each_sample(cx, |sample| grids[sample.index()].run::<f32>(sample)),
+            other => check(other, None),
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! `MultiPaste`: regions of images on one black canvas, later ones above earlier ones.
+
+use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, layouts, one_output};
+use crate::cpu::convert::{ConvertSat, convert_slice};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::tensor::{Batch, BatchDesc, DType, Device, Element, Shape, ValueType};
+
+/// Layouts of the images.
+const LAYOUTS: [&str; 1] = ["HWC"];
+
+/// Element types of images and canvas.
+const TYPES: [DType; 4] = [DType::U8, DType::I16, DType::I32, DType::F32];
+
+struct MultiPaste {
+    in_ids: Option<Arg>,
+    output_size: Option<Arg>,
+    in_anchors: Place,
+    shapes: Place,
+    out_anchors: Place,
+    dtype: Option<DType>,
+    jobs: Vec<Job>,
+}
+
+/// Pairs of y and x, one for each region: in pixels or relative to a size; neither is the default.
+struct Place {
+    absolute: Option<Arg>,
+    relative: Option<Arg>,
+}
+
+/// What one sample is made of.
+#[derive(Debug, Clone, Default)]
+struct Job {
+    canvas: [usize; 2],
+    channels: usize,
+    regions: Vec<Region>,
+}
+
+/// A part of an image and where it goes; rows first.
+#[derive(Debug, Clone)]
+struct Region {
+    /// Regular input, and sample of it.
+    source: (usize, usize),
+    from: [usize; 2],
+    size: [usize; 2],
+    to: [usize; 2],
+}
+
+/// The operator's line in [`super::OPS`].
+pub(super) const DEF: OpDef = OpDef {
+    name: "MultiPaste",
+    aliases: &[],
+    doc: "Regions of several images on one canvas",
+    devices: &[Device::Cpu],
+    inputs: (1, limits::MAX_EDGES_PER_OPERATOR),
+    args: &[
+        ArgSpec::tensor("in_ids", "samples of the only input that are pasted; default each input's own"),
+        ArgSpec::tensor("output_size", "height and width of the canvas; default that of all images"),
+        ArgSpec::tensor("in_anchors", "rows and columns where regions begin; default 0"),
+        ArgSpec::tensor("in_anchors_rel", "the same, relative to the image"),
+        ArgSpec::tensor("shapes", "heights and widths of regions; default to the end of the image"),
+        ArgSpec::tensor("shapes_rel", "the same, relative to the image"),
+        ArgSpec::tensor("out_anchors", "rows and columns of the canvas where regions go; default 0"),
+        ArgSpec::tensor("out_anchors_rel", "the same, relative to the canvas"),
+        ArgSpec::fixed("dtype", "element type of the output; default the input's"),
+    ],
+    shared_args: &[],
+    build: &build,
+    outputs: &one_output,
+};
+
+fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
+    let place = |absolute, relative| {
+        if args.has(absolute) && args.has(relative) {
+            let text = format!("arguments `{absolute}` and `{relative}` exclude each other");
+            return Err(Error::invalid(text));
+        }
+        Ok(Place { absolute: args.arg(absolute)?, relative: args.arg(relative)? })
+    };
+    if args.has("in_ids") && inputs != 1 {
+        return Err(Error::invalid(format!("argument `in_ids` with {inputs} inputs, expected one")));
+    }
+    Ok(Box::new(MultiPaste {
+        in_ids: args.arg("in_ids")?,
+        output_size: args.arg("output_size")?,
+        in_anchors: place("in_anchors", "in_anchors_rel")?,
+        shapes: place("shapes", "shapes_rel")?,
+        out_anchors: place("out_anchors", "out_anchors_rel")?,
+        dtype: args.dtype("dtype")?,
+        jobs: Vec::new(),
+    }))
+}
+
+impl Place {
+    /// The pair of region `i` of `count`, in an image of `size`; relative ones are rounded by `round`.
+    fn of(
+        &self,
+        sample: &SampleInputs<'_>,
+        (i, count): (usize, usize),
+        size: [usize; 2],
+        round: fn(f32) -> f32,
+    ) -> Result<Option<[usize; 2]>> {
+        let Some(arg) = self.absolute.as_ref().or(self.relative.as_ref()) else { return Ok(None) };
+        let values = arg.floats(sample)?;
+        let (pairs, rest) = values.as_chunks::<2>();
+        if pairs.len() != count || !rest.is_empty() {
+            return Err(Error::invalid(format!(
+                "{} values for {count} regions, expected two for each",
+                values.len()
+            )));
+        }
+        let pixels = |d: usize| {
+            let value = pairs[i][d];
+            let value = if self.relative.is_some() { round(value * size[d] as f32) } else { value };
+            if (0.0..=limits::MAX_SAMPLE_BYTES as f32).contains(&value) {
+                return Ok(value as usize);
+            }
+            Err(Error::invalid(format!("a region at or of {value} pixels, expected 0 or more")))
+        };
+        Ok(Some([pixels(0)?, pixels(1)?]))
+    }
+}
+
+/// Height, width and channels of an image.
+fn extents(shape: &Shape) -> Result<([usize; 2], usize)> {
+    match shape[..] {
+        [height, width, channels] => Ok(([height, width], channels)),
+        _ => Err(Error::invalid(format!("an image of shape {shape}, expected 3 dimensions"))),
+    }
+}
+
+impl MultiPaste {
+    fn output_dtype(&self, from: DType) -> Result<DType> {
+        let to = self.dtype.unwrap_or(from);
+        if TYPES.contains(&from) && TYPES.contains(&to) {
+            return Ok(to);
+        }
+        Err(Error::unsupported(format!("from {from} to {to}, expected uint8, int16, int32 or float32")))
+    }
+
+    /// The images that a sample is made of: input and sample.
+    fn sources(
+        &self,
+        sample: &SampleInputs<'_>,
+        inputs: &Inputs<'_>,
+        failed: &[bool],
+    ) -> Result<Vec<(usize, usize)>> {
+        let Some(ids) = &self.in_ids else {
+            return Ok((0..inputs.len()).map(|input| (input, sample.index)).collect());
+        };
+        let samples = failed.len();
+        let source = |&id: &i64| {
+            let id = usize::try_from(id).ok().filter(|&id| id < samples);
+            let id =
+                id.ok_or_else(|| Error::invalid(format!("an image that is not in the batch of {samples}")))?;
+            if failed[id] {
+                return Err(Error::invalid(format!("image {id}, which is pasted, failed before")));
+            }
+            Ok((0, id))
+        };
+        ids.ints(sample)?.iter().map(source).collect()
+    }
+
+    /// The size of the canvas of `sample`.
+    fn canvas(&self, sample: &SampleInputs<'_>, inputs: &Inputs<'_>) -> Result<[usize; 2]> {
+        let Some(size) = &self.output_size else {
+            let (size, _) = extents(sample.input(0)?.shape)?;
+            for input in 0..inputs.len() {
+                for shape in &inputs.desc(input)?.shapes {
+                    if extents(shape)?.0 != size {
+                        return Err(Error::invalid(format!(
+                            "images of {size:?} and {shape} without an `output_size`, expected one size"
+                        )));
+                    }
+                }
+            }
+            return Ok(size);
+        };
+        match size.ints(sample)?[..] {
+            [height, width] if height >= 0 && width >= 0 => Ok([height as usize, width as usize]),
+            ref other => Err(Error::invalid(format!("argument `output_size` is {other:?}"))),
+        }
+    }
+
+    fn job(&self, sample: &SampleInputs<'_>, inputs: &Inputs<'_>, failed: &[bool]) -> Result<Job> {
+        let (_, channels) = extents(sample.input(0)?.shape)?;
+        let mut job = Job { canvas: self.canvas(sample, inputs)?, channels, regions: Vec::new() };
+        let sources = self.sources(sample, inputs, failed)?;
+        for (i, &(input, id)) in sources.iter().enumerate() {
+            let (size, found) = extents(&inputs.desc(input)?.shapes[id])?;
+            if i == 0 {
+                job.channels = found;
+            }
+            if found != job.channels {
+                return Err(Error::invalid(format!("images of {} and {found} channels", job.channels)));
+            }
+            let which = (i, sources.len());
+            let from = self.in_anchors.of(sample, which, size, f32::floor)?.unwrap_or_default();
+            let rest = [0, 1].map(|d| size[d].saturating_sub(from[d]));
+            let extent = self.shapes.of(sample, which, size, f32::ceil)?.unwrap_or(rest);
+            let to = self.out_anchors.of(sample, which, job.canvas, f32::floor)?.unwrap_or_default();
+            for d in 0..2 {
+                if from[d] + extent[d] > size[d] || to[d] + extent[d] > job.canvas[d] {
+                    return Err(Error::invalid(format!(
+                        "a region of {extent:?} at {from:?} of {size:?} pixels goes to {to:?} of {:?}, expected it inside",
+                        job.canvas
+                    )));
+                }
+            }
+            job.regions.push(Region { source: (input, id), from, size: extent, to });
+        }
+        Ok(job)
+    }
+}
+
+impl Job {
+    fn run<S: Element + ConvertSat<T>, T: Element>(
+        &self,
+        batches: &[&Batch<'_>],
+        dst: &mut [T],
+    ) -> Result<()> {
+        dst.fill(T::default());
+        for region in &self.regions {
+            let image = batches[region.source.0].view(region.source.1);
+            let (src, width, channels) = (image.as_slice::<S>()?, image.shape[1], self.channels);
+            let len = region.size[1] * channels;
+            for row in 0..region.size[0] {
+                let from = ((region.from[0] + row) * width + region.from[1]) * channels;
+                let to = ((region.to[0] + row) * self.canvas[1] + region.to[1]) * channels;
+                convert_slice(&src[from..from + len], &mut dst[to..to + len]);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Operator for MultiPaste {
+    fn mixes_samples(&self) -> bool {
+        self.in_ids.is_some()
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        let mut ty = inputs[0].clone();
+        ty.dtype = ty.dtype.map(|from| self.output_dtype(from)).transpose()?;
+        ty.layout = layouts::of_type(&ty, &LAYOUTS)?;
+        if let (Some(size), Some(dims)) = (&self.output_size, &mut ty.dims) {
+            let known = size.known().filter(|size| size.len() == 2);
+            for (d, extent) in dims.iter_mut().take(2).enumerate() {
+                *extent = known.map(|size| size[d] as usize);
+            }
+        }
+        Ok(vec![ty])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        let dtype = self.output_dtype(desc.dtype)?;
+        let layout = layouts::of_batch(desc, &LAYOUTS)?;
+        for input in 1..inputs.len() {
+            let other = inputs.desc(input)?.dtype;
+            if other != desc.dtype {
+                return Err(Error::invalid(format!("images of types {} and {other}", desc.dtype)));
+            }
+        }
+        let failures = inputs.failures();
+        let failed: Vec<bool> = (0..inputs.batch_size()).map(|i| failures.get(i).is_some()).collect();
+        self.jobs = inputs.map(|sample| self.job(&sample, inputs, &failed));
+        let shape = |job: &Job| Shape::from([job.canvas[0], job.canvas[1], job.channels]);
+        Ok(vec![BatchDesc::new(dtype, layout, self.jobs.iter().map(shape).collect())])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let (inputs, jobs) = (io.inputs(), &self.jobs);
+        let batches = (0..inputs.len()).map(|i| inputs.batch(i)).collect::<Result<Vec<_>>>()?;
+        macro_rules! run {
+            ($S:ty, $to:expr) => {
+                io.for_each_sample(cx, |sample| {
+                    let job = &jobs[sample.index()];
+                    let output = sample.output(0)?;
+                    match $to {
+                        DType::U8 => job.run::<$S, u8>(&batches, output.as_slice_mut()?),
+                        DType::I16 => job.run::<$S, i16>(&batches, output.as_slice_mut()?),
+                        DType::I32 => job.run::<$S, i32>(&batches, output.as_slice_mut()?),
+                        _ => job.run::<$S, f32>(&batches, output.as_slice_mut()?),
+                    }
+                })
+            };
+        }
+        let from = inputs.desc(0)?.dtype;
+        let to = self.output_dtype(from)?;
+        match from {
+            DType::U8 => run!(u8, to),
+            DType::I16 => run!(i16, to),
+            DType::I32 => run!(i32, to),
+            _ => run!(f32, to),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::args::Value;
+    use crate::ops::testing::{args, batch, run};
+
+    #[test]
+    fn regions_outside_fail_their_sample() {
+        let pixels = [1u8, 2, 3, 4];
+        let images = || batch::<u8>(&[(&[2, 2, 1], &pixels), (&[2, 2, 1], &pixels)]);
+        let given = args(&[("output_size", Value::Ints(vec![3, 3]))], &["in_ids", "out_anchors"]);
+        let ids = || batch::<i32>(&[(&[1], &[1]), (&[1], &[0])]);
+        let inside = batch::<i32>(&[(&[1, 2], &[1, 1]), (&[1, 2], &[2, 0])]);
+        let done = run(&DEF, &given, &[images()], &[ids(), inside]).unwrap();
+        assert_eq!(done.values::<u8>(0), [0, 0, 0, 0, 1, 2, 0, 3, 4]);
+        assert!(done.error(1).contains("inside"), "{}", done.error(1));
+
+        let far = batch::<i32>(&[(&[1, 2], &[i32::MAX, -1]), (&[1, 3], &[0, 0, 0])]);
+        let done = run(&DEF, &given, &[images()], &[ids(), far]).unwrap();
+        assert!(!done.error(0).is_empty() && done.error(1).contains("two for each"));
+
+        let wrong = batch::<i32>(&[(&[1], &[-1]), (&[1], &[2])]);
+        let zero = batch::<i32>(&[(&[1, 2], &[0, 0]), (&[1, 2], &[0, 0])]);
+        let done = run(&DEF, &given, &[images()], &[wrong, zero]).unwrap();
+        assert!(done.error(0).contains("batch of 2") && done.error(1).contains("batch of 2"));
+    }
+}

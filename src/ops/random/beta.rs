@@ -1,0 +1,106 @@
+//! `random__Beta`: numbers from 0 to 1 of a beta distribution.
+
+use super::{SEED, state};
+use crate::cpu::random::standard::{Gamma32, Gamma64};
+use crate::cpu::random::{BatchRandom, RandomState};
+use crate::error::{Error, Result};
+use crate::ops::shape_arg::ShapeArg;
+use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use crate::tensor::{BatchDesc, DType, Device, Layout, ValueType};
+
+struct Beta {
+    alpha: Arg,
+    beta: Arg,
+    dtype: DType,
+    shape: ShapeArg,
+    state: RandomState,
+    batch: BatchRandom,
+    /// Per sample, for the batch at hand.
+    parameters: Vec<[f32; 2]>,
+}
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
+    name: "random__Beta",
+    aliases: &[],
+    doc: "Random numbers of a beta distribution",
+    devices: &[Device::Cpu],
+    inputs: (0, 1),
+    args: &[
+        SEED,
+        ArgSpec::tensor("alpha", "first parameter, positive; default 1"),
+        ArgSpec::tensor("beta", "second parameter, positive; default 1. Not both of them below 1"),
+        ArgSpec::tensor("shape", "shape of the output; default: that of the input, or a scalar"),
+        ArgSpec::fixed("dtype", "element type of the output: float32 (default) or float64"),
+    ],
+    shared_args: &[],
+    build: &build,
+    outputs: &one_output,
+};
+
+fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
+    let dtype = args.dtype("dtype")?.unwrap_or(DType::F32);
+    if !matches!(dtype, DType::F32 | DType::F64) {
+        return Err(Error::unsupported(format!("argument `dtype` is {dtype}, expected float32 or float64")));
+    }
+    Ok(Box::new(Beta {
+        alpha: args.arg_or("alpha", &[1.0])?,
+        beta: args.arg_or("beta", &[1.0])?,
+        dtype,
+        shape: ShapeArg::new(args, inputs > 0)?,
+        state: state(args)?,
+        batch: BatchRandom::default(),
+        parameters: Vec::new(),
+    }))
+}
+
+impl Beta {
+    fn parameters(&self, sample: &SampleInputs<'_>) -> Result<[f32; 2]> {
+        let parameters = [self.alpha.float(sample)?, self.beta.float(sample)?];
+        if parameters.iter().any(|p| !p.is_finite() || *p <= 0.0) {
+            return Err(Error::invalid(format!("parameters {parameters:?}, expected positive ones")));
+        }
+        if parameters.iter().all(|&p| p < 1.0) {
+            let text = format!("parameters {parameters:?}, expected one of them to be 1 or more");
+            return Err(Error::unsupported(text));
+        }
+        Ok(parameters)
+    }
+}
+
+impl Operator for Beta {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        let dims = self.shape.infer(inputs.first().and_then(|input| input.dims.as_ref()));
+        Ok(vec![ValueType { dtype: Some(self.dtype), dims, layout: Some(Layout::NONE) }])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        self.batch = self.state.next_batch(inputs.batch_size());
+        self.parameters = inputs.map(|sample| self.parameters(&sample));
+        Ok(vec![BatchDesc::new(self.dtype, Layout::NONE, self.shape.shapes(inputs))])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        // Normal numbers come in pairs, and the second one of a pair goes into the next element.
+        macro_rules! run {
+            ($real:ty, $gamma:ident) => {
+                io.for_each_sample(cx, |sample| {
+                    let random = self.batch.sample(sample.index());
+                    let [mut a, mut b] =
+                        self.parameters[sample.index()].map(|p| $gamma::new(<$real>::from(p)));
+                    let numbers = sample.output(0)?.as_slice_mut::<$real>()?;
+                    for (i, number) in numbers.iter_mut().enumerate() {
+                        let mut random = random.element(i as u64);
+                        let (x, y) = (a.draw(&mut random), b.draw(&mut random));
+                        *number = x / (x + y);
+                    }
+                    Ok(())
+                })
+            };
+        }
+        match self.dtype {
+            DType::F64 => run!(f64, Gamma64),
+            _ => run!(f32, Gamma32),
+        }
+    }
+}

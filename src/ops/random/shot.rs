@@ -1,0 +1,72 @@
+//! `noise__Shot`: values replaced by counts of random events.
+
+use super::noise::check;
+use super::{SEED, state};
+use crate::cpu::convert::ConvertSat;
+use crate::cpu::random::standard::poisson;
+use crate::cpu::random::{BatchRandom, RandomState};
+use crate::dispatch;
+use crate::error::Result;
+use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::tensor::{BatchDesc, Device, ValueType};
+
+struct Shot {
+    factor: Arg,
+    state: RandomState,
+    batch: BatchRandom,
+    /// Per sample, for the batch at hand.
+    factors: Vec<f32>,
+}
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
+    name: "noise__Shot",
+    aliases: &[],
+    doc: "The noise of counted photons",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[SEED, ArgSpec::tensor("factor", "what one event adds, with 0 all becomes 0; default 12")],
+    shared_args: &[],
+    build: &build,
+    outputs: &one_output,
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    Ok(Box::new(Shot {
+        // What DALI does; its documentation says 20, and that a factor of 0 changes nothing.
+        factor: args.arg_or("factor", &[12.0])?,
+        state: state(args)?,
+        batch: BatchRandom::default(),
+        factors: Vec::new(),
+    }))
+}
+
+impl Operator for Shot {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        inputs[0].dtype.map_or(Ok(()), check)?;
+        Ok(vec![inputs[0].clone()])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        check(desc.dtype)?;
+        self.batch = self.state.next_batch(inputs.batch_size());
+        self.factors = inputs.map(|sample| self.factor.float(&sample));
+        Ok(vec![desc.clone()])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let dtype = io.inputs().desc(0)?.dtype;
+        dispatch!(dtype, T => io.for_each_sample(cx, |sample| {
+            let (factor, random) = (self.factors[sample.index()], self.batch.sample(sample.index()));
+            let (input, output) = sample.unary()?;
+            let pairs = output.as_slice_mut::<T>()?.iter_mut().zip(input.as_slice::<T>()?);
+            for (i, (to, &from)) in pairs.enumerate() {
+                let value: f32 = from.convert_sat();
+                let events = poisson(&mut random.element(i as u64), f64::from(value / factor));
+                *to = (events as f32 * factor).convert_sat();
+            }
+            Ok(())
+        }))
+    }
+}

@@ -1,0 +1,108 @@
+//! Volumes in `Resize`: where their dimensions are in a sample, and one sample's work.
+
+use super::attributes::{ResizeAttributes, Target};
+use crate::cpu::convert::ConvertSat;
+use crate::cpu::resample::{Output, VolumePlan};
+use crate::error::{Error, Result};
+use crate::ops::SampleInputs;
+use crate::tensor::{DType, Element, Layout, Shape, ValueType, View, ViewMut};
+
+/// Whether samples of this layout have a depth.
+pub(super) fn is_volume(layout: Layout) -> bool {
+    layout.find(b'D').is_some()
+}
+
+/// The error for volumes on a device.
+pub(super) fn host_only() -> Error {
+    Error::unsupported("volumes are resized on the host only: put the operator on the CPU")
+}
+
+/// The dimension of the depth in a layout where height and width follow it: DHWC, CDHW, frames of them.
+fn depth_axis(layout: Layout, ndim: usize) -> Result<usize> {
+    match [b'D', b'H', b'W'].map(|letter| layout.find(letter)) {
+        [Some(d), Some(h), Some(w)] if h == d + 1 && w == h + 1 && w < ndim => Ok(d),
+        _ => Err(Error::invalid(format!(
+            "layout `{layout}` with {ndim} dimensions, expected depth, height and width one behind the other"
+        ))),
+    }
+}
+
+/// The type of a resized volume.
+pub(super) fn infer(input: &ValueType, layout: Layout, attributes: &ResizeAttributes) -> Result<ValueType> {
+    let mut ty = input.clone();
+    ty.dtype = input.dtype.map(|dtype| attributes.output_dtype(dtype)).transpose()?;
+    if let Some(dims) = &mut ty.dims {
+        let axis = depth_axis(layout, dims.len())?;
+        dims[axis..axis + 3].copy_from_slice(&attributes.known_size::<3>());
+    }
+    Ok(ty)
+}
+
+/// One sample's resize: volumes of the same size, one behind the other.
+pub(super) struct VolumeJob {
+    axis: usize,
+    /// Depth, height and width of the input.
+    pub(super) size: [usize; 3],
+    /// Elements of a voxel.
+    channels: usize,
+    target: Target<3>,
+}
+
+impl VolumeJob {
+    /// The work on one sample.
+    ///
+    /// # Errors
+    /// When it is no volume or cannot be resized as the arguments want.
+    pub(super) fn new(
+        sample: &SampleInputs<'_>,
+        layout: Layout,
+        attributes: &ResizeAttributes,
+    ) -> Result<Self> {
+        let shape = sample.input(0)?.shape;
+        let axis = depth_axis(layout, shape.len())?;
+        let size = [shape[axis], shape[axis + 1], shape[axis + 2]];
+        let target = attributes.target(sample, size)?;
+        let channels = shape[axis + 3..].iter().product();
+        VolumePlan::check(size, channels, target.size, target.roi, target.filter)?;
+        Ok(Self { axis, size, channels, target })
+    }
+
+    /// The output for an input of shape `shape`.
+    pub(super) fn output_shape(&self, shape: &Shape) -> Shape {
+        let mut dims = shape.to_vec();
+        dims[self.axis..self.axis + 3].copy_from_slice(&self.target.size);
+        Shape::from(dims)
+    }
+
+    /// Resizes one sample.
+    ///
+    /// # Errors
+    /// Internal, when a buffer has an unplanned type or size.
+    pub(super) fn run(&self, input: &View<'_>, output: &mut ViewMut<'_>) -> Result<()> {
+        match (input.dtype, output.dtype) {
+            (DType::U8, DType::U8) => self.run_as::<u8, u8>(input, output),
+            (DType::I16, DType::I16) => self.run_as::<i16, i16>(input, output),
+            (DType::U16, DType::U16) => self.run_as::<u16, u16>(input, output),
+            (DType::U8, DType::F32) => self.run_as::<u8, f32>(input, output),
+            (DType::I16, DType::F32) => self.run_as::<i16, f32>(input, output),
+            (DType::U16, DType::F32) => self.run_as::<u16, f32>(input, output),
+            (DType::F32, DType::F32) => self.run_as::<f32, f32>(input, output),
+            (from, to) => Err(Error::internal(format!("resize from {from} to {to} was not planned"))),
+        }
+    }
+
+    fn run_as<S, T>(&self, input: &View<'_>, output: &mut ViewMut<'_>) -> Result<()>
+    where
+        S: Element + ConvertSat<f32> + ConvertSat<T>,
+        T: Output,
+    {
+        let target = &self.target;
+        let plan = VolumePlan::new(self.size, self.channels, target.size, target.roi, target.filter)?;
+        let [from, to] = [self.size, target.size].map(|size| size.iter().product::<usize>() * self.channels);
+        let sources = input.as_slice::<S>()?.chunks_exact(from);
+        for (src, dst) in sources.zip(output.as_slice_mut::<T>()?.chunks_exact_mut(to)) {
+            plan.run(src, dst);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,256 @@
+//! `experimental__WarpPerspective`: an image seen through the projective map that a matrix gives.
+
+use crate::cpu::convert::ConvertSat;
+use crate::cpu::perspective::{Border, Matrix, View, inverse};
+use crate::cpu::resample::Output;
+use crate::cpu::warp::{Pixels, Sampling};
+use crate::error::{Error, Result};
+use crate::ops::args::numbers;
+use crate::ops::{
+    Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, layouts, one_output,
+};
+use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
+
+use super::explicit;
+
+/// Layouts of the images, the one of samples without a layout first.
+const LAYOUTS: [&str; 5] = ["HW", "HWC", "CHW", "FHWC", "FCHW"];
+
+/// Most channels of an image.
+const MAX_CHANNELS: usize = 4;
+
+struct WarpPerspective {
+    /// The argument; the second input when there is none.
+    matrix: Option<Arg>,
+    /// Whether the matrix leads from the output to the input.
+    inverse_map: bool,
+    /// Whether coordinates are 0 at the corner of the first pixel, not at its center.
+    from_corner: bool,
+    size: Option<Arg>,
+    fill: Vec<f32>,
+    border: Border,
+    sampling: Sampling,
+    jobs: Vec<Option<Job>>,
+}
+
+/// One sample's work.
+#[derive(Debug, Clone)]
+struct Job {
+    matrix: Matrix,
+    /// Width and height.
+    from: [usize; 2],
+    to: [usize; 2],
+    /// Channels that are neighbours, and images one behind the other of which as many make a frame.
+    channels: usize,
+    planes: usize,
+}
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
+    name: "experimental__WarpPerspective",
+    aliases: &[],
+    doc: "A projective transformation of images",
+    devices: &[Device::Cpu],
+    inputs: (1, 2),
+    args: &[
+        ArgSpec::tensor("matrix", "of 3 x 3 elements, from places in the output to those in the input")
+            .per_frame(),
+        ArgSpec::fixed("inverse_map", "whether it leads from the output to the input; default true"),
+        ArgSpec::fixed(
+            "pixel_origin",
+            "where coordinates begin in the first pixel: `corner` (default) or `center`",
+        ),
+        ArgSpec::tensor("size", "height and width of the output; default the input's"),
+        ArgSpec::fixed(
+            "border_mode",
+            "what is outside: `constant` (default), `replicate`, `reflect`, `reflect_101` or `wrap`",
+        ),
+        ArgSpec::fixed("fill_value", "a value outside, or one for each channel; default 0"),
+        ArgSpec::fixed("interp_type", "0 nearest neighbour, 1 linear; default 1"),
+    ],
+    shared_args: &[],
+    build: &build,
+    outputs: &one_output,
+};
+
+fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
+    let wrong = |name, value: &str, expected| {
+        Error::invalid(format!("argument `{name}` is `{value}`, expected {expected}"))
+    };
+    let matrix = args.arg("matrix")?;
+    if matrix.is_some() == (inputs == 2) {
+        return Err(Error::invalid("expected one matrix: the argument `matrix` or the second input"));
+    }
+    let border = match args.string("border_mode")?.unwrap_or("constant") {
+        "constant" => Border::Constant,
+        "replicate" => Border::Replicate,
+        "reflect" => Border::Reflect,
+        "reflect_101" => Border::Reflect101,
+        "wrap" => Border::Wrap,
+        other => {
+            let expected = "`constant`, `replicate`, `reflect`, `reflect_101` or `wrap`";
+            return Err(wrong("border_mode", other, expected));
+        }
+    };
+    let from_corner = match args.string("pixel_origin")?.unwrap_or("corner") {
+        "corner" => true,
+        "center" => false,
+        other => return Err(wrong("pixel_origin", other, "`corner` or `center`")),
+    };
+    let sampling = match args.int("interp_type")? {
+        None | Some(1) => Sampling::Linear,
+        Some(0) => Sampling::Nearest,
+        Some(other) => {
+            return Err(Error::unsupported(format!("argument `interp_type` is {other}, expected 0 or 1")));
+        }
+    };
+    Ok(Box::new(WarpPerspective {
+        matrix,
+        inverse_map: args.bool("inverse_map")?.unwrap_or(true),
+        from_corner,
+        size: args.arg("size")?,
+        fill: args.floats("fill_value")?.unwrap_or_default(),
+        border,
+        sampling,
+        jobs: Vec::new(),
+    }))
+}
+
+fn check(dtype: DType) -> Result<()> {
+    if matches!(dtype, DType::U8 | DType::I16 | DType::U16 | DType::F32) {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!("images of type {dtype}, expected uint8, int16, uint16 or float32")))
+}
+
+impl WarpPerspective {
+    fn matrix(&self, sample: &SampleInputs<'_>) -> Result<Matrix> {
+        let values = match &self.matrix {
+            Some(matrix) => matrix.numbers(sample)?,
+            None => numbers(&sample.input(1)?)?,
+        };
+        let ([a, b, c], []) = values.as_chunks::<3>() else {
+            return Err(Error::invalid(format!("a matrix of {} elements, expected 9", values.len())));
+        };
+        let matrix = [*a, *b, *c].map(|row| row.map(|value| f64::from(value as f32)));
+        // As in OpenCV, a matrix without an inverse shows one place everywhere.
+        let matrix = if self.inverse_map { matrix } else { inverse(&matrix).unwrap_or_default() };
+        Ok(if self.from_corner { centered(&matrix) } else { matrix })
+    }
+
+    fn job(&self, sample: &SampleInputs<'_>, layout: Layout) -> Result<Job> {
+        let shape = sample.input(0)?.shape;
+        let rows = rows(layout);
+        let channels = shape[rows + 2..].iter().product();
+        let all = layout.find(b'C').and_then(|axis| shape.get(axis)).copied().unwrap_or(1);
+        if !(1..=MAX_CHANNELS).contains(&all) || !(self.fill.len() <= 1 || self.fill.len() == all) {
+            return Err(Error::invalid(format!(
+                "an image of {all} channels with {} fill values, expected 1 to {MAX_CHANNELS} channels and as many values or one",
+                self.fill.len()
+            )));
+        }
+        let from = [shape[rows], shape[rows + 1]];
+        let to = match &self.size {
+            Some(size) => explicit(&size.floats(sample)?, 2, true)?,
+            None => from.to_vec(),
+        };
+        if from.contains(&0) {
+            return Err(Error::invalid(format!("an image of shape {shape} has no pixels to show")));
+        }
+        Ok(Job {
+            matrix: self.matrix(sample)?,
+            from: [from[1], from[0]],
+            to: [to[1], to[0]],
+            channels,
+            planes: if channels == all { 1 } else { all },
+        })
+    }
+
+    fn run<T: Output + ConvertSat<f32>>(&self, sample: &mut SampleIo<'_>) -> Result<()>
+    where
+        f32: ConvertSat<T>,
+    {
+        let job = self.jobs.get(sample.index()).and_then(Option::as_ref);
+        let job = job.ok_or_else(|| Error::internal("a live sample has no map"))?;
+        let (input, output) = sample.unary()?;
+        let fill: Vec<T> = (0..MAX_CHANNELS)
+            .map(|c| {
+                self.fill.get(if self.fill.len() == 1 { 0 } else { c }).copied().unwrap_or(0.0).convert_sat()
+            })
+            .collect();
+        let [source, target] = [job.from, job.to].map(|size| size[0] * size[1] * job.channels);
+        let images = input.as_slice::<T>()?.chunks_exact(source);
+        for (i, (values, dst)) in images.zip(output.as_slice_mut()?.chunks_exact_mut(target)).enumerate() {
+            let source = Pixels { values, size: [job.from[0], job.from[1], 1], channels: job.channels };
+            let view = View {
+                source,
+                sampling: self.sampling,
+                border: self.border,
+                fill: &fill[i % job.planes..],
+                is_coarse: T::DTYPE == DType::I16 || job.channels == 2,
+            };
+            view.run(&job.matrix, dst, job.to[0]);
+        }
+        Ok(())
+    }
+}
+
+/// The map with the same effect for coordinates that are 0 at the center of the first pixel.
+fn centered(matrix: &Matrix) -> Matrix {
+    let moved = matrix.map(|[x, y, w]| [x, y, 0.5 * x + 0.5 * y + w]);
+    let [x, y, w] = moved;
+    [std::array::from_fn(|k| x[k] - 0.5 * w[k]), std::array::from_fn(|k| y[k] - 0.5 * w[k]), w]
+}
+
+/// The dimension of the rows.
+fn rows(layout: Layout) -> usize {
+    layout.find(b'H').unwrap_or_default()
+}
+
+impl Operator for WarpPerspective {
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        let mut ty = inputs[0].clone();
+        ty.dtype.map_or(Ok(()), check)?;
+        ty.layout = layouts::of_type(&ty, &LAYOUTS)?;
+        if let (Some(size), Some(dims)) = (&self.size, &mut ty.dims) {
+            let known = size.known().map(|size| size.iter().map(|&s| s as f32).collect::<Vec<f32>>());
+            let known = known.map(|size| explicit(&size, 2, true)).transpose()?;
+            match ty.layout {
+                None => dims.fill(None),
+                Some(layout) => {
+                    for (d, extent) in dims.iter_mut().skip(rows(layout)).take(2).enumerate() {
+                        *extent = known.as_ref().and_then(|size| size.get(d).copied());
+                    }
+                }
+            }
+        }
+        Ok(vec![ty])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        let desc = inputs.desc(0)?;
+        check(desc.dtype)?;
+        let layout = layouts::of_batch(desc, &LAYOUTS)?;
+        self.jobs = inputs.map(|sample| self.job(&sample, layout).map(Some));
+        let shapes = desc.shapes.iter().zip(&self.jobs).map(|(shape, job)| {
+            let mut dims = shape.to_vec();
+            match job {
+                Some(job) => dims[rows(layout)..rows(layout) + 2].copy_from_slice(&[job.to[1], job.to[0]]),
+                None => dims.fill(0),
+            }
+            Shape::from(dims)
+        });
+        Ok(vec![BatchDesc::new(desc.dtype, layout, shapes.collect())])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let this = &*self;
+        match io.inputs().desc(0)?.dtype {
+            DType::U8 => io.for_each_sample(cx, |sample| this.run::<u8>(sample)),
+            DType::I16 => io.for_each_sample(cx, |sample| this.run::<i16>(sample)),
+            DType::U16 => io.for_each_sample(cx, |sample| this.run::<u16>(sample)),
+            DType::F32 => io.for_each_sample(cx, |sample| this.run::<f32>(sample)),
+            other => check(other),
+        }
+    }
+}
