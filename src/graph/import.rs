@@ -192,7 +192,7 @@ impl<'d> Importer<'d> {
             return self.add_input(if instance.is_empty() { edge } else { instance }, edge, device, &values);
         }
         let Some(def) = ops::find(name) else {
-            return Err(Error::unsupported("this operator is not known to this version of Gesso"));
+            return Err(describe::unknown(name));
         };
 
         let (mut inputs, mut arguments, mut tensors) = (Vec::new(), Vec::new(), BTreeMap::new());
