@@ -176,7 +176,7 @@ impl<'d> Importer<'d> {
             return self.add_input(if instance.is_empty() { edge } else { instance }, edge, device, &values);
         }
         let Some(def) = ops::find(name) else {
-            return Err(Error::unsupported("this operator is not known to this version of Gesso"));
+            return Err(describe::unknown(name));
         };
         let falls_back = placement.device() == Device::Gpu && !def.devices.contains(&Device::Gpu);
         let placement = if falls_back { Placement::Cpu } else { placement };

@@ -194,9 +194,8 @@ fn given(op: &OpDef) -> BTreeMap<String, Value> {
 /// Whether an operator by itself can be built.
 fn check(op: &OpDef) -> Result<()> {
     let values = super::arguments(&op.args)?;
-    let Some(def) = ops::find(op.name.as_deref().unwrap_or_default()) else {
-        return Err(Error::unsupported("this operator is not known to this version of Gesso"));
-    };
+    let name = op.name.as_deref().unwrap_or_default();
+    let Some(def) = ops::find(name) else { return Err(unknown(name)) };
     let fed = op.input.iter().filter(|edge| edge.is_argument_input.unwrap_or(false));
     let tensors: BTreeMap<String, usize> =
         fed.enumerate().map(|(i, edge)| (edge.arg_name.clone().unwrap_or_default(), i)).collect();
@@ -205,6 +204,16 @@ fn check(op: &OpDef) -> Result<()> {
     let counts = |keyword: &str| !is_bookkeeping(keyword) && keyword != "seed";
     let values = values.into_iter().filter(|(keyword, _)| counts(keyword)).collect();
     def.instantiate(&Args::new(values, tensors), regular).map(drop)
+}
+
+/// The error for an operator that [`ops::find`] does not know.
+pub(super) fn unknown(name: &str) -> Error {
+    let reads_files = name.contains("readers_") || name.contains("Reader") || name == "io__file__Read";
+    Error::unsupported(if reads_files {
+        "it reads files of the server, which Gesso does not: feed what is in them to an external source"
+    } else {
+        "this operator is not known to this version of Gesso"
+    })
 }
 
 #[cfg(test)]
@@ -268,5 +277,13 @@ mod tests {
         assert_eq!(version("ArithmeticGenericOp", None), "DALI 1.33 or older");
         assert_eq!(version("Resize", Some(11)), "DALI 1.34 or newer");
         assert_eq!(version("_conditional__Split", None), "DALI 1.33 or older");
+    }
+
+    #[test]
+    fn operators_that_read_files_are_refused_for_it() {
+        for name in ["readers__File", "readers___TFRecord", "FileReader", "io__file__Read"] {
+            assert!(unknown(name).to_string().contains("files of the server"), "{name}");
+        }
+        assert!(unknown("OpticalFlow").to_string().contains("not known"));
     }
 }
