@@ -16,6 +16,7 @@
 
 mod cache;
 mod compile;
+mod counters;
 mod device;
 pub mod jpeg;
 mod kernel;
@@ -27,11 +28,12 @@ mod staging;
 mod transfer;
 
 pub use compile::{KernelSpec, SOURCES, Source, compile, cuda_type};
+pub use counters::Counters;
 pub use device::{Event, Gpu, Stream, devices};
 pub use kernel::{Grid, Kernel, NoParams};
 pub use library::{Found, Library};
 pub use memory::{DeviceBuffer, DeviceBytes};
 pub use nvrtc::Nvrtc;
-pub use recorder::{Call, Counters, Download, Recorder, Report, Slot};
+pub use recorder::{Call, Download, Recorder, Report, Slot};
 pub use staging::Staged;
 pub use transfer::Fetch;

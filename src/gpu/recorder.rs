@@ -10,26 +10,12 @@ use bytemuck::Pod;
 use cudarc::driver::result;
 
 use super::compile::KernelSpec;
+use super::counters::Counters;
 use super::device::{Event, Gpu, Stream, driver_error};
 use super::kernel::{Grid, Launch};
 use super::memory::{DeviceBuffer, DeviceBytes};
 use super::staging::{Pinned, Staged, Staging};
 use crate::error::{Error, Result};
-
-/// What a batch cost; tests hold it to what ARCHITECTURE.md promises.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Copies from host to device.
-    pub uploads: u32,
-    /// Copies from device to host.
-    pub downloads: u32,
-    /// Copies within the device.
-    pub copies: u32,
-    /// Kernels launched.
-    pub launches: u32,
-    /// Times the host waited for the device.
-    pub waits: u32,
-}
 
 enum Command {
     Launch(Launch),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use cudarc::driver::result;
 
+use super::counters::Counters;
 use super::device::{Stream, driver_error};
 use super::memory::DeviceBytes;
-use super::recorder::Counters;
 use super::staging::Pinned;
 use crate::error::{Error, Result};
 use crate::limits;

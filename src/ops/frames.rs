@@ -270,7 +270,8 @@ impl Operator for Frames {
         let outputs = io.outputs().iter().zip(descs).map(|(output, desc)| {
             let samples = output.samples.iter().zip(&unfolded.counts).flat_map(|(bytes, &count)| {
                 let len = bytes.as_ref().map_or(0, |bytes| bytes.len() / count.max(1));
-                (0..count).map(move |frame| bytes.as_ref().map(|bytes| bytes.part(frame * len, len)).transpose())
+                (0..count)
+                    .map(move |frame| bytes.as_ref().map(|bytes| bytes.part(frame * len, len)).transpose())
             });
             Ok(DeviceOutput { desc, samples: samples.collect::<Result<_>>()? })
         });

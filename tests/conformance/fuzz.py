@@ -5,7 +5,7 @@
             [--report docs/conformance.md]                   and writes the page of what was found
     fuzz.py --record N                                       keeps what agrees of the first N, with DALI's answers, in data/fuzz.zip
 
-Needs the package nvidia-dali-cuda130 and cargo, and no GPU. What is drawn for which operator: draw.py.
+Needs the package nvidia-dali-cuda130 and cargo, and no GPU. What is drawn for which operator: draw.py, draw_media.py.
 """
 import argparse
 import collections
@@ -27,6 +27,7 @@ from nvidia.dali._utils import dali_trace
 from PIL import Image
 
 import draw
+import draw_media  # noqa: F401  (registers what it draws)
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent

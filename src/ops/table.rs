@@ -1,0 +1,188 @@
+//! The table of all operators, and that of their kernels. It must not know what any of them does.
+
+use super::*;
+
+/// All operators, sorted by name.
+pub const OPS: &[&OpDef] = &[
+    &arithmetic::DEF,
+    &audio::audio_resample::DEF,
+    &bbox_paste::DEF,
+    &random::batch_permutation::DEF,
+    &bb_flip::DEF,
+    #[cfg(feature = "fault-injection")]
+    &boom::DEF,
+    &color::brightness_contrast::BRIGHTNESS_DEF,
+    &color::brightness_contrast::DEF,
+    &cast::DEF,
+    &cast_like::DEF,
+    &join::CAT,
+    &clahe::DEF,
+    &color_space_conversion::DEF,
+    &color::color_twist::DEF,
+    &constant::DEF,
+    &color::brightness_contrast::CONTRAST_DEF,
+    &coord_flip::DEF,
+    &coord_transform::DEF,
+    &copy::DEF,
+    &crop::DEF,
+    &crop_mirror_normalize::DEF,
+    &debayer::DEF,
+    &element_extract::DEF,
+    &equalize::DEF,
+    &erase::DEF,
+    &expand_dims::DEF,
+    &filter::DEF,
+    &flip::DEF,
+    &fill::FULL,
+    &fill::FULL_LIKE,
+    &gaussian_blur::DEF,
+    &get_property::DEF,
+    &grid_mask::DEF,
+    &color::color_twist::HSV_DEF,
+    &color::color_twist::HUE_DEF,
+    &jpeg_compression_distortion::DEF,
+    &laplacian::DEF,
+    &lookup_table::DEF,
+    &audio::mfcc::DEF,
+    &audio::mel_filter_bank::DEF,
+    &multi_paste::DEF,
+    &audio::nonsilent_region::DEF,
+    &normalize::DEF,
+    &one_hot::DEF,
+    &fill::ONES,
+    &fill::ONES_LIKE,
+    &pad::DEF,
+    &paste::DEF,
+    &peek_image_shape::DEF,
+    &per_frame::DEF,
+    &permute_batch::DEF,
+    &audio::power_spectrum::DEF,
+    &audio::preemphasis_filter::DEF,
+    &random::crop::GENERATOR,
+    &random::crop::RESIZED,
+    &reinterpret::DEF,
+    &reshape::DEF,
+    &resize::DEF,
+    &resize_crop_mirror::DEF,
+    &warp::rotate::DEF,
+    &color::color_twist::SATURATION_DEF,
+    &sequence_rearrange::DEF,
+    &shapes::DEF,
+    &slice::DEF,
+    &audio::spectrogram::DEF,
+    &displacement::SPHERE,
+    &squeeze::DEF,
+    &join::STACK,
+    &subscript_dim_check::DEF,
+    &tensor_resize::DEF,
+    &subscript::DEF,
+    &audio::to_decibels::DEF,
+    &transpose::DEF,
+    &warp::affine::DEF,
+    &displacement::WATER,
+    &fill::ZEROS,
+    &fill::ZEROS_LIKE,
+    &conditional::MERGE,
+    &conditional::NOT,
+    &conditional::SPLIT,
+    &conditional::VALIDATE_LOGICAL,
+    &audio::decoders_audio::DEF,
+    &decoders_image::DEF,
+    &decoders_image_crop::DEF,
+    &random::crop::DECODER,
+    &decoders_image_slice::DEF,
+    &decoders_numpy::DEF,
+    &warp::perspective::DEF,
+    &random::noise::GAUSSIAN,
+    &random::noise::SALT_AND_PEPPER,
+    &random::shot::DEF,
+    &random::beta::DEF,
+    &random::choice::DEF,
+    &random::coin_flip::DEF,
+    &random::normal::DEF,
+    &random::uniform::DEF,
+    &reductions::MAX,
+    &reductions::MEAN,
+    &reductions::MEAN_SQUARE,
+    &reductions::MIN,
+    &reductions::RMS,
+    &reductions::STD_DEV,
+    &reductions::SUM,
+    &reductions::VARIANCE,
+    &transforms::combine::DEF,
+    &transforms::crop::DEF,
+    &transforms::rotation::DEF,
+    &transforms::scale::DEF,
+    &transforms::shear::DEF,
+    &transforms::translation::DEF,
+];
+
+/// For every operator that has kernels of its own: those that tests compile for all architectures. One for each path through
+/// the source, not one for each type.
+pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
+    arithmetic::kernels,
+    audio::kernels,
+    bb_flip::kernels,
+    cast::kernels,
+    color::kernels,
+    color_space_conversion::kernels,
+    coord_flip::kernels,
+    coord_transform::kernels,
+    crop_mirror_normalize::gpu::kernels,
+    decoders_image::kernels,
+    equalize::kernels,
+    erase::kernels,
+    filter::kernels,
+    gather::kernels,
+    gpu_io::kernels,
+    jpeg_compression_distortion::kernels,
+    lookup_table::kernels,
+    normalize::kernels,
+    one_hot::kernels,
+    random::kernels,
+    reductions::kernels,
+    resize::gpu::kernels,
+    resize_normalize::kernels,
+    separable::kernels,
+    warp::kernels,
+];
+
+/// The operator with the schema name `name`, in any of its spellings.
+pub fn find(name: &str) -> Option<&'static OpDef> {
+    let plain = name.strip_prefix('_').filter(|rest| !rest.starts_with("conditional__")).unwrap_or(name);
+    let known =
+        OPS.iter().copied().find(|op| op.name == plain || op.name == name || op.aliases.contains(&name));
+    known.or_else(|| custom::find(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_unique() {
+        assert!(OPS.is_sorted_by(|a, b| a.name < b.name));
+        let mut names = HashSet::new();
+        for op in OPS {
+            assert!(!op.name.starts_with('_'), "{} keeps its underscore", op.name);
+            for name in op.aliases.iter().chain([&op.name]) {
+                assert!(names.insert(*name), "{name} stands twice");
+                assert_eq!(find(name).unwrap().name, op.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_argument_is_documented_once() {
+        for op in OPS {
+            assert!(!op.doc.is_empty() && !op.devices.is_empty(), "{}", op.name);
+            let mut names = HashSet::new();
+            for arg in op.all_args() {
+                assert!(names.insert(arg.name), "{}: argument {} stands twice", op.name, arg.name);
+                assert!(arg.doc.len() > 8, "{}: argument {} is not documented", op.name, arg.name);
+            }
+        }
+    }
+}
