@@ -1,5 +1,5 @@
 """What fuzz.py draws around operators for images, files and sound; `draw.py` says how, and has those for tensors."""
-from draw import BATCH, TYPES, arithmetic, constant, draws, frames, optional, reshape
+from draw import BATCH, TYPES, draws, optional
 
 COLOUR = dict(BrightnessContrast=("brightness", "brightness_shift", "contrast", "contrast_center"), Brightness=("brightness", "brightness_shift"),
               Contrast=("contrast", "contrast_center"), Hsv=("hue", "saturation", "value"), Hue=("hue",), Saturation=("saturation",),
