@@ -38,23 +38,29 @@ impl Operator for DecodersNumpy {
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
-        // The first array that can be read says what the batch is; others fail alone.
-        let mut first: Option<(DType, usize)> = None;
-        let shapes = inputs.map(|sample| {
+        let arrays = inputs.map(|sample| {
             let array = Npy::parse(sample.input(0)?.as_slice::<u8>()?)?;
-            let (dtype, ndim) = (self.dtype.unwrap_or(array.dtype), array.shape.len());
-            let expected = *first.get_or_insert((dtype, ndim));
-            if expected != (dtype, ndim) {
-                return Err(Error::invalid(format!(
-                    "an array of {dtype} with {ndim} dimensions in a batch of {} with {}",
-                    expected.0, expected.1
-                )));
-            }
-            Ok(Some(array.shape))
+            Ok(Some((self.dtype.unwrap_or(array.dtype), array.shape)))
         });
-        let (dtype, ndim) = first.unwrap_or((self.dtype.unwrap_or(DType::U8), 0));
-        let shape = |shape: Option<Shape>| shape.unwrap_or_else(|| Shape::new(vec![0; ndim]));
-        Ok(vec![BatchDesc::new(dtype, Layout::NONE, shapes.into_iter().map(shape).collect())])
+        // What most arrays are, the batch is; others fail alone. So one client's odd file does not fail the files of others.
+        let kinds: Vec<(DType, usize)> =
+            arrays.iter().flatten().map(|(dtype, shape)| (*dtype, shape.len())).collect();
+        let count = |kind: &&(DType, usize)| kinds.iter().filter(|other| other == kind).count();
+        let most = kinds.iter().rev().max_by_key(count).copied();
+        let (dtype, ndim) = most.unwrap_or((self.dtype.unwrap_or(DType::U8), 0));
+        let shape = |(i, array): (usize, Option<(DType, Shape)>)| match array {
+            Some((found, shape)) if (found, shape.len()) == (dtype, ndim) => shape,
+            None => Shape::new(vec![0; ndim]),
+            Some((found, shape)) => {
+                let text = format!(
+                    "an array of {found} with {} dimensions in a batch of {dtype} with {ndim}",
+                    shape.len()
+                );
+                inputs.fail(i, Error::invalid(text));
+                Shape::new(vec![0; ndim])
+            }
+        };
+        Ok(vec![BatchDesc::new(dtype, Layout::NONE, arrays.into_iter().enumerate().map(shape).collect())])
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
@@ -100,6 +106,14 @@ mod tests {
         let done = testing::run(&DEF, &testing::args(&[], &[]), &[input()], &[]).unwrap();
         assert_eq!(done.values::<u8>(0), [1, 3, 2, 4]);
         assert!(done.error(1).contains("int16") && done.error(2).contains("numpy"));
+        // Where an odd one comes first, most are right all the same.
+        let odd = testing::batch::<u8>(&[
+            (&[words.len()], &words),
+            (&[bytes.len()], &bytes),
+            (&[bytes.len()], &bytes),
+        ]);
+        let done = testing::run(&DEF, &testing::args(&[], &[]), &[odd], &[]).unwrap();
+        assert!(done.error(0).contains("int16") && done.values::<u8>(2) == [1, 3, 2, 4]);
         let args = testing::args(&[("dtype", Value::Ints(vec![9]))], &[]);
         let done = testing::run(&DEF, &args, &[input()], &[]).unwrap();
         assert_eq!(done.values::<f32>(0), [1.0, 3.0, 2.0, 4.0]);

@@ -174,7 +174,7 @@ def test_options_on_the_command_line(tmp_path):
         log = server.log
     assert "instance=model_0 device=host batches_in_flight=3" in log, log
     assert "instance=own_0 device=host batches_in_flight=2" in log, log
-    assert "`plugin_libs` is `/a.so`" in log and "unknown backend option `pace`" in log, log
+    assert "library `/a.so`" in log and "unknown backend option `pace`" in log, log
 
 
 def test_num_threads_is_the_number_of_threads(contract):
