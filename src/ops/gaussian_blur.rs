@@ -1,22 +1,15 @@
 //! `GaussianBlur`: every element becomes a mean of its neighbours, weighted by a Gaussian along each dimension.
 
-use std::sync::Arc;
-
-use super::separable::{self, Job, Term};
-use super::spatial::{ScratchPool, Spatial, output_dtype, per_axis};
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
-use crate::cpu::convert::{ConvertSat, convert_slice};
+use super::separable::{self, Job, Term, Weights};
+use super::spatial::{Spatial, per_axis};
+use super::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
 use crate::error::{Error, Result};
-use crate::gpu::Gpu;
-use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
-use crate::{dispatch, limits};
+use crate::limits;
+use crate::tensor::Device;
 
 struct GaussianBlur {
     sigma: Arg,
     window_size: Arg,
-    dtype: Option<DType>,
-    jobs: Vec<Option<Job>>,
-    scratch: ScratchPool,
 }
 
 /// The operator's line in [`super::OPS`].
@@ -39,21 +32,8 @@ pub(super) const DEF: OpDef = OpDef {
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     let arg = |name| args.arg_or(name, &[0.0]);
-    Ok(Box::new(GaussianBlur {
-        sigma: arg("sigma")?,
-        window_size: arg("window_size")?,
-        dtype: args.dtype("dtype")?,
-        jobs: Vec::new(),
-        scratch: ScratchPool::default(),
-    }))
-}
-
-/// The type of the output.
-fn output(from: DType, wanted: Option<DType>) -> Result<DType> {
-    if matches!(from, DType::Bool | DType::F64) {
-        return Err(Error::unsupported(format!("samples of type {from} cannot be blurred")));
-    }
-    output_dtype(from, wanted)
+    let weights = GaussianBlur { sigma: arg("sigma")?, window_size: arg("window_size")? };
+    separable::operator(weights, args)
 }
 
 /// The weights of a Gaussian; a deviation or a size of 0 follows from the other.
@@ -80,7 +60,9 @@ fn window(sigma: f32, size: f32) -> Result<Vec<f32>> {
     Ok(half.clone().chain([factor]).chain(half.rev()).collect())
 }
 
-impl GaussianBlur {
+impl Weights for GaussianBlur {
+    const TERM_FOR_EACH: bool = false;
+
     fn job(&self, sample: &SampleInputs<'_>) -> Result<Job> {
         let input = sample.input(0)?;
         let spatial = Spatial::new(input.layout, input.shape.len())?;
@@ -89,67 +71,6 @@ impl GaussianBlur {
         let windows = sigmas.iter().zip(&sizes).map(|(&sigma, &size)| window(sigma, size));
         let windows = windows.collect::<Result<_>>()?;
         Job::new(&input, spatial, vec![Term { windows, scale: 1.0 }])
-    }
-
-    fn run<S, T>(&self, src: &[S], dst: &mut [T], job: &Job)
-    where
-        S: Element + ConvertSat<f32>,
-        T: Element,
-        f32: ConvertSat<T>,
-    {
-        let (plane, Some(term)) = (job.plane(), job.terms.first()) else { return };
-        if plane == 0 {
-            return;
-        }
-        self.scratch.with(|scratch| {
-            for (src, dst) in src.chunks_exact(plane).zip(dst.chunks_exact_mut(plane)) {
-                convert_slice(scratch.separable(src, &job.extents, job.inner, &term.windows), dst);
-            }
-        });
-    }
-}
-
-impl Operator for GaussianBlur {
-    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        let mut ty = inputs[0].clone();
-        ty.dtype = ty.dtype.map(|from| output(from, self.dtype)).transpose()?;
-        if let (Some(layout), Some(ndim)) = (ty.layout, ty.ndim()) {
-            Spatial::new(layout, ndim)?;
-        }
-        Ok(vec![ty])
-    }
-
-    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
-        let desc = inputs.desc(0)?;
-        let dtype = output(desc.dtype, self.dtype)?;
-        self.jobs = inputs.map(|sample| self.job(&sample).map(Some));
-        Ok(vec![BatchDesc { dtype, ..desc.clone() }])
-    }
-
-    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let this = &*self;
-        let from = io.inputs().desc(0)?.dtype;
-        let to = output(from, self.dtype)?;
-        dispatch!(from, S => io.for_each_sample(cx, |sample| {
-            let job = Job::of(&this.jobs, sample.index())?;
-            let (input, output) = sample.unary()?;
-            if to == from {
-                this.run::<S, S>(input.as_slice()?, output.as_slice_mut()?, job);
-            } else {
-                this.run::<S, f32>(input.as_slice()?, output.as_slice_mut()?, job);
-            }
-            Ok(())
-        }))
-    }
-
-    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
-        let Some(from) = inputs[0].dtype else { return Ok(()) };
-        separable::prepare(gpu, &inputs[0], output(from, self.dtype)?, false)
-    }
-
-    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
-        let from = io.inputs().desc(0)?.dtype;
-        separable::run(cx, io, &self.jobs, output(from, self.dtype)?)
     }
 }
 

@@ -1,15 +1,10 @@
 //! `Laplacian`: the sum of second derivatives along the dimensions, each smoothed along the others.
 
-use std::sync::Arc;
-
-use super::separable::{self, Job, Term};
-use super::spatial::{ScratchPool, Spatial, output_dtype, per_axis};
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
-use crate::cpu::convert::{ConvertSat, convert_slice};
-use crate::dispatch;
+use super::separable::{self, Job, Term, Weights};
+use super::spatial::{Spatial, per_axis};
+use super::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
 use crate::error::{Error, Result};
-use crate::gpu::Gpu;
-use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
+use crate::tensor::Device;
 
 /// Largest window: from there on float32 does not hold its weights.
 const MAX_WINDOW: i64 = 31;
@@ -20,9 +15,6 @@ struct Laplacian {
     smoothing_size: Option<Arg>,
     scale: Arg,
     is_normalized: bool,
-    dtype: Option<DType>,
-    jobs: Vec<Option<Job>>,
-    scratch: ScratchPool,
 }
 
 /// The operator's line in [`super::OPS`].
@@ -55,23 +47,13 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     if is_normalized && args.has("scale") {
         return Err(Error::invalid("arguments `scale` and `normalized_kernel` are both given, expected one"));
     }
-    Ok(Box::new(Laplacian {
+    let weights = Laplacian {
         window_size: arg("window_size", 3.0)?,
         smoothing_size: args.arg("smoothing_size")?,
         scale: arg("scale", 1.0)?,
         is_normalized,
-        dtype: args.dtype("dtype")?,
-        jobs: Vec::new(),
-        scratch: ScratchPool::default(),
-    }))
-}
-
-/// The type of the output.
-fn output(from: DType, wanted: Option<DType>) -> Result<DType> {
-    if matches!(from, DType::Bool | DType::F64) {
-        return Err(Error::unsupported(format!("samples of type {from} have no derivatives here")));
-    }
-    output_dtype(from, wanted)
+    };
+    separable::operator(weights, args)
 }
 
 /// Sizes of windows, each odd and at least `least`.
@@ -101,7 +83,9 @@ fn derivative(size: usize) -> Vec<f32> {
     spread(&spread(&smoothing(size - 2), -1.0), -1.0)
 }
 
-impl Laplacian {
+impl Weights for Laplacian {
+    const TERM_FOR_EACH: bool = true;
+
     fn job(&self, sample: &SampleInputs<'_>) -> Result<Job> {
         let input = sample.input(0)?;
         let spatial = Spatial::new(input.layout, input.shape.len())?;
@@ -125,74 +109,6 @@ impl Laplacian {
             Term { windows, scale: if self.is_normalized { normal } else { scale[i] } }
         });
         Job::new(&input, spatial, terms.collect())
-    }
-
-    fn run<S, T>(&self, src: &[S], dst: &mut [T], job: &Job)
-    where
-        S: Element + ConvertSat<f32>,
-        T: Element,
-        f32: ConvertSat<T>,
-    {
-        let plane = job.plane();
-        if plane == 0 {
-            return;
-        }
-        let mut sums = vec![0.0f32; plane];
-        self.scratch.with(|scratch| {
-            for (src, dst) in src.chunks_exact(plane).zip(dst.chunks_exact_mut(plane)) {
-                sums.fill(0.0);
-                for Term { windows, scale } in &job.terms {
-                    let derivative = scratch.separable(src, &job.extents, job.inner, windows);
-                    for (sum, value) in sums.iter_mut().zip(derivative) {
-                        *sum += value * scale;
-                    }
-                }
-                convert_slice(&sums, dst);
-            }
-        });
-    }
-}
-
-impl Operator for Laplacian {
-    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        let mut ty = inputs[0].clone();
-        ty.dtype = ty.dtype.map(|from| output(from, self.dtype)).transpose()?;
-        if let (Some(layout), Some(ndim)) = (ty.layout, ty.ndim()) {
-            Spatial::new(layout, ndim)?;
-        }
-        Ok(vec![ty])
-    }
-
-    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
-        let desc = inputs.desc(0)?;
-        let dtype = output(desc.dtype, self.dtype)?;
-        self.jobs = inputs.map(|sample| self.job(&sample).map(Some));
-        Ok(vec![BatchDesc { dtype, ..desc.clone() }])
-    }
-
-    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let this = &*self;
-        let from = io.inputs().desc(0)?.dtype;
-        let to = output(from, self.dtype)?;
-        dispatch!(from, S => io.for_each_sample(cx, |sample| {
-            let job = Job::of(&this.jobs, sample.index())?;
-            let (input, output) = sample.unary()?;
-            if to == from {
-                this.run::<S, S>(input.as_slice()?, output.as_slice_mut()?, job);
-            } else {
-                this.run::<S, f32>(input.as_slice()?, output.as_slice_mut()?, job);
-            }
-            Ok(())
-        }))
-    }
-    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
-        let Some(from) = inputs[0].dtype else { return Ok(()) };
-        separable::prepare(gpu, &inputs[0], output(from, self.dtype)?, true)
-    }
-
-    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
-        let from = io.inputs().desc(0)?.dtype;
-        separable::run(cx, io, &self.jobs, output(from, self.dtype)?)
     }
 }
 

@@ -1,63 +1,13 @@
-//! What blurs and derivatives are made of: sums of neighbours along one dimension after the other. On the device that is a launch
-//! for each dimension, with rows of the table for `kernels/convolve.cu`.
+//! Blurs and derivatives on a device: a launch for each dimension, with rows of the table for `kernels/convolve.cu`.
 
 use bytemuck::{Pod, Zeroable};
 
-use super::spatial::Spatial;
-use super::{GpuCx, GpuIo};
-use crate::error::{Error, Result};
+use super::Job;
+use crate::error::Result;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
-use crate::limits;
-use crate::tensor::{DType, ValueType, View};
-
-/// One sample's work: a sum of terms.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Job {
-    /// The dimensions that are filtered.
-    pub(super) extents: Vec<usize>,
-    /// Channels of an element.
-    pub(super) inner: usize,
-    pub(super) terms: Vec<Term>,
-}
-
-/// The weights along each dimension, and what the result is multiplied by.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Term {
-    pub(super) windows: Vec<Vec<f32>>,
-    pub(super) scale: f32,
-}
-
-impl Job {
-    /// The work on `input`.
-    ///
-    /// # Errors
-    /// When a frame of it has too many elements.
-    pub(super) fn new(input: &View<'_>, spatial: Spatial, terms: Vec<Term>) -> Result<Self> {
-        let inner: usize = input.shape[spatial.range().end..].iter().product();
-        let extents = input.shape[spatial.range()].to_vec();
-        if extents.iter().product::<usize>() * inner > limits::MAX_FILTERED_ELEMENTS {
-            return Err(Error::invalid(format!(
-                "an image of shape {}, expected at most {} elements",
-                input.shape,
-                limits::MAX_FILTERED_ELEMENTS
-            )));
-        }
-        Ok(Self { extents, inner, terms })
-    }
-
-    /// The work on sample `index`.
-    ///
-    /// # Errors
-    /// Internal, for a sample that failed.
-    pub(super) fn of(jobs: &[Option<Job>], index: usize) -> Result<&Job> {
-        jobs.get(index).and_then(Option::as_ref).ok_or_else(|| Error::internal("a live sample has no window"))
-    }
-
-    /// Elements of a frame.
-    pub(super) fn plane(&self) -> usize {
-        self.extents.iter().product::<usize>() * self.inner
-    }
-}
+use crate::ops::spatial::Spatial;
+use crate::ops::{GpuCx, GpuIo};
+use crate::tensor::{DType, ValueType};
 
 /// A sample, as the kernel sees it.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -79,7 +29,7 @@ fn kernel(from: DType, to: DType) -> KernelSpec {
 }
 
 /// Those that tests compile.
-pub(super) fn kernels() -> Vec<KernelSpec> {
+pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     [(DType::U8, DType::F32), (DType::F32, DType::U8), (DType::F16, DType::F16), (DType::I64, DType::F32)]
         .map(|(from, to)| kernel(from, to))
         .to_vec()
