@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
-use crate::tensor::{BatchDesc, DType, Device, ValueType};
+use crate::tensor::{BatchDesc, DType, Device, Shape, ValueType};
 
 struct BbFlip {
     horizontal: Arg,
@@ -42,11 +42,20 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     }))
 }
 
-fn check(dtype: DType) -> Result<()> {
+/// Boxes are float32.
+pub(super) fn check(dtype: DType) -> Result<()> {
     if dtype == DType::F32 {
         return Ok(());
     }
     Err(Error::unsupported(format!("boxes of type {dtype}, expected float32")))
+}
+
+/// Boxes are the last dimension.
+pub(super) fn check_shape(shape: &Shape) -> Result<()> {
+    if shape.last() == Some(&4) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("boxes of shape {shape}, expected 4 values for each")))
 }
 
 impl Operator for BbFlip {
@@ -59,10 +68,7 @@ impl Operator for BbFlip {
         let desc = inputs.desc(0)?;
         check(desc.dtype)?;
         self.flips = inputs.map(|sample| {
-            let shape = sample.input(0)?.shape;
-            if shape.last() != Some(&4) {
-                return Err(Error::invalid(format!("boxes of shape {shape}, expected 4 values for each")));
-            }
+            check_shape(sample.input(0)?.shape)?;
             Ok([self.horizontal.int(&sample)? != 0, self.vertical.int(&sample)? != 0])
         });
         Ok(vec![desc.clone()])

@@ -1,8 +1,9 @@
 //! `BBoxPaste`: relative bounding boxes that move with their image onto a larger canvas.
 
+use super::bb_flip::{check, check_shape};
 use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::{Error, Result};
-use crate::tensor::{BatchDesc, DType, Device, ValueType};
+use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct BBoxPaste {
     ratio: Arg,
@@ -48,13 +49,6 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     }))
 }
 
-fn check(dtype: DType) -> Result<()> {
-    if dtype == DType::F32 {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!("boxes of type {dtype}, expected float32")))
-}
-
 impl Operator for BBoxPaste {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         inputs[0].dtype.map_or(Ok(()), check)?;
@@ -65,10 +59,7 @@ impl Operator for BBoxPaste {
         let desc = inputs.desc(0)?;
         check(desc.dtype)?;
         self.moves = inputs.map(|sample| {
-            let shape = sample.input(0)?.shape;
-            if shape.last() != Some(&4) {
-                return Err(Error::invalid(format!("boxes of shape {shape}, expected 4 values for each")));
-            }
+            check_shape(sample.input(0)?.shape)?;
             let ratio = self.ratio.float(&sample)?;
             let margin = (ratio - 1.0) / ratio;
             let [x, y] = &self.position;
