@@ -164,5 +164,9 @@ pub const MAX_PRINTED_BYTES: usize = 4_096;
 /// Bytes by which a struct of a caller of the C API may be larger than ours, as that of a newer header. Stops a size that was never set.
 pub const MAX_STRUCT_GROWTH: usize = 256;
 
-/// Operators that libraries may bring.
+/// Regions that arguments of `Erase` and `MultiPaste` may name for one sample. Each may be as large as the image: stops a request
+/// of a few bytes that takes minutes.
+pub const MAX_REGIONS: usize = 4_096;
+
+/// Operators that libraries may bring. Stops a table without an end.
 pub const MAX_CUSTOM_OPERATORS: usize = 1_024;

@@ -186,6 +186,13 @@ impl MultiPaste {
         let (_, channels) = extents(sample.input(0)?.shape)?;
         let mut job = Job { canvas: self.canvas(sample, inputs)?, channels, regions: Vec::new() };
         let sources = self.sources(sample, inputs, failed)?;
+        if sources.len() > limits::MAX_REGIONS {
+            return Err(Error::invalid(format!(
+                "{} regions, expected at most {}",
+                sources.len(),
+                limits::MAX_REGIONS
+            )));
+        }
         for (i, &(input, id)) in sources.iter().enumerate() {
             let (size, found) = extents(&inputs.desc(input)?.shapes[id])?;
             if i == 0 {

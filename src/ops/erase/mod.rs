@@ -10,6 +10,7 @@ use super::axes::Axes;
 use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
+use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType};
 
 pub(super) use gpu::kernels;
@@ -124,6 +125,11 @@ impl Erase {
                 shapes.len(),
                 axes.len()
             )));
+        }
+        let count = shapes.len().checked_div(axes.len()).unwrap_or_default();
+        if count > limits::MAX_REGIONS {
+            let most = limits::MAX_REGIONS;
+            return Err(Error::invalid(format!("{count} regions, expected at most {most}")));
         }
         let whole: Vec<(usize, usize)> = input.shape.iter().map(|&extent| (0, extent)).collect();
         let region = |(anchor, shape): (&[f32], &[f32])| {
@@ -254,5 +260,22 @@ fn erase<T: Element>(
     }
     if !data.is_empty() {
         walk(data, shape, region, 0, (fill, channel));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::args::Value;
+    use crate::ops::testing;
+
+    #[test]
+    fn more_regions_than_the_limit_fail_their_sample() {
+        let count = limits::MAX_REGIONS + 1;
+        let each = |value| Value::Floats(vec![value; count]);
+        let args = testing::args(&[("anchor", each(0.0)), ("shape", each(1.0))], &[]);
+        let input = testing::batch::<u8>(&[(&[2], &[7, 8])]);
+        let done = testing::run(&DEF, &args, &[input], &[]).unwrap();
+        assert!(done.error(0).contains("4097 regions, expected at most 4096"), "{}", done.error(0));
     }
 }
