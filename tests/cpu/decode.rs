@@ -17,7 +17,7 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/decode").join(name)
 }
 
-static PICTURES: LazyLock<BTreeMap<String, Vec<u8>>> = LazyLock::new(pictures);
+pub(crate) static PICTURES: LazyLock<BTreeMap<String, Vec<u8>>> = LazyLock::new(pictures);
 
 fn pictures() -> BTreeMap<String, Vec<u8>> {
     let mut archive = Npz::open(data("pictures.npz"));
@@ -58,7 +58,11 @@ fn options(case: &Value) -> DecodeOptions {
 }
 
 /// Decodes to numbers, which hold every output type exactly.
-fn decode(decoder: &Decoder, bytes: &[u8], options: &DecodeOptions) -> Result<(Vec<usize>, Vec<f64>)> {
+pub(crate) fn decode(
+    decoder: &Decoder,
+    bytes: &[u8],
+    options: &DecodeOptions,
+) -> Result<(Vec<usize>, Vec<f64>)> {
     let info = probe(bytes, options.adjust_orientation)?;
     let shape = output_shape(&info, options).to_vec();
     let count: usize = shape.iter().product();
@@ -333,72 +337,6 @@ fn every_truncation_is_survived() {
         }
         assert!(decode(&decoder, bytes, &DecodeOptions::default()).is_ok(), "{file} after its truncations");
     }
-}
-
-#[test]
-fn a_reduced_jpeg_is_the_whole_one_averaged() {
-    let decoder = Decoder::new();
-    let image = &PICTURES["jpeg_420"];
-    let (shape, whole) = decode(&decoder, image, &DecodeOptions::default()).unwrap();
-    for shrink in 1..=3 {
-        let (reduced, found) =
-            decode(&decoder, image, &DecodeOptions { shrink, ..DecodeOptions::default() }).unwrap();
-        assert_eq!(reduced[..2], [0, 1].map(|axis| shape[axis].div_ceil(1 << shrink)));
-        let side = 1 << shrink;
-        let mean = |y: usize, x: usize, c: usize| {
-            let at = |i: usize| ((y * side + i / side) * shape[1] + x * side + i % side) * 3 + c;
-            (0..side * side).map(|i| whole[at(i)]).sum::<f64>() / (side * side) as f64
-        };
-        let (rows, columns) = (shape[0] / side, shape[1] / side);
-        let pixels = (0..rows).flat_map(|y| (0..columns).map(move |x| (y, x)));
-        let off = pixels.map(|(y, x)| (found[(y * reduced[1] + x) * 3] - mean(y, x, 0)).abs()).sum::<f64>();
-        assert!(off / ((rows * columns) as f64) < 4.0, "{off} of {rows} x {columns} pixels");
-    }
-    // Other formats are not reduced.
-    let options = DecodeOptions { shrink: 2, ..DecodeOptions::default() };
-    let png = &PICTURES["png_rgb"];
-    let decoded = |options| decode(&decoder, png, options).unwrap();
-    assert_eq!(decoded(&options), decoded(&DecodeOptions::default()));
-}
-
-#[test]
-fn a_truncated_jpeg_is_never_an_image() {
-    let (pictures, decoder) = (pictures(), Decoder::new());
-    for file in ["jpeg_exif6", "jpeg_prog", "jpeg_rst", "jpeg_ycck", "jpeg_gray"] {
-        let bytes = &pictures[file];
-        for length in 0..bytes.len() {
-            let result = decode(&decoder, &bytes[..length], &DecodeOptions::default());
-            assert!(result.is_err(), "{file}: {length} of {} bytes", bytes.len());
-        }
-    }
-}
-
-/// In 4:2:0 four pixels share a chroma sample. Repeated, it moves red, green and blue of all four alike, so that they differ by
-/// their luma alone.
-#[test]
-fn chroma_is_repeated_or_interpolated() {
-    const SIDE: usize = 32;
-    let pixel = |i: usize| {
-        let (x, y) = (i % SIDE, i / SIDE);
-        [90 + 3 * x as u8, 110 + (x ^ y) as u8, 180 - 3 * y as u8]
-    };
-    let pixels: Vec<u8> = (0..SIDE * SIDE).flat_map(pixel).collect();
-    let format = turbojpeg::PixelFormat::RGB;
-    let image = turbojpeg::Image { pixels: &pixels[..], width: SIDE, pitch: 3 * SIDE, height: SIDE, format };
-    let file = turbojpeg::compress(image, 95, turbojpeg::Subsamp::Sub2x2).unwrap();
-    let differs_by_luma_alone = |smooth_chroma| {
-        let options = DecodeOptions { smooth_chroma, ..DecodeOptions::default() };
-        let (_, decoded) = decode(&Decoder::new(), &file, &options).unwrap();
-        let at = |x: usize, y: usize, channel: usize| decoded[(y * SIDE + x) * 3 + channel];
-        (0..SIDE * SIDE).all(|i| {
-            let (x, y) = (i % SIDE, i / SIDE);
-            let differences: Vec<f64> =
-                (0..3).map(|channel| at(x, y, channel) - at(x & !1, y & !1, channel)).collect();
-            differences[0] == differences[1] && differences[1] == differences[2]
-        })
-    };
-    assert!(differs_by_luma_alone(false));
-    assert!(!differs_by_luma_alone(true));
 }
 
 proptest! {

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod decode;
+mod jpeg;
 mod normalize;
 mod npz;
 mod resample;
