@@ -9,7 +9,6 @@ that both need; the wheel's own Python code is not used. Nothing here knows a mo
 Environment: `GESSO_PLUGIN` names another `libtriton_gesso.so` than the release build's.
 """
 
-import ctypes
 import json
 import os
 import re
@@ -37,9 +36,10 @@ INTERRUPTED_SECONDS = 4
 TAIL_LINES = 20
 # Another process can take a port between our choice and the server's bind.
 PORT_ATTEMPTS = 3
-PR_SET_PDEATHSIG = 1
-# Looked up here, not between fork and exec.
-_prctl = ctypes.CDLL(None).prctl
+# Asks the kernel for a signal when the process that started it ends (prctl's PR_SET_PDEATHSIG is 1), then becomes the program
+# of its arguments. Not a `preexec_fn`: that makes Python fork, and gRPC's handlers of a fork crash now and then when a test before
+# has left channels; without one, Python uses vfork, which runs no handlers.
+ENDS_WITH_US = f"import ctypes, os, sys; ctypes.CDLL(None).prctl(1, {signal.SIGTERM:d}); os.execv(sys.argv[1], sys.argv[1:])"
 
 
 class ServerError(RuntimeError):
@@ -199,14 +199,13 @@ class Server:
         self.began, self.ready_seconds = time.monotonic(), None
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
-                command + self.arguments,
+                [sys.executable, "-I", "-S", "-c", ENDS_WITH_US, *command, *self.arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=_environment() | self.environment,
                 # Ctrl-C reaches only us: we stop the server, once. Should we be killed, it goes with us.
                 start_new_session=True,
-                preexec_fn=lambda: _prctl(PR_SET_PDEATHSIG, signal.SIGTERM),
             )
 
     def _wait_ready(self):
