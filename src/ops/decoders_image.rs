@@ -13,7 +13,7 @@ use super::{
     ArgSpec, Args, CpuCx, Decoded, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, Preferences, SampleInputs,
     one_output,
 };
-use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Decoder, Format, ImageInfo};
+use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Decoder, ImageInfo};
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::{Path, Wish, cores};
 use crate::gpu::{Gpu, KernelSpec};
@@ -210,7 +210,7 @@ impl Decoding {
             None => None,
         };
         let shrink = match (&self.region, self.enough) {
-            (None, Some(enough)) if info.format == Format::Jpeg => reduction(size, enough),
+            (None, Some(enough)) if info.halves => reduction(size, enough),
             _ => 0,
         };
         Ok(Job { info, options: DecodeOptions { window, shrink, ..self.options } })

@@ -23,11 +23,24 @@ fn a_reduced_jpeg_is_the_whole_one_averaged() {
         let off = pixels.map(|(y, x)| (found[(y * reduced[1] + x) * 3] - mean(y, x, 0)).abs()).sum::<f64>();
         assert!(off / ((rows * columns) as f64) < 4.0, "{off} of {rows} x {columns} pixels");
     }
-    // Other formats are not reduced.
-    let options = DecodeOptions { shrink: 2, ..DecodeOptions::default() };
-    let png = &PICTURES["png_rgb"];
-    let decoded = |options| decode(&decoder, png, options).unwrap();
-    assert_eq!(decoded(&options), decoded(&DecodeOptions::default()));
+}
+
+#[test]
+fn what_has_no_cosine_transforms_is_not_reduced() {
+    let decoder = Decoder::new();
+    let (shape, pixels) = decode(&decoder, &PICTURES["jpeg_420"], &DecodeOptions::default()).unwrap();
+    let pixels: Vec<u8> = pixels.iter().map(|&value| value as u8).collect();
+    let (height, width) = (shape[0], shape[1]);
+    let format = turbojpeg::PixelFormat::RGB;
+    let image = turbojpeg::Image { pixels: &pixels[..], width, pitch: 3 * width, height, format };
+    let mut lossless = turbojpeg::Compressor::new().unwrap();
+    lossless.set_lossless(true).unwrap();
+    let lossless = lossless.compress_to_vec(image).unwrap();
+    for file in [&PICTURES["png_rgb"], &lossless] {
+        let decoded =
+            |shrink| decode(&decoder, file, &DecodeOptions { shrink, ..DecodeOptions::default() }).unwrap();
+        assert_eq!(decoded(2), decoded(0));
+    }
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
         channels,
         bit_depth: usize::from(bits(bytes).min(8)),
         orientation: Orientation::default(),
+        halves: false,
     })
 }
 

@@ -26,6 +26,11 @@ fn is_frame(marker: u8) -> bool {
     matches!(marker, 0xC0..=0xCF) && !matches!(marker, 0xC4 | 0xC8 | 0xCC)
 }
 
+/// Whether the frame that `marker` starts is made of differences of pixels instead of cosine transforms.
+fn is_lossless(marker: u8) -> bool {
+    matches!(marker, 0xC3 | 0xC7 | 0xCB | 0xCF)
+}
+
 /// Whether `marker` stands alone, without a length and a payload.
 fn is_bare(marker: u8) -> bool {
     matches!(marker, 0x01 | 0xD0..=0xD7)
@@ -129,14 +134,14 @@ fn read_header(bytes: &[u8]) -> Result<(Header, bool)> {
                     )));
                 };
                 let size = [[w1, w0], [h1, h0]].map(|bytes| usize::from(u16::from_be_bytes(bytes)));
-                if frame.replace((precision, size, components)).is_some() {
+                if frame.replace((marker, precision, size, components)).is_some() {
                     return Err(Error::invalid("damaged header: more than one frame header"));
                 }
             }
             _ => {}
         }
     }
-    let Some((precision, [width, height], components)) = frame else {
+    let Some((marker, precision, [width, height], components)) = frame else {
         return Err(Error::invalid("damaged header: a scan without a frame header"));
     };
     if !matches!(components, 1 | 3 | 4) {
@@ -146,7 +151,8 @@ fn read_header(bytes: &[u8]) -> Result<(Header, bool)> {
         return Err(Error::unsupported(format!("{precision} bits a sample, expected 8")));
     }
     let (channels, bit_depth) = (usize::from(components), usize::from(precision));
-    Ok((Header { width, height, channels, bit_depth, orientation: turn }, adobe))
+    let halves = !is_lossless(marker);
+    Ok((Header { width, height, channels, bit_depth, orientation: turn, halves }, adobe))
 }
 
 /// Whether an APP14 segment is one that libjpeg reads.
@@ -192,7 +198,8 @@ impl Handle {
         let (width, height) = job.info.stored_size();
         let inks = job.info.channels == 4;
         self.decompressor.set_fast_upsample(!job.options.smooth_chroma).map_err(failed)?;
-        let scale = ScalingFactor::new(1, 1 << job.options.shrink.min(MAX_SHRINK));
+        let shrink = if job.info.halves { job.options.shrink.min(MAX_SHRINK) } else { 0 };
+        let scale = ScalingFactor::new(1, 1 << shrink);
         self.decompressor.set_scaling_factor(scale).map_err(failed)?;
         let direct = match job.options.color {
             ColorSpace::Any if inks => {

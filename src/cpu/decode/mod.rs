@@ -131,6 +131,8 @@ pub struct ImageInfo {
     pub bit_depth: usize,
     /// How stored pixels are turned to get `width` x `height`; the identity when that was not asked for.
     pub orientation: Orientation,
+    /// Whether its decoder can halve the sides: a JPEG that is made of cosine transforms.
+    pub halves: bool,
 }
 
 impl ImageInfo {
@@ -139,10 +141,10 @@ impl ImageInfo {
         if self.orientation.transposes() { (self.height, self.width) } else { (self.width, self.height) }
     }
 
-    /// What a decoder makes of it that halves its sides `shrink` times: less of a JPEG, all of another.
+    /// What a decoder makes of it that halves its sides `shrink` times, if it can.
     #[must_use]
     pub fn reduced(self, shrink: u32) -> Self {
-        let shrink = if self.format == Format::Jpeg { shrink.min(MAX_SHRINK) } else { 0 };
+        let shrink = if self.halves { shrink.min(MAX_SHRINK) } else { 0 };
         let [width, height] = [self.width, self.height].map(|side| side.div_ceil(1 << shrink));
         Self { width, height, ..self }
     }
@@ -155,6 +157,7 @@ struct Header {
     channels: usize,
     bit_depth: usize,
     orientation: Orientation,
+    halves: bool,
 }
 
 /// Reads the header of an encoded image; pixels may be missing.
@@ -179,8 +182,8 @@ pub fn probe(bytes: &[u8], adjust_orientation: bool) -> Result<ImageInfo> {
         true => (header.height, header.width),
         false => (header.width, header.height),
     };
-    let Header { channels, bit_depth, .. } = header;
-    Ok(ImageInfo { format, width, height, channels, bit_depth, orientation })
+    let Header { channels, bit_depth, halves, .. } = header;
+    Ok(ImageInfo { format, width, height, channels, bit_depth, orientation, halves })
 }
 
 fn check_size(width: u64, height: u64) -> Result<()> {

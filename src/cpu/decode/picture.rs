@@ -209,6 +209,7 @@ mod tests {
                 channels: 3,
                 bit_depth: 8,
                 orientation,
+                halves: true,
             };
             let (width, _) = whole.stored_size();
             for window in [None, Some(Window { x: 2, y: 1, width: 5, height: 4 })] {

@@ -66,6 +66,7 @@ fn chunks(bytes: &[u8]) -> Result<Chunks> {
         channels,
         bit_depth: usize::from(depth),
         orientation: turn,
+        halves: false,
     };
     Ok(Chunks { header, complete })
 }

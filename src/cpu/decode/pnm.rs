@@ -24,6 +24,7 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
         channels,
         bit_depth: usize::from(color.bits_per_pixel()) / channels,
         orientation: Orientation::default(),
+        halves: false,
     })
 }
 

@@ -59,6 +59,7 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
         channels: usize::from(channels),
         bit_depth: usize::from(bit_depth),
         orientation: Orientation::from_exif(turn.unwrap_or(1)),
+        halves: false,
     })
 }
 

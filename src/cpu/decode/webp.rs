@@ -24,6 +24,7 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
         channels: usize::from(decoder.color_type().channel_count()),
         bit_depth: 8,
         orientation: exif(bytes).map_or(Orientation::default(), from_exif_block),
+        halves: false,
     })
 }
 
