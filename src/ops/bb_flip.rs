@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, one_output};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, DType, Device, Shape, ValueType};
@@ -44,10 +44,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 
 /// Boxes are float32.
 pub(super) fn check(dtype: DType) -> Result<()> {
-    if dtype == DType::F32 {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!("boxes of type {dtype}, expected float32")))
+    dtypes::accepted("boxes", dtype, &[DType::F32])
 }
 
 /// Boxes are the last dimension.

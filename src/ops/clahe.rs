@@ -1,6 +1,6 @@
 //! `Clahe`: stretches the contrast of an image tile by tile.
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, layouts, one_output};
+use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, dtypes, layouts, one_output};
 use crate::cpu::clahe::Clahe as Tiles;
 use crate::cpu::lab;
 use crate::error::{Error, Result};
@@ -51,10 +51,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 fn check(dtype: DType) -> Result<()> {
-    if dtype == DType::U8 {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!("images of type {dtype}, expected uint8")))
+    dtypes::accepted("images", dtype, &[DType::U8])
 }
 
 impl Clahe {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, layouts, one_output};
+use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, layouts, one_output};
 use crate::cpu::color::{Space, convert_space};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
@@ -45,10 +45,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 fn check(dtype: DType) -> Result<()> {
-    if dtype == DType::U8 {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!("images of type {dtype}, expected uint8")))
+    dtypes::accepted("images", dtype, &[DType::U8])
 }
 
 impl Operator for ColorSpaceConversion {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, one_output};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::tensor::{BatchDesc, DType, Device, Layout, ValueType};
@@ -53,10 +53,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 fn check(dtype: DType) -> Result<()> {
-    if dtype == DType::F32 {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!("points of type {dtype}, expected float32")))
+    dtypes::accepted("points", dtype, &[DType::F32])
 }
 
 impl Operator for CoordFlip {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use super::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, dtypes, one_output,
+};
 use crate::cpu::convert::ConvertSat;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
@@ -70,11 +72,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 
 impl CoordTransform {
     fn check(&self, from: DType) -> Result<()> {
-        if !matches!(from, DType::U8 | DType::U16 | DType::I16 | DType::I32 | DType::F32) {
-            return Err(Error::unsupported(format!(
-                "points of type {from}, expected uint8, uint16, int16, int32 or float32"
-            )));
-        }
+        dtypes::accepted("points", from, &[DType::U8, DType::U16, DType::I16, DType::I32, DType::F32])?;
         if self.dtype != from && self.dtype != DType::F32 {
             return Err(Error::unsupported(format!(
                 "argument `dtype` is {}, expected float32 or {from} as the input",

@@ -1,6 +1,8 @@
 //! `Debayer`: colours from the image of a sensor whose pixels see one colour each.
 
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, layouts, one_output};
+use super::{
+    Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, dtypes, layouts, one_output,
+};
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
 
@@ -44,10 +46,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 fn check(dtype: DType) -> Result<()> {
-    if matches!(dtype, DType::U8 | DType::U16) {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!("images of type {dtype}, expected uint8 or uint16")))
+    dtypes::accepted("images", dtype, &[DType::U8, DType::U16])
 }
 
 /// The layout of the output for an input of layout `layout`, and the dimension of its rows.

@@ -1,6 +1,6 @@
 //! `Sphere` and `Water`: images whose every pixel is taken from another place.
 
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleIo, layouts, one_output};
+use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleIo, dtypes, layouts, one_output};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::warp::{Pixels, Sampling, displace};
 use crate::error::{Error, Result};
@@ -128,10 +128,7 @@ fn operator(args: &Args, field: Field) -> Result<Box<dyn Operator>> {
 }
 
 fn check(dtype: DType) -> Result<()> {
-    if matches!(dtype, DType::U8 | DType::F32) {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!("images of type {dtype}, expected uint8 or float32")))
+    dtypes::accepted("images", dtype, &[DType::U8, DType::F32])
 }
 
 impl Displacement {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, layouts, one_output};
+use super::{CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, layouts, one_output};
 use crate::cpu::color::equalize;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
@@ -27,10 +27,7 @@ pub(super) const DEF: OpDef = OpDef {
 };
 
 fn check(dtype: DType) -> Result<()> {
-    if dtype == DType::U8 {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!("images of type {dtype}, expected uint8")))
+    dtypes::accepted("images", dtype, &[DType::U8])
 }
 
 impl Operator for Equalize {

@@ -1,6 +1,8 @@
 //! `GridMask`: zeroes squares of an image that repeat in both directions.
 
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output};
+use super::{
+    Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, dtypes, one_output,
+};
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
 
@@ -54,11 +56,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 fn check(dtype: DType, ndim: Option<usize>) -> Result<()> {
-    if !matches!(dtype, DType::U8 | DType::I16 | DType::I32 | DType::F32) {
-        return Err(Error::unsupported(format!(
-            "images of type {dtype}, expected uint8, int16, int32 or float32"
-        )));
-    }
+    dtypes::accepted("images", dtype, &[DType::U8, DType::I16, DType::I32, DType::F32])?;
     match ndim {
         None | Some(3) => Ok(()),
         Some(other) => Err(Error::invalid(format!("a sample of {other} dimensions, expected an image of 3"))),

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, layouts, one_output};
+use super::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, layouts, one_output,
+};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::decode::{DecodeOptions, Decoder};
 use crate::cpu::encode;
@@ -38,10 +40,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 fn check(dtype: DType) -> Result<()> {
-    if dtype == DType::U8 {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!("images of type {dtype}, expected uint8")))
+    dtypes::accepted("images", dtype, &[DType::U8])
 }
 
 impl Operator for JpegCompressionDistortion {

@@ -28,6 +28,7 @@ mod decoders_image_crop;
 mod decoders_image_slice;
 mod decoders_numpy;
 mod displacement;
+mod dtypes;
 mod element_extract;
 mod equalize;
 mod erase;

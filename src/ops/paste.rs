@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::extract::Extract;
 use super::window::Window;
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, layouts, one_output};
+use super::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, layouts, one_output,
+};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
@@ -63,10 +65,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 fn check(dtype: DType) -> Result<()> {
-    if dtype == DType::U8 {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!("images of type {dtype}, expected uint8")))
+    dtypes::accepted("images", dtype, &[DType::U8])
 }
 
 /// Where an image of `side` pixels lies along one side of its canvas: the anchor of the canvas in the image, and its size.

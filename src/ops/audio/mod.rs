@@ -16,6 +16,7 @@ use crate::cpu::audio::resample::Resampler;
 use crate::cpu::convert::ConvertSat;
 use crate::error::{Error, Result};
 use crate::gpu::KernelSpec;
+use crate::ops::dtypes;
 use crate::tensor::DType;
 
 /// Those that tests compile.
@@ -41,10 +42,7 @@ pub(super) fn kernels() -> Vec<KernelSpec> {
 
 /// Fails for what is not float32.
 fn floats_only(dtype: DType) -> Result<()> {
-    if dtype == DType::F32 {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!("samples of type {dtype}, expected float32")))
+    dtypes::accepted("samples", dtype, &[DType::F32])
 }
 
 /// A resampler of the argument `quality`, 50 when it is not given.

@@ -12,6 +12,7 @@ use super::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs, layou
 use crate::cpu::color::{Mix, mix_channels, scale_add};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
+use crate::ops::dtypes;
 use crate::tensor::{BatchDesc, DType, ValueType};
 
 /// Layouts of the images, the one of samples without a layout first.
@@ -53,11 +54,7 @@ fn build<R: Rule + 'static>(rule: R, args: &Args, default: Option<DType>) -> Res
 }
 
 fn supported(dtype: DType) -> Result<()> {
-    if TYPES.contains(&dtype) {
-        return Ok(());
-    }
-    let expected = TYPES.map(DType::name).join(", ");
-    Err(Error::unsupported(format!("channels of type {dtype}, expected one of {expected}")))
+    dtypes::accepted("channels", dtype, &TYPES)
 }
 
 impl<R: Rule> Operator for Pointwise<R> {

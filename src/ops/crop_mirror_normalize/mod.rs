@@ -18,6 +18,7 @@ use crate::cpu::window::Outside;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
+use crate::ops::dtypes;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
 pub(super) use order::Order;
 
@@ -184,12 +185,7 @@ impl Operator for CropMirrorNormalize {
 
 fn check_input(dtype: DType) -> Result<()> {
     use DType::{F16, F32, I16, I32, U8, U16};
-    if matches!(dtype, U8 | U16 | I16 | I32 | F16 | F32) {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!(
-        "input of type {dtype}, expected uint8, uint16, int16, int32, float16 or float32"
-    )))
+    dtypes::accepted("input", dtype, &[U8, U16, I16, I32, F16, F32])
 }
 
 impl CropMirrorNormalize {

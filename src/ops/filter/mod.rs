@@ -14,6 +14,7 @@ use crate::cpu::window::{Border, Outside, WindowCopy};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
+use crate::ops::dtypes;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View};
 
 struct Filter {
@@ -92,11 +93,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 
 /// The type of the output.
 fn output(from: DType, wanted: Option<DType>) -> Result<DType> {
-    if !matches!(from, DType::U8 | DType::U16 | DType::I16 | DType::F32) {
-        return Err(Error::unsupported(format!(
-            "images of type {from}, expected uint8, uint16, int16 or float32"
-        )));
-    }
+    dtypes::accepted("images", from, &[DType::U8, DType::U16, DType::I16, DType::F32])?;
     output_dtype(from, wanted)
 }
 

@@ -7,7 +7,8 @@ use crate::cpu::warp::{Pixels, Sampling};
 use crate::error::{Error, Result};
 use crate::ops::args::numbers;
 use crate::ops::{
-    Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, layouts, one_output,
+    Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, dtypes, layouts,
+    one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
@@ -117,10 +118,7 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 fn check(dtype: DType) -> Result<()> {
-    if matches!(dtype, DType::U8 | DType::I16 | DType::U16 | DType::F32) {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!("images of type {dtype}, expected uint8, int16, uint16 or float32")))
+    dtypes::accepted("images", dtype, &[DType::U8, DType::I16, DType::U16, DType::F32])
 }
 
 impl WarpPerspective {
