@@ -259,6 +259,9 @@ pub struct OutputSamples<'a> {
 /// with which pipelines compute arguments.
 const SMALL_BYTES: usize = 4_096;
 
+/// What is done with one sample.
+type Work<'f, 'a> = dyn Fn(&mut SampleIo<'a>) -> Result<()> + Sync + 'f;
+
 /// Inputs and output buffers of an operator while it runs.
 pub struct Io<'a> {
     inputs: Inputs<'a>,
@@ -291,10 +294,15 @@ impl<'a> Io<'a> {
         cx: &CpuCx<'_>,
         f: impl Fn(&mut SampleIo<'a>) -> Result<()> + Sync,
     ) -> Result<()> {
+        // There are hundreds of `f`, for all operators and element types: what follows is compiled once.
+        self.run_samples(cx, &f)
+    }
+
+    fn run_samples(&mut self, cx: &CpuCx<'_>, f: &Work<'_, 'a>) -> Result<()> {
         let small = self.bytes() < SMALL_BYTES;
         let mut samples = self.live_samples()?;
         let inputs = self.inputs;
-        let run = |sample: &mut SampleIo<'a>| run_sample(&inputs, sample, &f);
+        let run = |sample: &mut SampleIo<'a>| run_sample(&inputs, sample, f);
         // Nothing is gained from another thread, which is not awake before the work is done.
         match samples.as_mut_slice() {
             [only] => run(only),
@@ -340,11 +348,7 @@ impl<'a> Io<'a> {
 }
 
 /// Runs `f` on one sample; an error or a panic fails it.
-fn run_sample<'a>(
-    inputs: &Inputs<'a>,
-    sample: &mut SampleIo<'a>,
-    f: &impl Fn(&mut SampleIo<'a>) -> Result<()>,
-) {
+fn run_sample<'a>(inputs: &Inputs<'a>, sample: &mut SampleIo<'a>, f: &Work<'_, 'a>) {
     let index = sample.inputs.index;
     match catch_unwind(AssertUnwindSafe(|| f(sample))) {
         Ok(Ok(())) => {}
