@@ -9,6 +9,7 @@ use std::ops::Deref;
 use half::f16;
 
 pub use batch::{Batch, BatchDesc, Sample, View, ViewMut};
+pub(crate) use batch::{elements, elements_mut};
 
 use crate::error::{Error, Result};
 use crate::limits;
