@@ -189,7 +189,9 @@ impl<'r> Tensor<'r> {
         if samples.len() != batch {
             return Err(Error::invalid(format!("{} elements, expected {batch}", samples.len())));
         }
-        let shapes = samples.iter().map(|sample| Shape::from([sample.bytes().len()])).collect();
+        let shapes: Vec<Shape> = samples.iter().map(|sample| Shape::from([sample.bytes().len()])).collect();
+        // Here, where one that is too large fails its request alone.
+        shapes.iter().try_for_each(|shape| shape.volume().map(drop))?;
         Ok(Self { dtype: DType::U8, shapes, samples })
     }
 
