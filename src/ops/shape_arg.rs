@@ -56,7 +56,10 @@ impl ShapeArg {
                 {
                     return Err(Error::invalid(format!("the shape is a tensor of shape {}", view.shape)));
                 }
-                shape(&arg.numbers(sample)?)
+                let shape = shape(&arg.numbers(sample)?)?;
+                // Requests may give it.
+                shape.bytes_of_input(1)?;
+                Ok(shape)
             }
             ShapeArg::Like => Ok(sample.input(0)?.shape.clone()),
             ShapeArg::Scalar => Ok(Shape::default()),

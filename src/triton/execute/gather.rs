@@ -211,7 +211,7 @@ impl<'r> Tensor<'r> {
 
 /// Bytes of each of `batch` samples, of which `found` bytes arrived.
 fn sample_bytes(dtype: DType, batch: usize, shape: &Shape, found: usize) -> Result<usize> {
-    let size = shape.bytes(dtype.size())?;
+    let size = shape.bytes_of_input(dtype.size())?;
     if size.checked_mul(batch) != Some(found) {
         return Err(Error::invalid(format!(
             "{found} bytes for {batch} samples of shape {shape} and type {dtype}, expected {size} bytes each"
