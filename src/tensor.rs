@@ -309,7 +309,9 @@ impl Shape {
     pub fn bytes_of_input(&self, element_size: usize) -> Result<usize> {
         let bytes = self.bytes(element_size)?;
         let others: Vec<usize> = self.0.iter().map(|&extent| extent.max(1)).collect();
-        Shape(others).bytes(element_size).map(|_| bytes)
+        let refused =
+            |_| Error::invalid(format!("a sample of shape {self}, which has no elements, but huge extents"));
+        Shape(others).bytes(element_size).map_err(refused).map(|_| bytes)
     }
 
     /// Distance, in elements, between neighbours along each dimension of a dense row-major sample.
