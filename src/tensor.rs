@@ -9,6 +9,7 @@ use std::ops::Deref;
 use half::f16;
 
 pub use batch::{Batch, BatchDesc, Sample, View, ViewMut};
+pub(crate) use batch::{elements, elements_mut};
 
 use crate::error::{Error, Result};
 use crate::limits;
@@ -303,6 +304,16 @@ impl Shape {
             })
     }
 
+    /// [`Shape::bytes`] of a sample that strangers send: an error also for one without elements whose other extents pass the
+    /// limit. Else the product of some of its extents could overflow, although that of all is 0.
+    pub fn bytes_of_input(&self, element_size: usize) -> Result<usize> {
+        let bytes = self.bytes(element_size)?;
+        let others: Vec<usize> = self.0.iter().map(|&extent| extent.max(1)).collect();
+        let refused =
+            |_| Error::invalid(format!("a sample of shape {self}, which has no elements, but huge extents"));
+        Shape(others).bytes(element_size).map_err(refused).map(|_| bytes)
+    }
+
     /// Distance, in elements, between neighbours along each dimension of a dense row-major sample.
     pub fn strides(&self) -> Vec<usize> {
         let mut strides = vec![1; self.0.len()];
@@ -393,6 +404,16 @@ mod tests {
     fn a_huge_shape_is_an_error_not_an_overflow() {
         let shape = Shape::from([usize::MAX, 2]);
         assert!(shape.volume().unwrap_err().to_string().contains("limit"));
+    }
+
+    #[test]
+    fn huge_extents_beside_one_of_none_do_not_come_in() {
+        let shape = Shape::from([0, 1 << 40, 1 << 40]);
+        assert_eq!(shape.bytes(1).unwrap(), 0);
+        assert!(shape.bytes_of_input(1).is_err());
+        assert_eq!(Shape::from([0, 400, 400, 3]).bytes_of_input(8).unwrap(), 0);
+        assert_eq!(Shape::from([2, 3]).bytes_of_input(4).unwrap(), 24);
+        assert!(Shape::from([1 << 40]).bytes_of_input(1).is_err());
     }
 
     #[test]

@@ -22,14 +22,12 @@ MODEL = "preprocess"
 AWAY = ("StatusCode.UNAVAILABLE", "StatusCode.NOT_FOUND")
 # A client that was told so asks again after this long.
 AWAY_SECONDS = 0.02
-# A client may hear of a reload a little after it is over.
-RELOAD_MARGIN_SECONDS = 1
 WATCH_SECONDS = 0.25
 # The first part of the run, in which pools and caches fill, is no measure for growth.
 WARM_UP = 0.3
 # What the rest may add: memory as a share and in bytes, threads and files by number. Noise, not growth: the short form
 # has few samples.
-MEMORY_SHARE, MEMORY_BYTES = 0.08, 24e6
+MEMORY_SHARE, MEMORY_BYTES = 0.08, 48e6
 THREADS, FILES = 2, 2
 
 
@@ -54,6 +52,7 @@ class Soak:
         self.over = threading.Event()
         self.right, self.refused, self.wrong = 0, [], []
         self.reloads, self.looks = [], []
+        self.reloading = threading.Event()
         # Medians of the first and the last third of the looks, by what is looked at.
         self.early, self.late = Look(0, 0, 0), Look(0, 0, 0)
 
@@ -87,12 +86,13 @@ class Soak:
     def _client(self):
         with triton.InferenceServerClient(self.server.grpc_url) as client:
             while item := self._next():
+                asked = time.monotonic()
                 outcome = load.send(client, MODEL, self.output, item, self.expected, load.TOLERANCE)
                 if outcome.fault is None:
                     with self.lock:
                         self.right += 1
                 elif outcome.fault.startswith(AWAY):
-                    self.refused.append((time.monotonic(), outcome.fault))
+                    self.refused.append((asked, time.monotonic(), outcome.fault))
                     time.sleep(AWAY_SECONDS)
                 else:
                     self.wrong.append(f"{item.name}: {outcome.fault}")
@@ -100,10 +100,12 @@ class Soak:
     def _reload(self):
         with triton.InferenceServerClient(self.server.grpc_url) as client:
             while not self.over.wait(self.options.reload):
+                self.reloading.set()
                 began = time.monotonic()
                 client.unload_model(MODEL)
                 client.load_model(MODEL)
                 self.reloads.append((began, time.monotonic()))
+                self.reloading.clear()
 
     def _watch(self):
         while not self.over.wait(WATCH_SECONDS):
@@ -111,24 +113,26 @@ class Soak:
                 self.wrong.append("the server died")
                 self.over.set()
                 return
-            self.looks.append(Look.at(self.server.pid))
+            # Without the model there is less of all.
+            if not self.reloading.is_set():
+                self.looks.append(Look.at(self.server.pid))
 
     def faults(self):
         """What is not as it must be, a line each."""
         faults = [f"wrong: {fault}" for fault in self.wrong[:5]]
         if len(self.wrong) > len(faults):
             faults.append(f"and {len(self.wrong) - len(faults)} more")
-        far = [fault for at, fault in self.refused if not self._reload_near(at)]
-        faults += [f"refused though no reload was near: {fault}" for fault in far[:5]]
+        without = [fault for asked, told, fault in self.refused if not self._reloaded(asked, told)]
+        faults += [f"refused though nothing was reloaded: {fault}" for fault in without[:5]]
         if self.right + len(self.refused) + len(self.wrong) < self.sent:
             faults.append("a request has no outcome")
         if "was dropped without an answer" in self.server.log:
             faults.append("a request was dropped without an answer")
         return faults + self._growth()
 
-    def _reload_near(self, at):
-        margin = RELOAD_MARGIN_SECONDS
-        return any(began - margin <= at <= ended + margin for began, ended in self.reloads)
+    def _reloaded(self, asked, told):
+        """Whether a reload was under way at some time between a request and its answer."""
+        return any(began <= told and asked <= ended for began, ended in self.reloads)
 
     def _growth(self):
         looks = self.looks[int(len(self.looks) * WARM_UP) :]

@@ -135,7 +135,7 @@ unsafe fn read<'r>(sample: &InputSample, dtype: DType, device: i32) -> Result<(S
             .map_err(|_| Error::invalid(format!("an extent is {extent}, expected at least 0")))
     });
     let shape = Shape::new(extents.collect::<Result<Vec<_>>>()?);
-    let bytes = shape.bytes(dtype.size())?;
+    let bytes = shape.bytes_of_input(dtype.size())?;
     if !(sample.data as usize).is_multiple_of(dtype.size()) {
         return Err(Error::invalid(format!(
             "`data` is at an address that is no multiple of {}",

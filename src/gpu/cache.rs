@@ -4,8 +4,9 @@
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::UNIX_EPOCH;
 
 /// Names the folder of the cache; empty: no cache.
 pub(super) const CACHE_VARIABLE: &str = "GESSO_KERNEL_CACHE";
@@ -34,6 +35,17 @@ pub(super) fn read(key: &str) -> Option<Vec<u8>> {
     (found == key.as_bytes()).then(|| code.to_vec())
 }
 
+/// Writes a file that is not there yet: one that is may be another container's, whose processes have the same numbers.
+fn write_whole(path: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
+    let mut file = fs::File::create_new(path)?;
+    let written = parts.iter().try_for_each(|part| file.write_all(part));
+    if written.is_err() {
+        // A disk that is full need not hold half a kernel, too.
+        let _ = fs::remove_file(path);
+    }
+    written
+}
+
 /// Stores `code` under `key`, at once: a reader never sees half a file.
 pub(super) fn write(key: &str, code: &[u8]) {
     let Some(path) = path(key) else { return };
@@ -43,12 +55,9 @@ pub(super) fn write(key: &str, code: &[u8]) {
         // Instances load at the same time, in this process and in others.
         static WRITES: AtomicU64 = AtomicU64::new(0);
         let number = WRITES.fetch_add(1, Ordering::Relaxed);
-        let part = folder.join(format!("{:x}-{number:x}.part", std::process::id()));
-        let mut file = fs::File::create(&part)?;
-        file.write_all(&(key.len() as u64).to_le_bytes())?;
-        file.write_all(key.as_bytes())?;
-        file.write_all(code)?;
-        drop(file);
+        let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+        let part = folder.join(format!("{:x}-{number:x}-{now:x}.part", std::process::id()));
+        write_whole(&part, &[&(key.len() as u64).to_le_bytes(), key.as_bytes(), code])?;
         fs::rename(&part, &path)
     };
     if let Err(error) = store() {

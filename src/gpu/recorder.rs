@@ -348,8 +348,15 @@ impl Recorder {
             return Ok(());
         }
         if self.landing.as_ref().is_none_or(|landing| landing.len() < self.download_bytes) {
-            self.landing = None;
-            self.landing = Some(Pinned::new(self.stream.gpu(), self.download_bytes.next_power_of_two())?);
+            // What landed in the middle of the batch, and was waited for then, is read at its end.
+            let landed = self.landing.take().filter(|_| self.landed > 0);
+            let mut larger = Pinned::new(self.stream.gpu(), self.download_bytes.next_power_of_two())?;
+            if let Some(landed) = landed
+                && let Some(begin) = larger.bytes_mut().get_mut(..landed.len())
+            {
+                begin.copy_from_slice(landed.bytes());
+            }
+            self.landing = Some(larger);
         }
         let Some(landing) = &mut self.landing else { return Ok(()) };
         let bytes = landing.bytes_mut();

@@ -1,5 +1,6 @@
 //! `decoders__Numpy`: arrays in numpy's file format.
 
+use super::majority::most;
 use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::npy::Npy;
@@ -42,12 +43,8 @@ impl Operator for DecodersNumpy {
             let array = Npy::parse(sample.input(0)?.as_slice::<u8>()?)?;
             Ok(Some((self.dtype.unwrap_or(array.dtype), array.shape)))
         });
-        // What most arrays are, the batch is; others fail alone. So one client's odd file does not fail the files of others.
-        let kinds: Vec<(DType, usize)> =
-            arrays.iter().flatten().map(|(dtype, shape)| (*dtype, shape.len())).collect();
-        let count = |kind: &&(DType, usize)| kinds.iter().filter(|other| other == kind).count();
-        let most = kinds.iter().rev().max_by_key(count).copied();
-        let (dtype, ndim) = most.unwrap_or((self.dtype.unwrap_or(DType::U8), 0));
+        let kinds = arrays.iter().flatten().map(|(dtype, shape)| (*dtype, shape.len()));
+        let (dtype, ndim) = most(kinds).unwrap_or((self.dtype.unwrap_or(DType::U8), 0));
         let shape = |(i, array): (usize, Option<(DType, Shape)>)| match array {
             Some((found, shape)) if (found, shape.len()) == (dtype, ndim) => shape,
             None => Shape::new(vec![0; ndim]),

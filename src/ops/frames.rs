@@ -27,8 +27,8 @@ struct Frames {
     arguments: Vec<usize>,
     /// Whether one of them does in all batches.
     is_known: bool,
-    /// What the inner operator described, when the batch at hand was taken apart.
-    unfolded: Option<Vec<BatchDesc>>,
+    /// What the inner operator described, when the batch at hand was taken apart, and into how many frames each sample was.
+    unfolded: Option<(Vec<BatchDesc>, Vec<usize>)>,
 }
 
 /// `inner` as it is, or so that it takes arguments per frame if `args` or a second input can hold some.
@@ -69,7 +69,7 @@ fn with_frames(layout: Layout) -> Layout {
 struct Unfolded<'a> {
     regular: Vec<Batch<'a>>,
     arguments: Vec<Batch<'a>>,
-    /// Frames of each sample; none of one that failed.
+    /// Frames of each sample; none of one that failed before.
     counts: Vec<usize>,
 }
 
@@ -79,8 +79,9 @@ impl Frames {
         usize::from(!self.always)
     }
 
-    /// Takes the batch apart if an argument or a further input says so.
-    fn unfold<'a>(&self, inputs: &Inputs<'a>) -> Result<Option<Unfolded<'a>>> {
+    /// Takes the batch apart if an argument or a further input says so; into `known` numbers of frames, as a sample that failed since
+    /// still has its place among those that were set up.
+    fn unfold<'a>(&self, inputs: &Inputs<'a>, known: Option<&[usize]>) -> Result<Option<Unfolded<'a>>> {
         let regular = (0..inputs.len()).map(|i| inputs.batch(i)).collect::<Result<Vec<_>>>()?;
         let arguments = inputs.arguments();
         let splits = |batch: &Batch<'_>| has_frames(batch.desc().layout);
@@ -101,27 +102,51 @@ impl Frames {
             let split = regular.chain(arguments.iter().zip(&of_arguments)).filter(|(_, splits)| **splits);
             split.map(|(batch, _)| batch)
         };
-        let counts = inputs.map(|sample| {
-            let of =
-                |batch: &Batch<'_>| batch.desc().shapes.get(sample.index).and_then(|s| s.first().copied());
-            let counts: Vec<usize> = split().filter_map(|batch| of(batch)).collect();
-            // One value serves for all frames.
-            let count = counts.iter().copied().find(|&count| count != 1).unwrap_or(1);
-            match counts.iter().find(|&&other| other != 1 && other != count) {
-                Some(other) => Err(Error::invalid(format!("{other} values for {count} frames"))),
-                None => Ok(count),
-            }
-        });
-        let frames = counts.iter().try_fold(0usize, |sum, &count| sum.checked_add(count));
-        if frames.is_none_or(|frames| frames > limits::MAX_FRAMES) {
-            return Err(Error::invalid(format!("a batch of more than {} frames", limits::MAX_FRAMES)));
-        }
+        let count = || {
+            inputs.map(|sample| {
+                let of = |batch: &Batch<'_>| {
+                    batch.desc().shapes.get(sample.index).and_then(|s| s.first().copied())
+                };
+                let counts: Vec<usize> = split().filter_map(|batch| of(batch)).collect();
+                // One value serves for all frames.
+                let count = counts.iter().copied().find(|&count| count != 1).unwrap_or(1);
+                match counts.iter().find(|&&other| other != 1 && other != count) {
+                    Some(other) => Err(Error::invalid(format!("{other} values for {count} frames"))),
+                    None => Ok(count),
+                }
+            })
+        };
+        let counts = known.map_or_else(|| bounded(inputs, count()), <[usize]>::to_vec);
         let take = |batches: &[&'a Batch<'a>], splits: &[bool]| -> Result<Vec<Batch<'a>>> {
             batches.iter().zip(splits).map(|(batch, &splits)| frames_of(batch, splits, &counts)).collect()
         };
         let (regular, arguments) = (take(&regular, &of_regular)?, take(arguments, &of_arguments)?);
         Ok(Some(Unfolded { regular, arguments, counts }))
     }
+}
+
+/// `counts` of frames of which a batch may have so many; samples that do not fit fail, the largest first.
+fn bounded(inputs: &Inputs<'_>, mut counts: Vec<usize>) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..counts.len()).collect();
+    order.sort_by_key(|&sample| counts[sample]);
+    let mut frames = 0usize;
+    for sample in order {
+        frames = frames.saturating_add(counts[sample]);
+        if frames > limits::MAX_FRAMES {
+            let text = format!(
+                "{} frames do not fit into their batch any more, whose limit is {}",
+                counts[sample],
+                limits::MAX_FRAMES
+            );
+            inputs.fail(sample, Error::invalid(text));
+            counts[sample] = 0;
+        }
+    }
+    counts
+}
+
+fn not_apart() -> Error {
+    Error::internal("a batch that was taken apart is none of sequences")
 }
 
 /// The frames of a batch, or its samples as often as they have frames.
@@ -166,15 +191,20 @@ impl Unfolded<'_> {
         let (regular, arguments): (Vec<_>, Vec<_>) =
             (self.regular.iter().collect(), self.arguments.iter().collect());
         let failures = Failures::none(self.counts.iter().sum());
-        let done = f(inputs.with(&regular, &arguments, &failures))?;
-        let mut frame = 0;
-        for (sample, &count) in self.counts.iter().enumerate() {
-            for number in 0..count {
-                if let Some(error) = failures.get(frame + number) {
-                    inputs.failures().fail(sample, error.clone().context(format!("frame {number}")));
-                }
+        let frames = || {
+            let frames = self.counts.iter().enumerate();
+            frames.flat_map(|(sample, &count)| (0..count).map(move |number| (sample, number))).enumerate()
+        };
+        for (frame, (sample, _)) in frames() {
+            if let Some(error) = inputs.failures().get(sample) {
+                failures.fail(frame, error.clone());
             }
-            frame += count;
+        }
+        let done = f(inputs.with(&regular, &arguments, &failures))?;
+        for (frame, (sample, number)) in frames() {
+            if let (Some(error), None) = (failures.get(frame), inputs.failures().get(sample)) {
+                inputs.failures().fail(sample, error.clone().context(format!("frame {number}")));
+            }
         }
         Ok(done)
     }
@@ -227,21 +257,20 @@ impl Operator for Frames {
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
-        let Some(unfolded) = self.unfold(inputs)? else {
+        let Some(unfolded) = self.unfold(inputs, None)? else {
             self.unfolded = None;
             return self.inner.setup(inputs);
         };
         let descs = unfolded.run(inputs, |frames| self.inner.setup(&frames))?;
         let folded = descs.iter().map(|desc| unfolded.fold(inputs, desc)).collect();
-        self.unfolded = Some(descs);
+        self.unfolded = Some((descs, unfolded.counts));
         Ok(folded)
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         let inputs = io.inputs();
-        let (Some(descs), Some(unfolded)) = (&self.unfolded, self.unfold(&inputs)?) else {
-            return self.inner.run_cpu(cx, io);
-        };
+        let Some((descs, counts)) = &self.unfolded else { return self.inner.run_cpu(cx, io) };
+        let unfolded = self.unfold(&inputs, Some(counts))?.ok_or_else(not_apart)?;
         let outputs = io.take_outputs().into_iter().zip(descs).map(|(output, desc)| {
             let buffers = output.buffers.into_iter().zip(&unfolded.counts).flat_map(|(buffer, &count)| {
                 let mut rest = buffer;
@@ -264,9 +293,8 @@ impl Operator for Frames {
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let inputs = io.inputs();
-        let (Some(descs), Some(unfolded)) = (&self.unfolded, self.unfold(&inputs)?) else {
-            return self.inner.run_gpu(cx, io);
-        };
+        let Some((descs, counts)) = &self.unfolded else { return self.inner.run_gpu(cx, io) };
+        let unfolded = self.unfold(&inputs, Some(counts))?.ok_or_else(not_apart)?;
         let outputs = io.outputs().iter().zip(descs).map(|(output, desc)| {
             let samples = output.samples.iter().zip(&unfolded.counts).flat_map(|(bytes, &count)| {
                 let len = bytes.as_ref().map_or(0, |bytes| bytes.len() / count.max(1));
@@ -306,6 +334,37 @@ mod tests {
         assert_eq!(done.values::<f32>(0), [10.0, 40.0]);
         assert_eq!(done.desc.layout.as_str(), "FHWC");
         assert!(done.error(1).contains("frames"), "{}", done.error(1));
+    }
+
+    #[test]
+    fn a_sample_that_fails_while_it_is_set_up_leaves_the_others() {
+        let pixels = [1.0; 12];
+        let input = frames(&[(&[2, 2, 3, 1], &pixels), (&[2, 2, 3, 1], &pixels)], b"FHWC");
+        let sigmas = [f32::NAN, 1.0];
+        for (first, second) in [(0, 1), (1, 0)] {
+            let of = |i: usize| (&[1usize][..], &sigmas[i..=i]);
+            let argument = frames(&[of(first), of(second)], b"F");
+            let args = testing::args(&[], &["sigma"]);
+            let done =
+                testing::run(find("GaussianBlur").unwrap(), &args, std::slice::from_ref(&input), &[argument])
+                    .unwrap();
+            assert!(done.error(first).contains("frame 0"), "{}", done.error(first));
+            assert!(done.values::<f32>(second).iter().all(|&pixel| (pixel - 1.0).abs() < 1e-5));
+        }
+    }
+
+    #[test]
+    fn more_frames_than_a_batch_may_have_fail_alone() {
+        let pixels = [1.0; 2];
+        let many = limits::MAX_FRAMES;
+        let input = frames(&[(&[many, 0, 1, 1], &[]), (&[2, 1, 1, 1], &pixels)], b"FHWC");
+        let values = [10.0, 20.0];
+        let argument = frames(&[(&[1], &values[..1]), (&[2], &values)], b"F");
+        let args = testing::args(&[], &["brightness"]);
+        let done =
+            testing::run(&color::brightness_contrast::BRIGHTNESS_DEF, &args, &[input], &[argument]).unwrap();
+        assert!(done.error(0).contains("do not fit"), "{}", done.error(0));
+        assert_eq!(done.values::<f32>(1), [10.0, 20.0]);
     }
 
     #[test]

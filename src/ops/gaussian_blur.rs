@@ -77,6 +77,19 @@ impl Weights for GaussianBlur {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ops::args::Value;
+    use crate::ops::testing;
+    use crate::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
+
+    #[test]
+    fn huge_frames_of_which_there_are_none_are_an_error() {
+        let shapes = vec![Shape::from([0, 1 << 40, 1 << 40, 3])];
+        let desc = BatchDesc::new(DType::U8, Layout::from_letters(b"FHWC"), shapes);
+        let input = Batch::new(desc, vec![Sample::Borrowed(&[])]).unwrap();
+        let args = testing::args(&[("sigma", Value::Floats(vec![1.0]))], &[]);
+        let done = testing::run(&DEF, &args, &[input], &[]).unwrap();
+        assert!(done.error(0).contains("at most"), "{}", done.error(0));
+    }
 
     #[test]
     fn windows_are_symmetric_and_sum_to_one() {

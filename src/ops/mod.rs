@@ -50,6 +50,7 @@ mod jpeg_compression_distortion;
 mod laplacian;
 mod layouts;
 mod lookup_table;
+mod majority;
 mod multi_paste;
 mod normalize;
 mod one_hot;

@@ -1,5 +1,6 @@
 //! `Reshape`: the same elements under another shape or layout. A view: no byte moves.
 
+use super::majority::of_one_rank;
 use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -318,20 +319,13 @@ impl Operator for Reshape {
         let desc = inputs.desc(0)?;
         let dtype = self.dtype.unwrap_or(desc.dtype);
         let shapes = inputs.map(|sample| self.shape(&sample).map(Some));
-        let Some(ndim) = shapes.iter().flatten().map(|shape| shape.len()).next() else {
+        if shapes.iter().all(Option::is_none) {
             let none = vec![Shape::from([]); inputs.batch_size()];
             return Ok(vec![BatchDesc::new(dtype, Layout::NONE, none)]);
-        };
+        }
+        let shapes = of_one_rank(inputs, shapes);
+        let ndim = shapes.first().map_or(0, |shape| shape.len());
         let layout = self.output_layout(desc.layout, desc.shapes.first().map_or(0, |s| s.len()), ndim)?;
-        let of_rank = |(i, shape): (usize, Option<Shape>)| {
-            if let Some(other) = shape.as_ref().filter(|shape| shape.len() != ndim) {
-                let text =
-                    format!("the new shape {other} does not have {ndim} dimensions as others of the batch");
-                inputs.fail(i, Error::invalid(text));
-            }
-            shape.filter(|shape| shape.len() == ndim).unwrap_or_else(|| Shape::new(vec![0; ndim]))
-        };
-        let shapes = shapes.into_iter().enumerate().map(of_rank).collect();
         Ok(vec![BatchDesc::new(dtype, layout, shapes)])
     }
 

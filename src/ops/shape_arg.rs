@@ -1,6 +1,7 @@
 //! The argument `shape` of operators that make tensors: extents that are fixed in the file, differ from sample to sample, or
 //! are those of an input.
 
+use super::majority::of_one_rank;
 use super::{Arg, Args, Inputs, SampleInputs};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -55,25 +56,19 @@ impl ShapeArg {
                 {
                     return Err(Error::invalid(format!("the shape is a tensor of shape {}", view.shape)));
                 }
-                shape(&arg.numbers(sample)?)
+                let shape = shape(&arg.numbers(sample)?)?;
+                // Requests may give it.
+                shape.bytes_of_input(1)?;
+                Ok(shape)
             }
             ShapeArg::Like => Ok(sample.input(0)?.shape.clone()),
             ShapeArg::Scalar => Ok(Shape::default()),
         }
     }
 
-    /// The shapes of a batch. A sample whose rank is not that of the first fails.
+    /// The shapes of a batch. A sample whose rank is not that of most fails.
     pub(super) fn shapes(&self, inputs: &Inputs<'_>) -> Vec<Shape> {
-        let shapes = inputs.map(|sample| self.of(&sample).map(Some));
-        let ndim = shapes.iter().flatten().next().map_or(0, |shape| shape.len());
-        let of_rank = |(i, shape): (usize, Option<Shape>)| {
-            if let Some(other) = shape.as_ref().filter(|shape| shape.len() != ndim) {
-                let text = format!("shape {other} does not have {ndim} dimensions as others of the batch");
-                inputs.fail(i, Error::invalid(text));
-            }
-            shape.filter(|shape| shape.len() == ndim).unwrap_or_else(|| Shape::new(vec![0; ndim]))
-        };
-        shapes.into_iter().enumerate().map(of_rank).collect()
+        of_one_rank(inputs, inputs.map(|sample| self.of(&sample).map(Some)))
     }
 }
 

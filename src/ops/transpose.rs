@@ -8,7 +8,7 @@ use crate::cpu::window::Span;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
-use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
+use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType, elements, elements_mut};
 
 struct Transpose {
     /// Output dimension `i` is input dimension `perm[i]`; `None`: the order is reversed.
@@ -163,14 +163,6 @@ impl Operator for Transpose {
         });
         gather.launch(cx, &rows)
     }
-}
-
-fn elements<T: bytemuck::Pod>(bytes: &[u8]) -> Result<&[T]> {
-    bytemuck::try_cast_slice(bytes).map_err(|error| Error::internal(format!("transposed bytes: {error}")))
-}
-
-fn elements_mut<T: bytemuck::Pod>(bytes: &mut [u8]) -> Result<&mut [T]> {
-    bytemuck::try_cast_slice_mut(bytes).map_err(|error| Error::internal(format!("transposed bytes: {error}")))
 }
 
 /// A dimension of the output: its extent, and how far apart its neighbours are in the input.

@@ -11,6 +11,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytemuck::Pod;
+
 use super::{DType, Element, Layout, Shape};
 use crate::cpu::memory::HostBuffer;
 use crate::error::{Error, Result};
@@ -188,7 +190,7 @@ impl<'a> View<'a> {
                 "values on a device are needed on the host: feed them from the host",
             ));
         }
-        bytemuck::try_cast_slice(self.bytes).map_err(cast_failed)
+        elements(self.bytes)
     }
 }
 
@@ -211,7 +213,7 @@ impl ViewMut<'_> {
     /// When the sample's type is another one.
     pub fn as_slice_mut<T: Element>(&mut self) -> Result<&mut [T]> {
         check_dtype::<T>(self.dtype)?;
-        bytemuck::try_cast_slice_mut(self.bytes).map_err(cast_failed)
+        elements_mut(self.bytes)
     }
 }
 
@@ -220,6 +222,22 @@ fn check_dtype<T: Element>(found: DType) -> Result<()> {
         return Ok(());
     }
     Err(Error::internal(format!("a sample of type {found} is read as {}", T::DTYPE)))
+}
+
+/// `bytes` as elements. No bytes may lie anywhere, also where no element could.
+///
+/// # Errors
+/// Internal, when they do not lie as the elements need.
+pub(crate) fn elements<T: Pod>(bytes: &[u8]) -> Result<&[T]> {
+    if bytes.is_empty() { Ok(&[]) } else { bytemuck::try_cast_slice(bytes).map_err(cast_failed) }
+}
+
+/// [`elements`] to write.
+///
+/// # Errors
+/// As for [`elements`].
+pub(crate) fn elements_mut<T: Pod>(bytes: &mut [u8]) -> Result<&mut [T]> {
+    if bytes.is_empty() { Ok(&mut []) } else { bytemuck::try_cast_slice_mut(bytes).map_err(cast_failed) }
 }
 
 fn cast_failed(error: bytemuck::PodCastError) -> Error {
@@ -239,5 +257,15 @@ mod tests {
         // A sample that failed because it is too large has a shape all the same.
         let huge = BatchDesc::new(DType::U8, Layout::NONE, vec![Shape::from([usize::MAX, 2])]);
         assert!(Batch::new(huge, vec![Sample::Missing]).is_ok());
+    }
+    #[test]
+    fn a_sample_without_elements_may_lie_at_any_address() {
+        let shape = Shape::from([2, 0]);
+        let (mut words, layout) = ([0u64; 2], Layout::NONE);
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        let view = View { dtype: DType::F64, layout, shape: &shape, bytes: &bytes[1..1] };
+        assert_eq!(view.as_slice::<f64>().unwrap(), [0.0; 0]);
+        let mut view = ViewMut { dtype: DType::F64, layout, shape: &shape, bytes: &mut bytes[1..1] };
+        assert_eq!(view.as_slice_mut::<f64>().unwrap(), [0.0; 0]);
     }
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use triton_gesso::gpu::jpeg::Path;
-use triton_gesso::gpu::{Counters, DeviceBuffer, Gpu};
+use triton_gesso::gpu::{Counters, DeviceBuffer, Gpu, Recorder};
 use triton_gesso::pipeline::{Instance, Keep, Pipeline, Preferences};
 use triton_gesso::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
 
@@ -100,4 +100,20 @@ fn a_ceiling_for_memory_is_kept() {
     assert!(error.contains("within a limit of 67108864 in all"), "{error}");
     drop(half);
     DeviceBuffer::new(&stream, MOST / 2).unwrap();
+}
+
+#[test]
+fn what_landed_in_the_middle_of_a_batch_is_there_at_its_end() {
+    let Some(gpu) = gpu() else { return };
+    let mut recorder = Recorder::new(&gpu).unwrap();
+    let first = recorder.stage(&[7; 100]).unwrap();
+    let early = recorder.download(&first);
+    assert_eq!(recorder.flush(&[first]).unwrap(), [[7; 100]]);
+    // More than there was room for until now.
+    let large = recorder.stage(&[9; 1 << 20]).unwrap();
+    let late = recorder.download(&large);
+    recorder.submit().unwrap();
+    recorder.wait().unwrap();
+    assert_eq!(recorder.downloaded(early), [7; 100]);
+    assert!(recorder.downloaded(late).iter().all(|&byte| byte == 9));
 }

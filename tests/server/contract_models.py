@@ -6,7 +6,7 @@ CASES = cases("contract")
 CLASSIFY = cases("pipelines")["classify"]
 DECODE_ONLY = cases("pipelines")["decode_only"]
 
-# Long enough for requests that are sent at once to meet in one batch.
+# Long enough for most requests that are sent at once to meet in one batch; a test that must know uses `filled`.
 WAIT = "dynamic_batching { max_queue_delay_microseconds: 300000 }\n"
 
 
@@ -20,6 +20,11 @@ def tensor(role, name, kind, *dims, more=""):
 
 def parameter(key, value):
     return f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}'
+
+
+def filled(requests):
+    """So many requests of one sample are always one batch: it leaves when it is full, and hardly ever for another reason."""
+    return [f"max_batch_size: {requests}", "dynamic_batching { max_queue_delay_microseconds: 60000000 }"]
 
 
 X = tensor("input", "X", "FP32", -1)
@@ -42,7 +47,7 @@ def write_repository(folder):
     write("unbatched_listed", identity, "max_batch_size: 0", tensor("input", "X", "FP32", -1, -1))
     write("unbatched_images", CLASSIFY.pipeline, "max_batch_size: 0")
     write("scalars_unbatched", CASES["plus_one"].pipeline, "max_batch_size: 0", tensor("input", "X", "FP32", -1, 3))
-    write("merging", CLASSIFY.pipeline, "max_batch_size: 32", tensor("input", "IMAGE", "UINT8", -1), WAIT)
+    write("merging", CLASSIFY.pipeline, *filled(len(CLASSIFY.samples)), tensor("input", "IMAGE", "UINT8", -1))
     write("strings", CLASSIFY.pipeline, "max_batch_size: 32", tensor("input", "IMAGE", "STRING", 1))
     write("two_outputs", cases("pipelines")["two_outputs"].pipeline, 'output { name: "FIRST" }')
     write("any_size", DECODE_ONLY.pipeline)

@@ -11,6 +11,7 @@ Environment: `GESSO_PLUGIN` names another `libtriton_gesso.so` than the release 
 
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -22,20 +23,27 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache"
 LOOPBACK = "127.0.0.1"
-READY_SECONDS = 60
+# All of these are bounds for a machine on which everything takes ten times as long: none is waited out where all is well.
+READY_SECONDS = 300
 # The server waits this long for requests in flight before it leaves.
-EXIT_SECONDS = 10
-# After Ctrl-C: long enough to unload the models; a call cut off in the middle would hold the server for ten seconds.
+EXIT_SECONDS = 60
+GET_SECONDS = 60
+# After Ctrl-C: long enough to unload the models; a call cut off in the middle would hold the server for `EXIT_SECONDS`.
 INTERRUPTED_SECONDS = 4
 TAIL_LINES = 20
+# What the server logs before its address when it listens to HTTP.
+STARTED = "Started HTTPService at "
 # Another process can take a port between our choice and the server's bind.
-PORT_ATTEMPTS = 3
+PORT_ATTEMPTS = 5
+# Ports are chosen from here to where those begin that the kernel gives to connections: no client can take one of them.
+FIRST_PORT, EPHEMERAL_PORTS = 12_000, "/proc/sys/net/ipv4/ip_local_port_range"
 # Asks the kernel for a signal when the process that started it ends (prctl's PR_SET_PDEATHSIG is 1), then becomes the program
 # of its arguments. Not a `preexec_fn`: that makes Python fork, and gRPC's handlers of a fork crash now and then when a test before
 # has left channels; without one, Python uses vfork, which runs no handlers.
@@ -121,14 +129,22 @@ def _environment():
 
 
 def _free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
     try:
-        for each in sockets:
-            each.bind((LOOPBACK, 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+        last = int(Path(EPHEMERAL_PORTS).read_text().split()[0])
+    except OSError:
+        last = 32_768
+    last = max(last, 2 * FIRST_PORT)
+    found = []
+    for port in random.sample(range(FIRST_PORT, last), 200):
+        with socket.socket() as tried:
+            try:
+                tried.bind((LOOPBACK, port))
+            except OSError:
+                continue
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise ServerError(f"no {count} free ports among {FIRST_PORT} to {last}")
 
 
 class Server:
@@ -220,10 +236,13 @@ class Server:
                 self.ready_seconds = self.ready_seconds or time.monotonic() - self.began
                 # gRPC is up before HTTP, the metrics only after it.
                 _ = self.waits_for_metrics and self.metrics
-            except OSError:
+            except (OSError, HTTPException):
                 time.sleep(0.01)
                 continue
-            return True
+            # Another server may have taken the port, and answer in the place of ours.
+            if STARTED + self.http_url in self.log:
+                return True
+            time.sleep(0.01)
         raise ServerError(f"the server was not ready after {READY_SECONDS} s:\n{self.log_tail()}")
 
     def stop(self, patience=EXIT_SECONDS + 5):
@@ -267,13 +286,13 @@ class Server:
 
     def http(self, path):
         """The body of a GET; an `OSError` when the server refuses or is not there."""
-        with urllib.request.urlopen(f"http://{self.http_url}/{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{self.http_url}/{path}", timeout=GET_SECONDS) as answer:
             return answer.read()
 
     @property
     def metrics(self):
         """Prometheus text."""
-        with urllib.request.urlopen(f"http://{self.metrics_url}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{self.metrics_url}/metrics", timeout=GET_SECONDS) as answer:
             return answer.read().decode()
 
     def model_ready(self, name):
@@ -286,6 +305,14 @@ class Server:
     def model_config(self, name):
         """The configuration in force, after the backend completed it."""
         return json.loads(self.http(f"v2/models/{name}/config"))
+
+
+def wait_until(done, what, seconds=120):
+    """Waits until `done()` is true, for as long as only a fault takes: a busy machine may let any thread wait for seconds."""
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline, f"waited {seconds} s in vain until {what}"
+        time.sleep(0.01)
 
 
 def resident_bytes(pid):

@@ -1,5 +1,7 @@
 """One client over HTTP or gRPC, so that a test of a rule asks both."""
 
+import os
+
 import numpy as np
 import tritonclient.grpc
 import tritonclient.http
@@ -69,10 +71,12 @@ class Client:
         name, dtype, shape = output
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         regions = {"in": sum(value.nbytes for value in inputs.values()), "out": size}
-        handles = {key: shm.create_shared_memory_region(key, f"/gesso-{key}", bytes_) for key, bytes_ in regions.items()}
+        # All of a machine share the names.
+        path = f"/gesso-{os.getpid()}"
+        handles = {key: shm.create_shared_memory_region(key, f"{path}-{key}", bytes_) for key, bytes_ in regions.items()}
         try:
             for key, bytes_ in regions.items():
-                self.connected.register_system_shared_memory(key, f"/gesso-{key}", bytes_)
+                self.connected.register_system_shared_memory(key, f"{path}-{key}", bytes_)
             offset, sent = 0, []
             for each, value in inputs.items():
                 shm.set_shared_memory_region(handles["in"], [value], offset)

@@ -7,7 +7,7 @@ import numpy as np
 import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
-SETTLE_SECONDS = 2
+SETTLE_SECONDS = 60
 INVALID = "StatusCode.INVALID_ARGUMENT"
 
 

@@ -4,14 +4,13 @@ import os
 import signal
 import socket
 import threading
-import time
 
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
 
 from contract_models import CASES, CLASSIFY, WAIT, X, config, parameter
-from harness import LOOPBACK, Server
+from harness import LOOPBACK, Server, wait_until
 from protocols import Client
 from recorded import write_model
 from sending import alone, infer
@@ -68,10 +67,8 @@ def test_a_client_that_disconnects_costs_nothing(served, sent):
     for thread in others:
         thread.join()
     assert not wrong and served.alive
-    deadline = time.monotonic() + 5
-    while open_files(served) > before + 2 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert open_files(served) <= before + 2
+    # The server's own pollers may open a few.
+    wait_until(lambda: open_files(served) < before + LEAVERS // 2, "the connections are closed")
     assert host == LOOPBACK and "was dropped without an answer" not in served.log
 
 
@@ -94,7 +91,7 @@ def test_a_server_that_is_told_to_end_drains(tmp_path, batches):
         senders = [threading.Thread(target=send, args=[i % 3]) for i in range(8)]
         for sender in senders:
             sender.start()
-        time.sleep(0.4)
+        wait_until(lambda: len(right) > 20 or errors, "requests are answered")
         os.kill(server.pid, signal.SIGTERM)
         for sender in senders:
             sender.join()

@@ -1,11 +1,10 @@
 """What a client of the DALI backend may send and gets back, over HTTP and gRPC: one test a rule."""
 
-import time
-
 import numpy as np
 import pytest
 
 from contract_models import CASES, CLASSIFY, DECODE_ONLY
+from harness import wait_until
 from sending import together
 
 IMAGES = CLASSIFY.inputs["IMAGE"]
@@ -90,22 +89,18 @@ def test_a_subset_of_the_outputs(asked):
 
 def test_listed_inputs_merge_although_ragged(contract, asked):
     """The model lists its input without `allow_ragged_batch`, and the images differ in size."""
-    before = counted(asked, "merging")
+    before = asked.statistics("merging")
     answers = together(contract.grpc_url, "merging", [{"IMAGE": one(image)} for image in IMAGES])
     for i, answer in enumerate(answers):
         assert_pixels(answer[0], [i])
-    after = counted(asked, "merging", len(IMAGES) + before[0])
-    assert (after[0] - before[0], after[1] - before[1]) == (len(IMAGES), 1)
 
+    # The server counts requests and, after them, their execution around the time of the answers.
+    def counted():
+        after = asked.statistics("merging")
+        return (after[0] - before[0], after[1] - before[1])
 
-def counted(asked, model, at_least=0):
-    """Samples and executions so far, once there are so many samples: they are counted around the time of the answer."""
-    for _ in range(200):
-        found = asked.statistics(model)
-        if found[0] >= at_least:
-            break
-        time.sleep(0.01)
-    return found
+    wait_until(lambda: counted() >= (len(IMAGES), 1), "the requests are counted")
+    assert counted() == (len(IMAGES), 1)
 
 
 def test_zero_padded_images_in_one_request(asked):

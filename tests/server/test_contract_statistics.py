@@ -2,14 +2,13 @@
 
 import re
 import threading
-import time
 
 import numpy as np
 import pytest
 import tritonclient.grpc
 
-from contract_models import CASES, CLASSIFY, WAIT, config
-from harness import Server
+from contract_models import CASES, CLASSIFY, config, filled
+from harness import Server, wait_until
 from protocols import Client
 from recorded import write_model
 from sending import INVALID, infer, statistics, together
@@ -21,7 +20,7 @@ SPOILT = np.frombuffer(IMAGES[0].tobytes()[:400], np.uint8)
 @pytest.fixture(scope="module")
 def counting(tmp_path_factory):
     folder = tmp_path_factory.mktemp("counting")
-    write_model(folder, "batched", CLASSIFY.pipeline, config("max_batch_size: 16", WAIT))
+    write_model(folder, "batched", CLASSIFY.pipeline, config(*filled(4)))
     write_model(folder, "unbatched", CLASSIFY.pipeline, config("max_batch_size: 0"))
     with Server(folder, arguments=["--log-verbose=1"]) as server:
         yield server
@@ -38,10 +37,7 @@ def metric(server, name, **labels):
 
 def settled(server, expected, name, **labels):
     """Waits until a metric has its value: it is counted around the time of the answer."""
-    for _ in range(200):
-        if metric(server, name, **labels) == expected:
-            return
-        time.sleep(0.01)
+    wait_until(lambda: metric(server, name, **labels) >= expected, f"`{name}` is {expected}")
     assert metric(server, name, **labels) == expected, server.metrics
 
 
@@ -109,10 +105,7 @@ def test_metrics_go_with_their_model(tmp_path):
         assert 'gesso_input_bytes_total{model="short",version="1"} 0' in server.metrics
         with Client("grpc", server) as client:
             client.connected.unload_model("short")
-            for _ in range(200):
-                if 'model="short",version="1"' not in server.metrics:
-                    break
-                time.sleep(0.01)
+            wait_until(lambda: 'model="short",version="1"' not in server.metrics, "the metrics have gone")
         assert "gesso_input_bytes_total{" not in server.metrics
 
 
@@ -124,8 +117,8 @@ def test_a_server_without_metrics_serves_all_the_same(tmp_path):
 
 
 def test_a_cancelled_request_is_answered_as_cancelled_and_costs_nothing_else(tmp_path):
-    """The batch waits half a second for more, in which its client goes."""
-    slow = config("max_batch_size: 8", "dynamic_batching { max_queue_delay_microseconds: 500000 preferred_batch_size: [ 8 ] }")
+    """The batch waits some seconds for more, in which one of its clients goes."""
+    slow = config("max_batch_size: 8", "dynamic_batching { max_queue_delay_microseconds: 5000000 preferred_batch_size: [ 8 ] }")
     write_model(tmp_path, "slow", CLASSIFY.pipeline, slow)
     outcome, done = [], threading.Event()
 
@@ -138,10 +131,10 @@ def test_a_cancelled_request_is_answered_as_cancelled_and_costs_nothing_else(tmp
         call = client.connected.async_infer("slow", sent, answered)
         other = threading.Thread(target=lambda: outcome.append(client.infer("slow", {"IMAGE": IMAGES[1][None]})))
         other.start()
-        time.sleep(0.1)
+        wait_until(lambda: 'nv_inference_pending_request_count{model="slow",version="1"} 2' in server.metrics, "both wait")
         call.cancel()
         other.join()
-        assert done.wait(5)
+        assert done.wait(60)
         kept = next(each for each in outcome if not isinstance(each, Exception))
         assert abs(kept.as_numpy("PIXELS")[0] - CLASSIFY.outputs[0][1]).max() <= CLASSIFY.tol
         counted = statistics(client.connected, "slow", 2)

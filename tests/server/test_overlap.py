@@ -1,12 +1,11 @@
 """Batches of one instance that overlap: every answer belongs to its request, and unloading loses none."""
 
 import threading
-import time
 
 import pytest
 import tritonclient.grpc as triton
 
-from harness import Server
+from harness import Server, wait_until
 from recorded import cases, write_model
 from sending import alone, infer, statistics
 
@@ -45,6 +44,11 @@ class Senders:
         for thread in self.threads:
             thread.join()
 
+    def wait_for(self, answers):
+        """Waits until there are so many right answers more."""
+        goal = self.right + answers
+        wait_until(lambda: self.right >= goal or self.wrong, f"{answers} requests are answered")
+
     def _send(self, first):
         with triton.InferenceServerClient(self.url) as client:
             sent = 0
@@ -75,13 +79,12 @@ def test_reloading_under_load_loses_no_request(served):
     with triton.InferenceServerClient(served.grpc_url) as client:
         with Senders(served.grpc_url) as senders:
             for _ in range(5):
-                time.sleep(0.3)
+                senders.wait_for(5 * CLIENTS)
                 client.unload_model("overlapping")
                 client.load_model("overlapping")
-            time.sleep(0.3)
+            senders.wait_for(5 * CLIENTS)
     assert served.alive, served.log_tail()
     assert senders.wrong == []
-    assert senders.right > CLIENTS
     # A request that was taken is answered, and with its pixels; one that came while the model was away never was.
     surprises = [error for error in senders.errors if error.status() not in AWAY]
     assert not surprises, surprises[:3]
@@ -90,7 +93,6 @@ def test_reloading_under_load_loses_no_request(served):
 
 def test_a_server_that_is_told_to_end_answers_what_it_has_taken(served):
     with Senders(served.grpc_url) as senders:
-        time.sleep(0.3)
+        senders.wait_for(CLIENTS)
         assert served.stop() == 0, served.log_tail()
-        assert senders.right > 0
     assert senders.wrong == []

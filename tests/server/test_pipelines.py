@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 import tritonclient.grpc as triton
 
+from contract_models import config, filled
 from harness import Server
 from recorded import cases, write_model
 from sending import alone, infer, statistics, strings, together
 
 CASES = cases("pipelines")
-# Long enough for all requests of a test to meet in one batch, whatever else the machine does.
-MERGING = 'backend: "gesso"\ndynamic_batching { max_queue_delay_microseconds: 300000 }\n'
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +18,8 @@ def served(tmp_path_factory):
     for case in CASES.values():
         # Two outputs of one name can only be served under two names.
         names = 'output { name: "A" }\noutput { name: "B" }\n' if case.name == "passed_through" else ""
-        write_model(repository, case.name, case.pipeline, MERGING + names)
+        write_model(repository, case.name, case.pipeline, config(*filled(len(case.samples)), backend="gesso") + names)
+    write_model(repository, "alone", CASES["two_outputs"].pipeline)
     with Server(repository) as server:
         yield server
 
@@ -72,16 +72,16 @@ def test_samples_of_one_request_must_end_up_with_one_shape(connected):
 def test_a_client_may_ask_for_some_of_the_outputs(connected):
     case = CASES["two_outputs"]
     image = alone({"IMAGE": case.inputs["IMAGE"][0]})
-    (found,) = infer(connected, "two_outputs", image, ["PIXELS"])
+    (found,) = infer(connected, "alone", image, ["PIXELS"])
     close(found[0], case.outputs[1][0], case.tol)
-    (found,) = infer(connected, "two_outputs", image, ["IMAGE_OUT"])
+    (found,) = infer(connected, "alone", image, ["IMAGE_OUT"])
     close(found[0], case.outputs[0][0], case.tol)
 
 
 def test_strings_hold_one_file_each(tmp_path):
     case = CASES["classify"]
-    config = MERGING + 'max_batch_size: 8\ninput { name: "IMAGE" data_type: TYPE_STRING dims: [ 1 ] }\n'
-    write_model(tmp_path, "strings", case.pipeline, config)
+    files = 'input { name: "IMAGE" data_type: TYPE_STRING dims: [ 1 ] }'
+    write_model(tmp_path, "strings", case.pipeline, config("max_batch_size: 8", files, backend="gesso"))
     with Server(tmp_path) as server, triton.InferenceServerClient(server.grpc_url) as client:
         answer = client.infer("strings", [strings("IMAGE", [image.tobytes() for image in case.inputs["IMAGE"]])])
         for i in case.samples:

@@ -4,7 +4,7 @@
 use super::color::{Level, Luma, Stored, rescale, ycbcr};
 use super::{ColorSpace, DecodeOptions, ImageInfo, Job, Window};
 use crate::error::{Error, Result};
-use crate::tensor::DType;
+use crate::tensor::{DType, elements_mut};
 
 /// Where output pixels are among stored ones: pixel (x, y) is stored at `start + x * step_x + y * step_y`.
 #[derive(Debug, Clone, Copy)]
@@ -111,13 +111,13 @@ impl Picture<'_> {
             )));
         }
         match job.options.dtype {
-            DType::U8 => self.convert::<S, u8>(samples, job, cast(out)?),
-            DType::I8 => self.convert::<S, i8>(samples, job, cast(out)?),
-            DType::U16 => self.convert::<S, u16>(samples, job, cast(out)?),
-            DType::I16 => self.convert::<S, i16>(samples, job, cast(out)?),
-            DType::U32 => self.convert::<S, u32>(samples, job, cast(out)?),
-            DType::I32 => self.convert::<S, i32>(samples, job, cast(out)?),
-            DType::F32 => self.convert::<S, f32>(samples, job, cast(out)?),
+            DType::U8 => self.convert::<S, u8>(samples, job, elements_mut(out)?),
+            DType::I8 => self.convert::<S, i8>(samples, job, elements_mut(out)?),
+            DType::U16 => self.convert::<S, u16>(samples, job, elements_mut(out)?),
+            DType::I16 => self.convert::<S, i16>(samples, job, elements_mut(out)?),
+            DType::U32 => self.convert::<S, u32>(samples, job, elements_mut(out)?),
+            DType::I32 => self.convert::<S, i32>(samples, job, elements_mut(out)?),
+            DType::F32 => self.convert::<S, f32>(samples, job, elements_mut(out)?),
             other => Err(Error::internal(format!("an image is written as `{other}`"))),
         }
     }
@@ -187,11 +187,6 @@ fn each<S: Copy, D: Copy, const N: usize, const M: usize>(
         }
     }
     Ok(())
-}
-
-fn cast<D: Level>(out: &mut [u8]) -> Result<&mut [D]> {
-    bytemuck::try_cast_slice_mut(out)
-        .map_err(|error| Error::internal(format!("the output cannot hold pixels of its type: {error}")))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::ops::arithmetic::functions::Real;
 use crate::ops::arithmetic::loops;
 use crate::ops::arithmetic::numbers::Float;
 use crate::ops::arithmetic::promote::Kernel;
-use crate::tensor::DType;
+use crate::tensor::{DType, elements, elements_mut};
 
 /// Runs `$body` with `$T` bound to the integer type `$dtype`; for another type, what stands behind.
 macro_rules! integers {
@@ -103,11 +103,9 @@ pub(super) fn convert(from: DType, src: &[u8], to: DType, dst: &mut [u8]) -> Res
 }
 
 fn read<T: bytemuck::Pod>(bytes: &[u8]) -> Result<&[T]> {
-    bytemuck::try_cast_slice(bytes)
-        .map_err(|error| Error::internal(format!("the bytes of an operand: {error}")))
+    elements(bytes)
 }
 
 fn write<T: bytemuck::Pod>(bytes: &mut [u8]) -> Result<&mut [T]> {
-    bytemuck::try_cast_slice_mut(bytes)
-        .map_err(|error| Error::internal(format!("the bytes of a result: {error}")))
+    elements_mut(bytes)
 }

@@ -11,7 +11,7 @@ use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
-use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType};
+use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType, elements_mut};
 
 pub(super) use gpu::kernels;
 
@@ -46,8 +46,7 @@ impl Job {
         channel: Option<usize>,
         element: fn(u64) -> T,
     ) -> Result<()> {
-        let elements = bytemuck::try_cast_slice_mut(bytes);
-        let elements = elements.map_err(|_| Error::internal("elements at an address that is not theirs"))?;
+        let elements = elements_mut(bytes)?;
         let fill: Vec<T> = self.fill.iter().map(|&bits| element(bits)).collect();
         for region in &self.regions {
             erase(elements, shape, region, &fill, channel);

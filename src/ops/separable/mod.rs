@@ -38,15 +38,18 @@ impl Job {
     /// # Errors
     /// When a frame of it has too many elements.
     pub(super) fn new(input: &View<'_>, spatial: Spatial, terms: Vec<Term>) -> Result<Self> {
-        let inner: usize = input.shape[spatial.range().end..].iter().product();
+        let inner =
+            input.shape[spatial.range().end..].iter().try_fold(1, |all: usize, &n| all.checked_mul(n));
         let extents = input.shape[spatial.range()].to_vec();
-        if extents.iter().product::<usize>() * inner > limits::MAX_FILTERED_ELEMENTS {
+        let plane = extents.iter().try_fold(inner.unwrap_or(usize::MAX), |all, &n| all.checked_mul(n));
+        // Extents of nothing may be huge.
+        let (Some(inner), Some(..=limits::MAX_FILTERED_ELEMENTS)) = (inner, plane) else {
             return Err(Error::invalid(format!(
                 "an image of shape {}, expected at most {} elements",
                 input.shape,
                 limits::MAX_FILTERED_ELEMENTS
             )));
-        }
+        };
         Ok(Self { extents, inner, terms })
     }
 

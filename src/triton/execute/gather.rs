@@ -189,7 +189,9 @@ impl<'r> Tensor<'r> {
         if samples.len() != batch {
             return Err(Error::invalid(format!("{} elements, expected {batch}", samples.len())));
         }
-        let shapes = samples.iter().map(|sample| Shape::from([sample.bytes().len()])).collect();
+        let shapes: Vec<Shape> = samples.iter().map(|sample| Shape::from([sample.bytes().len()])).collect();
+        // Here, where one that is too large fails its request alone.
+        shapes.iter().try_for_each(|shape| shape.volume().map(drop))?;
         Ok(Self { dtype: DType::U8, shapes, samples })
     }
 
@@ -209,7 +211,7 @@ impl<'r> Tensor<'r> {
 
 /// Bytes of each of `batch` samples, of which `found` bytes arrived.
 fn sample_bytes(dtype: DType, batch: usize, shape: &Shape, found: usize) -> Result<usize> {
-    let size = shape.bytes(dtype.size())?;
+    let size = shape.bytes_of_input(dtype.size())?;
     if size.checked_mul(batch) != Some(found) {
         return Err(Error::invalid(format!(
             "{found} bytes for {batch} samples of shape {shape} and type {dtype}, expected {size} bytes each"

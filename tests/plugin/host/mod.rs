@@ -83,7 +83,7 @@ static ONE_TEST: Mutex<()> = Mutex::new(());
 static CHANGED: Condvar = Condvar::new();
 
 /// A test that waits this long for another thread has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) fn book() -> MutexGuard<'static, Book> {
     BOOK.lock().unwrap_or_else(PoisonError::into_inner)

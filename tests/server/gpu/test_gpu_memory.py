@@ -22,7 +22,7 @@ CONNECTIONS = 64
 # The driver hands out memory in pieces of 2 MB; a leak of one buffer per load or request would be far more.
 GROWTH_BYTES = 8 << 20
 HOST_GROWTH_BYTES = 32 << 20
-STATE_SECONDS = 30
+STATE_SECONDS = 300
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,20 @@
+"""A few hundred of the cases of `hostile.py` and `isolation.py`, the same ones every time."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def run(program, cases):
+    program = [sys.executable, Path(__file__).with_name(program), "--cases", str(cases), "--seed", "3"]
+    ran = subprocess.run(program, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def test_what_nobody_would_send_is_no_defect():
+    assert "'sample'" in run("hostile.py", 800)
+
+
+def test_a_bad_sample_is_noticed_by_no_other():
+    run("isolation.py", 400)
