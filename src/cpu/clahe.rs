@@ -1,6 +1,8 @@
 //! Contrast-limited adaptive histogram equalization as OpenCV does it: every tile of an image has a table of its own, and
 //! pixels between the centers of tiles get a mean of theirs. It must not know colours.
 
+use multiversion::multiversion;
+
 /// Values of a pixel.
 const LEVELS: usize = 256;
 
@@ -28,16 +30,8 @@ impl Clahe {
         let columns: Vec<Between> = (0..size[0]).map(|x| Between::new(x, tile[0], self.tiles[0])).collect();
         for (y, (from, to)) in src.chunks_exact(size[0]).zip(dst.chunks_exact_mut(size[0])).enumerate() {
             let row = Between::new(y, tile[1], self.tiles[1]);
-            for ((to, &level), column) in to.iter_mut().zip(from).zip(&columns) {
-                let at = |row: usize, column: usize| {
-                    f32::from(tables[row * self.tiles[0] + column][usize::from(level)])
-                };
-                let along = |row: usize| {
-                    at(row, column.first) * (1.0 - column.share) + at(row, column.second) * column.share
-                };
-                let mean = along(row.first) * (1.0 - row.share) + along(row.second) * row.share;
-                *to = mean.round_ties_even() as u8;
-            }
+            let tables = [row.first, row.second].map(|row| &tables[row * self.tiles[0]..][..self.tiles[0]]);
+            mix(tables, row.share, &columns, from, to);
         }
     }
 
@@ -68,6 +62,18 @@ impl Clahe {
             }
         }
         tables
+    }
+}
+
+/// Writes a row of pixels between two rows of tables.
+#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+fn mix(tables: [&[[u8; LEVELS]]; 2], share: f32, columns: &[Between], src: &[u8], dst: &mut [u8]) {
+    for ((to, &level), column) in dst.iter_mut().zip(src).zip(columns) {
+        let [above, below] = tables.map(|tables| {
+            let at = |column: usize| f32::from(tables[column][usize::from(level)]);
+            at(column.first) * (1.0 - column.share) + at(column.second) * column.share
+        });
+        *to = (above * (1.0 - share) + below * share).round_ties_even() as u8;
     }
 }
 

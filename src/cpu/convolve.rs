@@ -125,14 +125,44 @@ pub fn correlate<S: ConvertSat<f32>>(
     if width == 0 || columns == 0 {
         return;
     }
+    let weighted: Vec<(usize, f32)> = weights
+        .iter()
+        .enumerate()
+        .filter(|(_, weight)| **weight != 0.0)
+        .map(|(k, &weight)| (k / columns * source.pitch + k % columns * source.channels, weight))
+        .collect();
     for (y, row) in dst.chunks_exact_mut(width).enumerate() {
-        row.fill(0.0);
-        for (k, &weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
-            let start = (y + k / columns) * source.pitch + k % columns * source.channels;
-            if let Some(from) = source.values.get(start..start + width) {
-                add_weighted(row, from, weight);
+        correlate_row(source.values.get(y * source.pitch..).unwrap_or_default(), row, &weighted);
+    }
+}
+
+/// Sums that are kept in registers while all weights are gone through.
+const SUMS: usize = 64;
+
+/// Writes the sums of the elements of `src` that each of `weights` says are so far away, multiplied by the weight.
+#[multiversion(targets(
+    "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl+f16c",
+    "x86_64+avx+avx2+f16c",
+    "x86_64+sse4.1"
+))]
+fn correlate_row<S: ConvertSat<f32>>(src: &[S], dst: &mut [f32], weights: &[(usize, f32)]) {
+    let (parts, rest) = dst.as_chunks_mut::<SUMS>();
+    let done = parts.len() * SUMS;
+    for (i, part) in parts.iter_mut().enumerate() {
+        let mut sums = [0.0; SUMS];
+        for &(start, weight) in weights {
+            let from = src.get(start + i * SUMS..).and_then(|from| from.first_chunk::<SUMS>());
+            if let Some(from) = from {
+                for k in 0..SUMS {
+                    sums[k] += weight * from[k].convert_sat();
+                }
             }
         }
+        *part = sums;
+    }
+    for (i, to) in rest.iter_mut().enumerate() {
+        let at = |start| src.get(start + done + i).map_or(0.0, |&from| S::convert_sat(from));
+        *to = weights.iter().fold(0.0, |sum, &(start, weight)| sum + weight * at(start));
     }
 }
 

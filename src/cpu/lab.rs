@@ -63,15 +63,65 @@ fn rounded(value: i64, bits: u32) -> i64 {
 /// The L*a*b* of a colour.
 pub fn from_rgb(rgb: [u8; 3]) -> [u8; 3] {
     let tables = tables();
-    let linear = rgb.map(|level| tables.linear[usize::from(level)]);
-    let [x, y, z] = tables.coefficients.map(|row| {
-        let sum = row.iter().zip(linear).map(|(c, value)| c * value).sum();
+    let [r, g, b] = rgb;
+    let [r, g, b] =
+        [tables.linear[usize::from(r)], tables.linear[usize::from(g)], tables.linear[usize::from(b)]];
+    let root = |row: &[i64; 3]| {
+        let sum = row[0] * r + row[1] * g + row[2] * b;
         tables.roots[(rounded(sum, COEFFICIENT_BITS).max(0) as usize).min(ROOTS - 1)]
-    });
+    };
+    let [x, y, z] = &tables.coefficients;
+    let (x, y, z) = (root(x), root(y), root(z));
     let middle = 128 << ROOT_BITS;
     let lightness = (116 * 255 + 50) / 100 * y - (((16 * 255) << ROOT_BITS) + 50) / 100;
-    [lightness, 500 * (x - y) + middle, 200 * (y - z) + middle]
-        .map(|value| rounded(value, ROOT_BITS).clamp(0, 255) as u8)
+    let level = |value: i64| rounded(value, ROOT_BITS).clamp(0, 255) as u8;
+    [level(lightness), level(500 * (x - y) + middle), level(200 * (y - z) + middle)]
+}
+
+/// The level of a linear value in sRGB.
+fn srgb(value: f64) -> u8 {
+    let level = if value <= 0.003_130_8 { 12.92 * value } else { 1.055 * value.powf(1.0 / 2.4) - 0.055 };
+    (level * 255.0).round_ties_even() as u8
+}
+
+/// [`srgb`] without its power.
+struct Levels {
+    /// The least value of each level but 0.
+    least: Vec<f64>,
+    /// Levels of values a [`STEPS`]th apart.
+    starts: Vec<u8>,
+}
+
+/// So many that most pairs of neighbours have one level.
+const STEPS: usize = 1 << 14;
+
+fn levels() -> &'static Levels {
+    static LEVELS: OnceLock<Levels> = OnceLock::new();
+    LEVELS.get_or_init(|| {
+        // Bits of positive floats are in the order of their values.
+        let least = |level: u8| {
+            let (mut below, mut from) = (0f64.to_bits(), 1f64.to_bits());
+            while from - below > 1 {
+                let middle = below.midpoint(from);
+                let half = if srgb(f64::from_bits(middle)) < level { &mut below } else { &mut from };
+                *half = middle;
+            }
+            f64::from_bits(from)
+        };
+        let starts = (0..=STEPS).map(|i| srgb(i as f64 / STEPS as f64)).collect();
+        Levels { least: (1..=255).map(least).collect(), starts }
+    })
+}
+
+impl Levels {
+    fn of(&self, value: f64) -> u8 {
+        let start = (value * STEPS as f64) as i32;
+        let mut level = self.starts[start.clamp(0, STEPS as i32) as usize];
+        while self.least.get(usize::from(level)).is_some_and(|&next| value >= next) {
+            level += 1;
+        }
+        level
+    }
 }
 
 /// The colour of a L*a*b*.
@@ -87,16 +137,29 @@ pub fn to_rgb([lightness, a, b]: [u8; 3]) -> [u8; 3] {
     };
     let x = cube(root + (f64::from(a) - 128.0) / 500.0) * WHITE[0];
     let z = cube(root - (f64::from(b) - 128.0) / 200.0) * WHITE[2];
-    FROM_XYZ.map(|row| {
-        let value = row[0] * x + row[1] * y + row[2] * z;
-        let level = if value <= 0.003_130_8 { 12.92 * value } else { 1.055 * value.powf(1.0 / 2.4) - 0.055 };
-        (level * 255.0).round_ties_even() as u8
-    })
+    let (levels, mut rgb) = (levels(), [0; 3]);
+    for (to, row) in rgb.iter_mut().zip(&FROM_XYZ) {
+        *to = levels.of(row[0] * x + row[1] * y + row[2] * z);
+    }
+    rgb
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn levels_need_no_power() {
+        for i in -50..=10_500 {
+            let value = f64::from(i) / 10_000.0;
+            assert_eq!(levels().of(value), srgb(value), "{value}");
+        }
+        for &least in &levels().least {
+            for value in [least.next_down(), least, least.next_up()] {
+                assert_eq!(levels().of(value), srgb(value), "{value}");
+            }
+        }
+    }
 
     #[test]
     fn colours_come_back() {

@@ -1,9 +1,11 @@
 //! Images seen through a projective map, as OpenCV 5 does it on a CPU: places are exact for the types and channels that it has
 //! code of its own for, else they lie on a grid of 1/32 of a pixel. It must not know where the map comes from.
 
+use multiversion::multiversion;
+
 use super::convert::ConvertSat;
 use super::resample::Output;
-use super::warp::{Pixels, Sampling};
+use super::warp::{LANES, Pixels, Sampling};
 
 /// Places between two pixels for linear interpolation on the grid.
 const GRID: f64 = 32.0;
@@ -65,28 +67,20 @@ pub struct View<'a, T> {
 impl<T: Output + ConvertSat<f32>> View<'_, T> {
     /// Writes rows of `width` pixels.
     pub fn run(&self, matrix: &Matrix, dst: &mut [T], width: usize) {
-        let channels = self.source.channels;
         let exact = matrix.map(|row| row.map(|value| value as f32));
-        for (y, row) in dst.chunks_exact_mut((width * channels).max(1)).enumerate() {
-            for (x, pixel) in row.chunks_exact_mut(channels).enumerate() {
-                match self.sampling {
-                    Sampling::Nearest => {
-                        let [x, y] = on_grid(matrix, x, y, 1.0);
-                        let start = self.start(x, y);
-                        for (c, to) in pixel.iter_mut().enumerate() {
-                            *to = start.map_or(self.fill[c], |start| self.source.values[start + c]);
-                        }
-                    }
-                    Sampling::Linear if self.is_coarse => {
-                        let place = on_grid(matrix, x, y, GRID);
-                        let grid = GRID as i64;
-                        let part = place.map(|place| place.rem_euclid(grid) as f32 / GRID as f32);
-                        self.weighted(place.map(|place| place.div_euclid(grid)), part, pixel);
-                    }
-                    Sampling::Linear => self.between(exactly(&exact, x as f32, y as f32), pixel),
-                }
+        let mut places = vec![[0.0; 2]; if self.is_exact() { width } else { 0 }];
+        for (y, row) in dst.chunks_exact_mut((width * self.source.channels).max(1)).enumerate() {
+            if self.is_exact() {
+                exactly(&exact, y as f32, &mut places);
+                between(self, &places, row);
+            } else {
+                on_a_grid(self, matrix, y, row);
             }
         }
+    }
+
+    fn is_exact(&self) -> bool {
+        self.sampling == Sampling::Linear && !self.is_coarse
     }
 
     /// Where the pixel in column `x` and row `y` begins.
@@ -97,15 +91,20 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
     }
 
     /// The values of the four pixels from column `x` and row `y` on.
+    #[inline(always)]
     fn corners(&self, [x, y]: [i64; 2]) -> impl Fn(usize) -> [f32; 4] {
-        let starts = [[x, y], [x + 1, y], [x, y + 1], [x + 1, y + 1]].map(|[x, y]| self.start(x, y));
+        let starts = [self.start(x, y), self.start(x + 1, y), self.start(x, y + 1), self.start(x + 1, y + 1)];
         move |c| {
-            starts
-                .map(|start| start.map_or(self.fill[c], |start| self.source.values[start + c]).convert_sat())
+            let mut values = [0.0; 4];
+            for (value, &start) in values.iter_mut().zip(&starts) {
+                *value = start.map_or(self.fill[c], |start| self.source.values[start + c]).convert_sat();
+            }
+            values
         }
     }
 
     /// The sum of the pixels around a place, weighted.
+    #[inline(always)]
     fn weighted(&self, first: [i64; 2], [px, py]: [f32; 2], pixel: &mut [T]) {
         let corners = self.corners(first);
         let weights = [(1.0 - px) * (1.0 - py), px * (1.0 - py), (1.0 - px) * py, px * py];
@@ -118,33 +117,110 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
     }
 
     /// The value at a place, along x first.
+    #[inline(always)]
     fn between(&self, place: [f32; 2], pixel: &mut [T]) {
         let first = place.map(f32::floor);
-        let [px, py] = [place[0] - first[0], place[1] - first[1]];
-        let corners = self.corners(first.map(|place| whole(f64::from(place))));
+        let part = [place[0] - first[0], place[1] - first[1]];
+        let first = first.map(|place| i64::from(if place.is_nan() { i32::MIN } else { place as i32 }));
+        match self.source.corners(first, pixel.len()) {
+            Some(corners) => {
+                let values = mixed(&corners, part);
+                // All lanes at once, though a pixel may have less.
+                let mut converted = [T::from_even(values[0]); LANES];
+                for lane in 1..LANES {
+                    converted[lane] = T::from_even(values[lane]);
+                }
+                pixel.copy_from_slice(&converted[..pixel.len()]);
+            }
+            None => self.between_at_the_edge(first, part, pixel),
+        }
+    }
+
+    #[inline(never)]
+    fn between_at_the_edge(&self, first: [i64; 2], part: [f32; 2], pixel: &mut [T]) {
+        let corners = self.corners(first);
         for (c, to) in pixel.iter_mut().enumerate() {
             let [s00, s01, s10, s11] = corners(c);
-            let (above, below) = (s00 + px * (s01 - s00), s10 + px * (s11 - s10));
-            *to = T::from_even(above + py * (below - above));
+            let [value] = mixed(&[[s00], [s01], [s10], [s11]], part);
+            *to = T::from_even(value);
+        }
+    }
+}
+
+/// The value between four corners, along x first.
+#[inline(always)]
+fn mixed<const N: usize>([s00, s01, s10, s11]: &[[f32; N]; 4], [px, py]: [f32; 2]) -> [f32; N] {
+    let mut mixed = [0.0; N];
+    for c in 0..N {
+        let (above, below) = (s00[c] + px * (s01[c] - s00[c]), s10[c] + px * (s11[c] - s10[c]));
+        mixed[c] = above + py * (below - above);
+    }
+    mixed
+}
+
+/// Writes the pixels at `places` to `row`.
+#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+fn between<T: Output + ConvertSat<f32>>(view: &View<'_, T>, places: &[[f32; 2]], row: &mut [T]) {
+    // With a number of channels that the compiler knows, loops over them disappear.
+    match view.source.channels {
+        1 => between_each(view, places, row, 1),
+        3 => between_each(view, places, row, 3),
+        channels => between_each(view, places, row, channels),
+    }
+}
+
+#[inline(always)]
+fn between_each<T: Output + ConvertSat<f32>>(
+    view: &View<'_, T>,
+    places: &[[f32; 2]],
+    row: &mut [T],
+    channels: usize,
+) {
+    for (&place, pixel) in places.iter().zip(row.chunks_exact_mut(channels)) {
+        view.between(place, pixel);
+    }
+}
+
+/// Writes row `y`, places on the grid or whole pixels.
+#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+fn on_a_grid<T: Output + ConvertSat<f32>>(view: &View<'_, T>, matrix: &Matrix, y: usize, row: &mut [T]) {
+    for (x, pixel) in row.chunks_exact_mut(view.source.channels.max(1)).enumerate() {
+        if view.sampling == Sampling::Nearest {
+            let [x, y] = on_grid(matrix, x, y, 1.0);
+            match view.start(x, y) {
+                Some(start) => pixel.copy_from_slice(&view.source.values[start..][..pixel.len()]),
+                None => pixel.copy_from_slice(&view.fill[..pixel.len()]),
+            }
+        } else {
+            let place = on_grid(matrix, x, y, GRID);
+            let grid = GRID as i64;
+            let part = place.map(|place| place.rem_euclid(grid) as f32 / GRID as f32);
+            view.weighted(place.map(|place| place.div_euclid(grid)), part, pixel);
         }
     }
 }
 
 /// A coordinate as an integer; what is no number is far outside.
+#[inline(always)]
 fn whole(place: f64) -> i64 {
     if place.is_nan() { i64::from(i32::MIN) } else { place.clamp(i32::MIN.into(), i32::MAX.into()) as i64 }
 }
 
 /// Where a pixel is taken from, in parts of which a pixel has `parts`.
+#[inline(always)]
 fn on_grid(matrix: &Matrix, x: usize, y: usize, parts: f64) -> [i64; 2] {
     let [u, v, w] = matrix.map(|row| row[0] * x as f64 + row[1] * y as f64 + row[2]);
     let scale = if w == 0.0 { 0.0 } else { parts / w };
     [u, v].map(|place| whole((place * scale).round_ties_even()))
 }
 
-fn exactly(matrix: &[[f32; 3]; 3], x: f32, y: f32) -> [f32; 2] {
-    let [u, v, w] = matrix.map(|row| row[0] * x + (row[1] * y + row[2]));
-    [u / w, v / w]
+/// Where the pixels of row `y` are taken from.
+#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+fn exactly(matrix: &[[f32; 3]; 3], y: f32, places: &mut [[f32; 2]]) {
+    for (x, place) in places.iter_mut().enumerate() {
+        let [u, v, w] = matrix.map(|row| row[0] * x as f32 + (row[1] * y + row[2]));
+        *place = [u / w, v / w];
+    }
 }
 
 /// The map that undoes `matrix`; `None` when there is none.

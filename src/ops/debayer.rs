@@ -1,5 +1,7 @@
 //! `Debayer`: colours from the image of a sensor whose pixels see one colour each.
 
+use multiversion::multiversion;
+
 use super::{
     Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, dtypes, layouts, one_output,
 };
@@ -139,25 +141,35 @@ fn debayer<T: Element + Into<u32> + TryFrom<u32>>(
     if height <= 2 || width <= 2 {
         return dst.fill([T::default(); 3]);
     }
-    for y in 1..height - 1 {
-        for x in 1..width - 1 {
-            let at = |dy: usize, dx: usize| -> u32 { src[(y + dy - 1) * width + x + dx - 1].into() };
-            let own = at(1, 1);
-            let across = || (at(0, 1) + at(2, 1) + at(1, 0) + at(1, 2) + 2) / 4;
-            let diagonal = || (at(0, 0) + at(0, 2) + at(2, 0) + at(2, 2) + 2) / 4;
-            let (beside, above) = ((at(1, 0) + at(1, 2)).div_ceil(2), (at(0, 1) + at(2, 1)).div_ceil(2));
-            // Whether the pixel is in a row and in a column of blue ones.
-            let colour = match (y % 2 == blue[0], x % 2 == blue[1]) {
-                (true, true) => [diagonal(), across(), own],
-                (true, false) => [above, own, beside],
-                (false, true) => [beside, own, above],
-                (false, false) => [own, across(), diagonal()],
-            };
-            dst[y * width + x] = colour.map(|level| T::try_from(level).unwrap_or_default());
-        }
-        dst[y * width] = dst[y * width + 1];
-        dst[(y + 1) * width - 1] = dst[(y + 1) * width - 2];
+    for (y, row) in dst.chunks_exact_mut(width).enumerate().take(height - 1).skip(1) {
+        let lines = [y - 1, y, y + 1].map(|y| &src[y * width..][..width]);
+        fill_row(lines, &mut row[1..width - 1], y % 2 == blue[0], blue[1]);
+        row[0] = row[1];
+        row[width - 1] = row[width - 2];
     }
     dst.copy_within(width..2 * width, 0);
     dst.copy_within((height - 2) * width..(height - 1) * width, (height - 1) * width);
+}
+
+/// Fills in the pixels between the first and the last of a row, from that row and those above and below it.
+#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+fn fill_row<T>([above, own, below]: [&[T]; 3], dst: &mut [[T; 3]], in_blue_row: bool, blue_column: usize)
+where
+    T: Element + Into<u32> + TryFrom<u32>,
+{
+    let lines = above.array_windows().zip(own.array_windows()).zip(below.array_windows());
+    for (x, (to, ((a, o), b))) in dst.iter_mut().zip(lines).enumerate() {
+        let [a, o, b]: [[u32; 3]; 3] = [a, o, b].map(|line: &[T; 3]| line.map(Into::into));
+        let across = (a[1] + b[1] + o[0] + o[2] + 2) / 4;
+        let diagonal = (a[0] + a[2] + b[0] + b[2] + 2) / 4;
+        let (beside, upright) = ((o[0] + o[2]).div_ceil(2), (a[1] + b[1]).div_ceil(2));
+        let in_blue_column = (x + 1) % 2 == blue_column;
+        let colour = match (in_blue_row, in_blue_column) {
+            (true, true) => [diagonal, across, o[1]],
+            (true, false) => [upright, o[1], beside],
+            (false, true) => [beside, o[1], upright],
+            (false, false) => [o[1], across, diagonal],
+        };
+        *to = colour.map(|level| T::try_from(level).unwrap_or_default());
+    }
 }

@@ -80,22 +80,31 @@ impl Field {
         })
     }
 
-    /// Where the pixel in column `x` and row `y` of an image of `size` (x, y) pixels is taken from.
-    fn place(self, [x, y]: [usize; 2], size: [usize; 2]) -> [f32; 2] {
-        match self {
+    /// For every row of an image of `size` (x, y) pixels: where its pixels are taken from.
+    fn places(self, size: [usize; 2]) -> impl Fn(usize, &mut [[f32; 3]]) {
+        let radius = (size[0] / 2).max(size[1] / 2) as f32;
+        let [mid_x, mid_y] = size.map(|extent| extent as f32 * 0.5);
+        // Waves along y are the same for every row.
+        let shifts: Vec<f32> = match self {
+            Field::Sphere => Vec::new(),
+            Field::Water { y: wave, .. } => (0..size[0])
+                .map(|x| wave.amplitude * (wave.frequency * x as f32 + wave.phase).cos())
+                .collect(),
+        };
+        move |row, places| match self {
             Field::Sphere => {
-                let radius = (size[0] / 2).max(size[1] / 2) as f32;
-                let [mid_x, mid_y] = size.map(|extent| extent as f32 * 0.5);
-                let (x, y) = (x as f32 + 0.5 - mid_x, y as f32 + 0.5 - mid_y);
-                let scale = (x * x + y * y).sqrt() / radius;
-                [mid_x + scale * x, mid_y + scale * y]
+                for (x, place) in places.iter_mut().enumerate() {
+                    let (x, y) = (x as f32 + 0.5 - mid_x, row as f32 + 0.5 - mid_y);
+                    let scale = (x * x + y * y).sqrt() / radius;
+                    *place = [mid_x + scale * x, mid_y + scale * y, 0.0];
+                }
             }
-            Field::Water { x: along_x, y: along_y } => {
-                let (x, y) = (x as f32, y as f32);
-                [
-                    x + along_x.amplitude * (along_x.frequency * y + along_x.phase).sin(),
-                    y + along_y.amplitude * (along_y.frequency * x + along_y.phase).cos(),
-                ]
+            Field::Water { x: wave, .. } => {
+                let y = row as f32;
+                let shift = wave.amplitude * (wave.frequency * y + wave.phase).sin();
+                for ((x, place), down) in places.iter_mut().enumerate().zip(&shifts) {
+                    *place = [x as f32 + shift, y + down, 0.0];
+                }
             }
         }
     }
@@ -147,8 +156,7 @@ impl Displacement {
             return Err(Error::internal("a planned image has three dimensions"));
         };
         let source = Pixels { values: input.as_slice::<T>()?, size: [width, height, 1], channels };
-        let place = |x, y| self.field.place([x, y], [width, height]);
-        displace(source, output.as_slice_mut()?, self.sampling, fill, place);
+        displace(source, output.as_slice_mut()?, self.sampling, fill, self.field.places([width, height]));
         Ok(())
     }
 }

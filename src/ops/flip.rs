@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use multiversion::multiversion;
+
 use super::gather::{Fill, Gather};
 use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::cpu::window::Span;
@@ -115,21 +117,34 @@ fn mirrored(shape: &Shape, flipped: &[bool]) -> (Vec<Span>, usize) {
 /// Copies `src` to `dst`, both dense of shape `shape` with elements of `size` bytes, mirrored along the dimensions that
 /// `flipped` names.
 fn flip(src: &[u8], dst: &mut [u8], shape: &Shape, size: usize, flipped: &[bool]) {
-    // Dimensions behind the last flipped one move as one run of bytes.
+    // Dimensions behind the last flipped one move as one run of bytes, those of the last flipped one are a line.
     let Some(last) = flipped.iter().rposition(|&f| f) else { return dst.copy_from_slice(src) };
     let run = size * shape[last + 1..].iter().product::<usize>();
-    let outer = &shape[..=last];
-    if run == 0 {
+    let line = run * shape[last];
+    let outer = &shape[..last];
+    if line == 0 {
         return;
     }
     let mut index = vec![0; outer.len()];
-    for target in dst.chunks_exact_mut(run) {
+    for target in dst.chunks_exact_mut(line) {
         let source = index
             .iter()
             .zip(outer)
             .zip(flipped)
             .fold(0, |at, ((&i, &extent), &flip)| at * extent + if flip { extent - 1 - i } else { i });
-        target.copy_from_slice(&src[source * run..][..run]);
+        let source = &src[source * line..][..line];
+        // Runs of a known length are moved by an instruction or two.
+        match run {
+            1 => reverse::<1>(source, target),
+            2 => reverse::<2>(source, target),
+            3 => reverse::<3>(source, target),
+            4 => reverse::<4>(source, target),
+            12 => reverse::<12>(source, target),
+            _ => {
+                let runs = target.chunks_exact_mut(run).zip(source.chunks_exact(run).rev());
+                runs.for_each(|(to, from)| to.copy_from_slice(from));
+            }
+        }
         for (i, &extent) in index.iter_mut().zip(outer).rev() {
             *i += 1;
             if *i < extent {
@@ -138,4 +153,11 @@ fn flip(src: &[u8], dst: &mut [u8], shape: &Shape, size: usize, flipped: &[bool]
             *i = 0;
         }
     }
+}
+
+/// Copies runs of `N` bytes, the last one first.
+#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+fn reverse<const N: usize>(src: &[u8], dst: &mut [u8]) {
+    let runs = dst.as_chunks_mut::<N>().0.iter_mut().zip(src.as_chunks::<N>().0.iter().rev());
+    runs.for_each(|(to, from)| *to = *from);
 }

@@ -1,5 +1,7 @@
 //! `GridMask`: zeroes squares of an image that repeat in both directions.
 
+use multiversion::multiversion;
+
 use super::{
     Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, dtypes, one_output,
 };
@@ -92,20 +94,35 @@ impl Grid {
         }
         let rows = src.chunks_exact(width * channels).zip(dst.chunks_exact_mut(width * channels));
         for (y, (from, to)) in rows.enumerate() {
-            let y = y as f32;
-            let start = [-self.shift[0] + y * -self.sin, -self.shift[1] + y * self.cos];
-            let pixels = from.chunks_exact(channels).zip(to.chunks_exact_mut(channels));
-            for (x, (from, to)) in pixels.enumerate() {
-                let x = x as f32;
-                let place = [start[0] + x * self.cos, start[1] + x * self.sin];
-                if place.iter().any(|place| place - place.floor() >= self.ratio) {
-                    to.copy_from_slice(from);
-                } else {
-                    to.fill(T::default());
-                }
-            }
+            mask_row(self, y as f32, from, to, channels);
         }
         Ok(())
+    }
+
+    /// Copies pixels of row `y` that the grid does not cover.
+    #[inline(always)]
+    fn mask<T: Element>(&self, y: f32, src: &[T], dst: &mut [T], channels: usize) {
+        let start = [-self.shift[0] + y * -self.sin, -self.shift[1] + y * self.cos];
+        let pixels = src.chunks_exact(channels).zip(dst.chunks_exact_mut(channels));
+        for (x, (from, to)) in pixels.enumerate() {
+            let x = x as f32;
+            let place = [start[0] + x * self.cos, start[1] + x * self.sin];
+            if place.iter().any(|place| place - place.floor() >= self.ratio) {
+                to.copy_from_slice(from);
+            } else {
+                to.fill(T::default());
+            }
+        }
+    }
+}
+
+#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+fn mask_row<T: Element>(grid: &Grid, y: f32, src: &[T], dst: &mut [T], channels: usize) {
+    // With a number of channels that the compiler knows, loops over them disappear.
+    match channels {
+        1 => grid.mask(y, src, dst, 1),
+        3 => grid.mask(y, src, dst, 3),
+        channels => grid.mask(y, src, dst, channels),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use multiversion::multiversion;
+
 use super::gather::{Fill, Gather};
 use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::cpu::window::Span;
@@ -252,6 +254,13 @@ struct Matrix {
 
 impl Matrix {
     fn transpose<T: Copy>(&self, src: &[T], dst: &mut [T]) {
+        // Colours, from pixels to planes and back.
+        if [self.columns, self.source] == [3; 2] {
+            return split(src, first_three(dst.chunks_mut(self.target)).map(|plane| &mut plane[..self.rows]));
+        }
+        if [self.rows, self.target] == [3; 2] {
+            return join(first_three(src.chunks(self.source)).map(|plane| &plane[..self.columns]), dst);
+        }
         let short = self.rows.min(self.columns).min(BLOCK.isqrt());
         let long = BLOCK / short;
         let (height, width) = if self.rows < self.columns { (short, long) } else { (long, short) };
@@ -285,6 +294,25 @@ impl Matrix {
                 }
             }
         }
+    }
+}
+
+/// Of three colours or more, the first three; nothing where there are less.
+fn first_three<T: Default>(mut all: impl Iterator<Item = T>) -> [T; 3] {
+    std::array::from_fn(|_| all.next().unwrap_or_default())
+}
+
+#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+fn split<T: Copy>(pixels: &[T], [a, b, c]: [&mut [T]; 3]) {
+    for (((a, b), c), pixel) in a.iter_mut().zip(b).zip(c).zip(pixels.as_chunks::<3>().0) {
+        [*a, *b, *c] = *pixel;
+    }
+}
+
+#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+fn join<T: Copy>([a, b, c]: [&[T]; 3], pixels: &mut [T]) {
+    for (((&a, &b), &c), pixel) in a.iter().zip(b).zip(c).zip(pixels.as_chunks_mut::<3>().0) {
+        *pixel = [a, b, c];
     }
 }
 

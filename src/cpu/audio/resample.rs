@@ -3,6 +3,8 @@
 
 use std::f64::consts::PI;
 
+use multiversion::multiversion;
+
 /// Output samples between positions that are computed in double precision; from there each is the last one and a step.
 const BLOCK: usize = 1 << 8;
 
@@ -17,6 +19,8 @@ pub struct Resampler {
     center: f32,
     /// Starts and ends with zeros, so that interpolation needs no bounds.
     table: Vec<f32>,
+    /// The entries, and how far it is from each to the next.
+    slopes: Vec<[f32; 2]>,
 }
 
 /// A resampler's window: a table that is interpolated, at `x * scale + center` for `x` from the middle of the window.
@@ -51,7 +55,8 @@ impl Resampler {
             let envelope = 0.5 * (1.0 + (f64::from(place * envelope_scale) * PI).cos());
             *to = (f64::from(sinc(place * scale)) * envelope) as f32;
         }
-        Self { lobes: lobes as i64, scale: 1.0 / scale, center: (center + 1) as f32, table }
+        let slopes = table.array_windows().map(|[a, b]| [*a, b - a]).collect();
+        Self { lobes: lobes as i64, scale: 1.0 / scale, center: (center + 1) as f32, table, slopes }
     }
 
     /// Samples of a signal of `length` samples at another rate.
@@ -61,6 +66,11 @@ impl Resampler {
 
     /// Writes to `out` the signal `input` of interleaved `channels`; both start at the same time.
     pub fn run(&self, input: &[f32], out: &mut [f32], channels: usize, in_rate: f64, out_rate: f64) {
+        run(self, input, out, channels, [in_rate, out_rate]);
+    }
+
+    #[inline(always)]
+    fn resample(&self, input: &[f32], out: &mut [f32], channels: usize, [in_rate, out_rate]: [f64; 2]) {
         let length = (input.len() / channels.max(1)) as i64;
         let step = in_rate / out_rate;
         for (block, out) in out.chunks_mut(BLOCK * channels.max(1)).enumerate() {
@@ -86,15 +96,18 @@ impl Resampler {
     }
 
     /// The window at `x` from its middle.
+    #[inline(always)]
     fn at(&self, x: f32) -> f32 {
         let place = x * self.scale + self.center;
         let i = place.floor();
-        let rest = place - i;
-        let pair = self.table.get(i as usize..).and_then(|table| table.first_chunk::<2>());
-        pair.map_or(0.0, |[a, b]| a + rest * (b - a))
+        match self.slopes.get((i as i32).max(0) as usize) {
+            Some([value, slope]) => value + (place - i) * slope,
+            None => 0.0,
+        }
     }
 
     /// The sum over `taps`, of which the first is `x` from the middle of the window.
+    #[inline(always)]
     fn one(&self, taps: &[f32], x: f32) -> f32 {
         let mut sums = [0.0f32; 4];
         let mut xs = [x, x + 1.0, x + 2.0, x + 3.0];
@@ -102,9 +115,18 @@ impl Resampler {
         let together = taps.len().saturating_sub(1) / 4 * 4;
         let (fours, rest) = taps.split_at(together);
         for four in fours.as_chunks::<4>().0 {
-            for ((sum, tap), x) in sums.iter_mut().zip(four).zip(&mut xs) {
-                *sum += tap * self.at(*x);
-                *x += 4.0;
+            // Step by step for all four, so that steps become vector code.
+            let (mut rests, mut pairs) = ([0.0; 4], [&[0.0; 2]; 4]);
+            for lane in 0..4 {
+                let place = xs[lane] * self.scale + self.center;
+                let i = place.floor();
+                rests[lane] = place - i;
+                pairs[lane] = self.slopes.get((i as i32).max(0) as usize).unwrap_or(&[0.0; 2]);
+                xs[lane] += 4.0;
+            }
+            for lane in 0..4 {
+                let [value, slope] = pairs[lane];
+                sums[lane] += four[lane] * (value + rests[lane] * slope);
             }
         }
         let mut sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
@@ -116,6 +138,7 @@ impl Resampler {
         sum
     }
 
+    #[inline(always)]
     fn several(&self, taps: &[f32], mut x: f32, out: &mut [f32]) {
         for taps in taps.chunks_exact(out.len()) {
             let weight = self.at(x);
@@ -125,6 +148,11 @@ impl Resampler {
             x += 1.0;
         }
     }
+}
+
+#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+fn run(resampler: &Resampler, input: &[f32], out: &mut [f32], channels: usize, rates: [f64; 2]) {
+    resampler.resample(input, out, channels, rates);
 }
 
 fn sinc(x: f32) -> f32 {

@@ -1,5 +1,7 @@
 //! Distributions as libstdc++ draws them, for operators whose numbers depend on its algorithms. It must not know operators.
 
+use std::sync::LazyLock;
+
 use super::{Philox, uniform_int};
 
 /// Draws after which a Poisson number of a huge mean is its largest one: libstdc++ draws on for good.
@@ -93,11 +95,14 @@ fn unit_f64(random: &mut Philox) -> f64 {
     random.unit_f64().min(1f64.next_down())
 }
 
+/// ln n! for small n.
+static LN_FACTORIALS: LazyLock<[f64; 20]> =
+    LazyLock::new(|| std::array::from_fn(|n| (2..=n).map(|k| (k as f64).ln()).sum()));
+
 /// ln n! for an integer n.
 fn ln_factorial(n: f64) -> f64 {
-    const TABLED: f64 = 20.0;
-    if n < TABLED {
-        return (2..=n as u32).map(|k| f64::from(k).ln()).sum();
+    if let Some(&tabled) = LN_FACTORIALS.get(n as usize) {
+        return tabled;
     }
     // Stirling's series, exact to the last bits from here on.
     let x = n + 1.0;

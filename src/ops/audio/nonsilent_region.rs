@@ -89,24 +89,39 @@ fn mean_squares<S: Element + ConvertSat<f32> + ConvertSat<i64>>(
         value * value
     };
     let reset = if is_exact { signal.len() } else { reset.unwrap_or(signal.len()) };
-    let mut means = Vec::with_capacity(signal.len() - window + 1);
-    while means.len() + window <= signal.len() {
-        let begin = means.len();
+    let mut means = vec![0.0; signal.len() - window + 1];
+    // From one reset to the next.
+    let run = (reset + 1).saturating_sub(window).max(1);
+    for (i, means) in means.chunks_mut(run).enumerate() {
+        let begin = i * run;
         let mut sum: f32 = signal[begin..][..window].iter().map(square).sum();
         let mut exact_sum: i64 = if is_exact { signal[begin..][..window].iter().map(exact).sum() } else { 0 };
-        means.push(if is_exact { exact_sum as f32 } else { sum } * factor);
-        let end = (begin + reset).min(signal.len()) + 1 - window;
-        for at in begin + 1..end {
-            let (new, old) = (&signal[at + window - 1], &signal[at - 1]);
-            if is_exact {
+        let Some((first, others)) = means.split_first_mut() else { break };
+        *first = if is_exact { exact_sum as f32 } else { sum } * factor;
+        let leaving = &signal[begin..];
+        for ((mean, new), old) in others.iter_mut().zip(&leaving[window..]).zip(leaving) {
+            *mean = if is_exact {
                 exact_sum += exact(new) - exact(old);
+                exact_sum as f32
             } else {
                 sum += square(new) - square(old);
-            }
-            means.push(if is_exact { exact_sum as f32 } else { sum } * factor);
+                sum
+            } * factor;
         }
     }
     means
+}
+
+/// The largest of `means`, found in several places side by side: one comparison would wait for another.
+fn loudest(means: &[f32]) -> f32 {
+    let keep = |most: &mut f32, &mean: &f32| *most = if mean > *most { mean } else { *most };
+    let mut lanes = [f32::NEG_INFINITY; 16];
+    for means in means.chunks(lanes.len()) {
+        lanes.iter_mut().zip(means).for_each(|(most, mean)| keep(most, mean));
+    }
+    let mut most = f32::NEG_INFINITY;
+    lanes.iter().for_each(|lane| keep(&mut most, lane));
+    most
 }
 
 impl NonsilentRegion {
@@ -122,9 +137,7 @@ impl NonsilentRegion {
             return (0, 0);
         }
         let means = mean_squares(signal, window, self.reset);
-        let loudest =
-            means.iter().fold(f32::NEG_INFINITY, |most, &mean| if mean > most { mean } else { most });
-        let reference = self.reference_power.unwrap_or(loudest);
+        let reference = self.reference_power.unwrap_or_else(|| loudest(&means));
         let cutoff = self.ratio() * reference;
         let begin = means.iter().position(|&mean| mean >= cutoff);
         let end = means.iter().rposition(|&mean| mean >= cutoff);

@@ -6,6 +6,8 @@ pub(super) use gpu::kernels;
 
 use std::sync::Arc;
 
+use multiversion::multiversion;
+
 use super::spatial::{Spatial, output_dtype};
 use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::cpu::convert::ConvertSat;
@@ -193,12 +195,20 @@ impl Job {
             copy.copy(src, &mut values)?;
             let source = Padded { values: &values, pitch: padded[1] * channels, channels };
             correlate(source, &mut sums, to[1] * channels, weights, self.weights[1]);
-            for (to, sum) in dst.iter_mut().zip(&sums) {
-                // Halves go to the even neighbour, unlike elsewhere on the host.
-                *to = if T::DTYPE == DType::F32 { *sum } else { sum.round_ties_even() }.convert_sat();
-            }
+            store(&sums, dst);
         }
         Ok(())
+    }
+}
+
+#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+fn store<T: Element>(sums: &[f32], dst: &mut [T])
+where
+    f32: ConvertSat<T>,
+{
+    for (to, sum) in dst.iter_mut().zip(sums) {
+        // Halves go to the even neighbour, unlike elsewhere on the host.
+        *to = if T::DTYPE == DType::F32 { *sum } else { sum.round_ties_even() }.convert_sat();
     }
 }
 

@@ -4,6 +4,8 @@
 //! A parameter is a value of the mean or the scale: there is one for every position in the dimensions that are not
 //! reduced. Sums are kept in float64; DALI adds pairs in float32, so results agree to about 1e-6 of the largest term.
 
+use multiversion::multiversion;
+
 use crate::cpu::convert::convert_slice;
 use crate::dispatch;
 use crate::error::{Error, Result};
@@ -13,7 +15,7 @@ use crate::tensor::{Shape, View, ViewMut};
 const WINDOW: usize = 4096;
 
 /// Least elements in a row of the inner loops: short runs of parameters are repeated until they reach it.
-const ROW: usize = 64;
+const ROW: usize = 512;
 
 /// How the elements of a sample and the parameters lie to each other.
 ///
@@ -133,10 +135,7 @@ impl Arrangement {
                         self.repeat(means, piece.first, &mut mean);
                     }
                 }
-                let (lanes, mean) = (&mut lanes[piece.phase..], &mean[piece.phase..]);
-                for ((lane, &x), &mean) in lanes.iter_mut().zip(now).zip(mean) {
-                    *lane += term(x, mean);
-                }
+                sum_each(&mut lanes[piece.phase..], now, &mean[piece.phase..], term);
             }
             Ok(())
         })?;
@@ -186,18 +185,14 @@ impl Arrangement {
                 rest = later;
                 if self.period == 1 {
                     let (mean, scale) = (parameters.means[piece.first], parameters.scales[piece.first]);
-                    now.iter_mut().for_each(|x| *x = (*x - mean) * scale + shift);
+                    normalize_all(now, mean, scale, shift);
                     continue;
                 }
                 if piece.begins {
                     self.repeat(&parameters.means, piece.first, &mut mean);
                     self.repeat(&parameters.scales, piece.first, &mut scale);
                 }
-                for ((x, &mean), &scale) in
-                    now.iter_mut().zip(&mean[piece.phase..]).zip(&scale[piece.phase..])
-                {
-                    *x = (*x - mean) * scale + shift;
-                }
+                normalize_each(now, &mean[piece.phase..], &scale[piece.phase..], shift);
             }
             dispatch!(output.dtype, T => {
                 let out = output.as_slice_mut::<T>()?.get_mut(start..start + window.len());
@@ -208,8 +203,30 @@ impl Arrangement {
     }
 }
 
+#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+fn normalize_all(values: &mut [f32], mean: f32, scale: f32, shift: f32) {
+    values.iter_mut().for_each(|x| *x = (*x - mean) * scale + shift);
+}
+
+/// The same with parameters of its own for every value.
+#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+fn normalize_each(values: &mut [f32], means: &[f32], scales: &[f32], shift: f32) {
+    for ((x, mean), scale) in values.iter_mut().zip(means).zip(scales) {
+        *x = (*x - mean) * scale + shift;
+    }
+}
+
+/// Adds `term` of every value and its mean to the value's own sum.
+#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+fn sum_each<F: Fn(f32, f32) -> f64>(sums: &mut [f64], values: &[f32], means: &[f32], term: F) {
+    for ((sum, &x), &mean) in sums.iter_mut().zip(values).zip(means) {
+        *sum += term(x, mean);
+    }
+}
+
 /// The sum of `term` over `values`, in several sums side by side: a single one would wait for every addition.
-fn sum(values: &[f32], term: impl Fn(f32) -> f64) -> f64 {
+#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+fn sum<F: Fn(f32) -> f64>(values: &[f32], term: F) -> f64 {
     const LANES: usize = 16;
     let (rows, rest) = values.as_chunks::<LANES>();
     let mut lanes = [0.0; LANES];

@@ -89,8 +89,7 @@ impl Operator for Beta {
                     let [mut a, mut b] =
                         self.parameters[sample.index()].map(|p| $gamma::new(<$real>::from(p)));
                     let numbers = sample.output(0)?.as_slice_mut::<$real>()?;
-                    for (i, number) in numbers.iter_mut().enumerate() {
-                        let mut random = random.element(i as u64);
+                    for (number, mut random) in numbers.iter_mut().zip(random.elements()) {
                         let (x, y) = (a.draw(&mut random), b.draw(&mut random));
                         *number = x / (x + y);
                     }

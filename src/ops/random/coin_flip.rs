@@ -43,10 +43,12 @@ impl Distribution for CoinFlip {
         Ok((probability * 2f32.powi(32)) as u32)
     }
 
+    #[inline(always)]
     fn draw_f32(&most: &u32, random: &mut Philox) -> f32 {
         f32::from(u8::from(random.next_u32() <= most))
     }
 
+    #[inline(always)]
     fn draw_f64(&most: &u32, random: &mut Philox) -> f64 {
         f64::from(u8::from(random.next_u32() <= most))
     }

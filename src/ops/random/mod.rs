@@ -17,6 +17,8 @@ pub(super) use gpu::kernels;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
+use multiversion::multiversion;
+
 use super::shape_arg::ShapeArg;
 use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
 use crate::cpu::convert::ConvertSat;
@@ -100,6 +102,25 @@ fn is_wide(dtype: DType) -> bool {
     dtype.size() >= 4 && dtype != DType::F32
 }
 
+/// Draws every one of `numbers`.
+#[multiversion(targets("x86_64+avx+avx2+fma+f16c", "x86_64+sse4.1"))]
+fn fill<D: Distribution, T>(numbers: &mut [T], sample: Philox, parameters: &D::Parameters, is_wide: bool)
+where
+    f32: ConvertSat<T>,
+    f64: ConvertSat<T>,
+{
+    let numbers = numbers.iter_mut().zip(sample.elements());
+    if is_wide {
+        for (number, mut random) in numbers {
+            *number = D::draw_f64(parameters, &mut random).convert_sat();
+        }
+    } else {
+        for (number, mut random) in numbers {
+            *number = D::draw_f32(parameters, &mut random).convert_sat();
+        }
+    }
+}
+
 /// An operator that makes tensors of random numbers.
 pub(super) struct Random<D: Distribution> {
     distribution: D,
@@ -151,18 +172,12 @@ impl<D: Distribution> Operator for Random<D> {
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         dispatch!(self.dtype, T => io.for_each_sample(cx, |sample| {
             let (parameters, random) = (&self.parameters[sample.index()], self.batch.sample(sample.index()));
-            let wide = is_wide(self.dtype);
-            for (i, number) in sample.output(0)?.as_slice_mut::<T>()?.iter_mut().enumerate() {
-                let mut random = random.element(i as u64);
-                *number = if wide {
-                    D::draw_f64(parameters, &mut random).convert_sat()
-                } else {
-                    D::draw_f32(parameters, &mut random).convert_sat()
-                };
-            }
+            let numbers = sample.output(0)?.as_slice_mut::<T>()?;
+            fill::<D, T>(numbers, random, parameters, is_wide(self.dtype));
             Ok(())
         }))
     }
+
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
         gpu.kernel(&gpu::kernel(self.distribution.kernel(), self.dtype)).map(drop)
     }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use multiversion::multiversion;
+
 use super::gpu::{Change, noise_kernel, run_noise};
 use super::normal::{NORMAL, Normal};
 use super::{Distribution, SEED, is_wide, state};
 use crate::cpu::convert::ConvertSat;
-use crate::cpu::random::{BatchRandom, RandomState};
+use crate::cpu::random::{BatchRandom, Philox, RandomState};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
@@ -66,6 +68,28 @@ pub(super) fn check(dtype: DType) -> Result<()> {
     Ok(())
 }
 
+/// Writes the elements of `src` with a normal number added to each.
+#[multiversion(targets("x86_64+avx+avx2+fma", "x86_64+sse4.1"))]
+fn add_noise<T>(src: &[T], dst: &mut [T], sample: Philox, parameters: &(f32, f32), is_wide: bool)
+where
+    T: ConvertSat<f32> + ConvertSat<f64>,
+    f32: ConvertSat<T>,
+    f64: ConvertSat<T>,
+{
+    let elements = dst.iter_mut().zip(src).zip(sample.elements());
+    if is_wide {
+        for ((to, from), mut random) in elements {
+            let from: f64 = from.convert_sat();
+            *to = (from + Normal::draw_f64(parameters, &mut random)).convert_sat();
+        }
+    } else {
+        for ((to, from), mut random) in elements {
+            let from: f32 = from.convert_sat();
+            *to = (from + Normal::draw_f32(parameters, &mut random)).convert_sat();
+        }
+    }
+}
+
 impl Operator for Gaussian {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         inputs[0].dtype.map_or(Ok(()), check)?;
@@ -85,17 +109,8 @@ impl Operator for Gaussian {
         dispatch!(dtype, T => io.for_each_sample(cx, |sample| {
             let (parameters, random) = (&self.parameters[sample.index()], self.batch.sample(sample.index()));
             let (input, output) = sample.unary()?;
-            let pairs = output.as_slice_mut::<T>()?.iter_mut().zip(input.as_slice::<T>()?);
-            for (i, (to, &from)) in pairs.enumerate() {
-                let mut random = random.element(i as u64);
-                *to = if is_wide(dtype) {
-                    let from: f64 = from.convert_sat();
-                    (from + Normal::draw_f64(parameters, &mut random)).convert_sat()
-                } else {
-                    let from: f32 = from.convert_sat();
-                    (from + Normal::draw_f32(parameters, &mut random)).convert_sat()
-                };
-            }
+            let (from, to) = (input.as_slice::<T>()?, output.as_slice_mut::<T>()?);
+            add_noise(from, to, random, parameters, is_wide(dtype));
             Ok(())
         }))
     }
@@ -185,8 +200,8 @@ impl SaltAndPepper {
         let (pepper, salt) = (job.pepper.map_or(defaults.0, &cast), job.salt.map_or(defaults.1, &cast));
         let channels = self.channels(input.shape, channels_first);
         let Some(pixels) = elements.len().checked_div(channels) else { return Ok(()) };
-        for pixel in 0..pixels {
-            let drawn = random.element(pixel as u64).unit_f32();
+        for (pixel, mut random) in (0..pixels).zip(random.elements()) {
+            let drawn = random.unit_f32();
             if drawn >= job.probability {
                 continue;
             }

@@ -49,10 +49,12 @@ impl Distribution for Normal {
         Ok((self.mean.float(sample)?, self.stddev.float(sample)?))
     }
 
+    #[inline(always)]
     fn draw_f32(&(mean, stddev): &(f32, f32), random: &mut Philox) -> f32 {
         normal_f32(random, mean, stddev)
     }
 
+    #[inline(always)]
     fn draw_f64(&(mean, stddev): &(f32, f32), random: &mut Philox) -> f64 {
         normal_f64(random, f64::from(mean), f64::from(stddev))
     }

@@ -61,9 +61,9 @@ impl Operator for Shot {
             let (factor, random) = (self.factors[sample.index()], self.batch.sample(sample.index()));
             let (input, output) = sample.unary()?;
             let pairs = output.as_slice_mut::<T>()?.iter_mut().zip(input.as_slice::<T>()?);
-            for (i, (to, &from)) in pairs.enumerate() {
+            for ((to, &from), mut random) in pairs.zip(random.elements()) {
                 let value: f32 = from.convert_sat();
-                let events = poisson(&mut random.element(i as u64), f64::from(value / factor));
+                let events = poisson(&mut random, f64::from(value / factor));
                 *to = (events as f32 * factor).convert_sat();
             }
             Ok(())

@@ -68,6 +68,7 @@ impl Distribution for Uniform {
         }
     }
 
+    #[inline(always)]
     fn draw_f32(parameters: &Choices, random: &mut Philox) -> f32 {
         match parameters {
             Choices::Range(low, high) => uniform_f32(random, *low as f32, *high as f32),
@@ -75,6 +76,7 @@ impl Distribution for Uniform {
         }
     }
 
+    #[inline(always)]
     fn draw_f64(parameters: &Choices, random: &mut Philox) -> f64 {
         match parameters {
             Choices::Range(low, high) => uniform_f64(random, *low, *high),

@@ -14,7 +14,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, ViewMut};
-use fold::{Number, fold, is_number, with_number};
+use fold::{Number, Rule, fold, is_number, with_number};
 
 pub(super) use gpu::kernels;
 
@@ -201,53 +201,39 @@ impl Reduction {
         let output = sample.output(0)?;
         let results = output.shape.volume()?;
         let each = values.len().checked_div(results).unwrap_or(0) as f64;
-        let total = |term: fn(T) -> f64| {
-            let mut sums = vec![0.0; results];
-            fold(values, shape, &self.reduced, &mut sums, &|sum: &mut f64, value: T| *sum += term(value));
-            sums
-        };
+        let shape = (shape, self.reduced.as_slice());
         // Sums that wrap as DALI's do, which are kept in the type of the result.
         let wrapping = |squares: bool| {
-            let mut sums = vec![0i64; results];
-            fold(values, shape, &self.reduced, &mut sums, &|sum: &mut i64, value: T| {
-                let bits = value.bits();
-                *sum = sum.wrapping_add(if squares { bits.wrapping_mul(bits) } else { bits });
-            });
-            sums
-        };
-        let extreme = |first: T, better: &dyn Fn(T, T) -> bool| {
-            let mut found = vec![first; results];
-            fold(values, shape, &self.reduced, &mut found, &|best: &mut T, value: T| {
-                if better(value, *best) {
-                    *best = value;
-                }
-            });
-            found
+            let squared = |value: T| value.bits().wrapping_mul(value.bits());
+            if squares {
+                sums(values, shape, results, squared)
+            } else {
+                sums(values, shape, results, T::bits)
+            }
         };
         let is_float = output.dtype == DType::F32;
         match self.kind {
-            Kind::Min => write(output, extreme(T::MOST, &|a, b| a < b)),
-            Kind::Max => write(output, extreme(T::LEAST, &|a, b| a > b)),
-            Kind::Sum if is_float => write(output, total(T::real).into_iter().map(|sum| sum as f32)),
+            Kind::Min => write(output, extremes(values, shape, results, T::MOST, |a, b| a < b)),
+            Kind::Max => write(output, extremes(values, shape, results, T::LEAST, |a, b| a > b)),
+            Kind::Sum if is_float => {
+                write(output, reals(values, shape, results).into_iter().map(|sum| sum as f32))
+            }
             Kind::Mean if is_float => {
-                write(output, total(T::real).into_iter().map(|sum| (sum / each) as f32))
+                write(output, reals(values, shape, results).into_iter().map(|sum| (sum / each) as f32))
             }
-            Kind::MeanSquare if is_float => {
-                write(output, total(T::square).into_iter().map(|sum| (sum / each) as f32))
-            }
-            Kind::Rms if is_float => {
-                write(output, total(T::square).into_iter().map(|sum| (sum / each).sqrt() as f32))
-            }
+            Kind::MeanSquare if is_float => write(
+                output,
+                sums(values, shape, results, T::square).into_iter().map(|sum| (sum / each) as f32),
+            ),
+            Kind::Rms if is_float => write(
+                output,
+                sums(values, shape, results, T::square).into_iter().map(|sum| (sum / each).sqrt() as f32),
+            ),
             Kind::Variance | Kind::StdDev if self.axes.is_none() => write(output, vec![0f32; results]),
             Kind::Variance | Kind::StdDev => {
                 let degrees = each - self.ddof as f64;
-                let mut sums: Vec<(f64, f64)> =
-                    means.unwrap_or_default().iter().map(|&mean| (f64::from(mean), 0.0)).collect();
-                fold(values, shape, &self.reduced, &mut sums, &|(mean, sum): &mut (f64, f64), value: T| {
-                    let distance = value.real() - *mean;
-                    *sum += distance * distance;
-                });
-                let variances = sums.into_iter().map(|(_, sum)| sum / degrees);
+                let means = means.unwrap_or_default();
+                let variances = squares(values, shape, means).into_iter().map(|sum| sum / degrees);
                 let root = self.kind == Kind::StdDev;
                 write(
                     output,
@@ -265,6 +251,82 @@ impl Reduction {
             }, _ => Err(Error::internal("a reduction to a type that is no number"))),
         }
     }
+}
+
+/// A sample's shape, and which of its dimensions are reduced.
+type Along<'a> = (&'a Shape, &'a [bool]);
+
+/// A number that sums are kept in.
+trait Sum: Copy {
+    const ZERO: Self;
+    /// Adds `other`; integers wrap.
+    fn add(&mut self, other: Self);
+}
+
+impl Sum for f64 {
+    const ZERO: Self = 0.0;
+    #[inline(always)]
+    fn add(&mut self, other: Self) {
+        *self += other;
+    }
+}
+
+impl Sum for i64 {
+    const ZERO: Self = 0;
+    #[inline(always)]
+    fn add(&mut self, other: Self) {
+        *self = self.wrapping_add(other);
+    }
+}
+
+/// The sums of `term` of each element.
+fn sums<T: Number, A: Sum>(
+    values: &[T],
+    (shape, reduced): Along<'_>,
+    results: usize,
+    term: impl Fn(T) -> A,
+) -> Vec<A> {
+    let mut sums = vec![A::ZERO; results];
+    let rule = Rule { empty: |_| A::ZERO, step: |sum: &mut A, value| sum.add(term(value)), join: A::add };
+    fold(values, shape, reduced, &mut sums, &rule);
+    sums
+}
+
+/// The sums of the elements; exactly, where these are integers of up to 32 bits.
+fn reals<T: Number>(values: &[T], along: Along<'_>, results: usize) -> Vec<f64> {
+    if T::DTYPE.is_float() || T::DTYPE.size() > 4 {
+        return sums(values, along, results, T::real);
+    }
+    sums(values, along, results, T::bits).into_iter().map(|sum| sum as f64).collect()
+}
+
+/// The sums of the squares of the elements' distances from `means`.
+fn squares<T: Number>(values: &[T], (shape, reduced): Along<'_>, means: &[f32]) -> Vec<f64> {
+    let mut sums: Vec<(f64, f64)> = means.iter().map(|&mean| (f64::from(mean), 0.0)).collect();
+    let rule = Rule {
+        empty: |(mean, _)| (mean, 0.0),
+        step: |(mean, sum): &mut (f64, f64), value: T| {
+            let distance = value.real() - *mean;
+            *sum += distance * distance;
+        },
+        join: |(_, sum): &mut (f64, f64), (_, other)| *sum += other,
+    };
+    fold(values, shape, reduced, &mut sums, &rule);
+    sums.into_iter().map(|(_, sum)| sum).collect()
+}
+
+/// The elements that no other is `better` than.
+fn extremes<T: Number>(
+    values: &[T],
+    (shape, reduced): Along<'_>,
+    results: usize,
+    first: T,
+    better: impl Fn(T, T) -> bool,
+) -> Vec<T> {
+    let mut found = vec![first; results];
+    let keep = |best: &mut T, value: T| *best = if better(value, *best) { value } else { *best };
+    fold(values, shape, reduced, &mut found, &Rule { empty: |_| first, step: keep, join: keep });
+    found
 }
 
 fn write<T: Number>(output: &mut ViewMut<'_>, results: impl IntoIterator<Item = T>) -> Result<()> {
