@@ -9,7 +9,7 @@ use std::ops::Deref;
 use half::f16;
 
 pub use batch::{Batch, BatchDesc, Sample, View, ViewMut};
-pub(crate) use batch::{elements, elements_mut};
+pub(crate) use batch::{bits, elements, elements_mut, of_bits};
 
 use crate::error::{Error, Result};
 use crate::limits;

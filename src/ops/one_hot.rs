@@ -8,7 +8,7 @@ use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
-use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
+use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, bits};
 
 struct OneHot {
     classes: usize,
@@ -221,13 +221,6 @@ struct Row {
 struct Params {
     on: u64,
     off: u64,
-}
-
-/// The bytes of an element in the low ones of a number.
-fn bits<T: Element>(element: T) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.iter_mut().zip(bytemuck::bytes_of(&element)).for_each(|(to, &from)| *to = from);
-    u64::from_le_bytes(bytes)
 }
 
 fn kernel(from: DType, to: DType) -> KernelSpec {

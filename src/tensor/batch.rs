@@ -240,6 +240,20 @@ pub(crate) fn elements_mut<T: Pod>(bytes: &mut [u8]) -> Result<&mut [T]> {
     if bytes.is_empty() { Ok(&mut []) } else { bytemuck::try_cast_slice_mut(bytes).map_err(cast_failed) }
 }
 
+/// The bytes of an element in front, zeros behind, as a number: how kernels take an element of any type.
+pub(crate) fn bits<T: Element>(element: T) -> u64 {
+    let mut bytes = [0; size_of::<u64>()];
+    bytes.iter_mut().zip(bytemuck::bytes_of(&element)).for_each(|(to, &from)| *to = from);
+    u64::from_ne_bytes(bytes)
+}
+
+/// The element that has these [`bits`].
+pub(crate) fn of_bits<T: Element>(bits: u64) -> T {
+    let mut element = T::default();
+    bytemuck::bytes_of_mut(&mut element).iter_mut().zip(bits.to_ne_bytes()).for_each(|(to, from)| *to = from);
+    element
+}
+
 fn cast_failed(error: bytemuck::PodCastError) -> Error {
     Error::internal(format!("the bytes of a sample cannot be read as its type: {error}"))
 }

@@ -9,6 +9,7 @@ pub(super) mod crop;
 mod gpu;
 pub(super) mod noise;
 pub(super) mod normal;
+pub(super) mod salt_and_pepper;
 pub(super) mod shot;
 pub(super) mod uniform;
 
