@@ -115,6 +115,9 @@ pub const MAX_RETAINED_DEVICE_BYTES: u64 = 8 << 30;
 /// Bytes of pinned host memory that an instance keeps for its next upload, for the same reason.
 pub const MAX_RETAINED_STAGING_BYTES: usize = 256 << 20;
 
+/// The same while its batches need so many.
+pub const MAX_LARGE_STAGING_BYTES: usize = 2 << 30;
+
 /// Sides of an image that the JPEG engines decode. Smaller ones cost a CPU less than the way to the engines; larger ones are
 /// beyond what the hardware is documented for.
 pub const MIN_ENGINE_SIDE: usize = 64;

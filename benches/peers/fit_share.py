@@ -3,8 +3,9 @@
 
     benches/peers/fit_share.py FILE [--quality-from 75]
 
-Least squares of relative errors, so that small batches count as much as large ones. Prints each constant with its value, how far
-the fitted and the present expectations are off, and what a term for pixels would change. Needs numpy.
+A search at random for the least mean of |log(expected / measured)|, so that small batches count as much as large ones and a path
+that is held up once does not. Prints each constant with its value, how far the fitted and the present expectations are off, and
+how long batches would take on the paths that the fitted constants choose. Needs numpy.
 """
 import argparse
 import json
@@ -12,20 +13,24 @@ import pathlib
 
 import numpy as np
 
+STEPS = 8000
+# By how much the search changes the logarithm of a constant at first.
+WIDTH = 0.3
 
-def fit(terms, times):
-    """Coefficients that are not negative; the term that would be most so is left out, one by one."""
-    weighted = np.stack(terms, 1) / times[:, None]
-    scale = weighted.max(0)
-    kept = list(range(len(terms)))
-    while kept:
-        found, *_ = np.linalg.lstsq(weighted[:, kept] / scale[kept], np.ones(len(times)), rcond=None)
-        if found.min() >= 0:
-            break
-        del kept[int(found.argmin())]
-    result = np.zeros(len(terms))
-    result[kept] = found / scale[kept]
-    return result
+
+def fit(expected, first, times):
+    """The constants, from `first` on, for which `expected` is nearest to `times`."""
+    rng = np.random.default_rng(0)
+    found, width = np.log(np.array(first)), WIDTH
+    loss = lambda logs: np.abs(np.log(expected(np.exp(logs)) / times)).mean()
+    best = loss(found)
+    for step in range(1, STEPS + 1):
+        tried = found + width * rng.normal(size=len(found)) * (rng.random(len(found)) < 0.5)
+        if (now := loss(tried)) < best:
+            found, best = tried, now
+        if step % (STEPS // 6) == 0:
+            width /= 2
+    return np.exp(found)
 
 
 def errors(expected, times):
@@ -33,61 +38,48 @@ def errors(expected, times):
     return f"off by {np.median(off):.0f} % in the median, {np.percentile(off, 90):.0f} % in the worst tenth"
 
 
-def report(name, cells, make_terms, constants):
-    """`make_terms` of arrays by name; `constants` of coefficients."""
-    cells = [cell for cell in cells if name in cell["measured_us"]]
-    if len(cells) < 8:
-        print(f"{name}: {len(cells)} cells, too few to fit")
-        return
-    arrays = {key: np.array([cell[key] for cell in cells], float) for key in ("bytes", "largest", "pixels", "batch")}
-    times = np.array([cell["measured_us"][name] for cell in cells]) / 1e6
-    present = np.array([cell["expected_us"][name] for cell in cells]) / 1e6
-    terms = make_terms(arrays)
-    found = fit(terms, times)
-    print(f"{name}, {len(cells)} cells: now {errors(present, times)}; fitted {errors(np.stack(terms, 1) @ found, times)}")
-    for constant, value, unit in constants(found):
-        print(f"    {constant:17}{value:12.4g} {unit}")
-    # Threads upload pixels: their terms have them.
-    if name == "threads":
-        return
-    more = [*terms, arrays["pixels"]]
-    with_pixels = fit(more, times)
-    if with_pixels[-1] > 0:
-        print(f"    with {with_pixels[-1] * 1e9:.3f} ns a pixel: {errors(np.stack(more, 1) @ with_pixels, times)}")
-
-
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=pathlib.Path)
     parser.add_argument("--quality-from", type=int, default=0, help="leave out files of lower quality")
     options = parser.parse_args()
     sweep = json.loads(options.file.read_text())
-    cells = [cell for cell in sweep["cells"] if cell["quality"] >= options.quality_from]
-    engines, threads, multiprocessors = max(1, sweep["engines"]), sweep["threads"], sweep["multiprocessors"]
-    print(f"{sweep['gpu']}: {multiprocessors} multiprocessors, {engines} engines, {threads} threads")
+    engines, threads = max(1, sweep["engines"]), sweep["threads"]
+    print(f"{sweep['gpu']}: {sweep['multiprocessors']} multiprocessors, {engines} engines, {threads} threads")
+    paths = ("cores", "engines", "threads")
+    cells = [c for c in sweep["cells"] if c["quality"] >= options.quality_from and all(p in c["measured_us"] for p in paths)]
+    column = lambda key: np.array([cell[key] for cell in cells], float)
+    batch, size, largest, pixels, piece = map(column, ("batch", "bytes", "largest", "pixels", "piece_bits"))
 
-    def speed(seconds_a_byte):
-        return 1 / seconds_a_byte if seconds_a_byte > 0 else float("inf")
+    def shared(among, image, byte, pixel):
+        # The fullest of so many: files of a cell are alike.
+        return np.ceil(batch / among) * (image + byte * size / batch + pixel * pixels / batch)
 
-    one = np.ones_like
-    report(
-        "cores", cells, lambda a: [one(a["bytes"]), a["bytes"]],
-        lambda c: [("CORES_START", c[0] * 1e6, "us"), ("CORE_SPEED", speed(c[1]) / multiprocessors, "bytes/s")],
-    )
-    report(
-        "engines", cells, lambda a: [one(a["bytes"]), a["largest"], a["bytes"] - a["largest"]],
-        lambda c: [
-            ("ENGINES_OVERHEAD", c[0] * 1e6, "us"), ("ENGINE_SPEED", speed(c[1]), "bytes/s"),
-            ("FOLLOWING", c[1] / (engines * c[2]) if c[2] > 0 else float("inf"), ""),
-        ],
-    )
-    # The fullest thread: files of a cell are alike.
-    report(
-        "threads", cells, lambda a: [one(a["bytes"]), np.ceil(a["batch"] / threads) * a["bytes"] / a["batch"], 3 * a["pixels"]],
-        lambda c: [
-            ("THREADS_START", c[0] * 1e6, "us"), ("THREAD_SPEED", speed(c[1]), "bytes/s"), ("UPLOAD_SPEED", speed(c[2]), "bytes/s"),
-        ],
-    )
+    models = {
+        "cores": (
+            lambda p: p[0] + p[1] * piece + p[2] * largest + p[3] * batch + p[4] * size + p[5] * pixels,
+            {"CORES_START": 1e-4, "CORES_PIECE_BIT": 2e-7, "CORES_LARGEST_BYTE": 1e-10, "CORES_EACH": 2e-6, "CORES.byte": 1e-10, "CORES.pixel": 1e-11},
+        ),
+        "engines": (
+            lambda p: p[0] + np.maximum(shared(engines, *p[2:]), p[1] * batch),
+            {"ENGINES_OVERHEAD": 3e-5, "ENGINES_EACH": 2e-5, "ENGINE.image": 4e-5, "ENGINE.byte": 2e-9, "ENGINE.pixel": 1e-9},
+        ),
+        "threads": (
+            lambda p: p[0] + shared(threads, *p[2:]) + 3 * pixels / p[1],
+            {"THREADS_START": 1e-4, "UPLOAD_SPEED": 1e10, "THREAD.image": 1e-5, "THREAD.byte": 1e-8, "THREAD.pixel": 1e-9},
+        ),
+    }
+    measured, fitted = {}, {}
+    for name, (expected, first) in models.items():
+        measured[name], present = (np.array([cell[key][name] for cell in cells]) / 1e6 for key in ("measured_us", "expected_us"))
+        constants = fit(expected, list(first.values()), measured[name])
+        fitted[name] = expected(constants)
+        print(f"{name}, {len(cells)} cells: now {errors(present, measured[name])}; fitted {errors(fitted[name], measured[name])}")
+        for constant, value in zip(first, constants):
+            print(f"    {constant:20}{value:10.3g}")
+    best = np.minimum(measured["cores"], measured["engines"])
+    cost = np.where(fitted["cores"] < fitted["engines"], measured["cores"], measured["engines"]) / best
+    print(f"chosen so, {np.mean(cost <= 1.1):.1%} of batches take at most 1.1 times as long as on the better of cores and engines, at most {cost.max():.2f} times")
 
 
 if __name__ == "__main__":

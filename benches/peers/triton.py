@@ -8,7 +8,8 @@
     benches/peers/triton.py --perf-analyzer PATH       beside each row the same load by NVIDIA's client over gRPC, which keeps
                                                        both inputs and outputs in CUDA shared memory (but at concurrency 1)
 
-Beside Gesso stands the floor: a model that only hands its input on, under the same load. Server's times are Triton's own
+Beside Gesso stand the same model with JPEGs on the engines alone (`--models gesso engines identity`) and the floor: a model that only
+hands its input on, under the same load. Server's times are Triton's own
 statistics, a request: queue, input, infer, output. Images are made when they are not there. Every slot's answer is compared
 with the answer over the socket before the clock starts.
 """
@@ -35,8 +36,10 @@ import make_bench_images  # noqa: E402
 from cuda_driver import CudaError, Driver  # noqa: E402
 from harness import Server, ServerError  # noqa: E402
 
-MODELS = {"gesso": "pipeline_gpu.dali", "identity": "identity.dali"}
-OUTPUTS = {"gesso": "PIXELS", "identity": "BYTES"}
+MODELS = {"gesso": "pipeline_gpu.dali", "engines": "pipeline_gpu.dali", "identity": "identity.dali"}
+OUTPUTS = {"gesso": "PIXELS", "engines": "PIXELS", "identity": "BYTES"}
+# Decodes nowhere else.
+PARAMETERS = {"engines": 'parameters { key: "jpeg_path" value { string_value: "engines" } }\n'}
 SIDE = 224
 TENSOR_BYTES = 3 * SIDE * SIDE * 4
 INPUT = "IMAGE"
@@ -122,7 +125,7 @@ class Load:
     def __init__(self, stack, post, driver, model, images, options, concurrency):
         self.post, self.model = post, model
         largest = max(map(len, images))
-        self.answer_bytes = TENSOR_BYTES if model == "gesso" else largest
+        self.answer_bytes = largest if model == "identity" else TENSOR_BYTES
         slot = -(-self.answer_bytes // 256) * 256
         inputs = outputs = None
         prefix = f"{model}_{concurrency}"
@@ -199,7 +202,7 @@ def perf_analyzer(server, model, images, options, concurrency):
         steps = [{INPUT: {"content": {"b64": base64.b64encode(i).decode()}, "shape": [len(i)]}} for i in images]
         data.write_text(json.dumps({"data": steps}))
         where = "none" if concurrency == 1 or options.device == "cpu" else "cuda"
-        size = TENSOR_BYTES if model == "gesso" else max(map(len, images))
+        size = max(map(len, images)) if model == "identity" else TENSOR_BYTES
         command = [options.perf_analyzer, "-m", model, "-i", "grpc", "-u", server.grpc_url, "--input-data", str(data)]
         command += ["--concurrency-range", str(concurrency), "--shared-memory", where, "-f", str(table)]
         command += ["--output-shared-memory-size", str(size), "--percentile", "99", "--verbose-csv"]
@@ -225,17 +228,17 @@ def perf_analyzer(server, model, images, options, concurrency):
 
 
 def repository(folder, options):
-    for model, file in MODELS.items():
+    for model in options.models:
         version = Path(folder) / model / "1"
         version.mkdir(parents=True)
-        (version / "model.dali").write_bytes((ROOT / "benches" / file).read_bytes())
+        (version / "model.dali").write_bytes((ROOT / "benches" / MODELS[model]).read_bytes())
         where = "gpus: [0]" if options.device == "gpu" else ""
         (version.parent / "config.pbtxt").write_text(
             'backend: "gesso"\n'
             f"max_batch_size: {options.max_batch}\n"
             f"dynamic_batching {{ max_queue_delay_microseconds: {options.delay} }}\n"
             f"instance_group {{ kind: KIND_{options.device.upper()} count: {options.instances} {where} }}\n"
-            f'output {{ name: "{OUTPUTS[model]}" }}\n'
+            f'output {{ name: "{OUTPUTS[model]}" }}\n{PARAMETERS.get(model, "")}'
         )
     return folder
 
@@ -265,7 +268,7 @@ def arguments():
     parser.add_argument("--device", choices=["gpu", "cpu"], default="gpu")
     parser.add_argument("--in", dest="input", choices=["system", "cuda", "body"], default="system")
     parser.add_argument("--out", dest="output", choices=["cuda", "system", "body"], default="cuda")
-    parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
+    parser.add_argument("--models", nargs="+", choices=list(MODELS), default=["gesso", "identity"])
     parser.add_argument("--sizes", nargs="+", choices=list(make_bench_images.SIZES), default=["500x375"])
     parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 64, 256])
     parser.add_argument("--seconds", type=float, default=4, help="of each round (default: %(default)s)")

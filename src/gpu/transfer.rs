@@ -8,21 +8,26 @@ use cudarc::driver::result;
 use super::counters::Counters;
 use super::device::{Stream, driver_error};
 use super::memory::DeviceBytes;
-use super::staging::Pinned;
+use super::staging::{Pinned, Retention};
 use crate::error::{Error, Result};
-use crate::limits;
 
 /// Brings bytes from a device to the host, into pinned memory that stays for the next time.
 pub struct Fetch {
     stream: Arc<Stream>,
     pinned: Option<Pinned>,
+    retention: Retention,
     counters: Counters,
 }
 
 impl Fetch {
     /// Copies go through `stream`.
     pub fn new(stream: &Arc<Stream>) -> Self {
-        Self { stream: Arc::clone(stream), pinned: None, counters: Counters::default() }
+        Self {
+            stream: Arc::clone(stream),
+            pinned: None,
+            retention: Retention::default(),
+            counters: Counters::default(),
+        }
     }
 
     /// The bytes of each source, in order: one copy each and one wait. The sources may be on any device of the process.
@@ -32,8 +37,8 @@ impl Fetch {
     pub fn fetch(&mut self, sources: &[DeviceBytes]) -> Result<Vec<&[u8]>> {
         self.counters = Counters::default();
         let bytes: usize = sources.iter().map(DeviceBytes::len).sum();
-        let large = |pinned: &Pinned| pinned.len() > limits::MAX_RETAINED_STAGING_BYTES;
-        if self.pinned.as_ref().is_none_or(|pinned| pinned.len() < bytes || large(pinned)) {
+        let held = self.pinned.as_ref().map_or(0, Pinned::len);
+        if held < bytes.max(1) || !self.retention.keeps(held, bytes) {
             self.pinned = None;
             self.pinned = Some(Pinned::new(self.stream.gpu(), bytes.max(1).next_power_of_two())?);
         }

@@ -3,18 +3,20 @@
 
     fuzz.py [--cases N] [--seed S] [--only OPERATOR ...]     draws N pipelines, runs and compares them, makes failures smaller
             [--report docs/conformance.md]                   and writes the page of what was found
+    fuzz.py --gpu ...                                        the same on a GPU: files made for one, DALI's answers there
     fuzz.py --record N                                       keeps what agrees of the first N, with DALI's answers, in data/fuzz.zip
 
-Needs the package nvidia-dali-cuda130 and cargo, and no GPU. What is drawn for which operator: draw.py, draw_media.py.
+Needs the package nvidia-dali-cuda130, and cargo or the program of these tests in $GESSO_CONFORMANCE. No GPU but for --gpu. What is
+drawn for which operator: draw.py, draw_media.py.
 """
 import argparse
 import collections
 import copy
 import io
 import json
+import multiprocessing.connection
 import os
 import pathlib
-import pickle
 import subprocess
 import sys
 import tempfile
@@ -36,6 +38,10 @@ ROUNDED = {"Resize", "ResizeCropMirror", "RandomResizedCrop", "TensorResize", "F
            "Water"}
 # Sums whose order differs, of elements up to this.
 RELATIVE = 2e-5
+# On a GPU, where DALI decodes with other programs.
+DECODED = 16.0
+# The end of the names of cases that tests load as made for one.
+MADE_FOR_GPU = "_made_for_gpu"
 
 
 def drawn(number, seed, names):
@@ -134,22 +140,55 @@ def calculate(function, x, y=None, constant=None, left=False):
     return getattr(nvidia.dali.math, function)(*operands)
 
 
-def answers(spec):
+def on_host(spec):
+    """Values that are arguments, which never lie on a device, and those they are made from."""
+    def named(argument):
+        if isinstance(argument, dict):
+            return {argument["value"]}
+        return set().union(*map(named, argument)) if isinstance(argument, list) else set()
+
+    kept = set().union(*(named(v) for step in spec["steps"] for k, v in step["args"].items() if k != "a"))
+    first = len(spec["inputs"]) + sum(step["outputs"] for step in spec["steps"])
+    for step in reversed(spec["steps"]):
+        first -= step["outputs"]
+        if kept & set(range(first, first + step["outputs"])):
+            kept |= set(step["inputs"])
+    return kept
+
+
+def answers(spec, gpu=False):
     """The file, the inputs by name, and DALI's outputs."""
     samples = {f"X{i}": data(entry) for i, entry in enumerate(spec["inputs"])}
-    pipe = Pipeline(batch_size=draw.BATCH, num_threads=1, device_id=None, prefetch_queue_depth=1, seed=spec["seed"])
+    pipe = Pipeline(batch_size=draw.BATCH, num_threads=1, device_id=0 if gpu else None, prefetch_queue_depth=1, seed=spec["seed"])
+    kept = on_host(spec) if gpu else set()
     with pipe:
         values = [fn.external_source(name=name, dtype=types.DALIDataType(draw.TYPES[entry["dtype"]]), ndim=1 if "files" in entry else len(entry["shapes"][0]),
                                      layout=entry["layout"] or None)
                   for name, entry in zip(samples, spec["inputs"])]
+        files = {i for i, entry in enumerate(spec["inputs"]) if "files" in entry}
 
-        def resolved(argument):
+        def moved(number):
+            value = values[number]
+            return value.gpu() if value.device == "cpu" and number not in files else value
+
+        def resolved(argument, value=values.__getitem__):
             if isinstance(argument, dict):
-                return values[argument["value"]]
-            return [resolved(a) for a in argument] if isinstance(argument, list) else argument
+                return value(argument["value"])
+            return [resolved(a, value) for a in argument] if isinstance(argument, list) else argument
 
         for step in spec["steps"]:
-            made = apply(step, [values[i] for i in step["inputs"]], {k: resolved(v) for k, v in step["args"].items()})
+            made_here = set(range(len(values), len(values) + step["outputs"]))
+            args = {k: resolved(v) for k, v in step["args"].items()}
+            inputs = [values[i] for i in step["inputs"]]
+            if gpu and not kept & made_here:
+                inputs = [moved(i) for i in step["inputs"]]
+                if "a" in args:
+                    args["a"] = resolved(step["args"]["a"], moved)
+                if files & set(step["inputs"]):
+                    args |= dict(device="mixed") if "image" in step["op"] else {}
+                elif step["op"] not in ("_shape", "subscript", "arithmetic"):
+                    args["device"] = "gpu"
+            made = apply(step, inputs, args)
             values += made if isinstance(made, (list, tuple)) else [made]
         pipe.set_outputs(*values[-spec["steps"][-1]["outputs"]:])
     file = pipe.serialize()
@@ -157,41 +196,69 @@ def answers(spec):
     used = {name: batch for name, batch in samples.items() if name.encode() in file}
     for name, batch in used.items():
         pipe.feed_input(name, batch)
-    return file, used, [[np.array(out.at(i)) for i in range(draw.BATCH)] for out in pipe.run()]
+    return file, used, [[np.array(out.at(i)) for i in range(draw.BATCH)] for out in (o.as_cpu() for o in pipe.run())]
 
 
-def in_child(spec):
-    """`answers` in a process of its own, which DALI may take down; None when it refuses the pipeline."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+def answer_all(specs, gpu, connection):
+    """Sends the `answers` to each; None when DALI refuses the pipeline."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    for spec in specs:
         result = None
         try:
-            result = answers(spec)
+            result = answers(spec, gpu)
         except Exception as error:
             if os.environ.get("FUZZ_SHOW"):
-                print(spec["operator"], json.dumps(spec["steps"]), str(error).replace("\n", " ")[-300:])
-                sys.stdout.flush()
-        with os.fdopen(write, "wb") as pipe:
-            pickle.dump(result, pipe)
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        content = pipe.read()
-    os.waitpid(child, 0)
-    return pickle.loads(content) if content else None
+                print(spec["operator"], json.dumps(spec["steps"]), str(error).replace("\n", " ")[-300:], flush=True)
+        connection.send(result)
 
 
-def tolerance(spec, outputs):
+def in_children(specs, gpu):
+    """`answers` to all, in processes of their own, which DALI may take down; None where it did, or refused the pipeline."""
+    results, running = [None] * len(specs), {}
+
+    def start(share):
+        if share:
+            reader, writer = multiprocessing.Pipe(duplex=False)
+            child = multiprocessing.get_context("fork").Process(target=answer_all, args=([specs[n] for n in share], gpu, writer))
+            child.start()
+            writer.close()
+            running[reader] = child, share
+
+    count = os.cpu_count()
+    for first in range(count):
+        start(list(range(first, len(specs), count)))
+    while running:
+        for reader in multiprocessing.connection.wait(running):
+            child, share = running[reader]
+            try:
+                results[share[0]] = reader.recv()
+                ended = len(share) == 1
+            except EOFError:
+                ended = True
+            del share[0]
+            if ended:
+                del running[reader]
+                reader.close()
+                child.join()
+                start(share)
+    return results
+
+
+def tolerance(spec, outputs, gpu=False):
     arrays = [a for samples in outputs for a in samples if a.size]
+    if gpu and any("files" in entry for entry in spec["inputs"]):
+        return DECODED
     if all(a.dtype.kind != "f" for a in arrays):
         return 1.0 if spec["operator"] in ROUNDED else 0.0
     finite = [np.abs(a[np.isfinite(a)]).max(initial=0) for a in arrays]
     return float(max(finite, default=0)) * RELATIVE + 1e-6
 
 
-def write(cases, path):
+def named(number, spec, gpu):
+    return f"{number}_{spec['operator']}{MADE_FOR_GPU if gpu else ''}"
+
+
+def write(cases, path, gpu=False):
     """`cases`: pairs of a pipeline and its answers, as record.py writes them."""
     arrays, index = {}, []
 
@@ -202,7 +269,7 @@ def write(cases, path):
         return dict(key=key, dtype=array.dtype.name, shape=list(array.shape))
 
     for number, (spec, (file, samples, outputs)) in enumerate(cases):
-        index.append(dict(name=f"{number}_{spec['operator']}", tol=tolerance(spec, outputs), mean=None, pipeline=keep(np.frombuffer(file, np.uint8)),
+        index.append(dict(name=named(number, spec, gpu), tol=tolerance(spec, outputs, gpu), mean=None, pipeline=keep(np.frombuffer(file, np.uint8)),
                           inputs={name: [keep(s) for s in batch] for name, batch in samples.items()},
                           outputs=[[keep(s) for s in batch] for batch in outputs]))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
@@ -213,23 +280,26 @@ def write(cases, path):
 
 
 def build():
+    if "GESSO_CONFORMANCE" in os.environ:
+        return os.environ["GESSO_CONFORMANCE"]
     command = ["cargo", "test", "--test", "conformance", "--no-run", "--message-format=json"]
     lines = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     made = [json.loads(line) for line in lines if line.startswith("{")]
     return next(m["executable"] for m in made if m.get("executable") and m["target"]["name"] == "conformance")
 
 
-def compare(binary, cases):
+def compare(binary, cases, gpu):
     """What Gesso makes of `cases`: for each, its error or None, and the largest and mean difference."""
     with tempfile.TemporaryDirectory() as folder:
-        write(cases, pathlib.Path(folder) / "fuzz.zip")
+        write(cases, pathlib.Path(folder) / "fuzz.zip", gpu)
         report = pathlib.Path(folder) / "report.json"
         environment = os.environ | dict(GESSO_RECORDINGS=folder, GESSO_REPORT=str(report), RUST_BACKTRACE="0")
-        ran = subprocess.run([binary, "--exact", "every_recorded_case_agrees_with_dali"], cwd=ROOT, env=environment, capture_output=True, text=True)
+        test = "every_recorded_case_agrees_on_the_device" if gpu else "every_recorded_case_agrees_with_dali"
+        ran = subprocess.run([binary, "--exact", test], cwd=ROOT, env=environment, capture_output=True, text=True)
         if not report.exists():
             sys.exit(f"the comparison failed:\n{ran.stdout}{ran.stderr}")
         found = {line["case"]: line for line in map(json.loads, report.read_text().splitlines())}
-    return [found[f"{number}_{spec['operator']}"] for number, (spec, _) in enumerate(cases)]
+    return [found[named(number, spec, gpu)] for number, (spec, _) in enumerate(cases)]
 
 
 def smaller(spec):
@@ -251,10 +321,11 @@ def smaller(spec):
                 yield cut
 
 
-def shrunk(binary, spec, error):
+def shrunk(binary, spec, error, gpu):
     for _ in range(30):
-        tried = [(s, a) for s, a in ((s, in_child(s)) for s in smaller(spec)) if a]
-        failing = [(s, found["error"]) for (s, _), found in zip(tried, compare(binary, tried) if tried else []) if found["error"]]
+        specs = list(smaller(spec))
+        tried = [(s, a) for s, a in zip(specs, in_children(specs, gpu)) if a]
+        failing = [(s, found["error"]) for (s, _), found in zip(tried, compare(binary, tried, gpu) if tried else []) if found["error"]]
         if not failing:
             break
         spec, error = failing[0]
@@ -263,10 +334,11 @@ def shrunk(binary, spec, error):
 
 def page(found, refused, options):
     """The report: one row an operator."""
+    device, option, where = ("gpu", "--gpu ", " on one H200") if options.gpu else ("cpu", "", "")
     lines = [
-        "# Conformance to DALI", "",
+        f"# Conformance to DALI{where}", "",
         f"Random pipelines, run by DALI {nvidia.dali.__version__} and by Gesso on the same bytes. Made by",
-        f"`tests/conformance/fuzz.py --cases {options.cases} --seed {options.seed} --report docs/conformance.md`; not edited by hand.", "",
+        f"`tests/conformance/fuzz.py {option}--cases {options.cases} --seed {options.seed} --report docs/{options.report.name}`; not edited by hand.", "",
         "A difference is an absolute one between elements of outputs; of floats it is set against the largest element of the outputs of its",
         "pipeline. Pipelines that DALI itself refuses are not counted.", "",
         "| operator | device | pipelines | equal to the bit | largest difference | mean difference | wrong |", "| --- | --- | --- | --- | --- | --- | --- |"]
@@ -276,7 +348,7 @@ def page(found, refused, options):
         good = [r for r in rows if not r["error"]]
         wrong += len(rows) - len(good)
         largest, mean = max((r["largest"] for r in good), default=0), sum(r["mean"] for r in good) / max(1, len(good))
-        lines.append(f"| `{name}` | cpu | {len(rows)} | {sum(r['largest'] == 0 for r in good)} | {largest:.3g} | {mean:.3g} | {len(rows) - len(good)} |")
+        lines.append(f"| `{name}` | {device} | {len(rows)} | {sum(r['largest'] == 0 for r in good)} | {largest:.3g} | {mean:.3g} | {len(rows) - len(good)} |")
     total = sum(map(len, found.values()))
     lines += ["", f"{total} pipelines, {wrong} wrong; DALI refused {refused} more."]
     return "\n".join(lines) + "\n"
@@ -289,23 +361,24 @@ def main():
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--report", type=pathlib.Path)
     parser.add_argument("--record", type=int)
+    parser.add_argument("--gpu", action="store_true")
     options = parser.parse_args()
     dali_trace.set_tracing(enabled=False)
     names = options.only or list(draw.DRAWS)
     cases, refused = [], collections.Counter()
-    number = 0
-    while len(cases) < (options.record or options.cases):
-        spec = drawn(number, options.seed, names)
-        answer = in_child(spec)
-        if answer:
-            cases.append((spec, answer))
-        else:
-            refused[spec["operator"]] += 1
-        number += 1
-        if number > 40 + 4 * (options.record or options.cases):
+    number, wanted = 0, options.record or options.cases
+    while len(cases) < wanted:
+        specs = [drawn(n, options.seed, names) for n in range(number, number + wanted - len(cases))]
+        for spec, answer in zip(specs, in_children(specs, options.gpu)):
+            if answer:
+                cases.append((spec, answer))
+            else:
+                refused[spec["operator"]] += 1
+        number += len(specs)
+        if number > 40 + 4 * wanted:
             sys.exit("DALI refuses nearly everything")
     binary, found, failed = build(), collections.defaultdict(list), 0
-    results = compare(binary, cases)
+    results = compare(binary, cases, options.gpu)
     if options.record:
         agreeing = [case for case, result in zip(cases, results) if not result["error"]]
         print(f"{len(agreeing)} pipelines, {len(cases) - len(agreeing)} left out that differ: the report has them")
@@ -316,7 +389,7 @@ def main():
         found[spec["operator"]].append(result | dict(largest=result["largest"] / size, mean=result["mean"] / size))
         if result["error"] and failed < 20:
             failed += 1
-            least, error = shrunk(binary, spec, result["error"])
+            least, error = shrunk(binary, spec, result["error"], options.gpu)
             print(f"{spec['operator']}: {error}\n    {json.dumps(least)}")
     print(f"{len(cases)} pipelines, {sum(bool(r['error']) for r in results)} wrong; DALI refused {sum(refused.values())}: {dict(refused)}")
     if options.report:

@@ -28,7 +28,7 @@ pub use engines::{Engines, Settings};
 pub use header::{Header, Quantisation};
 pub use huffman::{Class, Huffman};
 pub use picture::{Frame, Picture, Sampling};
-pub use share::{Candidate, Path, Predicted, Speeds, Wish, assign};
+pub use share::{Candidate, CoresNeed, Path, Predicted, Size, Speeds, Wish, assign};
 pub use sys::Format;
 pub use watch::Watch;
 

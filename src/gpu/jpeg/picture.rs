@@ -5,6 +5,7 @@
 //! files whose every segment was checked; whatever is unusual or damaged is for others.
 
 use super::header::{EOI, Header};
+use super::share::Size;
 use crate::limits;
 
 /// Adobe's colour transform of a file whose three components are YCbCr.
@@ -89,6 +90,11 @@ impl<'a> Picture<'a> {
     /// The file.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
+    }
+
+    /// How large it is.
+    pub fn size(&self) -> Size {
+        Size { bytes: self.bytes.len(), pixels: self.frame.width * self.frame.height }
     }
 
     /// What its header says.

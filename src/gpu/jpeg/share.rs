@@ -2,10 +2,13 @@
 //! arithmetic: it must not know devices or threads.
 //!
 //! ```text
-//! engines:  overhead + max(largest file on one engine, all their files on all engines)
-//! threads:  start + the fullest thread, every file on one + the upload of all their pixels
-//! cores:    start + all their files
+//! engines:  overhead + max(the fullest engine, every image on one; what the host does for each)
+//! threads:  start + the fullest thread, every image on one + the upload of all their pixels
+//! cores:    start + the longest piece of data that a thread has + the largest file + all images
 //! ```
+//!
+//! An image costs a path something for itself, for each byte of its file and for each pixel; the constants are fitted to what an
+//! H200 and its host took (`benches/peers/fit_share.py`), and measured batches say how much faster or slower this device is.
 //!
 //! A batch that the cores finish sooner than the engines is theirs. Else engines and threads start together, so it is done when
 //! the slower one is: images move from the engines to the threads as long as the threads are done first. A batch that the
@@ -13,6 +16,7 @@
 
 use std::time::Duration;
 
+use super::cores::Cut;
 use crate::limits;
 
 /// Where an image is decoded.
@@ -26,17 +30,42 @@ pub enum Path {
     Threads,
 }
 
+/// How large a file is.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    /// Its bytes.
+    pub bytes: usize,
+    /// Pixels of the picture in it.
+    pub pixels: usize,
+}
+
+impl Size {
+    /// How long a thread of the measured machine takes.
+    pub fn on_a_thread(self) -> Duration {
+        Duration::from_secs_f64(THREAD.of(self))
+    }
+}
+
 /// An image, as the decision sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
-    /// Bytes of the file.
-    pub bytes: usize,
-    /// Bytes of its pixels, which are uploaded when a thread decodes it.
-    pub pixels: usize,
+    /// Its file.
+    pub size: Size,
+    /// Bytes that go up when a thread decodes it.
+    pub upload: usize,
     /// Whether the engines can decode it.
     pub engines: bool,
-    /// Whether the cores can decode it: how many bytes of scratch memory they need.
-    pub cores: Option<usize>,
+    /// What the cores need to decode it, if they can.
+    pub cores: Option<CoresNeed>,
+}
+
+/// What the cores need for an image.
+#[derive(Debug, Clone, Copy)]
+pub struct CoresNeed {
+    /// Bytes of scratch memory.
+    pub scratch: usize,
+    /// Bits of an MCU on average.
+    pub mcu_bits: usize,
 }
 
 /// What an author asked for.
@@ -48,16 +77,13 @@ pub enum Wish {
     Path(Path),
 }
 
-/// How fast each path decodes, in bytes of files a second.
+/// How long each path takes, of what it takes on the machine that the constants were measured on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Speeds {
-    /// All engines together.
     engines: f64,
     /// Number of engines; an image is decoded by one.
     count: usize,
-    /// One thread of the host.
     thread: f64,
-    /// The cores.
     cores: f64,
 }
 
@@ -70,29 +96,46 @@ pub struct Predicted {
     pub threads: f64,
 }
 
-/// Of one engine of an H200, for JPEGs of quality 85 to 95.
-const ENGINE_SPEED: f64 = 2.6e9 / 7.0;
+/// Seconds that an image takes.
+struct Cost {
+    image: f64,
+    /// For each byte of its file.
+    byte: f64,
+    pixel: f64,
+}
 
-/// Of libjpeg-turbo on one thread of a server, for the same.
-const THREAD_SPEED: f64 = 80e6;
+impl Cost {
+    fn of(&self, size: Size) -> f64 {
+        self.image + self.byte * size.bytes as f64 + self.pixel * size.pixels as f64
+    }
+}
 
-/// What a batch on the engines takes whatever its size.
-const ENGINES_OVERHEAD: f64 = 20e-6;
+/// One engine of an H200.
+const ENGINE: Cost = Cost { image: 42e-6, byte: 1.4e-9, pixel: 0.34e-9 };
+
+/// What a batch on the engines takes whatever its size, and what the host takes for each image of it.
+const ENGINES_OVERHEAD: f64 = 23e-6;
+const ENGINES_EACH: f64 = 25e-6;
+
+/// libjpeg-turbo on one thread of a server.
+const THREAD: Cost = Cost { image: 5e-6, byte: 14e-9, pixel: 1.4e-9 };
 
 /// Until all threads of an instance work, once there is work for them.
-const THREADS_START: f64 = 500e-6;
+const THREADS_START: f64 = 160e-6;
 
-/// Bytes of pixels a second, from the end of decoding on a host to the place on the device: half of what the bus can.
-const UPLOAD_SPEED: f64 = 25e9;
+/// Bytes of pixels a second, from the end of decoding on a host to the place on the device.
+const UPLOAD_SPEED: f64 = 14e9;
 
-/// Of one multiprocessor of an H200, from the file to the pixels.
-const CORE_SPEED: f64 = 3.3e9 / 132.0;
+/// The cores of an H200 with so many multiprocessors, and what the host takes for each image.
+const CORES: Cost = Cost { image: 0.0, byte: 81e-12, pixel: 9.2e-12 };
+const CORES_EACH: f64 = 3.6e-6;
+const MULTIPROCESSORS: f64 = 132.0;
 
-/// What a batch on the cores takes whatever its size: five kernels, each as long as its slowest thread.
-const CORES_START: f64 = 240e-6;
-
-/// How fast the engines decode what follows the first image of a batch, of what they decode when they have enough.
-const FOLLOWING: f64 = 0.7;
+/// What a batch on the cores takes whatever its size: kernels, each as long as its slowest thread; for each bit of the longest piece
+/// that a thread has; for each byte of the largest file, which is linked by one block of threads.
+const CORES_START: f64 = 92e-6;
+const CORES_PIECE_BIT: f64 = 0.24e-6;
+const CORES_LARGEST_BYTE: f64 = 0.148e-9;
 
 /// Weight of the newest measurement.
 const NEWEST: f64 = 0.2;
@@ -103,79 +146,87 @@ const RANGE: f64 = 16.0;
 impl Speeds {
     /// What is assumed of `count` engines and of as many `multiprocessors` before anything was measured.
     pub fn new(count: usize, multiprocessors: usize) -> Self {
-        let count = count.max(1);
-        let cores = CORE_SPEED * multiprocessors.max(1) as f64;
-        Self { engines: ENGINE_SPEED * count as f64, count, thread: THREAD_SPEED, cores }
+        let cores = MULTIPROCESSORS / multiprocessors.max(1) as f64;
+        Self { engines: 1.0, count: count.max(1), thread: 1.0, cores }
     }
 
-    /// Takes in that threads decoded files of `bytes` bytes together in `busy`, added up over the threads.
-    pub fn threads_took(&mut self, bytes: usize, busy: Duration) {
-        if bytes > 0 && !busy.is_zero() {
-            self.thread = follow(self.thread, bytes as f64 / busy.as_secs_f64(), THREAD_SPEED);
+    /// Takes in that a thread would have been `busy` for what it takes `expected` long on the measured machine
+    /// ([`Size::on_a_thread`]).
+    pub fn threads_took(&mut self, expected: Duration, busy: Duration) {
+        if !expected.is_zero() && !busy.is_zero() {
+            self.thread = follow(self.thread, busy.as_secs_f64() / expected.as_secs_f64());
         }
     }
 
-    /// Takes in that the engines needed at least and at most so long for files of `total` bytes together, the largest of
-    /// `largest`. A time that the speeds predict right teaches nothing: nobody watched more closely.
-    pub fn engines_took(&mut self, total: usize, largest: usize, least: Duration, most: Option<Duration>) {
-        let predicted = self.engines_time(total, largest);
-        let bounded = predicted.max(least.as_secs_f64()).min(most.map_or(f64::INFINITY, |d| d.as_secs_f64()));
-        if total == 0 || bounded == predicted {
-            return;
+    /// Takes in that the engines needed at least and at most so long for `files`. A time that is expected teaches nothing: nobody
+    /// watched more closely.
+    pub fn engines_took(&mut self, files: &[Size], least: Duration, most: Option<Duration>) {
+        let expected = self.engines_time(files.iter().copied());
+        let bounded = expected.max(least.as_secs_f64()).min(most.map_or(f64::INFINITY, |d| d.as_secs_f64()));
+        if !files.is_empty() && bounded != expected {
+            self.engines = follow(self.engines, self.engines * bounded / expected);
         }
-        let start = ENGINE_SPEED * self.count as f64;
-        let work = (bounded - ENGINES_OVERHEAD).max(predicted / RANGE);
-        self.engines = follow(self.engines, self.engines * (predicted - ENGINES_OVERHEAD) / work, start);
     }
 
     /// What each path would take for all of `images` by itself.
     pub fn predict(&self, images: &[Candidate], threads: usize) -> Predicted {
-        let sizes = || images.iter().map(|image| image.bytes);
-        let (total, largest) = (sizes().sum(), sizes().max().unwrap_or_default());
-        let pixels: usize = images.iter().map(|image| image.pixels).sum();
-        let mut loads = vec![THREADS_START; threads.clamp(1, images.len().max(1))];
-        for (_, bytes) in by_size(images) {
-            if let Some(least) = least(&mut loads) {
-                *least += bytes as f64 / self.thread;
-            }
-        }
+        let mut loads = vec![0.0; threads.clamp(1, images.len().max(1))];
+        let by_threads = by_cost(images).into_iter().map(|(_, cost)| cost * self.thread);
+        let upload: f64 = images.iter().map(|image| image.upload as f64 / UPLOAD_SPEED).sum();
         Predicted {
-            engines: self.batch_on_engines(total, largest),
-            cores: self.cores_time(total),
-            threads: loads.into_iter().fold(0.0, f64::max) + pixels as f64 / UPLOAD_SPEED,
+            engines: self.engines_time(images.iter().map(|image| image.size)),
+            cores: self.cores_time(images),
+            threads: THREADS_START + fullest(&mut loads, by_threads) + upload,
         }
+    }
+
+    /// Bits of the longest piece of data that a thread of the cores has.
+    pub fn longest_piece(images: &[Candidate]) -> u32 {
+        let mcu_bits =
+            images.iter().filter_map(|image| Some(image.cores?.mcu_bits)).max().unwrap_or_default();
+        Cut::of(images.iter().map(|image| image.size.bytes).sum()).for_mcus(mcu_bits).bits
     }
 
     /// Seconds that the cores need.
-    fn cores_time(&self, total: usize) -> f64 {
-        CORES_START + total as f64 / self.cores
+    fn cores_time(&self, images: &[Candidate]) -> f64 {
+        let largest = images.iter().map(|image| image.size.bytes).max().unwrap_or_default();
+        let piece = f64::from(Self::longest_piece(images));
+        let latency = CORES_PIECE_BIT * piece + CORES_LARGEST_BYTE * largest as f64;
+        let each: f64 = images.iter().map(|image| CORES_EACH + self.cores * CORES.of(image.size)).sum();
+        CORES_START + latency + each
     }
 
-    /// Seconds that the engines need until the last image of a batch is in its place.
-    fn batch_on_engines(&self, total: usize, largest: usize) -> f64 {
-        let following = (total - largest) as f64 / (FOLLOWING * self.engines);
-        self.engines_time(largest, largest) + following
-    }
-
-    /// Seconds that the engines need to decode.
-    fn engines_time(&self, total: usize, largest: usize) -> f64 {
-        if total == 0 {
+    /// Seconds that the engines need.
+    fn engines_time(&self, files: impl Iterator<Item = Size>) -> f64 {
+        let mut costs: Vec<f64> = files.map(|size| ENGINE.of(size)).collect();
+        if costs.is_empty() {
             return 0.0;
         }
-        let one = largest as f64 * self.count as f64;
-        ENGINES_OVERHEAD + one.max(total as f64) / self.engines
+        costs.sort_by(|a, b| b.total_cmp(a));
+        let each = ENGINES_EACH * costs.len() as f64;
+        self.engines * (ENGINES_OVERHEAD + fullest(&mut vec![0.0; self.count], costs).max(each))
     }
 }
 
-fn follow(old: f64, seen: f64, start: f64) -> f64 {
-    (old + NEWEST * (seen - old)).clamp(start / RANGE, start * RANGE)
+/// The fullest of `loads` once each of `costs`, the largest of which comes first, was put on the emptiest.
+fn fullest(loads: &mut [f64], costs: impl IntoIterator<Item = f64>) -> f64 {
+    for cost in costs {
+        if let Some(least) = least(loads) {
+            *least += cost;
+        }
+    }
+    loads.iter().copied().fold(0.0, f64::max)
+}
+
+fn follow(old: f64, seen: f64) -> f64 {
+    (old + NEWEST * (seen - old)).clamp(1.0 / RANGE, RANGE)
 }
 
 /// Where each of `images` goes. Without a `wish` the batch shall be done soon. `threads` is the number of threads.
 pub fn assign(images: &[Candidate], threads: usize, speeds: &Speeds, wish: Option<Wish>) -> Vec<Path> {
     let mut room = limits::MAX_CORES_SCRATCH_BYTES;
     let mut fits = |image: &Candidate| {
-        let rest = image.cores.and_then(|scratch| room.checked_sub(scratch));
+        let rest = image.cores.and_then(|cores| room.checked_sub(cores.scratch));
         rest.inspect(|&rest| room = rest).is_some()
     };
     let prefers_cores = match wish {
@@ -206,75 +257,71 @@ pub fn assign(images: &[Candidate], threads: usize, speeds: &Speeds, wish: Optio
     paths
 }
 
-/// Whether the cores are done with the images that engines could take, too, before the engines are. Measured on an H200 with
-/// files of 69 kB: the engines take 205, 269, 336, 468 us for 1, 2, 4, 8 of them, the cores 261, 291, 327, 431.
+/// Whether the cores are done with the images that engines could take, too, before the engines are.
 fn are_faster_on_cores(images: &[Candidate], speeds: &Speeds) -> bool {
-    let either = || images.iter().filter(|image| image.engines && image.cores.is_some());
-    let total: usize = either().map(|image| image.bytes).sum();
-    let largest = either().map(|image| image.bytes).max().unwrap_or_default();
-    speeds.cores_time(total) < speeds.batch_on_engines(total, largest)
+    let either: Vec<Candidate> =
+        images.iter().filter(|image| image.engines && image.cores.is_some()).copied().collect();
+    !either.is_empty()
+        && speeds.cores_time(&either) < speeds.engines_time(either.iter().map(|image| image.size))
 }
 
 /// Which images on the engines are beyond the part of them that stays there: the smaller ones.
 fn beyond(load: f32, images: &[Candidate], paths: &[Path]) -> Vec<usize> {
-    let mut movable = by_size(images);
+    let mut movable = by_cost(images);
     movable.retain(|&(i, _)| paths.get(i) == Some(&Path::Engines));
     let kept = (f64::from(load.clamp(0.0, 1.0)) * movable.len() as f64).round() as usize;
     movable.into_iter().skip(kept).map(|(i, _)| i).collect()
 }
 
-/// Places and sizes of files, the largest first.
-fn by_size(images: &[Candidate]) -> Vec<(usize, usize)> {
-    let mut order: Vec<(usize, usize)> = images.iter().map(|image| image.bytes).enumerate().collect();
-    order.sort_by_key(|&(i, bytes)| (std::cmp::Reverse(bytes), i));
+/// Places of images and how long a thread takes for them, the longest first.
+fn by_cost(images: &[Candidate]) -> Vec<(usize, f64)> {
+    let mut order: Vec<(usize, f64)> = images.iter().map(|image| THREAD.of(image.size)).enumerate().collect();
+    order.sort_by(|(i, a), (j, b)| b.total_cmp(a).then(i.cmp(j)));
     order
 }
 
 /// Moves images from the engines to the threads, so that both are done at the same time.
 fn relieve_engines(images: &[Candidate], threads: usize, speeds: &Speeds, paths: &mut [Path]) {
-    // The largest first: what does not fit on the threads any more may still do so with a smaller one.
-    let pixels = |i: usize| images.get(i).map_or(0.0, |image| image.pixels as f64 / UPLOAD_SPEED);
+    if threads == 0 {
+        return;
+    }
+    let upload_of = |i: usize| images.get(i).map_or(0.0, |image| image.upload as f64 / UPLOAD_SPEED);
+    let on_engine = |i: usize| images.get(i).map_or(0.0, |image| ENGINE.of(image.size));
     let on = |wanted: Path| {
-        let mut order = by_size(images);
+        let mut order = by_cost(images);
         order.retain(|&(i, _)| paths.get(i) == Some(&wanted));
         order
     };
     let (movable, fixed) = (on(Path::Engines), on(Path::Threads));
-    let mut set = |i: usize| {
-        if let Some(path) = paths.get_mut(i) {
-            *path = Path::Threads;
-        }
-    };
-    if threads == 0 {
-        return;
-    }
     let mut loads = vec![THREADS_START; threads.min(images.len())];
-    let mut upload = 0.0;
-    for (i, bytes) in fixed {
-        upload += pixels(i);
-        if let Some(least) = least(&mut loads) {
-            *least += bytes as f64 / speeds.thread;
-        }
-    }
-    let mut total: usize = movable.iter().map(|&(_, bytes)| bytes).sum();
-    // What stays: its largest is the first that was not moved.
+    let mut upload: f64 = fixed.iter().map(|&(i, _)| upload_of(i)).sum();
+    let mut done = fullest(&mut loads, fixed.into_iter().map(|(_, cost)| cost * speeds.thread));
+    let mut total: f64 = movable.iter().map(|&(i, _)| on_engine(i)).sum();
+    let mut count = movable.len();
+    // What stays: its largest is the first that was not moved. The longest for a thread first: what does not fit on the threads
+    // any more may still do so with a smaller one.
     let mut largest = None;
-    for (place, &(i, bytes)) in movable.iter().enumerate() {
-        let next = movable.get(place + 1).map_or(0, |&(_, bytes)| bytes);
-        let after = speeds.engines_time(total - bytes, largest.unwrap_or(next));
-        let fullest = loads.iter().copied().fold(0.0, f64::max);
+    for (place, &(i, cost)) in movable.iter().enumerate() {
+        let next = movable.get(place + 1).map_or(0.0, |&(i, _)| on_engine(i));
+        let shared = (total - on_engine(i)) / speeds.count as f64;
+        let rest = shared.max(largest.unwrap_or(next)).max(ENGINES_EACH * (count - 1) as f64);
+        let after = speeds.engines * (ENGINES_OVERHEAD + rest);
         let fits = least(&mut loads).filter(|least| {
-            let done = fullest.max(**least + bytes as f64 / speeds.thread);
-            done + upload + pixels(i) <= after
+            let done = done.max(**least + cost * speeds.thread);
+            done + upload + upload_of(i) <= after
         });
         match fits {
             Some(least) => {
-                *least += bytes as f64 / speeds.thread;
-                upload += pixels(i);
-                total -= bytes;
-                set(i);
+                *least += cost * speeds.thread;
+                done = done.max(*least);
+                upload += upload_of(i);
+                total -= on_engine(i);
+                count -= 1;
+                if let Some(path) = paths.get_mut(i) {
+                    *path = Path::Threads;
+                }
             }
-            None => largest = largest.or(Some(bytes)),
+            None => largest = largest.or(Some(on_engine(i))),
         }
     }
 }

@@ -22,7 +22,8 @@ use crate::cpu::decode::{self, Decoder};
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::cores::{self, Coded, Part, Scan};
 use crate::gpu::jpeg::{
-    Candidate, DevicePath, Engines, Header, Path, Picture, Settings, Speeds, Task, Watch, Wish, assign,
+    Candidate, CoresNeed, DevicePath, Engines, Header, Path, Picture, Settings, Size, Speeds, Task, Watch,
+    Wish, assign,
 };
 use crate::gpu::{DeviceBytes, Gpu, Staged};
 use crate::limits;
@@ -53,6 +54,11 @@ struct Image<'a> {
 }
 
 impl Image<'_> {
+    fn size(&self) -> Size {
+        let (width, height) = self.job.info.stored_size();
+        Size { bytes: self.bytes.len(), pixels: width * height }
+    }
+
     /// What of the picture is asked for.
     fn part(&self) -> Part {
         finish::part(&self.job)
@@ -206,10 +212,13 @@ impl Mixed {
     /// Where each image is decoded.
     fn paths(&self, images: &[Image<'_>], threads: usize) -> Vec<Path> {
         let candidate = |image: &Image<'_>| Candidate {
-            bytes: image.bytes.len(),
-            pixels: image.target.len(),
+            size: image.size(),
+            upload: image.target.len(),
             engines: image.picture.is_some(),
-            cores: image.coded.as_ref().map(|coded| self.cores.scratch_bytes(coded, &image.part())),
+            cores: image.coded.as_ref().map(|coded| CoresNeed {
+                scratch: self.cores.scratch_bytes(coded, &image.part()),
+                mcu_bits: coded.mcu_bits(),
+            }),
         };
         let candidates: Vec<Candidate> = images.iter().map(candidate).collect();
         assign(&candidates, threads, &self.speeds, self.wish)
@@ -291,15 +300,15 @@ impl Mixed {
         };
         let (watch, by_threads) = (Watch::new(events), AtomicUsize::new(0));
         // Of JPEGs that were decoded: how long it takes to refuse a file, or to inflate one, says nothing about the engines' work.
-        let (busy, learnt) = (AtomicU64::new(0), AtomicUsize::new(0));
+        let (busy, expected) = (AtomicU64::new(0), AtomicU64::new(0));
         let decode = |image: &Image<'_>, out: &mut [u8]| {
             let begun = Instant::now();
             let done = decode_on_host(decoder, inputs, image.index, Some(&image.job), out);
             by_threads.fetch_add(usize::from(done), Ordering::Relaxed);
             if done && image.job.info.format == decode::Format::Jpeg {
-                let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                busy.fetch_add(nanos, Ordering::Relaxed);
-                learnt.fetch_add(image.bytes.len(), Ordering::Relaxed);
+                let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+                busy.fetch_add(nanos(begun.elapsed()), Ordering::Relaxed);
+                expected.fetch_add(nanos(image.size().on_a_thread()), Ordering::Relaxed);
             }
             watch.look();
         };
@@ -340,11 +349,12 @@ impl Mixed {
         };
         self.decoded.engine += tasks.len() - refused.len();
         self.decoded.cpu += by_threads.into_inner();
-        self.speeds.threads_took(learnt.into_inner(), Duration::from_nanos(busy.into_inner()));
+        let [expected, busy] = [expected, busy].map(|nanos| Duration::from_nanos(nanos.into_inner()));
+        self.speeds.threads_took(expected, busy);
         if refused.is_empty() && !tasks.is_empty() {
-            let sizes = || tasks.iter().map(|task| task.picture.bytes().len());
+            let files: Vec<Size> = tasks.iter().map(|task| task.picture.size()).collect();
             let (least, most) = watch.bounds();
-            self.speeds.engines_took(sizes().sum(), sizes().max().unwrap_or_default(), least, most);
+            self.speeds.engines_took(&files, least, most);
         }
         let (decoded, written) = places.split_at(threads.len());
         let live =

@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::attributes::{Geometry, ResizeAttributes, Target};
 use super::{Job, job};
-use crate::cpu::resample::AxisParameters;
+use crate::cpu::resample::{AxisParameters, FilterSpec};
 use crate::error::Result;
 use crate::gpu::{Gpu, Grid, KernelSpec, NoParams};
 use crate::ops::{GpuCx, GpuIo};
@@ -22,7 +22,7 @@ pub(in crate::ops) const MAX_CHANNELS: usize = 4;
 /// One axis, as the kernel sees it.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct AxisRow {
+pub(super) struct AxisRow {
     start: f32,
     scale: f32,
     table_scale: f32,
@@ -32,33 +32,47 @@ struct AxisRow {
     size: i32,
 }
 
+impl AxisRow {
+    /// `size` pixels of `roi` of an axis of `length` pixels.
+    pub(super) fn new(filter: FilterSpec, length: usize, roi: (f32, f32), size: usize) -> Self {
+        let AxisParameters { filter, taps, start, scale, table_scale } =
+            AxisParameters::new(filter, roi, size);
+        Self {
+            start,
+            scale,
+            table_scale,
+            filter,
+            taps: taps as i32,
+            length: length as i32,
+            size: size as i32,
+        }
+    }
+
+    /// `length` pixels, each itself.
+    pub(super) fn whole(length: usize) -> Self {
+        let (nearest, length) = (0, length as i32);
+        Self { start: 0.0, scale: 1.0, table_scale: 0.0, filter: nearest, taps: 1, length, size: length }
+    }
+}
+
 /// One image, or one channel of an image, as the kernel sees it.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(in crate::ops) struct ResampleRow {
-    src: u64,
-    dst: u64,
-    y: AxisRow,
-    x: AxisRow,
-    pitch: u32,
-    step: u32,
+    pub(super) src: u64,
+    pub(super) dst: u64,
+    pub(super) y: AxisRow,
+    pub(super) x: AxisRow,
+    /// Elements between source rows.
+    pub(super) pitch: u32,
+    /// Elements between pixels.
+    pub(super) step: u32,
 }
 
 impl ResampleRow {
     /// To make `target` of the image at `src` with interleaved channels.
     pub(in crate::ops) fn new(src: u64, dst: u64, geometry: &Geometry, target: &Target) -> Self {
-        let axis = |d: usize| {
-            let parameters = AxisParameters::new(target.filter, target.roi[d], target.size[d]);
-            AxisRow {
-                start: parameters.start,
-                scale: parameters.scale,
-                table_scale: parameters.table_scale,
-                filter: parameters.filter,
-                taps: parameters.taps as i32,
-                length: geometry.size[d] as i32,
-                size: target.size[d] as i32,
-            }
-        };
+        let axis = |d: usize| AxisRow::new(target.filter, geometry.size[d], target.roi[d], target.size[d]);
         let pitch = (geometry.size[1] * geometry.channels) as u32;
         Self { src, dst, y: axis(0), x: axis(1), pitch, step: geometry.channels as u32 }
     }
@@ -86,7 +100,7 @@ pub(in crate::ops) fn launch<R: Pod>(
 }
 
 /// The kernel from images of `from` to images of `to`, `channels` channels at once.
-fn kernel(from: DType, to: DType, channels: usize) -> KernelSpec {
+pub(super) fn kernel(from: DType, to: DType, channels: usize) -> KernelSpec {
     KernelSpec::new::<ResampleRow, NoParams>("resample", "resample")
         .dtype("SRC", from)
         .dtype("MID", to)
@@ -96,7 +110,8 @@ fn kernel(from: DType, to: DType, channels: usize) -> KernelSpec {
 
 /// Those that tests compile.
 pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
-    let types = [(DType::U8, DType::U8), (DType::U8, DType::F32), (DType::I16, DType::I16)];
+    let types =
+        [(DType::U8, DType::U8), (DType::U8, DType::F32), (DType::I16, DType::I16), (DType::F32, DType::U8)];
     types.into_iter().flat_map(|(from, to)| [1, 3].map(|channels| kernel(from, to, channels))).collect()
 }
 
@@ -119,34 +134,53 @@ pub(in crate::ops) fn prepare(
     }
 }
 
+/// How many channels a thread computes at once, of images with `counts` channels: of many, or if not all have as many, one
+/// after the other.
+pub(super) fn channels_at_once(mut counts: impl Iterator<Item = usize>) -> usize {
+    let first = counts.next().unwrap_or(1);
+    if first <= MAX_CHANNELS && counts.all(|channels| channels == first) { first } else { 1 }
+}
+
+/// Images one behind the other, of elements of a type.
+#[derive(Clone, Copy)]
+pub(super) struct Images {
+    pub(super) address: u64,
+    pub(super) dtype: DType,
+}
+
+impl Images {
+    /// The rows that make these images of `source`, `at_once` channels at once.
+    pub(super) fn rows(
+        self,
+        source: Images,
+        geometry: &Geometry,
+        target: &Target,
+        at_once: usize,
+    ) -> impl Iterator<Item = ResampleRow> {
+        let Geometry { size, channels, planes, .. } = *geometry;
+        let places =
+            (0..planes).flat_map(move |plane| (0..channels).step_by(at_once).map(move |c| (plane, c)));
+        places.map(move |(plane, channel)| {
+            let place = |images: Images, [height, width]: [usize; 2]| {
+                let elements = plane * height * width * channels + channel;
+                images.address + (elements * images.dtype.size()) as u64
+            };
+            ResampleRow::new(place(source, size), place(self, target.size), geometry, target)
+        })
+    }
+}
+
 /// Records the resize of every live sample to elements of type `to`.
 pub(in crate::ops) fn run(cx: &mut GpuCx<'_>, io: &GpuIo<'_>, jobs: &[Option<Job>], to: DType) -> Result<()> {
     let from = io.inputs().desc(0)?.dtype;
-    let mut counts = jobs.iter().flatten().map(|job| job.geometry.channels);
-    let first = counts.next().unwrap_or(1);
-    // Images with many channels, or not all with as many: one channel after the other.
-    let together = first <= MAX_CHANNELS && counts.all(|channels| channels == first);
+    let at_once = channels_at_once(jobs.iter().flatten().map(|job| job.geometry.channels));
     let mut most = 0;
     let rows = io.rows(|sample| {
         let job = job(jobs, sample.index())?;
-        let Geometry { size, channels, planes, .. } = job.geometry;
         most = most.max(tiles(job.target.size));
-        let (source, target) = (sample.source(0)?, sample.target(0)?);
-        let bytes = |size: [usize; 2], dtype: DType| (size[0] * size[1] * channels * dtype.size()) as u64;
-        let groups = if together { 1 } else { channels };
-        let mut rows = Vec::with_capacity(planes * groups);
-        for plane in 0..planes as u64 {
-            for channel in 0..groups as u64 {
-                rows.push(ResampleRow::new(
-                    source + plane * bytes(size, from) + channel * from.size() as u64,
-                    target + plane * bytes(job.target.size, to) + channel * to.size() as u64,
-                    &job.geometry,
-                    &job.target,
-                ));
-            }
-        }
-        Ok(rows)
+        let source = Images { address: sample.source(0)?, dtype: from };
+        let made = Images { address: sample.target(0)?, dtype: to };
+        Ok(made.rows(source, &job.geometry, &job.target, at_once).collect::<Vec<_>>())
     });
-    let rows: Vec<ResampleRow> = rows.into_iter().flatten().collect();
-    launch(cx, &kernel(from, to, if together { first } else { 1 }), most, &rows)
+    launch(cx, &kernel(from, to, at_once), most, &rows.concat())
 }

@@ -3,6 +3,7 @@
 pub(super) mod attributes;
 pub(super) mod gpu;
 mod volume;
+mod volume_gpu;
 
 use std::sync::Arc;
 
@@ -142,24 +143,30 @@ impl Operator for Resize {
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
         if inputs[0].layout.is_some_and(is_volume) {
-            return Err(volume::host_only());
+            return volume_gpu::prepare(gpu, &inputs[0], &self.attributes);
         }
         gpu::prepare(gpu, &inputs[0], &self.attributes)
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
-        if is_volume(io.inputs().desc(0)?.layout) {
-            return Err(volume::host_only());
+        let desc = io.inputs().desc(0)?;
+        let (is_volume, to) = (is_volume(desc.layout), self.attributes.output_dtype(desc.dtype)?);
+        if is_volume {
+            volume_gpu::run(cx, io, &self.volumes, to)?;
+        } else {
+            gpu::run(cx, io, &self.jobs, to)?;
         }
-        let to = self.attributes.output_dtype(io.inputs().desc(0)?.dtype)?;
-        gpu::run(cx, io, &self.jobs, to)?;
         if self.save_attrs {
             let mut sizes = Vec::new();
-            for copy in io.rows(|sample| {
-                let size = job(&self.jobs, sample.index())?.geometry.size.map(|extent| extent as i32);
+            for (place, size) in io.rows(|sample| {
+                let size: &[usize] = match self.volumes.get(sample.index()) {
+                    Some(Some(job)) if is_volume => &job.size,
+                    _ => &job(&self.jobs, sample.index())?.geometry.size,
+                };
+                let size: Vec<i32> = size.iter().map(|&extent| extent as i32).collect();
                 Ok((sample.output(1)?.clone(), size))
             }) {
-                sizes.push((copy.0, cx.recorder.stage(bytemuck::cast_slice(&copy.1))?));
+                sizes.push((place, cx.recorder.stage(bytemuck::cast_slice(&size))?));
             }
             cx.copy(&sizes)?;
         }

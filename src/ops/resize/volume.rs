@@ -12,11 +12,6 @@ pub(super) fn is_volume(layout: Layout) -> bool {
     layout.find(b'D').is_some()
 }
 
-/// The error for volumes on a device.
-pub(super) fn host_only() -> Error {
-    Error::unsupported("volumes are resized on the host only: put the operator on the CPU")
-}
-
 /// The dimension of the depth in a layout where height and width follow it: DHWC, CDHW, frames of them.
 fn depth_axis(layout: Layout, ndim: usize) -> Result<usize> {
     match [b'D', b'H', b'W'].map(|letter| layout.find(letter)) {
@@ -41,11 +36,13 @@ pub(super) fn infer(input: &ValueType, layout: Layout, attributes: &ResizeAttrib
 /// One sample's resize: volumes of the same size, one behind the other.
 pub(super) struct VolumeJob {
     axis: usize,
+    /// Volumes in the sample.
+    pub(super) count: usize,
     /// Depth, height and width of the input.
     pub(super) size: [usize; 3],
     /// Elements of a voxel.
-    channels: usize,
-    target: Target<3>,
+    pub(super) channels: usize,
+    pub(super) target: Target<3>,
 }
 
 impl VolumeJob {
@@ -64,7 +61,7 @@ impl VolumeJob {
         let target = attributes.target(sample, size)?;
         let channels = shape[axis + 3..].iter().product();
         VolumePlan::check(size, channels, target.size, target.roi, target.filter)?;
-        Ok(Self { axis, size, channels, target })
+        Ok(Self { axis, count: shape[..axis].iter().product(), size, channels, target })
     }
 
     /// The output for an input of shape `shape`.

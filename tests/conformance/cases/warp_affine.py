@@ -39,7 +39,7 @@ for dtype, of in TYPES.items():
     def declare(dtype=dtype, of=of):
         def function():
             targets = list(TYPES.values()) if dtype == np.float32 else [of, types.FLOAT]
-            return tuple(fn.warp_affine(x(of), matrix=MATRIX, dtype=t, fill_value=f) for t in targets for f in (2.75, -40.5)) + (
+            return tuple(fn.warp_affine(x(of), matrix=MATRIX, dtype=t, fill_value=f) for t in targets for f in (2.75, -40.25)) + (
                 fn.warp_affine(x(of), matrix=MATRIX, interp_type=types.INTERP_NN, dtype=types.FLOAT, fill_value=0.5),)
         function.__name__ = f"from_{dtype.__name__}"
         case(inputs={"X": noise((12, 13, 2), (5, 6, 2), (9, 3, 2), dtype=dtype)})(function)

@@ -143,6 +143,11 @@ impl<'a> Coded<'a> {
         across * down
     }
 
+    /// Bits of an MCU, on average.
+    pub fn mcu_bits(&self) -> usize {
+        self.data.len() * 8 / self.mcus().max(1)
+    }
+
     /// Blocks of an MCU.
     pub fn blocks(&self) -> usize {
         self.components.iter().map(|component| component.across * component.down).sum()

@@ -12,7 +12,7 @@ use crate::gpu::KernelSpec;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     /// Bits of a piece: an odd number of words, so that neighbouring threads read from different banks of shared memory.
-    pub(super) bits: u32,
+    pub(in crate::gpu::jpeg) bits: u32,
     /// Guesses which block of an MCU a piece begins with. More make it likelier that one is right, and cost as much each.
     guesses: u32,
 }
@@ -34,7 +34,7 @@ impl Cut {
 
     /// The same for an image whose MCUs have so many bits on average. Where they have more than those of photos, it takes a
     /// decoder that starts anywhere longer until it is right: pieces are as long as an MCU, and there are more guesses.
-    pub(super) fn for_mcus(self, bits: usize) -> Self {
+    pub(in crate::gpu::jpeg) fn for_mcus(self, bits: usize) -> Self {
         if bits <= PHOTO_MCU_BITS {
             return self;
         }
@@ -140,7 +140,7 @@ impl Image {
         let ([mcu_width, mcu_height], [mcus_across, _]) = (coded.factors(), coded.grid());
         let mcu_blocks = small(coded.blocks())?;
         let [mcu_columns, mcu_rows] = coded.factors().map(|blocks| blocks * BLOCK);
-        let cut = cut.for_mcus(coded.data.len() * 8 / coded.mcus().max(1));
+        let cut = cut.for_mcus(coded.mcu_bits());
         let mut image = Self {
             piece_bits: cut.bits,
             guesses: mcu_blocks.min(cut.guesses),

@@ -4,8 +4,14 @@ use super::*;
 
 const SMALL: usize = 69_000;
 
+/// Files with so many bytes, of quality 90 or so.
 fn batch(sizes: &[usize]) -> Vec<Candidate> {
-    sizes.iter().map(|&bytes| Candidate { bytes, pixels: 8 * bytes, engines: true, cores: None }).collect()
+    let candidate = |&bytes| Candidate { size: size(bytes), upload: 8 * bytes, engines: true, cores: None };
+    sizes.iter().map(candidate).collect()
+}
+
+fn size(bytes: usize) -> Size {
+    Size { bytes, pixels: bytes * 8 / 3 }
 }
 
 fn on_threads(paths: &[Path]) -> usize {
@@ -15,23 +21,23 @@ fn on_threads(paths: &[Path]) -> usize {
 #[test]
 fn small_batches_are_for_the_engines_alone() {
     let speeds = Speeds::new(7, 132);
-    for size in [1, 2, 7, 32] {
-        let paths = assign(&batch(&vec![SMALL; size]), 16, &speeds, None);
-        assert_eq!(on_threads(&paths), 0, "{size}");
+    for count in [1, 2, 7, 32] {
+        let paths = assign(&batch(&vec![SMALL; count]), 16, &speeds, None);
+        assert_eq!(on_threads(&paths), 0, "{count}");
     }
 }
 
 #[test]
 fn a_large_batch_gives_each_thread_what_it_can_finish() {
     let speeds = Speeds::new(7, 132);
-    for size in [128, 256] {
-        let moved = on_threads(&assign(&batch(&vec![SMALL; size]), 16, &speeds, None));
-        let rounds = moved.div_ceil(16) as f64;
-        let threads = THREADS_START + rounds * SMALL as f64 / THREAD_SPEED;
+    for count in [128, 256] {
+        let moved = on_threads(&assign(&batch(&vec![SMALL; count]), 16, &speeds, None));
+        let on_a_thread = size(SMALL).on_a_thread().as_secs_f64();
+        let threads = THREADS_START + moved.div_ceil(16) as f64 * on_a_thread;
         let upload = (moved * 8 * SMALL) as f64 / UPLOAD_SPEED;
-        assert!(moved >= 16, "{moved} of {size}");
+        assert!(moved >= 16, "{moved} of {count}");
         // The threads are done first.
-        assert!(threads + upload <= speeds.engines_time((size - moved) * SMALL, SMALL), "{moved} of {size}");
+        assert!(threads + upload <= engines_time(&speeds, count - moved, SMALL), "{moved} of {count}");
     }
     assert_eq!(on_threads(&assign(&batch(&[SMALL; 128]), 0, &speeds, None)), 0);
 }
@@ -55,11 +61,11 @@ fn what_the_engines_cannot_do_fills_the_threads_first() {
 
 #[test]
 fn small_files_follow_where_large_ones_do_not_fit() {
-    let speeds = Speeds { thread: 30e6, ..Speeds::new(7, 132) };
+    let speeds = Speeds { thread: 2.0, ..Speeds::new(7, 132) };
     let mut sizes = vec![500_000; 60];
     sizes.extend([30_000; 8]);
     let paths = assign(&batch(&sizes), 4, &speeds, None);
-    // A large file takes a thread 17 ms and the engines 11 ms for all of them: none moves, but all small ones do.
+    // A large file takes a thread 18 ms and the engines 10 ms for all of them: none moves, but all small ones do.
     assert_eq!(on_threads(&paths[..60]), 0);
     assert_eq!(on_threads(&paths[60..]), 8);
 }
@@ -85,57 +91,65 @@ fn nothing_is_assigned_of_an_empty_batch() {
 #[test]
 fn a_thread_is_as_fast_as_it_was_lately() {
     let mut speeds = Speeds::new(7, 132);
+    let [half, one] = [0.5, 1.0].map(Duration::from_secs_f64);
     for _ in 0..40 {
-        speeds.threads_took(160_000_000, Duration::from_secs(1));
+        speeds.threads_took(one, half);
     }
-    assert!((speeds.thread / 160e6 - 1.0).abs() < 0.01);
-    speeds.threads_took(0, Duration::from_secs(1));
-    speeds.threads_took(1_000, Duration::ZERO);
-    assert!((speeds.thread / 160e6 - 1.0).abs() < 0.01);
+    assert!((speeds.thread - 0.5).abs() < 0.01);
+    speeds.threads_took(Duration::ZERO, one);
+    speeds.threads_took(one, Duration::ZERO);
+    assert!((speeds.thread - 0.5).abs() < 0.01);
     // Twice as fast threads take more images.
     let moved = |speeds: &Speeds| on_threads(&assign(&batch(&[SMALL; 128]), 16, speeds, None));
     assert!(moved(&speeds) > moved(&Speeds::new(7, 132)));
     for _ in 0..100 {
-        speeds.threads_took(1, Duration::from_secs(9));
+        speeds.threads_took(Duration::from_nanos(1), one);
     }
-    assert_eq!(speeds.thread, THREAD_SPEED / RANGE);
+    assert_eq!(speeds.thread, RANGE);
+}
+
+/// Of `count` files of `bytes` bytes.
+fn engines_time(speeds: &Speeds, count: usize, bytes: usize) -> f64 {
+    speeds.engines_time(std::iter::repeat_n(size(bytes), count))
 }
 
 #[test]
 fn engines_are_as_fast_as_bounds_on_their_time_say() {
     let mut speeds = Speeds::new(7, 132);
-    let total = 128 * SMALL;
+    let files = [size(SMALL); 128];
     let ms = |ms: f64| Duration::from_secs_f64(ms / 1e3);
     let first = speeds;
-    // 3.4 ms are predicted.
-    speeds.engines_took(total, SMALL, ms(2.0), None);
-    speeds.engines_took(total, SMALL, ms(2.0), Some(ms(5.0)));
-    speeds.engines_took(0, 0, ms(2.0), Some(ms(5.0)));
+    // 3.8 ms are predicted.
+    speeds.engines_took(&files, ms(2.0), None);
+    speeds.engines_took(&files, ms(2.0), Some(ms(5.0)));
+    speeds.engines_took(&[], ms(2.0), Some(ms(5.0)));
     assert_eq!(speeds, first);
     for _ in 0..60 {
-        speeds.engines_took(total, SMALL, ms(6.8), None);
+        speeds.engines_took(&files, ms(6.8), None);
     }
-    assert!((speeds.engines_time(total, SMALL) / 6.8e-3 - 1.0).abs() < 0.02);
+    assert!((engines_time(&speeds, 128, SMALL) / 6.8e-3 - 1.0).abs() < 0.02);
     for _ in 0..60 {
-        speeds.engines_took(total, SMALL, ms(0.0), Some(ms(3.0)));
+        speeds.engines_took(&files, ms(0.0), Some(ms(3.0)));
     }
-    assert!((speeds.engines_time(total, SMALL) / 3.0e-3 - 1.0).abs() < 0.02);
+    assert!((engines_time(&speeds, 128, SMALL) / 3.0e-3 - 1.0).abs() < 0.02);
     for _ in 0..200 {
-        speeds.engines_took(total, SMALL, ms(0.0), Some(ms(0.0)));
+        speeds.engines_took(&files, ms(0.0), Some(ms(0.0)));
     }
-    assert!(speeds.engines <= ENGINE_SPEED * 7.0 * RANGE);
+    assert!(speeds.engines >= 1.0 / RANGE);
 }
 
 #[test]
 fn one_large_image_takes_one_engine() {
     let speeds = Speeds::new(7, 132);
-    let alone = speeds.engines_time(500_000, 500_000);
-    assert!((alone - 500_000.0 / ENGINE_SPEED).abs() < 2.0 * ENGINES_OVERHEAD);
-    assert!(speeds.engines_time(7 * 500_000, 500_000) - alone < 1e-6);
+    let alone = engines_time(&speeds, 1, 500_000);
+    assert!((alone - ENGINES_OVERHEAD - ENGINE.of(size(500_000))).abs() < 1e-9);
+    assert!(engines_time(&speeds, 7, 500_000) - alone < 1e-9);
+    assert!(engines_time(&speeds, 8, 500_000) > 1.9 * alone);
 }
 
 fn for_all(sizes: &[usize]) -> Vec<Candidate> {
-    batch(sizes).into_iter().map(|image| Candidate { cores: Some(10 * image.bytes), ..image }).collect()
+    let cores = |bytes| Some(CoresNeed { scratch: 10 * bytes, mcu_bits: 768 });
+    batch(sizes).into_iter().map(|image| Candidate { cores: cores(image.size.bytes), ..image }).collect()
 }
 
 #[test]
@@ -172,7 +186,7 @@ fn a_path_is_taken_by_all_that_can() {
 fn cores_take_no_more_than_there_is_memory_for() {
     let mut images = for_all(&[SMALL; 128]);
     for image in &mut images {
-        image.cores = Some(limits::MAX_CORES_SCRATCH_BYTES / 100);
+        image.cores = Some(CoresNeed { scratch: limits::MAX_CORES_SCRATCH_BYTES / 100, mcu_bits: 768 });
     }
     let paths = assign(&images, 0, &Speeds::new(7, 132), None);
     assert_eq!(paths.iter().filter(|path| **path == Path::Cores).count(), 100);
@@ -187,7 +201,7 @@ fn what_is_predicted_decides() {
         let Predicted { engines, cores, threads } = speeds.predict(&images, 16);
         let chosen = assign(&images, 16, &speeds, None);
         assert_eq!(chosen.contains(&Path::Cores), cores < engines, "{} files", sizes.len());
-        assert!(threads >= THREADS_START + SMALL as f64 / THREAD_SPEED);
+        assert!(threads >= THREADS_START + size(SMALL).on_a_thread().as_secs_f64());
     }
     assert_eq!(speeds.predict(&[], 0).engines, 0.0);
 }
