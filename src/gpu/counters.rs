@@ -13,4 +13,6 @@ pub struct Counters {
     pub launches: u32,
     /// Times the host waited for the device.
     pub waits: u32,
+    /// Pieces of host memory pinned for uploads: none once batches are like those before.
+    pub pinned: u32,
 }

@@ -24,6 +24,7 @@ mod library;
 mod memory;
 mod nvrtc;
 mod recorder;
+mod slab;
 mod staging;
 mod transfer;
 

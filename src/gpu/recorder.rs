@@ -132,7 +132,7 @@ impl Recorder {
 
     /// What the batch has cost so far.
     pub fn counters(&self) -> Counters {
-        self.counters
+        Counters { pinned: self.staging.made(), ..self.counters }
     }
 
     /// Device memory for the batch. What it holds is unspecified.

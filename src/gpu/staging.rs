@@ -6,12 +6,9 @@ use std::sync::Arc;
 use cudarc::driver::{result, sys};
 
 use super::device::{Gpu, Stream, driver_error};
-use super::memory::{ALIGNMENT, DeviceBuffer};
+use super::memory::DeviceBuffer;
+use super::slab::Slab;
 use crate::error::{Error, Result};
-use crate::limits;
-
-/// The smallest slab: tables of a batch, and small inputs.
-const MIN_BYTES: usize = 256 << 10;
 
 /// Pinned host memory.
 pub(super) struct Pinned {
@@ -86,54 +83,42 @@ impl Staged {
     }
 }
 
-struct Piece {
+/// Memory on the host and its twin.
+struct Twins {
     host: Pinned,
     device: Arc<DeviceBuffer>,
-    used: usize,
-    /// How much of it is on the device.
-    uploaded: usize,
 }
 
 /// The slab of one batch in flight.
 pub(super) struct Staging {
     stream: Arc<Stream>,
-    pieces: Vec<Piece>,
+    slab: Slab<Twins>,
+    /// How many pieces were made since the last batch began.
+    made: u32,
 }
 
 impl Staging {
     pub(super) fn new(stream: &Arc<Stream>) -> Self {
-        Self { stream: Arc::clone(stream), pieces: Vec::new() }
+        Self { stream: Arc::clone(stream), slab: Slab::new(), made: 0 }
     }
 
     /// Makes sure that the next reservations of `bytes` bytes together are in one piece, with room for tables behind them.
     pub(super) fn make_room(&mut self, bytes: usize) -> Result<()> {
-        let room = |piece: &Piece| piece.host.len() - piece.used;
-        if self.pieces.last().is_none_or(|piece| room(piece) < bytes) {
-            let held: usize = self.pieces.iter().map(|piece| piece.host.len()).sum();
-            let size = (bytes + bytes / 8).max(held).max(MIN_BYTES).next_multiple_of(ALIGNMENT);
-            let host = Pinned::new(self.stream.gpu(), size)?;
-            let device = Arc::new(DeviceBuffer::new(&self.stream, size)?);
-            self.pieces.push(Piece { host, device, used: 0, uploaded: 0 });
-        }
-        Ok(())
+        self.slab.make_room(bytes, twins(&self.stream, &mut self.made))
     }
 
     /// Room for `bytes` bytes.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<Staged> {
-        self.make_room(bytes)?;
-        let index = self.pieces.len() - 1;
-        let piece = &mut self.pieces[index];
-        let offset = piece.used;
-        piece.used = (offset + bytes).next_multiple_of(ALIGNMENT).min(piece.host.len());
-        let address = piece.device.address() + offset as u64;
-        Ok(Staged { piece: index, offset, bytes, address })
+        let (piece, offset) = self.slab.place(bytes, twins(&self.stream, &mut self.made))?;
+        let address = self.owner_of(piece)?.address() + offset as u64;
+        Ok(Staged { piece, offset, bytes, address })
     }
 
     /// The host side of a place.
     pub(super) fn bytes_mut(&mut self, place: Staged) -> Result<&mut [u8]> {
-        let piece = self.pieces.get_mut(place.piece);
+        let piece = self.slab.pieces.get_mut(place.piece);
         piece
-            .and_then(|piece| piece.host.bytes_mut().get_mut(place.offset..place.offset + place.bytes))
+            .and_then(|piece| piece.memory.host.bytes_mut().get_mut(place.offset..place.offset + place.bytes))
             .ok_or_else(|| Error::internal("a place in the staging slab of another batch"))
     }
 
@@ -141,8 +126,8 @@ impl Staging {
     pub(super) fn split(&mut self, places: &[Staged]) -> Result<Vec<&mut [u8]>> {
         let mut parts = Vec::with_capacity(places.len());
         let mut rest = places;
-        for (index, piece) in self.pieces.iter_mut().enumerate() {
-            let mut tail = piece.host.bytes_mut();
+        for (index, piece) in self.slab.pieces.iter_mut().enumerate() {
+            let mut tail = piece.memory.host.bytes_mut();
             let mut start = 0;
             while let Some((place, others)) = rest.split_first().filter(|(place, _)| place.piece == index) {
                 let skipped = place.offset.checked_sub(start);
@@ -163,17 +148,23 @@ impl Staging {
 
     /// The device side of a place, for as long as a value needs it.
     pub(super) fn owner(&self, place: Staged) -> Result<&Arc<DeviceBuffer>> {
-        let piece = self.pieces.get(place.piece);
-        piece.map(|piece| &piece.device).ok_or_else(|| Error::internal("a place in another staging slab"))
+        self.owner_of(place.piece)
+    }
+
+    fn owner_of(&self, piece: usize) -> Result<&Arc<DeviceBuffer>> {
+        let piece = self.slab.pieces.get(piece);
+        piece
+            .map(|piece| &piece.memory.device)
+            .ok_or_else(|| Error::internal("a place in another staging slab"))
     }
 
     /// Copies everything that was reserved since the last time to the device; returns how many copies that took: one, but for
     /// batches that made the slab grow.
     pub(super) fn upload(&mut self) -> Result<u32> {
         let mut copies = 0;
-        for piece in self.pieces.iter_mut().filter(|piece| piece.used > piece.uploaded) {
-            let target = piece.device.address() + piece.uploaded as u64;
-            let bytes = piece.host.bytes().get(piece.uploaded..piece.used).unwrap_or_default();
+        for piece in self.slab.pieces.iter_mut().filter(|piece| piece.used > piece.uploaded) {
+            let target = piece.memory.device.address() + piece.uploaded as u64;
+            let bytes = piece.memory.host.bytes().get(piece.uploaded..piece.used).unwrap_or_default();
             // SAFETY: source and target are this large, and both stay until the stream was waited for.
             unsafe { result::memcpy_htod_async(target, bytes, self.stream.raw()) }
                 .map_err(|error| driver_error("copying to the device", error))?;
@@ -183,22 +174,26 @@ impl Staging {
         Ok(copies)
     }
 
-    /// Forgets what was reserved, after the stream was waited for. Several pieces become one that holds them all.
+    /// How many pieces of host memory were pinned for the batch.
+    pub(super) fn made(&self) -> u32 {
+        self.made
+    }
+
+    /// Forgets what was reserved, after the stream was waited for. What is left is enough for another batch like that.
     pub(super) fn clear(&mut self) {
-        let used: usize = self.pieces.iter().map(|piece| piece.used).sum();
-        for piece in &mut self.pieces {
-            (piece.used, piece.uploaded) = (0, 0);
-        }
-        if self.pieces.len() > 1 || used > limits::MAX_RETAINED_STAGING_BYTES {
-            self.pieces.clear();
-            if used <= limits::MAX_RETAINED_STAGING_BYTES {
-                // A slab that is too small now is replaced when it is needed; this is only an attempt.
-                let size = (used + used / 2).next_power_of_two();
-                if self.reserve(size).is_ok() {
-                    self.pieces.iter_mut().for_each(|piece| piece.used = 0);
-                }
-            }
-        }
+        self.made = 0;
+        // Only an attempt: a slab that is too small is replaced when it is needed.
+        let _ = self.slab.clear(twins(&self.stream, &mut self.made));
+    }
+}
+
+/// Makes memory for `stream` and counts that.
+fn twins<'s>(stream: &'s Arc<Stream>, made: &'s mut u32) -> impl FnOnce(usize) -> Result<Twins> + 's {
+    move |bytes| {
+        let host = Pinned::new(stream.gpu(), bytes)?;
+        let device = Arc::new(DeviceBuffer::new(stream, bytes)?);
+        *made += 1;
+        Ok(Twins { host, device })
     }
 }
 

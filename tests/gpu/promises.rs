@@ -1,5 +1,5 @@
 //! What ARCHITECTURE.md promises of a batch: one upload, no download of what stays on the device, one wait; that a fused
-//! operator computes what the two do; that memory comes back.
+//! operator computes what the two do; that memory stays for the next batch and comes back after the last.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use triton_gesso::pipeline::{Instance, Keep, Pipeline, Preferences};
 use triton_gesso::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
 
 use crate::gpu;
+use crate::pictures::Recipe;
 
 /// JPEG, resize to 224 x 224, crop, mirror, normalize: the file of the benchmark.
 pub(crate) const PIPELINE: &[u8] = include_bytes!("../../benches/pipeline.dali");
@@ -67,6 +68,29 @@ fn a_batch_is_one_upload_and_one_wait() {
         }
         let copies = (counters.uploads, counters.downloads, counters.waits);
         assert!(copies == (1, 0, 1) && counters.launches <= most, "{path:?}: {counters:?}");
+    }
+}
+
+/// Pinning a megabyte takes as long as decoding many small files.
+#[test]
+fn batches_like_the_last_pin_no_memory() {
+    let Some(gpu) = gpu() else { return };
+    let recipe =
+        |seed| Recipe { quality: 50, ..Recipe::new(224, 224, turbojpeg::Subsamp::Sub2x2, seed) }.jpeg();
+    let files: Vec<Vec<u8>> = (0..8).map(recipe).collect();
+    for path in [Path::Cores, Path::Engines, Path::Threads] {
+        let mut instance = instance(&gpu, Some(path));
+        for count in [1, 16, 32, 64, 128] {
+            let mut counters = Counters::default();
+            // What is left after the first is enough.
+            for _ in 0..3 {
+                let outcome =
+                    instance.run(count, vec![encoded(files.iter().cycle().take(count))], &mut Keep).unwrap();
+                assert!((0..count).all(|i| outcome.failures.get(i).is_none()));
+                counters = instance.counters();
+            }
+            assert_eq!(counters.pinned, 0, "{count} files on {path:?}: {counters:?}");
+        }
     }
 }
 

@@ -8,7 +8,7 @@ WORD = 32
 WINDOW_BITS, AHEAD, PADDING = 4096 * 32, 24, 16
 GUESS_THREADS, DECODE_THREADS, PIXEL_BLOCKS = 256, 128, 32
 LUT_BITS, TAIL = 10, 512
-DENSE_MCU_BITS = 1024
+DENSE_MCU_BITS, MAX_MCU_BITS, MOST_GUESSES = 1024, 8192, 6
 
 IMAGE = np.dtype(
     [("data", "u8"), ("pixels", "u8")]
@@ -99,9 +99,12 @@ def lookup(kind, counts, symbols):
     return b"".join(array.tobytes() for array in (lut, tail, entries, limits, bases, last))
 
 
-def piece_bits(jpeg, bits):
+def cut_of(jpeg, bits, guesses):
+    """Bits of a piece, and guesses."""
     mcu = sum(length for _, length in jpeg.segments) // jpeg.mcus
-    return bits if mcu <= DENSE_MCU_BITS else max(bits, (mcu // WORD | 1) * WORD)
+    if mcu > DENSE_MCU_BITS:
+        bits, guesses = max(bits, (min(mcu, MAX_MCU_BITS) // WORD | 1) * WORD), MOST_GUESSES
+    return bits, min(guesses, jpeg.mcu_blocks)
 
 
 class View:
@@ -151,7 +154,7 @@ def tables_of(jpegs, bits, guesses, views=None):
         image["data"], image["words"] = len(data), len(jpeg.data) // 4
         data += jpeg.data
         image["first_segment"], image["segments"] = len(segments), len(jpeg.segments)
-        image["piece_bits"], image["guesses"] = size, guess = piece_bits(jpeg, bits), min(guesses, jpeg.mcu_blocks)
+        image["piece_bits"], image["guesses"] = size, guess = cut_of(jpeg, bits, guesses)
         own = 0
         for place, (first, length) in enumerate(jpeg.segments):
             segments.append((first, length, own, place * jpeg.interval * jpeg.mcu_blocks))

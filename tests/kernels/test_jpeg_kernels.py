@@ -153,6 +153,26 @@ def test_a_window_is_that_part_of_the_whole(emulator, seed):
             assert np.array_equal(pixels, wanted[y : y + height, x : x + width]), f"file {i}, {windows[i]}, {smooth}"
 
 
+def thin_files():
+    """Of low quality: an MCU has a few bits to a few hundred, a piece many blocks, and a thumbnail few pieces."""
+    for seed, (side, quality) in enumerate(((64, 20), (96, 60), (160, 30), (224, 50), (300, 40))):
+        waves, flat = picture(side, side * 3 // 4, seed), np.full((side, side, 3), (200, 30, 90), np.uint8)
+        flat[side // 5 : side // 2, side // 3 : side // 2 + seed] = (250, 250, 240)
+        for sampling in ("4:2:0", "4:4:4"):
+            for pixels in (waves, flat):
+                yield encoded(pixels, quality=quality, subsampling=sampling, optimize=seed % 2 == 1)
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_thin_files_are_resolved(emulator, cut):
+    given = list(thin_files())
+    jpegs = [Jpeg(file) for file in given]
+    status, found = emulator(jpegs, CUTS[cut], [View(jpeg, smooth=True) for jpeg in jpegs])
+    assert not status.any(), status
+    for i, (file, pixels) in enumerate(zip(given, found)):
+        assert np.array_equal(pixels, decoded(file, "RGB")), f"file {i}"
+
+
 def harm(jpeg, rng):
     """Changes data, or what the header says of it, in a way that no decoder can foresee."""
     data, kind = bytearray(jpeg.data), rng.integers(5)
