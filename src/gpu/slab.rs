@@ -7,6 +7,25 @@ use crate::limits;
 /// The smallest piece: tables of a batch, and small inputs.
 const MIN_BYTES: usize = 256 << 10;
 
+/// How long large memory stays: as long as batches need it. Pinning it again takes longer than most batches do.
+#[derive(Default)]
+pub(super) struct Retention {
+    /// Batches since it was needed.
+    unused: u32,
+}
+
+impl Retention {
+    /// Batches that large memory stays for.
+    const BATCHES: u32 = 32;
+
+    /// Whether `held` bytes stay after a batch that asked for `asked`.
+    pub(super) fn keeps(&mut self, held: usize, asked: usize) -> bool {
+        let needed = held <= limits::MAX_RETAINED_STAGING_BYTES || asked > held / 4;
+        self.unused = if needed { 0 } else { self.unused + 1 };
+        held <= limits::MAX_LARGE_STAGING_BYTES && self.unused < Self::BATCHES
+    }
+}
+
 /// A piece of memory, filled from its beginning.
 pub(super) struct Piece<M> {
     pub(super) memory: M,
@@ -22,11 +41,12 @@ pub(super) struct Slab<M> {
     pub(super) pieces: Vec<Piece<M>>,
     /// What one piece must have to be enough for the batch. More than it uses when room was made for the worst case.
     asked: usize,
+    retention: Retention,
 }
 
 impl<M> Slab<M> {
     pub(super) fn new() -> Self {
-        Self { pieces: Vec::new(), asked: 0 }
+        Self { pieces: Vec::new(), asked: 0, retention: Retention::default() }
     }
 
     /// Makes sure that the next places of `bytes` bytes together are in one piece. `new` makes memory.
@@ -65,10 +85,10 @@ impl<M> Slab<M> {
     /// # Errors
     /// Those of `new`; nothing is left then, and nothing is lost but time.
     pub(super) fn clear(&mut self, new: impl FnOnce(usize) -> Result<M>) -> Result<()> {
-        const MOST: usize = limits::MAX_RETAINED_STAGING_BYTES;
+        const MOST: usize = limits::MAX_LARGE_STAGING_BYTES;
         let asked = std::mem::take(&mut self.asked);
         let largest = self.pieces.drain(..).max_by_key(|piece| piece.bytes);
-        match largest.filter(|piece| (asked..=MOST).contains(&piece.bytes)) {
+        match largest.filter(|piece| asked <= piece.bytes && self.retention.keeps(piece.bytes, asked)) {
             Some(enough) => self.pieces.push(Piece { used: 0, uploaded: 0, ..enough }),
             None if (1..=MOST).contains(&asked) => self.add(asked.next_power_of_two().min(MOST), new)?,
             None => {}
@@ -127,7 +147,7 @@ mod tests {
 
     #[test]
     fn one_huge_batch_does_not_keep_its_memory() {
-        let (most, mut slab) = (limits::MAX_RETAINED_STAGING_BYTES, Slab::new());
+        let (most, mut slab) = (limits::MAX_LARGE_STAGING_BYTES, Slab::new());
         run(&mut slab, &[(most + 1, vec![most + 1])]);
         assert!(slab.pieces.is_empty());
         for _ in 0..3 {
@@ -135,6 +155,21 @@ mod tests {
             assert_eq!(slab.pieces.iter().map(|piece| piece.bytes).collect::<Vec<_>>(), [most]);
         }
         assert_eq!(run(&mut slab, &[(most - 1, vec![1_000; 1_000])]), 0);
+    }
+
+    #[test]
+    fn large_memory_stays_while_it_is_needed() {
+        let large = 2 * limits::MAX_RETAINED_STAGING_BYTES;
+        let (many, few) = ([(large, vec![large])], [(1_000, vec![1_000])]);
+        let mut slab = Slab::new();
+        run(&mut slab, &many);
+        for _ in 0..3 {
+            assert_eq!((1..Retention::BATCHES).map(|_| run(&mut slab, &few)).sum::<usize>(), 0);
+            assert_eq!(run(&mut slab, &many), 0);
+        }
+        // Exchanged for little memory once.
+        assert_eq!((0..100).map(|_| run(&mut slab, &few)).sum::<usize>(), 1);
+        assert_eq!(run(&mut slab, &many), 1);
     }
 
     proptest! {

@@ -8,7 +8,8 @@ use cudarc::driver::result;
 use super::counters::Counters;
 use super::device::{Stream, driver_error};
 use super::memory::DeviceBytes;
-use super::staging::{Pinned, Retention};
+use super::slab::Retention;
+use super::staging::Pinned;
 use crate::error::{Error, Result};
 
 /// Brings bytes from a device to the host, into pinned memory that stays for the next time.
