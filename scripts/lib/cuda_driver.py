@@ -1,6 +1,6 @@
 """The little of CUDA's driver that tests and measurements need: is there a GPU, its memory, regions that a server can map.
 
-Called by ctypes, so that no package is needed. One device (the first), its primary context, one thread.
+Called by ctypes, so that no package is needed. One device, its primary context, one thread.
 """
 
 import base64
@@ -28,9 +28,9 @@ def missing():
 
 
 class Driver:
-    """The first device with its primary context current in the thread that made this."""
+    """A device, by default the first, with its primary context current in the thread that made this."""
 
-    def __init__(self):
+    def __init__(self, ordinal=0):
         try:
             self._library = ctypes.CDLL("libcuda.so.1")
         except OSError as error:
@@ -39,12 +39,16 @@ class Driver:
             raise CudaError(f"{NO_GPU}: cuInit returned {status}")
         count = ctypes.c_int()
         self._call("cuDeviceGetCount", ctypes.byref(count))
-        if count.value == 0:
-            raise CudaError(f"{NO_GPU}: the driver knows of none")
+        if count.value <= ordinal:
+            raise CudaError(f"{NO_GPU if ordinal == 0 else f'no GPU {ordinal}'}: the driver knows of {count.value}")
         self._device = ctypes.c_int()
-        self._call("cuDeviceGet", ctypes.byref(self._device), 0)
+        self._call("cuDeviceGet", ctypes.byref(self._device), ordinal)
         self._context = ctypes.c_void_p()
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), self._device)
+        self.make_current()
+
+    def make_current(self):
+        """For the thread that calls; each of several drivers in one thread before it is used."""
         self._call("cuCtxSetCurrent", self._context)
 
     def _call(self, name, *arguments):

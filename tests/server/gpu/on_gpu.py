@@ -13,20 +13,20 @@ SUFFIX = "_made_for_gpu"
 PIPELINES = {name.removesuffix(SUFFIX): case for name, case in cases("pipelines").items() if name.endswith(SUFFIX)}
 
 
-def config(count=1, max_batch_size=8, delay_us=0):
-    """A configuration with `count` instances on the first GPU."""
+def config(count=1, max_batch_size=8, delay_us=0, gpus=(0,)):
+    """A configuration with `count` instances on each of `gpus`."""
     return (
         f'backend: "gesso"\nmax_batch_size: {max_batch_size}\n'
         f"dynamic_batching {{ max_queue_delay_microseconds: {delay_us} }}\n"
-        f"instance_group {{ kind: {KIND} count: {count} gpus: [ 0 ] }}\n"
+        f"instance_group {{ kind: {KIND} count: {count} gpus: {list(gpus)} }}\n"
     )
 
 
 @contextmanager
-def registered(client, driver, name, size):
-    """A region of the GPU's memory that the server knows by `name`."""
+def registered(client, driver, name, size, gpu=0):
+    """A region of the memory of `driver`'s GPU, which is number `gpu`, that the server knows by `name`."""
     with driver.allocate(size) as region:
-        client.register_cuda_shared_memory(name, region.handle, 0, size)
+        client.register_cuda_shared_memory(name, region.handle, gpu, size)
         try:
             yield region
         finally:
