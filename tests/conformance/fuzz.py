@@ -46,8 +46,15 @@ OTHER_ON_GPU = {
     "Clahe": "DALI's kernel is not OpenCV's algorithm, which Gesso follows",
     "Debayer": "DALI takes NPP's algorithm there, Gesso OpenCV's",
     "MultiPaste": "DALI loses regions there",
+    "experimental__WarpPerspective": "OpenCV interpolates in steps of 1/32 pixel, DALI's kernel does not",
     "noise__Shot": "DALI draws with cuRAND there",
 }
+REMAINDERS = "remainders of floats: DALI answers 0 there"
+CMYK = "CMYK JPEGs: Gesso takes libjpeg-turbo and replicates their chroma; what DALI does is not known"
+RESTARTS = "progressive JPEGs with restart intervals: DALI's decoder is off by up to 159 levels"
+GRAY_WINDOWS = "windows of gray JPEGs: DALI answers 0, or parts of the picture"
+# What DALI's kernel for a lossy format may be off by.
+LOSSY = 4.0
 # The end of the names of cases that tests load as made for one.
 MADE_FOR_GPU = "_made_for_gpu"
 
@@ -90,6 +97,23 @@ def encoded(options, shape, seed):
     if "cut" in options:
         file = file[:max(1, int(options["cut"] * len(file)))]
     return np.frombuffer(bytes(file), np.uint8)
+
+
+def other_on_gpu(spec):
+    """Why DALI has another answer to this pipeline on a GPU, where it is known to."""
+    if spec["operator"] in OTHER_ON_GPU:
+        return f"`{spec['operator']}`: {OTHER_ON_GPU[spec['operator']]}"
+    if any(step["args"].get("function") == "mod" for step in spec["steps"]):
+        return REMAINDERS
+    for entry in spec["inputs"]:
+        for file in entry.get("files", []):
+            if file["format"] == "JPEG" and file["mode"] == "CMYK":
+                return CMYK
+            if file["format"] == "JPEG" and file["progressive"] and file["restart"]:
+                return RESTARTS
+            if file["format"] == "JPEG" and file["mode"] == "L" and spec["operator"] != "decoders__Image":
+                return GRAY_WINDOWS
+    return None
 
 
 def data(entry):
@@ -258,6 +282,8 @@ def tolerance(spec, outputs, gpu=False):
     if gpu and any("files" in entry for entry in spec["inputs"]):
         level = max((1 / 255 if a.dtype.kind == "f" else np.iinfo(a.dtype).max / 255 for a in arrays), default=1)
         return tuple(limit * level for limit in DECODED)
+    if gpu and spec["operator"] == "JpegCompressionDistortion":
+        return LOSSY, None
     if all(a.dtype.kind != "f" for a in arrays):
         return 1.0 if spec["operator"] in ROUNDED else 0.0, None
     finite = [np.abs(a[np.isfinite(a)]).max(initial=0) for a in arrays]
@@ -343,7 +369,7 @@ def shrunk(binary, spec, error, gpu):
     return spec, error
 
 
-def page(found, refused, options):
+def page(found, refused, others, options):
     """The report: one row an operator."""
     device, option, where = ("gpu", "--gpu ", " on one H200") if options.gpu else ("cpu", "", "")
     lines = [
@@ -360,9 +386,9 @@ def page(found, refused, options):
         wrong += len(rows) - len(good)
         largest, mean = max((r["largest"] for r in good), default=0), sum(r["mean"] for r in good) / max(1, len(good))
         lines.append(f"| `{name}` | {device} | {len(rows)} | {sum(r['largest'] == 0 for r in good)} | {largest:.3g} | {mean:.3g} | {len(rows) - len(good)} |")
-    if options.gpu:
-        lines += ["", "Not drawn, because DALI itself has other answers on a GPU than on a CPU:", ""]
-        lines += [f"- `{name}`: {reason}" for name, reason in OTHER_ON_GPU.items()]
+    if others:
+        lines += ["", "Not run, because DALI is known to have other answers on a GPU than on a CPU:", ""]
+        lines += [f"- {count} times {reason}" for reason, count in sorted(others.items())]
     total = sum(map(len, found.values()))
     lines += ["", f"{total} pipelines, {wrong} wrong; DALI refused {refused} more."]
     return "\n".join(lines) + "\n"
@@ -379,17 +405,20 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
     dali_trace.set_tracing(enabled=False)
-    names = options.only or [name for name in draw.DRAWS if not (options.gpu and name in OTHER_ON_GPU)]
-    cases, refused = [], collections.Counter()
+    names = options.only or list(draw.DRAWS)
+    cases, refused, others = [], collections.Counter(), collections.Counter()
     number, wanted = 0, options.record or options.cases
     while len(cases) < wanted:
         specs = [drawn(n, options.seed, names) for n in range(number, number + wanted - len(cases))]
+        number += len(specs)
+        if options.gpu:
+            others.update(filter(None, map(other_on_gpu, specs)))
+            specs = [spec for spec in specs if not other_on_gpu(spec)]
         for spec, answer in zip(specs, in_children(specs, options.gpu)):
             if answer:
                 cases.append((spec, answer))
             else:
                 refused[spec["operator"]] += 1
-        number += len(specs)
         if number > 40 + 4 * wanted:
             sys.exit("DALI refuses nearly everything")
     binary, found, failed = build(), collections.defaultdict(list), 0
@@ -410,7 +439,7 @@ def main():
             print(f"{spec['operator']}: {error}\n    {json.dumps(least)}")
     print(f"{len(cases)} pipelines, {sum(bool(r['error']) for r in results)} wrong; DALI refused {sum(refused.values())}: {dict(refused)}")
     if options.report:
-        options.report.write_text(page(found, sum(refused.values()), options))
+        options.report.write_text(page(found, sum(refused.values()), others, options))
     sys.exit(any(r["error"] for r in results))
 
 

@@ -10,7 +10,7 @@
 //! An image costs a path something for itself, for each byte of its file and for each pixel; the constants are fitted to what an
 //! H200 and its host took (`benches/peers/fit_share.py`), and measured batches say how much faster or slower this device is.
 //!
-//! A batch that the cores finish sooner than the engines is theirs. Else engines and threads start together, so it is done when
+//! A batch that the cores finish clearly sooner than the engines is theirs. Else engines and threads start together, so it is done when
 //! the slower one is: images move from the engines to the threads as long as the threads are done first. A batch that the
 //! engines finish before a thread has decoded one image stays with them.
 
@@ -130,6 +130,9 @@ const UPLOAD_SPEED: f64 = 14e9;
 const CORES: Cost = Cost { image: 0.0, byte: 81e-12, pixel: 9.2e-12 };
 const CORES_EACH: f64 = 3.6e-6;
 const MULTIPROCESSORS: f64 = 132.0;
+
+/// How much longer the engines may take before the cores, which the model behind needs too, take their work.
+const CORES_MARGIN: f64 = 1.1;
 
 /// What a batch on the cores takes whatever its size: kernels, each as long as its slowest thread; for each bit of the longest piece
 /// that a thread has; for each byte of the largest file, which is linked by one block of threads.
@@ -257,12 +260,13 @@ pub fn assign(images: &[Candidate], threads: usize, speeds: &Speeds, wish: Optio
     paths
 }
 
-/// Whether the cores are done with the images that engines could take, too, before the engines are.
+/// Whether the cores are done with the images that engines could take, too, clearly before the engines are.
 fn are_faster_on_cores(images: &[Candidate], speeds: &Speeds) -> bool {
     let either: Vec<Candidate> =
         images.iter().filter(|image| image.engines && image.cores.is_some()).copied().collect();
     !either.is_empty()
-        && speeds.cores_time(&either) < speeds.engines_time(either.iter().map(|image| image.size))
+        && CORES_MARGIN * speeds.cores_time(&either)
+            < speeds.engines_time(either.iter().map(|image| image.size))
 }
 
 /// Which images on the engines are beyond the part of them that stays there: the smaller ones.
