@@ -20,7 +20,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_planes(const Row *row
   const uint4 steps = *(const uint4 *)(p.quantisation + image.quantisation[c] * 64 + line * 8);
   const uint16_t *s = (const uint16_t *)&steps;
   for (uint32_t first = 0; first < task.count; first += BLOCKS) {
-    // All go on to the end together.
+    // All go on to the last barrier together.
     const uint32_t number = task.first + min(first + block, task.count - 1);
     const uint32_t row = number / plane.across, column = number % plane.across;
     const uint32_t x = (plane.left >> plane.side) + column, y = (plane.top >> plane.side) + row;
@@ -43,6 +43,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_planes(const Row *row
 #pragma unroll
     for (uint32_t i = 0; i < 8; i++) t[i] = mine[line][i];
     __syncwarp();
+    if (first + block >= task.count) break;
     uint8_t *const to = plane.samples + ((uint64_t)(row << plane.side) + line) * plane.stride + (column << plane.side);
     if (plane.side == 3) {
       transform<18, 128>(t);

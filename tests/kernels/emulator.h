@@ -1,5 +1,6 @@
 // Runs kernels on the host, as they are: a thread of a block is a fiber, and a barrier goes on to the next. Slow and exact; with
-// -fsanitize=address every access is checked. What includes this includes `kernels.inc` next: the sources, without what is written
+// -fsanitize=address every access is checked, with -fsanitize=thread the order of accesses: two threads of a block that touch the
+// same memory without a barrier between them are found, also when nothing came of it. What includes this includes `kernels.inc` next: the sources, without what is written
 // in the device's assembly.
 #include <math.h>
 #include <ucontext.h>
@@ -75,24 +76,55 @@ static unsigned __brev(unsigned bits) {
 }
 static unsigned __ffs(unsigned bits) { return __builtin_ffs((int)bits); }
 
-// One thread runs at a time, so nothing comes between.
+// One thread runs at a time, so nothing comes between; the exchange says that it is meant so.
+template <class T> static bool replaces(T *p, T &old, T value) {
+  return __atomic_compare_exchange(p, &old, &value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+template <class T> static T atomic_load(T *p) {
+  T value;
+  __atomic_load(p, &value, __ATOMIC_RELAXED);
+  return value;
+}
 template <class T, class V> static T atomicAdd(T *p, V value) {
-  const T old = *p;
-  *p += value;
+  T old = atomic_load(p);
+  while (!replaces(p, old, (T)(old + value))) {}
   return old;
 }
 template <class T, class V> static T atomicOr(T *p, V value) {
-  const T old = *p;
-  *p |= value;
+  T old = atomic_load(p);
+  while (!replaces(p, old, (T)(old | value))) {}
   return old;
 }
 template <class T, class C, class V> static T atomicCAS(T *p, C expected, V value) {
-  const T old = *p;
-  if (old == (T)expected) *p = value;
+  T old = (T)expected;
+  replaces(p, old, (T)value);
   return old;
 }
 
 // ---- threads
+
+#ifdef __SANITIZE_THREAD__
+// A fiber is a thread to the checker. Switching to one orders nothing: barriers do, by what is released and acquired.
+extern "C" void *__tsan_get_current_fiber(void);
+extern "C" void *__tsan_create_fiber(unsigned flags);
+extern "C" void __tsan_switch_to_fiber(void *fiber, unsigned flags);
+extern "C" void __tsan_acquire(void *address);
+extern "C" void __tsan_release(void *address);
+#define UNCHECKED __attribute__((no_sanitize("thread"), noinline))
+constexpr unsigned ORDERS_NOTHING = 1;
+static void *new_thread() { return __tsan_create_fiber(0); }
+static void *this_thread() { return __tsan_get_current_fiber(); }
+static void on_thread(void *thread) { __tsan_switch_to_fiber(thread, ORDERS_NOTHING); }
+static void acquire(void *address) { __tsan_acquire(address); }
+static void release(void *address) { __tsan_release(address); }
+#else
+#define UNCHECKED
+static void *new_thread() { return nullptr; }
+static void *this_thread() { return nullptr; }
+static void on_thread(void *) {}
+static void acquire(void *) {}
+static void release(void *) {}
+#endif
 
 enum State { READY, AT_BLOCK_BARRIER, AT_WARP_BARRIER, DONE };
 struct Fiber {
@@ -100,27 +132,36 @@ struct Fiber {
   std::vector<char> stack = std::vector<char>(64 << 10);
   State state;
   unsigned long long shown;
+  void *thread = new_thread();
 };
-static std::vector<Fiber> fibers;
+static Fiber *fibers;
+static unsigned fiber_count;
 static ucontext_t scheduler;
 static unsigned current;
 static std::function<void()> kernel;
+static void *scheduler_thread;
+// What the barriers of a block and of its warps order.
+static char block_order, warp_orders[32];
 
-static void stop(State state) {
+UNCHECKED static void stop(State state, char *order) {
   Fiber &self = fibers[current];
   self.state = state;
+  release(order);
+  on_thread(scheduler_thread);
   swapcontext(&self.context, &scheduler);
+  acquire(order);
 }
 static void run_kernel() {
+  acquire(&block_order);
   kernel();
-  stop(DONE);
+  stop(DONE, &block_order);
 }
-static void __syncthreads() { stop(AT_BLOCK_BARRIER); }
-static void __syncwarp(unsigned = ~0u) { stop(AT_WARP_BARRIER); }
+UNCHECKED static void __syncthreads() { stop(AT_BLOCK_BARRIER, &block_order); }
+UNCHECKED static void __syncwarp(unsigned = ~0u) { stop(AT_WARP_BARRIER, &warp_orders[current / 32]); }
 static unsigned __activemask() { return ~0u; }
 
 // What another thread of the warp passes.
-template <class T> static T exchange(T value, unsigned lane) {
+template <class T> UNCHECKED static T exchange(T value, unsigned lane) {
   memcpy(&fibers[current].shown, &value, sizeof value);
   __syncwarp();
   memcpy(&value, &fibers[(current & ~31u) + lane].shown, sizeof value);
@@ -135,7 +176,7 @@ template <class T> static T __shfl_up_sync(unsigned, T value, unsigned distance)
 template <class T> static T __shfl_xor_sync(unsigned, T value, unsigned bits) {
   return exchange(value, (threadIdx.x ^ bits) & 31);
 }
-static unsigned __ballot_sync(unsigned, bool value) {
+UNCHECKED static unsigned __ballot_sync(unsigned, bool value) {
   fibers[current].shown = value;
   __syncwarp();
   unsigned bits = 0;
@@ -146,7 +187,7 @@ static unsigned __ballot_sync(unsigned, bool value) {
 static bool __any_sync(unsigned mask, bool value) { return __ballot_sync(mask, value) != 0; }
 
 // Lets those go on who wait for `barrier` when none of them still runs.
-static bool open_barrier(unsigned first, unsigned count, State barrier) {
+UNCHECKED static bool open_barrier(unsigned first, unsigned count, State barrier) {
   bool waits = false;
   for (unsigned i = first; i < first + count; i++) {
     if (fibers[i].state == READY || (barrier == AT_BLOCK_BARRIER && fibers[i].state == AT_WARP_BARRIER)) return false;
@@ -157,14 +198,16 @@ static bool open_barrier(unsigned first, unsigned count, State barrier) {
   return waits;
 }
 
-static void launch(unsigned blocks, unsigned threads, std::function<void()> body, unsigned row = 0) {
+UNCHECKED static void launch(unsigned blocks, unsigned threads, std::function<void()> body, unsigned row = 0) {
   kernel = body;
+  scheduler_thread = this_thread();
   blockDim = {threads, 1, 1};
   gridDim = {blocks, 1, 1};
-  fibers.resize(threads);
+  if (threads > fiber_count) fibers = new Fiber[fiber_count = threads];
   for (unsigned block = 0; block < blocks; block++) {
     blockIdx = {block, row, 0};
-    for (Fiber &fiber : fibers) {
+    for (unsigned i = 0; i < threads; i++) {
+      Fiber &fiber = fibers[i];
       getcontext(&fiber.context);
       fiber.context.uc_stack.ss_sp = fiber.stack.data();
       fiber.context.uc_stack.ss_size = fiber.stack.size();
@@ -172,16 +215,20 @@ static void launch(unsigned blocks, unsigned threads, std::function<void()> body
       makecontext(&fiber.context, run_kernel, 0);
       fiber.state = READY;
     }
+    // Blocks come one after the other: they share what on a device each has of its own.
+    release(&block_order);
     for (bool more = true; more;) {
       for (unsigned i = 0; i < threads; i++) {
         if (fibers[i].state != READY) continue;
         current = i, threadIdx = {i, 0, 0};
+        on_thread(fibers[i].thread);
         swapcontext(&scheduler, &fibers[i].context);
       }
       more = false;
       for (unsigned warp = 0; warp < threads; warp += 32) more |= open_barrier(warp, 32, AT_WARP_BARRIER);
       more = more || open_barrier(0, threads, AT_BLOCK_BARRIER);
     }
+    acquire(&block_order);
   }
 }
 

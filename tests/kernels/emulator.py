@@ -1,4 +1,5 @@
-"""Compiles kernels as C++ that runs on the host, a thread a fiber (emulator.h), with every access checked."""
+"""Compiles kernels as C++ that runs on the host, a thread a fiber (emulator.h), with every access checked; or with
+$GESSO_KERNEL_CHECK=thread that no two threads of a block touch the same memory without a barrier between."""
 
 import os
 import re
@@ -13,6 +14,9 @@ import pytest
 HERE = Path(__file__).resolve().parent
 KERNELS = HERE.parents[1] / "kernels"
 COMPILER = shutil.which("c++")
+CHECK = os.environ.get("GESSO_KERNEL_CHECK", "address")
+# The checker of addresses would follow stacks that fibers switch.
+OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0", "TSAN_OPTIONS": "report_thread_leaks=0"}
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler here")
 
@@ -27,22 +31,20 @@ def source(name):
     return re.sub(r'asm\("cvt\.[^;]*;"[^;]*;', "", text).replace('extern "C" ', "")
 
 
-def built(folder, program, headers, kernels, definitions=()):
+def built(folder, program, headers, kernels, definitions=(), check=CHECK):
     """`program`, a C++ file here, with `kernels` as its kernels.inc: takes arrays, returns the bytes that it makes of them."""
     for name in headers:
         (folder / name).write_text(source(name))
     (folder / "kernels.inc").write_text(kernels)
     binary = folder / program
-    options = ["-std=c++17", "-O1", "-w", "-fpermissive", "-fsanitize=address", f"-I{folder}", f"-I{HERE}"]
+    options = ["-std=c++17", "-O1", "-w", "-fpermissive", f"-fsanitize={check}", f"-I{folder}", f"-I{HERE}"]
     options += [f"-D{name}={value}" for name, value in definitions]
     subprocess.run([COMPILER, *options, str(HERE / f"{program}.cpp"), "-o", str(binary)], check=True)
 
     def run(arrays):
         given, made = folder / "in", folder / "out"
         given.write_bytes(b"".join(len(array).to_bytes(8, "little") + array for array in arrays))
-        # The checker would follow stacks that fibers switch.
-        checks = {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0"}
-        done = subprocess.run([binary, given, made], env=os.environ | checks, capture_output=True, text=True)
+        done = subprocess.run([binary, given, made], env=os.environ | OPTIONS, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-4000:]
         return made.read_bytes()
 

@@ -103,6 +103,7 @@ SHAPES = {
     "cubic": (axis(50, 20, kind=CUBIC), axis(40, 70, kind=CUBIC)),
     "nearest": (axis(50, 20, kind=NEAREST), axis(40, 70, kind=NEAREST)),
     "nearest of a row": (axis(50, 20, (45, 3), kind=NEAREST), axis(40, 24)),
+    "the depth of a volume": (axis(9, 5), axis(300, 300, kind=NEAREST)),
 }
 
 
@@ -113,7 +114,7 @@ def test_bytes(bytes_to_floats, name):
     assert abs(resized(bytes_to_floats, image, y, x) - expected(image, y, x)).max() < 2e-3
 
 
-@pytest.mark.parametrize("name", ["smaller", "tiles of many parts", "mirrored regions"])
+@pytest.mark.parametrize("name", ["smaller", "tiles of many parts", "mirrored regions", "the depth of a volume"])
 def test_floats(floats, name):
     y, x = SHAPES[name]
     image = np.random.default_rng(2).normal(0, 1, (y[5], x[5], 1)).astype(np.float32)
@@ -145,3 +146,19 @@ def test_windows_are_normalized(normalizing, mirror, anchor):
     # A half may be rounded to either side.
     assert np.mean(made != wanted) < 1e-3 and abs(made - wanted).max() <= 2
     assert np.array_equal(made[3], wanted[3])
+
+
+def test_the_checker_finds_a_missing_barrier(tmp_path):
+    y, x = SHAPES["smaller"]
+    image = np.ones((y[5], x[5], 1), np.float32)
+    text, behind = source("resample.cu"), "  const int first_x = firsts_x[lane];"
+    barrier = f"  __syncthreads();\n\n{behind}"
+    assert text.count(barrier) == 1
+
+    def run(kernel):
+        definitions = {"SRC": "float", "MID": "float", "DST": "float", "CH": 1}
+        resized(built(tmp_path, "resample", ["common.cuh"], kernel, definitions.items(), check="thread"), image, y, x)
+
+    run(text)
+    with pytest.raises(AssertionError, match="data race"):
+        run(text.replace(barrier, behind))
