@@ -77,7 +77,7 @@ pub enum Wish {
     Path(Path),
 }
 
-/// How long each path takes, of what it takes on the machine that the constants were measured on.
+/// How fast each path is, of what it is on the machine that the constants were measured on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Speeds {
     engines: f64,
@@ -143,13 +143,16 @@ const CORES_LARGEST_BYTE: f64 = 0.148e-9;
 /// Weight of the newest measurement.
 const NEWEST: f64 = 0.2;
 
+/// What a batch without engines forgets of their speed.
+const FORGOTTEN: f64 = 0.01;
+
 /// How far measured speeds may get from the first ones: a batch that the system held up must not stop a path for good.
 const RANGE: f64 = 16.0;
 
 impl Speeds {
     /// What is assumed of `count` engines and of as many `multiprocessors` before anything was measured.
     pub fn new(count: usize, multiprocessors: usize) -> Self {
-        let cores = MULTIPROCESSORS / multiprocessors.max(1) as f64;
+        let cores = multiprocessors.max(1) as f64 / MULTIPROCESSORS;
         Self { engines: 1.0, count: count.max(1), thread: 1.0, cores }
     }
 
@@ -157,7 +160,7 @@ impl Speeds {
     /// ([`Size::on_a_thread`]).
     pub fn threads_took(&mut self, expected: Duration, busy: Duration) {
         if !expected.is_zero() && !busy.is_zero() {
-            self.thread = follow(self.thread, busy.as_secs_f64() / expected.as_secs_f64());
+            self.thread = follow(self.thread, expected.as_secs_f64() / busy.as_secs_f64());
         }
     }
 
@@ -167,14 +170,19 @@ impl Speeds {
         let expected = self.engines_time(files.iter().copied());
         let bounded = expected.max(least.as_secs_f64()).min(most.map_or(f64::INFINITY, |d| d.as_secs_f64()));
         if !files.is_empty() && bounded != expected {
-            self.engines = follow(self.engines, self.engines * bounded / expected);
+            self.engines = follow(self.engines, self.engines * expected / bounded);
         }
+    }
+
+    /// Takes in that the engines had nothing to do: what was measured is forgotten slowly, so that they are tried again.
+    pub fn engines_rested(&mut self) {
+        self.engines += FORGOTTEN * (1.0 - self.engines);
     }
 
     /// What each path would take for all of `images` by itself.
     pub fn predict(&self, images: &[Candidate], threads: usize) -> Predicted {
         let mut loads = vec![0.0; threads.clamp(1, images.len().max(1))];
-        let by_threads = by_cost(images).into_iter().map(|(_, cost)| cost * self.thread);
+        let by_threads = by_cost(images).into_iter().map(|(_, cost)| cost / self.thread);
         let upload: f64 = images.iter().map(|image| image.upload as f64 / UPLOAD_SPEED).sum();
         Predicted {
             engines: self.engines_time(images.iter().map(|image| image.size)),
@@ -195,7 +203,7 @@ impl Speeds {
         let largest = images.iter().map(|image| image.size.bytes).max().unwrap_or_default();
         let piece = f64::from(Self::longest_piece(images));
         let latency = CORES_PIECE_BIT * piece + CORES_LARGEST_BYTE * largest as f64;
-        let each: f64 = images.iter().map(|image| CORES_EACH + self.cores * CORES.of(image.size)).sum();
+        let each: f64 = images.iter().map(|image| CORES_EACH + CORES.of(image.size) / self.cores).sum();
         CORES_START + latency + each
     }
 
@@ -207,7 +215,7 @@ impl Speeds {
         }
         costs.sort_by(|a, b| b.total_cmp(a));
         let each = ENGINES_EACH * costs.len() as f64;
-        self.engines * (ENGINES_OVERHEAD + fullest(&mut vec![0.0; self.count], costs).max(each))
+        (ENGINES_OVERHEAD + fullest(&mut vec![0.0; self.count], costs).max(each)) / self.engines
     }
 }
 
@@ -299,7 +307,7 @@ fn relieve_engines(images: &[Candidate], threads: usize, speeds: &Speeds, paths:
     let (movable, fixed) = (on(Path::Engines), on(Path::Threads));
     let mut loads = vec![THREADS_START; threads.min(images.len())];
     let mut upload: f64 = fixed.iter().map(|&(i, _)| upload_of(i)).sum();
-    let mut done = fullest(&mut loads, fixed.into_iter().map(|(_, cost)| cost * speeds.thread));
+    let mut done = fullest(&mut loads, fixed.into_iter().map(|(_, cost)| cost / speeds.thread));
     let mut total: f64 = movable.iter().map(|&(i, _)| on_engine(i)).sum();
     let mut count = movable.len();
     // What stays: its largest is the first that was not moved. The longest for a thread first: what does not fit on the threads
@@ -309,14 +317,14 @@ fn relieve_engines(images: &[Candidate], threads: usize, speeds: &Speeds, paths:
         let next = movable.get(place + 1).map_or(0.0, |&(i, _)| on_engine(i));
         let shared = (total - on_engine(i)) / speeds.count as f64;
         let rest = shared.max(largest.unwrap_or(next)).max(ENGINES_EACH * (count - 1) as f64);
-        let after = speeds.engines * (ENGINES_OVERHEAD + rest);
+        let after = (ENGINES_OVERHEAD + rest) / speeds.engines;
         let fits = least(&mut loads).filter(|least| {
-            let done = done.max(**least + cost * speeds.thread);
+            let done = done.max(**least + cost / speeds.thread);
             done + upload + upload_of(i) <= after
         });
         match fits {
             Some(least) => {
-                *least += cost * speeds.thread;
+                *least += cost / speeds.thread;
                 done = done.max(*least);
                 upload += upload_of(i);
                 total -= on_engine(i);

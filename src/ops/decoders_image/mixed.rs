@@ -351,7 +351,9 @@ impl Mixed {
         self.decoded.cpu += by_threads.into_inner();
         let [expected, busy] = [expected, busy].map(|nanos| Duration::from_nanos(nanos.into_inner()));
         self.speeds.threads_took(expected, busy);
-        if refused.is_empty() && !tasks.is_empty() {
+        if tasks.is_empty() {
+            self.speeds.engines_rested();
+        } else if refused.is_empty() {
             let files: Vec<Size> = tasks.iter().map(|task| task.picture.size()).collect();
             let (least, most) = watch.bounds();
             self.speeds.engines_took(&files, least, most);
