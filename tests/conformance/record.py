@@ -148,7 +148,8 @@ def check():
                 for i, sample in enumerate(samples):
                     live, recorded = outputs[k][i], load(sample)
                     assert live.dtype == recorded.dtype and live.shape == recorded.shape, (path.stem, c["name"], k, i)
-                    np.testing.assert_array_equal(live, recorded, err_msg=f"{path.stem}.{c['name']} output {k} sample {i}")
+                    # Reciprocal roots are as the processor approximates them.
+                    np.testing.assert_allclose(live, recorded, rtol=1e-6, atol=c["tol"], err_msg=f"{path.stem}.{c['name']} output {k} sample {i}")
             count += 1
     print(f"{count} passed, 0 failed")
 
