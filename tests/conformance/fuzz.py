@@ -179,7 +179,7 @@ def on_host(spec):
             return {argument["value"]}
         return set().union(*map(named, argument)) if isinstance(argument, list) else set()
 
-    kept = set().union(*(named(v) for step in spec["steps"] for k, v in step["args"].items() if k != "a"))
+    kept = set().union(*(named(v) for step in spec["steps"] for v in step["args"].values()))
     first = len(spec["inputs"]) + sum(step["outputs"] for step in spec["steps"])
     for step in reversed(spec["steps"]):
         first -= step["outputs"]
@@ -203,19 +203,15 @@ def answers(spec, gpu=False):
             value = values[number]
             return value.gpu() if value.device == "cpu" and number not in files else value
 
-        def resolved(argument, value=values.__getitem__):
+        def resolved(argument):
             if isinstance(argument, dict):
-                return value(argument["value"])
-            return [resolved(a, value) for a in argument] if isinstance(argument, list) else argument
+                return values[argument["value"]]
+            return [resolved(a) for a in argument] if isinstance(argument, list) else argument
 
         for step in spec["steps"]:
-            made_here = set(range(len(values), len(values) + step["outputs"]))
-            args = {k: resolved(v) for k, v in step["args"].items()}
-            inputs = [values[i] for i in step["inputs"]]
-            if gpu and not kept & made_here:
+            args, inputs = {k: resolved(v) for k, v in step["args"].items()}, [values[i] for i in step["inputs"]]
+            if gpu and not kept & set(range(len(values), len(values) + step["outputs"])):
                 inputs = [moved(i) for i in step["inputs"]]
-                if "a" in args:
-                    args["a"] = resolved(step["args"]["a"], moved)
                 if files & set(step["inputs"]):
                     args |= dict(device="mixed") if "image" in step["op"] else {}
                 elif step["op"] not in ("_shape", "subscript", "arithmetic"):
