@@ -57,8 +57,7 @@ pub(super) fn check_shape(shape: &Shape) -> Result<()> {
 
 impl Operator for BbFlip {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        inputs[0].dtype.map_or(Ok(()), check)?;
-        Ok(vec![inputs[0].clone()])
+        dtypes::like_input(inputs, check)
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {

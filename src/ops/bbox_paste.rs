@@ -1,7 +1,7 @@
 //! `BBoxPaste`: relative bounding boxes that move with their image onto a larger canvas.
 
 use super::bb_flip::{check, check_shape};
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, dtypes, one_output};
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
@@ -51,8 +51,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 
 impl Operator for BBoxPaste {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        inputs[0].dtype.map_or(Ok(()), check)?;
-        Ok(vec![inputs[0].clone()])
+        dtypes::like_input(inputs, check)
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {

@@ -58,8 +58,7 @@ fn check(dtype: DType) -> Result<()> {
 
 impl Operator for CoordFlip {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        inputs[0].dtype.map_or(Ok(()), check)?;
-        Ok(vec![inputs[0].clone()])
+        dtypes::like_input(inputs, check)
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {

@@ -1,7 +1,19 @@
 //! Which element types an operator takes: those it names.
 
 use crate::error::{Error, Result};
-use crate::tensor::DType;
+use crate::tensor::{DType, ValueType};
+
+/// The output type of an operator whose output is like its first input, of an element type that `check` lets pass.
+///
+/// # Errors
+/// Those of `check`, when the element type is known.
+pub(super) fn like_input(
+    inputs: &[ValueType],
+    check: impl Fn(DType) -> Result<()>,
+) -> Result<Vec<ValueType>> {
+    inputs[0].dtype.map_or(Ok(()), check)?;
+    Ok(vec![inputs[0].clone()])
+}
 
 /// Checks that elements of `what` ("images", say), which are of type `dtype`, are of one of the types in `allowed`.
 ///

@@ -43,15 +43,15 @@ RELATIVE = 2e-5
 DECODED = (255.0, 3.0)
 # Operators whose answers on a GPU are others than on a CPU in DALI itself, and that Gesso has on the host alone, or DALI's fault.
 OTHER_ON_GPU = {
-    "Clahe": "DALI's kernel is not OpenCV's algorithm, which Gesso follows",
+    "Clahe": "DALI's two operators differ, and Gesso has that of the CPU",
     "Debayer": "DALI takes NPP's algorithm there, Gesso OpenCV's",
-    "MultiPaste": "DALI loses regions there",
-    "experimental__WarpPerspective": "OpenCV interpolates in steps of 1/32 pixel, DALI's kernel does not",
+    "MultiPaste": "DALI's two operators differ, and Gesso has that of the CPU",
+    "experimental__WarpPerspective": "on a CPU it is OpenCV's, which interpolates in steps of 1/32 pixel",
     "noise__Shot": "DALI draws with cuRAND there",
 }
 REMAINDERS = "remainders of floats: DALI answers 0 there"
 CMYK = "CMYK JPEGs: Gesso takes libjpeg-turbo and replicates their chroma; what DALI does is not known"
-RESTARTS = "progressive JPEGs with restart intervals: DALI's decoder is off by up to 159 levels"
+RESTARTS = "progressive JPEGs with restart intervals: DALI's decoder there is up to 159 levels from libjpeg-turbo"
 GRAY_WINDOWS = "windows of gray JPEGs: DALI answers 0, or parts of the picture"
 # What DALI's kernel for a lossy format may be off by.
 LOSSY = 4.0

@@ -2,162 +2,21 @@
 //! all operators; a case is a pipeline, its inputs and DALI's outputs.
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod recording;
+mod tolerance;
+
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde::Deserialize;
+use recording::{ANSWERED_THERE, Case, Recording, dtype, folder, recordings, recordings_in};
+use tolerance::Tolerance;
 use triton_gesso::cpu::convert::ConvertSat;
 use triton_gesso::gpu::{self, Gpu};
 use triton_gesso::pipeline::{Keep, Pipeline};
-use triton_gesso::tensor::{Batch, BatchDesc, DType, Device, Element, Sample, Shape, View};
+use triton_gesso::tensor::{Batch, BatchDesc, Device, Element, Sample, Shape, View};
 use triton_gesso::{dispatch, ops};
-
-#[derive(Deserialize)]
-struct Index {
-    cases: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-struct Case {
-    name: String,
-    tol: f64,
-    mean: Option<f64>,
-    pipeline: Array,
-    inputs: BTreeMap<String, Vec<Array>>,
-    outputs: Vec<Vec<Array>>,
-}
-
-#[derive(Deserialize)]
-struct Array {
-    key: String,
-    dtype: String,
-    shape: Vec<usize>,
-}
-
-/// One recorded file: raw arrays by name.
-struct Recording {
-    index: Index,
-    arrays: BTreeMap<String, Vec<u8>>,
-}
-
-impl Recording {
-    fn open(path: &Path) -> Recording {
-        let mut archive = zip::ZipArchive::new(File::open(path).unwrap()).unwrap();
-        let mut arrays = BTreeMap::new();
-        for i in 0..archive.len() {
-            let mut entry = archive.by_index(i).unwrap();
-            let mut bytes = Vec::new();
-            entry.read_to_end(&mut bytes).unwrap();
-            arrays.insert(entry.name().unwrap().into_owned(), bytes);
-        }
-        let index = serde_json::from_slice(&arrays.remove("index.json").unwrap()).unwrap();
-        Recording { index, arrays }
-    }
-
-    fn bytes(&self, array: &Array) -> &[u8] {
-        &self.arrays[&array.key]
-    }
-}
-
-fn dtype(array: &Array) -> DType {
-    DType::ALL.into_iter().find(|dtype| dtype.name() == array.dtype).unwrap()
-}
-
-fn folder(name: &str) -> PathBuf {
-    // Cargo sets it for the run, and so does whoever runs this binary where the sources are elsewhere.
-    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-    Path::new(&root).join("tests/conformance").join(name)
-}
-
-/// Before the names of recordings whose answers DALI gave on a device.
-const ANSWERED_THERE: &str = "gpu/";
-
-fn recordings() -> Vec<PathBuf> {
-    // The generator of random pipelines brings its own.
-    let folder = std::env::var_os("GESSO_RECORDINGS").map_or_else(|| folder("data"), PathBuf::from);
-    recordings_in(&folder)
-}
-
-fn recordings_in(folder: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "zip"));
-    paths.sort();
-    paths
-}
-
-/// How far an answer may be from the recorded one, which DALI gave on a CPU.
-struct Tolerance {
-    /// Largest difference.
-    largest: f64,
-    /// Largest difference relative to the expected value.
-    relative: f64,
-    /// Largest mean difference.
-    mean: Option<f64>,
-}
-
-impl Tolerance {
-    fn on_cpu(case: &Case) -> Self {
-        Self { largest: case.tol, relative: 0.0, mean: case.mean }
-    }
-
-    /// From what DALI answered on a device. There it decodes pictures that the engines refuse with a program of its own.
-    fn of_devices(module: &str, case: &Case, dtype: DType) -> Self {
-        let real = matches!(dtype, DType::F16 | DType::F32 | DType::F64);
-        let level = if real { 0.02 } else { 1.0 };
-        let decodes = module.starts_with("decoders_image") || case.name.contains("image_random_crop");
-        if decodes || matches!(module, "pipelines" | "automatic") {
-            return Self { largest: 64.0 * level, relative: 0.0, mean: Some(level) };
-        }
-        let rounding = match module {
-            "jpeg_compression_distortion" => 4.0,
-            _ if real => 1e-5,
-            _ => 1.0,
-        };
-        Self { largest: case.tol + rounding, relative: 1e-5, mean: case.mean }
-    }
-
-    /// The device rounds halves to even, multiplies and adds in one step, and replicates chroma.
-    fn on_device(module: &str, case: &Case, dtype: DType, peak: f64) -> Self {
-        let integer = !matches!(dtype, DType::F16 | DType::F32 | DType::F64);
-        let decodes = module.starts_with("decoders_image") || case.name.contains("image_random_crop");
-        if decodes || module == "pipelines" {
-            // Files made for a GPU do not upsample chroma smoothly: its edges differ by much, in pictures of noise.
-            let scale = if dtype == DType::U8 { 1.0 } else { 0.02 };
-            let mean = if case.name.ends_with("_made_for_gpu") { 16.0 } else { 0.5 };
-            return Self { largest: f64::INFINITY, relative: 0.0, mean: Some(mean * scale) };
-        }
-        // No file is made there, and chroma is not spread smoothly.
-        if module == "jpeg_compression_distortion" {
-            return Self { largest: f64::INFINITY, relative: 0.0, mean: Some(6.0) };
-        }
-        let rounding = if integer && dtype != DType::Bool { 1.0 } else { 1e-5 };
-        let relative = if dtype == DType::F16 { 1e-3 } else { 1e-5 };
-        // Sums of large values that nearly cancel, and places between pixels, are off by a part of those values.
-        let summed = match module {
-            "warp_affine" | "rotate" => 1e-4,
-            "color_twist"
-            | "brightness_contrast"
-            | "coord_transform"
-            | "gaussian_blur"
-            | "filter"
-            | "laplacian" => 1e-5,
-            // A Gaussian window does not end at zero: a tap that falls on its end counts or does not.
-            "fuzz" if case.name.ends_with("RandomResizedCrop") => 0.03,
-            // On the host the places between samples of a signal are summed up.
-            "audio" if case.name.starts_with("resampled") => 2e-3,
-            // On the host the squares of such numbers overflow.
-            "audio" if case.name == "regions_of_uint64" => f64::INFINITY,
-            _ => 0.0,
-        };
-        let rounding = rounding + summed * peak;
-        Self { largest: case.tol + rounding, relative, mean: case.mean.map(|mean| mean + 0.6) }
-    }
-}
 
 /// Largest and mean difference of the outputs of a case.
 #[derive(Debug, Default, Clone, Copy)]
@@ -368,7 +227,7 @@ fn compare_all(gpu: Option<&Arc<Gpu>>) {
     };
     let mut recordings = open("", recordings());
     if gpu.is_some() && std::env::var_os("GESSO_RECORDINGS").is_none() {
-        recordings.extend(open(ANSWERED_THERE, recordings_in(&folder("gpu"))));
+        recordings.extend(open(ANSWERED_THERE, recordings_in(&folder("conformance/gpu"))));
     }
     let cases: Vec<(&str, &Recording, &Case)> = recordings
         .iter()
@@ -416,9 +275,8 @@ fn compare_all(gpu: Option<&Arc<Gpu>>) {
 /// Files of DALI 1.23 to 2.0 load, and those of 2.4 are all others.
 #[test]
 fn files_of_older_versions_load() {
-    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     let mut count = 0;
-    for version in std::fs::read_dir(Path::new(&root).join("tests/data/versions")).unwrap() {
+    for version in std::fs::read_dir(folder("data/versions")).unwrap() {
         for file in std::fs::read_dir(version.unwrap().path()).unwrap() {
             let path = file.unwrap().path();
             if let Err(error) = Pipeline::load(&std::fs::read(&path).unwrap(), Device::Cpu) {
@@ -430,7 +288,6 @@ fn files_of_older_versions_load() {
     assert_eq!(count, 14);
 }
 
-/// An operator without a case is an operator that nobody compared.
 /// What draws numbers was recorded with a seed, or the answers could not be compared.
 #[test]
 fn pipelines_that_draw_numbers_from_a_seed_say_so() {
@@ -453,6 +310,7 @@ fn pipelines_that_draw_numbers_from_a_seed_say_so() {
     assert!(seen[0] > 100 && seen[1] > 10, "{seen:?}");
 }
 
+/// An operator without a case is an operator that nobody compared.
 #[test]
 fn every_operator_has_cases() {
     let used: Vec<String> = recordings()

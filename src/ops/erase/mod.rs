@@ -2,6 +2,7 @@
 
 mod gpu;
 
+use crate::ops::dtypes;
 use std::sync::Arc;
 
 use half::f16;
@@ -174,8 +175,7 @@ impl Erase {
 
 impl Operator for Erase {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        inputs[0].dtype.map_or(Ok(()), check)?;
-        Ok(vec![inputs[0].clone()])
+        dtypes::like_input(inputs, check)
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {

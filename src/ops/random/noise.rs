@@ -12,7 +12,7 @@ use crate::cpu::random::{BatchRandom, Philox, RandomState};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
-use crate::ops::{CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::ops::{CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, one_output};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -70,8 +70,7 @@ where
 
 impl Operator for Gaussian {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        inputs[0].dtype.map_or(Ok(()), check)?;
-        Ok(vec![inputs[0].clone()])
+        dtypes::like_input(inputs, check)
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {

@@ -10,7 +10,7 @@ use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::ops::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleIo, one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleIo, dtypes, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType, bits, of_bits};
 
@@ -120,8 +120,7 @@ impl SaltAndPepper {
 
 impl Operator for SaltAndPepper {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        inputs[0].dtype.map_or(Ok(()), check)?;
-        Ok(vec![inputs[0].clone()])
+        dtypes::like_input(inputs, check)
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {

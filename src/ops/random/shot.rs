@@ -7,7 +7,7 @@ use crate::cpu::random::standard::poisson;
 use crate::cpu::random::{BatchRandom, RandomState};
 use crate::dispatch;
 use crate::error::Result;
-use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, dtypes, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct Shot {
@@ -43,8 +43,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 
 impl Operator for Shot {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        inputs[0].dtype.map_or(Ok(()), check)?;
-        Ok(vec![inputs[0].clone()])
+        dtypes::like_input(inputs, check)
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
