@@ -17,7 +17,7 @@
 // segment. A piece ends at the first block boundary at or after its last bit, and the next begins there: so a place in the
 // stream is a bit and which block of the MCU comes next. Entropy-coded data has its stuffing and its markers removed.
 #pragma once
-#include "common.cuh"
+#include "shared.cuh"
 
 // Places that a piece may end at, as far as is known: one for each guess, and further ones that links find.
 constexpr uint32_t SLOTS = 15;
@@ -35,14 +35,13 @@ constexpr uint32_t LUT_BITS = 10, TAIL = 512;
 struct Table {
   // By the next 10 bits; 0 also when the code is longer.
   uint16_t lut[1 << LUT_BITS];
-  // Of longer codes: by how much the next 16 bits are above `tail_start`.
+  // By the next 16 bits, of their last TAIL values: there, long codes are.
   uint16_t tail[TAIL];
-  // All entries, shortest code first: for tables whose long codes do not fit into the tail.
+  // All entries, shortest code first: for tables with long codes before the tail.
   uint16_t sorted[256];
   // For codes of 11 to 16 bits: the next 16 bits are below this, and where the entry is.
   uint32_t limit[6];
   int32_t base[6];
-  uint32_t tail_start, unused[3];
 };
 
 // A position: the bit in the low 24 bits, the index of the coefficient above.
@@ -154,8 +153,6 @@ struct Window {
     for (uint32_t i = threadIdx.x; i < size; i += blockDim.x)
       words[i] = first + i < image.words ? __byte_perm(image.data[first + i], 0, 0x0123) : ~0u;
   }
-  // The 32 bits from `bit` on.
-  __device__ uint32_t peek(uint32_t bit) const { return __funnelshift_l(words[bit / 32 + 1], words[bit / 32], bit); }
 };
 
 // What takes the place of a code that does not exist: one bit, and the block is at its end. So every loop ends. No table has
@@ -177,23 +174,34 @@ struct Tables {
       for (uint32_t i = threadIdx.x; i < WORDS; i += blockDim.x) ((uint4 *)entries[t])[i] = from[i];
     }
   }
+};
+
+// What a thread reads of both.
+struct Reader {
+  Shared words, entries;
+  const Table *const *whole;
+
+  __device__ Reader(const Window &window, const Tables &tables) : words(window.words), entries(tables.entries), whole(tables.whole) {}
+
+  // The 32 bits from that of a position on.
+  __device__ uint32_t peek(uint32_t at) const {
+    const uint32_t offset = at >> 3 & (AT_BIT >> 3 & ~3u);
+    return __funnelshift_l(words.word(offset + 4), words.word(offset), at);
+  }
   // The entry for the code at the beginning of `bits`, or NO_CODE.
   __device__ uint32_t find(uint32_t table, uint32_t bits) const {
-    const uint32_t e = entries[table][bits >> (32 - LUT_BITS)];
-    return e ? e : find_long(table, bits >> 16);
+    constexpr uint32_t LUT = 1 << LUT_BITS, TAIL_BEGIN = 65536 - TAIL;
+    uint32_t i = bits >> (32 - LUT_BITS);
+    if (bits >= TAIL_BEGIN << 16) i = (bits >> 16) - TAIL_BEGIN + LUT;
+    const uint32_t e = entries.half((table * (LUT + TAIL) + i) * 2);
+    return e ? e : find_sorted(table, bits >> 16);
   }
-  __device__ __noinline__ uint32_t find_long(uint32_t table, uint32_t bits) const {
+  __device__ __noinline__ uint32_t find_sorted(uint32_t table, uint32_t bits) const {
     const Table &t = *whole[table];
-    const uint32_t beyond = bits - t.tail_start;
-    uint32_t e = 0;
-    if (beyond < TAIL) {
-      e = entries[table][(1 << LUT_BITS) + beyond];
-    } else if (bits < t.limit[5]) {
-      uint32_t i = 0;
-      while (bits >= t.limit[i]) i++;
-      e = t.sorted[((bits >> (5 - i)) + t.base[i]) & 255];
-    }
-    return e ? e : NO_CODE;
+    if (bits >= t.limit[5]) return NO_CODE;
+    uint32_t i = 0;
+    while (bits >= t.limit[i]) i++;
+    return t.sorted[((bits >> (5 - i)) + t.base[i]) & 255];
   }
 };
 

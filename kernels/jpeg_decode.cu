@@ -1,28 +1,34 @@
-// Decodes each piece from its true beginning and writes coefficients, in zig-zag order, DC values summed up. A thread collects
-// its block in shared memory; the threads of a warp write finished blocks together.
+// Decodes each piece from its true beginning and writes coefficients, in zig-zag order, DC values summed up. A thread collects half of
+// a block at a time in shared memory, so that many fit; the threads of a warp write halves that are complete together.
 #include "jpeg.cuh"
 
 typedef Task Row;
 CHECK_LAYOUT(Row, Params);
 
 constexpr uint32_t THREADS = 128;
-// Bytes from one thread's block to the next: apart from each other in the banks.
-constexpr uint32_t STRIDE = 33;
+constexpr uint32_t HALF = 32;
+// Bytes from one thread's half to the next: apart from each other in the banks.
+constexpr uint32_t STRIDE = HALF * 2 + 4;
+constexpr uint32_t NEXT_BLOCK = 1, SECOND = 2, NEXT_HALF = 4;
 
 extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Row *rows, uint32_t count, Params p) {
   __shared__ Tables tables;
   __shared__ Window window;
-  __shared__ uint32_t blocks[THREADS][STRIDE];
+  __shared__ uint32_t memory[THREADS * STRIDE / 4];
   const Row task = rows[blockIdx.x];
   const Image &image = p.images[task.image];
-  for (uint32_t i = threadIdx.x; i < THREADS * STRIDE; i += THREADS) (&blocks[0][0])[i] = 0;
+  for (uint32_t i = threadIdx.x; i < THREADS * STRIDE / 4; i += THREADS) memory[i] = 0;
   const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.count);
+  const Reader reader(window, tables);
+  const Shared halves(memory);
   const uint32_t piece = task.first + threadIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x - lane;
   const uint32_t mcu_blocks = image.mcu_blocks, pairs = image.pairs, components = image.components;
-  int16_t *mine = (int16_t *)blocks[threadIdx.x];
-  uint32_t *const out = (uint32_t *)(p.coefficients + (uint64_t)image.first_block * 64);
+  const uint32_t mine = threadIdx.x * STRIDE;
+  // Where a lane's words of blocks are written, and are until then.
+  uint32_t *const out = (uint32_t *)(p.coefficients + (uint64_t)image.first_block * 64) + lane;
+  const uint32_t place = warp * STRIDE + lane % 16 * 4;
 
-  bool active = threadIdx.x < task.count && piece < image.pieces;
+  uint32_t active = threadIdx.x < task.count && piece < image.pieces;
   Start start = {};
   uint32_t end = 0, last = 0;
   if (active) {
@@ -36,40 +42,51 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Row *row
   uint32_t at = active ? (start.place >> 4) - origin : 0;
   int32_t dc0 = start.dc[0], dc1 = start.dc[1], dc2 = start.dc[2];
   uint32_t table = pairs >> phase << 1 & 2;
+  // The half of the block that the thread is in: 0, or SECOND.
+  uint32_t half = 0;
   while (__any_sync(~0u, active)) {
-    bool done = false;
+    // Whether the half is complete: the first, because a value of the second is next; either, because the block is.
+    uint32_t event = 0;
     if (active) {
-      const uint32_t bits = window.peek(at & AT_BIT);
-      const uint32_t e = tables.find(table, bits);
-      int32_t v = value_of(bits, e);
-      if (e == NO_CODE) bad |= BAD_CODE;
-      if (at < COEFFICIENT) {
-        const uint32_t c = components >> 2 * phase & 3;
-        v = c == 0 ? dc0 += v : c == 1 ? dc1 += v : dc2 += v;
-        mine[0] = (int16_t)v;
-        at += move_of(e);
+      const uint32_t bits = reader.peek(at), e = reader.find(table, bits), next = at + move_of(e), k = next / COEFFICIENT - 1;
+      const bool has_value = e & 0x80E0;
+      if (has_value && k >= HALF && half == 0) {
+        // The value is read again when the first half is written.
+        event = NEXT_HALF;
       } else {
-        at += move_of(e);
-        const uint32_t k = at / COEFFICIENT - 1;
-        if (e & 0x80E0) {
-          if (k < 64) mine[k] = (int16_t)v;
-          else bad |= BAD_CODE;
+        int32_t v = value_of(bits, e);
+        const bool is_dc = at < COEFFICIENT;
+        if (is_dc) {
+          const uint32_t c = components >> 2 * phase & 3;
+          v = c == 0 ? dc0 += v : c == 1 ? dc1 += v : dc2 += v;
         }
+        if (e == NO_CODE || (has_value && k >= 64)) bad |= BAD_CODE;
+        else if (is_dc || has_value) halves.put_half(mine + k % HALF * 2, v);
+        at = next;
+        table |= 1;
+        if (at >= BLOCK_END) event = NEXT_BLOCK;
       }
-      table |= 1;
-      done = at >= BLOCK_END;
     }
-    uint32_t full = __ballot_sync(~0u, done);
+    uint32_t full = __ballot_sync(~0u, event);
+    const uint32_t told = block << 2 | half | event & NEXT_BLOCK;
     while (full) {
       const uint32_t from = __ffs(full) - 1;
       full &= full - 1;
-      const uint64_t to = __shfl_sync(~0u, block, from);
-      out[to * 32 + lane] = blocks[warp + from][lane];
-      blocks[warp + from][lane] = 0;
+      const uint32_t what = __shfl_sync(~0u, told, from);
+      // A block that ends in its first half has zeros behind it.
+      const bool here = lane / 16 * SECOND == (what & SECOND);
+      uint32_t v = 0;
+      if (here) {
+        v = halves.word(place + from * STRIDE);
+        halves.put_word(place + from * STRIDE, 0);
+      }
+      if (here || (what & (SECOND | NEXT_BLOCK)) == NEXT_BLOCK) out[(uint64_t)(what >> 2) * 32] = v;
     }
     __syncwarp();
-    if (done) {
+    if (event) half = SECOND;
+    if (event == NEXT_BLOCK) {
       at &= AT_BIT;
+      half = 0;
       phase = phase + 1 == mcu_blocks ? 0 : phase + 1;
       table = pairs >> phase << 1 & 2;
       block++;

@@ -12,6 +12,7 @@ extern "C" __global__ void __launch_bounds__(256) jpeg_guess(const Row *rows, ui
   const Image &image = p.images[task.image];
   const uint32_t guesses = image.guesses;
   const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.count);
+  const Reader reader(window, tables);
   const uint32_t piece = task.first + threadIdx.x / guesses, guess = threadIdx.x % guesses;
   if (threadIdx.x >= task.count * guesses || piece >= image.pieces) return;
   const Segment segment = segment_of(p, image, piece);
@@ -20,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(256) jpeg_guess(const Row *rows, ui
   uint32_t phase = guess * mcu_blocks / guesses, at = begin_of(image, segment, piece) - origin;
   uint32_t table = pairs >> phase << 1 & 2;
   for (;;) {
-    at += move_of(tables.find(table, window.peek(at & AT_BIT)));
+    at += move_of(reader.find(table, reader.peek(at)));
     const bool done = at >= BLOCK_END;
     at = done ? at & AT_BIT : at;
     const uint32_t next = phase + 1 == mcu_blocks ? 0 : phase + 1;

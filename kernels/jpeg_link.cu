@@ -22,6 +22,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Row *rows,
   if (threadIdx.x < 2) size[threadIdx.x] = 0;
   const uint32_t guesses = image.guesses;
   const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.count + AHEAD);
+  const Reader reader(window, tables);
   const auto add = [&](uint32_t round, uint32_t piece, uint32_t slot, uint32_t place) {
     const uint32_t i = atomicAdd(&size[round], 1);
     work[round][i] = (piece - task.first) * SLOT_ROOM + slot, places[round][i] = place;
@@ -57,8 +58,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Row *rows,
       Step step = {};
       // Until a block boundary at or behind the end.
       while (at - end >= COEFFICIENT - end) {
-        const uint32_t bits = window.peek(at & AT_BIT);
-        const uint32_t e = tables.find(table, bits);
+        const uint32_t bits = reader.peek(at);
+        const uint32_t e = reader.find(table, bits);
         if (at < COEFFICIENT) {
           const int32_t v = value_of(bits, e);
           const uint32_t c = components >> 2 * phase & 3;

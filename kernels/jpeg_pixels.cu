@@ -7,6 +7,8 @@ typedef Task Row;
 CHECK_LAYOUT(Row, Params);
 
 constexpr uint32_t THREADS = 256, WARPS = THREADS / 32, BLOCKS = THREADS / 8;
+// Threads that copy a row which is whole words: those of five MCUs with 4:2:0 are 60.
+constexpr uint32_t COPIERS = 64;
 // Bytes of the pixels of a block of threads: an MCU of ten blocks covers at most 16 blocks of pixels (factors 4 x 1 and 1 x 4).
 constexpr uint32_t PIXEL_BYTES = 3 * 16 * 64 * 3;
 
@@ -26,7 +28,7 @@ struct Tile {
   }
 };
 
-extern "C" __global__ void __launch_bounds__(THREADS) jpeg_pixels(const Row *rows, uint32_t count, Params p) {
+extern "C" __global__ void __launch_bounds__(THREADS, 6) jpeg_pixels(const Row *rows, uint32_t count, Params p) {
   __shared__ union {
     int32_t work[BLOCKS][8][9];
     // Rows of the pixels, as they will lie in the output, and what is read with the last of them.
@@ -40,9 +42,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_pixels(const Row *row
   int32_t *natural[8];
 #pragma unroll
   for (uint32_t i = 0; i < 8; i++) natural[i] = &shared.work[block][0][byte_of(NATURAL[line], i)];
-  for (uint32_t mcu = task.first, mcus; mcu < task.first + task.count; mcu += mcus) {
-    const uint32_t mcu_y = mcu / image.window_across, mcu_x = mcu % image.window_across;
-    mcus = min(min(group, image.window_across - mcu_x), task.first + task.count - mcu);
+  const uint32_t window_across = image.window_across, channels = p.channels;
+  uint32_t mcu_y = task.first / window_across, mcu_x = task.first % window_across;
+  for (uint32_t left_over = task.count, mcus; left_over > 0; left_over -= mcus) {
+    mcus = min(min(group, window_across - mcu_x), left_over);
     if (block < mcus * mcu_blocks) {
       const uint32_t mask = __activemask();
       const uint32_t stored = image.first_mcu + mcu_y * image.mcus_across + mcu_x;
@@ -69,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_pixels(const Row *row
     }
     __syncthreads();
 
-    const uint32_t mcu_width = image.mcu_width * 8, mcu_height = image.mcu_height * 8, channels = p.channels;
+    const uint32_t mcu_width = image.mcu_width * 8, mcu_height = image.mcu_height * 8;
     // What lies before the window: in the first column and row of MCUs, there is some.
     const uint32_t before_x = mcu_x ? 0 : image.left_in_mcu, before_y = mcu_y ? 0 : image.top_in_mcu;
     const uint32_t left = mcu_x * mcu_width + before_x - image.left_in_mcu, top = mcu_y * mcu_height + before_y - image.top_in_mcu;
@@ -99,10 +102,24 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_pixels(const Row *row
     }
     __syncthreads();
 
-    for (uint32_t row = threadIdx.x / 32; row < down; row += WARPS) {
-      uint8_t *to = image.pixels + ((uint64_t)(top + row) * image.width + left) * channels;
-      copy_row(shared.pixels + row * row_words, before_x * channels, to, across * channels);
+    const uint32_t pitch = image.width * channels, skip = before_x * channels, bytes = across * channels;
+    uint8_t *const out = image.pixels + (uint64_t)top * pitch + left * channels;
+    if ((((uint64_t)out | pitch | skip | bytes) & 3) == 0) {
+      const uint32_t first = threadIdx.x / COPIERS;
+      const uint32_t *from = shared.pixels + first * row_words + skip / 4;
+      uint8_t *to = out + (uint64_t)first * pitch;
+#pragma unroll 1
+      for (uint32_t row = first; row < down; row += THREADS / COPIERS) {
+#pragma unroll 1
+        for (uint32_t i = threadIdx.x % COPIERS; i < bytes / 4; i += COPIERS) ((uint32_t *)to)[i] = from[i];
+        from += THREADS / COPIERS * row_words, to += THREADS / COPIERS * pitch;
+      }
+    } else {
+      for (uint32_t row = threadIdx.x / 32; row < down; row += WARPS)
+        copy_row(shared.pixels + row * row_words, skip, out + (uint64_t)row * pitch, bytes);
     }
+    mcu_x += mcus;
+    if (mcu_x == window_across) mcu_x = 0, mcu_y++;
     __syncthreads();
   }
 }

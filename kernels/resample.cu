@@ -102,9 +102,9 @@ __device__ inline float raw_weight(const Axis &axis, int i, int k) {
   return window_at(axis.filter, (ceilf(source) - source + (float)k) * axis.table_scale);
 }
 
-// Computes the weights of output pixel i, and keeps them, each `stride` behind the last, when they are no more than MAX_TAPS.
-// Returns their sum.
-__device__ inline float make_weights(const Axis &axis, int i, float *weights, int stride) {
+// Computes the weights of output pixel i, and keeps them times `factor`, each `stride` behind the last, when they are no more than
+// MAX_TAPS. Returns their sum.
+__device__ inline float make_weights(const Axis &axis, int i, float *weights, int stride, float factor) {
   const bool few = axis.taps <= MAX_TAPS;
   float sum = 0.0f;
   for (int k = 0; k < axis.taps; k++) {
@@ -114,7 +114,7 @@ __device__ inline float make_weights(const Axis &axis, int i, float *weights, in
   }
   if (sum == 0.0f) sum = 1.0f;
   if (few)
-    for (int k = 0; k < axis.taps; k++) weights[k * stride] /= sum;
+    for (int k = 0; k < axis.taps; k++) weights[k * stride] = weights[k * stride] / sum * factor;
   return sum;
 }
 
@@ -134,11 +134,10 @@ __device__ inline uint32_t four_bytes(const uint8_t *from, uint32_t count) {
   return __funnelshift_r(low, high, 8 * misaligned);
 }
 
-// Byte i of a word: it becomes the last of the bits of 2^23 + byte, so that nothing waits for the units that convert integers, of which
-// some devices have few.
-__device__ inline float byte_of(uint32_t word, int i) {
-  return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7440u + i)) - 8388608.0f;
-}
+// Byte i of a word times 2^-133, by its place among the bits of a float: so nothing converts it. Weights of bytes are as much larger
+// as floats allow and sums are made larger by the rest, which changes no digit of them.
+__device__ inline float byte_of(uint32_t word, int i) { return __uint_as_float(__byte_perm(word, 0, 0x4044u + 0x100u * i)); }
+constexpr float BYTE_WEIGHT = 0x1p100f, BYTE_SUM = 0x1p33f;
 
 // Adds four bytes, weighed.
 __device__ inline void weigh(uint32_t word, float weight, float *sum) {
@@ -146,8 +145,86 @@ __device__ inline void weigh(uint32_t word, float weight, float *sum) {
   for (int i = 0; i < 4; i++) sum[i] = fmaf(weight, byte_of(word, i), sum[i]);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 8) resample(const Row *rows, uint32_t count, NoParams) {
-  const Row &row = rows[blockIdx.y];
+// Elements of a row between those that a lane makes: a warp makes as many at once.
+constexpr int AT_ONCE = 4 * TILE_W;
+static_assert(ROOM <= 2 * AT_ONCE, "a lane makes two groups of a row");
+
+// GROUPS times four elements of a row of the tile, AT_ONCE apart, of bytes whose taps along y are all in the image: the first is at `from`.
+// Of the last group, where a row may end, `needed` are; none: it is made of what is there, and not used. Several groups keep more of memory on its way.
+template <int GROUPS, bool ALIGNED_WORDS>
+__device__ inline void weigh_taps(const uint8_t *from, uint32_t pitch, int needed, const float *weights, int taps, float (*sum)[4]) {
+  const uint32_t last = needed > 0 ? (GROUPS - 1) * AT_ONCE : 0;
+#pragma unroll 4
+  for (int k = 0; k < taps; k++, from += pitch) {
+#pragma unroll
+    for (int g = 0; g < GROUPS; g++) {
+      const uint8_t *const at = from + (g == GROUPS - 1 ? last : g * AT_ONCE);
+      const int count = g == GROUPS - 1 && needed > 0 ? min(needed, 4) : 4;
+      weigh(ALIGNED_WORDS ? __ldg((const uint32_t *)at) : four_bytes(at, count), weights[k], sum[g]);
+    }
+  }
+}
+
+template <int GROUPS>
+__device__ inline void make_columns(const uint8_t *from, uint32_t pitch, int elements, const float *weights, int taps, bool aligned, float *to) {
+  float sum[GROUPS][4] = {};
+  const int needed = elements - (GROUPS - 1) * AT_ONCE;
+  if (aligned) weigh_taps<GROUPS, true>(from, pitch, needed, weights, taps, sum);
+  else weigh_taps<GROUPS, false>(from, pitch, needed, weights, taps, sum);
+#pragma unroll
+  for (int g = 0; g < GROUPS; g++)
+    if (g < GROUPS - 1 || needed > 0)
+      *(float4 *)(to + g * AT_ONCE) = make_float4(sum[g][0] * BYTE_SUM, sum[g][1] * BYTE_SUM, sum[g][2] * BYTE_SUM, sum[g][3] * BYTE_SUM);
+}
+
+// Weight k of output pixel i of an axis with more taps than weights are kept of.
+__device__ inline float far_weight(const Axis &axis, int i, int k, float sum) { return raw_weight(axis, i, k) / sum; }
+
+// Four elements of row i of the resized image from element `first` of a row of `source` on, of any type and anywhere; a row outside of the
+// image is the one at its edge. `sum` is that of the weights.
+template <bool KEPT>
+__device__ inline float4 any_taps(const Row &row, const SRC *source, int i, uint32_t first, uint32_t needed, const float *weights, float weights_sum) {
+  const Axis &axis = row.y;
+  const uint32_t pitch = row.pitch, step = row.step;
+  const int length = axis.length, taps = axis.taps, first_y = first_tap(axis, i);
+  const bool few = KEPT || taps <= MAX_TAPS, words = IS_BYTE<SRC> && step == CH && few;
+  const SRC *at = source + (uint64_t)clamp_to(first_y, length) * pitch;
+  float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll 1
+  for (int k = 0; k < taps; k++) {
+    if (words) {
+      weigh(four_bytes((const uint8_t *)at + first, needed), weights[k], sum);
+    } else {
+      const float weight = few ? weights[k] : far_weight(axis, i, k, weights_sum);
+#pragma unroll
+      for (uint32_t e = 0; e < 4; e++) {
+        if (e >= needed) break;
+        const SRC value = at[(uint64_t)((first + e) / CH) * step + (first + e) % CH];
+        sum[e] = fmaf(weight, convert<float>(value), sum[e]);
+      }
+    }
+    if (first_y + k >= 0 && first_y + k < length - 1) at += pitch;
+  }
+  const float factor = words ? BYTE_SUM : 1.0f;
+  return make_float4(sum[0] * factor, sum[1] * factor, sum[2] * factor, sum[3] * factor);
+}
+
+// Whether all taps from `first` on are in the image.
+__device__ inline bool is_inside(const Axis &axis, int first) { return first >= 0 && first <= axis.length - axis.taps; }
+
+// Memory of a block.
+struct Memory {
+  float weights_x[MAX_TAPS * TILE_W], weights_y[TILE_H * MAX_TAPS];
+  float sums_x[TILE_W], sums_y[TILE_H];
+  int firsts_x[TILE_W], firsts_y[TILE_H];
+  // Columns of the source that the tile is made of.
+  int begin, end;
+  // Rows of the tile, made along y.
+  alignas(16) float columns[TILE_H][ROOM];
+};
+
+// Makes a tile. KEPT: neither axis has more than MAX_TAPS.
+template <bool KEPT> __device__ inline void make_tile(const Row &row, Memory &memory) {
   DST *const dst = row.dst;
 #ifdef NORMALIZE
   const int out_h = row.window_h, out_w = row.window_w;
@@ -168,15 +245,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 8) resample(const Row *row
   const int rx = x, ry = tile_y;
 #endif
 
-  __shared__ float weights_x[MAX_TAPS * TILE_W];
-  __shared__ float weights_y[TILE_H * MAX_TAPS];
-  __shared__ float sums_x[TILE_W], sums_y[TILE_H];
-  __shared__ int firsts_x[TILE_W], firsts_y[TILE_H];
-  // Columns of the source that the tile is made of.
-  __shared__ int begin, end;
-  __shared__ __align__(16) float columns[TILE_H][ROOM];
+  auto &[weights_x, weights_y, sums_x, sums_y, firsts_x, firsts_y, begin, end, columns] = memory;
   const Axis ax = row.x, ay = row.y;
-  const bool few_x = ax.taps <= MAX_TAPS, few_y = ay.taps <= MAX_TAPS;
+  const uint32_t pitch = row.pitch, step = row.step;
+  const bool few_x = KEPT || ax.taps <= MAX_TAPS, few_y = KEPT || ay.taps <= MAX_TAPS;
+  // Whether the pass along y takes its source in words.
+  const bool words = IS_BYTE<SRC> && step == CH && few_y;
 
   if (warp == 0 || (warp == 1 && lane < TILE_H)) {
     const bool along_x = warp == 0;
@@ -188,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 8) resample(const Row *row
     int low = NONE, high = 0;
     if (inside) {
       float *weights = along_x ? weights_x + lane : weights_y + lane * MAX_TAPS;
-      (along_x ? sums_x : sums_y)[lane] = make_weights(axis, i, weights, along_x ? TILE_W : 1);
+      (along_x ? sums_x : sums_y)[lane] = make_weights(axis, i, weights, along_x ? TILE_W : 1, words && !along_x ? BYTE_WEIGHT : 1.0f);
       low = clamp_to(first, axis.length);
       high = clamp_to((int64_t)first + axis.taps - 1, axis.length) + 1;
     }
@@ -208,59 +282,51 @@ extern "C" __global__ void __launch_bounds__(THREADS, 8) resample(const Row *row
   for (int j = 0; j < ROWS; j++)
     for (int c = 0; c < CH; c++) acc[j][c] = 0.0f;
 
-  const bool words = IS_BYTE<SRC> && row.step == CH && few_y;
-  const uint32_t row_words = row.pitch / 4;
+  const auto add = [&](float weight, const float *column) {
+#pragma unroll
+    for (int j = 0; j < ROWS; j++)
+#pragma unroll
+      for (int c = 0; c < CH; c++) acc[j][c] = fmaf(weight, column[j * ROOM + c], acc[j][c]);
+  };
+
+  const SRC *const src = row.src;
   int k = 0;
   for (int from = begin; from < end; from += PART) {
     const int part = min(PART, end - from), elements = part * CH;
-    const SRC *source = row.src + (uint64_t)from * row.step;
-    const bool aligned = words && (((uint64_t)source | row.pitch) & 3) == 0;
+    const SRC *const source = src + (uint64_t)from * step;
+    const bool aligned = (((uint64_t)source | pitch) & 3) == 0;
     for (int j = warp; j < TILE_H; j += WARPS) {
       const int first_y = firsts_y[j];
       if (first_y == NONE) continue;
-      const bool inside_y = first_y >= 0 && first_y + ay.taps <= ay.length;
-      // A row outside of the image is the one at its edge: to the next row it is `pitch` elements, or none.
-      const SRC *const line = source + (uint64_t)clamp_to(first_y, ay.length) * row.pitch;
-      const auto next = [&](int k) { return first_y + k >= 0 && first_y + k < ay.length - 1 ? row.pitch : 0; };
+      const bool inside = is_inside(ay, first_y);
       const float *const weights = weights_y + j * MAX_TAPS;
-      for (int i = 4 * lane; i < elements; i += 4 * TILE_W) {
-        float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-        const int needed = min(4, elements - i);
-        if (aligned && inside_y) {
-          const uint32_t *at = (const uint32_t *)(line + i);
-#pragma unroll 4
-          for (int k = 0; k < ay.taps; k++, at += row_words) weigh(__ldg(at), weights[k], sum);
-        } else if (words) {
-          const SRC *at = line + i;
-#pragma unroll 4
-          for (int k = 0; k < ay.taps; at += next(k), k++) weigh(four_bytes((const uint8_t *)at, needed), weights[k], sum);
-        } else {
-          const SRC *at = line;
-          for (int k = 0; k < ay.taps; at += next(k), k++) {
-            const float weight = few_y ? weights[k] : raw_weight(ay, ry + j, k) / sums_y[j];
-#pragma unroll
-            for (int e = 0; e < 4; e++) {
-              if (e >= needed) break;
-              const SRC value = at[(uint64_t)((i + e) / CH) * row.step + (i + e) % CH];
-              sum[e] = fmaf(weight, convert<float>(value), sum[e]);
-            }
-          }
-        }
-        *(float4 *)&columns[j][i] = make_float4(sum[0], sum[1], sum[2], sum[3]);
+      float *const to = columns[j];
+      if (words && inside) {
+        const uint8_t *const line = (const uint8_t *)source + (uint64_t)first_y * pitch;
+        // A part has at most two groups.
+        const int i = 4 * lane;
+        if (elements > AT_ONCE) make_columns<2>(line + i, pitch, elements - i, weights, ay.taps, aligned, to + i);
+        else if (i < elements) make_columns<1>(line + i, pitch, elements - i, weights, ay.taps, aligned, to + i);
+      } else {
+        for (int i = 4 * lane; i < elements; i += AT_ONCE)
+          *(float4 *)(to + i) = any_taps<KEPT>(row, source, ry + j, i, min(4, elements - i), weights, sums_y[j]);
       }
     }
     __syncthreads();
-    if (first_x != NONE) {
+    const float *const mine = columns[warp * ROWS];
+    if (first_x == NONE) {
+      // No such column.
+    } else if (few_x && is_inside(ax, first_x)) {
+      const float *column = mine + (first_x + k - from) * CH;
+#pragma unroll 1
+      for (const int last = min(ax.taps, from + part - first_x); k < last; k++, column += CH) add(weights_x[k * TILE_W + lane], column);
+    } else {
       // The taps of this part: coordinates outside of the image repeat its edge.
+#pragma unroll 1
       for (; k < ax.taps; k++) {
         const int column = clamp_to((int64_t)first_x + k, ax.length) - from;
         if (column >= part) break;
-        const float weight = few_x ? weights_x[k * TILE_W + lane] : raw_weight(ax, rx, k) / sums_x[lane];
-#pragma unroll
-        for (int j = 0; j < ROWS; j++)
-#pragma unroll
-          for (int c = 0; c < CH; c++)
-            acc[j][c] = fmaf(weight, columns[warp * ROWS + j][column * CH + c], acc[j][c]);
+        add(few_x ? weights_x[k * TILE_W + lane] : far_weight(row.x, rx, k, sums_x[lane]), mine + column * CH);
       }
     }
     if (from + PART < end) __syncthreads();
@@ -289,6 +355,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 8) resample(const Row *row
       const float normalized = fmaf(resized, factor[c], bias[c]);
       to[c * next] = inside ? convert<DST>(normalized) : fill_value<DST>(row.fill[c]);
     }
+#pragma unroll 1
     for (int c = CH; c < channels; c++) to[c * next] = fill_value<DST>(row.fill[c]);
 #else
     DST *to = dst + ((uint64_t)y * out_w + x) * row.step;
@@ -296,4 +363,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 8) resample(const Row *row
     for (int c = 0; c < CH; c++) to[c] = convert<DST>(convert<MID>(acc[j][c]));
 #endif
   }
+}
+
+// Apart, so that its calls and registers are not in the way of the other.
+__device__ __noinline__ void make_far_tile(const Row &row, Memory &memory) { make_tile<false>(row, memory); }
+
+extern "C" __global__ void __launch_bounds__(THREADS, 8) resample(const Row *rows, uint32_t count, NoParams) {
+  __shared__ Memory memory;
+  const Row &row = rows[blockIdx.y];
+  if (row.x.taps <= MAX_TAPS && row.y.taps <= MAX_TAPS) make_tile<true>(row, memory);
+  else make_far_tile(row, memory);
 }

@@ -15,12 +15,13 @@ pub struct Source {
 }
 
 /// What kernels include.
-const HEADERS: [(&str, &str); 5] = [
+const HEADERS: [(&str, &str); 6] = [
     ("common.cuh", include_str!("../../kernels/common.cuh")),
     ("jpeg.cuh", include_str!("../../kernels/jpeg.cuh")),
     ("jpeg_colors.cuh", include_str!("../../kernels/jpeg_colors.cuh")),
     ("jpeg_transform.cuh", include_str!("../../kernels/jpeg_transform.cuh")),
     ("random.cuh", include_str!("../../kernels/random.cuh")),
+    ("shared.cuh", include_str!("../../kernels/shared.cuh")),
 ];
 
 macro_rules! sources {

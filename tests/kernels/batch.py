@@ -75,28 +75,26 @@ class Jpeg:
 
 def lookup(kind, counts, symbols):
     """`Table`: entries hold bits of code and value, how far k advances, and bits of the value."""
-    lut, tail, entries = np.zeros(1 << LUT_BITS, np.uint16), np.zeros(TAIL, np.uint16), np.zeros(256, np.uint16)
-    limits, bases, tail_start, code, place = np.zeros(6, np.uint32), np.zeros(6, np.int32), 0, 0, 0
+    by_bits, entries = np.zeros(1 << 16, np.uint16), np.zeros(256, np.uint16)
+    limits, bases, code, place = np.zeros(6, np.uint32), np.zeros(6, np.int32), 0, 0
+    short = 0
     for length in range(1, 17):
-        if length == LUT_BITS + 1:
-            tail_start = code << 16 - length
         if length > LUT_BITS:
             bases[length - 11] = place - code
         for symbol in symbols[place : place + counts[length - 1]]:
             run, size = symbol >> 4, symbol & 15
             advance = 1 if kind == "dc" else run + 1 if size else 16 if run == 15 else 64
-            entry = length + size | (size & 7) << 5 | advance << 8 | (size >> 3) << 15
-            entries[place] = entry
-            if length <= LUT_BITS:
-                lut[code << LUT_BITS - length : code + 1 << LUT_BITS - length] = entry
-            else:
-                tail[(code << 16 - length) - tail_start : (code + 1 << 16 - length) - tail_start] = entry
+            entries[place] = length + size | (size & 7) << 5 | advance << 8 | (size >> 3) << 15
+            by_bits[code << 16 - length : code + 1 << 16 - length] = entries[place]
             place, code = place + 1, code + 1
         if length > LUT_BITS:
             limits[length - 11] = code << 16 - length
+        else:
+            short = code << LUT_BITS - length
         code <<= 1
-    last = np.array([tail_start, 0, 0, 0], np.uint32)
-    return b"".join(array.tobytes() for array in (lut, tail, entries, limits, bases, last))
+    lut = by_bits[:: 1 << 16 - LUT_BITS].copy()
+    lut[short:] = 0
+    return b"".join(array.tobytes() for array in (lut, by_bits[-TAIL:], entries, limits, bases))
 
 
 def cut_of(jpeg, bits, guesses):

@@ -16,6 +16,9 @@ const MAX_LENGTH: u32 = 16;
 /// Entries for codes that are longer: enough for the tables that encoders write.
 const TAIL: usize = 512;
 
+/// The first of the values of 16 bits that the tail has entries for.
+const TAIL_BEGIN: usize = (1 << MAX_LENGTH) - TAIL;
+
 /// How far the end of a block advances: beyond it from anywhere.
 const END_OF_BLOCK: u16 = 64;
 
@@ -31,17 +34,14 @@ const SIXTEEN_ZEROS: u8 = 0xF0;
 pub struct Lookup {
     /// Entries by the next ten bits; 0: the code is longer, or there is none.
     short: [u16; 1 << LOOKUP_BITS],
-    /// Entries of longer codes, by the next 16 bits less `tail_start`; 0: there is none.
+    /// Entries by the next 16 bits, of their last values: there, long codes are; 0: there is none.
     tail: [u16; TAIL],
-    /// Entries of all symbols, in the order of their codes, for what lies behind the tail.
+    /// Entries of all symbols, in the order of their codes, for long codes before the tail.
     sorted: [u16; 256],
     /// For codes of 11 to 16 bits: the next 16 bits are below it when the code is not longer.
     limit: [u32; 6],
     /// For codes of 11 to 16 bits: what is added to a code to get its place in `sorted`.
     base: [i32; 6],
-    /// The first 16 bits that no short code begins.
-    tail_start: u32,
-    unused: [u32; 3],
 }
 
 impl Lookup {
@@ -62,9 +62,8 @@ impl Lookup {
                 code += 1;
             }
             let end = code << (MAX_LENGTH - length);
-            match long.and_then(|i| lookup.limit.get_mut(i)) {
-                Some(limit) => *limit = end,
-                None => lookup.tail_start = end,
+            if let Some(limit) = long.and_then(|i| lookup.limit.get_mut(i)) {
+                *limit = end;
             }
         }
         lookup
@@ -75,28 +74,26 @@ impl Lookup {
         if let Some(sorted) = self.sorted.get_mut(place) {
             *sorted = entry;
         }
-        let bits = if length <= LOOKUP_BITS { LOOKUP_BITS } else { MAX_LENGTH };
-        let [start, end] = [code, code + 1].map(|code| (code << (bits - length)) as usize);
-        let slots = if length <= LOOKUP_BITS {
-            self.short.get_mut(start..end)
-        } else {
-            let before = self.tail_start as usize;
-            self.tail.get_mut(start - before..(end - before).min(TAIL))
-        };
-        slots.unwrap_or_default().fill(entry);
+        let places = |bits: u32| [code, code + 1].map(|code| (code << (bits - length)) as usize);
+        if length <= LOOKUP_BITS {
+            let [start, end] = places(LOOKUP_BITS);
+            self.short.get_mut(start..end).unwrap_or_default().fill(entry);
+        }
+        let [start, end] = places(MAX_LENGTH).map(|next| next.saturating_sub(TAIL_BEGIN));
+        self.tail.get_mut(start..end).unwrap_or_default().fill(entry);
     }
 
     /// The entry for the next 16 bits, as the device finds it.
     #[cfg(test)]
     fn find(&self, next: u16) -> Option<u16> {
-        let short = self.short[usize::from(next >> (16 - LOOKUP_BITS))];
-        if short != 0 {
-            return Some(short);
+        let entry = match usize::from(next).checked_sub(TAIL_BEGIN) {
+            Some(place) => self.tail[place],
+            None => self.short[usize::from(next >> (MAX_LENGTH - LOOKUP_BITS))],
+        };
+        if entry != 0 {
+            return Some(entry);
         }
         let next = u32::from(next);
-        if let Some(&entry) = self.tail.get((next - self.tail_start) as usize) {
-            return Some(entry).filter(|&entry| entry != 0);
-        }
         let long = self.limit.iter().position(|&limit| next < limit)?;
         let code = next >> (MAX_LENGTH - LOOKUP_BITS - 1 - long as u32);
         Some(self.sorted[(code as i32 + self.base[long]) as usize])
@@ -276,6 +273,6 @@ mod tests {
 
     #[test]
     fn the_device_reads_as_many_bytes() {
-        assert_eq!(size_of::<Lookup>(), 3_648);
+        assert_eq!(size_of::<Lookup>(), 3_632);
     }
 }

@@ -1,0 +1,31 @@
+// Shared memory by an address that is kept in a register. Of a variable the compiler computes the address anew at every access, with a special
+// register that takes long to read: five instructions of forty in the loops that decode.
+#pragma once
+#include "common.cuh"
+
+struct Shared {
+  uint32_t address;
+
+  // Of what is at `first`. All threads of a warp ask together: passing the address around keeps the compiler from knowing where it is from.
+  __device__ explicit Shared(const void *first) {
+    asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(address) : "l"(first));
+    address = __shfl_sync(~0u, address, 0);
+  }
+  // What is `offset` bytes behind it.
+  __device__ uint32_t word(uint32_t offset) const {
+    uint32_t v;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(address + offset) : "memory");
+    return v;
+  }
+  __device__ uint32_t half(uint32_t offset) const {
+    uint16_t v;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(v) : "r"(address + offset) : "memory");
+    return v;
+  }
+  __device__ void put_word(uint32_t offset, uint32_t v) const {
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address + offset), "r"(v) : "memory");
+  }
+  __device__ void put_half(uint32_t offset, uint32_t v) const {
+    asm volatile("st.shared.u16 [%0], %1;" ::"r"(address + offset), "h"((uint16_t)v) : "memory");
+  }
+};

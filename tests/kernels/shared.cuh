@@ -1,0 +1,13 @@
+// In place of kernels/shared.cuh.
+#pragma once
+#include "common.cuh"
+
+struct Shared {
+  char *address;
+
+  explicit Shared(const void *first) : address((char *)first) {}
+  uint32_t word(uint32_t offset) const { return *(const uint32_t *)(address + offset); }
+  uint32_t half(uint32_t offset) const { return *(const uint16_t *)(address + offset); }
+  void put_word(uint32_t offset, uint32_t v) const { *(uint32_t *)(address + offset) = v; }
+  void put_half(uint32_t offset, uint32_t v) const { *(uint16_t *)(address + offset) = (uint16_t)v; }
+};
