@@ -4,36 +4,14 @@
 
 // Eight pixels of three bytes from luma and chroma. With PAIRS, two neighbours have the same chroma.
 template <bool PAIRS> __device__ inline void convert_colors(uint2 luma, uint2 cb, uint2 cr, bool blue_first, uint32_t *to) {
-#pragma unroll
-  for (uint32_t j = 0; j < 8; j += 4) {
-    int32_t v[12], red, green, blue;
-#pragma unroll
-    for (uint32_t k = 0; k < 4; k++) {
-      if (!PAIRS || k % 2 == 0) {
-        const int32_t b = byte_of(cb, j + k), r = byte_of(cr, j + k);
-        red = (91881 * r + (32768 - 128 * 91881)) >> 16;
-        green = (-22554 * b - 46802 * r + (32768 + 128 * (22554 + 46802))) >> 16;
-        blue = (116130 * b + (32768 - 128 * 116130)) >> 16;
-      }
-      const int32_t l = byte_of(luma, j + k);
-      v[3 * k] = l + (blue_first ? blue : red), v[3 * k + 1] = l + green, v[3 * k + 2] = l + (blue_first ? red : blue);
-    }
-#pragma unroll
-    for (uint32_t i = 0; i < 3; i++) to[j / 4 * 3 + i] = pack(v + 4 * i);
-  }
+  convert_four<PAIRS>(luma.x, cb.x, cr.x, blue_first, to);
+  convert_four<PAIRS>(luma.y, cb.y, cr.y, blue_first, to + 3);
 }
 
 // The same of samples that are the pixels' bytes.
 __device__ inline void interleave(uint2 first, uint2 second, uint2 third, uint32_t *to) {
-#pragma unroll
-  for (uint32_t j = 0; j < 8; j += 4) {
-    int32_t v[12];
-#pragma unroll
-    for (uint32_t k = 0; k < 4; k++)
-      v[3 * k] = byte_of(first, j + k), v[3 * k + 1] = byte_of(second, j + k), v[3 * k + 2] = byte_of(third, j + k);
-#pragma unroll
-    for (uint32_t i = 0; i < 3; i++) to[j / 4 * 3 + i] = pack(v + 4 * i);
-  }
+  interleave_four(first.x, second.x, third.x, to);
+  interleave_four(first.y, second.y, third.y, to + 3);
 }
 
 // A warp copies `bytes` bytes from byte `skip` of `from` on, in words where the output has whole ones. `from` has a word more.

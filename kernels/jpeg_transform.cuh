@@ -1,6 +1,7 @@
 // Blocks of coefficients to samples, as libjpeg's accurate integer method does, whole or reduced to 4 x 4, 2 x 2 or one sample. Eight
 // threads share a block: each has a column, then a row.
 #pragma once
+#include "colors.cuh"
 #include "jpeg.cuh"
 
 // Where the coefficients are that come in zig-zag order, eight a row: row * 9 + column, as they lie in shared memory. A byte each.
@@ -43,12 +44,4 @@ template <uint32_t shift, int32_t level> __device__ inline void transform_to_two
   v[0] = (even + odd) >> shift, v[1] = (even - odd) >> shift;
 }
 
-// `low` and `next` as bytes, the nearest there are, and `rest` above them.
-__device__ inline uint32_t pack(int32_t low, int32_t next, uint32_t rest) {
-  uint32_t r;
-  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(next), "r"(low), "r"(rest));
-  return r;
-}
-__device__ inline uint32_t pack(const int32_t *v) { return pack(v[0], v[1], pack(v[2], v[3], 0)); }
-__device__ inline uint32_t byte_of(uint2 v, uint32_t i) { return ((i < 4 ? v.x : v.y) >> 8 * (i & 3)) & 255; }
-
+__device__ inline uint32_t byte_of(uint2 v, uint32_t i) { return byte_of(i < 4 ? v.x : v.y, i & 3); }

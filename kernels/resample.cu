@@ -2,6 +2,7 @@
 //
 //   SRC   type of the source          MID   type of the resized image
 //   DST   type of what is written     CH    channels that a thread computes at once
+//   PLANES  sources may be components of JPEGs (planes.cuh), which become pixels in shared memory
 //
 // A block makes a tile of the output: first along y, so that memory is read in whole words and every byte by neighbours, then
 // along x from shared memory. Tiles that are made of more columns than there is room for take them one part after the other.
@@ -9,7 +10,7 @@
 //
 //      source          y: a warp a row of the tile, a lane four elements        x: a lane a column, a warp ROWS rows
 //      ........   ->   columns[j][i] = sum_k wy[j][k] * source[y(j) + k][i] ->  acc[j] += wx[k] * columns[j][x + k]
-#include "common.cuh"
+#include "planes.cuh"
 
 constexpr int TILE_W = 32;
 constexpr int TILE_H = 16;
@@ -24,6 +25,14 @@ constexpr int MAX_TAPS = 48;
 constexpr int ROOM = 256;
 constexpr int ALIGNED = 4;
 constexpr int PART = ROOM / CH / ALIGNED * ALIGNED;
+// Registers are as few as lets so many blocks be on a multiprocessor that its memory is full.
+#ifdef PLANES
+constexpr int BLOCKS = 6;
+// Room for rows of pixels that are made of planes.
+constexpr int STAGED_ROWS = 36, STAGED_WORDS = PART * CH / 4;
+#else
+constexpr int BLOCKS = 8;
+#endif
 
 // One axis: output pixel i has its centre at source coordinate start + i * scale + (taps' middle).
 struct Axis {
@@ -39,6 +48,7 @@ enum Filter { NEAREST, TRIANGULAR, GAUSSIAN, CUBIC, LANCZOS3 };
 struct Row {
   const SRC *src;
   DST *dst;
+  const Planes *planes;     // in place of src, when there are some
   Axis y, x;
   uint32_t pitch;           // elements between source rows
   uint32_t step;            // elements between pixels of a row, in source and (resized only) output
@@ -136,13 +146,13 @@ __device__ inline uint32_t four_bytes(const uint8_t *from, uint32_t count) {
 
 // Byte i of a word times 2^-133, by its place among the bits of a float: so nothing converts it. Weights of bytes are as much larger
 // as floats allow and sums are made larger by the rest, which changes no digit of them.
-__device__ inline float byte_of(uint32_t word, int i) { return __uint_as_float(__byte_perm(word, 0, 0x4044u + 0x100u * i)); }
+__device__ inline float tiny_byte(uint32_t word, int i) { return __uint_as_float(__byte_perm(word, 0, 0x4044u + 0x100u * i)); }
 constexpr float BYTE_WEIGHT = 0x1p100f, BYTE_SUM = 0x1p33f;
 
 // Adds four bytes, weighed.
 __device__ inline void weigh(uint32_t word, float weight, float *sum) {
 #pragma unroll
-  for (int i = 0; i < 4; i++) sum[i] = fmaf(weight, byte_of(word, i), sum[i]);
+  for (int i = 0; i < 4; i++) sum[i] = fmaf(weight, tiny_byte(word, i), sum[i]);
 }
 
 // Elements of a row between those that a lane makes: a warp makes as many at once.
@@ -217,11 +227,56 @@ struct Memory {
   float weights_x[MAX_TAPS * TILE_W], weights_y[TILE_H * MAX_TAPS];
   float sums_x[TILE_W], sums_y[TILE_H];
   int firsts_x[TILE_W], firsts_y[TILE_H];
-  // Columns of the source that the tile is made of.
-  int begin, end;
+  // Columns and rows of the source that the tile is made of.
+  int begin, end, top, bottom;
   // Rows of the tile, made along y.
   alignas(16) float columns[TILE_H][ROOM];
+#ifdef PLANES
+  // Rows of the source.
+  uint32_t staged[STAGED_ROWS][STAGED_WORDS];
+#endif
 };
+
+#ifdef PLANES
+// The pass along y of columns [from, from + part) of a picture's planes, as many of its rows at once as there is room for.
+template <bool KEPT> __device__ inline void make_columns_of(const Planes &planes, const Axis &axis, int y, int from, int part, Memory &memory) {
+  const int warp = threadIdx.x / TILE_W, lane = threadIdx.x % TILE_W, groups = (part + 3) / 4;
+  const int length = axis.length, taps = axis.taps, top = memory.top, bottom = memory.bottom;
+  const float inverse = 1.0f / groups;
+  for (int first = top; first < bottom; first += STAGED_ROWS) {
+    const int rows = min(STAGED_ROWS, bottom - first);
+    if (first > top) __syncthreads();
+    for (int i = threadIdx.x; i < rows * groups; i += THREADS) {
+      const int row = (i + 0.5f) * inverse, group = i - row * groups;
+      planes.pixels(from + 4 * group, first + row, &memory.staged[row][3 * group]);
+    }
+    __syncthreads();
+    for (int j = warp; j < TILE_H; j += WARPS) {
+      const int first_y = memory.firsts_y[j];
+      if (first_y == NONE) continue;
+      // Taps in these rows; those outside of the image are in the rows at its edges.
+      const int k0 = first == top ? 0 : max(0, first - first_y), k1 = first + rows == bottom ? taps : min(taps, first + rows - first_y);
+      if (k0 >= k1) continue;
+      const uint32_t *const line = memory.staged[clamp_to((int64_t)first_y + k0, length) - first];
+      const float *const weights = memory.weights_y + j * MAX_TAPS;
+      for (int i = 4 * lane; i < part * CH; i += AT_ONCE) {
+        float *const to = memory.columns[j] + i;
+        float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        if (k0 > 0) sum[0] = to[0], sum[1] = to[1], sum[2] = to[2], sum[3] = to[3];
+        const uint32_t *at = line + i / 4;
+#pragma unroll 4
+        for (int k = k0; k < k1; k++) {
+          const float weight = KEPT || taps <= MAX_TAPS ? weights[k] : far_weight(axis, y + j, k, memory.sums_y[j]) * BYTE_WEIGHT;
+          weigh(*at, weight, sum);
+          if (first_y + k >= 0 && first_y + k < length - 1) at += STAGED_WORDS;
+        }
+        const float factor = k1 == taps ? BYTE_SUM : 1.0f;
+        *(float4 *)to = make_float4(sum[0] * factor, sum[1] * factor, sum[2] * factor, sum[3] * factor);
+      }
+    }
+  }
+}
+#endif
 
 // Makes a tile. KEPT: neither axis has more than MAX_TAPS.
 template <bool KEPT> __device__ inline void make_tile(const Row &row, Memory &memory) {
@@ -245,33 +300,36 @@ template <bool KEPT> __device__ inline void make_tile(const Row &row, Memory &me
   const int rx = x, ry = tile_y;
 #endif
 
-  auto &[weights_x, weights_y, sums_x, sums_y, firsts_x, firsts_y, begin, end, columns] = memory;
+  float *const weights_x = memory.weights_x, *const weights_y = memory.weights_y;
+  float *const sums_x = memory.sums_x, *const sums_y = memory.sums_y;
+  int *const firsts_x = memory.firsts_x, *const firsts_y = memory.firsts_y;
   const Axis ax = row.x, ay = row.y;
   const uint32_t pitch = row.pitch, step = row.step;
   const bool few_x = KEPT || ax.taps <= MAX_TAPS, few_y = KEPT || ay.taps <= MAX_TAPS;
   // Whether the pass along y takes its source in words.
   const bool words = IS_BYTE<SRC> && step == CH && few_y;
 
-  if (warp == 0 || (warp == 1 && lane < TILE_H)) {
+  if (warp < 2) {
     const bool along_x = warp == 0;
     const Axis &axis = along_x ? row.x : row.y;
     const int i = along_x ? rx : ry + lane;
-    const bool inside = i >= 0 && i < axis.size && (along_x ? x < out_w : tile_y + lane < out_h);
-    const int first = inside ? first_tap(axis, i) : NONE;
-    (along_x ? firsts_x : firsts_y)[lane] = first;
+    const bool exists = i >= 0 && i < axis.size && (along_x ? x < out_w : lane < TILE_H && tile_y + lane < out_h);
+    const int first = exists ? first_tap(axis, i) : NONE;
+    if (along_x || lane < TILE_H) (along_x ? firsts_x : firsts_y)[lane] = first;
     int low = NONE, high = 0;
-    if (inside) {
+    if (exists) {
       float *weights = along_x ? weights_x + lane : weights_y + lane * MAX_TAPS;
       (along_x ? sums_x : sums_y)[lane] = make_weights(axis, i, weights, along_x ? TILE_W : 1, words && !along_x ? BYTE_WEIGHT : 1.0f);
       low = clamp_to(first, axis.length);
       high = clamp_to((int64_t)first + axis.taps - 1, axis.length) + 1;
     }
-    if (along_x) {
-      for (int distance = TILE_W / 2; distance > 0; distance /= 2) {
-        low = min(low, __shfl_xor_sync(~0u, low, distance));
-        high = max(high, __shfl_xor_sync(~0u, high, distance));
-      }
-      if (lane == 0) begin = low / ALIGNED * ALIGNED, end = high;
+    for (int distance = TILE_W / 2; distance > 0; distance /= 2) {
+      low = min(low, __shfl_xor_sync(~0u, low, distance));
+      high = max(high, __shfl_xor_sync(~0u, high, distance));
+    }
+    if (lane == 0) {
+      if (along_x) memory.begin = low / ALIGNED * ALIGNED, memory.end = high;
+      else memory.top = low, memory.bottom = high;
     }
   }
   __syncthreads();
@@ -291,16 +349,24 @@ template <bool KEPT> __device__ inline void make_tile(const Row &row, Memory &me
 
   const SRC *const src = row.src;
   int k = 0;
+#ifdef PLANES
+  const bool in_planes = row.planes != nullptr && row.planes->live;
+#endif
+  const int begin = memory.begin, end = memory.end;
   for (int from = begin; from < end; from += PART) {
     const int part = min(PART, end - from), elements = part * CH;
     const SRC *const source = src + (uint64_t)from * step;
     const bool aligned = (((uint64_t)source | pitch) & 3) == 0;
+#ifdef PLANES
+    if (in_planes) make_columns_of<KEPT>(*row.planes, ay, ry, from, part, memory);
+    else
+#endif
     for (int j = warp; j < TILE_H; j += WARPS) {
       const int first_y = firsts_y[j];
       if (first_y == NONE) continue;
       const bool inside = is_inside(ay, first_y);
       const float *const weights = weights_y + j * MAX_TAPS;
-      float *const to = columns[j];
+      float *const to = memory.columns[j];
       if (words && inside) {
         const uint8_t *const line = (const uint8_t *)source + (uint64_t)first_y * pitch;
         // A part has at most two groups.
@@ -313,7 +379,7 @@ template <bool KEPT> __device__ inline void make_tile(const Row &row, Memory &me
       }
     }
     __syncthreads();
-    const float *const mine = columns[warp * ROWS];
+    const float *const mine = memory.columns[warp * ROWS];
     if (first_x == NONE) {
       // No such column.
     } else if (few_x && is_inside(ax, first_x)) {
@@ -368,7 +434,7 @@ template <bool KEPT> __device__ inline void make_tile(const Row &row, Memory &me
 // Apart, so that its calls and registers are not in the way of the other.
 __device__ __noinline__ void make_far_tile(const Row &row, Memory &memory) { make_tile<false>(row, memory); }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 8) resample(const Row *rows, uint32_t count, NoParams) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) resample(const Row *rows, uint32_t count, NoParams) {
   __shared__ Memory memory;
   const Row &row = rows[blockIdx.y];
   if (row.x.taps <= MAX_TAPS && row.y.taps <= MAX_TAPS) make_tile<true>(row, memory);

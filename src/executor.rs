@@ -22,7 +22,7 @@ use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
 use crate::graph::{NodeKind, Placement, Plan, ValueId};
 use crate::limits;
-use crate::ops::{self, CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator, Preferences, Routing};
+use crate::ops::{self, CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator, PlanesOf, Preferences, Routing};
 use crate::tensor::{Batch, Device, ValueType};
 use device::{DeviceStorage, Landing};
 use host::{Storage, check_buffers};
@@ -55,6 +55,8 @@ pub struct Executor {
     tally: Tally,
     /// Why the device can no longer be used.
     broken: Option<Error>,
+    /// Of the batch, for operators that leave pixels to others.
+    planes: PlanesOf,
 }
 
 impl Executor {
@@ -76,6 +78,7 @@ impl Executor {
             plan.reduce(&mut operators);
         }
         if let Some(gpu) = gpu {
+            plan.leave_planes(&mut operators);
             operators.iter_mut().flatten().for_each(|operator| operator.prefer(preferences));
             prepare(&plan, &mut operators, gpu)?;
         }
@@ -96,6 +99,7 @@ impl Executor {
             counters: Counters::default(),
             tally: Tally::default(),
             broken: None,
+            planes: PlanesOf::default(),
         })
     }
 
@@ -164,6 +168,7 @@ impl Executor {
             unsettled: Vec::new(),
         };
         self.tally = Tally::begin(plan.graph.nodes.len());
+        self.planes.clear();
         bind_inputs(&plan, batch_size, inputs, &mut state.values)?;
         // Not even a panic may leave work behind: it would write into memory that the caller gives away.
         let recorded = caught(|| self.record(&plan, &mut state, sink));
@@ -276,7 +281,7 @@ impl Executor {
                 caught(|| run_on_host(operator.as_mut(), inputs, step, &self.pool, &self.memory, sink))?
             }
             (_, Some(operator), Some(recorder)) => {
-                let cx = GpuCx { recorder, cpu: CpuCx { pool: &self.pool }, may_settle: self.may_settle };
+                let cx = GpuCx { recorder, cpu: CpuCx { pool: &self.pool }, may_settle: self.may_settle, planes: &mut self.planes };
                 let landings = &mut state.landings;
                 caught(|| run_on_device(operator.as_mut(), inputs, plan, step, cx, sink, landings))?
             }

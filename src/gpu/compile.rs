@@ -15,11 +15,13 @@ pub struct Source {
 }
 
 /// What kernels include.
-const HEADERS: [(&str, &str); 6] = [
+const HEADERS: [(&str, &str); 8] = [
+    ("colors.cuh", include_str!("../../kernels/colors.cuh")),
     ("common.cuh", include_str!("../../kernels/common.cuh")),
     ("jpeg.cuh", include_str!("../../kernels/jpeg.cuh")),
     ("jpeg_colors.cuh", include_str!("../../kernels/jpeg_colors.cuh")),
     ("jpeg_transform.cuh", include_str!("../../kernels/jpeg_transform.cuh")),
+    ("planes.cuh", include_str!("../../kernels/planes.cuh")),
     ("random.cuh", include_str!("../../kernels/random.cuh")),
     ("shared.cuh", include_str!("../../kernels/shared.cuh")),
 ];

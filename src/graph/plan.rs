@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::infer::{self, Operators};
-use super::{BranchId, Branches, Graph, NodeKind, ValueId};
+use super::{BranchId, Branches, Graph, NodeKind, Placement, ValueId};
 use crate::error::Result;
 use crate::tensor::Device;
 
@@ -22,6 +22,8 @@ pub struct Plan {
     pub copied_outputs: Vec<usize>,
     /// Which samples each value has.
     pub branches: Branches,
+    /// Whether operators may do the work of their only reader, or leave it theirs.
+    fused: bool,
 }
 
 /// One step of a plan.
@@ -48,7 +50,7 @@ impl Plan {
         let nodes = graph.nodes.len();
         super::fuse::fuse(&mut graph);
         let operators = if graph.nodes.len() == nodes { operators } else { infer::operators(&graph)? };
-        Self::ordered(graph, &operators)
+        Self::ordered(graph, &operators, true)
     }
 
     /// [`Plan::new`] with every operator by itself: what tests hold fused plans to.
@@ -57,10 +59,10 @@ impl Plan {
     /// Those of type inference.
     pub fn unfused(mut graph: Graph) -> Result<Self> {
         let operators = infer::infer(&mut graph)?;
-        Self::ordered(graph, &operators)
+        Self::ordered(graph, &operators, false)
     }
 
-    fn ordered(graph: Graph, operators: &Operators) -> Result<Self> {
+    fn ordered(graph: Graph, operators: &Operators, fused: bool) -> Result<Self> {
         let branches = Branches::new(&graph, operators)?;
         let mut written = vec![false; graph.outputs.len()];
         let mut steps: Vec<Step> = Vec::with_capacity(graph.nodes.len());
@@ -83,7 +85,7 @@ impl Plan {
         for (step, value) in last_uses(&graph) {
             steps[step].frees.push(value);
         }
-        Ok(Self { graph, steps, copied_outputs, branches })
+        Ok(Self { graph, steps, copied_outputs, branches, fused })
     }
 
     /// Whether `step` brings a value from the device to the host in the middle of a batch.
@@ -103,16 +105,35 @@ impl Plan {
 
     /// Lets operators make less of what their only reader makes smaller.
     pub fn reduce(&self, operators: &mut Operators) {
-        for (i, node) in self.graph.nodes.iter().enumerate() {
-            let &[output] = node.outputs.as_slice() else { continue };
-            let reader = super::fuse::only_reader(&self.graph, output);
-            let reader =
-                reader.filter(|&j| self.graph.nodes.get(j).is_some_and(|node| node.inputs == [output]));
-            let size = reader.and_then(|j| operators.get(j)?.as_ref()?.resizes_to());
+        for (i, j) in self.only_readers() {
+            let size = operators.get(j).and_then(|reader| reader.as_ref()?.resizes_to());
             if let (Some(size), Some(Some(operator))) = (size, operators.get_mut(i)) {
                 operator.reduce_to(size);
             }
         }
+    }
+
+    /// Lets operators on the device leave pixels to their only reader, there too.
+    pub fn leave_planes(&self, operators: &mut Operators) {
+        for (i, j) in self.only_readers().filter(|_| self.fused) {
+            if [i, j].iter().any(|&at| self.graph.nodes[at].placement == Placement::Cpu) {
+                continue;
+            }
+            let Some(mut reader) = operators.get_mut(j).and_then(Option::take) else { continue };
+            if let Some(Some(operator)) = operators.get_mut(i) {
+                operator.leave_planes(reader.as_mut());
+            }
+            operators[j] = Some(reader);
+        }
+    }
+
+    /// Nodes whose output one other reads and nothing else does, with that one, which reads nothing else but arguments.
+    fn only_readers(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.graph.nodes.iter().enumerate().filter_map(|(i, node)| {
+            let &[output] = node.outputs.as_slice() else { return None };
+            let reader = super::fuse::only_reader(&self.graph, output)?;
+            (self.graph.nodes.get(reader)?.inputs == [output]).then_some((i, reader))
+        })
     }
 
     /// Where input `input` is read. On the GPU only when nothing but copies to the device reads it: then samples may be

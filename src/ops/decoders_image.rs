@@ -255,6 +255,8 @@ pub(super) struct Image {
     decoder: Decoder,
     on_device: OnDevice,
     mixed: Option<Mixed>,
+    /// Whether on a device the pixels may be left to the reader.
+    leaves_planes: bool,
     /// Of the batch at hand; `None` for samples that failed.
     jobs: Vec<Option<Job>>,
     decoded: Decoded,
@@ -272,6 +274,7 @@ impl Image {
             decoder: Decoder::new(),
             on_device,
             mixed: None,
+            leaves_planes: false,
             jobs: Vec::new(),
             decoded: Decoded::default(),
         }))
@@ -320,6 +323,14 @@ impl Operator for Image {
         self.decoding.enough = Some(size);
     }
 
+    fn leave_planes(&mut self, reader: &mut dyn Operator) {
+        let DecodeOptions { color, dtype, .. } = self.decoding.options;
+        let three_bytes = dtype == DType::U8 && matches!(color, ColorSpace::Rgb | ColorSpace::Bgr);
+        // Smooth chroma is made of neighbours, by a kernel of its own.
+        let can = three_bytes && self.decoding.region.is_none() && !self.on_device.smooth_chroma;
+        self.leaves_planes = can && reader.read_planes();
+    }
+
     fn prefer(&mut self, preferences: &Preferences) {
         self.on_device.path = preferences.jpeg_path;
     }
@@ -327,7 +338,8 @@ impl Operator for Image {
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
         // DALI's decoders on a device upsample as asked, wherever an image is decoded in the end; so do all paths here.
         self.decoding.options.smooth_chroma = self.on_device.smooth_chroma;
-        self.mixed = Some(Mixed::open(gpu, &self.decoding.options, self.on_device.wish())?);
+        let wish = self.on_device.wish();
+        self.mixed = Some(Mixed::open(gpu, &self.decoding.options, wish, self.leaves_planes)?);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! What an operator sees of a batch on a device: addresses instead of bytes, and a recorder instead of threads. A sample
 //! that failed before is skipped, as on the host.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::io::{CpuCx, Inputs, SampleInputs};
@@ -25,9 +26,19 @@ pub struct GpuCx<'a> {
     pub cpu: CpuCx<'a>,
     /// Whether samples may turn out to have failed after the batch has run, see [`super::Operator::settle`].
     pub may_settle: bool,
+    /// Where the components of JPEGs are (`kernels/planes.cuh`), by where their pixels would be.
+    pub planes: &'a mut PlanesOf,
 }
 
+/// Addresses on the device by addresses there.
+pub type PlanesOf = HashMap<u64, u64>;
+
 impl GpuCx<'_> {
+    /// Where the components of the picture are whose pixels would be at `pixels`; 0: the pixels are there.
+    pub(super) fn planes(&self, pixels: u64) -> u64 {
+        self.planes.get(&pixels).copied().unwrap_or_default()
+    }
+
     /// Records a launch of blocks of [`THREADS`] over a table whose rows have at most `elements` elements each: x counts
     /// blocks of a row, y rows. A kernel loops when a row has more elements than its blocks have threads.
     ///

@@ -92,7 +92,7 @@ use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 pub use args::{Arg, ArgSpec, Args};
-pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo, prepare_copy};
+pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo, PlanesOf, prepare_copy};
 pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
 pub(crate) use resize_normalize::{build as fused, can_fuse};
 pub use table::{KERNELS, OPS, find};
@@ -139,6 +139,15 @@ pub trait Operator: Send {
     /// Takes that its only reader makes images of `size` (height, width) of the output: the output may be smaller, but not smaller
     /// than that.
     fn reduce_to(&mut self, _size: [usize; 2]) {}
+
+    /// Takes that components of JPEGs may be there in place of its first input's pixels, images of bytes with three channels; where,
+    /// [`GpuCx::planes`] says. Returns whether it reads them.
+    fn read_planes(&mut self) -> bool {
+        false
+    }
+
+    /// Leaves the pixels of its output to `reader`, the only one, when that makes them of components itself.
+    fn leave_planes(&mut self, _reader: &mut dyn Operator) {}
 
     /// Whether [`Operator::settle`] has something to look at after the batch that was recorded last.
     fn is_unsettled(&self) -> bool {

@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::crop_mirror_normalize::{self, CropMirrorNormalize, Order};
 use super::resize::attributes::{Geometry, ResizeAttributes};
-use super::resize::gpu::{MAX_CHANNELS, ResampleRow, launch, tiles};
+use super::resize::gpu::{MAX_CHANNELS, ResampleRow, launch, of_planes, tiles};
 use super::resize::{self, Job};
 use super::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
 use crate::error::{Error, Result};
@@ -22,6 +22,8 @@ struct ResizeNormalize {
     attributes: ResizeAttributes,
     normalize: CropMirrorNormalize,
     order: Order,
+    /// Whether pixels may be left to it.
+    reads_planes: bool,
     jobs: Vec<Option<(Job, crop_mirror_normalize::Job)>>,
 }
 
@@ -57,6 +59,7 @@ pub(crate) fn build(first: &Args, second: &Args) -> Result<Box<dyn Operator>> {
         attributes: ResizeAttributes::new(first)?,
         normalize: CropMirrorNormalize::new(&second)?,
         order: Order::default(),
+        reads_planes: false,
         jobs: Vec::new(),
     }))
 }
@@ -93,6 +96,7 @@ pub(super) fn kernels() -> Vec<KernelSpec> {
         kernel(DType::U8, DType::F32, DType::F16, 3),
         kernel(DType::U8, DType::U8, DType::I8, 1),
         kernel(DType::F32, DType::F32, DType::U8, 4),
+        of_planes(kernel(DType::U8, DType::U8, DType::F32, 3), true),
     ]
 }
 
@@ -104,6 +108,11 @@ impl Operator for ResizeNormalize {
 
     fn resizes_to(&self) -> Option<[usize; 2]> {
         self.attributes.whole_image_size()
+    }
+
+    fn read_planes(&mut self) -> bool {
+        self.reads_planes = true;
+        true
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
@@ -138,7 +147,11 @@ impl Operator for ResizeNormalize {
         let channels = inputs[0].dims.as_ref().and_then(|dims| *dims.get(NDIM - 1)?);
         if let (Some(from), Some(channels)) = (inputs[0].dtype, channels) {
             let between = self.attributes.output_dtype(from)?;
-            gpu.kernel(&kernel(from, between, self.normalize.dtype(), channels))?;
+            let kernel = kernel(from, between, self.normalize.dtype(), channels);
+            if self.reads_planes {
+                gpu.kernel(&of_planes(kernel.clone(), true))?;
+            }
+            gpu.kernel(&kernel)?;
         }
         Ok(())
     }
@@ -159,13 +172,11 @@ impl Operator for ResizeNormalize {
                 padded
             };
             let [factor, bias, fill] = normalize.per_channel();
+            let (source, target) = (sample.source(0)?, sample.target(0)?);
+            let mut resample = ResampleRow::new(source, target, &resize.geometry, &resize.target);
+            resample.planes = if self.reads_planes { cx.planes(source) } else { 0 };
             Ok(Row {
-                resample: ResampleRow::new(
-                    sample.source(0)?,
-                    sample.target(0)?,
-                    &resize.geometry,
-                    &resize.target,
-                ),
+                resample,
                 window: window.extent.map(|extent| extent as i32),
                 anchor: window.anchor,
                 mirror: window.mirror.into(),
@@ -177,6 +188,8 @@ impl Operator for ResizeNormalize {
                 fill: padded(&fill),
             })
         });
-        launch(cx, &kernel(from, between, self.normalize.dtype(), channels), most, &rows)
+        let kernel = kernel(from, between, self.normalize.dtype(), channels);
+        let kernel = of_planes(kernel, rows.iter().any(|row| row.resample.planes != 0));
+        launch(cx, &kernel, most, &rows)
     }
 }

@@ -104,11 +104,12 @@ fn decode(gpu: &Arc<Gpu>, recorder: &mut Recorder, way: Way, files: &[Vec<u8>]) 
             let buffer = recorder.allocate(bytes).unwrap();
             let target = DeviceBytes::of(&buffer, 0, bytes);
             let download = (jobs.len(), recorder.download(&target));
-            jobs.push(Job { coded, scan, data: recorder.staged(place).unwrap(), part, target });
+            let data = recorder.staged(place).unwrap();
+            jobs.push(Job { coded, scan, data, part, target, may_leave_planes: false });
             download
         }));
     }
-    let report = cores.record(recorder, &jobs, cut).unwrap();
+    let report = cores.record(recorder, &jobs, cut).unwrap().report;
     recorder.submit().unwrap();
     recorder.wait().unwrap();
     let status = recorder.reported(report);

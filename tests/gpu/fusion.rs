@@ -3,30 +3,61 @@
 use std::sync::Arc;
 
 use triton_gesso::executor::{Executor, Keep};
+use triton_gesso::gpu::Gpu;
+use triton_gesso::gpu::jpeg::Path;
 use triton_gesso::graph::import::PipelineFile;
 use triton_gesso::graph::{Graph, Plan};
 use triton_gesso::ops::Preferences;
 use triton_gesso::tensor::Device;
 
+use crate::coder::{Recipe, damaged};
 use crate::gpu;
 use crate::promises::{PIPELINE, encoded, photos};
 
-#[test]
-fn resize_and_normalize_in_one_kernel_equal_the_two() {
-    let Some(gpu) = gpu() else { return };
+/// What both plans make of `files`: bytes, or why there are none.
+fn both(gpu: &Arc<Gpu>, files: &[Vec<u8>], jpeg_path: Option<Path>) -> [Vec<Result<Vec<u8>, String>>; 2] {
     let graph = || PipelineFile::parse(PIPELINE).unwrap().moved_to_device().graph(Device::Gpu).unwrap();
     let (fused, unfused) = (Plan::new(graph()).unwrap(), Plan::unfused(graph()).unwrap());
     let names = |plan: &Plan| plan.graph.nodes.iter().map(Graph::op_name).collect::<Vec<_>>();
     assert!(names(&fused).contains(&"Resize + CropMirrorNormalize"), "{:?}", names(&fused));
     assert!(names(&unfused).contains(&"CropMirrorNormalize"), "{:?}", names(&unfused));
-    let photos = photos();
-    let mut results = Vec::new();
-    for plan in [fused, unfused] {
-        let mut executor = Executor::new(Arc::new(plan), 4, Some(&gpu), &Preferences::default()).unwrap();
-        let outcome = executor.run(photos.len(), vec![encoded(&photos)], &mut Keep).unwrap();
+    [fused, unfused].map(|plan| {
+        let preferences = Preferences { jpeg_path, ..Preferences::default() };
+        let mut executor = Executor::new(Arc::new(plan), 4, Some(gpu), &preferences).unwrap();
+        let outcome = executor.run(files.len(), vec![encoded(files)], &mut Keep).unwrap();
         let output = executor.to_host(&outcome.outputs[0]).unwrap();
-        results.push((0..photos.len()).map(|i| output.view(i).bytes.to_vec()).collect::<Vec<_>>());
+        let sample = |i| match outcome.failures.get(i) {
+            Some(error) => Err(error.to_string()),
+            None => Ok(output.view(i).bytes.to_vec()),
+        };
+        (0..files.len()).map(sample).collect()
+    })
+}
+
+#[test]
+fn resize_and_normalize_in_one_kernel_equal_the_two() {
+    let Some(gpu) = gpu() else { return };
+    let [fused, unfused] = both(&gpu, &photos(), None);
+    assert!(fused[0].as_ref().unwrap().iter().any(|&byte| byte != 0));
+    assert!(fused == unfused);
+}
+
+/// Fused, the cores leave samples and the resize makes pixels of them; unfused, the cores make pixels.
+#[test]
+fn a_resize_reads_planes_as_it_reads_pixels() {
+    let Some(gpu) = gpu() else { return };
+    for (side, count) in [(60, 300), (700, 60)] {
+        let file = |seed: u64| {
+            let file = Recipe::random(seed, side).encode().file;
+            if seed % 5 == 0 { damaged(&file, seed) } else { file }
+        };
+        let files: Vec<Vec<u8>> = (0..count).map(file).collect();
+        let [fused, unfused] = both(&gpu, &files, Some(Path::Cores));
+        let failed = fused.iter().filter(|sample| sample.is_err()).count();
+        println!("{failed} of {count} files of up to {side} pixels fail");
+        assert!(failed < files.len() / 5);
+        for (i, (fused, unfused)) in fused.iter().zip(&unfused).enumerate() {
+            assert!(fused == unfused, "file {i} of up to {side} pixels: {:?}, {:?}", fused.as_ref().err(), unfused.as_ref().err());
+        }
     }
-    assert!(results[0][0].iter().any(|&byte| byte != 0));
-    assert!(results[0] == results[1]);
 }

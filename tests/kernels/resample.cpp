@@ -2,8 +2,8 @@
 //
 //   resample INPUT OUTPUT
 //
-// INPUT: arrays, each with its length in bytes (8 bytes) before it: the row of the table, the source, and two numbers (8 bytes): tiles,
-// bytes of the output. OUTPUT: the output.
+// INPUT: arrays, each with its length in bytes (8 bytes) before it: the row of the table, the source, two numbers (8 bytes): tiles,
+// bytes of the output; and, when the source is planes, what describes them, with offsets in place of addresses. OUTPUT: the output.
 #include "emulator.h"
 
 #define ROW_BYTES sizeof(Row)
@@ -12,10 +12,11 @@
 
 int main(int, char **arguments) {
   FILE *input = fopen(arguments[1], "rb");
-  std::vector<char> arrays[3];
-  for (auto &array : arrays) array = read(input);
+  std::vector<char> arrays[4];
+  for (auto &array : arrays)
+    if (&array < arrays + 3 || ((const Row *)arrays[0].data())->planes) array = read(input);
   fclose(input);
-  auto &[row_in, source, sizes] = arrays;
+  auto &[row_in, source, sizes, planes_in] = arrays;
   unsigned long long counts[2];
   memcpy(counts, sizes.data(), sizeof counts);
   const auto [tiles, bytes] = counts;
@@ -25,6 +26,10 @@ int main(int, char **arguments) {
   std::vector<char> made(bytes, 0x5A);
   Row *row = copied<Row>(row_in);
   row->src = (const SRC *)source.data(), row->dst = (DST *)made.data();
+  Planes *const planes = copied<Planes>(planes_in);
+  if (planes_in.size())
+    for (auto &samples : planes->samples) samples = (const uint8_t *)source.data() + (size_t)samples;
+  row->planes = planes_in.size() ? planes : nullptr;
   launch(tiles, THREADS, [=] { resample(row, 1, NoParams()); });
 
   FILE *output = fopen(arguments[2], "wb");

@@ -12,7 +12,7 @@ from PIL import Image
 # Of the source to its namespace.
 STAGES = {"guess": "guess", "link": "link", "resolve": "resolve", "decode": "decode", "pixels": "pixels_of"}
 STAGES |= {"planes": "planes_of", "upsample": "upsample"}
-HEADERS = ["common.cuh", "shared.cuh", "jpeg.cuh", "jpeg_transform.cuh", "jpeg_colors.cuh"]
+HEADERS = ["common.cuh", "shared.cuh", "colors.cuh", "jpeg.cuh", "jpeg_transform.cuh", "jpeg_colors.cuh"]
 CUTS = {"small batches": (544, 6), "large batches": (1056, 3)}
 # As kernels/jpeg.cuh has them.
 FINE = 0

@@ -12,7 +12,8 @@ NEAREST, TRIANGULAR, CUBIC = 0, 1, 3
 # Of the filter: table entries, and how wide it is in source pixels when it is not stretched.
 TABLES = {TRIANGULAR: (2, 2.0), CUBIC: (128, 4.0)}
 AXIS = [("start", "f4"), ("scale", "f4"), ("table_scale", "f4"), ("filter", "i4"), ("taps", "i4"), ("length", "i4"), ("size", "i4")]
-ROW = [("src", "u8"), ("dst", "u8"), ("y", AXIS), ("x", AXIS), ("pitch", "u4"), ("step", "u4")]
+HEADERS = ["common.cuh", "colors.cuh", "planes.cuh"]
+ROW = [("src", "u8"), ("dst", "u8"), ("planes", "u8"), ("y", AXIS), ("x", AXIS), ("pitch", "u4"), ("step", "u4")]
 NORMALIZE = [("window_h", "i4"), ("window_w", "i4"), ("anchor_y", "i4"), ("anchor_x", "i4"), ("mirror", "i4"), ("planar", "i4"),
              ("channels", "i4"), ("unused", "i4"), ("factor", "f4", 4), ("bias", "f4", 4), ("fill", "f4", 4)]
 
@@ -20,7 +21,7 @@ pytestmark = needs_compiler
 
 
 def compiled(folder, **definitions):
-    return built(folder, "resample", ["common.cuh"], source("resample.cu"), definitions.items())
+    return built(folder, "resample", HEADERS, source("resample.cu"), definitions.items())
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +149,67 @@ def test_windows_are_normalized(normalizing, mirror, anchor):
     assert np.array_equal(made[3], wanted[3])
 
 
+PLANES = [("live", "u4"), ("color", "u4"), ("blue_first", "u4"), ("unused", "u4"), ("samples", "u8", 3), ("stride", "u4", 3),
+          ("factor_x", "u1", 4), ("factor_y", "u1", 4), ("unused_too", "u4")]
+FACTORS = {"4:4:4": (0, 0), "4:2:2": (1, 0), "4:2:0": (1, 1), "4:1:1": (2, 0), "4:4:0": (0, 1)}
+
+
+def colors_of(luma, cb, cr):
+    """As libjpeg converts."""
+    cb, cr = cb.astype(int) - 128, cr.astype(int) - 128
+    red = 91881 * cr + 32768 >> 16
+    green = -22554 * cb - 46802 * cr + 32768 >> 16
+    blue = 116130 * cb + 32768 >> 16
+    return (luma[..., None].astype(int) + np.stack([red, green, blue], -1)).clip(0, 255).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def of_planes(tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("planes"), SRC="uint8_t", MID="float", DST="float", CH=3, PLANES=1)
+
+
+def picture_of(color, factors, height, width, blue_first):
+    """Samples of each component, as many as whole blocks have; how they are described; and the pixels that they are."""
+    rng = np.random.default_rng(4)
+    described, data, seen = np.zeros(1, PLANES), b"", []
+    described["live"], described["color"], described["blue_first"] = 1, color, blue_first
+    for c in range(3 if color else 1):
+        fx, fy = factors if c else (0, 0)
+        rows, columns = (-(-side // (8 << f)) * 8 for side, f in ((height, fy), (width, fx)))
+        samples = rng.integers(0, 256, (rows, columns), np.uint8)
+        described["samples"][0, c], described["stride"][0, c] = len(data), columns
+        described["factor_x"][0, c], described["factor_y"][0, c] = fx, fy
+        data += samples.tobytes()
+        seen.append(samples.repeat(1 << fy, 0).repeat(1 << fx, 1)[:height, :width])
+    pixels = colors_of(*seen) if color == 1 else np.stack(seen if color else seen * 3, -1)
+    return described, data, pixels[..., ::-1] if blue_first and color else pixels
+
+
+@pytest.mark.parametrize("name", ["smaller", "larger", "one pixel", "tiles of many parts", "more taps than are kept", "mirrored regions", "a region", "cubic", "nearest"])
+@pytest.mark.parametrize("sampling", FACTORS)
+def test_planes_are_what_their_pixels_are(of_planes, bytes_to_floats, name, sampling):
+    y, x = SHAPES[name]
+    described, data, pixels = picture_of(1, FACTORS[sampling], y[5], x[5], sampling == "4:2:2")
+    row = np.zeros(1, ROW)
+    row["y"], row["x"], row["pitch"], row["step"], row["planes"] = y, x, 3 * x[5], 3, 1
+    sizes = np.array([tiles(y[-1], x[-1]), y[-1] * x[-1] * 12], np.uint64)
+    made = of_planes([row.tobytes(), data, sizes.tobytes(), described.tobytes()])
+    made = np.frombuffer(made, np.float32).reshape(y[-1], x[-1], 3)
+    assert np.array_equal(made, resized(bytes_to_floats, np.ascontiguousarray(pixels), y, x))
+
+
+@pytest.mark.parametrize("color, live", [(0, 1), (2, 1), (1, 0)])
+def test_gray_and_rgb_planes_and_pixels_after_all(of_planes, bytes_to_floats, color, live):
+    y, x = axis(90, 37), axis(120, 50)
+    described, data, pixels = picture_of(color, (0, 0), 90, 120, False)
+    described["live"] = live
+    row = np.zeros(1, ROW)
+    row["y"], row["x"], row["pitch"], row["step"], row["planes"] = y, x, 360, 3, 1
+    sizes = np.array([tiles(37, 50), 37 * 50 * 12], np.uint64)
+    made = of_planes([row.tobytes(), data if live else pixels.tobytes(), sizes.tobytes(), described.tobytes()])
+    assert np.array_equal(np.frombuffer(made, np.float32).reshape(37, 50, 3), resized(bytes_to_floats, np.ascontiguousarray(pixels), y, x))
+
+
 def test_the_checker_finds_a_missing_barrier(tmp_path):
     y, x = SHAPES["smaller"]
     image = np.ones((y[5], x[5], 1), np.float32)
@@ -157,7 +219,7 @@ def test_the_checker_finds_a_missing_barrier(tmp_path):
 
     def run(kernel):
         definitions = {"SRC": "float", "MID": "float", "DST": "float", "CH": 1}
-        resized(built(tmp_path, "resample", ["common.cuh"], kernel, definitions.items(), check="thread"), image, y, x)
+        resized(built(tmp_path, "resample", HEADERS, kernel, definitions.items(), check="thread"), image, y, x)
 
     run(text)
     with pytest.raises(AssertionError, match="data race"):

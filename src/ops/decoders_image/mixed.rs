@@ -20,7 +20,7 @@ use super::finish::{self, Extent, Finish, Stored};
 use super::on_cores::{Doubts, Loaded, OnCores};
 use crate::cpu::decode::{self, Decoder};
 use crate::error::{Error, Result};
-use crate::gpu::jpeg::cores::{self, Coded, Part, Scan};
+use crate::gpu::jpeg::cores::{self, Coded, Part, Recorded, Scan};
 use crate::gpu::jpeg::{
     Candidate, CoresNeed, DevicePath, Engines, Header, Path, Picture, Settings, Size, Speeds, Task, Watch,
     Wish, assign,
@@ -37,6 +37,8 @@ pub(super) struct Mixed {
     speeds: Speeds,
     wish: Option<Wish>,
     finish: Finish,
+    /// Whether whole pictures may be left as planes.
+    leaves_planes: bool,
     /// Images decoded so far.
     pub(super) decoded: Decoded,
 }
@@ -89,11 +91,17 @@ struct Made {
 const SPREAD_BYTES: usize = 128 << 10;
 
 impl Mixed {
-    /// A decoder on `gpu` for images with `options`. Without engines it says so in the log and does without them.
+    /// A decoder on `gpu` for images with `options`, which may leave planes in place of pixels. Without engines it says so in the log
+    /// and does without them.
     ///
     /// # Errors
     /// When the kernel does not compile.
-    pub(super) fn open(gpu: &Arc<Gpu>, options: &decode::DecodeOptions, wish: Option<Wish>) -> Result<Self> {
+    pub(super) fn open(
+        gpu: &Arc<Gpu>,
+        options: &decode::DecodeOptions,
+        wish: Option<Wish>,
+        leaves_planes: bool,
+    ) -> Result<Self> {
         let finish = Finish::open(gpu, options)?;
         let format = finish.format();
         let engines = match Engines::open(gpu, Settings::new(format, options.smooth_chroma)) {
@@ -109,7 +117,7 @@ impl Mixed {
         let count = engines.as_ref().map_or(0, Engines::count);
         let cores = OnCores::open(gpu, format, options)?;
         let speeds = Speeds::new(count, gpu.multiprocessors());
-        Ok(Self { engines, cores, speeds, wish, finish, decoded: Decoded::default() })
+        Ok(Self { engines, cores, speeds, wish, finish, leaves_planes, decoded: Decoded::default() })
     }
 
     /// Records what decodes `jobs`, after the parts that are decoded while it records.
@@ -167,15 +175,17 @@ impl Mixed {
             match (&image.coded, scan) {
                 (Some(coded), Some(scan)) => {
                     let part = image.part();
-                    loaded.push(Loaded { coded, scan, place: *place, part, target: target.clone() });
                     made.push(image.stored(Extent::Window, target));
+                    let may_leave_planes = self.may_leave_planes(&image.job);
+                    let target = target.clone();
+                    loaded.push(Loaded { coded, scan, place: *place, part, target, may_leave_planes });
                     doubtful.push((image.index, image.target.clone()));
                 }
                 _ => again.push(*image),
             }
         }
         self.decoded.cores += loaded.len();
-        let report = self.cores.record(cx, &loaded)?;
+        let recorded = self.cores.record(cx, &loaded)?;
         self.finish.record(cx, &made)?;
         if !again.is_empty() {
             tracing::debug!(
@@ -185,9 +195,27 @@ impl Mixed {
             );
             self.decode(decoder, cx, io.inputs(), Shares { threads: &again, ..Shares::default() })?;
         }
-        let doubts = report.map(|report| Doubts { report, images: doubtful, slot: cx.recorder.slot() });
+        let doubts = recorded.map(|Recorded { report, planes }| {
+            let images = doubtful.into_iter().zip(planes);
+            let images = images.map(|((index, target), planes)| (index, target, planes)).collect();
+            Doubts { report, images, slot: cx.recorder.slot() }
+        });
+        if self.leaves_planes {
+            // Memory is used again: what is not left as planes must not look so.
+            for image in &images {
+                cx.planes.remove(&image.target.address());
+            }
+            for (_, target, planes) in doubts.iter().flat_map(|doubts| &doubts.images) {
+                cx.planes.extend(planes.as_ref().map(|planes| (target.address(), planes.address())));
+            }
+        }
         self.cores.doubt(doubts);
         Ok(())
+    }
+
+    /// Whether the pixels of an image may be left to the reader of the output: when the cores would store just them.
+    fn may_leave_planes(&self, job: &Job) -> bool {
+        self.leaves_planes && self.finish.is_needless(job, Extent::Window)
     }
 
     /// Whether [`Mixed::settle`] has something to look at.
@@ -216,7 +244,7 @@ impl Mixed {
             upload: image.target.len(),
             engines: image.picture.is_some(),
             cores: image.coded.as_ref().map(|coded| CoresNeed {
-                scratch: self.cores.scratch_bytes(coded, &image.part()),
+                scratch: self.cores.scratch_bytes(coded, &image.part(), self.may_leave_planes(&image.job)),
                 mcu_bits: coded.mcu_bits(),
             }),
         };
@@ -286,7 +314,8 @@ impl Mixed {
         let rooms = cores.iter().map(|image| image.coded.as_ref().map_or(0, Coded::room));
         let sizes: Vec<usize> = threads.iter().map(|image| image.target.len()).chain(rooms).collect();
         let tables = |image: &&Image<'_>| {
-            image.coded.as_ref().map_or(0, |coded| self.cores.table_bytes(coded, &image.part()))
+            let planes = self.may_leave_planes(&image.job);
+            image.coded.as_ref().map_or(0, |coded| self.cores.table_bytes(coded, &image.part(), planes))
         };
         let tables: usize = cores.iter().map(tables).sum();
         let padded = sizes.iter().map(|bytes| bytes.next_multiple_of(ALIGNMENT));
@@ -389,6 +418,6 @@ pub(super) fn decode_on_host(
 /// Alignment of pictures in memory of the batch.
 const ALIGNMENT: usize = 256;
 
-fn unseen() -> Error {
+pub(super) fn unseen() -> Error {
     Error::internal("an image was not looked at")
 }

@@ -2,10 +2,10 @@
 //! run. It must not know the other paths.
 
 use super::Job;
-use super::mixed::decode_on_host;
+use super::mixed::{decode_on_host, unseen};
 use crate::cpu::decode::{DecodeOptions, Decoder};
 use crate::error::Result;
-use crate::gpu::jpeg::cores::{self, Coded, Cores, Cut, Part, Scan};
+use crate::gpu::jpeg::cores::{self, Coded, Cores, Cut, LIVE_BYTES, Part, Recorded, Scan};
 use crate::gpu::jpeg::{Format, Header};
 use crate::gpu::{DeviceBytes, Gpu, Report, Slot, Staged};
 use crate::ops::{GpuCx, Inputs};
@@ -21,8 +21,8 @@ pub(super) struct OnCores {
 pub(super) struct Doubts {
     /// A number for each image: 0 when it is right.
     pub(super) report: Report,
-    /// Samples, and where their outputs are.
-    pub(super) images: Vec<(usize, DeviceBytes)>,
+    /// Samples, where their outputs are, and their planes when these are there in place of pixels.
+    pub(super) images: Vec<(usize, DeviceBytes, Option<DeviceBytes>)>,
     /// Behind everything that writes there.
     pub(super) slot: Slot,
 }
@@ -37,6 +37,8 @@ pub(super) struct Loaded<'a> {
     pub(super) part: Part,
     /// Where these go.
     pub(super) target: DeviceBytes,
+    /// Whether its planes may be left in place of them.
+    pub(super) may_leave_planes: bool,
 }
 
 impl OnCores {
@@ -57,27 +59,28 @@ impl OnCores {
     }
 
     /// Bytes of scratch memory for part of a picture, at most.
-    pub(super) fn scratch_bytes(&self, coded: &Coded<'_>, part: &Part) -> usize {
-        self.cores.scratch_bytes(coded, part)
+    pub(super) fn scratch_bytes(&self, coded: &Coded<'_>, part: &Part, planes: bool) -> usize {
+        self.cores.scratch_bytes(coded, part, planes)
     }
 
     /// Bytes of tables for part of a picture, at most.
-    pub(super) fn table_bytes(&self, coded: &Coded<'_>, part: &Part) -> usize {
-        self.cores.table_bytes(coded, part)
+    pub(super) fn table_bytes(&self, coded: &Coded<'_>, part: &Part, planes: bool) -> usize {
+        self.cores.table_bytes(coded, part, planes)
     }
 
     /// Records what decodes `images`.
     ///
     /// # Errors
     /// When there is no memory.
-    pub(super) fn record(&mut self, cx: &mut GpuCx<'_>, images: &[Loaded<'_>]) -> Result<Option<Report>> {
+    pub(super) fn record(&mut self, cx: &mut GpuCx<'_>, images: &[Loaded<'_>]) -> Result<Option<Recorded>> {
         if images.is_empty() {
             return Ok(None);
         }
         let mut jobs = Vec::with_capacity(images.len());
-        for Loaded { coded, scan, place, part, target } in images {
-            let data = cx.recorder.staged(*place)?;
-            jobs.push(cores::Job { coded, scan, data, part: *part, target: target.clone() });
+        for Loaded { coded, scan, place, part, target, may_leave_planes } in images {
+            let (data, target) = (cx.recorder.staged(*place)?, target.clone());
+            let may_leave_planes = *may_leave_planes;
+            jobs.push(cores::Job { coded, scan, data, part: *part, target, may_leave_planes });
         }
         let cut = Cut::of(images.iter().map(|image| image.scan.bytes()).sum());
         self.cores.record(cx.recorder, &jobs, cut).map(Some)
@@ -107,27 +110,37 @@ impl OnCores {
     ) -> Result<bool> {
         let Some(Doubts { report, images, slot }) = self.doubts.take() else { return Ok(false) };
         let images = images.into_iter().zip(cx.recorder.reported(report));
-        let wrong: Vec<(usize, DeviceBytes)> =
-            images.filter(|(_, status)| **status != 0).map(|(image, _)| image).collect();
+        let wrong: Vec<_> = images.filter(|(_, status)| **status != 0).map(|(image, _)| image).collect();
         if wrong.is_empty() {
             return Ok(false);
         }
         tracing::debug!("{} damaged images are decoded again on the CPU", wrong.len());
-        let sizes: Vec<usize> = wrong.iter().map(|(_, target)| target.len()).collect();
-        let places = cx.recorder.reserve_all(&sizes)?;
-        let buffers = cx.recorder.fill(&places)?;
+        let sizes = wrong.iter().map(|(_, target, _)| target.len());
+        // And what says that pixels are there.
+        let places = cx.recorder.reserve_all(&sizes.chain([LIVE_BYTES]).collect::<Vec<_>>())?;
+        let mut buffers = cx.recorder.fill(&places)?;
+        if let Some(live) = buffers.pop() {
+            live.fill(0);
+        }
         cx.cpu.pool.in_place_scope(|scope| {
-            for (&(index, _), out) in wrong.iter().zip(buffers) {
-                let job = jobs.get(index).and_then(Option::as_ref);
+            for ((index, ..), out) in wrong.iter().zip(buffers) {
+                let job = jobs.get(*index).and_then(Option::as_ref);
                 scope.spawn(move |_| {
-                    decode_on_host(decoder, inputs, index, job, out);
+                    decode_on_host(decoder, inputs, *index, job, out);
                 });
             }
         });
-        let live = wrong.into_iter().zip(places).filter(|((i, _), _)| inputs.failures().get(*i).is_none());
-        let pairs = live
-            .map(|((_, target), place)| Ok((target, cx.recorder.staged(place)?)))
-            .collect::<Result<Vec<_>>>()?;
+        let not_live = cx.recorder.staged(*places.last().ok_or_else(unseen)?)?;
+        let mut pairs = Vec::with_capacity(wrong.len());
+        for ((index, target, planes), place) in wrong.into_iter().zip(places) {
+            if inputs.failures().get(index).is_some() {
+                continue;
+            }
+            pairs.push((target, cx.recorder.staged(place)?));
+            if let Some(planes) = planes {
+                pairs.push((planes.part(0, LIVE_BYTES)?, not_live.clone()));
+            }
+        }
         cx.recorder.mend(slot, &pairs)?;
         Ok(!pairs.is_empty())
     }

@@ -255,11 +255,11 @@ impl Operator for RandomResizedCrop {
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
-        gpu::prepare(gpu, &inputs[0], &self.attributes)
+        gpu::prepare(gpu, &inputs[0], &self.attributes, false)
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let to = self.attributes.output_dtype(io.inputs().desc(0)?.dtype)?;
-        gpu::run(cx, io, &self.jobs, to)
+        gpu::run(cx, io, &self.jobs, to, false)
     }
 }

@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use super::attributes::{Geometry, ResizeAttributes, Target};
 use super::{Job, job};
 use crate::cpu::resample::{AxisParameters, FilterSpec};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Grid, KernelSpec, NoParams};
 use crate::ops::{GpuCx, GpuIo};
 use crate::tensor::{DType, ValueType};
@@ -18,6 +18,9 @@ const THREADS: u32 = 128;
 
 /// Channels that one thread computes at once, at most.
 pub(in crate::ops) const MAX_CHANNELS: usize = 4;
+
+/// Channels of a picture that is there as planes.
+const PLANES_CHANNELS: usize = 3;
 
 /// One axis, as the kernel sees it.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -61,6 +64,8 @@ impl AxisRow {
 pub(in crate::ops) struct ResampleRow {
     pub(super) src: u64,
     pub(super) dst: u64,
+    /// The picture's planes in place of its pixels, or 0.
+    pub(in crate::ops) planes: u64,
     pub(super) y: AxisRow,
     pub(super) x: AxisRow,
     /// Elements between source rows.
@@ -74,7 +79,7 @@ impl ResampleRow {
     pub(in crate::ops) fn new(src: u64, dst: u64, geometry: &Geometry, target: &Target) -> Self {
         let axis = |d: usize| AxisRow::new(target.filter, geometry.size[d], target.roi[d], target.size[d]);
         let pitch = (geometry.size[1] * geometry.channels) as u32;
-        Self { src, dst, y: axis(0), x: axis(1), pitch, step: geometry.channels as u32 }
+        Self { src, dst, planes: 0, y: axis(0), x: axis(1), pitch, step: geometry.channels as u32 }
     }
 }
 
@@ -108,18 +113,25 @@ pub(super) fn kernel(from: DType, to: DType, channels: usize) -> KernelSpec {
         .define("CH", channels)
 }
 
+/// `kernel` for rows of which some may have planes, or none has.
+pub(in crate::ops) fn of_planes(kernel: KernelSpec, some: bool) -> KernelSpec {
+    if some { kernel.define("PLANES", 1) } else { kernel }
+}
+
 /// Those that tests compile.
 pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     let types =
         [(DType::U8, DType::U8), (DType::U8, DType::F32), (DType::I16, DType::I16), (DType::F32, DType::U8)];
-    types.into_iter().flat_map(|(from, to)| [1, 3].map(|channels| kernel(from, to, channels))).collect()
+    let plain = types.into_iter().flat_map(|(from, to)| [1, 3].map(|channels| kernel(from, to, channels)));
+    plain.chain([of_planes(kernel(DType::U8, DType::F32, PLANES_CHANNELS), true)]).collect()
 }
 
-/// Compiles what images of type `input` need.
+/// Compiles what images of type `input` need, some of which may be `planes`.
 pub(in crate::ops) fn prepare(
     gpu: &Arc<Gpu>,
     input: &ValueType,
     attributes: &ResizeAttributes,
+    planes: bool,
 ) -> Result<()> {
     let channels = match (input.layout, &input.dims) {
         (Some(layout), Some(dims)) => layout.find(b'C').and_then(|axis| *dims.get(axis)?),
@@ -127,7 +139,11 @@ pub(in crate::ops) fn prepare(
     };
     match (input.dtype, channels) {
         (Some(from), Some(channels @ 1..=MAX_CHANNELS)) => {
-            gpu.kernel(&kernel(from, attributes.output_dtype(from)?, channels)).map(drop)
+            let kernel = kernel(from, attributes.output_dtype(from)?, channels);
+            if planes {
+                gpu.kernel(&of_planes(kernel.clone(), true))?;
+            }
+            gpu.kernel(&kernel).map(drop)
         }
         // Decided by the batch, and compiled then.
         _ => Ok(()),
@@ -170,8 +186,14 @@ impl Images {
     }
 }
 
-/// Records the resize of every live sample to elements of type `to`.
-pub(in crate::ops) fn run(cx: &mut GpuCx<'_>, io: &GpuIo<'_>, jobs: &[Option<Job>], to: DType) -> Result<()> {
+/// Records the resize of every live sample to elements of type `to`. With `planes`, components may be there in place of pixels.
+pub(in crate::ops) fn run(
+    cx: &mut GpuCx<'_>,
+    io: &GpuIo<'_>,
+    jobs: &[Option<Job>],
+    to: DType,
+    planes: bool,
+) -> Result<()> {
     let from = io.inputs().desc(0)?.dtype;
     let at_once = channels_at_once(jobs.iter().flatten().map(|job| job.geometry.channels));
     let mut most = 0;
@@ -180,7 +202,16 @@ pub(in crate::ops) fn run(cx: &mut GpuCx<'_>, io: &GpuIo<'_>, jobs: &[Option<Job
         most = most.max(tiles(job.target.size));
         let source = Images { address: sample.source(0)?, dtype: from };
         let made = Images { address: sample.target(0)?, dtype: to };
-        Ok(made.rows(source, &job.geometry, &job.target, at_once).collect::<Vec<_>>())
+        let mut rows: Vec<_> = made.rows(source, &job.geometry, &job.target, at_once).collect();
+        if planes {
+            let [row] = rows.as_mut_slice() else {
+                return Err(Error::internal("planes of a picture are not read at once"));
+            };
+            row.planes = cx.planes(source.address);
+        }
+        Ok(rows)
     });
-    launch(cx, &kernel(from, to, at_once), most, &rows.concat())
+    let rows = rows.concat();
+    let kernel = of_planes(kernel(from, to, at_once), rows.iter().any(|row| row.planes != 0));
+    launch(cx, &kernel, most, &rows)
 }

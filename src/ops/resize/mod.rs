@@ -23,6 +23,8 @@ struct Resize {
     attributes: ResizeAttributes,
     /// Whether there is a second output with the input's size.
     save_attrs: bool,
+    /// Whether pixels may be left to it, on a device.
+    reads_planes: bool,
     jobs: Vec<Option<Job>>,
     /// The same for volumes: one of the two lists is used in a batch.
     volumes: Vec<Option<VolumeJob>>,
@@ -49,6 +51,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     Ok(Box::new(Resize {
         attributes: ResizeAttributes::new(args)?,
         save_attrs: args.bool("save_attrs")?.unwrap_or(false),
+        reads_planes: false,
         jobs: Vec::new(),
         volumes: Vec::new(),
         scratch: ScratchPool::default(),
@@ -104,6 +107,11 @@ impl Operator for Resize {
         self.attributes.whole_image_size().filter(|_| !self.save_attrs)
     }
 
+    fn read_planes(&mut self) -> bool {
+        self.reads_planes = true;
+        true
+    }
+
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         let desc = inputs.desc(0)?;
         let dtype = self.attributes.output_dtype(desc.dtype)?;
@@ -145,7 +153,7 @@ impl Operator for Resize {
         if inputs[0].layout.is_some_and(is_volume) {
             return volume_gpu::prepare(gpu, &inputs[0], &self.attributes);
         }
-        gpu::prepare(gpu, &inputs[0], &self.attributes)
+        gpu::prepare(gpu, &inputs[0], &self.attributes, self.reads_planes)
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
@@ -154,7 +162,7 @@ impl Operator for Resize {
         if is_volume {
             volume_gpu::run(cx, io, &self.volumes, to)?;
         } else {
-            gpu::run(cx, io, &self.jobs, to)?;
+            gpu::run(cx, io, &self.jobs, to, self.reads_planes)?;
         }
         if self.save_attrs {
             let mut sizes = Vec::new();

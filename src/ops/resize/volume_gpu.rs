@@ -84,6 +84,7 @@ pub(super) fn run(cx: &mut GpuCx<'_>, io: &GpuIo<'_>, jobs: &[Option<VolumeJob>]
         depths.extend((0..job.count).map(|volume| ResampleRow {
             src: resized.address + (volume * job.size[0] * slice * size_of::<f32>()) as u64,
             dst: target + (volume * depth * slice * to.size()) as u64,
+            planes: 0,
             y: AxisRow::new(filter, job.size[0], z, depth),
             x: AxisRow::whole(slice),
             pitch: slice as u32,

@@ -27,6 +27,15 @@ pub enum Colour {
 }
 
 impl Colour {
+    /// As kernels have it.
+    pub(super) fn number(self) -> u32 {
+        match self {
+            Self::Gray => 0,
+            Self::YCbCr => 1,
+            Self::Rgb => 2,
+        }
+    }
+
     /// As libjpeg-turbo decides.
     fn of(header: &Header<'_>) -> Self {
         let ids: Vec<u8> = header.components.iter().map(|component| component.id).collect();

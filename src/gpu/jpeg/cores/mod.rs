@@ -1,5 +1,5 @@
 //! Decoding on the device's own cores: a batch is five launches, or seven when chroma is smooth or a picture is reduced, whatever its
-//! pictures are. It must not know operators.
+//! pictures are. Whole pictures may be left as planes, for a reader that makes pixels of them. It must not know operators.
 //!
 //! ```text
 //! Header -> Coded       what the cores take, and the tables that are in use
@@ -27,13 +27,14 @@ use super::{Format, Huffman, Quantisation};
 use crate::error::{Error, Result};
 use crate::gpu::{DeviceBytes, Gpu, Grid, KernelSpec, Recorder, Report};
 use rows::{Image, Kernels, Params, Work};
-use steps::{Plane, Steps};
+use steps::{Plane, Planes, Steps};
 
 pub use coded::{Coded, Colour, Component};
 pub use part::{MAX_SHRINK, Part};
 pub use parts::read;
 pub use rows::Cut;
 pub use scan::{Layout, Scan, Segment, room};
+pub use steps::LIVE_BYTES;
 pub use tables::Lookup;
 use tables::Tables;
 
@@ -49,6 +50,17 @@ pub struct Job<'a> {
     pub part: Part,
     /// Where these go: rows without gaps.
     pub target: DeviceBytes,
+    /// Whether they may be left to who reads the planes.
+    pub may_leave_planes: bool,
+}
+
+/// What [`Cores::record`] recorded.
+pub struct Recorded {
+    /// After the batch it has a number for each picture: 0 when it is right.
+    pub report: Report,
+    /// For each picture that is left as planes, where `kernels/planes.cuh` finds them; its target holds anything. Its first [`LIVE_BYTES`]
+    /// can be set to 0.
+    pub planes: Vec<Option<DeviceBytes>>,
 }
 
 /// The cores of a device, as one instance of an operator uses them.
@@ -79,47 +91,51 @@ impl Cores {
     }
 
     /// Bytes of scratch memory on the device for a part of a picture of a large batch, at most.
-    pub fn scratch_bytes(&self, coded: &Coded<'_>, part: &Part) -> usize {
-        let samples = self.steps(coded, part).map_or(0, |steps| steps.bytes(ALIGNMENT));
+    pub fn scratch_bytes(&self, coded: &Coded<'_>, part: &Part, may_leave_planes: bool) -> usize {
+        let samples = self.steps(coded, part, may_leave_planes).map_or(0, |steps| steps.bytes(ALIGNMENT));
         coded.mcus() * coded.blocks() * rows::BLOCK_BYTES
             + most_pieces(coded, Cut::LARGE) * PIECE_BYTES
             + samples
     }
 
     /// Bytes of tables that go to the device with the data of a picture, at most.
-    pub fn table_bytes(&self, coded: &Coded<'_>, part: &Part) -> usize {
+    pub fn table_bytes(&self, coded: &Coded<'_>, part: &Part, may_leave_planes: bool) -> usize {
         let own = 2 * size_of::<Image>() + 4 * size_of::<Lookup>() + 3 * size_of::<[u16; 64]>();
         let groups = rows::most_groups(most_pieces(coded, Cut::SMALL), coded.grid(), coded.blocks());
-        let steps = self.steps(coded, part);
+        let steps = self.steps(coded, part, may_leave_planes);
         let (planes, more) = steps.map_or((0, 0), |steps| (steps.samples.len(), steps.groups()));
         own + coded.segments() * size_of::<Segment>()
             + (groups + more) * size_of::<Work>()
             + planes * size_of::<Plane>()
+            + size_of::<Planes>()
     }
 
     /// `None`: one step makes pixels of coefficients.
-    fn steps(&self, coded: &Coded<'_>, part: &Part) -> Option<Steps> {
+    fn steps(&self, coded: &Coded<'_>, part: &Part, may_leave_planes: bool) -> Option<Steps> {
         let fine =
             coded.components.iter().all(|component| [component.across, component.down] == coded.factors());
-        if part.shrink == 0 && (fine || !self.smooth) {
+        let (at_once, channels) = (fine || !self.smooth, self.format.channels());
+        if at_once && may_leave_planes && *part == Part::whole([coded.width, coded.height], 0) {
+            return Some(Steps::of_planes(part, part.samples(coded, channels, false), coded.colour));
+        }
+        if part.shrink == 0 && at_once {
             return None;
         }
-        Steps::of(part, part.samples(coded, self.format.channels(), self.smooth))
+        Steps::of(part, part.samples(coded, channels, self.smooth))
     }
 
-    /// Records what decodes `jobs`, their data cut as `cut` says. After the batch the report has a number for each: 0 when
-    /// its pixels are right.
+    /// Records what decodes `jobs`, their data cut as `cut` says.
     ///
     /// # Errors
     /// When there is no memory; internal, when a target has not the size of its picture.
-    pub fn record(&mut self, recorder: &mut Recorder, jobs: &[Job<'_>], cut: Cut) -> Result<Report> {
+    pub fn record(&mut self, recorder: &mut Recorder, jobs: &[Job<'_>], cut: Cut) -> Result<Recorded> {
         let mut batch = Batch::new(cut);
         for job in jobs {
-            let steps = self.steps(job.coded, &job.part);
+            let steps = self.steps(job.coded, &job.part, job.may_leave_planes);
             batch.add(job, steps, self.format.channels(), &mut self.tables)?;
         }
         let report = recorder.report(jobs.len())?;
-        let params = self.params(recorder, &batch, report.address())?;
+        let (params, planes) = self.params(recorder, &batch, report.address())?;
         let grid = |blocks: usize, threads: u32| {
             let blocks = u32::try_from(blocks).map_err(|_| Error::internal("too many pieces of JPEGs"))?;
             Ok(Grid { blocks: [blocks, 1, 1], threads })
@@ -131,7 +147,7 @@ impl Cores {
         let groups: usize = batch.at_once().map(|(_, image)| image.mcu_groups()).sum();
         let groups = groups + batch.in_steps().map(|(_, steps)| steps.groups()).sum::<usize>();
         let each = groups.div_ceil(rows::MAX_PIXELS_BLOCKS) as u32;
-        let Kernels { guess, link, resolve, decode, pixels, planes, upsample } = &self.kernels;
+        let Kernels { guess, link, resolve, decode, pixels, planes: samples, upsample } = &self.kernels;
         for (kernel, threads, work) in
             [(guess, rows::GUESS_THREADS, &guesses), (link, rows::GUESS_THREADS, &guesses)]
         {
@@ -140,15 +156,21 @@ impl Cores {
         recorder.launch(resolve, grid(batch.images.len(), rows::RESOLVE_THREADS)?, &params, &batch.images)?;
         recorder.launch(decode, grid(decodes.len(), rows::DECODE_THREADS)?, &params, &decodes)?;
         let [at_once, blocks, strips] = batch.pixel_work(each);
-        for (kernel, work) in [(pixels, &at_once), (planes, &blocks), (upsample, &strips)] {
+        for (kernel, work) in [(pixels, &at_once), (samples, &blocks), (upsample, &strips)] {
             if !work.is_empty() {
                 recorder.launch(kernel, grid(work.len(), rows::PIXELS_THREADS)?, &params, work)?;
             }
         }
-        Ok(report)
+        Ok(Recorded { report, planes })
     }
 
-    fn params(&self, recorder: &mut Recorder, batch: &Batch<'_>, status: u64) -> Result<Params> {
+    /// Parameters of the kernels, and where the planes of pictures are described that are left as such.
+    fn params(
+        &self,
+        recorder: &mut Recorder,
+        batch: &Batch<'_>,
+        status: u64,
+    ) -> Result<(Params, Vec<Option<DeviceBytes>>)> {
         let pieces = batch.pieces as usize;
         let sizes = [
             pieces * rows::EXIT_BYTES,
@@ -167,7 +189,9 @@ impl Cores {
         });
         let scratch = recorder.allocate(end)?.address();
         let [exits, links, steps, starts, coefficients, samples] = offsets.map(|offset| scratch + offset);
-        Ok(Params {
+        let planes = batch.planes(samples)?;
+        let blue_first = self.format == Format::Bgr;
+        let params = Params {
             images: stage(recorder, &batch.images)?,
             tables: stage(recorder, &batch.lookups)?,
             segments: stage(recorder, &batch.segments)?,
@@ -178,10 +202,22 @@ impl Cores {
             starts,
             coefficients,
             status,
-            planes: stage(recorder, &batch.planes(samples)?)?,
+            planes: stage(recorder, &planes)?,
             channels: self.format.channels() as u32,
-            blue_first: u32::from(self.format == Format::Bgr),
-        })
+            blue_first: u32::from(blue_first),
+        };
+        let left = batch.left_as_planes(&planes, blue_first);
+        if left.iter().all(Option::is_none) {
+            return Ok((params, vec![None; left.len()]));
+        }
+        let rows: Vec<Planes> = left.iter().copied().flatten().collect();
+        let staged = recorder.stage(bytemuck::cast_slice(&rows))?;
+        let mut offsets = (0..).step_by(size_of::<Planes>());
+        let places = left.iter().map(|planes| {
+            let offset = planes.and_then(|_| offsets.next());
+            offset.map(|offset| staged.part(offset, size_of::<Planes>())).transpose()
+        });
+        Ok((params, places.collect::<Result<_>>()?))
     }
 }
 
@@ -247,7 +283,7 @@ impl<'a> Batch<'a> {
         channels: usize,
         tables: &mut Tables,
     ) -> Result<()> {
-        let Job { coded, scan, data, part, target } = job;
+        let Job { coded, scan, data, part, target, .. } = job;
         let (expected, found) = (part.width * part.height * channels, target.len());
         if expected != found || data.len() < scan.bytes() || !part.is_of(coded) {
             return Err(Error::internal(format!(
@@ -319,6 +355,17 @@ impl<'a> Batch<'a> {
             address += needed.bytes().next_multiple_of(ALIGNMENT) as u64;
         }
         Ok(planes)
+    }
+
+    /// For each image that is left as planes, of which of `planes`.
+    fn left_as_planes(&self, planes: &[Plane], blue_first: bool) -> Vec<Option<Planes>> {
+        let of = |(image, steps): (&Image, &Option<Steps>)| {
+            let steps = steps.as_ref()?;
+            let first = image.first_plane as usize;
+            let own = planes.get(first..first + steps.samples.len())?;
+            Some(Planes::new(steps.left_as?, blue_first, own))
+        };
+        self.images.iter().zip(&self.steps).map(of).collect()
     }
 
     /// What blocks of threads work on that make pixels at once, samples, and pixels of those.

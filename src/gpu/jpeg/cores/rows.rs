@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::coded::{BLOCK, Coded, Colour};
+use super::coded::{BLOCK, Coded};
 use super::part::Part;
 use super::scan::Segment;
 use crate::error::{Error, Result};
@@ -155,11 +155,7 @@ impl Image {
             top_in_mcu: small(part.top % mcu_rows)?,
             window_across: small((part.left % mcu_columns + part.width).div_ceil(mcu_columns))?,
             mcus_across: small(mcus_across)?,
-            color: match coded.colour {
-                Colour::Gray => 0,
-                Colour::YCbCr => 1,
-                Colour::Rgb => 2,
-            },
+            color: coded.colour.number(),
             mcu_width: small(mcu_width)?,
             mcu_height: small(mcu_height)?,
             ..Self::zeroed()
@@ -326,6 +322,7 @@ const _: () = assert!(size_of::<Image>() == 160 && size_of::<Params>() == 96 && 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::jpeg::cores::Colour;
     use crate::gpu::jpeg::cores::Component;
 
     /// Segments of so many bits, as a scan has them.

@@ -3,6 +3,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use super::coded::Colour;
 use super::part::{Part, RUN, Samples};
 use super::rows::{PIXELS_BLOCKS, PIXELS_THREADS, runs};
 use crate::error::{Error, Result};
@@ -18,13 +19,20 @@ pub(super) struct Steps {
     pub(super) part: Part,
     /// Of each component that is shown.
     pub(super) samples: Vec<Samples>,
+    /// Set when the second step is left to who reads the samples: what the components are.
+    pub(super) left_as: Option<Colour>,
 }
 
 impl Steps {
     /// `None`: one step does, because every pixel is made of the samples that it falls into.
     pub(super) fn of(part: &Part, samples: Vec<Samples>) -> Option<Self> {
         let two = part.shrink > 0 || samples.iter().any(|needed| needed.smooth);
-        two.then_some(Self { part: *part, samples })
+        two.then_some(Self { part: *part, samples, left_as: None })
+    }
+
+    /// Only the first step.
+    pub(super) fn of_planes(part: &Part, samples: Vec<Samples>, colour: Colour) -> Self {
+        Self { part: *part, samples, left_as: Some(colour) }
     }
 
     /// Bytes of all samples, each component's beginning at a multiple of `alignment`.
@@ -41,6 +49,9 @@ impl Steps {
 
     /// Strips of pixels.
     fn strips(&self) -> usize {
+        if self.left_as.is_some() {
+            return 0;
+        }
         (self.part.left % RUN + self.part.width).div_ceil(STRIP_PIXELS) * self.part.height
     }
 
@@ -106,6 +117,39 @@ impl Plane {
 }
 
 const _: () = assert!(size_of::<Plane>() == 40);
+
+/// A picture's planes, for who makes pixels of them: as `kernels/planes.cuh` has it.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Planes {
+    live: u32,
+    color: u32,
+    blue_first: u32,
+    unused: u32,
+    samples: [u64; 3],
+    stride: [u32; 3],
+    factor_x: [u8; 4],
+    factor_y: [u8; 4],
+    unused_too: u32,
+}
+
+/// Bytes at the beginning of a picture's planes that are 0 when its pixels are there after all.
+pub const LIVE_BYTES: usize = 4;
+
+impl Planes {
+    /// Of all components.
+    pub(super) fn new(colour: Colour, blue_first: bool, planes: &[Plane]) -> Self {
+        let (live, color) = (1, colour.number());
+        let mut all = Self { live, color, blue_first: blue_first.into(), ..Self::zeroed() };
+        for (i, plane) in planes.iter().enumerate().take(3) {
+            (all.samples[i], all.stride[i]) = (plane.samples, plane.stride);
+            (all.factor_x[i], all.factor_y[i]) = (plane.factor_x, plane.factor_y);
+        }
+        all
+    }
+}
+
+const _: () = assert!(size_of::<Planes>() == 64);
 
 #[cfg(test)]
 mod tests {
