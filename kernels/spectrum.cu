@@ -77,7 +77,8 @@ __device__ inline void transform(const Row &row, const Params &params, uint64_t 
 }
 #else
 __device__ inline void transform(const Row &row, const Params &params, uint64_t window, int64_t start) {
-  __shared__ float samples[LENGTH];
+  // Whole fours, because the compiler reads the last samples as such.
+  __shared__ float samples[(LENGTH + 3) / 4 * 4];
   for (uint32_t i = threadIdx.x; i < LENGTH; i += blockDim.x) samples[i] = windowed(row, params, start, i);
   __syncthreads();
   for (uint32_t bin = threadIdx.x; bin < BINS; bin += blockDim.x) {

@@ -281,7 +281,12 @@ impl Executor {
                 caught(|| run_on_host(operator.as_mut(), inputs, step, &self.pool, &self.memory, sink))?
             }
             (_, Some(operator), Some(recorder)) => {
-                let cx = GpuCx { recorder, cpu: CpuCx { pool: &self.pool }, may_settle: self.may_settle, planes: &mut self.planes };
+                let cx = GpuCx {
+                    recorder,
+                    cpu: CpuCx { pool: &self.pool },
+                    may_settle: self.may_settle,
+                    planes: &mut self.planes,
+                };
                 let landings = &mut state.landings;
                 caught(|| run_on_device(operator.as_mut(), inputs, plan, step, cx, sink, landings))?
             }

@@ -44,7 +44,12 @@ impl Executor {
             let failures = state.failures(step.branch)?.clone();
             let inputs = Inputs::new(&step.label, &regular, &[], &failures);
             let cpu = CpuCx { pool: &self.pool };
-            let mut cx = GpuCx { recorder: &mut *recorder, cpu, may_settle: self.may_settle, planes: &mut self.planes };
+            let mut cx = GpuCx {
+                recorder: &mut *recorder,
+                cpu,
+                may_settle: self.may_settle,
+                planes: &mut self.planes,
+            };
             if let Some(operator) = &mut self.operators[step.node] {
                 mended |= caught(|| operator.settle(&mut cx, inputs)).context(|| step.label.clone())?;
             }

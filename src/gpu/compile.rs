@@ -15,7 +15,7 @@ pub struct Source {
 }
 
 /// What kernels include.
-const HEADERS: [(&str, &str); 8] = [
+const HEADERS: [(&str, &str); 9] = [
     ("colors.cuh", include_str!("../../kernels/colors.cuh")),
     ("common.cuh", include_str!("../../kernels/common.cuh")),
     ("jpeg.cuh", include_str!("../../kernels/jpeg.cuh")),
@@ -23,6 +23,7 @@ const HEADERS: [(&str, &str); 8] = [
     ("jpeg_transform.cuh", include_str!("../../kernels/jpeg_transform.cuh")),
     ("planes.cuh", include_str!("../../kernels/planes.cuh")),
     ("random.cuh", include_str!("../../kernels/random.cuh")),
+    ("resample_axis.cuh", include_str!("../../kernels/resample_axis.cuh")),
     ("shared.cuh", include_str!("../../kernels/shared.cuh")),
 ];
 

@@ -58,14 +58,15 @@ fn entry(table: &Lookup, next: u32) -> u32 {
     let (tail, rest) = rest.split_at(512);
     let (sorted, rest) = rest.split_at(256);
     let word = |i: usize| u32::from(rest[2 * i]) | u32::from(rest[2 * i + 1]) << 16;
-    let found = match short[(next >> 6) as usize] {
-        0 => tail.get((next - word(12)) as usize).copied().unwrap_or_else(|| {
-            let long = (0..6).find(|&i| next < word(i)).unwrap();
-            sorted[((next >> (5 - long)) as i32 + word(6 + long) as i32) as usize]
-        }),
-        found => found,
+    let found = match next.checked_sub(65_536 - 512) {
+        Some(last) => tail[last as usize],
+        None => short[(next >> 6) as usize],
     };
-    u32::from(found)
+    if found != 0 {
+        return u32::from(found);
+    }
+    let long = (0..6).find(|&i| next < word(i)).unwrap();
+    u32::from(sorted[((next >> (5 - long)) as i32 + word(6 + long) as i32) as usize])
 }
 
 /// Where a segment ends when it is decoded from its start.

@@ -49,7 +49,7 @@ fn a_resize_reads_planes_as_it_reads_pixels() {
     for (side, count) in [(60, 300), (700, 60)] {
         let file = |seed: u64| {
             let file = Recipe::random(seed, side).encode().file;
-            if seed % 5 == 0 { damaged(&file, seed) } else { file }
+            if seed.is_multiple_of(5) { damaged(&file, seed) } else { file }
         };
         let files: Vec<Vec<u8>> = (0..count).map(file).collect();
         let [fused, unfused] = both(&gpu, &files, Some(Path::Cores));
@@ -57,7 +57,12 @@ fn a_resize_reads_planes_as_it_reads_pixels() {
         println!("{failed} of {count} files of up to {side} pixels fail");
         assert!(failed < files.len() / 5);
         for (i, (fused, unfused)) in fused.iter().zip(&unfused).enumerate() {
-            assert!(fused == unfused, "file {i} of up to {side} pixels: {:?}, {:?}", fused.as_ref().err(), unfused.as_ref().err());
+            assert!(
+                fused == unfused,
+                "file {i} of up to {side} pixels: {:?}, {:?}",
+                fused.as_ref().err(),
+                unfused.as_ref().err()
+            );
         }
     }
 }

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""What each kernel takes that decodes JPEGs on a device's cores and resizes them, alone: CUDA events, medians of 20 runs.
+
+    benches/stages.py --images FOLDER [--batch 1 8 32 128 512]
+
+FOLDER holds JPEGs of one size that fit the kernels; `scripts/lib/make_bench_images.py` makes some. Needs cupy and CUDA's NVRTC. The
+resize is to 224 x 224, normalised: of pixels, and of the planes that the decoder leaves to it. Prints microseconds.
+"""
+
+import argparse
+import ctypes
+import sys
+from pathlib import Path
+
+import cupy
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "kernels"))
+import batch  # noqa: E402
+import test_resample_kernel as resampling  # noqa: E402
+
+KERNELS = ROOT / "kernels"
+SIDE, TILES, THREADS = 224, 98, 128
+RUNS, WARM_UP = 20, 3
+# As src/gpu/jpeg/cores/rows.rs cuts batches of few bytes and of many.
+SMALL_BYTES, CUTS = 3 << 20, ((544, 6), (1056, 3))
+BLOCKS_OF_A_TASK = 256
+
+driver, nvrtc = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL("libnvrtc.so.13")
+
+
+def check(status, what):
+    if status:
+        raise SystemExit(f"{what}: error {status}")
+
+
+def compiled(name, **definitions):
+    """Function `name` of kernels/`name`.cu, compiled as the plugin does it."""
+    headers = [(path.name.encode(), path.read_bytes()) for path in KERNELS.glob("*.cuh")]
+    names, texts = ((ctypes.c_char_p * len(headers))(*column) for column in zip(*headers))
+    program = ctypes.c_void_p()
+    source = (KERNELS / f"{name}.cu").read_bytes()
+    check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, name.encode(), len(headers), texts, names), "nvrtc")
+    capability = cupy.cuda.Device().compute_capability
+    options = [f"--gpu-architecture=sm_{capability}", "--std=c++17", "--fmad=false", "-default-device"]
+    options = [option.encode() for option in options + [f"-D{key}={value}" for key, value in definitions.items()]]
+    check(nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options)), f"compiling {name}")
+    size = ctypes.c_size_t()
+    nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
+    code = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetCUBIN(program, code)
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    check(driver.cuModuleLoadData(ctypes.byref(module), code), f"loading {name}")
+    check(driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()), f"finding {name}")
+    return function
+
+
+def launch(function, grid, threads, rows, count, params):
+    values = [ctypes.c_uint64(rows.data.ptr), ctypes.c_uint32(count)]
+    pointers = (ctypes.c_void_p * 3)(*map(ctypes.addressof, values), params.ctypes.data)
+    check(driver.cuLaunchKernel(function, *grid, 1, threads, 1, 1, 0, None, pointers, None), "a launch")
+
+
+def microseconds(work):
+    """The median of runs of `work`, and of each the same memory."""
+    times = []
+    for _ in range(WARM_UP + RUNS):
+        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+        begin.record()
+        work()
+        end.record()
+        end.synchronize()
+        times.append(1e3 * cupy.cuda.get_elapsed_time(begin, end))
+    return np.median(times[WARM_UP:])
+
+
+def on_device(data):
+    return cupy.asarray(np.frombuffer(data or bytes(256), np.uint8))
+
+
+class Batch:
+    """Tables and memory of the kernels for some files."""
+
+    def __init__(self, jpegs):
+        self.jpegs = jpegs
+        size = sum(len(jpeg.data) for jpeg in jpegs)
+        images, arrays = batch.tables_of(jpegs, *CUTS[size >= SMALL_BYTES])
+        _, segments, tables, quantisation, data, guesses, decodes, pixels, _, _, _, sizes = arrays
+        pieces, blocks, _, pixel_bytes = map(int, np.frombuffer(sizes, np.uint64))
+        self.pixels = cupy.zeros(pixel_bytes, np.uint8)
+        self.data, images = on_device(data), images.copy()
+        images["data"] += self.data.data.ptr
+        images["pixels"] += self.pixels.data.ptr
+        self.images = images
+        planes, work, samples = [], [], 0
+        for number, (jpeg, image) in enumerate(zip(jpegs, images)):
+            image["first_plane"] = len(planes)
+            for component, (plane, (across, down)) in enumerate(batch.View(jpeg).planes):
+                plane["samples"], samples = samples, samples + (int(plane["stride"]) * down * 8 + 255 & ~255)
+                planes.append(plane)
+                firsts = range(0, across * down, BLOCKS_OF_A_TASK)
+                work += [(number, first, min(BLOCKS_OF_A_TASK, across * down - first), component) for first in firsts]
+        self.samples, self.planes = cupy.zeros(samples, np.uint8), np.array(planes, batch.PLANE)
+        self.planes["samples"] += self.samples.data.ptr
+        zeros = lambda count, dtype: cupy.zeros(count, dtype)
+        self.memory = dict(
+            images=on_device(images.tobytes()), tables=on_device(tables), segments=on_device(segments),
+            quantisation=on_device(quantisation), exits=zeros(pieces * 16, np.uint32), links=zeros(pieces * 16, np.uint8),
+            steps=zeros(pieces * 64, np.uint32), starts=zeros(pieces * 6, np.uint32), coefficients=zeros(blocks * 64, np.int16),
+            status=zeros(len(jpegs), np.uint32), planes=on_device(self.planes.tobytes()),
+        )
+        self.params = np.zeros(1, [(name, "u8") for name in self.memory] + [("channels", "u4"), ("blue_first", "u4")])
+        for name, memory in self.memory.items():
+            self.params[name] = memory.data.ptr
+        self.params["channels"] = 3
+        tasks = dict(guess=guesses, link=guesses, decode=decodes, pixels=pixels, planes=np.array(work, np.uint32).tobytes())
+        self.work = {stage: (on_device(rows), len(rows) // 16, 128 if stage == "decode" else 256) for stage, rows in tasks.items()}
+        self.work["resolve"] = (self.memory["images"], len(jpegs), 1024)
+
+    def run(self, function, stage):
+        rows, count, threads = self.work[stage]
+        launch(function, (count, 1), threads, rows, count, self.params)
+
+    def resize_rows(self, output, of_planes):
+        rows = np.zeros(len(self.jpegs), resampling.ROW + resampling.NORMALIZE)
+        rows["src"], rows["dst"] = self.images["pixels"], output.data.ptr + np.arange(len(rows)) * SIDE * SIDE * 12
+        described = np.zeros(len(rows), resampling.PLANES)
+        for row, planes, image, jpeg in zip(rows, described, self.images, self.jpegs):
+            row["y"], row["x"] = resampling.axis(jpeg.height, SIDE), resampling.axis(jpeg.width, SIDE)
+            row["pitch"] = 3 * jpeg.width
+            own = self.planes[int(image["first_plane"]):][: len(jpeg.components)]
+            for name, values in (("samples", "samples"), ("stride", "stride"), ("factor_x", "factor_x"), ("factor_y", "factor_y")):
+                planes[name][: len(own)] = own[values]
+        described["live"], described["color"] = 1, self.images["color"]
+        self.described = on_device(described.tobytes())
+        rows["step"] = rows["channels"] = 3
+        rows["window_h"] = rows["window_w"] = SIDE
+        rows["planar"], rows["factor"], rows["bias"] = 1, 1 / 58, -2
+        if of_planes:
+            rows["planes"] = self.described.data.ptr + np.arange(len(rows)) * described.itemsize
+        return on_device(rows.tobytes())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", type=Path, required=True)
+    parser.add_argument("--batch", type=int, nargs="+", default=[1, 8, 32, 128, 512])
+    options = parser.parse_args()
+    files = [batch.Jpeg(path.read_bytes()) for path in sorted(options.images.glob("*.jpg"))]
+    cupy.zeros(1)  # Makes the context.
+    sizes = dict(ROW_BYTES="sizeof(Row)", PARAM_BYTES="sizeof(Params)")
+    functions = {stage: compiled(f"jpeg_{stage}", **sizes) for stage in ("guess", "link", "resolve", "decode", "pixels", "planes")}
+    flags = dict(SRC="uint8_t", MID="uint8_t", DST="float", CH=3, NORMALIZE=1, ROW_BYTES="sizeof(Row)", PARAM_BYTES="sizeof(NoParams)")
+    resize, resize_planes = compiled("resample", **flags), compiled("resample", PLANES=1, **flags)
+    print("images " + "".join(f"{name:>10}" for name in [*functions, "resize", "of planes", "together"]))
+    for count in options.batch:
+        made = Batch([files[i % len(files)] for i in range(count)])
+        output = cupy.zeros((2, count, 3, SIDE, SIDE), np.float32)
+        rows = [made.resize_rows(to, of_planes) for to, of_planes in zip(output, (False, True))]
+        none = np.zeros(1, np.uint32)
+        times = {}
+        for stage, function in functions.items():
+            # Links change what was guessed.
+            before = (lambda: made.run(functions["guess"], "guess")) if stage == "link" else (lambda: None)
+            times[stage] = microseconds(lambda: (before(), made.run(function, stage)))
+        times["link"] -= times["guess"]
+        for name, function, table in (("resize", resize, rows[0]), ("of planes", resize_planes, rows[1])):
+            times[name] = microseconds(lambda: launch(function, (TILES, count), THREADS, table, count, none))
+        if (made.memory["status"] != 0).any() or not (output[0] == output[1]).all():
+            raise SystemExit("not decoded, or not the same of planes as of pixels")
+        chain = [(functions[stage], stage) for stage in ("guess", "link", "resolve", "decode", "planes")]
+        times["together"] = microseconds(
+            lambda: ([made.run(*step) for step in chain], launch(resize_planes, (TILES, count), THREADS, rows[1], count, none))
+        )
+        print(f"{count:6} " + "".join(f"{time:10.1f}" for time in times.values()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

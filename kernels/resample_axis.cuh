@@ -1,0 +1,93 @@
+// An axis of a resize: which source pixels an output pixel is made of, and how they are weighed. In float32, as the CPU does it
+// (src/cpu/resample/filter.rs).
+#pragma once
+#include "common.cuh"
+
+// Weights of axes with more taps are computed when they are needed.
+constexpr int MAX_TAPS = 48;
+
+// One axis: output pixel i has its centre at source coordinate start + i * scale + (taps' middle).
+struct Axis {
+  float start, scale;       // coordinate of the first tap before rounding up; source pixels an output pixel
+  float table_scale;        // table entries a source pixel
+  int32_t filter;           // Filter
+  int32_t taps;
+  int32_t length, size;     // source pixels, output pixels
+};
+
+enum Filter { NEAREST, TRIANGULAR, GAUSSIAN, CUBIC, LANCZOS3 };
+
+__device__ __noinline__ float entry(int filter, int i) {
+  switch (filter) {
+    case GAUSSIAN: {
+      if (i < 0 || i > 64) return 0.0f;
+      const float x = 4.0f * ((float)i - 32.0f) / 64.0f;
+      return expf(-x * x);
+    }
+    case CUBIC: {
+      const float x = fabsf(4.0f * ((float)i - 64.0f) / 128.0f);
+      if (x >= 2.0f) return 0.0f;
+      if (x > 1.0f) return -0.5f * x * x * x + 2.5f * x * x - 4.0f * x + 2.0f;
+      return 1.5f * x * x * x - 2.5f * x * x + 1.0f;
+    }
+    default: {
+      const float x = 6.0f * ((float)i - 96.0f) / 192.0f;
+      if (fabsf(x) >= 3.0f) return 0.0f;
+      const float pi = 3.14159265358979f;
+      const float a = x * pi, b = x / 3.0f * pi;
+      const float sa = fabsf(a) < 1e-3f ? 1.0f - a * a * (1.0f / 6.0f) : sinf(a) / a;
+      const float sb = fabsf(b) < 1e-3f ? 1.0f - b * b * (1.0f / 6.0f) : sinf(b) / b;
+      return sa * sb;
+    }
+  }
+}
+
+// The window at table coordinate t: between two entries.
+__device__ inline float window_at(int filter, float t) {
+  if (!(t > -1.0f) || t > 256.0f) return 0.0f;
+  const float below = floorf(t);
+  const int i = (int)below;
+  const bool triangular = filter == TRIANGULAR;
+  const float low = triangular ? (i == 1 ? 1.0f : 0.0f) : entry(filter, i);
+  const float high = triangular ? (i == 0 ? 1.0f : 0.0f) : entry(filter, i + 1);
+  return low + (t - below) * (high - low);
+}
+
+__device__ inline int first_tap(const Axis &axis, int i) {
+  if (axis.filter == NEAREST) {
+    const float at = floorf(axis.start + ((float)i + 0.5f) * axis.scale);
+    return (int)fminf(fmaxf(at, 0.0f), (float)(axis.length - 1));
+  }
+  return (int)ceilf((float)i * axis.scale + axis.start);
+}
+
+// Weight k of output pixel i before it is divided by the sum of all.
+__device__ inline float raw_weight(const Axis &axis, int i, int k) {
+  if (axis.filter == NEAREST) return 1.0f;
+  const float source = (float)i * axis.scale + axis.start;
+  return window_at(axis.filter, (ceilf(source) - source + (float)k) * axis.table_scale);
+}
+
+// Computes the weights of output pixel i, and keeps them times `factor`, each `stride` behind the last, when they are no more than
+// MAX_TAPS. Returns their sum.
+__device__ inline float make_weights(const Axis &axis, int i, float *weights, int stride, float factor) {
+  const bool few = axis.taps <= MAX_TAPS;
+  float sum = 0.0f;
+  for (int k = 0; k < axis.taps; k++) {
+    const float weight = raw_weight(axis, i, k);
+    if (few) weights[k * stride] = weight;
+    sum += weight;
+  }
+  if (sum == 0.0f) sum = 1.0f;
+  if (few)
+    for (int k = 0; k < axis.taps; k++) weights[k * stride] = weights[k * stride] / sum * factor;
+  return sum;
+}
+
+__device__ inline int clamp_to(int64_t i, int length) { return i < 0 ? 0 : i >= length ? length - 1 : (int)i; }
+
+// Weight k of output pixel i of an axis with more taps than weights are kept of.
+__device__ inline float far_weight(const Axis &axis, int i, int k, float sum) { return raw_weight(axis, i, k) / sum; }
+
+// Whether all taps from `first` on are in the image.
+__device__ inline bool is_inside(const Axis &axis, int first) { return first >= 0 && first <= axis.length - axis.taps; }
