@@ -29,6 +29,8 @@ constexpr int PART = ROOM / CH / ALIGNED * ALIGNED;
 constexpr int BLOCKS = 6;
 // Room for rows of pixels that are made of planes.
 constexpr int STAGED_ROWS = 36, STAGED_WORDS = PART * CH / 4;
+// Words of each component that a thread asks for before it looks at the first.
+constexpr int READ_AHEAD = 2;
 #else
 constexpr int BLOCKS = 8;
 #endif
@@ -152,16 +154,25 @@ struct Memory {
 
 #ifdef PLANES
 // The pass along y of columns [from, from + part) of a picture's planes, as many of its rows at once as there is room for.
-template <bool KEPT> __device__ inline void make_columns_of(const Planes &planes, const Axis &axis, int y, int from, int part, Memory &memory) {
+template <bool KEPT> __device__ inline void make_columns_of(const Planes planes, const Axis &axis, int y, int from, int part, Memory &memory) {
   const int warp = threadIdx.x / TILE_W, lane = threadIdx.x % TILE_W, groups = (part + 3) / 4;
   const int length = axis.length, taps = axis.taps, top = memory.top, bottom = memory.bottom;
   const float inverse = 1.0f / groups;
   for (int first = top; first < bottom; first += STAGED_ROWS) {
     const int rows = min(STAGED_ROWS, bottom - first);
     if (first > top) __syncthreads();
-    for (int i = threadIdx.x; i < rows * groups; i += THREADS) {
-      const int row = (i + 0.5f) * inverse, group = i - row * groups;
-      planes.pixels(from + 4 * group, first + row, &memory.staged[row][3 * group]);
+    for (int i = threadIdx.x, fours = rows * groups; i < fours; i += READ_AHEAD * THREADS) {
+      Fours read[READ_AHEAD];
+      int places[READ_AHEAD];
+#pragma unroll
+      for (int n = 0; n < READ_AHEAD; n++) {
+        const int at = min(i + n * THREADS, fours - 1), row = (at + 0.5f) * inverse, group = at - row * groups;
+        places[n] = row * STAGED_WORDS + 3 * group;
+        read[n] = planes.read(from + 4 * group, first + row);
+      }
+#pragma unroll
+      for (int n = 0; n < READ_AHEAD; n++)
+        if (i + n * THREADS < fours) planes.convert(read[n], &memory.staged[0][places[n]]);
     }
     __syncthreads();
     for (int j = warp; j < TILE_H; j += WARPS) {
@@ -170,6 +181,7 @@ template <bool KEPT> __device__ inline void make_columns_of(const Planes &planes
       // Taps in these rows; those outside of the image are in the rows at its edges.
       const int k0 = first == top ? 0 : max(0, first - first_y), k1 = first + rows == bottom ? taps : min(taps, first + rows - first_y);
       if (k0 >= k1) continue;
+      const bool inside = is_inside(axis, first_y);
       const uint32_t *const line = memory.staged[clamp_to((int64_t)first_y + k0, length) - first];
       const float *const weights = memory.weights_y + j * MAX_TAPS;
       for (int i = 4 * lane; i < part * CH; i += AT_ONCE) {
@@ -177,11 +189,16 @@ template <bool KEPT> __device__ inline void make_columns_of(const Planes &planes
         float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
         if (k0 > 0) sum[0] = to[0], sum[1] = to[1], sum[2] = to[2], sum[3] = to[3];
         const uint32_t *at = line + i / 4;
+        if (KEPT && inside) {
 #pragma unroll 4
-        for (int k = k0; k < k1; k++) {
-          const float weight = KEPT || taps <= MAX_TAPS ? weights[k] : far_weight(axis, y + j, k, memory.sums_y[j]) * BYTE_WEIGHT;
-          weigh(*at, weight, sum);
-          if (first_y + k >= 0 && first_y + k < length - 1) at += STAGED_WORDS;
+          for (int k = k0; k < k1; k++, at += STAGED_WORDS) weigh(*at, weights[k], sum);
+        } else {
+#pragma unroll 1
+          for (int k = k0; k < k1; k++) {
+            const float weight = KEPT || taps <= MAX_TAPS ? weights[k] : far_weight(axis, y + j, k, memory.sums_y[j]) * BYTE_WEIGHT;
+            weigh(*at, weight, sum);
+            if (first_y + k >= 0 && first_y + k < length - 1) at += STAGED_WORDS;
+          }
         }
         const float factor = k1 == taps ? BYTE_SUM : 1.0f;
         *(float4 *)to = make_float4(sum[0] * factor, sum[1] * factor, sum[2] * factor, sum[3] * factor);

@@ -53,12 +53,15 @@ __device__ inline float window_at(int filter, float t) {
   return low + (t - below) * (high - low);
 }
 
+// Where taps so far outside of an image begin does not matter: they are its edge. Sums of it and of lengths are no overflow.
+constexpr float FAR = 1e9f;
+
 __device__ inline int first_tap(const Axis &axis, int i) {
   if (axis.filter == NEAREST) {
     const float at = floorf(axis.start + ((float)i + 0.5f) * axis.scale);
     return (int)fminf(fmaxf(at, 0.0f), (float)(axis.length - 1));
   }
-  return (int)ceilf((float)i * axis.scale + axis.start);
+  return (int)fminf(fmaxf(ceilf((float)i * axis.scale + axis.start), -FAR), FAR);
 }
 
 // Weight k of output pixel i before it is divided by the sum of all.

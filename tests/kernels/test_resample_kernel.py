@@ -104,6 +104,7 @@ SHAPES = {
     "cubic": (axis(50, 20, kind=CUBIC), axis(40, 70, kind=CUBIC)),
     "nearest": (axis(50, 20, kind=NEAREST), axis(40, 70, kind=NEAREST)),
     "nearest of a row": (axis(50, 20, (45, 3), kind=NEAREST), axis(40, 24)),
+    "far outside": (axis(50, 20, (-4e9, -4e9 + 400)), axis(40, 24, (4e9, 4e9 + 400))),
     "the depth of a volume": (axis(9, 5), axis(300, 300, kind=NEAREST)),
 }
 
@@ -180,12 +181,14 @@ def picture_of(color, factors, height, width, blue_first):
         described["samples"][0, c], described["stride"][0, c] = len(data), columns
         described["factor_x"][0, c], described["factor_y"][0, c] = fx, fy
         data += samples.tobytes()
+        if not color:
+            described["stride"] = columns
         seen.append(samples.repeat(1 << fy, 0).repeat(1 << fx, 1)[:height, :width])
     pixels = colors_of(*seen) if color == 1 else np.stack(seen if color else seen * 3, -1)
     return described, data, pixels[..., ::-1] if blue_first and color else pixels
 
 
-@pytest.mark.parametrize("name", ["smaller", "larger", "one pixel", "tiles of many parts", "more taps than are kept", "mirrored regions", "a region", "cubic", "nearest"])
+@pytest.mark.parametrize("name", ["smaller", "larger", "one pixel", "tiles of many parts", "more taps than are kept", "mirrored regions", "a region", "far outside", "cubic", "nearest"])
 @pytest.mark.parametrize("sampling", FACTORS)
 def test_planes_are_what_their_pixels_are(of_planes, bytes_to_floats, name, sampling):
     y, x = SHAPES[name]

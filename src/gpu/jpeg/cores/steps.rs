@@ -141,7 +141,8 @@ impl Planes {
     pub(super) fn new(colour: Colour, blue_first: bool, planes: &[Plane]) -> Self {
         let (live, color) = (1, colour.number());
         let mut all = Self { live, color, blue_first: blue_first.into(), ..Self::zeroed() };
-        for (i, plane) in planes.iter().enumerate().take(3) {
+        // Of gray, three times the same.
+        for (i, plane) in planes.iter().cycle().enumerate().take(3) {
             (all.samples[i], all.stride[i]) = (plane.samples, plane.stride);
             (all.factor_x[i], all.factor_y[i]) = (plane.factor_x, plane.factor_y);
         }
