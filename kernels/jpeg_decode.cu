@@ -68,6 +68,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Row *row
       }
     }
     uint32_t full = __ballot_sync(~0u, event);
+    // To vote orders nothing in memory.
+    __syncwarp();
     const uint32_t told = block << 2 | half | event & NEXT_BLOCK;
     while (full) {
       const uint32_t from = __ffs(full) - 1;

@@ -66,7 +66,7 @@ pub const MAX_DECODER_SCRATCH_BYTES: usize = 256 << 20;
 /// as the model is loaded.
 pub const MAX_RETAINED_SCRATCH_BYTES: usize = 32 << 20;
 
-/// Bytes of pixels that a JPEG handle keeps for the next image (a 4000 x 2500 one). Stops one large image from holding
+/// Bytes of pixels that are kept after a JPEG for the next one (a 4000 x 2500 one). Stops one large image from holding
 /// its memory for as long as the process lives.
 pub const MAX_RETAINED_PIXEL_BYTES: usize = 32 << 20;
 
@@ -139,7 +139,7 @@ pub const MAX_CORES_SCAN_BYTES: usize = (1 << 25) - 4_096;
 
 /// Scratch bytes on a device for the JPEGs of a batch that its cores decode. Stops a batch of large images from taking all of
 /// its memory: what does not fit is decoded elsewhere.
-pub const MAX_CORES_SCRATCH_BYTES: usize = 2 << 30;
+pub const MAX_CORES_SCRATCH_BYTES: usize = 3 << 30;
 
 /// Bytes on a device for pictures of a batch of which outputs are cut, turned or converted (of those on the cores, for the windows). Stops small windows of many
 /// large images from taking all of its memory: what does not fit is decoded on the host, window by window.

@@ -55,6 +55,29 @@ fn a_truncated_jpeg_is_never_an_image() {
     }
 }
 
+/// What was decoded before leaves nothing behind: no file is decoded with tables of another.
+#[test]
+fn a_file_without_tables_is_the_same_after_any_other() {
+    const DQT: u8 = 0xDB;
+    let whole = &PICTURES["jpeg_420"];
+    // Segments before the scan: a marker and a length that counts itself.
+    let mut without = whole[..2].to_vec();
+    let mut at = 2;
+    while whole[at + 1] != 0xDA {
+        let end = at + 2 + usize::from(u16::from_be_bytes([whole[at + 2], whole[at + 3]]));
+        without.extend((whole[at + 1] != DQT).then_some(&whole[at..end]).into_iter().flatten());
+        at = end;
+    }
+    without.extend(&whole[at..]);
+    assert!(without.len() < whole.len());
+    let decoder = Decoder::new();
+    for _ in 0..3 {
+        decode(&decoder, whole, &DecodeOptions::default()).unwrap();
+        let error = decode(&decoder, &without, &DecodeOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("Quantization table 0x00 was not defined"), "{error}");
+    }
+}
+
 /// In 4:2:0 four pixels share a chroma sample. Repeated, it moves red, green and blue of all four alike, so that they differ by
 /// their luma alone.
 #[test]

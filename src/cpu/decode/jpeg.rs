@@ -1,4 +1,4 @@
-//! JPEG by libjpeg-turbo: header, handles, CMYK. It must not know other formats, except that TIFF may hold JPEGs.
+//! JPEG by libjpeg-turbo: header, pixels, CMYK. It must not know other formats, except that TIFF may hold JPEGs.
 //!
 //! libjpeg goes on after damage and reports only the first of its warnings. What DALI makes of them, and so we:
 //! a file that ends before its end marker is an error; whatever else libjpeg can go on after is not.
@@ -160,70 +160,54 @@ fn is_adobe(payload: &[u8]) -> bool {
     payload.starts_with(b"Adobe") && payload.len() >= 12
 }
 
-/// libjpeg-turbo's state for one image at a time, and memory for pixels that need more work.
-struct Handle {
-    decompressor: Decompressor,
-    pixels: Vec<u8>,
-}
-
-/// Handles that no thread uses now.
+/// Memory for pixels that need more work, and that no thread uses now.
 #[derive(Default)]
-pub(super) struct Handles(Mutex<Vec<Handle>>);
+pub(super) struct Buffers(Mutex<Vec<Vec<u8>>>);
 
-impl Handles {
-    fn take(&self) -> Result<Handle> {
-        if let Some(handle) = self.0.lock().pop() {
-            return Ok(handle);
-        }
-        let mut decompressor = Decompressor::new().map_err(failed)?;
-        decompressor.set_scan_limit(limits::MAX_JPEG_SCANS).map_err(failed)?;
-        Ok(Handle { decompressor, pixels: Vec::new() })
-    }
-
+impl Buffers {
     /// Decodes what `job` asks for to `out`, whose size was checked.
     pub(super) fn decode(&self, bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
-        let mut handle = self.take()?;
-        handle.decode(bytes, job, out)?;
-        // After an error the handle is not kept: libjpeg would take the next file for the rest of this header.
-        if handle.pixels.capacity() > limits::MAX_RETAINED_PIXEL_BYTES {
-            handle.pixels = Vec::new();
+        let mut pixels = self.0.lock().pop().unwrap_or_default();
+        let decoded = decode(bytes, job, &mut pixels, out);
+        if pixels.capacity() <= limits::MAX_RETAINED_PIXEL_BYTES {
+            self.0.lock().push(pixels);
         }
-        self.0.lock().push(handle);
-        Ok(())
+        decoded
     }
 }
 
-impl Handle {
-    fn decode(&mut self, bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
-        let (width, height) = job.info.stored_size();
-        let inks = job.info.channels == 4;
-        self.decompressor.set_fast_upsample(!job.options.smooth_chroma).map_err(failed)?;
-        let shrink = if job.info.halves { job.options.shrink.min(MAX_SHRINK) } else { 0 };
-        let scale = ScalingFactor::new(1, 1 << shrink);
-        self.decompressor.set_scaling_factor(scale).map_err(failed)?;
-        let direct = match job.options.color {
-            ColorSpace::Any if inks => {
-                return Err(Error::unsupported(
-                    "the channels of a CMYK image are not returned as they are, expected another output type than ANY_DATA",
-                ));
-            }
-            _ if inks => PixelFormat::CMYK,
-            ColorSpace::Gray => PixelFormat::GRAY,
-            ColorSpace::Any if job.info.channels == 1 => PixelFormat::GRAY,
-            ColorSpace::Bgr if job.is_plain() => PixelFormat::BGR,
-            _ => PixelFormat::RGB,
-        };
-        if job.is_plain() && !inks && job.options.color != ColorSpace::YCbCr {
-            return decompress(&mut self.decompressor, bytes, out, width, height, direct);
+fn decode(bytes: &[u8], job: &Job<'_>, pixels: &mut Vec<u8>, out: &mut [u8]) -> Result<()> {
+    let (width, height) = job.info.stored_size();
+    let inks = job.info.channels == 4;
+    // One for each file: libjpeg keeps tables, and would decode a file that has none with those of another.
+    let mut decompressor = Decompressor::new().map_err(failed)?;
+    decompressor.set_scan_limit(limits::MAX_JPEG_SCANS).map_err(failed)?;
+    decompressor.set_fast_upsample(!job.options.smooth_chroma).map_err(failed)?;
+    let shrink = if job.info.halves { job.options.shrink.min(MAX_SHRINK) } else { 0 };
+    let scale = ScalingFactor::new(1, 1 << shrink);
+    decompressor.set_scaling_factor(scale).map_err(failed)?;
+    let direct = match job.options.color {
+        ColorSpace::Any if inks => {
+            return Err(Error::unsupported(
+                "the channels of a CMYK image are not returned as they are, expected another output type than ANY_DATA",
+            ));
         }
-        self.pixels.resize(width * height * direct.size(), 0);
-        decompress(&mut self.decompressor, bytes, &mut self.pixels, width, height, direct)?;
-        if inks {
-            rgb_of_inks(&mut self.pixels, read_header(bytes)?.1);
-        }
-        let channels = self.pixels.len() / (width * height);
-        Picture { samples: Samples::U8(&self.pixels), channels, luma: Luma::FloatFloor }.write(job, out)
+        _ if inks => PixelFormat::CMYK,
+        ColorSpace::Gray => PixelFormat::GRAY,
+        ColorSpace::Any if job.info.channels == 1 => PixelFormat::GRAY,
+        ColorSpace::Bgr if job.is_plain() => PixelFormat::BGR,
+        _ => PixelFormat::RGB,
+    };
+    if job.is_plain() && !inks && job.options.color != ColorSpace::YCbCr {
+        return decompress(&mut decompressor, bytes, out, width, height, direct);
     }
+    pixels.resize(width * height * direct.size(), 0);
+    decompress(&mut decompressor, bytes, pixels, width, height, direct)?;
+    if inks {
+        rgb_of_inks(pixels, read_header(bytes)?.1);
+    }
+    let channels = pixels.len() / (width * height);
+    Picture { samples: Samples::U8(pixels), channels, luma: Luma::FloatFloor }.write(job, out)
 }
 
 /// Turns CMYK to RGB in place and drops the fourth quarter. Adobe writes inks `inverted`, 255 for none.

@@ -241,14 +241,14 @@ impl Job<'_> {
     }
 }
 
-/// Decodes images. Holds libjpeg-turbo handles for as many threads as have used it at once; any thread may call it.
+/// Decodes images. Holds memory for as many threads as have used it at once; any thread may call it.
 #[derive(Default)]
 pub struct Decoder {
-    jpeg: jpeg::Handles,
+    jpeg: jpeg::Buffers,
 }
 
 impl Decoder {
-    /// A decoder without handles: they are made when they are first needed.
+    /// A decoder without memory: that is taken when it is first needed.
     pub fn new() -> Self {
         Self::default()
     }
