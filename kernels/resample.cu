@@ -109,7 +109,7 @@ __device__ inline void make_columns(const uint8_t *from, uint32_t pitch, int ele
 }
 
 // Four elements of row i of the resized image from element `first` of a row of `source` on, of any type and anywhere; a row outside of the
-// image is the one at its edge. `sum` is that of the weights.
+// image is the one at its edge.
 template <bool KEPT>
 __device__ inline float4 any_taps(const Row &row, const SRC *source, int i, uint32_t first, uint32_t needed, const float *weights, float weights_sum) {
   const Axis &axis = row.y;
