@@ -146,10 +146,10 @@ static char block_order, warp_orders[32];
 UNCHECKED static void stop(State state, char *order) {
   Fiber &self = fibers[current];
   self.state = state;
-  release(order);
+  if (order) release(order);
   on_thread(scheduler_thread);
   swapcontext(&self.context, &scheduler);
-  acquire(order);
+  if (order) acquire(order);
 }
 static void run_kernel() {
   acquire(&block_order);
@@ -160,12 +160,15 @@ UNCHECKED static void __syncthreads() { stop(AT_BLOCK_BARRIER, &block_order); }
 UNCHECKED static void __syncwarp(unsigned = ~0u) { stop(AT_WARP_BARRIER, &warp_orders[current / 32]); }
 static unsigned __activemask() { return ~0u; }
 
+// Votes and what is passed from thread to thread bring a warp together, but order nothing in memory.
+UNCHECKED static void meet() { stop(AT_WARP_BARRIER, nullptr); }
+
 // What another thread of the warp passes.
 template <class T> UNCHECKED static T exchange(T value, unsigned lane) {
   memcpy(&fibers[current].shown, &value, sizeof value);
-  __syncwarp();
+  meet();
   memcpy(&value, &fibers[(current & ~31u) + lane].shown, sizeof value);
-  __syncwarp();
+  meet();
   return value;
 }
 template <class T> static T __shfl_sync(unsigned, T value, unsigned lane) { return exchange(value, lane & 31); }
@@ -178,10 +181,10 @@ template <class T> static T __shfl_xor_sync(unsigned, T value, unsigned bits) {
 }
 UNCHECKED static unsigned __ballot_sync(unsigned, bool value) {
   fibers[current].shown = value;
-  __syncwarp();
+  meet();
   unsigned bits = 0;
   for (unsigned i = 0; i < 32; i++) bits |= (unsigned)(fibers[(current & ~31u) + i].shown & 1) << i;
-  __syncwarp();
+  meet();
   return bits;
 }
 static bool __any_sync(unsigned mask, bool value) { return __ballot_sync(mask, value) != 0; }
