@@ -28,7 +28,7 @@ SITE = Path(sysconfig.get_paths()["purelib"])
 TESTS = ["lib", "conformance", "gpu", "gpu_kernels", "capi", "operators"]
 BENCHES = ["engines", "pipeline", "sweep"]
 # Files of the project that the tests and the scripts read or run there.
-SOURCES = ["benches", "examples", "include", "model_repository", "scripts", "tests"]
+SOURCES = ["benches", "examples", "include", "kernels", "model_repository", "scripts", "tests"]
 LIMIT_BYTES = 60e6
 
 LIBRARIES = "nvidia_pytriton.libs"

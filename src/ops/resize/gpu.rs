@@ -19,9 +19,6 @@ const THREADS: u32 = 128;
 /// Channels that one thread computes at once, at most.
 pub(in crate::ops) const MAX_CHANNELS: usize = 4;
 
-/// Channels of a picture that is there as planes.
-const PLANES_CHANNELS: usize = 3;
-
 /// One axis, as the kernel sees it.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -113,7 +110,7 @@ pub(super) fn kernel(from: DType, to: DType, channels: usize) -> KernelSpec {
         .define("CH", channels)
 }
 
-/// `kernel` for rows of which some may have planes, or none has.
+/// `kernel`, of images of bytes with three channels, for rows of which some may have planes, or none has.
 pub(in crate::ops) fn of_planes(kernel: KernelSpec, some: bool) -> KernelSpec {
     if some { kernel.define("PLANES", 1) } else { kernel }
 }
@@ -123,7 +120,7 @@ pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     let types =
         [(DType::U8, DType::U8), (DType::U8, DType::F32), (DType::I16, DType::I16), (DType::F32, DType::U8)];
     let plain = types.into_iter().flat_map(|(from, to)| [1, 3].map(|channels| kernel(from, to, channels)));
-    plain.chain([of_planes(kernel(DType::U8, DType::F32, PLANES_CHANNELS), true)]).collect()
+    plain.chain([of_planes(kernel(DType::U8, DType::F32, 3), true)]).collect()
 }
 
 /// Compiles what images of type `input` need, some of which may be `planes`.
