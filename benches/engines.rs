@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pictures::Recipe;
-use triton_gesso::gpu::jpeg::{DevicePath, Engines, Format, Picture, Settings, Task};
-use triton_gesso::gpu::{DeviceBytes, Gpu, Recorder, devices};
+use gesso::gpu::jpeg::{DevicePath, Engines, Format, Picture, Settings, Task};
+use gesso::gpu::{DeviceBytes, Gpu, Recorder, devices};
 use turbojpeg::Subsamp;
 
 const BATCHES: [usize; 11] = [1, 2, 4, 7, 8, 14, 28, 32, 64, 128, 256];

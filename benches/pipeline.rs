@@ -12,9 +12,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use triton_gesso::gpu::{Gpu, jpeg};
-use triton_gesso::pipeline::{Instance, Keep, Pipeline, Preferences};
-use triton_gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
+use gesso::gpu::{Gpu, jpeg};
+use gesso::pipeline::{Instance, Keep, Pipeline, Preferences};
+use gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 

@@ -20,13 +20,13 @@ use std::time::{Duration, Instant};
 use pictures::Recipe;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use triton_gesso::gpu::jpeg::cores::Coded;
-use triton_gesso::gpu::jpeg::{
+use gesso::gpu::jpeg::cores::Coded;
+use gesso::gpu::jpeg::{
     Candidate, CoresNeed, Engines, Format, Path, Picture, Predicted, Settings, Size, Speeds, assign,
 };
-use triton_gesso::gpu::{Gpu, devices};
-use triton_gesso::pipeline::{Decoded, Instance, Keep, Pipeline, Preferences};
-use triton_gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
+use gesso::gpu::{Gpu, devices};
+use gesso::pipeline::{Decoded, Instance, Keep, Pipeline, Preferences};
+use gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
 use turbojpeg::Subsamp;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

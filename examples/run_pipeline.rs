@@ -6,9 +6,9 @@
 
 use std::process::ExitCode;
 
-use triton_gesso::error::{Error, Result};
-use triton_gesso::pipeline::{Keep, Pipeline};
-use triton_gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
+use gesso::error::{Error, Result};
+use gesso::pipeline::{Keep, Pipeline};
+use gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -3,7 +3,7 @@
  * triton_newer.h.
  *
  * These are declarations of our own: names, numbers and signatures are Triton's, everything else is ours.
- * `src/triton/sys.rs` is made from both files by bindgen (`cargo test --test triton_sys` compares and can rewrite it).
+ * `crates/plugin/src/triton/sys.rs` is made from both files by bindgen (`cargo test --test project` compares and can rewrite it).
  *
  * Rules that hold everywhere unless a function says otherwise:
  * - A function returns NULL when it succeeded, else an error that the caller must delete.

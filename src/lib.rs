@@ -1,20 +1,18 @@
-//! Gesso runs pipelines serialized by NVIDIA DALI inside Triton Inference Server.
+//! The engine of Gesso: runs pipelines serialized by NVIDIA DALI, on the CPU and on GPUs.
 //!
 //! ```text
-//! tensor, error, limits  <-  cpu, gpu  <-  ops  <-  graph, executor  <-  pipeline  <-  config  <-  triton
-//!                                                                            ^          ^
-//!                                                                          capi       bin/gesso
+//! tensor, error, limits  <-  cpu, gpu  <-  ops  <-  graph, executor  <-  pipeline  <-  capi
 //! ```
 //!
-//! A file becomes a graph, the graph a plan ([`graph`]), once per model. A request becomes part of a batch, each operator
-//! ([`ops`]) makes a batch of the batches before it ([`executor`]), and the last one writes into the response ([`triton`]).
+//! A file becomes a graph, the graph a plan ([`graph`]), once per model. A request becomes part of a batch, and each operator
+//! ([`ops`]) makes a batch of the batches before it ([`executor`]).
 //!
-//! Programs that embed it use [`pipeline`] from Rust and [`capi`] from C.
+//! Programs that embed it use [`pipeline`] from Rust and [`capi`] from C. The plugin for Triton Inference Server
+//! (`crates/plugin`) and the command line (`crates/cli`) are such programs.
 //!
-//! To read: [`pipeline`] is what the leaves see, [`tensor`] what flows, `ops/flip.rs` a small operator.
+//! To read: [`pipeline`] is what programs see, [`tensor`] what flows, `ops/flip.rs` a small operator.
 
 pub mod capi;
-pub mod config;
 pub mod cpu;
 pub mod error;
 pub mod executor;
@@ -24,4 +22,3 @@ pub mod limits;
 pub mod ops;
 pub mod pipeline;
 pub mod tensor;
-pub mod triton;

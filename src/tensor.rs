@@ -6,7 +6,7 @@ mod batch;
 use std::fmt;
 use std::ops::Deref;
 
-use half::f16;
+pub use half::f16;
 
 pub use batch::{Batch, BatchDesc, Sample, View, ViewMut};
 pub(crate) use batch::{bits, elements, elements_mut, of_bits};
@@ -177,7 +177,7 @@ macro_rules! dispatch {
                 $body
             }
             $crate::tensor::DType::F16 => {
-                type $T = half::f16;
+                type $T = $crate::tensor::f16;
                 $body
             }
             $crate::tensor::DType::F32 => {

@@ -11,10 +11,10 @@ use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 use recorded::{Array, Case, Folder, Recording};
-use triton_gesso::capi::library;
-use triton_gesso::gpu::Gpu;
-use triton_gesso::pipeline::{Keep, Pipeline};
-use triton_gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
+use gesso::capi::library;
+use gesso::gpu::Gpu;
+use gesso::pipeline::{Keep, Pipeline};
+use gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
 
 /// The example, built here, or where `GESSO_VIGNETTE` says; `None` without a compiler. It is loaded once.
 fn is_loaded() -> bool {

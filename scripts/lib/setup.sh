@@ -157,14 +157,14 @@ setup_nvrtc() {
 }
 pip_install() { "$VENV/bin/python" -m pip install --disable-pip-version-check --progress-bar off "$@"; }
 
-# setup_plugin [--bin NAME]: with a program of the package, too.
+# setup_plugin [-p PACKAGE --bin NAME]: with a program, too.
 setup_plugin() {
   if [[ -n "${GESSO_PLUGIN:-}" ]]; then
     [[ -f "$GESSO_PLUGIN" ]] || die "GESSO_PLUGIN names \`$GESSO_PLUGIN\`, which is not a file"
     return
   fi
   step "building libtriton_gesso.so (release; minutes the first time)" \
-    cargo build --manifest-path "$ROOT/Cargo.toml" --release --lib "$@" --locked
+    cargo build --manifest-path "$ROOT/Cargo.toml" --release -p triton-gesso --lib "$@" --locked
 }
 
 setup_classifier() {

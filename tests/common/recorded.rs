@@ -9,7 +9,11 @@ use serde::Deserialize;
 
 /// The project's folder: where it is now, or where this test was built.
 pub(crate) fn root() -> PathBuf {
-    std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()).into()
+    let package: PathBuf =
+        std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()).into();
+    // Packages of the workspace are two folders below it.
+    let project = package.ancestors().find(|folder| folder.join("tests").is_dir()).unwrap_or(&package);
+    project.to_owned()
 }
 
 /// The cases of one recorded module.

@@ -12,11 +12,11 @@ use std::time::Instant;
 
 use recording::{ANSWERED_THERE, Case, Recording, dtype, folder, recordings, recordings_in};
 use tolerance::Tolerance;
-use triton_gesso::cpu::convert::ConvertSat;
-use triton_gesso::gpu::{self, Gpu};
-use triton_gesso::pipeline::{Keep, Pipeline};
-use triton_gesso::tensor::{Batch, BatchDesc, Device, Element, Sample, Shape, View};
-use triton_gesso::{dispatch, ops};
+use gesso::cpu::convert::ConvertSat;
+use gesso::gpu::{self, Gpu};
+use gesso::pipeline::{Keep, Pipeline};
+use gesso::tensor::{Batch, BatchDesc, Device, Element, Sample, Shape, View};
+use gesso::{dispatch, ops};
 
 /// Largest and mean difference of the outputs of a case.
 #[derive(Debug, Default, Clone, Copy)]
@@ -125,7 +125,7 @@ fn align(bytes: &[u8]) -> Vec<u64> {
 }
 
 /// What was inferred at load must hold for every batch.
-fn check_inferred(ty: &triton_gesso::tensor::ValueType, found: &View<'_>) -> Result<(), String> {
+fn check_inferred(ty: &gesso::tensor::ValueType, found: &View<'_>) -> Result<(), String> {
     if ty.dtype.is_some_and(|dtype| dtype != found.dtype) {
         return Err(format!("inferred {:?}, found {}", ty.dtype, found.dtype));
     }

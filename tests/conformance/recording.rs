@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use triton_gesso::tensor::DType;
+use gesso::tensor::DType;
 
 #[derive(Deserialize)]
 pub(crate) struct Index {

@@ -1,6 +1,6 @@
 //! How exact answers must be: on the host, and on a device beside answers of a host or of a device.
 
-use triton_gesso::tensor::DType;
+use gesso::tensor::DType;
 
 use crate::recording::Case;
 

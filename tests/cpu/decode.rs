@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use triton_gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, Window, output_shape, probe};
-use triton_gesso::error::{ErrorKind, Result};
-use triton_gesso::limits;
-use triton_gesso::tensor::DType;
+use gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, Window, output_shape, probe};
+use gesso::error::{ErrorKind, Result};
+use gesso::limits;
+use gesso::tensor::DType;
 
 use crate::npz::Npz;
 

@@ -1,6 +1,6 @@
 //! What only JPEGs have: halves of themselves, ends that are missing, shared chroma.
 
-use triton_gesso::cpu::decode::{DecodeOptions, Decoder};
+use gesso::cpu::decode::{DecodeOptions, Decoder};
 
 use crate::decode::{PICTURES, decode};
 

@@ -2,8 +2,8 @@
 
 use half::f16;
 use proptest::prelude::*;
-use triton_gesso::cpu::convert::ConvertSat;
-use triton_gesso::cpu::normalize::{Affine, Channels, Normalize, Normalized, affine};
+use gesso::cpu::convert::ConvertSat;
+use gesso::cpu::normalize::{Affine, Channels, Normalize, Normalized, affine};
 
 use crate::npz::Npz;
 

@@ -1,8 +1,8 @@
 //! Resizing against the recorded answers of DALI's CPU `Resize` (`tests/data/resample/make.py`), and its properties.
 
 use proptest::prelude::*;
-use triton_gesso::cpu::convert::ConvertSat;
-use triton_gesso::cpu::resample::{Filter, FilterSpec, Output, Plan, Scratch};
+use gesso::cpu::convert::ConvertSat;
+use gesso::cpu::resample::{Filter, FilterSpec, Output, Plan, Scratch};
 
 use crate::npz::Npz;
 

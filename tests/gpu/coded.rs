@@ -1,7 +1,7 @@
 //! What the device's own cores get of a file: its header, its tables, its data. Needs no device.
 
-use triton_gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder};
-use triton_gesso::gpu::jpeg::cores::{self, Coded, Lookup, Scan, Segment};
+use gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder};
+use gesso::gpu::jpeg::cores::{self, Coded, Lookup, Scan, Segment};
 
 use crate::coder::{Colour, Encoded, Recipe, damaged};
 
@@ -13,7 +13,7 @@ pub(crate) fn expected(
     file: &[u8],
     color: ColorSpace,
     length: usize,
-) -> triton_gesso::error::Result<Vec<u8>> {
+) -> gesso::error::Result<Vec<u8>> {
     let options =
         DecodeOptions { color, smooth_chroma: false, adjust_orientation: false, ..DecodeOptions::default() };
     let mut pixels = vec![0; length];

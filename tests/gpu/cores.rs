@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use triton_gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, probe};
-use triton_gesso::error::Result;
-use triton_gesso::gpu::jpeg::cores::{Coded, Cores, Cut, Job, MAX_SHRINK, Part, Scan};
-use triton_gesso::gpu::jpeg::{Format, Path};
-use triton_gesso::gpu::{DeviceBytes, Gpu, Recorder};
-use triton_gesso::pipeline::{Keep, Pipeline, Preferences};
-use triton_gesso::tensor::Device;
+use gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, probe};
+use gesso::error::Result;
+use gesso::gpu::jpeg::cores::{Coded, Cores, Cut, Job, MAX_SHRINK, Part, Scan};
+use gesso::gpu::jpeg::{Format, Path};
+use gesso::gpu::{DeviceBytes, Gpu, Recorder};
+use gesso::pipeline::{Keep, Pipeline, Preferences};
+use gesso::tensor::Device;
 use turbojpeg::{Decompressor, Image, PixelFormat, ScalingFactor, Subsamp};
 
 use crate::coded::expected;

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use triton_gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, ImageInfo, Window, output_shape, probe};
-use triton_gesso::error::Result;
-use triton_gesso::executor::OutputSink;
-use triton_gesso::gpu::Gpu;
-use triton_gesso::gpu::jpeg::cores::Coded;
-use triton_gesso::gpu::jpeg::{Path, Picture};
-use triton_gesso::ops::Failures;
-use triton_gesso::pipeline::{Instance, Pipeline, Preferences};
-use triton_gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
+use gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, ImageInfo, Window, output_shape, probe};
+use gesso::error::Result;
+use gesso::executor::OutputSink;
+use gesso::gpu::Gpu;
+use gesso::gpu::jpeg::cores::Coded;
+use gesso::gpu::jpeg::{Path, Picture};
+use gesso::ops::Failures;
+use gesso::pipeline::{Instance, Pipeline, Preferences};
+use gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
 use turbojpeg::Subsamp;
 
 use crate::gpu;

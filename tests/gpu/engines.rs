@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use triton_gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder};
-use triton_gesso::gpu::jpeg::{DevicePath, Engines, Format, Picture, Settings, Task};
-use triton_gesso::gpu::{DeviceBytes, Gpu, Recorder};
+use gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder};
+use gesso::gpu::jpeg::{DevicePath, Engines, Format, Picture, Settings, Task};
+use gesso::gpu::{DeviceBytes, Gpu, Recorder};
 use turbojpeg::Subsamp;
 
 use crate::gpu;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use triton_gesso::executor::{Executor, Keep};
-use triton_gesso::gpu::Gpu;
-use triton_gesso::gpu::jpeg::Path;
-use triton_gesso::graph::import::PipelineFile;
-use triton_gesso::graph::{Graph, Plan};
-use triton_gesso::ops::Preferences;
-use triton_gesso::tensor::Device;
+use gesso::executor::{Executor, Keep};
+use gesso::gpu::Gpu;
+use gesso::gpu::jpeg::Path;
+use gesso::graph::import::PipelineFile;
+use gesso::graph::{Graph, Plan};
+use gesso::ops::Preferences;
+use gesso::tensor::Device;
 
 use crate::coder::{Recipe, damaged};
 use crate::gpu;

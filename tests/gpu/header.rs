@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use triton_gesso::gpu::jpeg::cores::{Coded, Colour};
-use triton_gesso::gpu::jpeg::{Frame, Picture, Sampling};
+use gesso::gpu::jpeg::cores::{Coded, Colour};
+use gesso::gpu::jpeg::{Frame, Picture, Sampling};
 use turbojpeg::Subsamp;
 
 use crate::pictures::{Recipe, turned};

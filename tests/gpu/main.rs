@@ -14,11 +14,11 @@ mod promises;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use triton_gesso::gpu::Gpu;
+use gesso::gpu::Gpu;
 
 /// The first device; `None` where there is none, which a test says and passes.
 fn gpu() -> Option<Arc<Gpu>> {
-    if let Err(error) = triton_gesso::gpu::devices() {
+    if let Err(error) = gesso::gpu::devices() {
         println!("skipped: no GPU ({error})");
         return None;
     }

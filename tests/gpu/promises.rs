@@ -4,10 +4,10 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use triton_gesso::gpu::jpeg::Path;
-use triton_gesso::gpu::{Counters, DeviceBuffer, Gpu, Recorder};
-use triton_gesso::pipeline::{Instance, Keep, Pipeline, Preferences};
-use triton_gesso::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
+use gesso::gpu::jpeg::Path;
+use gesso::gpu::{Counters, DeviceBuffer, Gpu, Recorder};
+use gesso::pipeline::{Instance, Keep, Pipeline, Preferences};
+use gesso::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
 
 use crate::gpu;
 use crate::pictures::Recipe;

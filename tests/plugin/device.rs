@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use triton_gesso::gpu::{DeviceBuffer, DeviceBytes, Fetch, Gpu, Stream};
+use gesso::gpu::{DeviceBuffer, DeviceBytes, Fetch, Gpu, Stream};
 
 use crate::host::objects::{Instance, KIND_GPU, Model};
 use crate::host::request::{Chunk, Request, UINT8};

@@ -1,6 +1,6 @@
 //! Kinds of instances and of memory. On a host without a GPU, most of it is what the plugin says of that.
 
-use triton_gesso::gpu;
+use gesso::gpu;
 
 use crate::host::objects::{KIND_GPU, drop_backend};
 use crate::host::request::UINT8;

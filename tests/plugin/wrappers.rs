@@ -1,8 +1,8 @@
 //! The types of `triton::api` and `triton::exchange`, linked into this test, under the stand-in server: they find its
 //! functions as the plugin does.
 
-use triton_gesso::error::{Error, ErrorKind, Result};
-use triton_gesso::tensor::DType;
+use gesso::error::{Error, ErrorKind, Result};
+use gesso::tensor::DType;
 use triton_gesso::triton::api::{self, Chunk, DataType, Memory, MemoryKind, Server};
 use triton_gesso::triton::exchange::{self, Exchange};
 

@@ -98,7 +98,7 @@ def test_memory_stays_flat_over_ten_thousand_requests(served):
 @pytest.fixture(scope="module")
 def faulty_plugin(tmp_path_factory):
     """A plugin with one more operator, that panics when it is told to."""
-    build = ["cargo", "build", "--locked", "--lib", "--features", "fault-injection", "--message-format=short"]
+    build = ["cargo", "build", "--locked", "-p", "triton-gesso", "--lib", "--features", "fault-injection", "--message-format=short"]
     subprocess.run(build, cwd=ROOT, check=True)
     target = subprocess.run(
         ["cargo", "metadata", "--no-deps", "--format-version=1"], cwd=ROOT, check=True, capture_output=True

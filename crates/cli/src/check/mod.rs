@@ -1,0 +1,269 @@
+//! `gesso check`: loads the models of a repository as the server would, and says of each that it loads, or why not and where
+//! that comes from.
+
+mod repository;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::{Value, json};
+use triton_gesso::config::{Facts, InstanceKind, ModelConfig, ModelFile, Source, written_max_batch_size};
+use gesso::error::{Context, Error, Result};
+use gesso::pipeline::{Gpu, Pipeline, Preferences, devices};
+use gesso::tensor::Device;
+
+use crate::run::progress;
+use crate::terminal::{BAD, DIM, GOOD, WARN, clean, print, print_json, styled};
+use repository::{Kind, Model, to_pbtxt};
+
+/// Load every Gesso or DALI model of a repository as the server would; the exit status is 1 if one does not load.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Model repositories, as for `tritonserver --model-repository`.
+    #[arg(required = true)]
+    repository: Vec<PathBuf>,
+    /// The completed configurations, too.
+    #[arg(long)]
+    config: bool,
+    /// As the server with `--disable-auto-complete-config`.
+    #[arg(long)]
+    disable_auto_complete_config: bool,
+    /// The interpreter for models in Python, as the backend option `python`.
+    #[arg(long, default_value = "python3")]
+    python: String,
+    /// For scripts.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What became of one version of a model.
+struct Report {
+    model: String,
+    version: Option<u64>,
+    outcome: Outcome,
+}
+
+enum Outcome {
+    Loads(Loaded),
+    Fails {
+        error: Error,
+        line: Option<usize>,
+    },
+    /// Of another backend.
+    Skipped(String),
+}
+
+struct Loaded {
+    source: PathBuf,
+    operators: usize,
+    kinds: Vec<InstanceKind>,
+    config: Value,
+    warnings: Vec<String>,
+}
+
+/// Runs the command.
+pub(crate) fn check(options: &Options) -> Result<ExitCode> {
+    let mut directories = Vec::new();
+    for repository in &options.repository {
+        directories.extend(repository::directories(repository)?);
+    }
+    let bar = progress(directories.len(), "models");
+    let mut reports = Vec::new();
+    for directory in &directories {
+        reports.extend(model(directory, options));
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    if options.json {
+        print_json(&json!(reports.iter().map(as_json).collect::<Vec<_>>()));
+    } else {
+        print(&text(&reports, options.config));
+    }
+    let failed = reports.iter().any(|report| matches!(report.outcome, Outcome::Fails { .. }));
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn model(directory: &Path, options: &Options) -> Vec<Report> {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let report = |version, outcome| Report { model: name.clone(), version, outcome };
+    let fails = |error| Outcome::Fails { error, line: None };
+    let model = match Model::read(directory) {
+        Ok(model) => model,
+        Err(error) => return vec![report(None, fails(error))],
+    };
+    if let Kind::Other(other) = model.kind() {
+        return vec![report(None, Outcome::Skipped(other))];
+    }
+    let versions = match model.versions() {
+        Ok(versions) => versions,
+        Err(error) => return vec![report(None, fails(error))],
+    };
+    let load = |version| match load(&model, version, options) {
+        Ok(loaded) => Outcome::Loads(loaded),
+        Err(Failed { error, of_config }) => {
+            let line = if of_config { model.line(&error.to_string()) } else { None };
+            Outcome::Fails { error, line }
+        }
+    };
+    versions.into_iter().map(|version| report(Some(version), load(version))).collect()
+}
+
+/// An error, and whether the configuration is what is wrong.
+struct Failed {
+    error: Error,
+    of_config: bool,
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self { error, of_config: false }
+    }
+}
+
+fn in_config(error: Error) -> Failed {
+    Failed { error, of_config: true }
+}
+
+/// What the plugin does when the server loads a model, and for each kind of its instances, one instance.
+fn load(model: &Model, version: u64, options: &Options) -> Result<Loaded, Failed> {
+    if model.fields.is_none() && options.disable_auto_complete_config {
+        return Err(Error::not_found(
+            "there is no config.pbtxt, which the server needs without auto-completion",
+        )
+        .into());
+    }
+    let config = model.config().map_err(in_config)?;
+    let written = written_max_batch_size(&model.directory);
+    let mut config = ModelConfig::parse(&config).map_err(in_config)?.with_written_max_batch_size(written);
+    let file = config.model_filename().map_err(in_config)?;
+    let names_a_field = |error: &Error| error.to_string().starts_with("`default_model_filename`");
+    let file = ModelFile::read(&model.directory, version, file)
+        .map_err(|error| Failed { of_config: names_a_field(&error), error })?;
+    let source = Source::new(&model.name, file, &options.python)?;
+    let kinds = config.instance_kinds().map_err(in_config)?;
+    let mut warnings: Vec<String> = source.warning.iter().cloned().collect();
+
+    let mut first = None;
+    let mut planned: Vec<(Device, Pipeline)> = Vec::new();
+    for kind in &kinds {
+        let device = if *kind == InstanceKind::Gpu { Device::Gpu } else { Device::Cpu };
+        first = first.or(Some(device));
+        if planned.iter().all(|(other, _)| *other != device) {
+            let in_file = || format!("`{}`", source.path.display());
+            planned.push((device, Pipeline::load(&source.bytes, device).context(in_file)?));
+        }
+    }
+    let (_, pipeline) = planned.first().ok_or_else(|| Error::internal("a model without an instance"))?;
+    let facts = Facts::from(pipeline);
+    if !options.disable_auto_complete_config {
+        config.complete(&facts).map_err(in_config)?;
+    }
+    let tensors = config.validate(&facts).map_err(in_config)?;
+    let settings = config.settings().map_err(in_config)?;
+    warnings.extend(settings.warning());
+    warnings.extend(tensors.warnings(&settings));
+    let preferences =
+        Preferences { jpeg_path: settings.jpeg_path, jpeg_scaled_decode: settings.jpeg_scaled_decode };
+    for (_, pipeline) in &planned {
+        warnings.extend(pipeline.warnings().iter().cloned());
+        let gpu = match (pipeline.needs_gpu(), devices()) {
+            (true, Err(_)) => {
+                warnings.push(
+                    "instances of `KIND_GPU` are planned, but not made: there is no GPU here".to_owned(),
+                );
+                continue;
+            }
+            (needed, _) => needed.then(|| Gpu::open_within(0, settings.gpu_memory)).transpose()?,
+        };
+        pipeline.instance_with(settings.num_threads, gpu.as_ref(), &preferences)?;
+    }
+    let operators = pipeline.operators().len();
+    let config = serde_json::from_str(&config.to_json())
+        .map_err(|error| Error::internal(format!("a completed configuration is no JSON: {error}")))?;
+    Ok(Loaded { source: source.path, operators, kinds, config, warnings })
+}
+
+fn text(reports: &[Report], with_config: bool) -> String {
+    let mut text = String::new();
+    for report in reports {
+        let version = report.version.map_or(String::new(), |version| format!(", version {version}"));
+        let name = format!("{}{version}", clean(&report.model, 80));
+        match &report.outcome {
+            Outcome::Skipped(why) => {
+                text += &format!("{}  {name}: {}\n", styled(DIM, "skipped"), styled(DIM, clean(why, 80)));
+            }
+            Outcome::Fails { error, line } => {
+                let place = line.map_or(String::new(), |line| format!("config.pbtxt, line {line}: "));
+                let error = clean(&error.to_string(), usize::MAX);
+                text += &format!("{}   {name}: {place}{error}\n", styled(BAD, "failed"));
+            }
+            Outcome::Loads(loaded) => {
+                text += &format!("{}       {name}: {}\n", styled(GOOD, "ok"), loaded.summary());
+                for warning in &loaded.warnings {
+                    text += &format!("         {}: {}\n", styled(WARN, "note"), clean(warning, 400));
+                }
+                if let (true, Value::Object(config)) = (with_config, &loaded.config) {
+                    text += &to_pbtxt(config, 0)
+                        .lines()
+                        .map(|line| format!("         {line}\n"))
+                        .collect::<String>();
+                }
+            }
+        }
+    }
+    let count =
+        |wanted: fn(&Outcome) -> bool| reports.iter().filter(|report| wanted(&report.outcome)).count();
+    text + &format!(
+        "{} ok, {} failed, {} of other backends\n",
+        count(|outcome| matches!(outcome, Outcome::Loads(_))),
+        count(|outcome| matches!(outcome, Outcome::Fails { .. })),
+        count(|outcome| matches!(outcome, Outcome::Skipped(_)))
+    )
+}
+
+impl Loaded {
+    /// `3 operators, IMAGE TYPE_UINT8 [-1] -> PIXELS TYPE_FP32 [3, 224, 224], batches of up to 8, KIND_CPU`
+    fn summary(&self) -> String {
+        let tensors = |key: &str| {
+            let list = self.config.get(key).and_then(Value::as_array);
+            let tensor = |tensor: &Value| {
+                let text = |key: &str| tensor.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+                let dims = tensor.get("dims").map(ToString::to_string).unwrap_or_default().replace(',', ", ");
+                format!("{} {} {dims}", text("name"), text("data_type"))
+            };
+            list.map(|list| list.iter().map(tensor).collect::<Vec<_>>().join(", ")).unwrap_or_default()
+        };
+        let batch = match self.config.get("max_batch_size").and_then(Value::as_i64) {
+            Some(size @ 1..) => format!("batches of up to {size}"),
+            _ => "not batched by the server".to_owned(),
+        };
+        let kinds: Vec<String> = self.kinds.iter().map(ToString::to_string).collect();
+        let text = format!(
+            "{} operators, {} -> {}, {batch}, {}",
+            self.operators,
+            tensors("input"),
+            tensors("output"),
+            kinds.join(", ")
+        );
+        clean(&text, 400)
+    }
+}
+
+fn as_json(report: &Report) -> Value {
+    let mut json = json!({ "model": report.model, "version": report.version });
+    let more = match &report.outcome {
+        Outcome::Skipped(why) => json!({ "status": "skipped", "why": why }),
+        Outcome::Fails { error, line } => {
+            json!({ "status": "failed", "error": error.to_string(), "config_pbtxt_line": line })
+        }
+        Outcome::Loads(loaded) => json!({
+            "status": "ok", "file": loaded.source, "operators": loaded.operators, "config": loaded.config,
+            "warnings": loaded.warnings,
+        }),
+    };
+    if let (Value::Object(json), Value::Object(more)) = (&mut json, more) {
+        json.extend(more);
+    }
+    json
+}

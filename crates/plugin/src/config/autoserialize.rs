@@ -1,0 +1,206 @@
+//! A pipeline written in Python: an interpreter with DALI makes the bytes of a file of it, in a process of its own that no
+//! shell starts, that has a time limit, and that leaves no file behind. It must not know pipelines.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use gesso::error::{Error, ErrorKind, Result};
+use gesso::limits;
+
+/// Time between two looks at whether the interpreter is done.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The exit status for an interpreter that cannot import DALI.
+const NO_DALI: i32 = 3;
+
+/// What the interpreter runs; its argument is the model's file. The bytes go to what was its standard output, while what the
+/// model prints goes to its errors. DALI looks the pipeline up itself, by the mark that its `@autoserialize` leaves.
+const PROGRAM: &str = r#"
+import importlib.machinery, importlib.util, os, sys
+pipeline = os.dup(1)
+os.dup2(2, 1)
+try:
+    import nvidia.dali
+    from nvidia.dali._utils.autoserialize import invoke_autoserialize
+except ImportError as error:
+    print(error, file=sys.stderr)
+    sys.exit(3)
+name = "autoserialize_mod"
+loader = importlib.machinery.SourceFileLoader(name, sys.argv[1])
+spec = importlib.util.spec_from_loader(name, loader)
+module = importlib.util.module_from_spec(spec)
+sys.modules[name] = module
+loader.exec_module(module)
+invoke_autoserialize(module, f"/dev/fd/{pipeline}")
+"#;
+
+/// The serialized form of the pipeline that the Python file at `path` marks with DALI's `@autoserialize`, by the interpreter
+/// `python`.
+///
+/// # Errors
+/// Unsupported when there is no such interpreter or it has no DALI, unavailable when it takes too long, invalid when it
+/// fails, with the end of what it printed.
+pub fn serialize(python: &str, path: &Path) -> Result<Vec<u8>> {
+    let shown = path.display();
+    let mut command = Command::new(python);
+    // -B: no compiled file beside the model's.
+    command.arg("-B").arg("-c").arg(PROGRAM).arg(path);
+    let done = run(&mut command, Duration::from_secs(limits::MAX_SERIALIZE_SECONDS)).map_err(|error| {
+        Error::unsupported(format!(
+            "model file `{shown}` is Python, and `{python}`, which would serialize its pipeline, cannot be run: {error}; {HELP}"
+        ))
+    })?;
+    let printed = String::from_utf8_lossy(&done.printed);
+    let printed = printed.trim();
+    match done.status {
+        None => Err(Error::new(
+            ErrorKind::Unavailable,
+            format!(
+                "`{python}` did not serialize the pipeline of `{shown}` within {} seconds; it printed: {printed}",
+                limits::MAX_SERIALIZE_SECONDS
+            ),
+        )),
+        Some(status) if status.success() && done.bytes.len() > limits::MAX_PIPELINE_BYTES => {
+            Err(Error::invalid(format!(
+                "the pipeline of `{shown}` has more than {} bytes when serialized",
+                limits::MAX_PIPELINE_BYTES
+            )))
+        }
+        Some(status) if status.success() => Ok(done.bytes),
+        Some(status) if status.code() == Some(NO_DALI) => Err(Error::unsupported(format!(
+            "model file `{shown}` is Python, and `{python}`, which would serialize its pipeline, has no DALI ({printed}); {HELP}"
+        ))),
+        Some(status) => Err(Error::invalid(format!(
+            "`{python}` could not serialize the pipeline of `{shown}` ({status}); it printed: {printed}"
+        ))),
+    }
+}
+
+const HELP: &str = "install `nvidia-dali` there, name another interpreter by the backend option `python`, or serialize the \
+                    pipeline with `Pipeline.serialize()` into `model.dali` where DALI is";
+
+/// What became of a program.
+struct Done {
+    /// `None`: it took too long.
+    status: Option<ExitStatus>,
+    /// Its output; one byte more than a pipeline may have when there was more.
+    bytes: Vec<u8>,
+    /// The end of its errors.
+    printed: Vec<u8>,
+}
+
+fn run(command: &mut Command, limit: Duration) -> std::io::Result<Done> {
+    // A group of its own, so that what it starts ends with it.
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn()?;
+    let bytes = child.stdout.take().map(|pipe| std::thread::spawn(move || head(pipe)));
+    let printed = child.stderr.take().map(|pipe| std::thread::spawn(move || tail(pipe)));
+    let in_time = ends_within(&child, limit);
+    // Before the program's number is given back: until then the group's is nobody else's. Its ends of the pipes close, so
+    // that neither thread reads in vain.
+    end_group(&child);
+    let status = child.wait()?;
+    let status = in_time?.then_some(status);
+    let joined = |thread: Option<JoinHandle<Vec<u8>>>| thread.and_then(|t| t.join().ok()).unwrap_or_default();
+    Ok(Done { status, bytes: joined(bytes), printed: joined(printed) })
+}
+
+/// Whether the program ends before `limit` has passed; leaves it to be waited for.
+fn ends_within(child: &Child, limit: Duration) -> std::io::Result<bool> {
+    let begun = Instant::now();
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    loop {
+        if waitid(WaitId::Pid(Pid::from_child(child)), look)?.is_some() {
+            return Ok(true);
+        }
+        if begun.elapsed() > limit {
+            return Ok(false);
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Ends the program's group, of which a part may outlive the program itself.
+fn end_group(child: &Child) {
+    // The group is ours: it was made with the program, which is not waited for yet, so that the number is still the program's.
+    // One that has ended already is as good.
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+}
+
+/// The first bytes, up to one more than a pipeline may have; reads to the end all the same.
+fn head(mut pipe: impl Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut limited = (&mut pipe).take(limits::MAX_PIPELINE_BYTES as u64 + 1);
+    // What was read before an error is what there is.
+    let _ = limited.read_to_end(&mut bytes);
+    let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+    bytes
+}
+
+/// The last bytes.
+fn tail(mut pipe: impl Read) -> Vec<u8> {
+    let mut kept = Vec::new();
+    let mut piece = [0; limits::MAX_PRINTED_BYTES];
+    while let Ok(count @ 1..) = pipe.read(&mut piece) {
+        kept.extend_from_slice(piece.get(..count).unwrap_or_default());
+        kept.drain(..kept.len().saturating_sub(limits::MAX_PRINTED_BYTES));
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More than a busy machine takes for a shell, and less than what it is to end.
+    const PATIENCE: Duration = Duration::from_secs(300);
+
+    fn shell(script: &str, limit: Duration) -> Done {
+        run(Command::new("sh").arg("-c").arg(script), limit).unwrap()
+    }
+
+    #[test]
+    fn output_and_errors_are_apart() {
+        let done = shell("printf bytes; printf said >&2; exit 4", PATIENCE);
+        assert_eq!(
+            (done.status.unwrap().code(), &done.bytes[..], &done.printed[..]),
+            (Some(4), &b"bytes"[..], &b"said"[..])
+        );
+    }
+
+    #[test]
+    fn a_program_without_end_is_ended_with_what_it_started() {
+        let begun = Instant::now();
+        let done = shell("sleep 600 & sleep 600", Duration::from_millis(100));
+        assert!(done.status.is_none() && begun.elapsed() < PATIENCE);
+        let done = shell("sleep 600 & printf bytes", PATIENCE);
+        assert!(done.status.unwrap().success() && begun.elapsed() < PATIENCE);
+        assert_eq!(done.bytes, b"bytes");
+    }
+
+    #[test]
+    fn a_flood_is_bounded() {
+        let done =
+            shell("head -c 20000000 /dev/zero; head -c 100000 /dev/zero >&2; printf end >&2", PATIENCE);
+        assert_eq!(
+            (done.bytes.len(), done.printed.len()),
+            (limits::MAX_PIPELINE_BYTES + 1, limits::MAX_PRINTED_BYTES)
+        );
+        assert!(done.printed.ends_with(b"end"));
+    }
+
+    #[test]
+    fn a_missing_interpreter_is_named_with_a_way_out() {
+        let error = serialize("no such python", Path::new("/m/1/dali.py")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        let text = error.to_string();
+        assert!(text.contains("`/m/1/dali.py`") && text.contains("`no such python`"), "{text}");
+        assert!(text.contains("model.dali"), "{text}");
+    }
+}

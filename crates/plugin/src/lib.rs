@@ -1,0 +1,10 @@
+//! The plugin for NVIDIA Triton Inference Server: `libtriton_gesso.so`, which also exports the engine's C API.
+//!
+//! ```text
+//! gesso::pipeline  <-  config  <-  triton
+//! ```
+//!
+//! [`config`] reads, completes and checks what a model says of itself; [`triton`] implements the server's C API.
+
+pub mod config;
+pub mod triton;

@@ -1,0 +1,53 @@
+//! The fence around every function that C calls: no panic leaves it, and every error is said once.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::api::{Server, ServerError};
+use super::sys;
+use gesso::error::{Error, Result};
+
+/// Runs `body` and turns its result into what Triton expects: null, or an error that Triton deletes. Logs the error.
+pub(super) fn guard(
+    entry: &str,
+    body: impl FnOnce(&'static Server) -> Result<()>,
+) -> *mut sys::TRITONSERVER_Error {
+    let server = match Server::get() {
+        Ok(server) => server,
+        Err(error) => return Server::refusal(&error),
+    };
+    match catch(|| body(server)) {
+        Ok(()) => std::ptr::null_mut(),
+        Err(error) => {
+            tracing::error!(entry, "{error}");
+            ServerError::from_error(server, &error).map_or(std::ptr::null_mut(), ServerError::into_raw)
+        }
+    }
+}
+
+/// Runs `body`; a panic becomes an `Internal` error that holds the panic's text.
+///
+/// Nothing that `body` shares with the caller is looked at after a panic but to answer requests and to free it.
+pub(super) fn catch<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(Error::from_panic(payload.as_ref())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gesso::error::ErrorKind;
+
+    #[test]
+    fn a_panic_is_an_error_with_its_text() {
+        let number = 7;
+        let error = catch::<()>(|| panic!("operator {number} broke")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal);
+        assert_eq!(error.to_string(), "panicked: operator 7 broke");
+        assert_eq!(catch::<()>(|| panic!("plain")).unwrap_err().to_string(), "panicked: plain");
+    }
+
+    #[test]
+    fn a_panic_of_any_type_is_an_error() {
+        let error = catch::<()>(|| std::panic::panic_any(3_u8)).unwrap_err();
+        assert_eq!(error.to_string(), "panicked: without a text");
+    }
+}

@@ -1,0 +1,137 @@
+//! A loaded model: its pipeline, planned once for each kind of instance that it has, and the devices that they run on.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+
+use super::api::{InstanceKind, Model};
+use super::metrics::{Labels, Metrics};
+use super::state;
+use crate::config::{Facts, ModelConfig, ModelFile, Settings, Source, TensorMap, written_max_batch_size};
+use gesso::error::Result;
+use gesso::pipeline::{Gpu, Pipeline};
+use gesso::tensor::Device;
+
+/// What the instances of a model share. Freed when the model and all its instances are.
+pub(super) struct ModelState {
+    /// The model's name.
+    pub(super) name: String,
+    /// Which configured tensor is which of the pipeline.
+    pub(super) tensors: TensorMap,
+    /// The model's parameters, and for what they do not say, the backend's.
+    pub(super) settings: Settings,
+    /// What it counts.
+    pub(super) metrics: Metrics,
+    version: String,
+    plans: Plans,
+    /// The devices in use, so that instances on one share its kernels and its memory.
+    gpus: Mutex<BTreeMap<usize, Arc<Gpu>>>,
+}
+
+impl ModelState {
+    /// Loads the pipeline of a model, completes its configuration when Triton asks for it, and checks that the two agree.
+    pub(super) fn load(model: &Model) -> Result<Self> {
+        let name = model.name()?;
+        let directory = model.directory()?;
+        let options = state::find(&model.backend()?)?.unwrap_or_default();
+        let written = written_max_batch_size(&directory);
+        let mut config = ModelConfig::parse(&model.config()?)?.with_written_max_batch_size(written);
+        let file = ModelFile::read(&directory, model.version()?, config.model_filename()?)?;
+        let source = Source::new(&name, file, &options.python)?;
+        if let Some(warning) = &source.warning {
+            tracing::warn!(model = name, "{warning}");
+        }
+        let plans = Plans { name: name.clone(), source, host: OnceLock::new(), device: OnceLock::new() };
+        // Types do not depend on the device; an instance of another kind plans when it comes.
+        let first = match config.instance_kinds()?.first() {
+            Some(InstanceKind::Gpu) => Device::Gpu,
+            _ => Device::Cpu,
+        };
+        let pipeline = plans.get(first)?;
+        let facts = Facts::from(&*pipeline);
+        if model.wants_auto_complete()? {
+            config.complete(&facts)?;
+            let json = config.to_json();
+            tracing::debug!(model = name, config = json, "completed configuration");
+            model.set_config(&json)?;
+        }
+        let tensors = config.validate(&facts)?;
+        let settings = config.settings()?;
+        if let Some(warning) = settings.warning() {
+            tracing::warn!(model = name, "{warning}");
+        }
+        for warning in tensors.warnings(&settings) {
+            tracing::warn!(model = name, "{warning}");
+        }
+        let version = model.version()?.to_string();
+        let metrics = Metrics::new(model.server(), &Labels { model: &name, version: &version });
+        let settings = settings.or(&options.defaults);
+        Ok(Self { name, tensors, settings, metrics, version, plans, gpus: Mutex::default() })
+    }
+
+    /// What tells the model's metrics from those of others.
+    pub(super) fn labels(&self) -> Labels<'_> {
+        Labels { model: &self.name, version: &self.version }
+    }
+
+    /// The pipeline, planned for `device`.
+    ///
+    /// # Errors
+    /// What [`Pipeline::load`] fails with.
+    pub(super) fn pipeline(&self, device: Device) -> Result<Arc<Pipeline>> {
+        self.plans.get(device)
+    }
+
+    /// The GPU of this number; opened once.
+    ///
+    /// # Errors
+    /// What [`Gpu::open`] fails with.
+    pub(super) fn gpu(&self, ordinal: usize) -> Result<Arc<Gpu>> {
+        let mut gpus = self.gpus.lock();
+        if let Some(gpu) = gpus.get(&ordinal) {
+            return Ok(Arc::clone(gpu));
+        }
+        let gpu = Gpu::open_within(ordinal, self.settings.gpu_memory)?;
+        tracing::info!(model = self.name, device = ordinal, name = gpu.name(), "device is open");
+        gpus.insert(ordinal, Arc::clone(&gpu));
+        Ok(gpu)
+    }
+}
+
+/// The pipeline, and the plans made from it so far.
+struct Plans {
+    name: String,
+    source: Source,
+    host: OnceLock<Result<Arc<Pipeline>>>,
+    device: OnceLock<Result<Arc<Pipeline>>>,
+}
+
+impl Plans {
+    fn get(&self, device: Device) -> Result<Arc<Pipeline>> {
+        let plan = match device {
+            Device::Cpu => &self.host,
+            Device::Gpu => &self.device,
+        };
+        plan.get_or_init(|| self.load(device).map(Arc::new)).clone()
+    }
+
+    fn load(&self, device: Device) -> Result<Pipeline> {
+        let path = self.source.path.display();
+        let pipeline =
+            Pipeline::load(&self.source.bytes, device).map_err(|error| error.context(format!("`{path}`")))?;
+        for warning in pipeline.warnings() {
+            tracing::warn!(model = self.name, "{warning}");
+        }
+        // The server prints a message as one line, so the table is a message a row.
+        let kind = match device {
+            Device::Cpu => InstanceKind::Cpu,
+            Device::Gpu => InstanceKind::Gpu,
+        };
+        tracing::info!(model = self.name, "plan of `{path}` for instances of {kind}");
+        for row in pipeline.to_string().lines() {
+            tracing::info!("{row}");
+        }
+        Ok(pipeline)
+    }
+}

@@ -1,0 +1,109 @@
+//! What the server's command line says to this backend (`--backend-config=NAME,KEY=VALUE`), typed. It must not know models.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::config::Settings;
+use gesso::error::{Error, Result};
+
+/// The interpreter that serializes pipelines written in Python, when nothing else is said.
+const DEFAULT_PYTHON: &str = "python3";
+
+const PYTHON: &str = "python";
+const NUM_THREADS: &str = "num_threads";
+const MAX_BATCHES_IN_FLIGHT: &str = "max_batches_in_flight";
+const JPEG_PATH: &str = "jpeg_path";
+const GPU_MEMORY_MB: &str = "gpu_memory_mb";
+/// DALI's: frees memory when the last model is unloaded. Here memory always goes back.
+const RELEASE_AFTER_UNLOAD: &str = "release_after_unload";
+/// Libraries with operators of their own, `:` between them; DALI's name, but not DALI's libraries.
+const PLUGIN_LIBS: &str = "plugin_libs";
+
+/// What the server itself adds for every backend.
+const OF_THE_SERVER: [&str; 4] =
+    ["auto-complete-config", "backend-directory", "min-compute-capability", "default-max-batch-size"];
+
+/// Settings of all models of one backend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Options {
+    /// The interpreter that serializes pipelines written in Python.
+    pub(super) python: String,
+    /// What a model has whose own parameters do not say it.
+    pub(super) defaults: Settings,
+    /// Libraries with operators.
+    pub(super) operators: Vec<PathBuf>,
+    /// What the one who started the server should know; a line each.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let (defaults, operators, warnings) = Default::default();
+        Self { python: DEFAULT_PYTHON.to_owned(), defaults, operators, warnings }
+    }
+}
+
+impl Options {
+    /// Reads `{"cmdline": {key: text}}`.
+    ///
+    /// # Errors
+    /// Invalid when a value is none of its key, naming both.
+    pub(super) fn parse(json: &str) -> Result<Self> {
+        let root: Value = serde_json::from_str(json)
+            .map_err(|error| Error::invalid(format!("the backend's configuration is not JSON: {error}")))?;
+        let mut options = Self::default();
+        let Some(cmdline) = root.get("cmdline").and_then(Value::as_object) else { return Ok(options) };
+        for (key, value) in cmdline {
+            let Some(text) = value.as_str() else {
+                return Err(Error::invalid(format!("backend option `{}` is no text", key.escape_debug())));
+            };
+            match key.as_str() {
+                PYTHON => text.clone_into(&mut options.python),
+                NUM_THREADS | MAX_BATCHES_IN_FLIGHT | JPEG_PATH | GPU_MEMORY_MB => {
+                    options.defaults.set(key, text)?;
+                }
+                RELEASE_AFTER_UNLOAD => {}
+                PLUGIN_LIBS => {
+                    options.operators.extend(text.split(':').filter(|path| !path.is_empty()).map(PathBuf::from));
+                }
+                other if OF_THE_SERVER.contains(&other) => {}
+                other => options.warnings.push(format!(
+                    "unknown backend option `{}`, without effect; known are `{NUM_THREADS}`, `{MAX_BATCHES_IN_FLIGHT}`, \
+                     `{JPEG_PATH}`, `{GPU_MEMORY_MB}`, `{PLUGIN_LIBS}`, `{PYTHON}` and `{RELEASE_AFTER_UNLOAD}`",
+                    other.escape_debug()
+                )),
+            }
+        }
+        Ok(options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_options_are_typed_and_others_are_named() {
+        let json = r#"{"cmdline":{"auto-complete-config":"true","num_threads":"3","max_batches_in_flight":"2",
+            "python":"/opt/p y/bin/python3","release_after_unload":"True","plugin_libs":"/a.so:/b.so","speed":"high"}}"#;
+        let options = Options::parse(json).unwrap();
+        assert_eq!(options.python, "/opt/p y/bin/python3");
+        let defaults = &options.defaults;
+        assert_eq!((defaults.num_threads, defaults.max_batches_in_flight), (Some(3), Some(2)));
+        assert_eq!(options.operators, [PathBuf::from("/a.so"), PathBuf::from("/b.so")]);
+        let [unknown] = options.warnings.as_slice() else { panic!("{:?}", options.warnings) };
+        assert!(unknown.contains("`speed`"), "{unknown}");
+        for empty in ["{}", r#"{"cmdline":{}}"#, "[]"] {
+            assert_eq!(Options::parse(empty).unwrap(), Options::default());
+        }
+    }
+
+    #[test]
+    fn a_wrong_value_is_an_error() {
+        let error = |json| Options::parse(json).unwrap_err().to_string();
+        assert!(error(r#"{"cmdline":{"num_threads":"many"}}"#).contains("`num_threads` is `many`"));
+        assert!(error(r#"{"cmdline":{"num_threads":3}}"#).contains("`num_threads` is no text"));
+        assert!(error("").contains("is not JSON"));
+    }
+}

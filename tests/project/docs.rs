@@ -1,0 +1,97 @@
+//! What the pages under `docs/` claim of the code: errors that they quote exist, files that they link to exist, and the commands that they
+//! show are commands.
+
+use std::path::{Path, PathBuf};
+
+use crate::root;
+
+fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, extension, found);
+        } else if path.extension().is_some_and(|e| e == extension) {
+            found.push(path);
+        }
+    }
+}
+
+fn pages() -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    files(&root().join("docs"), "md", &mut found);
+    found.into_iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect()
+}
+
+/// All sources as one text in which strings that go on over lines are one.
+fn sources() -> String {
+    let mut found = Vec::new();
+    for folder in ["src", "crates"] {
+        files(&root().join(folder), "rs", &mut found);
+    }
+    let text: String = found.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let mut joined = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, after)) = rest.split_once("\\\n") {
+        joined.push_str(before);
+        rest = after.trim_start();
+    }
+    joined + rest
+}
+
+#[test]
+fn every_quoted_error_is_one_of_the_code() {
+    let page = std::fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
+    let sources = sources();
+    let quoted: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+    assert!(quoted.len() > 20);
+    for heading in quoted {
+        let error = heading.trim_matches('`').trim();
+        // Between the names and numbers, which differ.
+        let pieces: Vec<&str> = error
+            .split("...")
+            .map(|piece| piece.trim_matches(|c: char| !c.is_alphanumeric()))
+            .filter(|piece| piece.len() > 8)
+            .collect();
+        assert!(!pieces.is_empty(), "{heading}");
+        for piece in pieces {
+            assert!(sources.contains(piece), "no error of the code holds `{piece}`");
+        }
+    }
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    for (path, text) in pages() {
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = path.parent().unwrap().join(file);
+            assert!(target.exists(), "{}: {link}", path.display());
+            if heading.is_empty() {
+                continue;
+            }
+            let plain = |line: &str| -> String {
+                let kept = line.trim_start_matches('#').trim().to_lowercase();
+                kept.chars()
+                    .filter(|c| c.is_alphanumeric() || " -".contains(*c))
+                    .collect::<String>()
+                    .replace(' ', "-")
+            };
+            let text = std::fs::read_to_string(&target).unwrap();
+            let found = text.lines().any(|line| line.starts_with('#') && plain(line) == heading);
+            assert!(found, "{}: no heading `{heading}` in {file}", path.display());
+        }
+    }
+}
+
+#[test]
+fn configurations_are_read() {
+    let page = std::fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let blocks: Vec<&str> = page.split("```\n").skip(1).step_by(2).collect();
+    assert!(blocks.len() > 4);
+    for block in blocks {
+        let fields =
+            triton_gesso::config::pbtxt::parse(block).unwrap_or_else(|error| panic!("{error}:\n{block}"));
+        let json = serde_json::Value::Object(triton_gesso::config::pbtxt::to_json(&fields)).to_string();
+        triton_gesso::config::ModelConfig::parse(&json).unwrap().settings().unwrap();
+    }
+}

@@ -1,0 +1,102 @@
+//! Holds the arrows of ARCHITECTURE.md: which module may use which.
+
+use std::path::{Path, PathBuf};
+
+use crate::root;
+
+/// Modules from the bottom up; each may use those before it and itself. Those on one line may use one another.
+const LAYERS: [&[&str]; 7] = [
+    &["error", "limits", "tensor", "cpu", "gpu"],
+    &["ops"],
+    &["graph", "executor"],
+    &["pipeline"],
+    &["capi"],
+    // The plugin's own.
+    &["config"],
+    &["triton"],
+];
+
+/// Where the modules of [`LAYERS`] are. What the packages use of one another, cargo holds.
+const ROOTS: [&str; 2] = ["src", "crates/plugin/src"];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The files of the engine and of the plugin, each with its path below its package's sources.
+fn layered() -> Vec<(PathBuf, PathBuf)> {
+    let mut found = Vec::new();
+    for folder in ROOTS.map(|folder| root().join(folder)) {
+        let mut files = Vec::new();
+        sources(&folder, &mut files);
+        found.extend(files.into_iter().map(|file| (file.strip_prefix(&folder).unwrap().to_owned(), file)));
+    }
+    found
+}
+
+fn level(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| layer.contains(&module))
+}
+
+#[test]
+fn modules_use_only_what_lies_below_them() {
+    let mut wrong = Vec::new();
+    for (relative, file) in layered() {
+        let first = relative.components().next().unwrap().as_os_str().to_string_lossy().into_owned();
+        let module = first.trim_end_matches(".rs");
+        // Tests may look at the whole from inside of a part.
+        if module == "lib" || relative.ends_with("tests.rs") {
+            continue;
+        }
+        let own = level(module).unwrap_or_else(|| panic!("module `{module}` has no layer"));
+        let text = std::fs::read_to_string(&file).unwrap();
+        for (number, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            for used in code.split("crate::").skip(1) {
+                let used: String =
+                    used.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+                if level(&used).is_some_and(|other| other > own) {
+                    wrong.push(format!("{}:{}: uses `{used}`", relative.display(), number + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_file_says_what_it_owns() {
+    let mut files = Vec::new();
+    for folder in ["src", "crates", "tests"] {
+        sources(&root().join(folder), &mut files);
+    }
+    let silent: Vec<_> = files
+        .into_iter()
+        .filter(|file| {
+            !file.ends_with("sys.rs") && !std::fs::read_to_string(file).unwrap().starts_with("//!")
+        })
+        .collect();
+    assert!(silent.is_empty(), "no `//!` at the top of {silent:?}");
+}
+
+#[test]
+fn unsafe_code_stays_at_the_boundaries() {
+    for (relative, file) in layered() {
+        if ["triton", "capi", "gpu"].iter().any(|boundary| relative.starts_with(boundary)) {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(
+            !text.contains("unsafe {") && !text.contains("unsafe fn"),
+            "unsafe code in {}",
+            relative.display()
+        );
+    }
+}

@@ -1,0 +1,15 @@
+//! What holds the project together beyond its behaviour: generated files are fresh, layers are kept, pages say what is so.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
+
+mod docs;
+mod gesso_h;
+mod layers;
+mod readme;
+mod triton_sys;
+
+use std::path::Path;
+
+/// The project's folder.
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
