@@ -4,7 +4,7 @@
 mod docs;
 mod gesso_h;
 mod layers;
-mod readme;
+mod operators;
 mod triton_sys;
 
 use std::path::Path;
