@@ -22,7 +22,7 @@ use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
 use crate::graph::{NodeKind, Placement, Plan, ValueId};
 use crate::limits;
-use crate::ops::{self, CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator, PlanesOf, Preferences, Routing};
+use crate::ops::{self, CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator, Preferences, PutOff, Routing};
 use crate::tensor::{Batch, Device, ValueType};
 use device::{DeviceStorage, Landing};
 use host::{Storage, check_buffers};
@@ -56,7 +56,7 @@ pub struct Executor {
     /// Why the device can no longer be used.
     broken: Option<Error>,
     /// Of the batch, for operators that leave pixels to others.
-    planes: PlanesOf,
+    put_off: PutOff,
 }
 
 impl Executor {
@@ -74,11 +74,8 @@ impl Executor {
             return Err(Error::internal("a plan for a device runs without one"));
         }
         let mut operators = plan.operators()?;
-        if preferences.jpeg_scaled_decode {
-            plan.reduce(&mut operators);
-        }
+        plan.defer(&mut operators, preferences.jpeg_scaled_decode);
         if let Some(gpu) = gpu {
-            plan.leave_planes(&mut operators);
             operators.iter_mut().flatten().for_each(|operator| operator.prefer(preferences));
             prepare(&plan, &mut operators, gpu)?;
         }
@@ -99,7 +96,7 @@ impl Executor {
             counters: Counters::default(),
             tally: Tally::default(),
             broken: None,
-            planes: PlanesOf::default(),
+            put_off: PutOff::default(),
         })
     }
 
@@ -168,7 +165,7 @@ impl Executor {
             unsettled: Vec::new(),
         };
         self.tally = Tally::begin(plan.graph.nodes.len());
-        self.planes.clear();
+        self.put_off.clear();
         bind_inputs(&plan, batch_size, inputs, &mut state.values)?;
         // Not even a panic may leave work behind: it would write into memory that the caller gives away.
         let recorded = caught(|| self.record(&plan, &mut state, sink));
@@ -285,7 +282,7 @@ impl Executor {
                     recorder,
                     cpu: CpuCx { pool: &self.pool },
                     may_settle: self.may_settle,
-                    planes: &mut self.planes,
+                    put_off: &mut self.put_off,
                 };
                 let landings = &mut state.landings;
                 caught(|| run_on_device(operator.as_mut(), inputs, plan, step, cx, sink, landings))?

@@ -23,9 +23,10 @@ impl Executor {
     }
 
     /// Keeps the inputs of a step that was recorded, if it wants to look at them again.
-    pub(super) fn remember(&self, plan: &Plan, step: usize, state: &mut State<'_>) -> Result<()> {
+    pub(super) fn remember(&mut self, plan: &Plan, step: usize, state: &mut State<'_>) -> Result<()> {
         let node = plan.steps[step].node;
-        if self.operators[node].as_ref().is_some_and(|operator| operator.is_unsettled()) {
+        let deferred = self.operators[node].as_mut().and_then(|operator| operator.deferred());
+        if deferred.is_some_and(|deferred| deferred.is_unsettled()) {
             let inputs = plan.graph.nodes[node].inputs.iter();
             let inputs = inputs.map(|&id| value(&state.values, id).cloned()).collect::<Result<_>>()?;
             state.unsettled.push(Unsettled { step, inputs });
@@ -48,9 +49,11 @@ impl Executor {
                 recorder: &mut *recorder,
                 cpu,
                 may_settle: self.may_settle,
-                planes: &mut self.planes,
+                put_off: &mut self.put_off,
             };
-            if let Some(operator) = &mut self.operators[step.node] {
+            if let Some(operator) =
+                self.operators[step.node].as_mut().and_then(|operator| operator.deferred())
+            {
                 mended |= caught(|| operator.settle(&mut cx, inputs)).context(|| step.label.clone())?;
             }
         }

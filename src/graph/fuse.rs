@@ -1,26 +1,26 @@
 //! Two operators as one, where nothing else sees the value between them. Runs after types are known, for a device only.
 
 use super::{Graph, Node, NodeKind, Placement, ValueId};
-use crate::ops;
+use crate::ops::Fusion;
 
-/// Replaces every `Resize` whose only reader is a `CropMirrorNormalize`, both on the device, by one node.
+/// Replaces each pair that [`Fusion`] knows, the second the only reader of the first and both on the device, by one node.
 pub(super) fn fuse(graph: &mut Graph) {
     let mut i = 0;
     while i < graph.nodes.len() {
         match partner(graph, i) {
-            Some(j) => {
+            Some((j, fusion)) => {
                 let second = graph.nodes.remove(j);
                 // The later place: its argument inputs exist there.
                 let first = graph.nodes.remove(i);
-                graph.nodes.insert(j - 1, joined(first, second));
+                graph.nodes.insert(j - 1, joined(fusion, first, second));
             }
             None => i += 1,
         }
     }
 }
 
-/// The node that node `i` can be fused with.
-fn partner(graph: &Graph, i: usize) -> Option<usize> {
+/// The node that node `i` can be fused with, and how.
+fn partner(graph: &Graph, i: usize) -> Option<(usize, &'static Fusion)> {
     let first = &graph.nodes[i];
     let (NodeKind::Operator(def, args), Placement::Gpu, &[input], &[between]) =
         (&first.kind, first.placement, first.inputs.as_slice(), first.outputs.as_slice())
@@ -32,9 +32,9 @@ fn partner(graph: &Graph, i: usize) -> Option<usize> {
     let (NodeKind::Operator(next, next_args), Placement::Gpu) = (&second.kind, second.placement) else {
         return None;
     };
-    let types = (&graph.value(input).ty, &graph.value(between).ty);
-    (second.inputs == [between] && ops::can_fuse((def, args), (next, next_args), types.0, types.1))
-        .then_some(j)
+    let types = [&graph.value(input).ty, &graph.value(between).ty];
+    let fusion = Fusion::of([(def, args), (next, next_args)], types)?;
+    (second.inputs == [between]).then_some((j, fusion))
 }
 
 /// The one node that reads `value`, if it is no output.
@@ -48,11 +48,11 @@ pub(super) fn only_reader(graph: &Graph, value: ValueId) -> Option<usize> {
     (reads(node) == 1 && readers.next().is_none()).then_some(j)
 }
 
-fn joined(first: Node, second: Node) -> Node {
+fn joined(fusion: &'static Fusion, first: Node, second: Node) -> Node {
     let instance = format!("{} + {}", first.instance, second.instance);
     let kind = match (first.kind, second.kind) {
         (NodeKind::Operator(_, first), NodeKind::Operator(_, second)) => {
-            NodeKind::ResizeNormalize(first, second)
+            NodeKind::Fused(fusion, first, second)
         }
         // Only operators have partners.
         (first, _) => first,

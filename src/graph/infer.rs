@@ -3,7 +3,7 @@
 
 use super::{Graph, GraphOutput, NodeKind};
 use crate::error::{Context, Error, Result};
-use crate::ops::{self, Operator};
+use crate::ops::Operator;
 use crate::tensor::{Device, ValueType};
 
 /// The operators of a graph, in the order of its nodes; `None` for a transfer.
@@ -19,7 +19,7 @@ pub fn operators(graph: &Graph) -> Result<Operators> {
         .iter()
         .map(|node| match &node.kind {
             NodeKind::Transfer => Ok(None),
-            NodeKind::ResizeNormalize(resize, normalize) => ops::fused(resize, normalize).map(Some),
+            NodeKind::Fused(fusion, first, second) => (fusion.build)(first, second).map(Some),
             NodeKind::Operator(def, args) => def
                 .instantiate(args, node.inputs.len())
                 .map(Some)

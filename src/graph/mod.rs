@@ -9,7 +9,7 @@ mod moved;
 pub mod plan;
 mod proto;
 
-use crate::ops::{Args, OpDef};
+use crate::ops::{Args, Fusion, OpDef};
 use crate::tensor::{DType, Device, ValueType};
 
 pub use branches::{BranchId, Branches};
@@ -68,8 +68,8 @@ pub struct Node {
 pub enum NodeKind {
     /// An operator with its arguments.
     Operator(&'static OpDef, Args),
-    /// `Resize` and `CropMirrorNormalize` in one, with the arguments of both.
-    ResizeNormalize(Args, Args),
+    /// Two operators in one, with the arguments of both.
+    Fused(&'static Fusion, Args, Args),
     /// A copy from the device of its input to the device of its output.
     Transfer,
 }
@@ -136,7 +136,7 @@ impl Graph {
     pub fn op_name(node: &Node) -> &'static str {
         match node.kind {
             NodeKind::Operator(def, _) => def.name,
-            NodeKind::ResizeNormalize(..) => "Resize + CropMirrorNormalize",
+            NodeKind::Fused(fusion, ..) => fusion.name,
             NodeKind::Transfer => "transfer",
         }
     }

@@ -6,6 +6,7 @@ use std::fmt;
 use super::infer::{self, Operators};
 use super::{BranchId, Branches, Graph, NodeKind, Placement, ValueId};
 use crate::error::Result;
+use crate::ops::Accepts;
 use crate::tensor::Device;
 
 /// Columns of the table are padded up to this many characters; longer cells push the rest of their row.
@@ -103,25 +104,19 @@ impl Plan {
         infer::operators(&self.graph)
     }
 
-    /// Lets operators make less of what their only reader makes smaller.
-    pub fn reduce(&self, operators: &mut Operators) {
+    /// Lets operators leave work to their only reader: smaller images if `may_reduce`, and what only a device does where both run there.
+    pub fn defer(&self, operators: &mut Operators, may_reduce: bool) {
         for (i, j) in self.only_readers() {
-            let size = operators.get(j).and_then(|reader| reader.as_ref()?.resizes_to());
-            if let (Some(size), Some(Some(operator))) = (size, operators.get_mut(i)) {
-                operator.reduce_to(size);
-            }
-        }
-    }
-
-    /// Lets operators on the device leave pixels to their only reader, there too.
-    pub fn leave_planes(&self, operators: &mut Operators) {
-        for (i, j) in self.only_readers().filter(|_| self.fused) {
-            if [i, j].iter().any(|&at| self.graph.nodes[at].placement == Placement::Cpu) {
-                continue;
-            }
+            let on_device = [i, j].iter().all(|&at| self.graph.nodes[at].placement != Placement::Cpu);
             let Some(mut reader) = operators.get_mut(j).and_then(Option::take) else { continue };
-            if let Some(Some(operator)) = operators.get_mut(i) {
-                operator.leave_planes(reader.as_mut());
+            if let (Some(Some(operator)), Some(next)) = (operators.get_mut(i), reader.deferred())
+                && let Some(deferred) = operator.deferred()
+            {
+                let accepted = next.accepts();
+                next.receive(deferred.leave(Accepts {
+                    smaller: accepted.smaller.filter(|_| may_reduce),
+                    planes: accepted.planes && on_device && self.fused,
+                }));
             }
             operators[j] = Some(reader);
         }

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::window::{OutOfBounds, Window};
 use super::{
-    ArgSpec, Args, CpuCx, Decoded, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, Preferences, SampleInputs,
-    one_output,
+    Accepts, ArgSpec, Args, CpuCx, Decoded, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, Preferences,
+    SampleInputs, one_output,
 };
 use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Decoder, ImageInfo};
 use crate::error::{Error, Result};
@@ -319,16 +319,8 @@ impl Operator for Image {
         std::mem::take(&mut self.decoded)
     }
 
-    fn reduce_to(&mut self, size: [usize; 2]) {
-        self.decoding.enough = Some(size);
-    }
-
-    fn leave_planes(&mut self, reader: &mut dyn Operator) {
-        let DecodeOptions { color, dtype, .. } = self.decoding.options;
-        let three_bytes = dtype == DType::U8 && matches!(color, ColorSpace::Rgb | ColorSpace::Bgr);
-        // Smooth chroma is made of neighbours, by a kernel of its own.
-        let can = three_bytes && self.decoding.region.is_none() && !self.on_device.smooth_chroma;
-        self.leaves_planes = can && reader.read_planes();
+    fn deferred(&mut self) -> Option<&mut dyn Deferred> {
+        Some(self)
     }
 
     fn prefer(&mut self, preferences: &Preferences) {
@@ -346,6 +338,18 @@ impl Operator for Image {
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let mixed = self.mixed.as_mut().ok_or_else(|| Error::internal("the device was not prepared"))?;
         mixed.run(&self.decoder, &self.jobs, cx, io)
+    }
+}
+
+impl Deferred for Image {
+    fn leave(&mut self, accepted: Accepts) -> Accepts {
+        self.decoding.enough = accepted.smaller;
+        let DecodeOptions { color, dtype, .. } = self.decoding.options;
+        let three_bytes = dtype == DType::U8 && matches!(color, ColorSpace::Rgb | ColorSpace::Bgr);
+        // Smooth chroma is made of neighbours, by a kernel of its own.
+        let can = three_bytes && self.decoding.region.is_none() && !self.on_device.smooth_chroma;
+        self.leaves_planes = can && accepted.planes;
+        Accepts { planes: self.leaves_planes, ..accepted }
     }
 
     fn is_unsettled(&self) -> bool {

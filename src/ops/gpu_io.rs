@@ -1,9 +1,9 @@
 //! What an operator sees of a batch on a device: addresses instead of bytes, and a recorder instead of threads. A sample
 //! that failed before is skipped, as on the host.
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::deferred::PutOff;
 use super::io::{CpuCx, Inputs, SampleInputs};
 use crate::error::{Error, Result};
 use crate::gpu::{DeviceBytes, Gpu, Grid, KernelSpec, NoParams, Recorder};
@@ -24,19 +24,21 @@ pub struct GpuCx<'a> {
     pub recorder: &'a mut Recorder,
     /// Worker threads of the instance.
     pub cpu: CpuCx<'a>,
-    /// Whether samples may turn out to have failed after the batch has run, see [`super::Operator::settle`].
+    /// Whether samples may turn out to have failed after the batch has run, see [`super::Deferred::settle`].
     pub may_settle: bool,
-    /// Where the components of JPEGs are (`kernels/planes.cuh`), by where their pixels would be.
-    pub planes: &'a mut PlanesOf,
+    /// Where that is which operators leave to their readers.
+    pub put_off: &'a mut PutOff,
 }
 
-/// Addresses on the device by addresses there.
-pub type PlanesOf = HashMap<u64, u64>;
-
 impl GpuCx<'_> {
-    /// Where the components of the picture are whose pixels would be at `pixels`; 0: the pixels are there.
-    pub(super) fn planes(&self, pixels: u64) -> u64 {
-        self.planes.get(&pixels).copied().unwrap_or_default()
+    /// Notes where that lies of which the reader makes the sample at `sample`; `None`: the sample is there.
+    pub(super) fn put_off(&mut self, sample: u64, left: Option<u64>) {
+        self.put_off.set(sample, left);
+    }
+
+    /// Where that lies of which the sample at `sample` is to be made; 0: the sample is there.
+    pub(super) fn left_at(&self, sample: u64) -> u64 {
+        self.put_off.at(sample)
     }
 
     /// Records a launch of blocks of [`THREADS`] over a table whose rows have at most `elements` elements each: x counts

@@ -27,6 +27,7 @@ mod decoders_image;
 mod decoders_image_crop;
 mod decoders_image_slice;
 mod decoders_numpy;
+mod deferred;
 mod displacement;
 mod dtypes;
 mod element_extract;
@@ -39,6 +40,7 @@ mod filter;
 mod flip;
 mod folds;
 mod frames;
+mod fusion;
 mod gather;
 mod gaussian_blur;
 mod get_property;
@@ -92,9 +94,10 @@ use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 pub use args::{Arg, ArgSpec, Args};
-pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo, PlanesOf, prepare_copy};
+pub use deferred::{Accepts, Deferred, PutOff};
+pub use fusion::{FUSIONS, Fusion};
+pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo, prepare_copy};
 pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
-pub(crate) use resize_normalize::{build as fused, can_fuse};
 pub use table::{KERNELS, OPS, find};
 
 /// One instance of an operator: parameters read once at load, scratch state of the batch at hand.
@@ -131,35 +134,9 @@ pub trait Operator: Send {
     /// Takes what the model's author wishes, before [`Operator::prepare_gpu`].
     fn prefer(&mut self, _preferences: &Preferences) {}
 
-    /// Height and width that every image becomes, whichever it had, when nothing else is made of its size.
-    fn resizes_to(&self) -> Option<[usize; 2]> {
+    /// Itself, if it puts work off or takes work that another puts off.
+    fn deferred(&mut self) -> Option<&mut dyn Deferred> {
         None
-    }
-
-    /// Takes that its only reader makes images of `size` (height, width) of the output: the output may be smaller, but not smaller
-    /// than that.
-    fn reduce_to(&mut self, _size: [usize; 2]) {}
-
-    /// Takes that components of JPEGs may be there in place of its first input's pixels, images of bytes with three channels; where,
-    /// [`GpuCx::planes`] says. Returns whether it reads them.
-    fn read_planes(&mut self) -> bool {
-        false
-    }
-
-    /// Leaves the pixels of its output to `reader`, the only one, when that makes them of components itself.
-    fn leave_planes(&mut self, _reader: &mut dyn Operator) {}
-
-    /// Whether [`Operator::settle`] has something to look at after the batch that was recorded last.
-    fn is_unsettled(&self) -> bool {
-        false
-    }
-
-    /// Looks at what the device found out while it ran the batch. What came out wrong is made once more on the host and put
-    /// in its place with [`crate::gpu::Recorder::mend`], or fails its sample. Returns whether the batch must run on from
-    /// there again.
-    /// `inputs` are the regular ones of the batch.
-    fn settle(&mut self, _cx: &mut GpuCx<'_>, _inputs: Inputs<'_>) -> Result<bool> {
-        Ok(false)
     }
 
     /// Whether a sample of the output depends on other samples of the batch, so that a failure must be known before.

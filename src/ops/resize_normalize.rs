@@ -10,7 +10,7 @@ use super::crop_mirror_normalize::{self, CropMirrorNormalize, Order};
 use super::resize::attributes::{Geometry, ResizeAttributes};
 use super::resize::gpu::{MAX_CHANNELS, ResampleRow, launch, of_planes, tiles};
 use super::resize::{self, Job};
-use super::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
+use super::{Accepts, Args, CpuCx, Deferred, Fusion, GpuCx, GpuIo, Inputs, Io, Operator};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::tensor::{BatchDesc, DType, Layout, Shape, ValueType};
@@ -27,33 +27,29 @@ struct ResizeNormalize {
     jobs: Vec<Option<(Job, crop_mirror_normalize::Job)>>,
 }
 
-/// Whether `first` and the `second` behind it can be one kernel, for images of type `input` and resized images of type
-/// `between`.
-pub(crate) fn can_fuse(
-    first: (&OpDef, &Args),
-    second: (&OpDef, &Args),
-    input: &ValueType,
-    between: &ValueType,
-) -> bool {
+/// `Resize` and `CropMirrorNormalize` in one.
+pub(super) const FUSION: Fusion = Fusion {
+    name: "Resize + CropMirrorNormalize",
+    first: &resize::DEF,
+    second: &crop_mirror_normalize::DEF,
+    can,
+    build,
+};
+
+/// Whether the two can be one kernel, for images of type `input` and resized images of type `between`.
+fn can([first, second]: [&Args; 2], [input, between]: [&ValueType; 2]) -> bool {
     let channels = input.dims.as_ref().and_then(|dims| *dims.get(NDIM - 1)?);
     let plain_order = second
-        .1
         .string("output_layout")
         .is_ok_and(|order| order.is_none_or(|order| matches!(order, "" | "HWC" | "CHW")));
-    first.0.name == resize::DEF.name
-        && second.0.name == crop_mirror_normalize::DEF.name
-        && !first.1.bool("save_attrs").is_ok_and(|save| save == Some(true))
+    !first.bool("save_attrs").is_ok_and(|save| save == Some(true))
         && plain_order
         && between.layout == Some(Layout::hwc())
         && input.ndim() == Some(NDIM)
         && channels.is_some_and(|channels| (1..=MAX_CHANNELS).contains(&channels))
 }
 
-/// The operator in place of the two. The argument inputs of the second follow those of the first.
-///
-/// # Errors
-/// Those of building the two.
-pub(crate) fn build(first: &Args, second: &Args) -> Result<Box<dyn Operator>> {
+fn build(first: &Args, second: &Args) -> Result<Box<dyn Operator>> {
     let second = second.shifted(first.tensor_count());
     Ok(Box::new(ResizeNormalize {
         attributes: ResizeAttributes::new(first)?,
@@ -62,6 +58,16 @@ pub(crate) fn build(first: &Args, second: &Args) -> Result<Box<dyn Operator>> {
         reads_planes: false,
         jobs: Vec::new(),
     }))
+}
+
+impl Deferred for ResizeNormalize {
+    fn accepts(&self) -> Accepts {
+        Accepts { smaller: self.attributes.whole_image_size(), planes: true }
+    }
+
+    fn receive(&mut self, left: Accepts) {
+        self.reads_planes = left.planes;
+    }
 }
 
 /// An image, as `kernels/resample.cu` sees it with NORMALIZE.
@@ -106,13 +112,8 @@ impl Operator for ResizeNormalize {
         self.normalize.infer(&[resized])
     }
 
-    fn resizes_to(&self) -> Option<[usize; 2]> {
-        self.attributes.whole_image_size()
-    }
-
-    fn read_planes(&mut self) -> bool {
-        self.reads_planes = true;
-        true
+    fn deferred(&mut self) -> Option<&mut dyn Deferred> {
+        Some(self)
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
@@ -174,7 +175,7 @@ impl Operator for ResizeNormalize {
             let [factor, bias, fill] = normalize.per_channel();
             let (source, target) = (sample.source(0)?, sample.target(0)?);
             let mut resample = ResampleRow::new(source, target, &resize.geometry, &resize.target);
-            resample.planes = if self.reads_planes { cx.planes(source) } else { 0 };
+            resample.planes = if self.reads_planes { cx.left_at(source) } else { 0 };
             Ok(Row {
                 resample,
                 window: window.extent.map(|extent| extent as i32),

@@ -203,10 +203,12 @@ impl Mixed {
         if self.leaves_planes {
             // Memory is used again: what is not left as planes must not look so.
             for image in &images {
-                cx.planes.remove(&image.target.address());
+                cx.put_off(image.target.address(), None);
             }
             for (_, target, planes) in doubts.iter().flat_map(|doubts| &doubts.images) {
-                cx.planes.extend(planes.as_ref().map(|planes| (target.address(), planes.address())));
+                if let Some(planes) = planes {
+                    cx.put_off(target.address(), Some(planes.address()));
+                }
             }
         }
         self.cores.doubt(doubts);

@@ -204,7 +204,7 @@ pub(in crate::ops) fn run(
             let [row] = rows.as_mut_slice() else {
                 return Err(Error::internal("planes of a picture are not read at once"));
             };
-            row.planes = cx.planes(source.address);
+            row.planes = cx.left_at(source.address);
         }
         Ok(rows)
     });

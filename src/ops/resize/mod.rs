@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
+use super::{Accepts, ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::resample::{self, Output, Plan, Scratch};
 use crate::error::{Error, Result};
@@ -85,6 +85,16 @@ impl Resize {
     }
 }
 
+impl Deferred for Resize {
+    fn accepts(&self) -> Accepts {
+        Accepts { smaller: self.attributes.whole_image_size().filter(|_| !self.save_attrs), planes: true }
+    }
+
+    fn receive(&mut self, left: Accepts) {
+        self.reads_planes = left.planes;
+    }
+}
+
 impl Operator for Resize {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let volume = inputs[0].layout.filter(|&layout| is_volume(layout));
@@ -103,13 +113,8 @@ impl Operator for Resize {
         Ok(types)
     }
 
-    fn resizes_to(&self) -> Option<[usize; 2]> {
-        self.attributes.whole_image_size().filter(|_| !self.save_attrs)
-    }
-
-    fn read_planes(&mut self) -> bool {
-        self.reads_planes = true;
-        true
+    fn deferred(&mut self) -> Option<&mut dyn Deferred> {
+        Some(self)
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
