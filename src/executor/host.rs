@@ -86,7 +86,7 @@ impl<'r> Storage<'r> {
     }
 }
 
-/// Marks samples as failed that are too large by themselves or, from the smallest on, do not fit into a batch any more.
+/// Fails samples that are too large by themselves, then, from the smallest on, those past the limit of the batch.
 pub(super) fn bound_bytes(desc: &BatchDesc, inputs: &Inputs<'_>) {
     let mut sizes = Vec::with_capacity(desc.shapes.len());
     for (i, shape) in desc.shapes.iter().enumerate() {

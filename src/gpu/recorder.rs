@@ -24,7 +24,7 @@ enum Command {
     Call(Call),
 }
 
-/// Puts work of others into the stream; called again when the batch runs on from before it once more.
+/// Enqueues work of third parties; called again if the batch is replayed.
 pub type Call = Box<dyn FnMut(&Stream) -> Result<()> + Send + Sync>;
 
 /// A copy within the device.

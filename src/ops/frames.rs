@@ -74,7 +74,7 @@ struct Unfolded<'a> {
 }
 
 impl Frames {
-    /// The first regular input whose frames make all others be taken apart.
+    /// Index of the first input whose frames force unfolding.
     fn first(&self) -> usize {
         usize::from(!self.always)
     }

@@ -150,7 +150,7 @@ impl DevicePath for Engines {
         }
         let lanes = self.prepare(stream.gpu(), tasks.len())?.len();
         self.ready.record(stream)?;
-        // Like pictures next to each other, the largest first; dealt in turns, so that lanes get alike shares.
+        // Sorted by sampling and size and dealt round-robin, so that lanes get equal shares.
         let mut order: Vec<usize> = (0..tasks.len()).collect();
         let key = |i: usize| {
             let Frame { sampling, width, height } = *tasks[i].picture.frame();

@@ -146,7 +146,7 @@ const NEWEST: f64 = 0.2;
 /// What a batch without engines forgets of their speed.
 const FORGOTTEN: f64 = 0.01;
 
-/// How far measured speeds may get from the first ones: a batch that the system held up must not stop a path for good.
+/// Limit of measured speeds, as a multiple of the first ones, so that one stalled batch cannot disable a path.
 const RANGE: f64 = 16.0;
 
 impl Speeds {

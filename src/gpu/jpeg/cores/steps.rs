@@ -133,7 +133,7 @@ pub(super) struct Planes {
     unused_too: u32,
 }
 
-/// Bytes at the beginning of a picture's planes that are 0 when its pixels are there after all.
+/// Size of the `live` flag at the beginning of a picture's planes, zeroed when its pixels were written after all.
 pub const LIVE_BYTES: usize = 4;
 
 impl Planes {
