@@ -143,7 +143,7 @@ unsafe fn arguments(names: *const *const c_char) -> Result<&'static [ArgSpec]> {
     let names = unsafe { until_null("arguments", names) }?;
     let spec = |&name: &*const c_char| {
         // SAFETY: as the caller says.
-        unsafe { types::text("argument", name) }.map(|name| ArgSpec::tensor(name, ""))
+        unsafe { types::text("argument", name) }.map(|name| ArgSpec::any(name, "").tensor())
     };
     Ok(Box::leak(names.iter().map(spec).collect::<Result<Box<[_]>>>()?))
 }

@@ -23,9 +23,10 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("horizontal", "nonzero: left and right change places; default 1"),
-        ArgSpec::tensor("vertical", "nonzero: top and bottom change places; default 0"),
-        ArgSpec::fixed("ltrb", "whether boxes hold right and bottom instead of width and height"),
+        ArgSpec::int("horizontal", "nonzero: left and right change places").tensor().or_int(1),
+        ArgSpec::int("vertical", "nonzero: top and bottom change places").tensor().or_int(0),
+        ArgSpec::bool("ltrb", "whether boxes hold right and bottom instead of width and height")
+            .or_bool(false),
     ],
     shared_args: &[],
     build: &build,

@@ -20,7 +20,7 @@ pub(super) const DEF: OpDef = OpDef {
     doc: "Another element type; floats are rounded, values out of range saturate",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::fixed("dtype", "element type of the output; required")],
+    args: &[ArgSpec::dtype("dtype", "element type of the output").required()],
     shared_args: &[],
     build: &build,
     outputs: &one_output,

@@ -24,8 +24,9 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("image_type", "colour space of the input: 0 RGB, 1 BGR, 2 gray, 3 YCbCr; required"),
-        ArgSpec::fixed("output_type", "colour space of the output; required"),
+        ArgSpec::image_type("image_type", "colour space of the input: 0 RGB, 1 BGR, 2 gray, 3 YCbCr")
+            .required(),
+        ArgSpec::image_type("output_type", "colour space of the output").required(),
     ],
     shared_args: &[],
     build: &build,

@@ -7,7 +7,8 @@ use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, Bool, DType, Device, Layout, Shape, ValueType, View};
 
-const PREDICATE: &[ArgSpec] = &[ArgSpec::tensor("predicate", "a scalar a sample; nonzero is true; required")];
+const PREDICATE: &[ArgSpec] =
+    &[ArgSpec::bool("predicate", "a scalar a sample; nonzero is true").tensor().required()];
 
 /// A batch in two parts.
 pub(super) const SPLIT: OpDef = OpDef {
@@ -59,8 +60,8 @@ pub(super) const VALIDATE_LOGICAL: OpDef = OpDef {
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::no_effect("expression_name", "for DALI's message"),
-        ArgSpec::no_effect("expression_side", "for DALI's message"),
+        ArgSpec::string("expression_name", "for DALI's message").no_effect(),
+        ArgSpec::string("expression_side", "for DALI's message").no_effect(),
     ],
     shared_args: &[],
     build: &|_, _| Ok(Box::new(ValidateLogical)),

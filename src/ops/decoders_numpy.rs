@@ -20,7 +20,7 @@ pub(super) const DEF: OpDef = OpDef {
     doc: "Decodes arrays in numpy's file format",
     devices: &[Device::Cpu],
     inputs: (1, 1),
-    args: &[ArgSpec::fixed("dtype", "element type of the output; default that of the files")],
+    args: &[ArgSpec::dtype("dtype", "element type of the output").or_computed("that of the files")],
     shared_args: &[],
     build: &build,
     outputs: &one_output,

@@ -17,7 +17,7 @@ pub(super) const DEF: OpDef = OpDef {
     doc: "Frames of a sequence, one output for each",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::fixed("element_map", "the frame of each output; required")],
+    args: &[ArgSpec::ints("element_map", "the frame of each output").required()],
     shared_args: &[],
     build: &build,
     outputs: &|args| Ok(frames(args)?.len()),

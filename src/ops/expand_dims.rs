@@ -18,8 +18,9 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("axes", "places of the new dimensions in the output; required"),
-        ArgSpec::fixed("new_axis_names", "letters of the new dimensions; default: the output has no layout"),
+        ArgSpec::ints("axes", "places of the new dimensions in the output").required(),
+        ArgSpec::layout("new_axis_names", "letters of the new dimensions; empty: the output has no layout")
+            .or_string(""),
     ],
     shared_args: &[],
     build: &build,

@@ -29,9 +29,9 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("horizontal", "nonzero: left and right change places; default 1"),
-        ArgSpec::tensor("vertical", "nonzero: top and bottom change places; default 0"),
-        ArgSpec::tensor("depthwise", "nonzero: front and back change places; default 0"),
+        ArgSpec::int("horizontal", "nonzero: left and right change places").tensor().or_int(1),
+        ArgSpec::int("vertical", "nonzero: top and bottom change places").tensor().or_int(0),
+        ArgSpec::int("depthwise", "nonzero: front and back change places").tensor().or_int(0),
     ],
     shared_args: &[],
     build: &build,

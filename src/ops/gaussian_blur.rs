@@ -20,10 +20,16 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("sigma", "standard deviation, one or per dimension; 0 follows from the window")
-            .per_frame(),
-        ArgSpec::tensor("window_size", "elements of the window, odd; 0 follows from `sigma`").per_frame(),
-        ArgSpec::fixed("dtype", "element type of the output: float32 or, by default, the input's"),
+        ArgSpec::floats("sigma", "standard deviation, one or per dimension; 0 follows from the window")
+            .tensor()
+            .per_frame()
+            .or_floats(&[0.0]),
+        ArgSpec::ints("window_size", "elements of the window, odd; 0 follows from `sigma`")
+            .tensor()
+            .per_frame()
+            .or_ints(&[0]),
+        ArgSpec::dtype("dtype", "element type of the output: float32 or the input's")
+            .or_computed("the input's"),
     ],
     shared_args: &[],
     build: &build,

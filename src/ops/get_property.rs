@@ -22,7 +22,7 @@ pub(super) const DEF: OpDef = OpDef {
     doc: "The layout of a tensor as text",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::fixed("key", "`layout`, or `source_info`: always empty; required")],
+    args: &[ArgSpec::string("key", "`layout`, or `source_info`: always empty").required()],
     shared_args: &[],
     build: &build,
     outputs: &one_output,

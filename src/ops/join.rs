@@ -16,8 +16,8 @@ use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 /// Arguments of both operators.
 const ARGS: &[ArgSpec] = &[
-    ArgSpec::fixed("axis", "number of the dimension in the output, negative from the back; default 0"),
-    ArgSpec::fixed("axis_name", "`Cat`: letter of the dimension; `Stack`: letter of the new dimension"),
+    ArgSpec::int("axis", "number of the dimension in the output, negative from the back").or_int(0),
+    ArgSpec::string("axis_name", "`Cat`: letter of the dimension; `Stack`: letter of the new dimension"),
 ];
 
 /// Joins of a dimension that the inputs have.

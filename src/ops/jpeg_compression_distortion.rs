@@ -28,7 +28,7 @@ pub(super) const DEF: OpDef = OpDef {
     doc: "RGB images as they come back from a JPEG file",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::tensor("quality", "of the file, 1 to 100; default 50")],
+    args: &[ArgSpec::int("quality", "of the file, 1 to 100").tensor().or_int(50)],
     shared_args: &[],
     build: &build,
     outputs: &one_output,

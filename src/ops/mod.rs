@@ -73,6 +73,7 @@ mod shapes;
 mod slice;
 mod slice_window;
 mod spatial;
+pub mod spec;
 mod squeeze;
 mod subscript;
 mod subscript_dim_check;
@@ -91,10 +92,11 @@ use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
-pub use args::{Arg, ArgSpec, Args};
+pub use args::{Arg, Args};
 pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo, PlanesOf, prepare_copy};
 pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
 pub(crate) use resize_normalize::{build as fused, can_fuse};
+pub use spec::{ArgKind, ArgSpec, DefaultValue};
 pub use table::{KERNELS, OPS, find};
 
 /// One instance of an operator: parameters read once at load, scratch state of the batch at hand.

@@ -17,7 +17,7 @@ pub(super) const DEF: OpDef = OpDef {
     doc: "Marks the first dimension of a tensor as frames",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::fixed("replace", "whether another first letter of the layout gives way; default false")],
+    args: &[ArgSpec::bool("replace", "whether another first letter of the layout gives way").or_bool(false)],
     shared_args: &[],
     build: &build,
     outputs: &one_output,

@@ -17,7 +17,7 @@ pub(super) const DEF: OpDef = OpDef {
     doc: "The samples of a batch in another order, without a copy",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::tensor("indices", "which sample comes first, second, ...; required")],
+    args: &[ArgSpec::ints("indices", "which sample comes first, second, ...").tensor().required()],
     shared_args: &[],
     build: &build,
     outputs: &one_output,

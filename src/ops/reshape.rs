@@ -43,10 +43,10 @@ pub(super) const DEF: OpDef = OpDef {
 
 /// Arguments that say what the new shape is.
 pub(super) const ARGS: &[ArgSpec] = &[
-    ArgSpec::tensor("shape", "extents, at most one of them negative: it takes what is left"),
-    ArgSpec::tensor("rel_shape", "extents as factors of the input's, at most one of them negative"),
-    ArgSpec::fixed("src_dims", "input dimension of each output dimension, -1 for a new one of extent 1"),
-    ArgSpec::fixed("layout", "layout of the output; default: the input's if the rank stays, else none"),
+    ArgSpec::ints("shape", "extents, at most one of them negative: it takes what is left").tensor(),
+    ArgSpec::floats("rel_shape", "extents as factors of the input's, at most one of them negative").tensor(),
+    ArgSpec::ints("src_dims", "input dimension of each output dimension, -1 for a new one of extent 1"),
+    ArgSpec::layout("layout", "layout of the output").or_computed("the input's if the rank stays, else none"),
 ];
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {

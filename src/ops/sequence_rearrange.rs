@@ -22,7 +22,7 @@ pub(super) const DEF: OpDef = OpDef {
     doc: "The frames of a sequence in another order",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::tensor("new_order", "which frame comes first, second, ...; required")],
+    args: &[ArgSpec::ints("new_order", "which frame comes first, second, ...").tensor().required()],
     shared_args: &[],
     build: &build,
     outputs: &one_output,

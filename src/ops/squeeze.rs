@@ -19,8 +19,8 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("axes", "dimensions to take away; this or `axis_names` is required"),
-        ArgSpec::fixed("axis_names", "dimensions to take away, as letters of the layout"),
+        ArgSpec::ints("axes", "dimensions to take away; this or `axis_names` is required"),
+        ArgSpec::layout("axis_names", "dimensions to take away, as letters of the layout"),
     ],
     shared_args: &[],
     build: &build,

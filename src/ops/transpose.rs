@@ -32,9 +32,9 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("perm", "input dimension of each output dimension; default: reversed"),
-        ArgSpec::fixed("transpose_layout", "whether the layout's letters move too; default true"),
-        ArgSpec::fixed("output_layout", "layout of the output, whatever `transpose_layout` says"),
+        ArgSpec::ints("perm", "input dimension of each output dimension").or_computed("reversed"),
+        ArgSpec::bool("transpose_layout", "whether the layout's letters move too").or_bool(true),
+        ArgSpec::layout("output_layout", "layout of the output, whatever `transpose_layout` says"),
     ],
     shared_args: &[],
     build: &build,

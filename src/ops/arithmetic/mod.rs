@@ -54,9 +54,9 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 64),
     args: &[
-        ArgSpec::fixed("expression_desc", "the expression, such as `mul(&0 $0:int32)`; required"),
-        ArgSpec::fixed("integer_constants", "integers and bools that the expression names by `$`"),
-        ArgSpec::fixed("real_constants", "floats that the expression names by `$`"),
+        ArgSpec::string("expression_desc", "the expression, such as `mul(&0 $0:int32)`").required(),
+        ArgSpec::ints("integer_constants", "integers and bools that the expression names by `$`"),
+        ArgSpec::floats("real_constants", "floats that the expression names by `$`"),
     ],
     shared_args: &[],
     build: &build,

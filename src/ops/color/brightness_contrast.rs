@@ -15,21 +15,23 @@ struct BrightnessContrast {
 }
 
 const BRIGHTNESS: &[ArgSpec] = &[
-    ArgSpec::tensor("brightness", "multiplies every value; default 1").per_frame(),
-    ArgSpec::tensor(
-        "brightness_shift",
-        "is added, 1 being the largest value of the output's type; default 0",
-    )
-    .per_frame(),
+    ArgSpec::float("brightness", "multiplies every value").tensor().per_frame().or_float(1.0),
+    ArgSpec::float("brightness_shift", "is added, 1 being the largest value of the output's type")
+        .tensor()
+        .per_frame()
+        .or_float(0.0),
 ];
 
 const CONTRAST: &[ArgSpec] = &[
-    ArgSpec::tensor("contrast", "multiplies the distance to the center; default 1").per_frame(),
-    ArgSpec::tensor("contrast_center", "the value that contrast leaves; default half of the input's range")
-        .per_frame(),
+    ArgSpec::float("contrast", "multiplies the distance to the center").tensor().per_frame().or_float(1.0),
+    ArgSpec::float("contrast_center", "the value that contrast leaves")
+        .tensor()
+        .per_frame()
+        .or_computed("half of the input's range"),
 ];
 
-const OUTPUT: &[ArgSpec] = &[ArgSpec::fixed("dtype", "element type of the output; default the input's")];
+const OUTPUT: &[ArgSpec] =
+    &[ArgSpec::dtype("dtype", "element type of the output").or_computed("the input's")];
 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {

@@ -25,8 +25,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     inputs: (0, 0),
     args: &[
         SEED,
-        ArgSpec::fixed("allow_repetitions", "whether samples may come twice; default false"),
-        ArgSpec::fixed("no_fixed_points", "whether no sample may stay at its place; default false"),
+        ArgSpec::bool("allow_repetitions", "whether samples may come twice").or_bool(false),
+        ArgSpec::bool("no_fixed_points", "whether no sample may stay at its place").or_bool(false),
     ],
     shared_args: &[],
     build: &build,

@@ -21,8 +21,10 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     inputs: (1, 2),
     args: &[
         SEED,
-        ArgSpec::tensor("p", "the probability of each; default: all alike"),
-        ArgSpec::tensor("shape", "how many choices, as a shape; default: that of the second input, or one"),
+        ArgSpec::floats("p", "the probability of each").tensor().or_computed("all alike"),
+        ArgSpec::ints("shape", "how many choices, as a shape")
+            .tensor()
+            .or_computed("that of the second input, or one"),
     ],
     shared_args: &[],
     build: &build,

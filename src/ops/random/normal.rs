@@ -7,8 +7,10 @@ use crate::ops::{Arg, ArgSpec, Args, OpDef, SampleInputs, one_output};
 use crate::tensor::{DType, Device};
 
 /// The arguments that say which normal distribution.
-pub(super) const NORMAL: &[ArgSpec] =
-    &[ArgSpec::tensor("mean", "mean; default 0"), ArgSpec::tensor("stddev", "standard deviation; default 1")];
+pub(super) const NORMAL: &[ArgSpec] = &[
+    ArgSpec::float("mean", "mean").tensor().or_float(0.0),
+    ArgSpec::float("stddev", "standard deviation").tensor().or_float(1.0),
+];
 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {

@@ -25,7 +25,10 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     doc: "The noise of counted photons",
     devices: &[Device::Cpu],
     inputs: (1, 1),
-    args: &[SEED, ArgSpec::tensor("factor", "what one event adds, with 0 all becomes 0; default 12")],
+    args: &[
+        SEED,
+        ArgSpec::float("factor", "what one event adds, with 0 all becomes 0").tensor().or_float(12.0),
+    ],
     shared_args: &[],
     build: &build,
     outputs: &one_output,

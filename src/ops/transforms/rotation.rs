@@ -19,9 +19,11 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu],
     inputs: (0, 1),
     args: &[
-        ArgSpec::tensor("angle", "degrees; required").per_frame(),
-        ArgSpec::tensor("axis", "the axis x, y, z in space; without it points are in a plane").per_frame(),
-        ArgSpec::tensor("center", "the point that stays; default the origin").per_frame(),
+        ArgSpec::float("angle", "degrees").tensor().per_frame().required(),
+        ArgSpec::floats("axis", "the axis x, y, z in space; without it points are in a plane")
+            .tensor()
+            .per_frame(),
+        ArgSpec::floats("center", "the point that stays").tensor().per_frame().or_computed("the origin"),
     ],
     shared_args: &[ARGS],
     build: &|args, _| {

@@ -20,9 +20,11 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu],
     inputs: (0, 1),
     args: &[
-        ArgSpec::tensor("shear", "factors: x, y; in space xy, xz, yx, yz, zx, zy").per_frame(),
-        ArgSpec::tensor("angles", "degrees whose tangents are the factors, instead of `shear`").per_frame(),
-        ArgSpec::tensor("center", "the point that stays; default the origin").per_frame(),
+        ArgSpec::floats("shear", "factors: x, y; in space xy, xz, yx, yz, zx, zy").tensor().per_frame(),
+        ArgSpec::floats("angles", "degrees whose tangents are the factors, instead of `shear`")
+            .tensor()
+            .per_frame(),
+        ArgSpec::floats("center", "the point that stays").tensor().per_frame().or_computed("the origin"),
     ],
     shared_args: &[ARGS],
     build: &|args, _| {

@@ -22,8 +22,11 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 2),
     args: &[
-        ArgSpec::tensor("matrix", "coefficients of x, y (and z) and an offset, for each of them").per_frame(),
-        ArgSpec::fixed("inverse_map", "whether it leads from the output to the input; default true"),
+        ArgSpec::floats("matrix", "coefficients of x, y (and z) and an offset, for each of them")
+            .tensor()
+            .per_frame()
+            .or_floats(&[]),
+        ArgSpec::bool("inverse_map", "whether it leads from the output to the input").or_bool(true),
     ],
     shared_args: &[ARGS],
     build: &new,
