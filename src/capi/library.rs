@@ -122,14 +122,13 @@ unsafe fn definition(table: *const OperatorTable) -> Result<OpDef> {
     const BOTH: &[Device] = &[Device::Cpu, Device::Gpu];
     Ok(OpDef {
         name,
-        aliases: &[],
         doc,
         devices: if table.run_gpu.is_some() { BOTH } else { &BOTH[..1] },
         inputs,
         args,
-        shared_args: &[],
         build: Box::leak(Box::new(move |args: &_, inputs| foreign::build(table, args, inputs))),
         outputs: Box::leak(Box::new(move |_: &_| Ok(outputs))),
+        ..OpDef::BASE
     })
 }
 

@@ -18,7 +18,6 @@ struct BbFlip {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "BbFlip",
-    aliases: &[],
     doc: "Mirrors relative bounding boxes with their image",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -28,9 +27,10 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::bool("ltrb", "whether boxes hold right and bottom instead of width and height")
             .or_bool(false),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

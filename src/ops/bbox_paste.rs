@@ -24,7 +24,6 @@ struct Move {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "BBoxPaste",
-    aliases: &[],
     doc: "Moves relative bounding boxes with their image onto a larger canvas",
     devices: &[Device::Cpu],
     inputs: (1, 1),
@@ -35,9 +34,9 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::bool("ltrb", "whether boxes hold right and bottom instead of width and height")
             .or_bool(false),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -19,7 +19,6 @@ struct Clahe {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Clahe",
-    aliases: &[],
     doc: "Contrast-limited adaptive histogram equalization",
     devices: &[Device::Cpu],
     inputs: (1, 1),
@@ -31,9 +30,9 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::bool("luma_only", "of colours: whether only the lightness changes").or_bool(true),
         ArgSpec::int("bins", "images of 8 bits have 256 levels, in DALI too").no_effect().or_int(256),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

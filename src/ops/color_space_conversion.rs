@@ -19,7 +19,6 @@ struct ColorSpaceConversion {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "ColorSpaceConversion",
-    aliases: &[],
     doc: "From RGB, BGR, gray or YCbCr to another of them, 8 bits a channel",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -28,9 +27,11 @@ pub(super) const DEF: OpDef = OpDef {
             .required(),
         ArgSpec::image_type("output_type", "colour space of the output").required(),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -18,12 +18,12 @@ pub(super) const SPLIT: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: PREDICATE,
-    shared_args: &[],
     build: &|args, _| {
         let predicate = predicate(args)?;
         Ok(Box::new(Split { predicate, sources: [Vec::new(), Vec::new()] }))
     },
     outputs: &|_| Ok(2),
+    ..OpDef::BASE
 };
 
 /// The two parts as one batch again.
@@ -34,9 +34,9 @@ pub(super) const MERGE: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (2, 2),
     args: PREDICATE,
-    shared_args: &[],
     build: &|args, _| Ok(Box::new(Merge { predicate: predicate(args)?, sources: Vec::new() })),
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 /// Python's `not`.
@@ -47,9 +47,9 @@ pub(super) const NOT: OpDef = OpDef {
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[],
-    shared_args: &[],
     build: &|_, _| Ok(Box::new(Not)),
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 /// The check of what `and` and `or` work on.
@@ -63,9 +63,9 @@ pub(super) const VALIDATE_LOGICAL: OpDef = OpDef {
         ArgSpec::string("expression_name", "for DALI's message").no_effect(),
         ArgSpec::string("expression_side", "for DALI's message").no_effect(),
     ],
-    shared_args: &[],
     build: &|_, _| Ok(Box::new(ValidateLogical)),
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn predicate(args: &Args) -> Result<Arg> {

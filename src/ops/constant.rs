@@ -23,7 +23,6 @@ struct Constant {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Constant",
-    aliases: &[],
     doc: "A tensor that is written in the pipeline, once per sample",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (0, 0),
@@ -34,9 +33,10 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::dtype("dtype", "element type").or_computed("float32 for `fdata`, int32 for `idata`"),
         ArgSpec::layout("layout", "layout, as long as the shape").or_string(""),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gather::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -23,7 +23,6 @@ struct CoordFlip {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "CoordFlip",
-    aliases: &[],
     doc: "Mirrors points at a center",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -36,9 +35,10 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::float("center_z", "z of the center").tensor().or_float(0.5),
         ArgSpec::layout("layout", "order of the coordinates, such as `yx`; empty: x, y, z").or_string(""),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -38,7 +38,6 @@ struct PointMap {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "CoordTransform",
-    aliases: &[],
     doc: "Multiplies points by a matrix and moves them",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -54,9 +53,11 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::floats("MT", "`M` with `T` as a further column, instead of both").tensor().per_frame(),
         ArgSpec::dtype("dtype", "element type of the output: float32 or the input's").or_dtype(DType::F32),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

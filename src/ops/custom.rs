@@ -50,14 +50,13 @@ mod tests {
         }
         OpDef {
             name,
-            aliases: &[],
             doc: "",
             devices: &[Device::Cpu],
             inputs: (1, 1),
             args: &[],
-            shared_args: &[],
             build: &build,
             outputs: &one_output,
+            ..OpDef::BASE
         }
     }
 

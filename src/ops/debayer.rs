@@ -34,9 +34,10 @@ pub(super) const DEF: OpDef = OpDef {
         .required(),
         ArgSpec::string("algorithm", "only `bilinear_ocv` is known").or_computed("bilinear_ocv"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

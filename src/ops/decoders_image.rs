@@ -31,9 +31,11 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: ARGS,
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
+    host_inputs: Some(0),
+    ..OpDef::BASE
 };
 
 /// Arguments of every image decoder.

@@ -22,7 +22,6 @@ const ARGS: &[ArgSpec] = &[
 /// The operator's line in [`super::OPS`].
 pub(super) const SPHERE: OpDef = OpDef {
     name: "Sphere",
-    aliases: &[],
     doc: "An image as if it lay on a sphere",
     devices: &[Device::Cpu],
     inputs: (1, 1),
@@ -30,12 +29,12 @@ pub(super) const SPHERE: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &|args, _| operator(args, Field::Sphere),
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 /// The operator's line in [`super::OPS`].
 pub(super) const WATER: OpDef = OpDef {
     name: "Water",
-    aliases: &[],
     doc: "An image as if it were under water",
     devices: &[Device::Cpu],
     inputs: (1, 1),
@@ -50,6 +49,7 @@ pub(super) const WATER: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &|args, _| operator(args, Field::water(args)?),
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 /// Where pixels are taken from.

@@ -20,14 +20,13 @@ const fn constant(
 ) -> OpDef {
     OpDef {
         name,
-        aliases: &[],
         doc,
         devices: &[Device::Cpu],
         inputs: (inputs, inputs),
         args,
-        shared_args: &[],
         build,
         outputs: &one_output,
+        ..OpDef::BASE
     }
 }
 

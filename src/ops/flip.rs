@@ -24,7 +24,6 @@ struct Flip {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Flip",
-    aliases: &[],
     doc: "Mirrors horizontally, vertically or in depth",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -33,9 +32,11 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::int("vertical", "nonzero: top and bottom change places").tensor().or_int(0),
         ArgSpec::int("depthwise", "nonzero: front and back change places").tensor().or_int(0),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gather::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -30,7 +30,6 @@ struct Grid {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "GridMask",
-    aliases: &[],
     doc: "Zeroes squares of an image in a grid",
     devices: &[Device::Cpu],
     inputs: (1, 1),
@@ -43,9 +42,9 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::float("shift_x", "pixels by which the turned grid is moved along x").tensor().or_float(0.0),
         ArgSpec::float("shift_y", "pixels by which the turned grid is moved along y").tensor().or_float(0.0),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

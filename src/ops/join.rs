@@ -23,14 +23,14 @@ const ARGS: &[ArgSpec] = &[
 /// Joins of a dimension that the inputs have.
 pub(super) const CAT: OpDef = OpDef {
     name: "Cat",
-    aliases: &[],
     doc: "Joins tensors along a dimension",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, limits::MAX_EDGES_PER_OPERATOR),
     args: ARGS,
-    shared_args: &[],
     build: &|args, _| Join::operator(args, false),
     outputs: &one_output,
+    kernels: &[super::gpu_io::kernels],
+    ..OpDef::BASE
 };
 
 /// Joins along a new dimension.

@@ -20,7 +20,6 @@ struct Laplacian {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Laplacian",
-    aliases: &[],
     doc: "The sum of second derivatives along one to three dimensions",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -41,9 +40,11 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::dtype("dtype", "element type of the output: float32 or the input's")
             .or_computed("the input's"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::separable::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

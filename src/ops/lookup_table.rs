@@ -22,7 +22,6 @@ struct LookupTable {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "LookupTable",
-    aliases: &[],
     doc: "Values from a table in the place of integer keys",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -33,9 +32,11 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::dtype("dtype", "element type of the output").or_dtype(DType::F32),
         ArgSpec::dtype("output_dtype", "the older name of `dtype`").deprecated(),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

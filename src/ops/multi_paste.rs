@@ -49,7 +49,6 @@ struct Region {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "MultiPaste",
-    aliases: &[],
     doc: "Regions of several images on one canvas",
     devices: &[Device::Cpu],
     inputs: (1, limits::MAX_EDGES_PER_OPERATOR),
@@ -72,9 +71,10 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::float("out_anchors_rel", "the same, relative to the canvas").tensor(),
         ArgSpec::dtype("dtype", "element type of the output").or_computed("the input's"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {

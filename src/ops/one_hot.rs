@@ -25,7 +25,6 @@ struct OneHot {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "OneHot",
-    aliases: &[],
     doc: "A list with one element on for each class number",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -37,9 +36,10 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::float("off_value", "value of the other elements").or_float(0.0),
         ArgSpec::dtype("dtype", "element type of the output").or_dtype(DType::F32),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -25,7 +25,6 @@ struct Pad {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Pad",
-    aliases: &[],
     doc: "Adds elements at the end of dimensions, up to the batch's largest sample, a shape or an alignment",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -38,9 +37,10 @@ pub(super) const DEF: OpDef = OpDef {
             .or_computed("the batch's largest extents"),
         ArgSpec::ints("align", "extents become multiples of these, one or one an axis").tensor(),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gather::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -28,7 +28,6 @@ struct Paste {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Paste",
-    aliases: &[],
     doc: "Puts an image on a larger canvas of one colour",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -40,9 +39,10 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::float("paste_y", "place of the image from 0 (top) to 1 (bottom)").tensor().or_float(0.5),
         ArgSpec::float("min_canvas_size", "smallest side of the canvas").tensor().or_float(0.0),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gather::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -28,9 +28,9 @@ pub(super) const DEF: OpDef = OpDef {
             .or_int(0),
         ArgSpec::bool("adjust_orientation", "size after the EXIF orientation").or_bool(true),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -7,7 +7,6 @@ use crate::tensor::Device;
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Reinterpret",
-    aliases: &[],
     doc: "The same bytes as elements of another type, shape or layout",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 2),
@@ -15,6 +14,9 @@ pub(super) const DEF: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &|args, inputs| operator(args, inputs, args.dtype("dtype")?),
     outputs: &one_output,
+    kernels: &[super::gpu_io::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 #[cfg(test)]

@@ -31,14 +31,16 @@ enum Extents {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Reshape",
-    aliases: &[],
     doc: "The same elements under another shape or layout, without a copy",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 2),
     args: ARGS,
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gpu_io::kernels],
+    host_inputs: Some(1),
+    sequences: true,
+    ..OpDef::BASE
 };
 
 /// Arguments that say what the new shape is.

@@ -37,6 +37,9 @@ pub(super) const DEF: OpDef = OpDef {
     shared_args: &[attributes::ARGS, CROP_ARGS],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::resize::gpu::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

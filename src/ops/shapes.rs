@@ -21,9 +21,11 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::dtype("dtype", "element type: 32 or 64 bits, integer or float").or_dtype(DType::I64),
         ArgSpec::dtype("type", "the older name of `dtype`").deprecated(),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gpu_io::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -70,9 +70,11 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: ARGS,
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gather::kernels],
+    underscored: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

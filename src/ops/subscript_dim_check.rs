@@ -16,9 +16,10 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[ArgSpec::int("num_subscripts", "dimensions that the sample has at least").required()],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    underscored: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

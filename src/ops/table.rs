@@ -117,35 +117,16 @@ pub const OPS: &[&OpDef] = &[
     &transforms::translation::DEF,
 ];
 
-/// For every operator that has kernels of its own: those that tests compile for all architectures. One for each path through
-/// the source, not one for each type.
-pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
-    arithmetic::kernels,
-    audio::kernels,
-    bb_flip::kernels,
-    cast::kernels,
-    color::kernels,
-    color_space_conversion::kernels,
-    coord_flip::kernels,
-    coord_transform::kernels,
-    crop_mirror_normalize::gpu::kernels,
-    decoders_image::kernels,
-    equalize::kernels,
-    erase::kernels,
-    filter::kernels,
-    gather::kernels,
-    gpu_io::kernels,
-    jpeg_compression_distortion::kernels,
-    lookup_table::kernels,
-    normalize::kernels,
-    one_hot::kernels,
-    random::kernels,
-    reductions::kernels,
-    resize::gpu::kernels,
-    resize_normalize::kernels,
-    separable::kernels,
-    warp::kernels,
-];
+/// The kernels of all operators, see [`OpDef::kernels`]; and those that copy for operators that have none.
+pub fn kernels() -> Vec<KernelSpec> {
+    let mut all: Vec<KernelSpec> = Vec::new();
+    for spec in OPS.iter().flat_map(|op| op.kernels).flat_map(|kernels| kernels()) {
+        if !all.contains(&spec) {
+            all.push(spec);
+        }
+    }
+    all
+}
 
 /// The operator with the schema name `name`, in any of its spellings.
 pub fn find(name: &str) -> Option<&'static OpDef> {

@@ -53,9 +53,11 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::int("minibatch_size", "how much DALI resizes at once").no_effect().or_int(32),
         ArgSpec::int("temp_buffer_hint", "how much memory DALI reserves").no_effect().or_int(0),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::resize::gpu::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -27,7 +27,6 @@ enum OutputLayout {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Transpose",
-    aliases: &[],
     doc: "Another order of the dimensions",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -36,9 +35,11 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::bool("transpose_layout", "whether the layout's letters move too").or_bool(true),
         ArgSpec::layout("output_layout", "layout of the output, whatever `transpose_layout` says"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gather::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -29,8 +29,6 @@ use evaluate::{Constant, Input, Program};
 use gpu::DeviceProgram;
 use grammar::Expression;
 
-pub(super) use gpu::kernels;
-
 struct Arithmetic {
     expression: Expression,
     constants: Constants,
@@ -49,7 +47,7 @@ struct Constants {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "ArithmeticGenericOp",
-    aliases: &[],
+    aliases: &["_ArithmeticGenericOp"],
     doc: "Arithmetic, comparisons, bits and mathematical functions of tensors and constants",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 64),
@@ -58,9 +56,11 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::ints("integer_constants", "integers and bools that the expression names by `$`"),
         ArgSpec::floats("real_constants", "floats that the expression names by `$`"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[gpu::kernels],
+    underscored: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {

@@ -43,9 +43,10 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::float("quality", "from 0, 3 lobes of a sinc, to 100, 64 lobes").or_float(50.0),
         ArgSpec::dtype("dtype", "element type of the output, scaled to its range").or_computed("the input's"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

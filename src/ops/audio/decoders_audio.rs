@@ -40,9 +40,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::dtype("dtype", "element type of the output: float32, int16 or int32").or_dtype(DType::F32),
         ArgSpec::float("quality", "of resampling, 0 to 100").or_float(50.0),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &|_| Ok(2),
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -20,7 +20,6 @@ struct MelFilterBank {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "MelFilterBank",
-    aliases: &[],
     doc: "A spectrogram's frequencies on the mel scale",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -32,9 +31,10 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::bool("normalize", "whether the filters' areas are made equal").or_bool(true),
         ArgSpec::string("mel_formula", "`slaney` or `htk`").or_string("slaney"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -32,7 +32,6 @@ struct Job {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "MFCC",
-    aliases: &[],
     doc: "Cepstral coefficients of a mel spectrogram",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -44,9 +43,10 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::float("lifter", "length of the sine that weighs the coefficients, 0: none does")
             .or_float(0.0),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -23,7 +23,6 @@ struct NonsilentRegion {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "NonsilentRegion",
-    aliases: &[],
     doc: "Start and length of what is not silence in a signal",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -33,9 +32,10 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::int("window_length", "samples of which the mean power is taken").or_int(2048),
         ArgSpec::int("reset_interval", "samples between sums computed anew, a multiple").or_int(8192),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &|_| Ok(2),
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

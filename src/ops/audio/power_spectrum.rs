@@ -20,7 +20,6 @@ struct PowerSpectrum {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "PowerSpectrum",
-    aliases: &[],
     doc: "The spectrum of signals along a dimension",
     devices: &[Device::Cpu],
     inputs: (1, 1),
@@ -30,9 +29,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
             .or_computed("those of the signal"),
         ArgSpec::int("power", "1 for magnitudes, 2 for powers").or_int(2),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -29,7 +29,6 @@ struct PreemphasisFilter {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "PreemphasisFilter",
-    aliases: &[],
     doc: "Takes from every element of a signal a part of the one before it",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -39,9 +38,10 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
             .or_string("clamp"),
         ArgSpec::dtype("dtype", "element type of the output").or_dtype(DType::F32),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -22,7 +22,6 @@ struct Spectrogram {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Spectrogram",
-    aliases: &[],
     doc: "The spectrum of a signal over time",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -37,9 +36,10 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::bool("reflect_padding", "whether the signal is mirrored beyond its ends").or_bool(true),
         ArgSpec::layout("layout", "`ft`: a row for each frequency, or `tf`: for each window").or_string("ft"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

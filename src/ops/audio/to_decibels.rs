@@ -21,7 +21,6 @@ struct ToDecibels {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "ToDecibels",
-    aliases: &[],
     doc: "Magnitudes or powers as decibels of a reference",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -30,9 +29,10 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::float("reference", "what is 0 dB, 0: the sample's largest value").or_float(0.0),
         ArgSpec::float("cutoff_db", "lowest result").or_float(-200.0),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

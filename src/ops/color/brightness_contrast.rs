@@ -36,7 +36,6 @@ const OUTPUT: &[ArgSpec] =
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "BrightnessContrast",
-    aliases: &[],
     doc: "Scales and shifts all values, and their distance to a center",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -44,6 +43,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     shared_args: &[BRIGHTNESS, CONTRAST, OUTPUT],
     build: &new,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -51,6 +53,7 @@ pub(in crate::ops) const BRIGHTNESS_DEF: OpDef = OpDef {
     name: "Brightness",
     doc: "Scales and shifts all values",
     shared_args: &[BRIGHTNESS, OUTPUT],
+    sequences: true,
     ..DEF
 };
 
@@ -59,6 +62,7 @@ pub(in crate::ops) const CONTRAST_DEF: OpDef = OpDef {
     name: "Contrast",
     doc: "Scales the distance of all values to a center",
     shared_args: &[CONTRAST, OUTPUT],
+    sequences: true,
     ..DEF
 };
 

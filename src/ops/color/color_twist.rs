@@ -28,7 +28,6 @@ const IMAGE: &[ArgSpec] = &[
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "ColorTwist",
-    aliases: &[],
     doc: "Hue, saturation, contrast and brightness of RGB images at once",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -42,6 +41,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     shared_args: &[HUE, SATURATION, IMAGE],
     build: &|args, _| new(args, None),
     outputs: &one_output,
+    kernels: &[super::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -54,12 +56,19 @@ pub(in crate::ops) const HSV_DEF: OpDef = OpDef {
     ],
     shared_args: &[HUE, SATURATION],
     build: &|args, _| new(args, Some(DType::U8)),
+    sequences: true,
     ..DEF
 };
 
 /// The operator's line in [`crate::ops::OPS`].
-pub(in crate::ops) const HUE_DEF: OpDef =
-    OpDef { name: "Hue", doc: "Turns the hues of RGB images", args: &[], shared_args: &[HUE, IMAGE], ..DEF };
+pub(in crate::ops) const HUE_DEF: OpDef = OpDef {
+    name: "Hue",
+    doc: "Turns the hues of RGB images",
+    args: &[],
+    shared_args: &[HUE, IMAGE],
+    sequences: true,
+    ..DEF
+};
 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const SATURATION_DEF: OpDef = OpDef {
@@ -67,6 +76,7 @@ pub(in crate::ops) const SATURATION_DEF: OpDef = OpDef {
     doc: "Scales the saturation of RGB images",
     args: &[],
     shared_args: &[SATURATION, IMAGE],
+    sequences: true,
     ..DEF
 };
 

@@ -55,7 +55,6 @@ pub(super) struct Job {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "CropMirrorNormalize",
-    aliases: &[],
     doc: "Crops, mirrors, normalises per channel and reorders dimensions, such as HWC to CHW",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -80,6 +79,9 @@ pub(super) const DEF: OpDef = OpDef {
     shared_args: &[CROP_ARGS, OUT_OF_BOUNDS_ARGS],
     build: &build,
     outputs: &one_output,
+    kernels: &[gpu::kernels, super::resize_normalize::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -14,8 +14,6 @@ use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType, elements_mut};
 
-pub(super) use gpu::kernels;
-
 struct Erase {
     /// `None`: every dimension but that of the channels.
     axes: Option<Axes>,
@@ -59,7 +57,6 @@ impl Job {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Erase",
-    aliases: &[],
     doc: "Fills regions of a tensor with a value",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -80,9 +77,11 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::bool("normalized_anchor", "whether anchors are").or_computed("as `normalized`"),
         ArgSpec::bool("normalized_shape", "whether shapes are").or_computed("as `normalized`"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[gpu::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

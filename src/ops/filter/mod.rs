@@ -2,8 +2,6 @@
 
 mod gpu;
 
-pub(super) use gpu::kernels;
-
 use std::sync::Arc;
 
 use multiversion::multiversion;
@@ -60,9 +58,11 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::dtype("dtype", "element type of the output: float32 or the input's")
             .or_computed("the input's"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[gpu::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

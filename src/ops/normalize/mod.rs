@@ -16,8 +16,6 @@ use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, View};
 
 use statistics::{Arrangement, Parameters, Scaling, mean};
 
-pub(super) use gpu::kernels;
-
 struct Normalize {
     /// The dimensions that are reduced; `None`: those in which a given tensor has extent 1.
     axes: Option<Axes>,
@@ -49,7 +47,6 @@ struct Reduction {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Normalize",
-    aliases: &[],
     doc: "Subtracts the mean and divides by the standard deviation along some dimensions",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -66,9 +63,11 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::int("ddof", "subtracted from the number of elements in the variance").or_int(0),
         ArgSpec::dtype("dtype", "element type of the result").or_dtype(DType::F32),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[gpu::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

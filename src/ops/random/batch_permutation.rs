@@ -19,7 +19,6 @@ struct BatchPermutation {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "BatchPermutation",
-    aliases: &[],
     doc: "Numbers of samples in random order, for `PermuteBatch`",
     devices: &[Device::Cpu],
     inputs: (0, 0),
@@ -28,9 +27,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::bool("allow_repetitions", "whether samples may come twice").or_bool(false),
         ArgSpec::bool("no_fixed_points", "whether no sample may stay at its place").or_bool(false),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -22,7 +22,6 @@ struct Beta {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "random__Beta",
-    aliases: &[],
     doc: "Random numbers of a beta distribution",
     devices: &[Device::Cpu],
     inputs: (0, 1),
@@ -33,9 +32,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::ints("shape", "shape of the output").tensor().or_computed("that of the input, or a scalar"),
         ArgSpec::dtype("dtype", "element type of the output: float32 or float64").or_computed("float32"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {

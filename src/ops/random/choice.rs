@@ -15,7 +15,6 @@ use crate::tensor::{BatchDesc, Device, Element, Layout, Shape, ValueType, View};
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "random__Choice",
-    aliases: &[],
     doc: "Random choices of numbers below a limit, or of parts of a tensor",
     devices: &[Device::Cpu],
     inputs: (1, 2),
@@ -26,9 +25,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
             .tensor()
             .or_computed("that of the second input, or one"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 struct Choice {

@@ -20,6 +20,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         Random::operator(CoinFlip { probability }, args, inputs)
     },
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 struct CoinFlip {

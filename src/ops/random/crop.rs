@@ -132,6 +132,9 @@ pub(in crate::ops) const DECODER: OpDef = OpDef {
     shared_args: &[decoders_image::ARGS, ARGS],
     build: &|args, _| Image::operator(args, Some(Box::new(RandomCrop::new(args)?))),
     outputs: &one_output,
+    kernels: &[decoders_image::kernels],
+    host_inputs: Some(0),
+    ..OpDef::BASE
 };
 
 impl Region for RandomCrop {
@@ -151,7 +154,6 @@ impl Region for RandomCrop {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const GENERATOR: OpDef = OpDef {
     name: "RandomCropGenerator",
-    aliases: &[],
     doc: "Random windows for images of given shapes: where they begin, and how large they are",
     devices: &[Device::Cpu],
     inputs: (1, 1),
@@ -159,6 +161,7 @@ pub(in crate::ops) const GENERATOR: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &|args, _| Ok(Box::new(Generator(RandomCrop::new(args)?))),
     outputs: &|_| Ok(2),
+    ..OpDef::BASE
 };
 
 struct Generator(RandomCrop);
@@ -196,7 +199,6 @@ impl Operator for Generator {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const RESIZED: OpDef = OpDef {
     name: "RandomResizedCrop",
-    aliases: &[],
     doc: "Random windows of images, resized",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -225,6 +227,9 @@ pub(in crate::ops) const RESIZED: OpDef = OpDef {
         }))
     },
     outputs: &one_output,
+    kernels: &[super::super::resize::gpu::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 struct RandomResizedCrop {

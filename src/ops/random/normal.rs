@@ -23,6 +23,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &|args, inputs| Random::operator(Normal::new(args)?, args, inputs),
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 /// A normal distribution.

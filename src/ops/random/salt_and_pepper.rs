@@ -17,7 +17,6 @@ use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType, bits, 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "noise__SaltAndPepper",
-    aliases: &[],
     doc: "Replaces random pixels by bright and dark ones",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -33,9 +32,10 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
             .or_computed("the type's smallest, -1 for float32"),
         ArgSpec::bool("per_channel", "whether channels are replaced one by one").or_bool(false),
     ],
-    shared_args: &[],
     build: &SaltAndPepper::operator,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 struct SaltAndPepper {

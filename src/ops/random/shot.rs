@@ -21,7 +21,6 @@ struct Shot {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "noise__Shot",
-    aliases: &[],
     doc: "The noise of counted photons",
     devices: &[Device::Cpu],
     inputs: (1, 1),
@@ -29,9 +28,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         SEED,
         ArgSpec::float("factor", "what one event adds, with 0 all becomes 0").tensor().or_float(12.0),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

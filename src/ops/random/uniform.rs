@@ -26,6 +26,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         Random::operator(Uniform { range, values: args.arg("values")? }, args, inputs)
     },
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 struct Uniform {

@@ -16,8 +16,6 @@ use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, ViewMut};
 use fold::{Number, Rule, fold, is_number, with_number};
 
-pub(super) use gpu::kernels;
-
 /// What is made of the elements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
@@ -49,7 +47,6 @@ const fn def(
 ) -> OpDef {
     OpDef {
         name,
-        aliases: &[],
         doc,
         devices: &[Device::Cpu, Device::Gpu],
         inputs: (1, 1),
@@ -57,6 +54,8 @@ const fn def(
         shared_args: &[AXES],
         build,
         outputs: &one_output,
+        kernels: &[gpu::kernels],
+        ..OpDef::BASE
     }
 }
 

@@ -34,7 +34,6 @@ struct Resize {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Resize",
-    aliases: &[],
     doc: "Another size, by six filters, with or without antialiasing, of a region or the whole image",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -46,6 +45,9 @@ pub(super) const DEF: OpDef = OpDef {
     shared_args: &[attributes::ARGS],
     build: &build,
     outputs: &|args| Ok(if args.bool("save_attrs")?.unwrap_or(false) { 2 } else { 1 }),
+    kernels: &[gpu::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -16,7 +16,6 @@ struct Crop {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "transforms__Crop",
-    aliases: &[],
     doc: "The matrix that maps one box of coordinates onto another",
     devices: &[Device::Cpu],
     inputs: (0, 1),
@@ -46,6 +45,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         build(Crop { corners: [a?, b?, c?, d?], absolute: args.bool("absolute")?.unwrap_or(false) }, args)
     },
     outputs: &one_output,
+    sequences: true,
+    splits_inputs: true,
+    ..OpDef::BASE
 };
 
 impl Generator for Crop {

@@ -14,7 +14,6 @@ struct Rotation {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "transforms__Rotation",
-    aliases: &[],
     doc: "The matrix that rotates points in the plane, or around an axis",
     devices: &[Device::Cpu],
     inputs: (0, 1),
@@ -31,6 +30,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         build(Rotation { angle, axis: args.arg("axis")?, center: args.arg("center")? }, args)
     },
     outputs: &one_output,
+    sequences: true,
+    splits_inputs: true,
+    ..OpDef::BASE
 };
 
 impl Generator for Rotation {

@@ -14,7 +14,6 @@ struct Scale {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "transforms__Scale",
-    aliases: &[],
     doc: "The matrix that scales points, seen from a center",
     devices: &[Device::Cpu],
     inputs: (0, 1),
@@ -33,6 +32,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         build(Scale { scale, center: args.arg("center")?, ndim: ndim.filter(|&ndim| ndim > 0) }, args)
     },
     outputs: &one_output,
+    sequences: true,
+    splits_inputs: true,
+    ..OpDef::BASE
 };
 
 impl Generator for Scale {

@@ -15,7 +15,6 @@ struct Shear {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "transforms__Shear",
-    aliases: &[],
     doc: "The matrix that moves each coordinate by multiples of the others",
     devices: &[Device::Cpu],
     inputs: (0, 1),
@@ -36,6 +35,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         build(Shear { factors, are_angles, center: args.arg("center")? }, args)
     },
     outputs: &one_output,
+    sequences: true,
+    splits_inputs: true,
+    ..OpDef::BASE
 };
 
 impl Generator for Shear {

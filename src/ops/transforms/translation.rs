@@ -26,6 +26,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         build(Translation { offset }, args)
     },
     outputs: &one_output,
+    sequences: true,
+    splits_inputs: true,
+    ..OpDef::BASE
 };
 
 impl Generator for Translation {

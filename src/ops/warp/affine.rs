@@ -17,7 +17,6 @@ struct WarpAffine {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "WarpAffine",
-    aliases: &[],
     doc: "An affine transformation of images and volumes",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 2),
@@ -31,6 +30,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &new,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    host_inputs: Some(1),
+    ..OpDef::BASE
 };
 
 fn new(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {

@@ -49,7 +49,6 @@ struct Job {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "experimental__WarpPerspective",
-    aliases: &[],
     doc: "A projective transformation of images",
     devices: &[Device::Cpu],
     inputs: (1, 2),
@@ -70,9 +69,11 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::floats("fill_value", "a value outside, or one for each channel; empty: 0").or_floats(&[]),
         ArgSpec::interp_type("interp_type", "0 nearest neighbour, 1 linear").or_int(1),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    host_inputs: Some(1),
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {

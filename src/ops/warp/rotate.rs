@@ -19,7 +19,6 @@ struct Rotate {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Rotate",
-    aliases: &[],
     doc: "Turns images, and volumes around an axis",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -32,6 +31,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &new,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 fn new(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
