@@ -14,6 +14,11 @@ pub(super) fn find(name: &str) -> Option<&'static OpDef> {
     CUSTOM.read().iter().copied().find(|op| op.name == name)
 }
 
+/// All custom operators.
+pub(super) fn all() -> Vec<&'static OpDef> {
+    CUSTOM.read().clone()
+}
+
 /// Adds operators, all or none; they stay until the process ends.
 ///
 /// # Errors

@@ -66,6 +66,7 @@ mod reshape;
 mod resize;
 mod resize_crop_mirror;
 mod resize_normalize;
+pub mod schema;
 mod separable;
 mod sequence_rearrange;
 mod shape_arg;

@@ -1,6 +1,7 @@
 //! What an operator accepts: the entries of its argument table as data, from which arguments are checked and pages,
 //! signatures and the C API's description of all operators are made. What a file gave is in `args`.
 
+use super::args::Value;
 use crate::tensor::DType;
 
 /// One entry of an operator's argument table.
@@ -77,6 +78,13 @@ impl ArgKind {
         }
     }
 }
+
+/// Members of [`ArgKind::ImageType`], by number.
+const IMAGE_TYPES: [&str; 5] = ["RGB", "BGR", "gray", "YCbCr", "as in the file"];
+
+/// Members of [`ArgKind::InterpType`], by number.
+const INTERP_TYPES: [&str; 6] =
+    ["nearest neighbour", "linear", "cubic", "Lanczos", "triangular", "Gaussian"];
 
 /// What holds when an argument is not given.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -207,5 +215,57 @@ impl ArgSpec {
 
     const fn or(self, default: DefaultValue) -> Self {
         Self { default, ..self }
+    }
+
+    /// The default for people: members of enumerations by name, what is worked out in words; empty where there is none.
+    pub fn default_text(&self) -> String {
+        let member = |names: &[&str], value: i64| {
+            let name = usize::try_from(value).ok().and_then(|i| names.get(i));
+            name.map_or_else(|| value.to_string(), |name| (*name).to_owned())
+        };
+        match (self.kind, self.default) {
+            (_, DefaultValue::Required) => "required".to_owned(),
+            (_, DefaultValue::None) => String::new(),
+            (_, DefaultValue::Computed(how)) => how.to_owned(),
+            (_, DefaultValue::Bool(value)) => value.to_string(),
+            (ArgKind::ImageType, DefaultValue::Int(value)) => member(&IMAGE_TYPES, value),
+            (ArgKind::InterpType, DefaultValue::Int(value)) => member(&INTERP_TYPES, value),
+            (_, DefaultValue::Int(value)) => value.to_string(),
+            (_, DefaultValue::Float(value)) => value.to_string(),
+            (_, DefaultValue::String(value)) => format!("'{value}'"),
+            (_, DefaultValue::Dtype(dtype)) => dtype.name().to_owned(),
+            (_, DefaultValue::Ints(values)) => format!("{values:?}"),
+            (_, DefaultValue::Floats(values)) => format!("{values:?}"),
+        }
+    }
+
+    /// The default as a value that a file could give; `None` where there is none.
+    pub fn default_value(&self) -> Option<Value> {
+        Some(match self.default {
+            DefaultValue::Required | DefaultValue::None | DefaultValue::Computed(_) => return None,
+            DefaultValue::Bool(value) => Value::Bools(vec![value]),
+            DefaultValue::Int(value) => Value::Ints(vec![value]),
+            DefaultValue::Float(value) => Value::Floats(vec![value]),
+            DefaultValue::String(value) => Value::Strings(vec![value.to_owned()]),
+            DefaultValue::Dtype(dtype) => Value::Ints(vec![dtype as i64]),
+            DefaultValue::Ints(values) => Value::Ints(values.to_vec()),
+            DefaultValue::Floats(values) => Value::Floats(values.to_vec()),
+        })
+    }
+
+    /// Whether the default is one of the argument's kind.
+    #[cfg(test)]
+    pub(super) fn default_fits(&self) -> bool {
+        use DefaultValue as D;
+        match self.default {
+            D::Required | D::None | D::Computed(_) => true,
+            D::Bool(_) => self.kind == ArgKind::Bool,
+            D::Int(_) => matches!(self.kind, ArgKind::Int | ArgKind::ImageType | ArgKind::InterpType),
+            D::Float(_) => self.kind == ArgKind::Float,
+            D::String(_) => matches!(self.kind, ArgKind::String | ArgKind::Layout),
+            D::Dtype(_) => self.kind == ArgKind::Dtype,
+            D::Ints(_) => self.kind == ArgKind::Ints,
+            D::Floats(_) => self.kind == ArgKind::Floats,
+        }
     }
 }

@@ -161,8 +161,11 @@ mod tests {
             assert!(!op.doc.is_empty() && !op.devices.is_empty(), "{}", op.name);
             let mut names = HashSet::new();
             for arg in op.all_args() {
-                assert!(names.insert(arg.name), "{}: argument {} stands twice", op.name, arg.name);
-                assert!(arg.doc.len() > 8, "{}: argument {} is not documented", op.name, arg.name);
+                let of = format!("{}: argument {}", op.name, arg.name);
+                assert!(names.insert(arg.name), "{of} stands twice");
+                assert!(arg.default_fits(), "{of} is a {:?} and has the default {:?}", arg.kind, arg.default);
+                assert!(arg.tensor || !arg.per_frame, "{of} differs by frame, but not by sample");
+                assert!(arg.doc.len() > 8, "{of} is not documented");
             }
         }
     }
