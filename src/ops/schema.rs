@@ -197,7 +197,7 @@ fn snake_case(name: &str) -> String {
         let before = i.checked_sub(1).and_then(|i| letters.get(i));
         let ends_word = before.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
         let starts_word =
-            before.is_some_and(|c| *c != '_') && letters.get(i + 1).is_some_and(|c| c.is_ascii_lowercase());
+            before.is_some_and(|c| *c != '_') && letters.get(i + 1).is_some_and(char::is_ascii_lowercase);
         if letter.is_ascii_uppercase() && (ends_word || starts_word) {
             snake.push('_');
         }

@@ -83,8 +83,7 @@ impl ArgKind {
 const IMAGE_TYPES: [&str; 5] = ["RGB", "BGR", "gray", "YCbCr", "as in the file"];
 
 /// Members of [`ArgKind::InterpType`], by number.
-const INTERP_TYPES: [&str; 6] =
-    ["nearest neighbour", "linear", "cubic", "Lanczos", "triangular", "Gaussian"];
+const INTERP_TYPES: [&str; 6] = ["nearest neighbour", "linear", "cubic", "Lanczos", "triangular", "Gaussian"];
 
 /// What holds when an argument is not given.
 #[derive(Debug, Clone, Copy, PartialEq)]

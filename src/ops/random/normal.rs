@@ -8,8 +8,8 @@ use crate::tensor::{DType, Device};
 
 /// The arguments that say which normal distribution.
 pub(super) const NORMAL: &[ArgSpec] = &[
-    ArgSpec::float("mean", "mean").tensor().or_float(0.0),
-    ArgSpec::float("stddev", "standard deviation").tensor().or_float(1.0),
+    ArgSpec::float("mean", "mean of the numbers").tensor().or_float(0.0),
+    ArgSpec::float("stddev", "standard deviation of the numbers").tensor().or_float(1.0),
 ];
 
 /// The operator's line in [`crate::ops::OPS`].

@@ -18,7 +18,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu],
     inputs: (0, 1),
     args: &[
-        ArgSpec::float("angle", "degrees").tensor().per_frame().required(),
+        ArgSpec::float("angle", "degrees of the rotation").tensor().per_frame().required(),
         ArgSpec::floats("axis", "the axis x, y, z in space; without it points are in a plane")
             .tensor()
             .per_frame(),
