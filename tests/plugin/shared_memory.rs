@@ -56,9 +56,12 @@ fn a_jpeg_whose_header_changes_while_it_is_decoded_harms_nobody() {
     plugin.instance_initialize(instance).unwrap();
     let output = Pipeline::load(&case.pipeline, Device::Cpu).unwrap().outputs()[0].name.clone();
 
-    let shared: &'static [AtomicU8] = picture.iter().map(|&byte| AtomicU8::new(byte)).collect::<Vec<_>>().leak();
+    let shared: &'static [AtomicU8] =
+        picture.iter().map(|&byte| AtomicU8::new(byte)).collect::<Vec<_>>().leak();
     let at = place_of_rows(picture);
-    let file = |chunk: Chunk| -> *mut Input { host.input_in("IMAGE", UINT8, &[1, picture.len() as i64], vec![chunk]) };
+    let file = |chunk: Chunk| -> *mut Input {
+        host.input_in("IMAGE", UINT8, &[1, picture.len() as i64], vec![chunk])
+    };
     let ends = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| rewrite(&shared[at..at + 2], &ends));
@@ -79,8 +82,8 @@ fn a_jpeg_whose_header_changes_while_it_is_decoded_harms_nobody() {
             assert_eq!(answer.failure, None);
             assert!(expected.farthest(&answer.outputs[0].bytes) <= case.tol);
         } else if answer.failure.is_none() {
-            let rows = answer.outputs[0].shape[1];
-            assert!(ROWS.iter().any(|&of| [of & 0xFF00, of & 0xFF, of].contains(&(rows as u16))), "{rows} rows");
+            let output = &answer.outputs[0];
+            assert_eq!(output.shape.iter().product::<i64>(), output.bytes.len() as i64);
         }
     }
     drop(book);
