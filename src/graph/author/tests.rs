@@ -1,0 +1,1 @@
+//! Files that come back as they were, and descriptions that no file can hold.
