@@ -222,7 +222,10 @@ fn with_devices<'d>(
         )));
     }
     let device = |i: usize| devices.get(i).map_or(usual, String::as_str);
-    let paired = names.iter().enumerate().map(|(i, name)| Ok((name.as_str(), check_device(device(i), &["cpu", "gpu"])?)));
+    let paired = names
+        .iter()
+        .enumerate()
+        .map(|(i, name)| Ok((name.as_str(), check_device(device(i), &["cpu", "gpu"])?)));
     paired.collect()
 }
 
@@ -271,7 +274,10 @@ fn arguments<'d>(
         // A type may be stated for what is not there.
         let Some(value) = of(name) else { continue };
         if !known.insert(name) {
-            return Err(Error::invalid(format!("argument `{}` is given twice", shortened(name).escape_debug())));
+            return Err(Error::invalid(format!(
+                "argument `{}` is given twice",
+                shortened(name).escape_debug()
+            )));
         }
         written.push((entry.clone(), value));
     }

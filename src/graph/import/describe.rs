@@ -216,7 +216,9 @@ impl Description {
         let mut inputs = inputs.into_iter().peekable();
         let mut ordered = Vec::with_capacity(self.inputs.len() + self.operators.len());
         for operator in 0..=self.operators.len() {
-            while let Some((_, i)) = inputs.next_if(|&(place, _)| place <= ordered.len() || operator == self.operators.len()) {
+            while let Some((_, i)) =
+                inputs.next_if(|&(place, _)| place <= ordered.len() || operator == self.operators.len())
+            {
                 ordered.push(Entry::Input(i));
             }
             if operator < self.operators.len() {
@@ -337,18 +339,18 @@ impl Given {
 
 fn input(place: usize, op: &OpDef) -> InputDescription {
     let mut given = Given::new(op);
-    let mut int = |name: &str, is_kept: &dyn Fn(i64) -> bool| match given.take(false, name, ArgumentType::Int64)
-    {
-        Some(Value::Ints(values)) if values.first().is_some_and(|&value| is_kept(value)) => {
-            values.first().copied()
-        }
-        Some(other) => {
-            // No type of ours, or no rank: it stands among the arguments.
-            given.values.insert(name.to_owned(), other);
-            None
-        }
-        None => None,
-    };
+    let mut int =
+        |name: &str, is_kept: &dyn Fn(i64) -> bool| match given.take(false, name, ArgumentType::Int64) {
+            Some(Value::Ints(values)) if values.first().is_some_and(|&value| is_kept(value)) => {
+                values.first().copied()
+            }
+            Some(other) => {
+                // No type of ours, or no rank: it stands among the arguments.
+                given.values.insert(name.to_owned(), other);
+                None
+            }
+            None => None,
+        };
     let dtype = int("dtype", &|id| DType::from_dali(id).is_some()).and_then(DType::from_dali);
     let ndim = int("ndim", &|_| true);
     let layout = match given.take(false, "layout", ArgumentType::String) {

@@ -9,7 +9,8 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serializer};
 
 use super::{
-    ArgumentType, Description, InputDescription, OperatorDescription, OutputDescription, StoredArgument, Value,
+    ArgumentType, Description, InputDescription, OperatorDescription, OutputDescription, StoredArgument,
+    Value,
 };
 use crate::error::{Error, Result};
 use crate::limits;
@@ -48,9 +49,9 @@ pub(super) fn values<S: Serializer>(values: &BTreeMap<String, Value>, to: S) -> 
 }
 
 fn named(float: f32) -> serde_json::Value {
-    let name = NOT_FINITE.iter().find(|(_, other)| {
-        float.is_nan() && other.is_nan() || float.is_infinite() && float == *other
-    });
+    let name = NOT_FINITE
+        .iter()
+        .find(|(_, other)| float.is_nan() && other.is_nan() || float.is_infinite() && float == *other);
     name.map_or_else(|| float.into(), |(name, _)| (*name).into())
 }
 
@@ -246,7 +247,10 @@ impl Written {
 }
 
 /// Gives numbers by their order in the file to those whose author left them out.
-fn number(description: &mut Description, (inputs, operators): &(Vec<Option<Option<i32>>>, Vec<Option<Option<i32>>>)) {
+fn number(
+    description: &mut Description,
+    (inputs, operators): &(Vec<Option<Option<i32>>>, Vec<Option<Option<i32>>>),
+) {
     for (number, entry) in description.in_file_order().into_iter().enumerate() {
         let (slot, given) = match entry {
             super::Entry::Input(i) => {
@@ -271,11 +275,12 @@ impl WrittenInput {
             keywords.into_iter().map(entry).collect()
         });
         let mut bookkeeping = self.bookkeeping;
-        if stored.iter().any(|entry| entry.name == "preserve_name") && !self.arguments.contains_key("preserve_name") {
-            bookkeeping.entry("preserve_name".to_owned()).or_insert_with(|| WrittenValue {
-                elements: vec![Element::Bool(true)],
-                list: false,
-            });
+        if stored.iter().any(|entry| entry.name == "preserve_name")
+            && !self.arguments.contains_key("preserve_name")
+        {
+            bookkeeping
+                .entry("preserve_name".to_owned())
+                .or_insert_with(|| WrittenValue { elements: vec![Element::Bool(true)], list: false });
         }
         let mut read = Read { stored, values: BTreeMap::new(), bookkeeping: BTreeMap::new() };
         read.all(self.arguments, bookkeeping)?;
@@ -363,9 +368,9 @@ impl Read {
             .map(|(name, value)| (name, value, false))
             .chain(bookkeeping.into_iter().map(|(name, value)| (name, value, true)))
         {
-            let value = self.one(&name, value, known.get(&name)).map_err(|error| {
-                error.context(format!("argument `{}`", name.escape_debug()))
-            })?;
+            let value = self
+                .one(&name, value, known.get(&name))
+                .map_err(|error| error.context(format!("argument `{}`", name.escape_debug())))?;
             let of = if is_bookkeeping { &mut self.bookkeeping } else { &mut self.values };
             of.insert(name, value);
         }
@@ -404,7 +409,9 @@ impl Element {
             Element::Int(value) => value.to_string(),
             Element::Float(value) => value.to_string(),
             Element::Bool(value) => value.to_string(),
-            Element::Text(value) => format!("the text `{}`", value.chars().take(32).collect::<String>().escape_debug()),
+            Element::Text(value) => {
+                format!("the text `{}`", value.chars().take(32).collect::<String>().escape_debug())
+            }
         }
     }
 }
@@ -418,9 +425,10 @@ impl WrittenValue {
             Element::Bool(_) => ArgumentType::Bool,
             Element::Text(_) => ArgumentType::String,
         };
-        let first = self.elements.first().map(of).ok_or_else(|| {
-            Error::invalid("an empty list, whose type is not known: state it in `stored`")
-        })?;
+        let first =
+            self.elements.first().map(of).ok_or_else(|| {
+                Error::invalid("an empty list, whose type is not known: state it in `stored`")
+            })?;
         let is_number = |kind| matches!(kind, ArgumentType::Int64 | ArgumentType::Float);
         let mut kind = first;
         for other in self.elements.iter().map(of) {
@@ -437,9 +445,7 @@ impl WrittenValue {
     /// The elements as this type.
     fn as_kind(self, kind: ArgumentType) -> Result<Value> {
         fn all<T>(elements: Vec<Element>, what: &str, one: impl Fn(&Element) -> Option<T>) -> Result<Vec<T>> {
-            let wrong = |element: &Element| {
-                Error::invalid(format!("{}, expected {what}", element.told()))
-            };
+            let wrong = |element: &Element| Error::invalid(format!("{}, expected {what}", element.told()));
             elements.iter().map(|element| one(element).ok_or_else(|| wrong(element))).collect()
         }
         let elements = self.elements;
@@ -452,7 +458,9 @@ impl WrittenValue {
             ArgumentType::Float => Value::Floats(all(elements, "a number", |element| match element {
                 Element::Int(value) => Some(*value as f32),
                 Element::Float(value) => Some(*value as f32),
-                Element::Text(name) => NOT_FINITE.iter().find(|(known, _)| known == name).map(|&(_, value)| value),
+                Element::Text(name) => {
+                    NOT_FINITE.iter().find(|(known, _)| known == name).map(|&(_, value)| value)
+                }
                 Element::Bool(_) => None,
             })?),
             ArgumentType::Bool => Value::Bools(all(elements, "true or false", |element| match *element {
@@ -501,7 +509,8 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_u64<E: de::Error>(self, value: u64) -> Result<WrittenValue, E> {
-        let value = i64::try_from(value).map_err(|_| E::custom(format!("{value} is beyond 64 bits with a sign")))?;
+        let value =
+            i64::try_from(value).map_err(|_| E::custom(format!("{value} is beyond 64 bits with a sign")))?;
         Self::one(Element::Int(value))
     }
 
