@@ -2,11 +2,12 @@
 //! header (`dlpack.h`, `DLManagedTensor`), which a caller includes.
 
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::result::Data;
 use super::status::guarded;
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::tensor::{DType, Device};
 
 /// DLPack's number of host memory, and of a CUDA device's.
@@ -61,6 +62,21 @@ pub struct DLManagedTensor {
     pub manager_ctx: *mut c_void,
     /// Frees it.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
+}
+
+/// Whether tensors of a result were exported, and from which device. It goes before the result's memory does: whoever took a tensor there
+/// may have put work into a stream of his own, which nobody tells us of, and have let go of the tensor at once.
+#[derive(Default)]
+pub(super) struct Exports(OnceLock<Arc<Gpu>>);
+
+impl Drop for Exports {
+    fn drop(&mut self) {
+        if let Some(gpu) = self.0.get()
+            && let Err(error) = gpu.synchronize()
+        {
+            tracing::error!("a result that was exported is freed: {error}");
+        }
+    }
 }
 
 /// What an exported tensor keeps.

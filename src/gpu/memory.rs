@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use cudarc::driver::{result, sys};
 
-use super::device::{Stream, driver_error};
+use super::context::driver_error;
+use super::device::Stream;
 use crate::error::{Error, Result};
 
 /// Alignment of every sample in a buffer: what a vector load of a warp likes.
@@ -24,6 +25,7 @@ impl DeviceBuffer {
     /// Unavailable, when the device has no memory.
     pub fn new(stream: &Arc<Stream>, bytes: usize) -> Result<Self> {
         let bytes = bytes.max(1);
+        let _bound = stream.gpu().bind()?;
         // SAFETY: pool and stream are valid; nobody relies on what the memory holds.
         let address = unsafe { result::mem_pool::alloc_async(stream.gpu().pool(), bytes, stream.raw()) }
             .map_err(|error| {
@@ -55,7 +57,7 @@ impl DeviceBuffer {
 
 impl Drop for DeviceBuffer {
     fn drop(&mut self) {
-        let _ = self.stream.gpu().bind();
+        let _bound = self.stream.gpu().bind();
         // SAFETY: allocated by `new`; what was put into the stream before still finds it.
         let _ = unsafe { result::free_async(self.address, self.stream.raw()) };
     }

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use cudarc::driver::result;
 
 use super::counters::Counters;
-use super::device::{Stream, driver_error};
+use super::context::driver_error;
+use super::device::Stream;
 use super::memory::DeviceBytes;
-use super::slab::Retention;
+use super::retention::Reused;
 use super::staging::Pinned;
 use crate::error::{Error, Result};
 
 /// Brings bytes from a device to the host, into pinned memory that stays for the next time.
 pub struct Fetch {
     stream: Arc<Stream>,
-    pinned: Option<Pinned>,
-    retention: Retention,
+    pinned: Reused<Pinned>,
     counters: Counters,
 }
 
@@ -25,8 +25,7 @@ impl Fetch {
     pub fn new(stream: &Arc<Stream>) -> Self {
         Self {
             stream: Arc::clone(stream),
-            pinned: None,
-            retention: Retention::default(),
+            pinned: Reused::default(),
             counters: Counters::default(),
         }
     }
@@ -38,13 +37,14 @@ impl Fetch {
     pub fn fetch(&mut self, sources: &[DeviceBytes]) -> Result<Vec<&[u8]>> {
         self.counters = Counters::default();
         let bytes: usize = sources.iter().map(DeviceBytes::len).sum();
-        let held = self.pinned.as_ref().map_or(0, Pinned::len);
-        if held < bytes.max(1) || !self.retention.keeps(held, bytes) {
-            self.pinned = None;
-            self.pinned = Some(Pinned::new(self.stream.gpu(), bytes.max(1).next_power_of_two())?);
-        }
-        let Some(pinned) = &mut self.pinned else { return Err(Error::internal("no memory to fetch into")) };
-        self.stream.gpu().bind()?;
+        // Nobody reads what the last one fetched any more.
+        self.pinned.end_batch();
+        let gpu = self.stream.gpu();
+        let pinned = self.pinned.fit(bytes, |bytes, smaller| {
+            drop(smaller);
+            Pinned::new(gpu, bytes)
+        })?;
+        let _bound = gpu.bind()?;
         let mut rest = pinned.bytes_mut();
         let mut enqueued = Ok(());
         for source in sources.iter().filter(|source| !source.is_empty()) {
@@ -88,7 +88,7 @@ impl Stream {
         if let Some((target, bytes)) = copies.iter().find(|(target, bytes)| target.len() != bytes.len()) {
             return Err(Error::internal(format!("a copy of {} bytes to {}", bytes.len(), target.len())));
         }
-        self.gpu().bind()?;
+        let _bound = self.gpu().bind()?;
         let mut enqueued = Ok(());
         for (target, bytes) in copies.iter().filter(|(target, _)| !target.is_empty()) {
             // SAFETY: the caller vouches for the target as it does for any `DeviceBytes`; both sides are equally long and

@@ -10,6 +10,7 @@ mod fusion;
 mod header;
 mod pictures;
 mod promises;
+mod soundness;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -321,12 +321,13 @@ impl Mixed {
         let padded = sizes.iter().map(|bytes| bytes.next_multiple_of(ALIGNMENT));
         cx.recorder.make_room(padded.sum::<usize>() + tables)?;
         let places = cx.recorder.reserve_all(&sizes)?;
-        let mut buffers = cx.recorder.fill(&places)?;
-        let for_cores = buffers.split_off(threads.len());
+        // Before they start: from here on whatever fails waits for them.
         let events = match &mut self.engines {
-            Some(engines) if !tasks.is_empty() => engines.prepare(stream.gpu(), tasks.len())?,
+            Some(engines) if !tasks.is_empty() => engines.prepare(cx.recorder, tasks.len())?,
             _ => Vec::new(),
         };
+        let mut buffers = cx.recorder.fill(&places)?;
+        let for_cores = buffers.split_off(threads.len());
         let (watch, by_threads) = (Watch::new(events), AtomicUsize::new(0));
         // Of JPEGs that were decoded: how long it takes to refuse a file, or to inflate one, says nothing about the engines' work.
         let (busy, expected) = (AtomicU64::new(0), AtomicU64::new(0));
