@@ -136,7 +136,11 @@ impl Executor {
                 let failures = Failures::none(batch.len());
                 let moved = caught(|| device::download(recorder, batch, &failures, &self.memory));
                 // Not even a panic may leave copies from the batch's memory behind.
-                if moved.is_ok() { recorder.clear() } else { recorder.abandon() }
+                if moved.is_ok() {
+                    recorder.clear();
+                } else {
+                    recorder.abandon();
+                }
                 moved?.pop().ok_or_else(|| Error::internal("a download without a value"))
             }
             _ => Ok(batch.clone()),

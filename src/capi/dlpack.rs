@@ -69,6 +69,13 @@ pub struct DLManagedTensor {
 #[derive(Default)]
 pub(super) struct Exports(OnceLock<Arc<Gpu>>);
 
+impl Exports {
+    /// Says that a tensor on `gpu` is exported.
+    fn note(&self, gpu: &Arc<Gpu>) {
+        self.0.get_or_init(|| Arc::clone(gpu));
+    }
+}
+
 impl Drop for Exports {
     fn drop(&mut self) {
         if let Some(gpu) = self.0.get()
@@ -111,6 +118,9 @@ pub(super) fn export(data: &Arc<Data>, output: usize, sample: usize) -> Result<*
         Device::Cpu => DLDevice { device_type: DL_CPU, device_id: 0 },
         Device::Gpu => DLDevice { device_type: DL_CUDA, device_id: data.ordinal() },
     };
+    if let Some(gpu) = made.gpu() {
+        data.exports.note(gpu);
+    }
     let shape = made.described.shape.clone();
     let tensor = DLTensor {
         data: made.data(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::{result, sys};
 
 use super::context::driver_error;
-use super::device::Stream;
+use super::device::{Gpu, Stream};
 use crate::error::{Error, Result};
 
 /// Alignment of every sample in a buffer: what a vector load of a warp likes.
@@ -42,6 +42,11 @@ impl DeviceBuffer {
     /// Where it is.
     pub fn address(&self) -> u64 {
         self.address
+    }
+
+    /// The device.
+    pub fn gpu(&self) -> &Arc<Gpu> {
+        self.stream.gpu()
     }
 
     /// How large it is.

@@ -287,7 +287,8 @@ impl Recorder {
         if self.reports.len() == place {
             self.reports.push(Reused::default());
         }
-        let report = self.reports.get_mut(place).ok_or_else(|| Error::internal("a report without a place"))?;
+        let report =
+            self.reports.get_mut(place).ok_or_else(|| Error::internal("a report without a place"))?;
         let gpu = self.stream.gpu();
         // No kernel of this batch knows the memory before it.
         let address = report.fit(words * 4, |bytes, _| Pinned::new(gpu, bytes))?.address();

@@ -102,7 +102,7 @@ mod tests {
     fn memory_of_a_common_size_stays() {
         let mut reused = Reused::default();
         assert_eq!(batch(&mut reused, 100), (true, 4_096));
-        assert_eq!(batch(&mut reused, limits::MAX_RETAINED_STAGING_BYTES).0, true);
+        assert!(batch(&mut reused, limits::MAX_RETAINED_STAGING_BYTES).0);
         for _ in 0..10 * Retention::BATCHES {
             assert_eq!(batch(&mut reused, 0), (false, limits::MAX_RETAINED_STAGING_BYTES));
         }

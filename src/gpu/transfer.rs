@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use cudarc::driver::result;
 
-use super::counters::Counters;
 use super::context::driver_error;
+use super::counters::Counters;
 use super::device::Stream;
 use super::memory::DeviceBytes;
 use super::retention::Reused;
@@ -23,11 +23,7 @@ pub struct Fetch {
 impl Fetch {
     /// Copies go through `stream`.
     pub fn new(stream: &Arc<Stream>) -> Self {
-        Self {
-            stream: Arc::clone(stream),
-            pinned: Reused::default(),
-            counters: Counters::default(),
-        }
+        Self { stream: Arc::clone(stream), pinned: Reused::default(), counters: Counters::default() }
     }
 
     /// The bytes of each source, in order: one copy each and one wait. The sources may be on any device of the process.

@@ -6,6 +6,7 @@ mod coder;
 mod cores;
 mod decoders;
 mod engines;
+mod exported;
 mod fusion;
 mod header;
 mod pictures;

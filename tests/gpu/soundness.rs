@@ -120,7 +120,7 @@ fn use_everything(photos: &[Vec<u8>]) {
     assert_eq!(current(), expected, "after giving up a batch");
     let stream = gpu.stream().unwrap();
     let sample = outcome.outputs[0].device(0).unwrap().clone();
-    assert_eq!(Fetch::new(&stream).fetch(&[sample.clone()]).unwrap()[0], on_host.view(0).bytes);
+    assert_eq!(Fetch::new(&stream).fetch(std::slice::from_ref(&sample)).unwrap()[0], on_host.view(0).bytes);
     assert_eq!(current(), expected, "after fetching");
     drop((instance, outcome, recorder, stream, gpu));
     assert_eq!(current(), expected, "after freeing all but one sample");
