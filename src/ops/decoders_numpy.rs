@@ -31,6 +31,10 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for DecodersNumpy {
+    fn is_steered_by(&self, _input: usize) -> bool {
+        true
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         if let Some(dtype) = inputs[0].dtype.filter(|&dtype| dtype != DType::U8) {
             return Err(Error::invalid(format!("encoded arrays of type {dtype}, expected uint8")));

@@ -232,6 +232,10 @@ impl Operator for Frames {
         self.is_known = self.arguments.iter().any(splits);
     }
 
+    fn is_steered_by(&self, input: usize) -> bool {
+        self.inner.is_steered_by(input)
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let splits = |ty: &ValueType| ty.layout.is_some_and(has_frames);
         if !self.is_known && !inputs.iter().skip(self.first()).any(splits) {

@@ -183,6 +183,13 @@ pub trait Operator: Send {
         (0, sample)
     }
 
+    /// Whether the bytes of regular input `input` decide where the operator reads and writes: encoded files, extents, anchors. It
+    /// looks at them more than once, so they must not change meanwhile: it never gets them in memory that somebody else can
+    /// write to. The same holds for every argument input.
+    fn is_steered_by(&self, _input: usize) -> bool {
+        false
+    }
+
     /// Whether outputs have other samples of the batch than inputs, by the one argument input.
     fn routing(&self) -> Option<Routing> {
         None

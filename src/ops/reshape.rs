@@ -301,6 +301,10 @@ impl Reshape {
 }
 
 impl Operator for Reshape {
+    fn is_steered_by(&self, input: usize) -> bool {
+        input > 0
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let input = &inputs[0];
         let dims = self.known_dims(input)?;

@@ -32,6 +32,10 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for Slice {
+    fn is_steered_by(&self, input: usize) -> bool {
+        input > 0
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let mut ty = inputs[0].clone();
         ty.dtype = self.extract.infer(ty.dtype)?;

@@ -131,6 +131,10 @@ fn store<T: Level>(signal: &[f32], dst: &mut [T]) {
 }
 
 impl Operator for DecodersAudio {
+    fn is_steered_by(&self, _input: usize) -> bool {
+        true
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         if let Some(dtype) = inputs[0].dtype.filter(|&dtype| dtype != DType::U8) {
             return Err(Error::invalid(format!("encoded audio of type {dtype}, expected uint8")));

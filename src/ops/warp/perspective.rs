@@ -206,6 +206,10 @@ fn rows(layout: Layout) -> usize {
 }
 
 impl Operator for WarpPerspective {
+    fn is_steered_by(&self, input: usize) -> bool {
+        input > 0
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let mut ty = inputs[0].clone();
         ty.dtype.map_or(Ok(()), check)?;
