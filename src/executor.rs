@@ -16,13 +16,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::cpu::memory::HostPool;
 use crate::error::{Context, Error, ErrorKind, Result};
 use crate::gpu::{Counters, Gpu, Recorder};
 use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
 use crate::graph::{NodeKind, Placement, Plan, ValueId};
 use crate::limits;
+use crate::memory::HostPool;
 use crate::ops::{self, CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator, PlanesOf, Preferences, Routing};
 use crate::tensor::{Batch, Device, ValueType};
 use device::{DeviceStorage, Landing};

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use super::result::Data;
 use super::status::guarded;
 use crate::error::{Error, Result};
-use crate::gpu::Gpu;
+use crate::memory::DeviceMemory;
 use crate::tensor::{DType, Device};
 
 /// DLPack's number of host memory, and of a CUDA device's.
@@ -64,22 +64,22 @@ pub struct DLManagedTensor {
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
 }
 
-/// Whether tensors of a result were exported, and from which device. It goes before the result's memory does: whoever took a tensor there
+/// Memory of a result on a device from which tensors were exported, if there is any. It goes before the result's memory does: whoever took a tensor there
 /// may have put work into a stream of his own, which nobody tells us of, and have let go of the tensor at once.
 #[derive(Default)]
-pub(super) struct Exports(OnceLock<Arc<Gpu>>);
+pub(super) struct Exports(OnceLock<Arc<dyn DeviceMemory>>);
 
 impl Exports {
-    /// Says that a tensor on `gpu` is exported.
-    fn note(&self, gpu: &Arc<Gpu>) {
-        self.0.get_or_init(|| Arc::clone(gpu));
+    /// Says that a tensor in `memory` is exported.
+    fn note(&self, memory: &Arc<dyn DeviceMemory>) {
+        self.0.get_or_init(|| Arc::clone(memory));
     }
 }
 
 impl Drop for Exports {
     fn drop(&mut self) {
-        if let Some(gpu) = self.0.get()
-            && let Err(error) = gpu.synchronize()
+        if let Some(memory) = self.0.get()
+            && let Err(error) = memory.wait_for_device()
         {
             tracing::error!("a result that was exported is freed: {error}");
         }
@@ -118,8 +118,8 @@ pub(super) fn export(data: &Arc<Data>, output: usize, sample: usize) -> Result<*
         Device::Cpu => DLDevice { device_type: DL_CPU, device_id: 0 },
         Device::Gpu => DLDevice { device_type: DL_CUDA, device_id: data.ordinal() },
     };
-    if let Some(gpu) = made.gpu() {
-        data.exports.note(gpu);
+    if let Some(memory) = made.on_device() {
+        data.exports.note(memory);
     }
     let shape = made.described.shape.clone();
     let tensor = DLTensor {

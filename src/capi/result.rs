@@ -9,9 +9,8 @@ use super::dlpack::{self, DLManagedTensor, Exports};
 use super::sink::Place;
 use super::status::{Status, c_text, guard, guarded};
 use super::types::{self, Tensor, check_size, device_number};
-use crate::cpu::memory::{HostBuffer, HostPool};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gpu::{DeviceBytes, Gpu};
+use crate::memory::{DeviceBytes, DeviceMemory, HostBuffer, HostPool};
 use crate::pipeline::{Instance, Outcome};
 use crate::tensor::{Batch, BatchDesc, DType, Device, Sample};
 
@@ -44,7 +43,7 @@ pub(super) struct Made {
 /// Whose memory a sample is in.
 enum Memory {
     Pooled(Arc<HostBuffer>, Range<usize>),
-    Device(DeviceBytes),
+    Device(DeviceBytes<'static>),
     Callers(Place),
 }
 
@@ -94,10 +93,10 @@ impl Made {
         }
     }
 
-    /// The device whose memory of ours it is in.
-    pub(super) fn gpu(&self) -> Option<&Arc<Gpu>> {
+    /// The memory of ours on a device that it is in.
+    pub(super) fn on_device(&self) -> Option<&Arc<dyn DeviceMemory>> {
         match &self.memory {
-            Memory::Device(bytes) => bytes.owner().map(|owner| owner.gpu()),
+            Memory::Device(bytes) => bytes.owner(),
             _ => None,
         }
     }
@@ -164,7 +163,10 @@ impl Made {
             (None, Some(Sample::Pooled(buffer, range))) => {
                 (Memory::Pooled(Arc::clone(buffer), range.clone()), range.len())
             }
-            (None, Some(Sample::Device(bytes))) => (Memory::Device(bytes.clone()), bytes.len()),
+            (None, Some(Sample::Device(bytes))) => {
+                let owned = bytes.owned().ok_or_else(|| Error::internal("a result in memory of others"))?;
+                (Memory::Device(owned), bytes.len())
+            }
             (None, Some(Sample::Borrowed(bytes))) => {
                 let mut copy = pool.take(bytes.len())?;
                 copy.bytes_mut().get_mut(..bytes.len()).unwrap_or_default().copy_from_slice(bytes);

@@ -37,7 +37,7 @@ pub use counters::Counters;
 pub use device::{Event, Gpu, Stream, devices};
 pub use kernel::{Grid, Kernel, NoParams};
 pub use library::{Found, Library};
-pub use memory::{DeviceBuffer, DeviceBytes};
+pub use memory::DeviceBuffer;
 pub use nvrtc::Nvrtc;
 pub use recorder::{Call, Download, Recorder, Report, Slot};
 pub use staging::Staged;

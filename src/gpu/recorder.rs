@@ -15,14 +15,15 @@ use super::context::driver_error;
 use super::counters::Counters;
 use super::device::{Event, Gpu, Stream};
 use super::kernel::{Grid, Launch};
-use super::memory::{DeviceBuffer, DeviceBytes};
+use super::memory::DeviceBuffer;
 use super::retention::Reused;
 use super::staging::{Pinned, Staged, Staging};
 use crate::error::{Error, Result};
+use crate::memory::DeviceBytes;
 
 enum Command {
     Launch(Launch),
-    Copies(Vec<Move>),
+    Copies(Copies),
     Wait(Arc<Event>),
     Call(Call),
 }
@@ -37,8 +38,8 @@ impl Command {
                 unsafe { launch.enqueue(stream.raw()) }?;
                 counters.launches += 1;
             }
-            Command::Copies(copies) => {
-                for &Move { to, from, bytes } in copies.iter().filter(|copy| copy.bytes > 0) {
+            Command::Copies(Copies { moves, .. }) => {
+                for &Move { to, from, bytes } in moves.iter().filter(|copy| copy.bytes > 0) {
                     // SAFETY: both ranges are of values that the batch keeps, or of buffers that outlive it.
                     unsafe { result::memcpy_dtod_async(to, from, bytes, stream.raw()) }
                         .map_err(|error| driver_error("copying on the device", error))?;
@@ -55,6 +56,14 @@ impl Command {
 /// Puts work of others into the stream; called again when the batch runs on from before it once more.
 pub type Call = Box<dyn FnMut(&Stream) -> Result<()> + Send + Sync>;
 
+/// Copies within the device.
+#[derive(Default)]
+struct Copies {
+    moves: Vec<Move>,
+    /// For those that come later: address and size of where they may go.
+    targets: Vec<(u64, usize)>,
+}
+
 /// A copy within the device.
 #[derive(Clone, Copy)]
 struct Move {
@@ -64,11 +73,11 @@ struct Move {
 }
 
 impl Move {
-    fn new(to: &DeviceBytes, from: &DeviceBytes) -> Result<Self> {
-        if to.len() != from.len() {
-            return Err(Error::internal(format!("a copy of {} bytes to {}", from.len(), to.len())));
+    fn new((to, bytes): (u64, usize), from: &DeviceBytes<'_>) -> Result<Self> {
+        if bytes != from.len() {
+            return Err(Error::internal(format!("a copy of {} bytes to {bytes}", from.len())));
         }
-        Ok(Self { to: to.address(), from: from.address(), bytes: to.len() })
+        Ok(Self { to, from: from.address(), bytes })
     }
 }
 
@@ -172,7 +181,7 @@ impl Recorder {
     ///
     /// # Errors
     /// Unavailable, when there is no memory.
-    pub fn stage(&mut self, bytes: &[u8]) -> Result<DeviceBytes> {
+    pub fn stage(&mut self, bytes: &[u8]) -> Result<DeviceBytes<'static>> {
         let place = self.reserve(bytes.len())?;
         self.staging.bytes_mut(place)?.copy_from_slice(bytes);
         self.staged(place)
@@ -216,7 +225,7 @@ impl Recorder {
     ///
     /// # Errors
     /// Internal, for a place of another batch.
-    pub fn staged(&self, place: Staged) -> Result<DeviceBytes> {
+    pub fn staged(&self, place: Staged) -> Result<DeviceBytes<'static>> {
         let owner = self.staging.owner(place)?;
         let offset = place.address() - owner.address();
         Ok(DeviceBytes::of(owner, offset as usize, place.bytes()))
@@ -252,27 +261,31 @@ impl Recorder {
     ///
     /// # Errors
     /// Internal, when the two are not equally long.
-    pub fn copy(&mut self, to: &DeviceBytes, from: &DeviceBytes) -> Result<()> {
-        self.commands.push(Command::Copies(vec![Move::new(to, from)?]));
+    pub fn copy(&mut self, to: &DeviceBytes<'_>, from: &DeviceBytes<'_>) -> Result<()> {
+        let moves = vec![Move::new((to.address(), to.len()), from)?];
+        self.commands.push(Command::Copies(Copies { moves, ..Copies::default() }));
         Ok(())
     }
 
-    /// Records that copies may have to run here, which nobody knows before the rest has run.
-    pub fn slot(&mut self) -> Slot {
-        Slot(self.commands.push(Command::Copies(Vec::new())))
+    /// Records that copies to some of `targets` may have to run here, which nobody knows before the rest has run.
+    pub fn slot(&mut self, targets: &[DeviceBytes<'_>]) -> Slot {
+        let targets = targets.iter().map(|target| (target.address(), target.len())).collect();
+        Slot(self.commands.push(Command::Copies(Copies { targets, ..Copies::default() })))
     }
 
-    /// Puts copies, of pairs of target and source, into a slot of the batch, and lets everything from there on run once
-    /// more with the next [`Recorder::submit`]. The last one was waited for.
+    /// Puts copies into a slot of the batch, each of the number of a target there and a source, and lets everything from there on run
+    /// once more with the next [`Recorder::submit`]. The last one was waited for.
     ///
     /// # Errors
-    /// Internal, when a pair is not equally long, and for a slot of another batch.
-    pub fn mend(&mut self, slot: Slot, pairs: &[(DeviceBytes, DeviceBytes)]) -> Result<()> {
-        let new = pairs.iter().map(|(to, from)| Move::new(to, from)).collect::<Result<Vec<_>>>()?;
-        let Some(Command::Copies(copies)) = self.commands.get_mut(slot.0) else {
+    /// Internal, when a source is not as long as its target, and for a slot or a target of another batch.
+    pub fn mend(&mut self, slot: Slot, pairs: &[(usize, DeviceBytes<'_>)]) -> Result<()> {
+        let Some(Command::Copies(Copies { moves, targets })) = self.commands.get_mut(slot.0) else {
             return Err(Error::internal("a slot of another batch"));
         };
-        copies.extend(new);
+        for (number, from) in pairs {
+            let target = targets.get(*number).ok_or_else(|| Error::internal("a target of another slot"))?;
+            moves.push(Move::new(*target, from)?);
+        }
         self.commands.again_from(slot.0);
         self.landed = 0;
         Ok(())
@@ -320,7 +333,7 @@ impl Recorder {
     }
 
     /// Records a copy to the host, after everything that is recorded before the batch is submitted.
-    pub fn download(&mut self, from: &DeviceBytes) -> Download {
+    pub fn download(&mut self, from: &DeviceBytes<'_>) -> Download {
         let buffer = from.owner().map(|owner| owner.address());
         let download =
             Download { from: from.address(), offset: self.download_bytes, bytes: from.len(), buffer };
@@ -403,7 +416,7 @@ impl Recorder {
     ///
     /// # Errors
     /// What failed on the device.
-    pub fn flush(&mut self, from: &[DeviceBytes]) -> Result<Vec<&[u8]>> {
+    pub fn flush(&mut self, from: &[DeviceBytes<'_>]) -> Result<Vec<&[u8]>> {
         let downloads: Vec<Download> = from.iter().map(|from| self.download(from)).collect();
         self.submit()?;
         self.wait()?;

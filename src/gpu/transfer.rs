@@ -8,10 +8,10 @@ use cudarc::driver::result;
 use super::context::driver_error;
 use super::counters::Counters;
 use super::device::Stream;
-use super::memory::DeviceBytes;
 use super::retention::Reused;
 use super::staging::Pinned;
 use crate::error::{Error, Result};
+use crate::memory::DeviceBytes;
 
 /// Brings bytes from a device to the host, into pinned memory that stays for the next time.
 pub struct Fetch {
@@ -30,7 +30,7 @@ impl Fetch {
     ///
     /// # Errors
     /// Unavailable, when there is no memory to pin; what the driver says.
-    pub fn fetch(&mut self, sources: &[DeviceBytes]) -> Result<Vec<&[u8]>> {
+    pub fn fetch(&mut self, sources: &[DeviceBytes<'_>]) -> Result<Vec<&[u8]>> {
         self.counters = Counters::default();
         let bytes: usize = sources.iter().map(DeviceBytes::len).sum();
         // Nobody reads what the last one fetched any more.
@@ -46,8 +46,7 @@ impl Fetch {
         for source in sources.iter().filter(|source| !source.is_empty()) {
             let (target, tail) = rest.split_at_mut(source.len());
             rest = tail;
-            // SAFETY: the caller vouches for the source as it does for any `DeviceBytes`; source and target stay until the
-            // stream was waited for, below.
+            // SAFETY: the source is there as long as its `DeviceBytes`; both stay until the stream was waited for, below.
             enqueued = unsafe { result::memcpy_dtoh_async(target, source.address(), self.stream.raw()) }
                 .map_err(|error| driver_error("copying a tensor to the host", error));
             if enqueued.is_err() {
@@ -80,15 +79,15 @@ impl Stream {
     ///
     /// # Errors
     /// Internal, when a target has another size than its bytes; what the driver says.
-    pub fn put(&self, copies: &[(DeviceBytes, &[u8])]) -> Result<()> {
+    pub fn put(&self, copies: &[(DeviceBytes<'_>, &[u8])]) -> Result<()> {
         if let Some((target, bytes)) = copies.iter().find(|(target, bytes)| target.len() != bytes.len()) {
             return Err(Error::internal(format!("a copy of {} bytes to {}", bytes.len(), target.len())));
         }
         let _bound = self.gpu().bind()?;
         let mut enqueued = Ok(());
         for (target, bytes) in copies.iter().filter(|(target, _)| !target.is_empty()) {
-            // SAFETY: the caller vouches for the target as it does for any `DeviceBytes`; both sides are equally long and
-            // stay until the stream was waited for, below.
+            // SAFETY: the target is there as long as its `DeviceBytes`; both sides are equally long and stay until the stream
+            // was waited for, below.
             enqueued = unsafe { result::memcpy_htod_async(target.address(), bytes, self.raw()) }
                 .map_err(|error| driver_error("copying an output to the device", error));
             if enqueued.is_err() {

@@ -10,7 +10,8 @@ use gesso::capi::pipeline::{gesso_pipeline_free, gesso_pipeline_load};
 use gesso::capi::result::{ResultHandle, gesso_result_dlpack, gesso_result_free};
 use gesso::capi::status::Status;
 use gesso::capi::types::{InputSample, InputTensor};
-use gesso::gpu::{DeviceBytes, Event, Gpu, Recorder};
+use gesso::gpu::{Event, Gpu, Recorder};
+use gesso::memory::DeviceBytes;
 
 use crate::gpu;
 use crate::promises::photos;
@@ -56,7 +57,8 @@ fn read_later(gpu: &Arc<Gpu>, recorder: &mut Recorder, tensor: &DLManagedTensor)
     for _ in 0..100 {
         recorder.copy(&a, &b).unwrap();
     }
-    let exported = DeviceBytes::foreign(tensor.dl_tensor.data as u64, 1_000);
+    // SAFETY: a tensor of more bytes, which is deleted later.
+    let exported = unsafe { DeviceBytes::foreign(tensor.dl_tensor.data as u64, 1_000) };
     recorder.copy(&a.part(0, 1_000).unwrap(), &exported).unwrap();
     recorder.submit().unwrap();
     let event = Event::new(gpu).unwrap();

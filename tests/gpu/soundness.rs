@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cudarc::driver::sys;
 use gesso::error::Error;
 use gesso::gpu::jpeg::{DevicePath, Engines, Format, Picture, Settings, Task};
-use gesso::gpu::{DeviceBytes, Event, Fetch, Gpu, Recorder};
+use gesso::gpu::{Event, Fetch, Gpu, Recorder};
+use gesso::memory::DeviceBytes;
 use gesso::pipeline::{Keep, Pipeline};
 use turbojpeg::Subsamp;
 

@@ -14,7 +14,8 @@ use std::thread::JoinHandle;
 use super::sys::{Flags, Format, Handle, Image, State};
 use super::{DevicePath, Frame, Picture, Sampling, Task, sample};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gpu::{DeviceBuffer, DeviceBytes, Event, Gpu, Recorder, Stream};
+use crate::gpu::{DeviceBuffer, Event, Gpu, Recorder, Stream};
+use crate::memory::DeviceBytes;
 
 /// How many lanes a batch is dealt to: the first entry whose size is not below the batch's. The last is for all larger ones.
 const LANES: &[(usize, usize)] = &[(usize::MAX, 1)];

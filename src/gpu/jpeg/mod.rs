@@ -21,8 +21,9 @@ mod watch;
 
 use std::sync::Arc;
 
-use super::{DeviceBytes, Event, Recorder, Stream};
+use super::{Event, Recorder, Stream};
 use crate::error::{Error, Result};
+use crate::memory::DeviceBytes;
 
 pub use engines::{Engines, Settings};
 pub use header::{Header, Quantisation};
@@ -37,7 +38,7 @@ pub struct Task<'a> {
     /// The file.
     pub picture: Picture<'a>,
     /// Where its pixels go: rows without gaps.
-    pub target: DeviceBytes,
+    pub target: DeviceBytes<'a>,
 }
 
 impl Task<'_> {
