@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gesso::gpu::jpeg::{DevicePath, Engines, Format, Picture, Settings, Task};
-use gesso::gpu::{DeviceBytes, Gpu, Recorder, devices};
+use gesso::gpu::{Gpu, Recorder, devices};
+use gesso::memory::DeviceBytes;
 use pictures::Recipe;
 use turbojpeg::Subsamp;
 

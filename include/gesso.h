@@ -410,7 +410,8 @@ gesso_status gesso_result_tensor(const gesso_result *result,
                                  gesso_tensor *tensor);
 
 // Exports output `output` of sample `sample` as a DLPack tensor, without copying. `*tensor` is the caller's, who calls its
-// `deleter`, once, from any thread; the result may be freed before. `GESSO_STATUS_UNSUPPORTED` for a sample in memory that the caller
+// `deleter`, once, from any thread; the result may be freed before. Work on a tensor in memory of a GPU may still be under way then: when the
+// last of the result and its tensors goes, that waits until the GPU is idle. `GESSO_STATUS_UNSUPPORTED` for a sample in memory that the caller
 // offered, which is his already. The elements must not be changed while others read them. Any thread.
 gesso_status gesso_result_dlpack(const gesso_result *result,
                                  size_t output,

@@ -16,13 +16,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::cpu::memory::HostPool;
 use crate::error::{Context, Error, ErrorKind, Result};
 use crate::gpu::{Counters, Gpu, Recorder};
 use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
 use crate::graph::{NodeKind, Placement, Plan, ValueId};
 use crate::limits;
+use crate::memory::HostPool;
 use crate::ops::{self, CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator, Preferences, PutOff, Routing};
 use crate::tensor::{Batch, Device, ValueType};
 use device::{DeviceStorage, Landing};
@@ -131,10 +131,14 @@ impl Executor {
     pub fn to_host<'r>(&mut self, batch: &Batch<'r>) -> Result<Batch<'r>> {
         match &mut self.recorder {
             Some(recorder) if (0..batch.len()).any(|i| batch.device(i).is_ok()) => {
-                recorder.gpu().bind()?;
                 let failures = Failures::none(batch.len());
-                let moved = device::download(recorder, batch, &failures, &self.memory);
-                recorder.clear();
+                let moved = caught(|| device::download(recorder, batch, &failures, &self.memory));
+                // Not even a panic may leave copies from the batch's memory behind.
+                if moved.is_ok() {
+                    recorder.clear();
+                } else {
+                    recorder.abandon();
+                }
                 moved?.pop().ok_or_else(|| Error::internal("a download without a value"))
             }
             _ => Ok(batch.clone()),
@@ -154,9 +158,9 @@ impl Executor {
         if let Some(error) = &self.broken {
             return Err(error.clone());
         }
-        if let Some(recorder) = &self.recorder {
-            recorder.gpu().bind()?;
-        }
+        // For operators of others, which find the device that their thread has; the caller's thread gets its own back.
+        let gpu = self.recorder.as_ref().map(|recorder| Arc::clone(recorder.gpu()));
+        let _bound = gpu.as_ref().map(|gpu| gpu.bind()).transpose()?;
         let plan = Arc::clone(&self.plan);
         let mut state = State {
             values: vec![None; plan.graph.values.len()],
@@ -349,7 +353,7 @@ fn caught<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
 
 /// Lets every operator that runs on the device compile its kernels.
 fn prepare(plan: &Plan, operators: &mut Operators, gpu: &Arc<Gpu>) -> Result<()> {
-    gpu.bind()?;
+    let _bound = gpu.bind()?;
     ops::prepare_copy(gpu)?;
     for (node, operator) in plan.graph.nodes.iter().zip(operators) {
         let (Some(operator), true) = (operator, node.placement != Placement::Cpu) else { continue };

@@ -9,14 +9,16 @@ use crate::executor::Executor;
 use crate::graph::import::PipelineFile;
 use crate::graph::{Graph, NodeKind, Plan, author};
 use crate::limits;
+use crate::memory::HostPool;
 use crate::tensor::{DType, Device, Layout, ValueType};
 
 pub use crate::executor::{Keep, Outcome, OutputSink, Tally, Target};
 pub use crate::gpu::jpeg::Path as JpegPath;
-pub use crate::gpu::{Counters, DeviceBytes, Fetch, Gpu, Stream, devices};
+pub use crate::gpu::{Counters, Fetch, Gpu, Stream, devices};
 pub use crate::graph::import::describe::{
     ArgumentType, Description, InputDescription, OperatorDescription, OutputDescription, StoredArgument,
 };
+pub use crate::memory::DeviceBytes;
 pub use crate::ops::args::Value as ArgumentValue;
 pub use crate::ops::{Decoded, Failures, Preferences};
 
@@ -252,7 +254,7 @@ impl Instance {
     }
 
     /// Memory for callers that must copy an input before it can be read in place.
-    pub fn memory(&self) -> &Arc<crate::cpu::memory::HostPool> {
+    pub fn memory(&self) -> &Arc<HostPool> {
         self.executor.memory()
     }
 }

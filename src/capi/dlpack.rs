@@ -2,11 +2,12 @@
 //! header (`dlpack.h`, `DLManagedTensor`), which a caller includes.
 
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::result::Data;
 use super::status::guarded;
 use crate::error::{Error, Result};
+use crate::memory::DeviceMemory;
 use crate::tensor::{DType, Device};
 
 /// DLPack's number of host memory, and of a CUDA device's.
@@ -63,6 +64,28 @@ pub struct DLManagedTensor {
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
 }
 
+/// Memory of a result on a device from which tensors were exported, if there is any. It goes before the result's memory does: whoever took a tensor there
+/// may have put work into a stream of his own, which nobody tells us of, and have let go of the tensor at once.
+#[derive(Default)]
+pub(super) struct Exports(OnceLock<Arc<dyn DeviceMemory>>);
+
+impl Exports {
+    /// Says that a tensor in `memory` is exported.
+    fn note(&self, memory: &Arc<dyn DeviceMemory>) {
+        self.0.get_or_init(|| Arc::clone(memory));
+    }
+}
+
+impl Drop for Exports {
+    fn drop(&mut self) {
+        if let Some(memory) = self.0.get()
+            && let Err(error) = memory.wait_for_device()
+        {
+            tracing::error!("a result that was exported is freed: {error}");
+        }
+    }
+}
+
 /// What an exported tensor keeps.
 struct Kept {
     tensor: DLManagedTensor,
@@ -95,6 +118,9 @@ pub(super) fn export(data: &Arc<Data>, output: usize, sample: usize) -> Result<*
         Device::Cpu => DLDevice { device_type: DL_CPU, device_id: 0 },
         Device::Gpu => DLDevice { device_type: DL_CUDA, device_id: data.ordinal() },
     };
+    if let Some(memory) = made.on_device() {
+        data.exports.note(memory);
+    }
     let shape = made.described.shape.clone();
     let tensor = DLTensor {
         data: made.data(),

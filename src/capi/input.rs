@@ -2,8 +2,8 @@
 
 use super::types::{self, GPU, InputSample, InputTensor, check_size};
 use crate::error::{Context, Error, Result};
-use crate::gpu::DeviceBytes;
 use crate::limits;
+use crate::memory::DeviceBytes;
 use crate::pipeline::{Input, Pipeline};
 use crate::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
 
@@ -146,7 +146,8 @@ unsafe fn read<'r>(sample: &InputSample, dtype: DType, device: i32) -> Result<(S
         if sample.data.is_null() {
             return Err(Error::invalid("`data` is a null pointer"));
         }
-        return Ok((shape, Sample::Device(DeviceBytes::foreign(sample.data as u64, bytes))));
+        // SAFETY: the caller vouches for the memory, which is on the device that it names.
+        return Ok((shape, Sample::Device(unsafe { DeviceBytes::foreign(sample.data as u64, bytes) })));
     }
     // SAFETY: the caller vouches for the memory.
     let memory = unsafe { types::slice("data", sample.data.cast::<u8>(), bytes) }?;

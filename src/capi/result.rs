@@ -5,13 +5,12 @@ use std::ffi::{CString, c_char, c_void};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::dlpack::{self, DLManagedTensor};
+use super::dlpack::{self, DLManagedTensor, Exports};
 use super::sink::Place;
 use super::status::{Status, c_text, guard, guarded};
 use super::types::{self, Tensor, check_size, device_number};
-use crate::cpu::memory::{HostBuffer, HostPool};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gpu::DeviceBytes;
+use crate::memory::{DeviceBytes, DeviceMemory, HostBuffer, HostPool};
 use crate::pipeline::{Instance, Outcome};
 use crate::tensor::{Batch, BatchDesc, DType, Device, Sample};
 
@@ -20,6 +19,8 @@ pub struct ResultHandle(Arc<Data>);
 
 /// What a result and the tensors that were exported from it share.
 pub(super) struct Data {
+    /// First, because it waits for work on the outputs before they are freed.
+    pub(super) exports: Exports,
     outputs: Vec<Vec<Option<Made>>>,
     failures: Vec<Option<(Status, CString)>>,
     ordinal: i32,
@@ -42,7 +43,7 @@ pub(super) struct Made {
 /// Whose memory a sample is in.
 enum Memory {
     Pooled(Arc<HostBuffer>, Range<usize>),
-    Device(DeviceBytes),
+    Device(DeviceBytes<'static>),
     Callers(Place),
 }
 
@@ -92,6 +93,14 @@ impl Made {
         }
     }
 
+    /// The memory of ours on a device that it is in.
+    pub(super) fn on_device(&self) -> Option<&Arc<dyn DeviceMemory>> {
+        match &self.memory {
+            Memory::Device(bytes) => bytes.owner(),
+            _ => None,
+        }
+    }
+
     pub(super) fn is_callers(&self) -> bool {
         matches!(self.memory, Memory::Callers(_))
     }
@@ -138,7 +147,7 @@ impl ResultHandle {
             };
             outputs.push((0..batch.len()).map(made).collect::<Result<Vec<_>>>()?);
         }
-        Ok(Self(Arc::new(Data { outputs, failures, ordinal })))
+        Ok(Self(Arc::new(Data { exports: Exports::default(), outputs, failures, ordinal })))
     }
 }
 
@@ -154,7 +163,10 @@ impl Made {
             (None, Some(Sample::Pooled(buffer, range))) => {
                 (Memory::Pooled(Arc::clone(buffer), range.clone()), range.len())
             }
-            (None, Some(Sample::Device(bytes))) => (Memory::Device(bytes.clone()), bytes.len()),
+            (None, Some(Sample::Device(bytes))) => {
+                let owned = bytes.owned().ok_or_else(|| Error::internal("a result in memory of others"))?;
+                (Memory::Device(owned), bytes.len())
+            }
             (None, Some(Sample::Borrowed(bytes))) => {
                 let mut copy = pool.take(bytes.len())?;
                 copy.bytes_mut().get_mut(..bytes.len()).unwrap_or_default().copy_from_slice(bytes);
@@ -268,7 +280,8 @@ pub unsafe extern "C" fn gesso_result_tensor(
 }
 
 /// Exports output `output` of sample `sample` as a DLPack tensor, without copying. `*tensor` is the caller's, who calls its
-/// `deleter`, once, from any thread; the result may be freed before. `GESSO_STATUS_UNSUPPORTED` for a sample in memory that the caller
+/// `deleter`, once, from any thread; the result may be freed before. Work on a tensor in memory of a GPU may still be under way then: when the
+/// last of the result and its tensors goes, that waits until the GPU is idle. `GESSO_STATUS_UNSUPPORTED` for a sample in memory that the caller
 /// offered, which is his already. The elements must not be changed while others read them. Any thread.
 ///
 /// # Safety

@@ -6,7 +6,8 @@ use std::ffi::c_void;
 use super::result::Described;
 use super::types::{Allocate, CPU, GPU, TargetMemory};
 use crate::error::{Error, Result};
-use crate::gpu::{DeviceBytes, Gpu};
+use crate::gpu::Gpu;
+use crate::memory::DeviceBytes;
 use crate::pipeline::{Failures, OutputSink, Target};
 use crate::tensor::{BatchDesc, Device};
 
@@ -131,7 +132,8 @@ impl<'r> OutputSink<'r> for CallersMemory {
         let target = |(place, bytes): (Place, usize)| match place.device {
             // SAFETY: the contract of `gesso_allocate`.
             Device::Cpu => Target::Host(unsafe { host(place, bytes) }),
-            Device::Gpu => Target::Device(DeviceBytes::foreign(place.address as u64, bytes)),
+            // SAFETY: as above; `ask` took memory of a GPU for what the instance's makes.
+            Device::Gpu => Target::Device(unsafe { DeviceBytes::foreign(place.address as u64, bytes) }),
         };
         Ok(places.into_iter().map(|place| place.map(target)).collect())
     }

@@ -1,4 +1,4 @@
-//! Pure functions on slices for host pixels, and host memory. Nothing here knows operators, graphs or Triton.
+//! Pure functions on slices for host pixels. Nothing here knows operators, graphs or Triton.
 
 pub mod audio;
 pub mod clahe;
@@ -8,7 +8,6 @@ pub mod convolve;
 pub mod decode;
 pub mod encode;
 pub mod lab;
-pub mod memory;
 pub mod normalize;
 pub mod npy;
 pub mod perspective;

@@ -6,10 +6,10 @@ use rayon::prelude::*;
 
 use super::host::bound_bytes;
 use super::{OutputSink, State, Target};
-use crate::cpu::memory::{HostPool, align_up};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gpu::{DeviceBytes, Download, Gpu, Recorder};
+use crate::gpu::{Download, Gpu, Recorder};
 use crate::graph::{GraphOutput, ValueId};
+use crate::memory::{DeviceBytes, HostPool, align_up};
 use crate::ops::{DeviceOutput, Failures, Inputs};
 use crate::tensor::{Batch, BatchDesc, Sample};
 
@@ -31,13 +31,13 @@ pub(super) struct Landing<'r> {
 pub(super) struct DeviceStorage<'r> {
     desc: BatchDesc,
     value: ValueId,
-    samples: Vec<Option<DeviceBytes>>,
+    samples: Vec<Option<DeviceBytes<'r>>>,
     /// Where samples go that could not be written in place.
     targets: Vec<Option<Target<'r>>>,
 }
 
 /// Whether a kernel can read and write elements at this address.
-fn is_aligned(memory: &DeviceBytes, desc: &BatchDesc) -> bool {
+fn is_aligned(memory: &DeviceBytes<'_>, desc: &BatchDesc) -> bool {
     memory.address().is_multiple_of(desc.dtype.size() as u64)
 }
 
@@ -182,7 +182,7 @@ pub(super) fn download<'r>(
     let bytes: usize = sources.iter().map(|(_, source)| align_up(source.len())).sum();
     let mut buffer = memory.take(bytes)?;
     let mut ranges = vec![None; from.len()];
-    let addresses: Vec<DeviceBytes> = sources.iter().map(|(_, source)| source.clone()).collect();
+    let addresses: Vec<DeviceBytes<'_>> = sources.iter().map(|(_, source)| source.clone()).collect();
     let mut end = 0;
     for ((i, _), bytes) in sources.iter().zip(recorder.flush(&addresses)?) {
         buffer.bytes_mut()[end..end + bytes.len()].copy_from_slice(bytes);

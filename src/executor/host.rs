@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::OutputSink;
-use crate::cpu::memory::{HostBuffer, HostPool, align_up};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
+use crate::memory::{HostBuffer, HostPool, align_up};
 use crate::ops::{Inputs, OutputSamples};
 use crate::tensor::{Batch, BatchDesc, Sample};
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::cpu::memory::{HostPool, align_up};
 use crate::error::Result;
+use crate::memory::{HostPool, align_up};
 use crate::tensor::{Batch, Sample};
 
 /// Fewer bytes than this are copied by the thread at hand: waking others takes longer.

@@ -2,7 +2,7 @@
 
 use super::{Executor, State, caught, device, value};
 use crate::error::{Context, Result};
-use crate::graph::Plan;
+use crate::graph::{Placement, Plan};
 use crate::ops::{CpuCx, GpuCx, Inputs};
 use crate::tensor::Batch;
 
@@ -25,6 +25,12 @@ impl Executor {
     /// Keeps the inputs of a step that was recorded, if it wants to look at them again.
     pub(super) fn remember(&mut self, plan: &Plan, step: usize, state: &mut State<'_>) -> Result<()> {
         let node = plan.steps[step].node;
+        if plan.graph.nodes[node].placement == Placement::Mixed {
+            // Engines read files after their step is recorded.
+            for &id in &plan.graph.nodes[node].inputs {
+                state.own.push(value(&state.values, id)?.clone());
+            }
+        }
         let deferred = self.operators[node].as_mut().and_then(|operator| operator.deferred());
         if deferred.is_some_and(|deferred| deferred.is_unsettled()) {
             let inputs = plan.graph.nodes[node].inputs.iter();

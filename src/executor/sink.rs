@@ -1,7 +1,8 @@
 //! Where outputs go, as the executor sees it. It must not know what is behind a sink.
 
 use crate::error::Result;
-use crate::gpu::{DeviceBytes, Gpu};
+use crate::gpu::Gpu;
+use crate::memory::DeviceBytes;
 use crate::ops::Failures;
 use crate::tensor::{BatchDesc, Device};
 
@@ -10,7 +11,7 @@ pub enum Target<'r> {
     /// On the host: the sample is copied there at the end.
     Host(&'r mut [u8]),
     /// On the device: the last operator writes there.
-    Device(DeviceBytes),
+    Device(DeviceBytes<'r>),
 }
 
 /// Where outputs go: a server's response buffers, a caller's memory, a test's vectors.

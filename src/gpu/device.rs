@@ -1,4 +1,4 @@
-//! A device: its context, its memory pool, its compiled kernels; streams and events on it.
+//! A device: its memory pool, its compiled kernels; streams and events on it.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -7,7 +7,9 @@ use std::sync::Arc;
 use cudarc::driver::{DriverError, result, sys};
 use parking_lot::Mutex;
 
+use super::commands::Timeline;
 use super::compile::{self, KernelSpec};
+use super::context::{Bound, Context, driver_error};
 use super::kernel::{Kernel, Module};
 use super::library::Library;
 use super::nvrtc::Nvrtc;
@@ -26,56 +28,6 @@ pub fn devices() -> Result<usize> {
     usize::try_from(count).ok().filter(|&count| count > 0).ok_or_else(|| {
         Error::new(ErrorKind::Unavailable, "the NVIDIA driver finds no device; see `nvidia-smi`")
     })
-}
-
-/// An error of the driver. Out of memory is unavailable, everything else a defect or a broken device.
-pub(super) fn driver_error(what: &str, error: DriverError) -> Error {
-    use sys::CUresult as Code;
-    let kind = match error.0 {
-        Code::CUDA_ERROR_OUT_OF_MEMORY
-        | Code::CUDA_ERROR_NO_DEVICE
-        | Code::CUDA_ERROR_INVALID_DEVICE
-        | Code::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH => ErrorKind::Unavailable,
-        _ => ErrorKind::Internal,
-    };
-    let text = |text: Result<&std::ffi::CStr, DriverError>| {
-        text.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
-    };
-    Error::new(kind, format!("{what}: {} ({})", text(error.error_string()), text(error.error_name())))
-}
-
-/// The primary context of a device; shared with everything else in the process that uses the device.
-pub(super) struct Context {
-    raw: sys::CUcontext,
-    device: sys::CUdevice,
-}
-
-// SAFETY: a context is a handle that the driver lets any thread use.
-unsafe impl Send for Context {}
-// SAFETY: as above.
-unsafe impl Sync for Context {}
-
-impl Context {
-    fn retain(device: sys::CUdevice) -> Result<Self> {
-        // SAFETY: the device is from the driver.
-        let raw = unsafe { result::primary_ctx::retain(device) }
-            .map_err(|error| driver_error("opening the device", error))?;
-        Ok(Self { raw, device })
-    }
-
-    /// Makes it the calling thread's context: needed before any other call.
-    pub(super) fn bind(&self) -> Result<()> {
-        // SAFETY: the context is retained as long as `self`.
-        unsafe { result::ctx::set_current(self.raw) }
-            .map_err(|error| driver_error("binding the device", error))
-    }
-}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        // SAFETY: retained once by `retain`; everything made in it is gone, since it holds the context.
-        let _ = unsafe { result::primary_ctx::release(self.device) };
-    }
 }
 
 /// One CUDA device as one model uses it. Dropping it gives its memory back.
@@ -129,7 +81,6 @@ impl Gpu {
         }
         let nvrtc = Nvrtc::open()?;
         let context = Arc::new(Context::retain(device)?);
-        context.bind()?;
         let pool = Pool::new(Arc::clone(&context), ordinal, most)?;
         let multiprocessors = usize::try_from(multiprocessors).unwrap_or(1);
         let kernels = Mutex::default();
@@ -151,12 +102,21 @@ impl Gpu {
         self.multiprocessors
     }
 
-    /// Makes it the calling thread's device. Every thread that uses it does this first.
+    /// Makes it the calling thread's device until the guard goes, for libraries that use the thread's. Everything in this module
+    /// does so by itself.
     ///
     /// # Errors
     /// What the driver says.
-    pub fn bind(&self) -> Result<()> {
+    pub fn bind(&self) -> Result<Bound<'_>> {
         self.context.bind()
+    }
+
+    /// Waits until everything on the device is done, whoever started it.
+    ///
+    /// # Errors
+    /// What failed on the device.
+    pub fn synchronize(&self) -> Result<()> {
+        self.context.synchronize()
     }
 
     /// The kernel that `spec` describes; compiled when it is asked for the first time.
@@ -180,7 +140,7 @@ impl Gpu {
     /// # Errors
     /// What the driver says.
     pub fn stream(self: &Arc<Self>) -> Result<Arc<Stream>> {
-        self.bind()?;
+        let _bound = self.bind()?;
         let raw = result::stream::create(result::stream::StreamKind::NonBlocking)
             .map_err(|error| driver_error("making a stream", error))?;
         Ok(Arc::new(Stream { raw, gpu: Arc::clone(self) }))
@@ -191,7 +151,7 @@ impl Gpu {
     /// # Errors
     /// What the driver says.
     pub fn memory(&self) -> Result<(usize, usize)> {
-        self.bind()?;
+        let _bound = self.bind()?;
         result::mem_get_info().map_err(|error| driver_error("asking for free memory", error))
     }
 
@@ -226,8 +186,10 @@ impl Pool {
         props.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
         props.location.id = ordinal as i32;
         props.maxSize = most.map_or(0, NonZeroUsize::get);
+        let bound = context.bind()?;
         // SAFETY: the context is current and the properties are valid.
         let raw = unsafe { result::mem_pool::create(&props) }.map_err(failed)?;
+        drop(bound);
         let pool = Self { raw, most, context };
         let mut threshold = limits::MAX_RETAINED_DEVICE_BYTES;
         // SAFETY: this attribute is a `u64`; the driver reads it before it returns.
@@ -245,7 +207,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        let _ = self.context.bind();
+        let _bound = self.context.bind();
         // SAFETY: every buffer holds its `Gpu`, so none is left.
         let _ = unsafe { result::mem_pool::destroy(self.raw) };
     }
@@ -282,7 +244,7 @@ impl Stream {
     /// # Errors
     /// What the driver says of anything that failed on the device.
     pub fn synchronize(&self) -> Result<()> {
-        self.gpu.bind()?;
+        let _bound = self.gpu.bind()?;
         // SAFETY: the stream is valid.
         unsafe { result::stream::synchronize(self.raw) }
             .map_err(|error| driver_error("running a batch on the device", error))
@@ -294,15 +256,22 @@ impl Stream {
     /// What the driver says.
     pub fn wait(&self, event: &Event) -> Result<()> {
         let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        let _bound = self.gpu.bind()?;
         // SAFETY: both handles are valid.
         unsafe { result::stream::wait_event(self.raw, event.raw, flags) }
             .map_err(|error| driver_error("waiting for another stream", error))
     }
 }
 
+impl Timeline for Stream {
+    fn settle(&self) -> Result<()> {
+        self.synchronize()
+    }
+}
+
 impl Drop for Stream {
     fn drop(&mut self) {
-        let _ = self.gpu.bind();
+        let _bound = self.gpu.bind();
         // SAFETY: the stream is valid and nobody uses it any more.
         let _ = unsafe { result::stream::destroy(self.raw) };
     }
@@ -325,7 +294,7 @@ impl Event {
     /// # Errors
     /// What the driver says.
     pub fn new(gpu: &Arc<Gpu>) -> Result<Self> {
-        gpu.bind()?;
+        let _bound = gpu.bind()?;
         let raw = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING)
             .map_err(|error| driver_error("making an event", error))?;
         Ok(Self { raw, gpu: Arc::clone(gpu) })
@@ -336,6 +305,7 @@ impl Event {
     /// # Errors
     /// What the driver says.
     pub fn record(&self, stream: &Stream) -> Result<()> {
+        let _bound = self.gpu.bind()?;
         // SAFETY: both handles are valid.
         unsafe { result::event::record(self.raw, stream.raw) }
             .map_err(|error| driver_error("recording an event", error))
@@ -346,7 +316,7 @@ impl Event {
     /// # Errors
     /// What failed on the device.
     pub fn is_done(&self) -> Result<bool> {
-        self.gpu.bind()?;
+        let _bound = self.gpu.bind()?;
         // SAFETY: the event is valid.
         match unsafe { result::event::query(self.raw) } {
             Ok(()) => Ok(true),
@@ -356,9 +326,18 @@ impl Event {
     }
 }
 
+impl Timeline for Event {
+    fn settle(&self) -> Result<()> {
+        let _bound = self.gpu.bind()?;
+        // SAFETY: the event is valid.
+        unsafe { result::event::synchronize(self.raw) }
+            .map_err(|error| driver_error("waiting for an event", error))
+    }
+}
+
 impl Drop for Event {
     fn drop(&mut self) {
-        let _ = self.gpu.bind();
+        let _bound = self.gpu.bind();
         // SAFETY: the event is valid and nobody uses it any more.
         let _ = unsafe { result::event::destroy(self.raw) };
     }

@@ -1,4 +1,4 @@
-//! A kernel that is ready to launch, and the one place that launches.
+//! A kernel that is ready to launch, and the one place that launches. It must not know devices, only contexts and streams.
 //!
 //! Every kernel has the same signature: `(const Row *rows, unsigned count, Params params)`. `rows` is a table with a row for
 //! each piece of work (a sample, a plane), so a ragged batch is one launch; `params` goes by value.
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use cudarc::driver::{result, sys};
 
-use super::device::{Context, Stream, driver_error};
+use super::context::{Context, driver_error};
 use crate::error::{Error, Result};
 
 /// Machine code on a device.
@@ -26,7 +26,7 @@ unsafe impl Sync for Module {}
 impl Module {
     /// Loads machine code.
     pub(super) fn load(context: &Arc<Context>, code: &[u8]) -> Result<Self> {
-        context.bind()?;
+        let _bound = context.bind()?;
         // SAFETY: `code` is a whole cubin from NVRTC; the driver copies it.
         let raw = unsafe { result::module::load_data(code.as_ptr().cast()) }
             .map_err(|error| driver_error("loading a kernel", error))?;
@@ -36,7 +36,7 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        let _ = self.context.bind();
+        let _bound = self.context.bind();
         // SAFETY: kernels of the module hold it, so none is left.
         let _ = unsafe { result::module::unload(self.raw) };
     }
@@ -66,9 +66,11 @@ impl Kernel {
         param_bytes: usize,
     ) -> Result<Self> {
         let symbol = std::ffi::CString::new(name).map_err(|_| Error::internal("a kernel's name"))?;
+        let bound = module.context.bind()?;
         // SAFETY: the module is loaded and stays so as long as `self`.
         let function = unsafe { result::module::get_function(module.raw, symbol) }
             .map_err(|error| driver_error(&format!("kernel `{name}`"), error))?;
+        drop(bound);
         Ok(Self { function, _module: module, name, row_bytes, param_bytes })
     }
 
@@ -116,21 +118,24 @@ pub(super) struct Launch {
 }
 
 impl Launch {
-    /// Puts the kernel into the stream.
-    pub(super) fn enqueue(&mut self, stream: &Stream) -> Result<()> {
+    /// Puts the kernel into `stream`, which is one of the kernel's device; its context is bound.
+    ///
+    /// # Safety
+    /// The stream is valid, and what table and parameters point at stays until it is done with the kernel.
+    pub(super) unsafe fn enqueue(&mut self, stream: sys::CUstream) -> Result<()> {
         let mut arguments: [*mut c_void; 3] =
             [(&raw mut self.rows).cast(), (&raw mut self.count).cast(), self.params.as_mut_ptr().cast()];
         let [x, y, z] = self.grid.blocks;
         // SAFETY: the function is loaded and has this signature: rows, count and parameters, whose sizes were checked
-        // when the launch was recorded and by the compiler. The driver reads the arguments before it returns. The addresses in
-        // the table and the parameters are of memory that the recorder keeps until the stream is done.
+        // when the launch was recorded and by the compiler. The driver reads the arguments before it returns. The caller vouches
+        // for the stream and for the addresses in the table and the parameters.
         unsafe {
             result::launch_kernel(
                 self.kernel.function,
                 (x, y, z),
                 (self.grid.threads, 1, 1),
                 0,
-                stream.raw(),
+                stream,
                 &mut arguments,
             )
         }

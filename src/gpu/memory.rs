@@ -1,11 +1,13 @@
-//! Device memory: buffers from the device's pool, in the order of a stream, and the bytes of one sample in one of them.
+//! Device memory: buffers from the device's pool, in the order of a stream. It must not know what is in them.
 
 use std::sync::Arc;
 
 use cudarc::driver::{result, sys};
 
-use super::device::{Stream, driver_error};
-use crate::error::{Error, Result};
+use super::context::driver_error;
+use super::device::Stream;
+use crate::error::Result;
+use crate::memory::DeviceMemory;
 
 /// Alignment of every sample in a buffer: what a vector load of a warp likes.
 pub(super) const ALIGNMENT: usize = 256;
@@ -24,6 +26,7 @@ impl DeviceBuffer {
     /// Unavailable, when the device has no memory.
     pub fn new(stream: &Arc<Stream>, bytes: usize) -> Result<Self> {
         let bytes = bytes.max(1);
+        let _bound = stream.gpu().bind()?;
         // SAFETY: pool and stream are valid; nobody relies on what the memory holds.
         let address = unsafe { result::mem_pool::alloc_async(stream.gpu().pool(), bytes, stream.raw()) }
             .map_err(|error| {
@@ -41,78 +44,27 @@ impl DeviceBuffer {
     pub fn address(&self) -> u64 {
         self.address
     }
+}
 
-    /// How large it is.
-    pub fn len(&self) -> usize {
+// SAFETY: allocated by `new` with this size, and freed when it is dropped; both numbers stay as they are.
+unsafe impl DeviceMemory for DeviceBuffer {
+    fn address(&self) -> u64 {
+        self.address
+    }
+
+    fn len(&self) -> usize {
         self.bytes
     }
 
-    /// Never: it has at least a byte.
-    pub fn is_empty(&self) -> bool {
-        false
+    fn wait_for_device(&self) -> Result<()> {
+        self.stream.gpu().synchronize()
     }
 }
 
 impl Drop for DeviceBuffer {
     fn drop(&mut self) {
-        let _ = self.stream.gpu().bind();
+        let _bound = self.stream.gpu().bind();
         // SAFETY: allocated by `new`; what was put into the stream before still finds it.
         let _ = unsafe { result::free_async(self.address, self.stream.raw()) };
-    }
-}
-
-/// The bytes of one sample on a device.
-#[derive(Clone)]
-pub struct DeviceBytes {
-    address: u64,
-    bytes: usize,
-    /// What keeps the memory; `None`: a request or a response, which outlives the batch.
-    owner: Option<Arc<DeviceBuffer>>,
-}
-
-impl DeviceBytes {
-    /// `bytes` bytes of `owner` from `offset` on.
-    ///
-    /// # Panics
-    /// When they are not inside of it.
-    pub fn of(owner: &Arc<DeviceBuffer>, offset: usize, bytes: usize) -> Self {
-        assert!(offset.checked_add(bytes).is_some_and(|end| end <= owner.len()), "outside of its buffer");
-        Self { address: owner.address + offset as u64, bytes, owner: Some(Arc::clone(owner)) }
-    }
-
-    /// `bytes` of these bytes from `offset` on.
-    ///
-    /// # Errors
-    /// Internal, when they are not inside.
-    pub fn part(&self, offset: usize, bytes: usize) -> Result<Self> {
-        if offset.checked_add(bytes).is_none_or(|end| end > self.bytes) {
-            return Err(Error::internal(format!("{bytes} bytes from {offset} on of {}", self.bytes)));
-        }
-        Ok(Self { address: self.address + offset as u64, bytes, owner: self.owner.clone() })
-    }
-
-    /// Bytes in memory that the caller keeps until the batch is done.
-    pub fn foreign(address: u64, bytes: usize) -> Self {
-        Self { address, bytes, owner: None }
-    }
-
-    /// Where they are.
-    pub fn address(&self) -> u64 {
-        self.address
-    }
-
-    /// How many.
-    pub fn len(&self) -> usize {
-        self.bytes
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.bytes == 0
-    }
-
-    /// What keeps them, when it is one of our buffers.
-    pub fn owner(&self) -> Option<&Arc<DeviceBuffer>> {
-        self.owner.as_ref()
     }
 }

@@ -15,7 +15,9 @@
 #![expect(unsafe_code, reason = "CUDA is a C interface; each block says what it relies on")]
 
 mod cache;
+mod commands;
 mod compile;
+mod context;
 mod counters;
 mod device;
 pub mod jpeg;
@@ -24,16 +26,18 @@ mod library;
 mod memory;
 mod nvrtc;
 mod recorder;
+mod retention;
 mod slab;
 mod staging;
 mod transfer;
 
 pub use compile::{KernelSpec, SOURCES, Source, compile, cuda_type};
+pub use context::Bound;
 pub use counters::Counters;
 pub use device::{Event, Gpu, Stream, devices};
 pub use kernel::{Grid, Kernel, NoParams};
 pub use library::{Found, Library};
-pub use memory::{DeviceBuffer, DeviceBytes};
+pub use memory::DeviceBuffer;
 pub use nvrtc::Nvrtc;
 pub use recorder::{Call, Download, Recorder, Report, Slot};
 pub use staging::Staged;

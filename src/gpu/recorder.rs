@@ -9,23 +9,60 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use cudarc::driver::result;
 
+use super::commands::Commands;
 use super::compile::KernelSpec;
+use super::context::driver_error;
 use super::counters::Counters;
-use super::device::{Event, Gpu, Stream, driver_error};
+use super::device::{Event, Gpu, Stream};
 use super::kernel::{Grid, Launch};
-use super::memory::{DeviceBuffer, DeviceBytes};
+use super::memory::DeviceBuffer;
+use super::retention::Reused;
 use super::staging::{Pinned, Staged, Staging};
 use crate::error::{Error, Result};
+use crate::memory::DeviceBytes;
 
 enum Command {
     Launch(Launch),
-    Copies(Vec<Move>),
+    Copies(Copies),
     Wait(Arc<Event>),
     Call(Call),
 }
 
+impl Command {
+    /// Puts it into `stream`, whose context is bound.
+    fn enqueue(&mut self, stream: &Stream, counters: &mut Counters) -> Result<()> {
+        match self {
+            Command::Launch(launch) => {
+                // SAFETY: the stream is valid; the recorder keeps the table and what the batch allocates until it was waited for, and
+                // who records a launch the rest of what its rows name.
+                unsafe { launch.enqueue(stream.raw()) }?;
+                counters.launches += 1;
+            }
+            Command::Copies(Copies { moves, .. }) => {
+                for &Move { to, from, bytes } in moves.iter().filter(|copy| copy.bytes > 0) {
+                    // SAFETY: both ranges are of values that the batch keeps, or of buffers that outlive it.
+                    unsafe { result::memcpy_dtod_async(to, from, bytes, stream.raw()) }
+                        .map_err(|error| driver_error("copying on the device", error))?;
+                    counters.copies += 1;
+                }
+            }
+            Command::Wait(event) => stream.wait(event)?,
+            Command::Call(call) => call(stream)?,
+        }
+        Ok(())
+    }
+}
+
 /// Enqueues work of third parties; called again if the batch is replayed.
 pub type Call = Box<dyn FnMut(&Stream) -> Result<()> + Send + Sync>;
+
+/// Copies within the device.
+#[derive(Default)]
+struct Copies {
+    moves: Vec<Move>,
+    /// For those that come later: address and size of where they may go.
+    targets: Vec<(u64, usize)>,
+}
 
 /// A copy within the device.
 #[derive(Clone, Copy)]
@@ -36,11 +73,11 @@ struct Move {
 }
 
 impl Move {
-    fn new(to: &DeviceBytes, from: &DeviceBytes) -> Result<Self> {
-        if to.len() != from.len() {
-            return Err(Error::internal(format!("a copy of {} bytes to {}", from.len(), to.len())));
+    fn new((to, bytes): (u64, usize), from: &DeviceBytes<'_>) -> Result<Self> {
+        if bytes != from.len() {
+            return Err(Error::internal(format!("a copy of {} bytes to {bytes}", from.len())));
         }
-        Ok(Self { to: to.address(), from: from.address(), bytes: to.len() })
+        Ok(Self { to, from: from.address(), bytes })
     }
 }
 
@@ -73,21 +110,16 @@ pub struct Download {
     buffer: Option<u64>,
 }
 
-/// Reports grow in steps of so many bytes.
-const MIN_REPORT_BYTES: usize = 4_096;
-
 /// Records and runs the work of one batch at a time on one stream.
 pub struct Recorder {
     staging: Staging,
-    commands: Vec<Command>,
-    /// How many commands are in the stream.
-    submitted: usize,
+    commands: Commands<Command>,
     downloads: Vec<Download>,
     /// How many downloads are in the stream.
     landed: usize,
     download_bytes: usize,
-    landing: Option<Pinned>,
-    reports: Vec<Pinned>,
+    landing: Reused<Pinned>,
+    reports: Vec<Reused<Pinned>>,
     /// How many of them the batch uses.
     reported: usize,
     /// Memory that commands use although no value does any more.
@@ -106,12 +138,11 @@ impl Recorder {
         let stream = gpu.stream()?;
         Ok(Self {
             staging: Staging::new(&stream),
-            commands: Vec::new(),
-            submitted: 0,
+            commands: Commands::new(),
             downloads: Vec::new(),
             landed: 0,
             download_bytes: 0,
-            landing: None,
+            landing: Reused::default(),
             reports: Vec::new(),
             reported: 0,
             kept: Vec::new(),
@@ -150,7 +181,7 @@ impl Recorder {
     ///
     /// # Errors
     /// Unavailable, when there is no memory.
-    pub fn stage(&mut self, bytes: &[u8]) -> Result<DeviceBytes> {
+    pub fn stage(&mut self, bytes: &[u8]) -> Result<DeviceBytes<'static>> {
         let place = self.reserve(bytes.len())?;
         self.staging.bytes_mut(place)?.copy_from_slice(bytes);
         self.staged(place)
@@ -194,7 +225,7 @@ impl Recorder {
     ///
     /// # Errors
     /// Internal, for a place of another batch.
-    pub fn staged(&self, place: Staged) -> Result<DeviceBytes> {
+    pub fn staged(&self, place: Staged) -> Result<DeviceBytes<'static>> {
         let owner = self.staging.owner(place)?;
         let offset = place.address() - owner.address();
         Ok(DeviceBytes::of(owner, offset as usize, place.bytes()))
@@ -230,29 +261,32 @@ impl Recorder {
     ///
     /// # Errors
     /// Internal, when the two are not equally long.
-    pub fn copy(&mut self, to: &DeviceBytes, from: &DeviceBytes) -> Result<()> {
-        self.commands.push(Command::Copies(vec![Move::new(to, from)?]));
+    pub fn copy(&mut self, to: &DeviceBytes<'_>, from: &DeviceBytes<'_>) -> Result<()> {
+        let moves = vec![Move::new((to.address(), to.len()), from)?];
+        self.commands.push(Command::Copies(Copies { moves, ..Copies::default() }));
         Ok(())
     }
 
-    /// Records that copies may have to run here, which nobody knows before the rest has run.
-    pub fn slot(&mut self) -> Slot {
-        self.commands.push(Command::Copies(Vec::new()));
-        Slot(self.commands.len() - 1)
+    /// Records that copies to some of `targets` may have to run here, which nobody knows before the rest has run.
+    pub fn slot(&mut self, targets: &[DeviceBytes<'_>]) -> Slot {
+        let targets = targets.iter().map(|target| (target.address(), target.len())).collect();
+        Slot(self.commands.push(Command::Copies(Copies { targets, ..Copies::default() })))
     }
 
-    /// Puts copies, of pairs of target and source, into a slot of the batch, and lets everything from there on run once
-    /// more with the next [`Recorder::submit`]. The last one was waited for.
+    /// Puts copies into a slot of the batch, each of the number of a target there and a source, and lets everything from there on run
+    /// once more with the next [`Recorder::submit`]. The last one was waited for.
     ///
     /// # Errors
-    /// Internal, when a pair is not equally long, and for a slot of another batch.
-    pub fn mend(&mut self, slot: Slot, pairs: &[(DeviceBytes, DeviceBytes)]) -> Result<()> {
-        let new = pairs.iter().map(|(to, from)| Move::new(to, from)).collect::<Result<Vec<_>>>()?;
-        let Some(Command::Copies(copies)) = self.commands.get_mut(slot.0) else {
+    /// Internal, when a source is not as long as its target, and for a slot or a target of another batch.
+    pub fn mend(&mut self, slot: Slot, pairs: &[(usize, DeviceBytes<'_>)]) -> Result<()> {
+        let Some(Command::Copies(Copies { moves, targets })) = self.commands.get_mut(slot.0) else {
             return Err(Error::internal("a slot of another batch"));
         };
-        copies.extend(new);
-        self.submitted = self.submitted.min(slot.0);
+        for (number, from) in pairs {
+            let target = targets.get(*number).ok_or_else(|| Error::internal("a target of another slot"))?;
+            moves.push(Move::new(*target, from)?);
+        }
+        self.commands.again_from(slot.0);
         self.landed = 0;
         Ok(())
     }
@@ -263,25 +297,33 @@ impl Recorder {
     /// Unavailable, when there is no memory.
     pub fn report(&mut self, words: usize) -> Result<Report> {
         let place = self.reported;
-        let bytes = (words * 4).next_multiple_of(MIN_REPORT_BYTES);
-        match self.reports.get_mut(place) {
-            Some(report) if report.len() >= bytes => {}
-            Some(report) => *report = Pinned::new(self.stream.gpu(), bytes)?,
-            None => self.reports.push(Pinned::new(self.stream.gpu(), bytes)?),
+        if self.reports.len() == place {
+            self.reports.push(Reused::default());
         }
+        let report =
+            self.reports.get_mut(place).ok_or_else(|| Error::internal("a report without a place"))?;
+        let gpu = self.stream.gpu();
+        // No kernel of this batch knows the memory before it.
+        let address = report.fit(words * 4, |bytes, _| Pinned::new(gpu, bytes))?.address();
         self.reported += 1;
-        let address = self.reports.get(place).map_or(0, Pinned::address);
         Ok(Report { address, place, words })
     }
 
     /// The words of a report, after [`Recorder::wait`].
     pub fn reported(&self, report: Report) -> &[u32] {
-        let bytes = self.reports.get(report.place).map_or(&[][..], Pinned::bytes);
+        let bytes = self.reports.get(report.place).and_then(Reused::get).map_or(&[][..], Pinned::bytes);
         bytes.get(..report.words * 4).map(bytemuck::cast_slice).unwrap_or_default()
+    }
+
+    /// Says that others put work for the batch into `stream`, or are about to: before any of it starts, so that it is waited for
+    /// whatever happens after that.
+    pub fn work_in(&mut self, stream: &Arc<Stream>) {
+        self.commands.work_in(Arc::clone(stream) as _);
     }
 
     /// What is recorded from here on runs after `event`, which was recorded into another stream.
     pub fn wait_for(&mut self, event: Arc<Event>) {
+        self.commands.work_in(Arc::clone(&event) as _);
         self.commands.push(Command::Wait(event));
     }
 
@@ -291,7 +333,7 @@ impl Recorder {
     }
 
     /// Records a copy to the host, after everything that is recorded before the batch is submitted.
-    pub fn download(&mut self, from: &DeviceBytes) -> Download {
+    pub fn download(&mut self, from: &DeviceBytes<'_>) -> Download {
         let buffer = from.owner().map(|owner| owner.address());
         let download =
             Download { from: from.address(), offset: self.download_bytes, bytes: from.len(), buffer };
@@ -303,41 +345,15 @@ impl Recorder {
     /// Puts everything recorded into the stream.
     ///
     /// # Errors
-    /// What the driver says. The batch must be waited for all the same.
+    /// What the driver says, or others. Part of the batch may be under way then: it must be [abandoned](Recorder::abandon).
     pub fn submit(&mut self) -> Result<()> {
-        let mut submitted = self.staging.upload().map(|copies| self.counters.uploads += copies);
-        let mut commands = std::mem::take(&mut self.commands);
-        for command in commands.iter_mut().skip(self.submitted) {
-            // What other streams do for the batch uses its memory: they are waited for also after an error.
-            if submitted.is_ok() || matches!(command, Command::Wait(_)) {
-                submitted = submitted.and(self.enqueue(command));
-            }
-        }
-        self.submitted = commands.len();
-        self.commands = commands;
-        submitted?;
+        let stream = Arc::clone(&self.stream);
+        let _bound = stream.gpu().bind()?;
+        self.counters.uploads += self.staging.upload()?;
+        let counters = &mut self.counters;
+        self.commands.submit(|command| command.enqueue(&stream, counters))?;
         self.submit_downloads()?;
         self.landed = self.downloads.len();
-        Ok(())
-    }
-
-    fn enqueue(&mut self, command: &mut Command) -> Result<()> {
-        match command {
-            Command::Launch(launch) => {
-                launch.enqueue(&self.stream)?;
-                self.counters.launches += 1;
-            }
-            Command::Copies(copies) => {
-                for &Move { to, from, bytes } in copies.iter().filter(|copy| copy.bytes > 0) {
-                    // SAFETY: both ranges are of values that the batch keeps, or of buffers that outlive it.
-                    unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream.raw()) }
-                        .map_err(|error| driver_error("copying on the device", error))?;
-                    self.counters.copies += 1;
-                }
-            }
-            Command::Wait(event) => self.stream.wait(event)?,
-            Command::Call(call) => call(&self.stream)?,
-        }
         Ok(())
     }
 
@@ -347,18 +363,18 @@ impl Recorder {
         if downloads.is_empty() {
             return Ok(());
         }
-        if self.landing.as_ref().is_none_or(|landing| landing.len() < self.download_bytes) {
+        let (gpu, is_first) = (self.stream.gpu(), self.landed == 0);
+        let landing = self.landing.fit(self.download_bytes, |bytes, smaller| {
             // What landed in the middle of the batch, and was waited for then, is read at its end.
-            let landed = self.landing.take().filter(|_| self.landed > 0);
-            let mut larger = Pinned::new(self.stream.gpu(), self.download_bytes.next_power_of_two())?;
+            let landed = smaller.filter(|_| !is_first);
+            let mut larger = Pinned::new(gpu, bytes)?;
             if let Some(landed) = landed
                 && let Some(begin) = larger.bytes_mut().get_mut(..landed.len())
             {
                 begin.copy_from_slice(landed.bytes());
             }
-            self.landing = Some(larger);
-        }
-        let Some(landing) = &mut self.landing else { return Ok(()) };
+            Ok(larger)
+        })?;
         let bytes = landing.bytes_mut();
         let mut rest = downloads.iter().peekable();
         while let Some(first) = rest.next() {
@@ -400,28 +416,23 @@ impl Recorder {
     ///
     /// # Errors
     /// What failed on the device.
-    pub fn flush(&mut self, from: &[DeviceBytes]) -> Result<Vec<&[u8]>> {
+    pub fn flush(&mut self, from: &[DeviceBytes<'_>]) -> Result<Vec<&[u8]>> {
         let downloads: Vec<Download> = from.iter().map(|from| self.download(from)).collect();
         self.submit()?;
         self.wait()?;
         Ok(downloads.into_iter().map(|download| self.downloaded(download)).collect())
     }
 
-    /// Gives the batch up: waits for what is under way, forgets the rest.
+    /// Gives the batch up: waits for everything that works for it, here and in streams of others, and only then lets go of what
+    /// that uses.
     pub fn abandon(&mut self) {
-        for command in self.commands.drain(..) {
-            // What other streams do for the batch still uses its memory.
-            if let Command::Wait(event) = command {
-                let _ = self.stream.wait(&event);
-            }
-        }
-        let _ = self.stream.synchronize();
+        self.commands.settle(&*self.stream);
         self.clear();
     }
 
     /// The bytes of a download, after [`Recorder::wait`].
     pub fn downloaded(&self, download: Download) -> &[u8] {
-        let bytes = self.landing.as_ref().map_or(&[][..], Pinned::bytes);
+        let bytes = self.landing.get().map_or(&[][..], Pinned::bytes);
         bytes.get(download.offset..download.offset + download.bytes).unwrap_or_default()
     }
 
@@ -429,8 +440,9 @@ impl Recorder {
     pub fn clear(&mut self) {
         self.commands.clear();
         self.downloads.clear();
-        (self.submitted, self.landed, self.reported) = (0, 0, 0);
-        self.download_bytes = 0;
+        (self.landed, self.reported, self.download_bytes) = (0, 0, 0);
+        self.landing.end_batch();
+        self.reports.iter_mut().for_each(Reused::end_batch);
         self.kept.clear();
         self.staging.clear();
         self.counters = Counters::default();
@@ -439,7 +451,7 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        // Copies may be under way from and to our host memory.
-        let _ = self.stream.synchronize();
+        // A batch may be under way whose owner panicked: it uses our memory, and that of its commands.
+        self.commands.settle(&*self.stream);
     }
 }

@@ -1,30 +1,12 @@
 //! The pieces of the staging slab: how large they are, and what goes where. It must not know what memory is.
 
 use super::memory::ALIGNMENT;
+use super::retention::Retention;
 use crate::error::{Error, Result};
 use crate::limits;
 
 /// The smallest piece: tables of a batch, and small inputs.
 const MIN_BYTES: usize = 256 << 10;
-
-/// How long large memory stays: as long as batches need it. Pinning it again takes longer than most batches do.
-#[derive(Default)]
-pub(super) struct Retention {
-    /// Batches since it was needed.
-    unused: u32,
-}
-
-impl Retention {
-    /// Batches that large memory stays for.
-    const BATCHES: u32 = 32;
-
-    /// Whether `held` bytes stay after a batch that asked for `asked`.
-    pub(super) fn keeps(&mut self, held: usize, asked: usize) -> bool {
-        let needed = held <= limits::MAX_RETAINED_STAGING_BYTES || asked > held / 4;
-        self.unused = if needed { 0 } else { self.unused + 1 };
-        held <= limits::MAX_LARGE_STAGING_BYTES && self.unused < Self::BATCHES
-    }
-}
 
 /// A piece of memory, filled from its beginning.
 pub(super) struct Piece<M> {

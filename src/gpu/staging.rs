@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use cudarc::driver::{result, sys};
 
-use super::device::{Gpu, Stream, driver_error};
+use super::context::driver_error;
+use super::device::{Gpu, Stream};
 use super::memory::DeviceBuffer;
 use super::slab::Slab;
 use crate::error::{Error, Result};
@@ -24,7 +25,7 @@ unsafe impl Sync for Pinned {}
 
 impl Pinned {
     pub(super) fn new(gpu: &Arc<Gpu>, bytes: usize) -> Result<Self> {
-        gpu.bind()?;
+        let _bound = gpu.bind()?;
         // SAFETY: no flags: plain cached memory, pinned.
         let address = unsafe { result::malloc_host(bytes, 0) }
             .map_err(|error| driver_error(&format!("pinning {bytes} bytes of host memory"), error))?
@@ -57,7 +58,7 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        let _ = self.gpu.bind();
+        let _bound = self.gpu.bind();
         // SAFETY: allocated by `new`, and no copy is under way: the recorder waits before it lets go.
         let _ = unsafe { result::free_host(self.address.cast()) };
     }

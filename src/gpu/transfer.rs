@@ -5,53 +5,48 @@ use std::sync::Arc;
 
 use cudarc::driver::result;
 
+use super::context::driver_error;
 use super::counters::Counters;
-use super::device::{Stream, driver_error};
-use super::memory::DeviceBytes;
-use super::slab::Retention;
+use super::device::Stream;
+use super::retention::Reused;
 use super::staging::Pinned;
 use crate::error::{Error, Result};
+use crate::memory::DeviceBytes;
 
 /// Brings bytes from a device to the host, into pinned memory that stays for the next time.
 pub struct Fetch {
     stream: Arc<Stream>,
-    pinned: Option<Pinned>,
-    retention: Retention,
+    pinned: Reused<Pinned>,
     counters: Counters,
 }
 
 impl Fetch {
     /// Copies go through `stream`.
     pub fn new(stream: &Arc<Stream>) -> Self {
-        Self {
-            stream: Arc::clone(stream),
-            pinned: None,
-            retention: Retention::default(),
-            counters: Counters::default(),
-        }
+        Self { stream: Arc::clone(stream), pinned: Reused::default(), counters: Counters::default() }
     }
 
     /// The bytes of each source, in order: one copy each and one wait. The sources may be on any device of the process.
     ///
     /// # Errors
     /// Unavailable, when there is no memory to pin; what the driver says.
-    pub fn fetch(&mut self, sources: &[DeviceBytes]) -> Result<Vec<&[u8]>> {
+    pub fn fetch(&mut self, sources: &[DeviceBytes<'_>]) -> Result<Vec<&[u8]>> {
         self.counters = Counters::default();
         let bytes: usize = sources.iter().map(DeviceBytes::len).sum();
-        let held = self.pinned.as_ref().map_or(0, Pinned::len);
-        if held < bytes.max(1) || !self.retention.keeps(held, bytes) {
-            self.pinned = None;
-            self.pinned = Some(Pinned::new(self.stream.gpu(), bytes.max(1).next_power_of_two())?);
-        }
-        let Some(pinned) = &mut self.pinned else { return Err(Error::internal("no memory to fetch into")) };
-        self.stream.gpu().bind()?;
+        // Nobody reads what the last one fetched any more.
+        self.pinned.end_batch();
+        let gpu = self.stream.gpu();
+        let pinned = self.pinned.fit(bytes, |bytes, smaller| {
+            drop(smaller);
+            Pinned::new(gpu, bytes)
+        })?;
+        let _bound = gpu.bind()?;
         let mut rest = pinned.bytes_mut();
         let mut enqueued = Ok(());
         for source in sources.iter().filter(|source| !source.is_empty()) {
             let (target, tail) = rest.split_at_mut(source.len());
             rest = tail;
-            // SAFETY: the caller vouches for the source as it does for any `DeviceBytes`; source and target stay until the
-            // stream was waited for, below.
+            // SAFETY: the source is there as long as its `DeviceBytes`; both stay until the stream was waited for, below.
             enqueued = unsafe { result::memcpy_dtoh_async(target, source.address(), self.stream.raw()) }
                 .map_err(|error| driver_error("copying a tensor to the host", error));
             if enqueued.is_err() {
@@ -84,15 +79,15 @@ impl Stream {
     ///
     /// # Errors
     /// Internal, when a target has another size than its bytes; what the driver says.
-    pub fn put(&self, copies: &[(DeviceBytes, &[u8])]) -> Result<()> {
+    pub fn put(&self, copies: &[(DeviceBytes<'_>, &[u8])]) -> Result<()> {
         if let Some((target, bytes)) = copies.iter().find(|(target, bytes)| target.len() != bytes.len()) {
             return Err(Error::internal(format!("a copy of {} bytes to {}", bytes.len(), target.len())));
         }
-        self.gpu().bind()?;
+        let _bound = self.gpu().bind()?;
         let mut enqueued = Ok(());
         for (target, bytes) in copies.iter().filter(|(target, _)| !target.is_empty()) {
-            // SAFETY: the caller vouches for the target as it does for any `DeviceBytes`; both sides are equally long and
-            // stay until the stream was waited for, below.
+            // SAFETY: the target is there as long as its `DeviceBytes`; both sides are equally long and stay until the stream
+            // was waited for, below.
             enqueued = unsafe { result::memcpy_htod_async(target.address(), bytes, self.raw()) }
                 .map_err(|error| driver_error("copying an output to the device", error));
             if enqueued.is_err() {

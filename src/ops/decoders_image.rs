@@ -4,6 +4,7 @@
 mod finish;
 mod mixed;
 mod on_cores;
+mod on_host;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -171,7 +171,7 @@ fn frames_of<'a>(batch: &'a Batch<'a>, splits: bool, counts: &[usize]) -> Result
 }
 
 /// Part `number` of `parts` equal ones of a sample with the bytes `bytes`.
-fn part<'a>(sample: &Sample<'_>, bytes: &'a [u8], number: usize, parts: usize) -> Result<Sample<'a>> {
+fn part<'a>(sample: &Sample<'a>, bytes: &'a [u8], number: usize, parts: usize) -> Result<Sample<'a>> {
     Ok(match sample {
         Sample::Missing => Sample::Missing,
         Sample::Device(all) => {

@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::deferred::PutOff;
 use super::io::{CpuCx, Inputs, SampleInputs};
 use crate::error::{Error, Result};
-use crate::gpu::{DeviceBytes, Gpu, Grid, KernelSpec, NoParams, Recorder};
+use crate::gpu::{Gpu, Grid, KernelSpec, NoParams, Recorder};
+use crate::memory::DeviceBytes;
 use crate::tensor::{BatchDesc, Shape, View};
 
 /// Threads of a block in kernels without a reason for another number.
@@ -115,8 +116,8 @@ impl GpuCx<'_> {
     ///
     /// # Errors
     /// Internal, when a pair is not equally long; those of [`Recorder::launch`].
-    pub fn copy(&mut self, pairs: &[(DeviceBytes, DeviceBytes)]) -> Result<()> {
-        let row = |(to, from): &(DeviceBytes, DeviceBytes)| {
+    pub fn copy(&mut self, pairs: &[(DeviceBytes<'_>, DeviceBytes<'_>)]) -> Result<()> {
+        let row = |(to, from): &(DeviceBytes<'_>, DeviceBytes<'_>)| {
             if to.len() != from.len() {
                 return Err(Error::internal(format!("a copy of {} bytes to {}", from.len(), to.len())));
             }
@@ -142,7 +143,7 @@ pub struct DeviceOutput<'a> {
     /// Type, layout and shapes.
     pub desc: &'a BatchDesc,
     /// Where each sample goes; `None` for one that failed.
-    pub samples: Vec<Option<DeviceBytes>>,
+    pub samples: Vec<Option<DeviceBytes<'a>>>,
 }
 
 /// Inputs and outputs of an operator while it records.
@@ -220,7 +221,7 @@ impl<'s, 'a> DeviceSample<'s, 'a> {
     ///
     /// # Errors
     /// Internal, when there is no such output.
-    pub fn output(&self, i: usize) -> Result<&'s DeviceBytes> {
+    pub fn output(&self, i: usize) -> Result<&'s DeviceBytes<'a>> {
         self.outputs
             .get(i)
             .and_then(|output| output.samples.get(self.index())?.as_ref())

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::gpu::DeviceBytes;
+use crate::memory::DeviceBytes;
 use crate::tensor::{Batch, BatchDesc, Sample, Shape, View, ViewMut};
 
 /// The first error of every sample of a batch; a sample without one is live.
@@ -222,7 +222,7 @@ impl<'a> SampleInputs<'a> {
     ///
     /// # Errors
     /// Internal, when it is not there.
-    pub fn device(&self, i: usize) -> Result<&'a DeviceBytes> {
+    pub fn device(&self, i: usize) -> Result<&'a DeviceBytes<'a>> {
         let batch = self.regular.get(i).ok_or_else(|| Error::invalid(format!("input {i} is missing")))?;
         batch.device(self.index)
     }

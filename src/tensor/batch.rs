@@ -6,7 +6,7 @@
 //!   samples  [ Borrowed(&'r [u8]) | Pooled(buffer, range) | Device(address) | Missing ]   need not be adjacent
 //! ```
 //!
-//! `'r` is the life of the request: an input that points into the request's memory cannot outlive it.
+//! `'r` is the life of the request: an input that points into the request's memory, on the host or on a device, cannot outlive it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,9 +14,8 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use super::{DType, Element, Layout, Shape};
-use crate::cpu::memory::HostBuffer;
 use crate::error::{Error, Result};
-use crate::gpu::DeviceBytes;
+use crate::memory::{DeviceBytes, HostBuffer};
 
 /// Element type, layout and the shape of every sample of a batch.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,7 +43,7 @@ pub enum Sample<'r> {
     /// In a buffer that the batch's values share.
     Pooled(Arc<HostBuffer>, Range<usize>),
     /// In the memory of a device: the host knows its shape, not its bytes.
-    Device(DeviceBytes),
+    Device(DeviceBytes<'r>),
     /// Nowhere: the sample failed before it had bytes.
     Missing,
 }
@@ -138,7 +137,7 @@ impl<'r> Batch<'r> {
     ///
     /// # Panics
     /// When `i` is not below [`Batch::len`].
-    pub fn device(&self, i: usize) -> Result<&DeviceBytes> {
+    pub fn device(&self, i: usize) -> Result<&DeviceBytes<'r>> {
         match &self.samples[i] {
             Sample::Device(bytes) => Ok(bytes),
             _ => Err(Error::internal(format!("sample {i} is not on the device"))),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder};
 use gesso::gpu::jpeg::{DevicePath, Engines, Format, Picture, Settings, Task};
-use gesso::gpu::{DeviceBytes, Gpu, Recorder};
+use gesso::gpu::{Gpu, Recorder};
+use gesso::memory::DeviceBytes;
 use turbojpeg::Subsamp;
 
 use crate::gpu;

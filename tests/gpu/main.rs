@@ -6,10 +6,12 @@ mod coder;
 mod cores;
 mod decoders;
 mod engines;
+mod exported;
 mod fusion;
 mod header;
 mod pictures;
 mod promises;
+mod soundness;
 
 use std::path::PathBuf;
 use std::sync::Arc;

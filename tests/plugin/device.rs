@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use gesso::gpu::{DeviceBuffer, DeviceBytes, Fetch, Gpu, Stream};
+use gesso::gpu::{DeviceBuffer, Fetch, Gpu, Stream};
+use gesso::memory::DeviceBytes;
 
 use crate::host::objects::{Instance, KIND_GPU, Model};
 use crate::host::request::{Chunk, Request, UINT8};

@@ -93,7 +93,7 @@ fn an_input_on_a_gpu_is_not_followed() {
         assert_eq!(error.to_string(), "input `bytes` is in memory `gpu 1`, expected host memory");
         let chunks = inputs[0].chunks().unwrap();
         let gpu = Memory { kind: MemoryKind::Gpu, device: 1 };
-        assert!(matches!(chunks[1], Chunk::Device { memory, bytes: 2, .. } if memory == gpu));
+        assert!(matches!(&chunks[1], Chunk::Device { memory, bytes } if *memory == gpu && bytes.len() == 2));
     })
     .unwrap();
     host.assert_clean();

@@ -14,7 +14,8 @@ use std::thread::JoinHandle;
 use super::sys::{Flags, Format, Handle, Image, State};
 use super::{DevicePath, Frame, Picture, Sampling, Task, sample};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gpu::{DeviceBuffer, DeviceBytes, Event, Gpu, Recorder, Stream};
+use crate::gpu::{DeviceBuffer, Event, Gpu, Recorder, Stream};
+use crate::memory::DeviceBytes;
 
 /// How many lanes a batch is dealt to: the first entry whose size is not below the batch's. The last is for all larger ones.
 const LANES: &[(usize, usize)] = &[(usize::MAX, 1)];
@@ -108,6 +109,16 @@ impl Engines {
         self.count
     }
 
+    /// How many lanes a batch of `images` is dealt to; they are there then.
+    fn lanes(&mut self, gpu: &Arc<Gpu>, images: usize) -> Result<usize> {
+        let lanes = self.settings.lanes(images);
+        while self.workers.len() + 1 < lanes {
+            let lane = Lane::new(&self.handle, gpu, &self.settings)?;
+            self.workers.push(Worker::new(lane, self.workers.len() + 1)?);
+        }
+        Ok(lanes)
+    }
+
     /// Waits until no lane does anything.
     fn settle(&self) -> Result<()> {
         let streams =
@@ -129,14 +140,15 @@ impl DevicePath for Engines {
         self.samplings.contains(&frame.sampling)
     }
 
-    fn prepare(&mut self, gpu: &Arc<Gpu>, images: usize) -> Result<Vec<Arc<Event>>> {
-        let lanes = self.settings.lanes(images);
-        while self.workers.len() + 1 < lanes {
-            let lane = Lane::new(&self.handle, gpu, &self.settings)?;
-            self.workers.push(Worker::new(lane, self.workers.len() + 1)?);
-        }
-        let done = self.workers.iter().map(|worker| &worker.done).take(lanes - 1);
-        Ok(std::iter::once(&self.first.done).chain(done).map(Arc::clone).collect())
+    fn prepare(&mut self, recorder: &mut Recorder, images: usize) -> Result<Vec<Arc<Event>>> {
+        let lanes = self.lanes(recorder.gpu(), images)?;
+        let workers = self.workers.iter().map(|worker| (&worker.stream, &worker.done));
+        let used = std::iter::once((&self.first.stream, &self.first.done)).chain(workers).take(lanes);
+        let done = |(stream, done): (&Arc<Stream>, &Arc<Event>)| {
+            recorder.work_in(stream);
+            Arc::clone(done)
+        };
+        Ok(used.map(done).collect())
     }
 
     fn start(&mut self, stream: &Arc<Stream>, tasks: &[Task<'_>]) -> Result<Vec<usize>> {
@@ -148,7 +160,7 @@ impl DevicePath for Engines {
         for task in tasks {
             task.check(channels)?;
         }
-        let lanes = self.prepare(stream.gpu(), tasks.len())?.len();
+        let lanes = self.lanes(stream.gpu(), tasks.len())?;
         self.ready.record(stream)?;
         // Sorted by sampling and size and dealt round-robin, so that lanes get equal shares.
         let mut order: Vec<usize> = (0..tasks.len()).collect();
@@ -194,13 +206,6 @@ impl DevicePath for Engines {
         for done in std::iter::once(&self.first.done).chain(done).take(self.used) {
             recorder.wait_for(Arc::clone(done));
         }
-    }
-}
-
-impl Drop for Engines {
-    fn drop(&mut self) {
-        // A batch that was given up may still be under way; states must not go before it.
-        let _ = self.settle();
     }
 }
 
@@ -273,7 +278,7 @@ impl Lane {
             };
             // SAFETY: the files and destinations are those of tasks whose sizes were checked; the caller of `Engines::start`
             // keeps them until the batch is done. A lane is idle when a batch starts, because the recorder has waited for the
-            // last one, and between two parts the stream is waited for.
+            // last one, also when that was given up; and between two parts the stream is waited for.
             let decoded = unsafe { self.state.decode(data, lengths, images, &self.stream) };
             if let Err(error) = &decoded {
                 if error.kind() == ErrorKind::Unavailable {
@@ -293,6 +298,13 @@ impl Lane {
         }
         self.done.record(&self.stream)?;
         Ok(refused)
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        // The state must not go before what it does; after a panic that may still be under way.
+        let _ = self.stream.synchronize();
     }
 }
 
@@ -320,9 +332,8 @@ impl Worker {
 
 /// Decodes shares until nobody sends any more.
 fn serve(mut lane: Lane, work: &Receiver<Share>, answers: &SyncSender<(Share, Result<Refused>)>) {
-    let bound = lane.stream.gpu().bind();
     while let Ok(mut share) = work.recv() {
-        let outcome = bound.clone().and_then(|()| lane.decode(&mut share));
+        let outcome = lane.decode(&mut share);
         if answers.send((share, outcome)).is_err() {
             return;
         }

@@ -21,8 +21,9 @@ mod watch;
 
 use std::sync::Arc;
 
-use super::{DeviceBytes, Event, Gpu, Recorder, Stream};
+use super::{Event, Recorder, Stream};
 use crate::error::{Error, Result};
+use crate::memory::DeviceBytes;
 
 pub use engines::{Engines, Settings};
 pub use header::{Header, Quantisation};
@@ -37,7 +38,7 @@ pub struct Task<'a> {
     /// The file.
     pub picture: Picture<'a>,
     /// Where its pixels go: rows without gaps.
-    pub target: DeviceBytes,
+    pub target: DeviceBytes<'a>,
 }
 
 impl Task<'_> {
@@ -61,11 +62,12 @@ pub trait DevicePath {
     /// Whether it decodes such pictures.
     fn takes(&self, frame: &Frame) -> bool;
 
-    /// Gets ready for batches of `images`, and returns the points in its streams at which such a batch is done.
+    /// Gets ready for `images` of the batch of `recorder`, which from now on waits for everything that is started, even when it is
+    /// given up half-way. Returns the points in streams at which the images are done.
     ///
     /// # Errors
     /// When there is no memory.
-    fn prepare(&mut self, gpu: &Arc<Gpu>, images: usize) -> Result<Vec<Arc<Event>>>;
+    fn prepare(&mut self, recorder: &mut Recorder, images: usize) -> Result<Vec<Arc<Event>>>;
 
     /// Decodes `tasks` after what is in `stream` now, and returns those that it refused, as indices; their targets hold
     /// anything. Blocks until all is submitted, which may be until most is decoded. The caller keeps files and targets until

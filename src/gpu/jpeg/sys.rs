@@ -166,7 +166,7 @@ impl Handle {
             preallocate: unsafe { library.function("nvjpegDecodeBatchedPreAllocate") }.ok(),
             _library: ManuallyDrop::new(library),
         };
-        gpu.bind()?;
+        let _bound = gpu.bind()?;
         let mut raw = ptr::null_mut();
         let (null, bits) = (ptr::null_mut(), flags.bits());
         // SAFETY: without allocators of ours the library takes CUDA's; the pointer is valid for the call.
@@ -198,7 +198,7 @@ fn missing(gpu: &Gpu, why: &str) -> Error {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let _ = self.gpu.bind();
+        let _bound = self.gpu.bind();
         // SAFETY: created by `open`; every state holds the handle, so none is left.
         let _ = unsafe { (self.functions.destroy)(self.raw) };
     }
@@ -223,7 +223,7 @@ impl State {
     /// # Errors
     /// What the library says.
     pub(super) fn new(handle: &Arc<Handle>, format: Format, preallocate: bool) -> Result<Self> {
-        handle.gpu.bind()?;
+        let _bound = handle.gpu.bind()?;
         let mut raw = ptr::null_mut();
         // SAFETY: the handle is valid, and so is the pointer for the call.
         let status = unsafe { (handle.functions.state_create)(handle.raw, &raw mut raw) };
@@ -257,6 +257,7 @@ impl State {
             return Err(Error::internal("a batch of files with other numbers of lengths or images"));
         }
         let functions = &self.handle.functions;
+        let _bound = self.handle.gpu.bind()?;
         if self.size != Some(size) {
             let batch =
                 c_int::try_from(size).map_err(|_| Error::internal("too many files for the engines"))?;
@@ -285,7 +286,7 @@ impl State {
 
 impl Drop for State {
     fn drop(&mut self) {
-        let _ = self.handle.gpu.bind();
+        let _bound = self.handle.gpu.bind();
         // SAFETY: created by `new`; the lane waits for its stream first.
         let _ = unsafe { (self.handle.functions.state_destroy)(self.raw) };
     }

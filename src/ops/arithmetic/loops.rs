@@ -6,16 +6,8 @@ use multiversion::multiversion;
 
 use crate::error::{Error, Result};
 use crate::ops::arithmetic::functions::{Binary, Bits, Compare, Same};
-use crate::ops::arithmetic::numbers::{Float, Integer, Number};
+use crate::ops::arithmetic::numbers::{Float, Integer, Number, map};
 use crate::tensor::Bool;
-
-/// `out[i] = f(values[i])`.
-#[inline(always)]
-pub(super) fn map<T: Copy, R>(values: &[T], out: &mut [R], f: impl Fn(T) -> R) {
-    for (out, &value) in out.iter_mut().zip(values) {
-        *out = f(value);
-    }
-}
 
 #[inline(always)]
 fn zip<L: Copy, R: Copy, O>(left: &[L], right: &[R], out: &mut [O], f: impl Fn(L, R) -> O) {

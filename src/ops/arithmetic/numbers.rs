@@ -6,8 +6,15 @@
 use multiversion::multiversion;
 
 use crate::ops::arithmetic::functions::Real;
-use crate::ops::arithmetic::loops::map;
 use crate::tensor::Element;
+
+/// `out[i] = f(values[i])`.
+#[inline(always)]
+pub(super) fn map<T: Copy, R>(values: &[T], out: &mut [R], f: impl Fn(T) -> R) {
+    for (out, &value) in out.iter_mut().zip(values) {
+        *out = f(value);
+    }
+}
 
 /// A number that loops compute with.
 pub(super) trait Number: Element + PartialOrd {

@@ -6,7 +6,8 @@ use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Scaling, View, stored_
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::Format;
 use crate::gpu::jpeg::cores::Part;
-use crate::gpu::{DeviceBytes, Gpu, KernelSpec};
+use crate::gpu::{Gpu, KernelSpec};
+use crate::memory::DeviceBytes;
 use crate::ops::GpuCx;
 use crate::tensor::DType;
 
@@ -23,9 +24,9 @@ pub(super) enum Extent {
 pub(super) struct Stored<'a> {
     pub(super) job: &'a Job,
     pub(super) extent: Extent,
-    pub(super) pixels: &'a DeviceBytes,
+    pub(super) pixels: &'a DeviceBytes<'a>,
     /// Where the output is.
-    pub(super) target: &'a DeviceBytes,
+    pub(super) target: &'a DeviceBytes<'a>,
 }
 
 /// The kernel, for outputs of one type and colour space.

@@ -10,7 +10,6 @@
 //! Engines and cores write straight to the output when it is what they store. What they do not take, and what they
 //! refuse, is decoded by the host's decoder, whose answer is the answer also when it is an error.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -18,15 +17,17 @@ use std::time::{Duration, Instant};
 use super::Job;
 use super::finish::{self, Extent, Finish, Stored};
 use super::on_cores::{Doubts, Loaded, OnCores};
+use super::on_host::{decode_on_host, unseen};
 use crate::cpu::decode::{self, Decoder};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gpu::jpeg::cores::{self, Coded, Part, Recorded, Scan};
 use crate::gpu::jpeg::{
     Candidate, CoresNeed, DevicePath, Engines, Header, Path, Picture, Settings, Size, Speeds, Task, Watch,
     Wish, assign,
 };
-use crate::gpu::{DeviceBytes, Gpu, Staged};
+use crate::gpu::{Gpu, Staged};
 use crate::limits;
+use crate::memory::DeviceBytes;
 use crate::ops::{Decoded, GpuCx, GpuIo, Inputs};
 
 /// A decoder on a device.
@@ -48,7 +49,7 @@ struct Image<'a> {
     index: usize,
     job: Job,
     bytes: &'a [u8],
-    target: DeviceBytes,
+    target: DeviceBytes<'a>,
     /// Set when the engines take it.
     picture: Option<Picture<'a>>,
     /// Set when the cores take it.
@@ -66,7 +67,7 @@ impl Image<'_> {
         finish::part(&self.job)
     }
 
-    fn stored<'s>(&'s self, extent: Extent, pixels: &'s DeviceBytes) -> Stored<'s> {
+    fn stored<'s>(&'s self, extent: Extent, pixels: &'s DeviceBytes<'s>) -> Stored<'s> {
         Stored { job: &self.job, extent, pixels, target: &self.target }
     }
 }
@@ -179,7 +180,7 @@ impl Mixed {
                     let may_leave_planes = self.may_leave_planes(&image.job);
                     let target = target.clone();
                     loaded.push(Loaded { coded, scan, place: *place, part, target, may_leave_planes });
-                    doubtful.push((image.index, image.target.clone()));
+                    doubtful.push(*image);
                 }
                 _ => again.push(*image),
             }
@@ -195,22 +196,23 @@ impl Mixed {
             );
             self.decode(decoder, cx, io.inputs(), Shares { threads: &again, ..Shares::default() })?;
         }
-        let doubts = recorded.map(|Recorded { report, planes }| {
-            let images = doubtful.into_iter().zip(planes);
-            let images = images.map(|((index, target), planes)| (index, target, planes)).collect();
-            Doubts { report, images, slot: cx.recorder.slot() }
-        });
+        let (report, left) = match recorded {
+            Some(Recorded { report, planes }) => (Some(report), doubtful.into_iter().zip(planes).collect()),
+            None => (None, Vec::new()),
+        };
         if self.leaves_planes {
             // Memory is used again: what is not left as planes must not look so.
             for image in &images {
                 cx.put_off(image.target.address(), None);
             }
-            for (_, target, planes) in doubts.iter().flat_map(|doubts| &doubts.images) {
+            for (image, planes) in &left {
                 if let Some(planes) = planes {
-                    cx.put_off(target.address(), Some(planes.address()));
+                    cx.put_off(image.target.address(), Some(planes.address()));
                 }
             }
         }
+        let left = left.iter().map(|(image, planes)| (image.index, &image.target, planes.as_ref()));
+        let doubts = report.map(|report| Doubts::new(cx.recorder, report, left)).transpose()?;
         self.cores.doubt(doubts);
         Ok(())
     }
@@ -286,12 +288,17 @@ impl Mixed {
     }
 
     /// Where pixels go as stored: to the output or, when a kernel must see them first, to memory of the batch.
-    fn targets(&self, cx: &mut GpuCx<'_>, images: &[&Image<'_>], extent: Extent) -> Result<Vec<DeviceBytes>> {
-        let room = |image: &&Image<'_>| self.scratch_bytes(&image.job, extent);
+    fn targets<'a>(
+        &self,
+        cx: &mut GpuCx<'_>,
+        images: &[&Image<'a>],
+        extent: Extent,
+    ) -> Result<Vec<DeviceBytes<'a>>> {
+        let room = |image: &&Image<'a>| self.scratch_bytes(&image.job, extent);
         let total: usize = images.iter().map(room).sum();
         let scratch = if total > 0 { Some(cx.recorder.allocate(total)?) } else { None };
         let mut end = 0;
-        let target = |image: &&Image<'_>| match (room(image), &scratch) {
+        let target = |image: &&Image<'a>| match (room(image), &scratch) {
             (1.., Some(scratch)) => {
                 let start = end;
                 end += room(image);
@@ -323,12 +330,13 @@ impl Mixed {
         let padded = sizes.iter().map(|bytes| bytes.next_multiple_of(ALIGNMENT));
         cx.recorder.make_room(padded.sum::<usize>() + tables)?;
         let places = cx.recorder.reserve_all(&sizes)?;
-        let mut buffers = cx.recorder.fill(&places)?;
-        let for_cores = buffers.split_off(threads.len());
+        // Before they start: from here on whatever fails waits for them.
         let events = match &mut self.engines {
-            Some(engines) if !tasks.is_empty() => engines.prepare(stream.gpu(), tasks.len())?,
+            Some(engines) if !tasks.is_empty() => engines.prepare(cx.recorder, tasks.len())?,
             _ => Vec::new(),
         };
+        let mut buffers = cx.recorder.fill(&places)?;
+        let for_cores = buffers.split_off(threads.len());
         let (watch, by_threads) = (Watch::new(events), AtomicUsize::new(0));
         // Of JPEGs that were decoded: how long it takes to refuse a file, or to inflate one, says nothing about the engines' work.
         let (busy, expected) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -400,26 +408,5 @@ impl Mixed {
     }
 }
 
-/// Decodes a sample on the host; an error or a panic fails it and no other. Returns whether it is decoded.
-pub(super) fn decode_on_host(
-    decoder: &Decoder,
-    inputs: Inputs<'_>,
-    index: usize,
-    job: Option<&Job>,
-    out: &mut [u8],
-) -> bool {
-    let decode = || {
-        let job = job.ok_or_else(unseen)?;
-        decoder.decode_into(inputs.sample(index).input(0)?.as_slice()?, &job.options, out)
-    };
-    let decoded = catch_unwind(AssertUnwindSafe(decode));
-    let outcome = decoded.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
-    outcome.map_err(|error| inputs.fail(index, error)).is_ok()
-}
-
 /// Alignment of pictures in memory of the batch.
 const ALIGNMENT: usize = 256;
-
-pub(super) fn unseen() -> Error {
-    Error::internal("an image was not looked at")
-}

@@ -2,12 +2,13 @@
 //! run. It must not know the other paths.
 
 use super::Job;
-use super::mixed::{decode_on_host, unseen};
+use super::on_host::{decode_on_host, unseen};
 use crate::cpu::decode::{DecodeOptions, Decoder};
 use crate::error::Result;
 use crate::gpu::jpeg::cores::{self, Coded, Cores, Cut, LIVE_BYTES, Part, Recorded, Scan};
 use crate::gpu::jpeg::{Format, Header};
-use crate::gpu::{DeviceBytes, Gpu, Report, Slot, Staged};
+use crate::gpu::{Gpu, Recorder, Report, Slot, Staged};
+use crate::memory::DeviceBytes;
 use crate::ops::{GpuCx, Inputs};
 
 /// The cores, as an image decoder uses them.
@@ -20,11 +21,50 @@ pub(super) struct OnCores {
 /// What may have come out wrong.
 pub(super) struct Doubts {
     /// A number for each image: 0 when it is right.
-    pub(super) report: Report,
-    /// Samples, where their outputs are, and their planes when these are there in place of pixels.
-    pub(super) images: Vec<(usize, DeviceBytes, Option<DeviceBytes>)>,
-    /// Behind everything that writes there.
-    pub(super) slot: Slot,
+    report: Report,
+    images: Vec<Doubtful>,
+    /// Behind everything that writes the images' outputs.
+    slot: Slot,
+}
+
+/// An image that may have come out wrong.
+struct Doubtful {
+    /// Which sample it is.
+    index: usize,
+    /// Bytes of its output.
+    bytes: usize,
+    /// The number of its output among the targets of the slot.
+    output: usize,
+    /// The same of what says that its planes are there in place of pixels, when they are.
+    live: Option<usize>,
+}
+
+impl Doubts {
+    /// Records behind everything else of `images` that they may have to be mended: samples, where their outputs are, and their planes
+    /// when these are there in place of pixels.
+    ///
+    /// # Errors
+    /// Internal, for planes without a head.
+    pub(super) fn new<'b, 'r: 'b>(
+        recorder: &mut Recorder,
+        report: Report,
+        images: impl Iterator<Item = (usize, &'b DeviceBytes<'r>, Option<&'b DeviceBytes<'static>>)>,
+    ) -> Result<Self> {
+        let (mut targets, mut doubtful) = (Vec::new(), Vec::new());
+        for (index, output, planes) in images {
+            let (bytes, place) = (output.len(), targets.len());
+            targets.push(output.clone());
+            let live = planes.map(|planes| planes.part(0, LIVE_BYTES)).transpose()?;
+            doubtful.push(Doubtful {
+                index,
+                bytes,
+                output: place,
+                live: live.is_some().then_some(place + 1),
+            });
+            targets.extend(live);
+        }
+        Ok(Self { report, images: doubtful, slot: recorder.slot(&targets) })
+    }
 }
 
 /// An image with its data on the way to the device.
@@ -36,7 +76,7 @@ pub(super) struct Loaded<'a> {
     /// Which pixels of it.
     pub(super) part: Part,
     /// Where these go.
-    pub(super) target: DeviceBytes,
+    pub(super) target: DeviceBytes<'a>,
     /// Whether its planes may be left in place of them.
     pub(super) may_leave_planes: bool,
 }
@@ -115,7 +155,7 @@ impl OnCores {
             return Ok(false);
         }
         tracing::debug!("{} damaged images are decoded again on the CPU", wrong.len());
-        let sizes = wrong.iter().map(|(_, target, _)| target.len());
+        let sizes = wrong.iter().map(|image| image.bytes);
         // And what says that pixels are there.
         let places = cx.recorder.reserve_all(&sizes.chain([LIVE_BYTES]).collect::<Vec<_>>())?;
         let mut buffers = cx.recorder.fill(&places)?;
@@ -123,23 +163,21 @@ impl OnCores {
             live.fill(0);
         }
         cx.cpu.pool.in_place_scope(|scope| {
-            for ((index, ..), out) in wrong.iter().zip(buffers) {
-                let job = jobs.get(*index).and_then(Option::as_ref);
+            for (&Doubtful { index, .. }, out) in wrong.iter().zip(buffers) {
+                let job = jobs.get(index).and_then(Option::as_ref);
                 scope.spawn(move |_| {
-                    decode_on_host(decoder, inputs, *index, job, out);
+                    decode_on_host(decoder, inputs, index, job, out);
                 });
             }
         });
         let not_live = cx.recorder.staged(*places.last().ok_or_else(unseen)?)?;
         let mut pairs = Vec::with_capacity(wrong.len());
-        for ((index, target, planes), place) in wrong.into_iter().zip(places) {
+        for (Doubtful { index, output, live, .. }, place) in wrong.into_iter().zip(places) {
             if inputs.failures().get(index).is_some() {
                 continue;
             }
-            pairs.push((target, cx.recorder.staged(place)?));
-            if let Some(planes) = planes {
-                pairs.push((planes.part(0, LIVE_BYTES)?, not_live.clone()));
-            }
+            pairs.push((output, cx.recorder.staged(place)?));
+            pairs.extend(live.map(|live| (live, not_live.clone())));
         }
         cx.recorder.mend(slot, &pairs)?;
         Ok(!pairs.is_empty())

@@ -25,7 +25,8 @@ use bytemuck::Pod;
 
 use super::{Format, Huffman, Quantisation};
 use crate::error::{Error, Result};
-use crate::gpu::{DeviceBytes, Gpu, Grid, KernelSpec, Recorder, Report};
+use crate::gpu::{Gpu, Grid, KernelSpec, Recorder, Report};
+use crate::memory::DeviceBytes;
 use rows::{Image, Kernels, Params, Work};
 use steps::{Plane, Planes, Steps};
 
@@ -45,11 +46,11 @@ pub struct Job<'a> {
     /// Its data.
     pub scan: &'a Scan,
     /// Where the bits of the data will be, from the start of a place that [`Scan::read`] wrote to.
-    pub data: DeviceBytes,
+    pub data: DeviceBytes<'a>,
     /// Which of its pixels are made.
     pub part: Part,
     /// Where these go: rows without gaps.
-    pub target: DeviceBytes,
+    pub target: DeviceBytes<'a>,
     /// Whether they may be left to who reads the planes.
     pub may_leave_planes: bool,
 }
@@ -60,7 +61,7 @@ pub struct Recorded {
     pub report: Report,
     /// For each picture that is left as planes, where `kernels/planes.cuh` finds them; its target holds anything. Its first [`LIVE_BYTES`]
     /// can be set to 0.
-    pub planes: Vec<Option<DeviceBytes>>,
+    pub planes: Vec<Option<DeviceBytes<'static>>>,
 }
 
 /// The cores of a device, as one instance of an operator uses them.
@@ -170,7 +171,7 @@ impl Cores {
         recorder: &mut Recorder,
         batch: &Batch<'_>,
         status: u64,
-    ) -> Result<(Params, Vec<Option<DeviceBytes>>)> {
+    ) -> Result<(Params, Vec<Option<DeviceBytes<'static>>>)> {
         let pieces = batch.pieces as usize;
         let sizes = [
             pieces * rows::EXIT_BYTES,

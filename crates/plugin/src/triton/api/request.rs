@@ -9,6 +9,7 @@ use super::server::{Server, not_null};
 use crate::config::DataType;
 use crate::triton::sys;
 use gesso::error::{Context, Error, Result};
+use gesso::pipeline::DeviceBytes;
 
 /// A request that we own; dropping it gives it back to Triton.
 pub struct Request {
@@ -150,17 +151,15 @@ impl std::fmt::Debug for Handle<'_> {
 }
 
 /// One piece of an input: where it is, and its bytes when the CPU can read them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub enum Chunk<'r> {
     /// Host memory. A client that sends its tensor in shared memory can still write there while we read: nothing may
     /// be checked once and then relied on.
     Host(&'r [u8]),
-    /// Memory of a GPU, or of a kind that we do not know: the address, for that device.
+    /// Memory of a GPU, or of a kind that we do not know: an address for that device.
     Device {
-        /// The address.
-        address: u64,
-        /// Bytes there.
-        bytes: usize,
+        /// Where it is.
+        bytes: DeviceBytes<'r>,
         /// What kind of memory of which device.
         memory: Memory,
     },
@@ -262,7 +261,10 @@ impl<'r> Input<'r> {
             .ok_or_else(|| Error::invalid(format!("a buffer of {bytes} bytes does not fit into memory")))?;
         let memory = Memory { kind: MemoryKind::from_raw(kind), device };
         if !memory.kind.is_host() {
-            return Ok(Chunk::Device { address: buffer as usize as u64, bytes: length, memory });
+            // SAFETY: Triton says that `length` bytes are there, on the device that it names, and keeps them until the request is
+            // released, which is not during `'r`.
+            let bytes = unsafe { DeviceBytes::foreign(buffer as usize as u64, length) };
+            return Ok(Chunk::Device { bytes, memory });
         }
         if length == 0 {
             return Ok(Chunk::Host(&[]));

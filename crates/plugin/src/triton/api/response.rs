@@ -11,6 +11,7 @@ use super::server::{Server, c_string, not_null};
 use crate::config::DataType;
 use crate::triton::sys;
 use gesso::error::{Error, Result};
+use gesso::pipeline::DeviceBytes;
 
 /// A response to a request that may not be ours yet; dropping it deletes it, and the client hears nothing from it.
 pub struct NewResponse {
@@ -183,10 +184,10 @@ pub struct Output<'s> {
 pub enum OutputMemory<'s> {
     /// Host memory. What it holds is unspecified until it is written.
     Host(&'s mut [u8]),
-    /// Memory of a GPU, or of a kind that we do not know: the address, for that device.
+    /// Memory of a GPU, or of a kind that we do not know: an address for that device.
     Device {
-        /// The address.
-        address: u64,
+        /// Where it is.
+        bytes: DeviceBytes<'s>,
         /// What kind of memory of which device.
         memory: Memory,
     },
@@ -221,7 +222,9 @@ impl<'s> Output<'s> {
             )));
         }
         if !memory.kind.is_host() {
-            return Ok(OutputMemory::Device { address: buffer as usize as u64, memory });
+            // SAFETY: as below, but that the bytes are on the device that Triton names.
+            let bytes = unsafe { DeviceBytes::foreign(buffer as usize as u64, bytes) };
+            return Ok(OutputMemory::Device { bytes, memory });
         }
         let buffer = not_null(buffer, "an output buffer")?;
         // SAFETY: Triton says that `bytes` writable bytes are there for this output alone, and keeps them until the

@@ -83,9 +83,9 @@ pub(super) fn to_host<'r>(
     let mut total = 0usize;
     for request in &mut *arrived {
         let Ok(tensors) = request else { continue };
-        let wanted: Vec<DeviceBytes> = remote(tensors)
-            .filter_map(|chunk| match *chunk {
-                Chunk::Device { address, bytes, .. } => Some(DeviceBytes::foreign(address, bytes)),
+        let wanted: Vec<DeviceBytes<'r>> = remote(tensors)
+            .filter_map(|chunk| match chunk {
+                Chunk::Device { bytes, .. } => Some(bytes.clone()),
                 Chunk::Host(_) => None,
             })
             .collect();
@@ -124,7 +124,11 @@ pub(super) fn to_host<'r>(
     }
 }
 
-fn fetch<'r>(link: &Link, landing: &'r mut Option<Fetch>, sources: &[DeviceBytes]) -> Result<Vec<&'r [u8]>> {
+fn fetch<'r>(
+    link: &Link,
+    landing: &'r mut Option<Fetch>,
+    sources: &[DeviceBytes<'_>],
+) -> Result<Vec<&'r [u8]>> {
     let fetch = match landing {
         Some(fetch) => fetch,
         None => landing.insert(Fetch::new(link.stream()?)),

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::fetch::Arrived;
 use crate::config::{self, DefaultSample};
 use crate::triton::api::{Chunk, DataType};
-use gesso::cpu::memory::HostPool;
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
+use gesso::memory::HostPool;
 use gesso::pipeline::{self, DeviceBytes};
 use gesso::tensor::{Batch, BatchDesc, DType, Sample, Shape};
 
@@ -100,13 +100,11 @@ impl<'r> Tensor<'r> {
                 limits::MAX_BATCH_SIZE
             )));
         }
-        if let (&[Chunk::Device { address, bytes, .. }], DataType::Dense(dtype)) =
-            (chunks.as_slice(), input.dtype)
-        {
-            return Self::cut_on_device(dtype, *batch, Shape::new(dims), address, bytes);
+        if let ([Chunk::Device { bytes, .. }], DataType::Dense(dtype)) = (chunks.as_slice(), input.dtype) {
+            return Self::cut_on_device(dtype, *batch, Shape::new(dims), bytes);
         }
-        let on_host = |chunk: &Chunk<'r>| match *chunk {
-            Chunk::Host(bytes) => Ok(bytes),
+        let on_host = |chunk: &Chunk<'r>| match chunk {
+            Chunk::Host(bytes) => Ok(*bytes),
             Chunk::Device { memory, .. } => {
                 Err(Error::internal(format!("a piece was left in memory `{memory}`")))
             }
@@ -130,12 +128,10 @@ impl<'r> Tensor<'r> {
     }
 
     /// A tensor that stays where it is, on the device.
-    fn cut_on_device(dtype: DType, batch: usize, shape: Shape, address: u64, found: usize) -> Result<Self> {
-        let size = sample_bytes(dtype, batch, &shape, found)?;
-        let samples = (0..batch)
-            .map(|i| Sample::Device(DeviceBytes::foreign(address + (i * size) as u64, size)))
-            .collect();
-        Ok(Self { dtype, shapes: vec![shape; batch], samples })
+    fn cut_on_device(dtype: DType, batch: usize, shape: Shape, whole: &DeviceBytes<'r>) -> Result<Self> {
+        let size = sample_bytes(dtype, batch, &shape, whole.len())?;
+        let samples = (0..batch).map(|i| whole.part(i * size, size).map(Sample::Device));
+        Ok(Self { dtype, shapes: vec![shape; batch], samples: samples.collect::<Result<_>>()? })
     }
 
     fn cut_dense(

@@ -41,7 +41,7 @@ enum LateMemory<'r> {
     /// On the host, at an address that elements cannot be written to.
     Host(&'r mut [u8]),
     /// On a device: an output that was made on the host or on another device.
-    Device(DeviceBytes),
+    Device(DeviceBytes<'r>),
 }
 
 impl<'r> Responses<'r> {
@@ -162,9 +162,7 @@ impl<'r> OutputSink<'r> for Responses<'r> {
                 Ok(Placed::Late(LateMemory::Host(memory)))
             }
             OutputMemory::Host(memory) => Ok(Placed::Each(cut(memory, sizes))),
-            OutputMemory::Device { address, memory } => {
-                late_on_device(link, memory, DeviceBytes::foreign(address, sizes.iter().sum()))
-            }
+            OutputMemory::Device { bytes, memory } => late_on_device(link, memory, bytes),
         })
     }
 
@@ -183,24 +181,26 @@ impl<'r> OutputSink<'r> for Responses<'r> {
             OutputMemory::Host(memory) => {
                 Ok(Placed::Each(cut(memory, sizes).into_iter().map(Target::Host).collect()))
             }
-            OutputMemory::Device { address, memory } if memory == own => {
-                let mut end = address;
+            OutputMemory::Device { bytes, memory } if memory == own => {
+                let mut end = 0;
                 let sample = |&size: &usize| {
                     let start = end;
-                    end += size as u64;
-                    Target::Device(DeviceBytes::foreign(start, size))
+                    end += size;
+                    bytes.part(start, size).map(Target::Device)
                 };
-                Ok(Placed::Each(sizes.iter().map(sample).collect()))
+                Ok(Placed::Each(sizes.iter().map(sample).collect::<Result<_>>()?))
             }
-            OutputMemory::Device { address, memory } => {
-                late_on_device(link, memory, DeviceBytes::foreign(address, sizes.iter().sum()))
-            }
+            OutputMemory::Device { bytes, memory } => late_on_device(link, memory, bytes),
         })
     }
 }
 
 /// Memory on a device that the operator cannot write.
-fn late_on_device<'r, B>(link: Option<&Link>, memory: Memory, bytes: DeviceBytes) -> Result<Placed<'r, B>> {
+fn late_on_device<'r, B>(
+    link: Option<&Link>,
+    memory: Memory,
+    bytes: DeviceBytes<'r>,
+) -> Result<Placed<'r, B>> {
     let Some(link) = link.filter(|_| memory.kind == MemoryKind::Gpu) else {
         return Err(Error::unsupported(format!("Triton offers memory `{memory}`, expected host memory")));
     };
@@ -280,27 +280,32 @@ fn copy_to_host(batch: &Batch<'_>, range: Range<usize>, memory: &mut [u8]) -> Re
 }
 
 /// Copies samples that are on the host, or on the instance's device, to `memory` on any device.
-fn copy_to_device(batch: &Batch<'_>, range: Range<usize>, memory: &DeviceBytes, link: &Link) -> Result<()> {
+fn copy_to_device(
+    batch: &Batch<'_>,
+    range: Range<usize>,
+    memory: &DeviceBytes<'_>,
+    link: &Link,
+) -> Result<()> {
     let stream = link.stream()?;
     let on_device = |i| match batch.sample(i) {
         Some(Sample::Device(bytes)) => Some(bytes.clone()),
         _ => None,
     };
-    let sources: Vec<DeviceBytes> = range.clone().filter_map(on_device).collect();
+    let sources: Vec<DeviceBytes<'_>> = range.clone().filter_map(on_device).collect();
     // Between two devices by way of the host: that works whether or not they can reach one another.
     let mut landing = Fetch::new(stream);
     let mut fetched = if sources.is_empty() { Vec::new() } else { landing.fetch(&sources)? }.into_iter();
-    let mut end = memory.address();
+    let mut end = 0;
     let mut copies = Vec::with_capacity(range.len());
     for i in range {
         let bytes = match batch.sample(i) {
             Some(Sample::Device(_)) => fetched.next().unwrap_or_default(),
             _ => batch.view(i).bytes,
         };
-        copies.push((DeviceBytes::foreign(end, bytes.len()), bytes));
-        end += bytes.len() as u64;
+        copies.push((memory.part(end, bytes.len())?, bytes));
+        end += bytes.len();
     }
-    if end - memory.address() != memory.len() as u64 {
+    if end != memory.len() {
         return Err(Error::internal("an output has another size than its response"));
     }
     stream.put(&copies)

@@ -1,0 +1,8 @@
+//! What a batch holds: memory of the host in pools, and memory of devices, known by address and owner. It must not know what the bytes
+//! mean, nor how a device is driven.
+
+mod device;
+mod host;
+
+pub use device::{DeviceBytes, DeviceMemory};
+pub use host::{ALIGNMENT, HostBuffer, HostPool, align_up};

@@ -1,0 +1,30 @@
+//! One image of a batch on the host, in place of the device: what other paths refuse or leave. It must not know those.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::Job;
+use crate::cpu::decode::Decoder;
+use crate::error::Error;
+use crate::ops::Inputs;
+
+/// Decodes a sample on the host; an error or a panic fails it and no other. Returns whether it is decoded.
+pub(super) fn decode_on_host(
+    decoder: &Decoder,
+    inputs: Inputs<'_>,
+    index: usize,
+    job: Option<&Job>,
+    out: &mut [u8],
+) -> bool {
+    let decode = || {
+        let job = job.ok_or_else(unseen)?;
+        decoder.decode_into(inputs.sample(index).input(0)?.as_slice()?, &job.options, out)
+    };
+    let decoded = catch_unwind(AssertUnwindSafe(decode));
+    let outcome = decoded.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
+    outcome.map_err(|error| inputs.fail(index, error)).is_ok()
+}
+
+/// The error of an image that `setup` did not look at.
+pub(super) fn unseen() -> Error {
+    Error::internal("an image was not looked at")
+}
