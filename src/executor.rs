@@ -20,7 +20,7 @@ use crate::error::{Context, Error, ErrorKind, Result};
 use crate::gpu::{Counters, Gpu, Recorder};
 use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
-use crate::graph::{NodeKind, Placement, Plan, ValueId};
+use crate::graph::{BranchId, NodeKind, Placement, Plan, ValueId};
 use crate::limits;
 use crate::ops::{self, CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator, PlanesOf, Preferences, Routing};
 use crate::tensor::{Batch, Device, ValueType};
@@ -57,6 +57,8 @@ pub struct Executor {
     broken: Option<Error>,
     /// Of the batch, for operators that leave pixels to others.
     planes: PlanesOf,
+    /// Samples that each branch of a conditional had in earlier batches: it depends on their data, so only running them tells.
+    branch_samples: Vec<u64>,
 }
 
 impl Executor {
@@ -89,6 +91,7 @@ impl Executor {
             .map_err(|error| Error::new(ErrorKind::Unavailable, format!("worker threads: {error}")))?;
         let recorder = gpu.map(Recorder::new).transpose()?;
         let may_settle = !operators.iter().flatten().any(|operator| operator.mixes_samples());
+        let branch_samples = vec![0; plan.branches.count()];
         Ok(Self {
             plan,
             operators,
@@ -100,6 +103,7 @@ impl Executor {
             tally: Tally::default(),
             broken: None,
             planes: PlanesOf::default(),
+            branch_samples,
         })
     }
 
@@ -143,13 +147,15 @@ impl Executor {
         }
     }
 
-    /// Runs one batch of `batch_size` samples. `inputs` stand in the order of the graph's inputs.
+    /// Runs one batch, before which there were `first` samples. `failures` has a place for each of its samples, and the error of
+    /// those that failed already: they have no bytes, and are not computed. `inputs` stand in the order of the graph's inputs.
     ///
     /// # Errors
     /// What fails the whole batch: a type that an operator does not take, a sink that cannot allocate, a device that fails.
     pub fn run<'r>(
         &mut self,
-        batch_size: usize,
+        first: u64,
+        failures: Failures,
         inputs: Vec<Batch<'r>>,
         sink: &mut dyn OutputSink<'r>,
     ) -> Result<Outcome<'r>> {
@@ -163,13 +169,14 @@ impl Executor {
         let mut state = State {
             values: vec![None; plan.graph.values.len()],
             branches: vec![None; plan.branches.count()],
-            failures: Failures::none(batch_size),
+            failures,
+            first,
             landings: Vec::new(),
             unsettled: Vec::new(),
         };
         self.tally = Tally::begin(plan.graph.nodes.len());
         self.planes.clear();
-        bind_inputs(&plan, batch_size, inputs, &mut state.values)?;
+        bind_inputs(&plan, state.failures.len(), inputs, &mut state.values)?;
         // Not even a panic may leave work behind: it would write into memory that the caller gives away.
         let recorded = caught(|| self.record(&plan, &mut state, sink));
         let submitted = Instant::now();
@@ -186,6 +193,9 @@ impl Executor {
                     self.broken = device::broken(recorder.gpu(), error);
                 }
             }
+        }
+        for (samples, branch) in self.branch_samples.iter_mut().zip(&state.branches) {
+            *samples += branch.as_ref().map_or(0, |branch| branch.len() as u64);
         }
         finished?;
         let State { values, failures, .. } = state;
@@ -250,7 +260,8 @@ impl Executor {
             |ids: &[ValueId]| ids.iter().map(|&id| value(&state.values, id)).collect::<Result<Vec<_>>>();
         let (regular, arguments) = (collect(&node.inputs)?, collect(&node.arguments)?);
         let failures = state.failures(step.branch)?.clone();
-        let inputs = Inputs::new(&step.label, &regular, &arguments, &failures);
+        let samples = if step.branch == BranchId::ALL { state.first } else { self.branch_samples[step.branch.0] };
+        let inputs = Inputs::new(&step.label, &regular, &arguments, &failures).after(samples);
         let made = match (&node.kind, &mut self.operators[step.node], &mut self.recorder) {
             (NodeKind::Transfer, _, Some(recorder)) => {
                 let [from] = regular.as_slice() else {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::executor::Executor;
 use crate::graph::import::PipelineFile;
-use crate::graph::{Graph, NodeKind, Plan};
+use crate::graph::{BranchId, Graph, NodeKind, Plan};
 use crate::limits;
-use crate::tensor::{DType, Device, Layout, ValueType};
+use crate::tensor::{Batch, DType, Device, Layout, ValueType};
 
 pub use crate::executor::{Keep, Outcome, OutputSink, Tally, Target};
 pub use crate::gpu::jpeg::Path as JpegPath;
@@ -153,10 +153,22 @@ impl Pipeline {
         self.plan.needs_gpu()
     }
 
-    /// Whether numbers are drawn from a seed of the file: then every instance draws the same ones, batch after batch.
+    /// Whether numbers are drawn from a seed of the file. Those of a sample follow from the seed, the samples of earlier batches
+    /// and its place in its own: every instance draws the same ones, and [`Instance::run_at`] draws those of any batch.
     pub fn is_seeded(&self) -> bool {
+        self.seeded().next().is_some()
+    }
+
+    /// Whether some of those numbers are drawn in a branch of a conditional. How many samples went into it before depends on what
+    /// was in earlier batches, so one instance must run all of them, in their order.
+    pub fn needs_order(&self) -> bool {
+        self.seeded().any(|node| self.plan.branches.of_node(node) != BranchId::ALL)
+    }
+
+    /// The nodes that draw numbers from a seed.
+    fn seeded(&self) -> impl Iterator<Item = usize> + '_ {
         let seeded = |kind: &NodeKind| matches!(kind, NodeKind::Operator(_, args) if args.has("seed"));
-        self.plan.graph.nodes.iter().any(|node| seeded(&node.kind))
+        (0..).zip(&self.plan.graph.nodes).filter(move |(_, node)| seeded(&node.kind)).map(|(i, _)| i)
     }
 
     /// What the author should know although the pipeline runs.
@@ -187,7 +199,7 @@ impl Pipeline {
         if threads == 0 || threads > limits::MAX_THREADS {
             return Err(Error::invalid(format!("{threads} threads, expected 1 to {}", limits::MAX_THREADS)));
         }
-        Ok(Instance { executor: Executor::new(Arc::clone(&self.plan), threads, gpu, preferences)? })
+        Ok(Instance { executor: Executor::new(Arc::clone(&self.plan), threads, gpu, preferences)?, samples: 0 })
     }
 }
 
@@ -201,20 +213,38 @@ impl fmt::Display for Pipeline {
 /// One instance: runs one batch at a time.
 pub struct Instance {
     executor: Executor,
+    /// How many samples there are before the next batch.
+    samples: u64,
 }
 
 impl Instance {
-    /// Runs one batch: see [`Executor::run`].
+    /// Runs the batch that comes after the last one: see [`Executor::run`].
     ///
     /// # Errors
     /// What fails the whole batch.
     pub fn run<'r>(
         &mut self,
         batch_size: usize,
-        inputs: Vec<crate::tensor::Batch<'r>>,
+        inputs: Vec<Batch<'r>>,
         sink: &mut dyn OutputSink<'r>,
     ) -> Result<Outcome<'r>> {
-        self.executor.run(batch_size, inputs, sink)
+        self.run_at(self.samples, batch_size, inputs, sink)
+    }
+
+    /// Runs the batch before which there were `first` samples, wherever they were run: random numbers are those that one instance
+    /// would draw that runs all of them, one batch after the other; but see [`Pipeline::needs_order`].
+    ///
+    /// # Errors
+    /// What fails the whole batch.
+    pub fn run_at<'r>(
+        &mut self,
+        first: u64,
+        batch_size: usize,
+        inputs: Vec<Batch<'r>>,
+        sink: &mut dyn OutputSink<'r>,
+    ) -> Result<Outcome<'r>> {
+        self.samples = first.wrapping_add(batch_size as u64);
+        self.executor.run(first, Failures::none(batch_size), inputs, sink)
     }
 
     /// What the last batch cost on the device: copies, launches, waits.
@@ -239,7 +269,7 @@ impl Instance {
     ///
     /// # Errors
     /// What the device says.
-    pub fn to_host<'r>(&mut self, batch: &crate::tensor::Batch<'r>) -> Result<crate::tensor::Batch<'r>> {
+    pub fn to_host<'r>(&mut self, batch: &Batch<'r>) -> Result<Batch<'r>> {
         self.executor.to_host(batch)
     }
 

@@ -2,6 +2,7 @@
 //! all operators; a case is a pipeline, its inputs and DALI's outputs.
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod batches;
 mod recording;
 mod tolerance;
 
