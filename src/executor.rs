@@ -11,12 +11,11 @@ mod state;
 mod tally;
 mod view;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::cpu::memory::HostPool;
-use crate::error::{Context, Error, ErrorKind, Result};
+use crate::error::{Context, Error, ErrorKind, Result, caught};
 use crate::gpu::{Counters, Gpu, Recorder};
 use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
@@ -308,10 +307,6 @@ impl Executor {
         }
         Ok(())
     }
-}
-
-fn caught<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())))
 }
 
 /// Lets every operator that runs on the device compile its kernels.

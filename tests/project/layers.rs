@@ -6,8 +6,8 @@ use crate::root;
 
 /// Modules from the bottom up; each may use those before it and itself. Those on one line may use one another.
 const LAYERS: [&[&str]; 7] = [
-    &["error", "limits", "tensor", "cpu", "gpu"],
-    &["ops"],
+    &["error", "limits", "lanes", "tensor", "cpu", "gpu"],
+    &["ops", "source"],
     &["graph", "executor"],
     &["pipeline"],
     &["capi"],
