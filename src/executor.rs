@@ -259,7 +259,8 @@ impl Executor {
             |ids: &[ValueId]| ids.iter().map(|&id| value(&state.values, id)).collect::<Result<Vec<_>>>();
         let (regular, arguments) = (collect(&node.inputs)?, collect(&node.arguments)?);
         let failures = state.failures(step.branch)?.clone();
-        let samples = if step.branch == BranchId::ALL { state.first } else { self.branch_samples[step.branch.0] };
+        let samples =
+            if step.branch == BranchId::ALL { state.first } else { self.branch_samples[step.branch.0] };
         let inputs = Inputs::new(&step.label, &regular, &arguments, &failures).after(samples);
         let made = match (&node.kind, &mut self.operators[step.node], &mut self.recorder) {
             (NodeKind::Transfer, _, Some(recorder)) => {

@@ -103,6 +103,8 @@ enum Phase {
     Running,
     /// It waits to be told to go on.
     Ended,
+    /// It is gone: a source panicked.
+    Stopped,
 }
 
 /// Our ends of the channels to the puller.
@@ -179,11 +181,11 @@ impl Stream {
     /// # Errors
     /// Internal, when a source has panicked.
     pub fn resume(&mut self) -> Result<()> {
-        if self.phase == Phase::Running {
-            return Ok(());
+        match &self.ends {
+            _ if self.phase == Phase::Running => return Ok(()),
+            Some(ends) if self.phase != Phase::Stopped && ends.resume.send(()).is_ok() => {}
+            _ => return Err(Error::internal("the stream has stopped for good: one of its sources panicked")),
         }
-        let resumed = self.ends.as_ref().and_then(|ends| ends.resume.send(()).ok());
-        resumed.ok_or_else(|| Error::internal("the stream has stopped for good: one of its sources panicked"))?;
         self.phase = Phase::Running;
         Ok(())
     }
@@ -203,15 +205,17 @@ impl Iterator for Stream {
             self.resume().ok()?;
         }
         let ends = self.ends.as_ref().filter(|_| self.phase == Phase::Running)?;
-        let delivered = match ends.asked.recv() {
-            Ok(Asked::Batch(batch)) => Some(batch.recv().unwrap_or_else(|_| Err(Error::internal("a batch was lost")))),
-            Ok(Asked::End) | Err(_) => None,
+        let (delivered, phase) = match ends.asked.recv() {
+            Ok(Asked::Batch(batch)) => {
+                let delivered = batch.recv().unwrap_or_else(|_| Err(Error::internal("a batch was lost")));
+                (Some(delivered), Phase::Running)
+            }
+            Ok(Asked::End) => (None, Phase::Ended),
+            Err(_) => (None, Phase::Stopped),
         };
         // Taken, so that one more may be pulled.
         let _ = ends.in_flight.recv();
-        if delivered.is_none() {
-            self.phase = Phase::Ended;
-        }
+        self.phase = phase;
         delivered
     }
 }
@@ -221,7 +225,11 @@ impl Drop for Stream {
         self.is_closed.store(true, Ordering::Relaxed);
         self.ends = None;
         for interrupt in &self.interrupts {
-            if let Err(error) = caught(|| Ok(interrupt())) {
+            let interrupted = caught(|| {
+                interrupt();
+                Ok(())
+            });
+            if let Err(error) = interrupted {
                 tracing::error!("a source could not be interrupted: {error}");
             }
         }

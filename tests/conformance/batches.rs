@@ -58,9 +58,10 @@ impl<'a> Run<'a> {
         let input = |input: &gesso::pipeline::Input| {
             let samples = &self.case.inputs[&input.name][batch.clone()];
             let shapes = samples.iter().map(|sample| Shape::new(sample.shape.clone())).collect();
-            let bytes = samples.iter().zip(&self.inputs[input.name.as_str()][batch.clone()]).map(|(s, words)| {
-                Sample::Borrowed(&bytemuck::cast_slice(words)[..self.recording.bytes(s).len()])
-            });
+            let bytes =
+                samples.iter().zip(&self.inputs[input.name.as_str()][batch.clone()]).map(|(s, words)| {
+                    Sample::Borrowed(&bytemuck::cast_slice(words)[..self.recording.bytes(s).len()])
+                });
             Batch::new(BatchDesc::new(dtype(&samples[0]), input.layout, shapes), bytes.collect()).unwrap()
         };
         let inputs = self.pipeline.inputs().iter().map(input).collect();

@@ -4,6 +4,7 @@
 
 mod batches;
 mod recording;
+mod streams;
 mod tolerance;
 
 use std::collections::BTreeMap;

@@ -62,7 +62,8 @@ impl Puller {
                 // Whatever a source does, the batch that was asked for has an answer.
                 let pulled = catch_unwind(AssertUnwindSafe(|| self.pull()));
                 let has_panicked = pulled.is_err();
-                let pulled = pulled.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref()).context("a source")));
+                let pulled =
+                    pulled.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref()).context("a source")));
                 let (reply, answer) = channel();
                 let asked = match pulled {
                     Ok(None) => Asked::End,
@@ -105,15 +106,21 @@ impl Puller {
         let mut batches = Vec::with_capacity(all.len());
         for (number, pulled) in all.into_iter().enumerate() {
             let checked = pulled.and_then(|pulled| match size {
-                0 => Err(Error::invalid("gives a batch without samples, expected none when there are no more")),
-                _ if size > most => Err(Error::invalid(format!("gives {size} samples, expected at most {most}"))),
+                0 => {
+                    Err(Error::invalid("gives a batch without samples, expected none when there are no more"))
+                }
+                _ if size > most => {
+                    Err(Error::invalid(format!("gives {size} samples, expected at most {most}")))
+                }
                 _ => self.checked(number, pulled, &failures),
             });
             batches.push(checked.context(|| format!("source {number}"))?);
         }
         let input = |wire: &Wire| {
             let found = match wire.feed {
-                Feed::Source { source, output } => batches.get(source).and_then(|outputs| outputs.get(output)),
+                Feed::Source { source, output } => {
+                    batches.get(source).and_then(|outputs| outputs.get(output))
+                }
                 Feed::Caller => None,
             };
             found.cloned().ok_or_else(|| Error::internal(format!("input `{}` has no batch", wire.name)))
@@ -135,7 +142,8 @@ impl Puller {
         for (output, wire) in outputs {
             expected += 1;
             let batch = pulled.batches.get(output);
-            let batch = batch.ok_or_else(|| Error::invalid(format!("has no batch for input `{}`", wire.name)))?;
+            let batch =
+                batch.ok_or_else(|| Error::invalid(format!("has no batch for input `{}`", wire.name)))?;
             wire.check(batch, failures).context(|| format!("input `{}`", wire.name))?;
         }
         if found != expected {
@@ -165,7 +173,8 @@ impl Wire {
         }
         for (i, shape) in desc.shapes.iter().enumerate() {
             if matches!(batch.sample(i), Some(Sample::Missing)) {
-                failures.fail(i, Error::internal(format!("the source of `{}` left it without bytes", self.name)));
+                failures
+                    .fail(i, Error::internal(format!("the source of `{}` left it without bytes", self.name)));
             }
             let Some(dims) = &self.ty.dims else { continue };
             let fits = |(known, &found): (&Option<usize>, &usize)| known.is_none_or(|known| known == found);
