@@ -5,6 +5,7 @@
 //! found. Each layer adds its context once, outermost last.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What went wrong, in the classes that a client can act on. One kind per error code of Triton's C API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -105,6 +106,14 @@ impl<T> Context<T> for Result<T> {
     fn context(self, layer: impl FnOnce() -> String) -> Result<T> {
         self.map_err(|error| error.context(layer()))
     }
+}
+
+/// Runs `body`; a panic becomes an `Internal` error that holds the panic's words. What `body` changes may be left half done.
+///
+/// # Errors
+/// Those of `body`.
+pub fn caught<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())))
 }
 
 #[cfg(test)]

@@ -12,15 +12,14 @@ mod state;
 mod tally;
 mod view;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::error::{Context, Error, ErrorKind, Result};
+use crate::error::{Context, Error, ErrorKind, Result, caught};
 use crate::gpu::{Counters, Gpu, Recorder};
 use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
-use crate::graph::{NodeKind, Placement, Plan, ValueId};
+use crate::graph::{BranchId, NodeKind, Placement, Plan, ValueId};
 use crate::limits;
 use crate::memory::HostPool;
 use crate::ops::{self, CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator, Preferences, PutOff, Routing};
@@ -58,6 +57,8 @@ pub struct Executor {
     broken: Option<Error>,
     /// Of the batch, for operators that leave pixels to others.
     put_off: PutOff,
+    /// Samples that each branch of a conditional had in earlier batches: it depends on their data, so only running them tells.
+    branch_samples: Vec<u64>,
 }
 
 impl Executor {
@@ -87,6 +88,7 @@ impl Executor {
             .map_err(|error| Error::new(ErrorKind::Unavailable, format!("worker threads: {error}")))?;
         let recorder = gpu.map(Recorder::new).transpose()?;
         let may_settle = !operators.iter().flatten().any(|operator| operator.mixes_samples());
+        let branch_samples = vec![0; plan.branches.count()];
         Ok(Self {
             plan,
             operators,
@@ -98,6 +100,7 @@ impl Executor {
             tally: Tally::default(),
             broken: None,
             put_off: PutOff::default(),
+            branch_samples,
         })
     }
 
@@ -145,13 +148,15 @@ impl Executor {
         }
     }
 
-    /// Runs one batch of `batch_size` samples. `inputs` stand in the order of the graph's inputs.
+    /// Runs one batch, before which there were `first` samples. `failures` has a place for each of its samples, and the error of
+    /// those that failed already: they have no bytes, and are not computed. `inputs` stand in the order of the graph's inputs.
     ///
     /// # Errors
     /// What fails the whole batch: a type that an operator does not take, a sink that cannot allocate, a device that fails.
     pub fn run<'r>(
         &mut self,
-        batch_size: usize,
+        first: u64,
+        failures: Failures,
         inputs: Vec<Batch<'r>>,
         sink: &mut dyn OutputSink<'r>,
     ) -> Result<Outcome<'r>> {
@@ -165,13 +170,15 @@ impl Executor {
         let mut state = State {
             values: vec![None; plan.graph.values.len()],
             branches: vec![None; plan.branches.count()],
-            failures: Failures::none(batch_size),
+            failures,
+            first,
             landings: Vec::new(),
             unsettled: Vec::new(),
             own: Vec::new(),
         };
         self.tally = Tally::begin(plan.graph.nodes.len());
         self.put_off.clear();
+        let batch_size = state.failures.len();
         state.own = self.bind_inputs(&plan, batch_size, inputs, &mut state.values)?;
         // Not even a panic may leave work behind: it would write into memory that the caller gives away.
         let recorded = caught(|| self.record(&plan, &mut state, sink));
@@ -189,6 +196,9 @@ impl Executor {
                     self.broken = device::broken(recorder.gpu(), error);
                 }
             }
+        }
+        for (samples, branch) in self.branch_samples.iter_mut().zip(&state.branches) {
+            *samples += branch.as_ref().map_or(0, |branch| branch.len() as u64);
         }
         finished?;
         let State { values, failures, .. } = state;
@@ -298,7 +308,9 @@ impl Executor {
             |ids: &[ValueId]| ids.iter().map(|&id| value(&state.values, id)).collect::<Result<Vec<_>>>();
         let (regular, arguments) = (collect(&node.inputs)?, collect(&node.arguments)?);
         let failures = state.failures(step.branch)?.clone();
-        let inputs = Inputs::new(&step.label, &regular, &arguments, &failures);
+        let samples =
+            if step.branch == BranchId::ALL { state.first } else { self.branch_samples[step.branch.0] };
+        let inputs = Inputs::new(&step.label, &regular, &arguments, &failures).after(samples);
         let made = match (&node.kind, &mut self.operators[step.node], &mut self.recorder) {
             (NodeKind::Transfer, _, Some(recorder)) => {
                 let [from] = regular.as_slice() else {
@@ -345,10 +357,6 @@ impl Executor {
         }
         Ok(())
     }
-}
-
-fn caught<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())))
 }
 
 /// Lets every operator that runs on the device compile its kernels.

@@ -1,5 +1,8 @@
-//! The one door to the engine: load a serialized pipeline, ask what it takes and gives, make instances, run batches.
-//! `triton`, the C API and the command line call nothing else.
+//! The one door to the engine: load a serialized pipeline, ask what it takes and gives, make instances and run batches, or make a
+//! stream of batches. `triton`, the C API and the command line call nothing else.
+
+mod instance;
+mod stream;
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,20 +10,22 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::executor::Executor;
 use crate::graph::import::PipelineFile;
-use crate::graph::{Graph, NodeKind, Plan, author};
+use crate::graph::{BranchId, Feed, Graph, NodeKind, Plan, author};
 use crate::limits;
-use crate::memory::HostPool;
+use crate::source::MakeSource;
 use crate::tensor::{DType, Device, Layout, ValueType};
 
 pub use crate::executor::{Keep, Outcome, OutputSink, Tally, Target};
 pub use crate::gpu::jpeg::Path as JpegPath;
-pub use crate::gpu::{Counters, Fetch, Gpu, Stream, devices};
+pub use crate::gpu::{Counters, Fetch, Gpu, Stream as CudaStream, devices};
 pub use crate::graph::import::describe::{
     ArgumentType, Description, InputDescription, OperatorDescription, OutputDescription, StoredArgument,
 };
 pub use crate::memory::DeviceBytes;
 pub use crate::ops::args::Value as ArgumentValue;
 pub use crate::ops::{Decoded, Failures, Preferences};
+pub use instance::Instance;
+pub use stream::{Delivered, Settings as StreamSettings, Stream};
 
 /// Worker threads of an instance when neither the file nor the caller names a number. As DALI.
 pub const DEFAULT_THREADS: usize = 4;
@@ -63,7 +68,23 @@ impl Pipeline {
     /// # Errors
     /// The first thing that is malformed or not supported, with the operator and the instance it stands in.
     pub fn load(bytes: &[u8], device: Device) -> Result<Self> {
-        Self::plan(&PipelineFile::parse(bytes)?, device)
+        Self::plan(PipelineFile::parse(bytes)?.graph(device)?)
+    }
+
+    /// [`Pipeline::load`] with sources in place of the caller: each with the names of the inputs that its outputs feed.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::load`]; an input that does not exist or that a source does not fit.
+    pub fn load_with_sources(
+        bytes: &[u8],
+        device: Device,
+        sources: &[(Vec<String>, MakeSource)],
+    ) -> Result<Self> {
+        let mut graph = PipelineFile::parse(bytes)?.graph(device)?;
+        for (names, make) in sources {
+            graph.feed(names, Arc::clone(make))?;
+        }
+        Self::plan(graph)
     }
 
     /// Whether `bytes` are a serialized pipeline at all, whatever its operators.
@@ -95,16 +116,17 @@ impl Pipeline {
     /// # Errors
     /// Those of [`Pipeline::load`].
     pub fn load_moved_to_device(bytes: &[u8]) -> Result<Self> {
-        Self::plan(&PipelineFile::parse(bytes)?.moved_to_device(), Device::Gpu)
+        Self::plan(PipelineFile::parse(bytes)?.moved_to_device().graph(Device::Gpu)?)
     }
 
-    fn plan(file: &PipelineFile, device: Device) -> Result<Self> {
-        let plan = Plan::new(file.graph(device)?)?;
+    fn plan(graph: Graph) -> Result<Self> {
+        let plan = Plan::new(graph)?;
         let inputs = plan
             .graph
             .inputs
             .iter()
             .enumerate()
+            .filter(|(_, input)| input.feed == Feed::Caller)
             .map(|(i, input)| Input {
                 name: input.name.clone(),
                 dtype: input.dtype,
@@ -127,7 +149,7 @@ impl Pipeline {
         Ok(Self { plan: Arc::new(plan), inputs, outputs })
     }
 
-    /// The inputs, in the order in which [`Instance::run`] takes them.
+    /// The inputs that a caller feeds, in the order in which [`Instance::run`] takes them.
     pub fn inputs(&self) -> &[Input] {
         &self.inputs
     }
@@ -163,10 +185,22 @@ impl Pipeline {
         self.plan.needs_gpu()
     }
 
-    /// Whether numbers are drawn from a seed of the file: then every instance draws the same ones, batch after batch.
+    /// Whether numbers are drawn from a seed of the file. Those of a sample follow from the seed, the samples of earlier batches
+    /// and its place in its own: every instance draws the same ones, and [`Instance::run_at`] draws those of any batch.
     pub fn is_seeded(&self) -> bool {
+        self.seeded().next().is_some()
+    }
+
+    /// Whether some of those numbers are drawn in a branch of a conditional. How many samples went into it before depends on what
+    /// was in earlier batches, so one instance must run all of them, in their order.
+    pub fn needs_order(&self) -> bool {
+        self.seeded().any(|node| self.plan.branches.of_node(node) != BranchId::ALL)
+    }
+
+    /// The nodes that draw numbers from a seed.
+    fn seeded(&self) -> impl Iterator<Item = usize> + '_ {
         let seeded = |kind: &NodeKind| matches!(kind, NodeKind::Operator(_, args) if args.has("seed"));
-        self.plan.graph.nodes.iter().any(|node| seeded(&node.kind))
+        (0..).zip(&self.plan.graph.nodes).filter(move |(_, node)| seeded(&node.kind)).map(|(i, _)| i)
     }
 
     /// What the author should know although the pipeline runs.
@@ -193,11 +227,41 @@ impl Pipeline {
         gpu: Option<&Arc<Gpu>>,
         preferences: &Preferences,
     ) -> Result<Instance> {
+        match self.plan.graph.inputs.iter().find(|input| input.feed != Feed::Caller) {
+            Some(input) => Err(Error::invalid(format!(
+                "input `{}` is fed by a source: a stream runs this pipeline, not an instance",
+                input.name
+            ))),
+            None => Ok(Instance::new(self.executor(num_threads, gpu, preferences)?)),
+        }
+    }
+
+    /// The batches of a pipeline whose inputs are all fed by sources, or which has none; on `gpu` when the pipeline
+    /// [needs one](Pipeline::needs_gpu).
+    ///
+    /// # Errors
+    /// Invalid for an input that nobody feeds; what making sources and instances fails with.
+    pub fn stream(&self, settings: &StreamSettings, gpu: Option<&Arc<Gpu>>) -> Result<Stream> {
+        if let Some(input) = self.inputs.first() {
+            return Err(Error::invalid(format!("input `{}` is fed by no source", input.name)));
+        }
+        let lanes = if self.needs_order() { 1 } else { settings.lanes.clamp(1, settings.prefetch.max(1)) };
+        let executor = || self.executor(settings.num_threads, gpu, &settings.preferences);
+        let executors = (0..lanes).map(|_| executor()).collect::<Result<Vec<_>>>()?;
+        Stream::new(&self.plan.graph, executors, settings)
+    }
+
+    fn executor(
+        &self,
+        num_threads: Option<usize>,
+        gpu: Option<&Arc<Gpu>>,
+        preferences: &Preferences,
+    ) -> Result<Executor> {
         let threads = num_threads.or(self.num_threads()).unwrap_or(DEFAULT_THREADS);
         if threads == 0 || threads > limits::MAX_THREADS {
             return Err(Error::invalid(format!("{threads} threads, expected 1 to {}", limits::MAX_THREADS)));
         }
-        Ok(Instance { executor: Executor::new(Arc::clone(&self.plan), threads, gpu, preferences)? })
+        Executor::new(Arc::clone(&self.plan), threads, gpu, preferences)
     }
 }
 
@@ -205,56 +269,5 @@ impl fmt::Display for Pipeline {
     /// The plan as a table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.plan, f)
-    }
-}
-
-/// One instance: runs one batch at a time.
-pub struct Instance {
-    executor: Executor,
-}
-
-impl Instance {
-    /// Runs one batch: see [`Executor::run`].
-    ///
-    /// # Errors
-    /// What fails the whole batch.
-    pub fn run<'r>(
-        &mut self,
-        batch_size: usize,
-        inputs: Vec<crate::tensor::Batch<'r>>,
-        sink: &mut dyn OutputSink<'r>,
-    ) -> Result<Outcome<'r>> {
-        self.executor.run(batch_size, inputs, sink)
-    }
-
-    /// What the last batch cost on the device: copies, launches, waits.
-    pub fn counters(&self) -> Counters {
-        self.executor.counters()
-    }
-
-    /// What the last batch took, operator by operator.
-    pub fn tally(&self) -> &Tally {
-        self.executor.tally()
-    }
-
-    /// Free and total bytes of the instance's device, if it has one.
-    ///
-    /// # Errors
-    /// What the device says.
-    pub fn device_memory(&self) -> Result<Option<(usize, usize)>> {
-        self.executor.device_memory()
-    }
-
-    /// A batch in host memory, for callers that kept an output on the device.
-    ///
-    /// # Errors
-    /// What the device says.
-    pub fn to_host<'r>(&mut self, batch: &crate::tensor::Batch<'r>) -> Result<crate::tensor::Batch<'r>> {
-        self.executor.to_host(batch)
-    }
-
-    /// Memory for callers that must copy an input before it can be read in place.
-    pub fn memory(&self) -> &Arc<HostPool> {
-        self.executor.memory()
     }
 }

@@ -155,31 +155,26 @@ fn blocks(sample: &Philox, first: u64) -> [[u32; 4]; LANES] {
     std::array::from_fn(|lane| [x[lane], y[lane], z[lane], w[lane]])
 }
 
-/// Where an operator is in its random numbers, from batch to batch.
-#[derive(Debug, Clone)]
-pub struct RandomState {
-    seed: u64,
-    /// Samples of earlier batches.
-    samples: u64,
-}
+/// What an operator's random numbers follow from, beside the place of a sample: nothing is left behind by a batch, so batches
+/// may run in any order and in different instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seed(u64);
 
-impl RandomState {
-    /// The beginning for `seed`.
+impl Seed {
+    /// The seed `seed`.
     pub fn new(seed: u64) -> Self {
-        Self { seed, samples: 0 }
+        Self(seed)
     }
 
-    /// The numbers for the same seed, with the bits of `mask` flipped.
+    /// The seed with the bits of `mask` flipped.
     #[must_use]
     pub fn masked(self, mask: u64) -> Self {
-        Self { seed: self.seed ^ mask, ..self }
+        Self(self.0 ^ mask)
     }
 
-    /// The numbers of a batch of `batch_size` samples; the next batch gets others.
-    pub fn next_batch(&mut self, batch_size: usize) -> BatchRandom {
-        let batch = BatchRandom { seed: self.seed, first: self.samples };
-        self.samples = self.samples.wrapping_add(batch_size as u64);
-        batch
+    /// The numbers of a batch before which there were `samples` samples.
+    pub fn batch(self, samples: u64) -> BatchRandom {
+        BatchRandom { seed: self.0, first: samples }
     }
 }
 
@@ -347,16 +342,15 @@ mod tests {
     /// What DALI 2.4 drew with seed 7: the first element of the first sample.
     #[test]
     fn a_uniform_number_is_that_of_dali() {
-        let mut random = RandomState::new(7).next_batch(2).sample(0).element(0);
+        let mut random = Seed::new(7).batch(0).sample(0).element(0);
         assert_eq!(uniform_f32(&mut random, -1.0, 1.0), 0.909_194_23);
     }
 
     #[test]
     fn elements_samples_and_batches_are_places_in_one_sequence() {
-        let mut state = RandomState::new(1);
-        let first = state.next_batch(3);
+        let (first, second) = (Seed::new(1).batch(0), Seed::new(1).batch(3));
         assert_eq!(first.sample(2), Philox::new(1, 2 * 65_537));
-        assert_eq!(state.next_batch(3).sample(0), Philox::new(1, 3));
+        assert_eq!(second.sample(0), Philox::new(1, 3));
         let mut walked = first.sample(0);
         (0..257 * 3).for_each(|_| {
             walked.next_u32();

@@ -11,6 +11,8 @@ use crate::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
 pub(super) struct State<'r> {
     pub(super) values: Vec<Option<Batch<'r>>>,
     pub(super) failures: Failures,
+    /// How many samples there were before the batch.
+    pub(super) first: u64,
     /// Failures of the samples of each branch, once it is known which those are. Not used for the whole batch.
     pub(super) branches: Vec<Option<Failures>>,
     /// What is copied from the device into the caller's memory at the end.

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use prost::Message;
 
 use super::proto::{Argument, InputOutput, OpDef, PipelineDef};
-use super::{Graph, GraphInput, GraphOutput, Node, NodeKind, Placement, Value, ValueId};
+use super::{Feed, Graph, GraphInput, GraphOutput, Node, NodeKind, Placement, Value, ValueId};
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::ops::args::Value as ArgValue;
@@ -116,6 +116,7 @@ impl<'d> Importer<'d> {
             max_batch_size,
             num_threads,
             warnings: Vec::new(),
+            sources: Vec::new(),
         };
         Ok(Self {
             def,
@@ -254,7 +255,8 @@ impl<'d> Importer<'d> {
         let ty = ValueType { dtype, dims: ndim.map(|n| vec![None; n]), layout: Some(layout) };
         let value = self.produce(edge, Device::Cpu)?;
         self.graph.values[value.0].ty = ty;
-        self.graph.inputs.push(GraphInput { name: name.to_owned(), value, dtype, ndim, layout });
+        let (name, feed) = (name.to_owned(), Feed::Caller);
+        self.graph.inputs.push(GraphInput { name, value, dtype, ndim, layout, feed });
         if device == Device::Gpu && self.target == Device::Gpu {
             // Requests arrive in host memory: the value that operators see is the copy.
             let copy = self.copy_to(value, Device::Gpu);

@@ -9,8 +9,10 @@ pub mod infer;
 mod moved;
 pub mod plan;
 mod proto;
+mod sources;
 
 use crate::ops::{Args, Fusion, OpDef};
+use crate::source::MakeSource;
 use crate::tensor::{DType, Device, ValueType};
 
 pub use branches::{BranchId, Branches};
@@ -26,7 +28,7 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// Every value, indexed by [`ValueId`].
     pub values: Vec<Value>,
-    /// What a caller feeds, in file order.
+    /// What comes from outside, in file order.
     pub inputs: Vec<GraphInput>,
     /// What a caller gets, in file order; the same value may stand here twice.
     pub outputs: Vec<GraphOutput>,
@@ -36,6 +38,8 @@ pub struct Graph {
     pub num_threads: Option<usize>,
     /// Warnings for the log: residency broken, say.
     pub warnings: Vec<String>,
+    /// What feeds inputs in place of the caller.
+    pub sources: Vec<MakeSource>,
 }
 
 /// A wire of the graph.
@@ -102,7 +106,21 @@ impl Placement {
     }
 }
 
-/// A value that the caller feeds.
+/// Who feeds an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feed {
+    /// Whoever runs a batch: a request, a test.
+    Caller,
+    /// One output of one of [`Graph::sources`].
+    Source {
+        /// Which source.
+        source: usize,
+        /// Which of its outputs.
+        output: usize,
+    },
+}
+
+/// A value that comes from outside.
 #[derive(Debug, Clone)]
 pub struct GraphInput {
     /// Name that requests use.
@@ -115,6 +133,8 @@ pub struct GraphInput {
     pub ndim: Option<usize>,
     /// Declared layout, empty when there is none.
     pub layout: crate::tensor::Layout,
+    /// Who feeds it.
+    pub feed: Feed,
 }
 
 /// A value that the caller gets.

@@ -112,8 +112,8 @@ pub(super) trait Region: Send + Sync {
     /// When no image has such a part.
     fn infer(&self) -> Result<Vec<Option<usize>>>;
 
-    /// Called before the parts of a batch are placed.
-    fn begin(&mut self, _batch_size: usize) {}
+    /// Called before the parts of a batch are placed, of which `samples` samples were before.
+    fn begin(&mut self, _samples: u64) {}
 
     /// The part of one image of `size` (height, width). It may leave the image.
     ///
@@ -293,7 +293,7 @@ impl Operator for Image {
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         if let Some(region) = &mut self.decoding.region {
-            region.begin(inputs.batch_size());
+            region.begin(inputs.first_sample());
         }
         self.jobs = inputs.map(|sample| self.decoding.job(&sample).map(Some));
         Ok(vec![self.decoding.describe(&self.jobs)])

@@ -80,6 +80,7 @@ pub struct Inputs<'a> {
     regular: &'a [&'a Batch<'a>],
     arguments: &'a [&'a Batch<'a>],
     failures: &'a Failures,
+    first: u64,
 }
 
 impl<'a> Inputs<'a> {
@@ -91,7 +92,19 @@ impl<'a> Inputs<'a> {
         arguments: &'a [&'a Batch<'a>],
         failures: &'a Failures,
     ) -> Self {
-        Self { operator, regular, arguments, failures }
+        Self { operator, regular, arguments, failures, first: 0 }
+    }
+
+    /// These inputs, when the operator had `samples` samples in earlier batches.
+    #[must_use]
+    pub fn after(self, samples: u64) -> Self {
+        Self { first: samples, ..self }
+    }
+
+    /// How many samples there were before the first one of this batch, which is all that random numbers depend on beside the
+    /// seed and the place in the batch.
+    pub fn first_sample(&self) -> u64 {
+        self.first
     }
 
     /// Number of samples in the batch.
@@ -142,7 +155,7 @@ impl<'a> Inputs<'a> {
     where
         'a: 'b,
     {
-        Inputs::new(self.operator, regular, arguments, failures)
+        Inputs::new(self.operator, regular, arguments, failures).after(self.first)
     }
 
     /// Calls `f` for every live sample, in order, and returns one value per sample. A sample for which `f` fails or

@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod author;
+mod batches;
 mod recording;
+mod streams;
 mod tolerance;
 
 use std::collections::BTreeMap;

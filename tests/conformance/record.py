@@ -6,6 +6,7 @@
     record.py --gpu             on a GPU: records what the pipelines made for one answer there, into gpu/MODULE.zip
 
 A case whose name ends in `_on_the_host` has answers that DALI gives on a CPU alone: tests do not run it on a device.
+A module whose cases have `batches` goes into batches/: what one pipeline answers run after run.
 
 Needs the package nvidia-dali-cuda130 and, but for --gpu, no GPU. The files in data/ were recorded with the version that each of them
 names under `dali` in its index. Each is a zip of raw arrays, and of `index.json` that says what each array is.
@@ -29,14 +30,15 @@ CASES = []
 SOURCES = {}
 
 
-def case(tol=0.0, mean=None, inputs=None, devices=False, **pipeline):
+def case(tol=0.0, mean=None, inputs=None, devices=False, batches=None, **pipeline):
     """Declares a case: a function that returns the outputs of a pipeline. `inputs` is a dict of name to list of arrays
     (one per sample). `tol`: largest allowed difference; `mean`: largest allowed mean difference. With `devices` the
-    function takes the device, and a second case holds the file made for a GPU with the answers of the CPU."""
+    function takes the device, and a second case holds the file made for a GPU with the answers of the CPU. `batches`: how many
+    of the samples each run gets, when there is more than one."""
     def register(function):
         def declare(name, serialized, answering):
             CASES.append(dict(module=function.__module__, name=name, function=serialized, answering=answering, tol=tol, mean=mean,
-                              inputs=inputs or {}, pipeline=pipeline))
+                              inputs=inputs or {}, batches=batches, pipeline=pipeline))
         name = function.__name__
         if devices:
             # No lambdas: conditionals are found in the source text.
@@ -69,16 +71,18 @@ def noise(*shapes, dtype=np.uint8, seed=1):
     return [rng.normal(scale=50, size=s).astype(dtype) for s in shapes]
 
 
-def run(serialized, inputs, device_id=None):
+def run(serialized, inputs, device_id=None, batches=None):
     pipe = Pipeline.deserialize(serialized, prefetch_queue_depth=1, **({} if device_id is None else {"device_id": device_id}))
     pipe.build()
-    for name, samples in inputs.items():
-        pipe.feed_input(name, samples)
-    batch = len(next(iter(inputs.values()))) if inputs else BATCH
-    outputs = []
-    for out in pipe.run():
-        out = out.as_cpu()
-        outputs.append([np.array(out.at(i)) for i in range(batch)])
+    first, outputs = 0, None
+    for batch in batches or [len(next(iter(inputs.values()))) if inputs else BATCH]:
+        for name, samples in inputs.items():
+            pipe.feed_input(name, samples[first:first + batch])
+        made = [out.as_cpu() for out in pipe.run()]
+        outputs = outputs or [[] for _ in made]
+        for samples, out in zip(outputs, made):
+            samples += [np.array(out.at(i)) for i in range(batch)]
+        first += batch
     return outputs
 
 
@@ -111,7 +115,7 @@ def record(module, gpu=False):
 
         try:
             serialized = serialize(c["function"])
-            outputs = run(serialized, c["inputs"], 0) if gpu else run(serialize(c["answering"]), c["inputs"])
+            outputs = run(serialized, c["inputs"], 0) if gpu else run(serialize(c["answering"]), c["inputs"], batches=c["batches"])
         except Exception as error:
             if not gpu:
                 sys.exit(f"{module}.{c['name']}: {error}")
@@ -121,8 +125,8 @@ def record(module, gpu=False):
             name=c["name"], tol=c["tol"], mean=c["mean"],
             pipeline=keep(np.frombuffer(serialized, np.uint8)),
             inputs={name: [keep(np.asarray(s)) for s in samples] for name, samples in c["inputs"].items()},
-            outputs=[[keep(s) for s in samples] for samples in outputs]))
-    path = HERE / ("gpu" if gpu else "data") / f"{module}.zip"
+            outputs=[[keep(s) for s in samples] for samples in outputs]) | ({"batches": c["batches"]} if c["batches"] else {}))
+    path = HERE / ("gpu" if gpu else "batches" if chosen[0]["batches"] else "data") / f"{module}.zip"
     path.parent.mkdir(exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         def write(name, data):  # with a fixed date, so that recording twice gives the same file
@@ -135,7 +139,7 @@ def record(module, gpu=False):
 
 def check():
     count = 0
-    for path in sorted((HERE / "data").glob("*.zip")):
+    for path in sorted([*(HERE / "data").glob("*.zip"), *(HERE / "batches").glob("*.zip")]):
         archive = zipfile.ZipFile(path)
         index = json.loads(archive.read("index.json"))
         load = lambda a: np.frombuffer(archive.read(a["key"]), a["dtype"]).reshape(a["shape"])
@@ -143,7 +147,7 @@ def check():
             if c["name"].endswith(MADE_FOR_GPU):
                 continue
             inputs = {name: [load(s) for s in samples] for name, samples in c["inputs"].items()}
-            outputs = run(load(c["pipeline"]).tobytes(), inputs)
+            outputs = run(load(c["pipeline"]).tobytes(), inputs, batches=c.get("batches"))
             for k, samples in enumerate(c["outputs"]):
                 for i, sample in enumerate(samples):
                     live, recorded = outputs[k][i], load(sample)

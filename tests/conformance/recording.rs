@@ -21,6 +21,9 @@ pub(crate) struct Case {
     pub(crate) pipeline: Array,
     pub(crate) inputs: BTreeMap<String, Vec<Array>>,
     pub(crate) outputs: Vec<Vec<Array>>,
+    /// How many of the samples each run got, when there was more than one.
+    #[serde(default)]
+    pub(crate) batches: Vec<usize>,
 }
 
 #[derive(Deserialize)]

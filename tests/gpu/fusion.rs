@@ -7,7 +7,7 @@ use gesso::gpu::Gpu;
 use gesso::gpu::jpeg::Path;
 use gesso::graph::import::PipelineFile;
 use gesso::graph::{Graph, Plan};
-use gesso::ops::Preferences;
+use gesso::ops::{Failures, Preferences};
 use gesso::tensor::Device;
 
 use crate::coder::{Recipe, damaged};
@@ -24,7 +24,7 @@ fn both(gpu: &Arc<Gpu>, files: &[Vec<u8>], jpeg_path: Option<Path>) -> [Vec<Resu
     [fused, unfused].map(|plan| {
         let preferences = Preferences { jpeg_path, ..Preferences::default() };
         let mut executor = Executor::new(Arc::new(plan), 4, Some(gpu), &preferences).unwrap();
-        let outcome = executor.run(files.len(), vec![encoded(files)], &mut Keep).unwrap();
+        let outcome = executor.run(0, Failures::none(files.len()), vec![encoded(files)], &mut Keep).unwrap();
         let output = executor.to_host(&outcome.outputs[0]).unwrap();
         let sample = |i| match outcome.failures.get(i) {
             Some(error) => Err(error.to_string()),

@@ -14,8 +14,12 @@ const GATHER: &str = "TRITONBACKEND_InputBuffer";
 
 /// A model whose instance works on `batches` batches at a time.
 fn overlapping(host: &Host, plugin: &Plugin, batches: &str) -> (*mut Model, *mut Instance) {
+    overlapping_of("prepare", host, plugin, batches)
+}
+
+fn overlapping_of(name: &str, host: &Host, plugin: &Plugin, batches: &str) -> (*mut Model, *mut Instance) {
     let config = format!(r#"{{"parameters":{{"max_batches_in_flight":{{"string_value":"{batches}"}}}}}}"#);
-    let model = host.model_of("prepare", &config);
+    let model = host.model_of(name, &config);
     plugin.model_initialize(model).unwrap();
     let instance = host.instance(model);
     plugin.instance_initialize(instance).unwrap();
@@ -131,6 +135,50 @@ fn finalizing_waits_for_batches_in_flight() {
     assert_eq!(host.live("request"), 0);
     plugin.model_finalize(model).unwrap();
     host.assert_clean();
+}
+
+/// The numbers of a batch follow from the seed and from the samples of the batches that came before, also when those are still
+/// gathered.
+#[test]
+fn lanes_draw_the_numbers_that_one_would() {
+    let drawn = |batches: &str| {
+        let (host, plugin) = (Host::start(), Plugin::load());
+        let (model, instance) = overlapping_of("noisy", &host, &plugin, batches);
+        let overlaps = batches != "1";
+        if overlaps {
+            host.hold_next(GATHER);
+        }
+        plugin.execute(instance, &mut [host.image("a", &[100; 9]), host.image("b", &[100; 9])]).unwrap();
+        std::thread::scope(|scope| {
+            let (instance, next) =
+                (instance.expose_provenance(), host.image("c", &[100; 9]).expose_provenance());
+            let submitter = scope.spawn(move || {
+                let instance = std::ptr::with_exposed_provenance_mut(instance);
+                Plugin::load().execute(instance, &mut [std::ptr::with_exposed_provenance_mut(next)]).unwrap();
+            });
+            if overlaps {
+                host.wait_until("the second batch is gathered", |book| book.calls_of(GATHER) >= 2);
+                host.let_go(GATHER);
+            }
+            submitter.join().unwrap();
+        });
+        plugin.execute(instance, &mut [host.image("d", &[100; 9])]).unwrap();
+        plugin.instance_finalize(instance).unwrap();
+        plugin.model_finalize(model).unwrap();
+        let mut answers: Vec<_> = book()
+            .answers
+            .iter()
+            .map(|answer| (answer.request.clone(), answer.outputs[0].bytes.clone()))
+            .collect();
+        answers.sort();
+        host.assert_clean();
+        answers
+    };
+    let one = drawn("1");
+    assert_eq!(one.len(), 4);
+    assert!((1..4).all(|i| one[i - 1].1 != one[i].1), "all the same numbers: {one:?}");
+    assert_eq!(drawn("2"), one);
+    assert_eq!(drawn("3"), one);
 }
 
 #[test]

@@ -8,10 +8,10 @@ use crate::root;
 const LAYERS: [&[&str]; 12] = [
     &["limits"],
     &["error"],
-    &["memory"],
+    &["lanes", "memory"],
     &["tensor"],
     &["cpu", "gpu"],
-    &["ops"],
+    &["ops", "source"],
     &["graph"],
     &["executor"],
     &["pipeline"],

@@ -1,8 +1,8 @@
 //! `BatchPermutation`: for each sample the number of a sample, for `PermuteBatch`.
 
-use super::{SEED, state};
+use super::{SEED, seed};
 use crate::cpu::random::standard::shuffle;
-use crate::cpu::random::{RandomState, uniform_int};
+use crate::cpu::random::{Seed, uniform_int};
 use crate::error::{Error, Result};
 use crate::ops::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
@@ -12,7 +12,7 @@ struct BatchPermutation {
     repeats: bool,
     /// Whether no sample stays at its place.
     moves_all: bool,
-    state: RandomState,
+    seed: Seed,
     numbers: Vec<u32>,
 }
 
@@ -36,7 +36,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     Ok(Box::new(BatchPermutation {
         repeats: args.bool("allow_repetitions")?.unwrap_or(false),
         moves_all: args.bool("no_fixed_points")?.unwrap_or(false),
-        state: state(args)?,
+        seed: seed(args)?,
         numbers: Vec::new(),
     }))
 }
@@ -48,7 +48,7 @@ impl Operator for BatchPermutation {
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         let count = inputs.batch_size();
-        let mut random = self.state.next_batch(count).sample(0);
+        let mut random = self.seed.batch(inputs.first_sample()).sample(0);
         let last = count.saturating_sub(1) as u32;
         self.numbers = (0..count as u32).collect();
         let numbers = &mut self.numbers;

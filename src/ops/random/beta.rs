@@ -1,8 +1,8 @@
 //! `random__Beta`: numbers from 0 to 1 of a beta distribution.
 
-use super::{SEED, state};
+use super::{SEED, seed};
 use crate::cpu::random::standard::{Gamma32, Gamma64};
-use crate::cpu::random::{BatchRandom, RandomState};
+use crate::cpu::random::{BatchRandom, Seed};
 use crate::error::{Error, Result};
 use crate::ops::shape_arg::ShapeArg;
 use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
@@ -13,7 +13,7 @@ struct Beta {
     beta: Arg,
     dtype: DType,
     shape: ShapeArg,
-    state: RandomState,
+    seed: Seed,
     batch: BatchRandom,
     /// Per sample, for the batch at hand.
     parameters: Vec<[f32; 2]>,
@@ -47,7 +47,7 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
         beta: args.arg_or("beta", &[1.0])?,
         dtype,
         shape: ShapeArg::new(args, inputs > 0)?,
-        state: state(args)?,
+        seed: seed(args)?,
         batch: BatchRandom::default(),
         parameters: Vec::new(),
     }))
@@ -74,7 +74,7 @@ impl Operator for Beta {
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
-        self.batch = self.state.next_batch(inputs.batch_size());
+        self.batch = self.seed.batch(inputs.first_sample());
         self.parameters = inputs.map(|sample| self.parameters(&sample));
         Ok(vec![BatchDesc::new(self.dtype, Layout::NONE, self.shape.shapes(inputs))])
     }

@@ -1,8 +1,8 @@
 //! `random__Choice`: numbers below a limit, or parts of a tensor, with given or equal probabilities.
 
-use super::{SEED, state};
+use super::{SEED, seed};
 use crate::cpu::convert::ConvertSat;
-use crate::cpu::random::{BatchRandom, Philox, RandomState, uniform_int};
+use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_int};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -36,7 +36,7 @@ struct Choice {
     shape: ShapeArg,
     /// Whether the second input gives that shape.
     like: bool,
-    state: RandomState,
+    seed: Seed,
     batch: BatchRandom,
     /// Per sample: the sums of the probabilities up to each choice, empty when all are alike.
     sums: Vec<Vec<f64>>,
@@ -51,7 +51,7 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
         probabilities: args.arg("p")?,
         shape: ShapeArg::new(args, false)?,
         like,
-        state: state(args)?,
+        seed: seed(args)?,
         batch: BatchRandom::default(),
         sums: Vec::new(),
     }))
@@ -175,7 +175,7 @@ impl Operator for Choice {
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
-        self.batch = self.state.next_batch(inputs.batch_size());
+        self.batch = self.seed.batch(inputs.first_sample());
         let desc = inputs.desc(0)?;
         self.sums = inputs.map(|sample| self.sums(&sample));
         let outer = if self.like { inputs.desc(1)?.shapes.clone() } else { self.shape.shapes(inputs) };

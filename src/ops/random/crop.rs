@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::{SEED, state};
-use crate::cpu::random::{BatchRandom, Philox, RandomState, canonical_f32, uniform_int};
+use super::{SEED, seed};
+use crate::cpu::random::{BatchRandom, Philox, Seed, canonical_f32, uniform_int};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
@@ -33,7 +33,7 @@ struct RandomCrop {
     area: [f32; 2],
     ratio: [f32; 2],
     attempts: i64,
-    state: RandomState,
+    seed: Seed,
     batch: BatchRandom,
 }
 
@@ -57,14 +57,14 @@ impl RandomCrop {
             area: pair("random_area", [0.08, 1.0])?,
             ratio: pair("random_aspect_ratio", [0.75, 4.0 / 3.0])?,
             attempts,
-            state: state(args)?.masked(SEED_MASK),
+            seed: seed(args)?.masked(SEED_MASK),
             batch: BatchRandom::default(),
         })
     }
 
-    /// Must come before the windows of each batch.
-    fn begin(&mut self, batch_size: usize) {
-        self.batch = self.state.next_batch(batch_size);
+    /// Must come before the windows of each batch; `samples` were before it.
+    fn begin(&mut self, samples: u64) {
+        self.batch = self.seed.batch(samples);
     }
 
     /// The window of sample `sample`, an image of `size` (height, width).
@@ -142,8 +142,8 @@ impl Region for RandomCrop {
         Ok(vec![None, None])
     }
 
-    fn begin(&mut self, batch_size: usize) {
-        RandomCrop::begin(self, batch_size);
+    fn begin(&mut self, samples: u64) {
+        RandomCrop::begin(self, samples);
     }
 
     fn place(&self, sample: &SampleInputs<'_>, size: &[usize]) -> Result<Window> {
@@ -173,7 +173,7 @@ impl Operator for Generator {
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
-        self.0.begin(inputs.batch_size());
+        self.0.begin(inputs.first_sample());
         Ok(vec![BatchDesc::new(DType::I32, Layout::NONE, vec![Shape::from([2]); inputs.batch_size()]); 2])
     }
 
@@ -247,7 +247,7 @@ impl Operator for RandomResizedCrop {
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         let desc = inputs.desc(0)?;
         let dtype = self.attributes.output_dtype(desc.dtype)?;
-        self.crop.begin(inputs.batch_size());
+        self.crop.begin(inputs.first_sample());
         self.jobs = inputs.map(|sample| {
             let geometry = Geometry::new(sample.input(0)?.shape, desc.layout)?;
             let Window { anchor, extent } = self.crop.window(sample.index, &geometry.size)?;

@@ -23,7 +23,7 @@ use multiversion::multiversion;
 use super::shape_arg::ShapeArg;
 use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
 use crate::cpu::convert::ConvertSat;
-use crate::cpu::random::{BatchRandom, Philox, RandomState};
+use crate::cpu::random::{BatchRandom, Philox, Seed};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
@@ -55,17 +55,17 @@ const NUMBERS: &[DType] = &[
     DType::F64,
 ];
 
-/// The random numbers of an operator with these arguments.
+/// The seed of an operator with these arguments.
 ///
 /// # Errors
 /// When `seed` is no integer.
-pub(super) fn state(args: &Args) -> Result<RandomState> {
+pub(super) fn seed(args: &Args) -> Result<Seed> {
     // The hasher of the standard library is keyed by the system's randomness, anew for each.
     let seed = match args.int("seed")? {
         Some(seed) => seed as u64,
         None => std::hash::RandomState::new().build_hasher().finish(),
     };
-    Ok(RandomState::new(seed))
+    Ok(Seed::new(seed))
 }
 
 /// How a number is drawn.
@@ -127,7 +127,7 @@ pub(super) struct Random<D: Distribution> {
     distribution: D,
     dtype: DType,
     shape: ShapeArg,
-    state: RandomState,
+    seed: Seed,
     batch: BatchRandom,
     /// Per sample, for the batch at hand.
     parameters: Vec<D::Parameters>,
@@ -151,7 +151,7 @@ impl<D: Distribution + 'static> Random<D> {
             distribution,
             dtype,
             shape: ShapeArg::new(args, inputs > 0)?,
-            state: state(args)?,
+            seed: seed(args)?,
             batch: BatchRandom::default(),
             parameters: Vec::new(),
         }))
@@ -165,7 +165,7 @@ impl<D: Distribution> Operator for Random<D> {
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
-        self.batch = self.state.next_batch(inputs.batch_size());
+        self.batch = self.seed.batch(inputs.first_sample());
         self.parameters = inputs.map(|sample| self.distribution.parameters(&sample, self.dtype));
         Ok(vec![BatchDesc::new(self.dtype, Layout::NONE, self.shape.shapes(inputs))])
     }

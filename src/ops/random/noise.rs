@@ -6,9 +6,9 @@ use multiversion::multiversion;
 
 use super::gpu::{Change, noise_kernel, run_noise};
 use super::normal::{NORMAL, Normal};
-use super::{Distribution, SEED, is_wide, state};
+use super::{Distribution, SEED, is_wide, seed};
 use crate::cpu::convert::ConvertSat;
-use crate::cpu::random::{BatchRandom, Philox, RandomState};
+use crate::cpu::random::{BatchRandom, Philox, Seed};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
@@ -24,8 +24,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     args: &[SEED],
     shared_args: &[NORMAL],
     build: &|args, _| {
-        let (normal, state) = (Normal::new(args)?, state(args)?);
-        Ok(Box::new(Gaussian { normal, state, batch: BatchRandom::default(), parameters: Vec::new() }))
+        let (normal, seed) = (Normal::new(args)?, seed(args)?);
+        Ok(Box::new(Gaussian { normal, seed, batch: BatchRandom::default(), parameters: Vec::new() }))
     },
     outputs: &one_output,
     kernels: &[super::kernels],
@@ -34,7 +34,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 
 struct Gaussian {
     normal: Normal,
-    state: RandomState,
+    seed: Seed,
     batch: BatchRandom,
     parameters: Vec<(f32, f32)>,
 }
@@ -77,7 +77,7 @@ impl Operator for Gaussian {
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         let desc = inputs.desc(0)?;
         check(desc.dtype)?;
-        self.batch = self.state.next_batch(inputs.batch_size());
+        self.batch = self.seed.batch(inputs.first_sample());
         self.parameters = inputs.map(|sample| self.normal.parameters(&sample, desc.dtype));
         Ok(vec![desc.clone()])
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::gpu::{Change, noise_kernel, run_noise};
 use super::noise::check;
-use super::{SEED, state};
-use crate::cpu::random::{BatchRandom, RandomState};
+use super::{SEED, seed};
+use crate::cpu::random::{BatchRandom, Seed};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
@@ -44,7 +44,7 @@ struct SaltAndPepper {
     salt: Option<Arg>,
     pepper: Option<Arg>,
     per_channel: bool,
-    state: RandomState,
+    seed: Seed,
     batch: BatchRandom,
     /// Per sample, for the batch at hand.
     jobs: Vec<Job>,
@@ -69,7 +69,7 @@ impl SaltAndPepper {
             salt: args.arg("salt_val")?,
             pepper: args.arg("pepper_val")?,
             per_channel: args.bool("per_channel")?.unwrap_or(false),
-            state: state(args)?,
+            seed: seed(args)?,
             batch: BatchRandom::default(),
             jobs: Vec::new(),
         }))
@@ -131,7 +131,7 @@ impl Operator for SaltAndPepper {
         let desc = inputs.desc(0)?;
         check(desc.dtype)?;
         self.channels_first(desc.layout, desc.shapes.first().map_or(0, |shape| shape.len()))?;
-        self.batch = self.state.next_batch(inputs.batch_size());
+        self.batch = self.seed.batch(inputs.first_sample());
         self.jobs = inputs.map(|sample| {
             let probability = self.probability.float(&sample)?;
             let value = |arg: &Option<Arg>| arg.as_ref().map(|arg| arg.float(&sample)).transpose();

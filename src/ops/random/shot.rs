@@ -1,10 +1,10 @@
 //! `noise__Shot`: values replaced by counts of random events.
 
 use super::noise::check;
-use super::{SEED, state};
+use super::{SEED, seed};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::random::standard::poisson;
-use crate::cpu::random::{BatchRandom, RandomState};
+use crate::cpu::random::{BatchRandom, Seed};
 use crate::dispatch;
 use crate::error::Result;
 use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, dtypes, one_output};
@@ -12,7 +12,7 @@ use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct Shot {
     factor: Arg,
-    state: RandomState,
+    seed: Seed,
     batch: BatchRandom,
     /// Per sample, for the batch at hand.
     factors: Vec<f32>,
@@ -37,7 +37,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     Ok(Box::new(Shot {
         // What DALI does; its documentation says 20, and that a factor of 0 changes nothing.
         factor: args.arg_or("factor", &[12.0])?,
-        state: state(args)?,
+        seed: seed(args)?,
         batch: BatchRandom::default(),
         factors: Vec::new(),
     }))
@@ -51,7 +51,7 @@ impl Operator for Shot {
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         let desc = inputs.desc(0)?;
         check(desc.dtype)?;
-        self.batch = self.state.next_batch(inputs.batch_size());
+        self.batch = self.seed.batch(inputs.first_sample());
         self.factors = inputs.map(|sample| self.factor.float(&sample));
         Ok(vec![desc.clone()])
     }

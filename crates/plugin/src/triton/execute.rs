@@ -20,13 +20,14 @@ use super::instance::Lane;
 use fetch::Arrived;
 use gather::{Merged, Tensors, merge};
 use gesso::error::{Error, Result};
+use gesso::lanes::Ticket;
 use gesso::pipeline::Failures;
 use respond::Responses;
 
-/// Answers every exchange.
-pub(super) fn execute(lane: &mut Lane, exchanges: &mut Vec<Exchange>) {
+/// Answers every exchange. `ticket` says which samples come before; without one, those that the lane has run.
+pub(super) fn execute(lane: &mut Lane, exchanges: &mut Vec<Exchange>, ticket: Option<Ticket>) {
     let start = exchanges.first().map_or_else(now, Exchange::start);
-    let done = run(lane, exchanges);
+    let done = run(lane, exchanges, ticket);
     for (exchange, error) in exchanges.drain(..).zip(done.errors) {
         match error {
             None => exchange.finish(done.compute),
@@ -57,7 +58,7 @@ struct Done {
 }
 
 /// Runs the exchanges that can be joined as one batch.
-fn run(lane: &mut Lane, exchanges: &[Exchange]) -> Done {
+fn run(lane: &mut Lane, exchanges: &[Exchange], ticket: Option<Ticket>) -> Done {
     let Lane { model, pipeline, runner, seconds, device, .. } = lane;
     let (link, landing) = device.as_mut().map(|device| (&device.link, &mut device.landing)).unzip();
     let inputs = pipeline.inputs();
@@ -80,7 +81,10 @@ fn run(lane: &mut Lane, exchanges: &[Exchange]) -> Done {
         Ok(Merged { errors, samples: 0, .. }) => (errors, 0),
         Ok(Merged { inputs, ranges, mut errors, samples }) => {
             let outcome = Responses::new(model, link, exchanges, &ranges).and_then(|mut responses| {
-                let outcome = runner.run(samples, inputs, &mut responses);
+                let outcome = match ticket {
+                    Some(ticket) => runner.run_at(ticket.take(samples), samples, inputs, &mut responses),
+                    None => runner.run(samples, inputs, &mut responses),
+                };
                 model.metrics.ran(seconds, runner.tally());
                 let outcome = outcome?;
                 responses.copy_late(&outcome)?;

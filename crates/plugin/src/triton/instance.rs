@@ -7,11 +7,11 @@ use parking_lot::Mutex;
 use super::api::{Instance, InstanceKind};
 use super::exchange::{self, Exchange};
 use super::execute;
-use super::lanes::Lanes;
 use super::metrics::OperatorSeconds;
 use super::model::ModelState;
 use gesso::error::{Error, Result};
-use gesso::pipeline::{self, Fetch, Gpu, Pipeline, Preferences, Stream};
+use gesso::lanes::{Lanes, Places, Ticket};
+use gesso::pipeline::{self, CudaStream, Fetch, Gpu, Pipeline, Preferences};
 use gesso::tensor::Device;
 
 /// Batches in flight of an instance on a device when the configuration does not say: one is on the device while the next
@@ -31,7 +31,7 @@ enum Work {
     /// The thread that Triton calls from: one batch at a time, so nobody ever waits for this lock.
     Caller(Box<Mutex<Lane>>),
     /// Threads of ours: as many batches at a time.
-    Lanes(Lanes<Vec<Exchange>>),
+    Lanes(Lanes<Job>, Option<Arc<Places>>),
 }
 
 impl InstanceState {
@@ -53,8 +53,8 @@ impl InstanceState {
             Some(ordinal) if pipeline.needs_gpu() => Some(open(model, &name, ordinal)?),
             _ => None,
         };
-        // The next batch of a seeded pipeline goes on with the numbers of the last: two lanes would draw each twice.
-        let default = if gpu.is_some() && !pipeline.is_seeded() { DEVICE_BATCHES } else { HOST_BATCHES };
+        // Which numbers a branch draws depends on what went into it before: only one lane that runs all batches knows.
+        let default = if gpu.is_some() && !pipeline.needs_order() { DEVICE_BATCHES } else { HOST_BATCHES };
         let count = model.settings.max_batches_in_flight.unwrap_or(default);
         let preferences = Preferences {
             jpeg_path: model.settings.jpeg_path,
@@ -80,7 +80,9 @@ impl InstanceState {
             Work::Caller(Box::new(Mutex::new(lane()?)))
         } else {
             let workers = (0..count).map(|_| lane().map(worker)).collect::<Result<Vec<_>>>()?;
-            Work::Lanes(Lanes::start(workers)?)
+            // The next batch goes on with the numbers of the last, whichever lanes draw them.
+            let places = (pipeline.is_seeded() && !pipeline.needs_order()).then(Arc::default);
+            Work::Lanes(Lanes::start(workers)?, places)
         };
         tracing::info!(
             model = model.name,
@@ -95,16 +97,24 @@ impl InstanceState {
     /// Answers every exchange, now or, from another thread, later. Returns when the instance can take the next batch.
     pub(super) fn execute(&self, exchanges: &mut Vec<Exchange>) {
         match &self.work {
-            Work::Caller(lane) => execute::execute(&mut lane.lock(), exchanges),
-            Work::Lanes(lanes) => lanes.submit(std::mem::take(exchanges)),
+            Work::Caller(lane) => execute::execute(&mut lane.lock(), exchanges, None),
+            Work::Lanes(lanes, places) => {
+                let ticket = places.as_ref().map(Places::ticket);
+                lanes.submit((std::mem::take(exchanges), ticket));
+            }
         }
     }
 }
 
 /// What a thread does with the batches that it is given.
-fn worker(mut lane: Lane) -> impl FnMut(Vec<Exchange>) {
-    move |exchanges| exchange::answer(exchanges, |exchanges| execute::execute(&mut lane, exchanges))
+fn worker(mut lane: Lane) -> impl FnMut(Job) {
+    move |(exchanges, ticket)| {
+        exchange::answer(exchanges, |exchanges| execute::execute(&mut lane, exchanges, ticket));
+    }
 }
+
+/// A batch for a lane, with its place among those whose samples draw random numbers.
+type Job = (Vec<Exchange>, Option<Ticket>);
 
 fn open(model: &ModelState, instance: &str, ordinal: usize) -> Result<Arc<Gpu>> {
     model.gpu(ordinal).map_err(|error| {
@@ -154,7 +164,7 @@ pub(super) struct Link {
     model: Arc<ModelState>,
     /// Its number.
     pub(super) ordinal: usize,
-    stream: OnceLock<Arc<Stream>>,
+    stream: OnceLock<Arc<CudaStream>>,
 }
 
 impl Link {
@@ -162,7 +172,7 @@ impl Link {
     ///
     /// # Errors
     /// What opening the device fails with.
-    pub(super) fn stream(&self) -> Result<&Arc<Stream>> {
+    pub(super) fn stream(&self) -> Result<&Arc<CudaStream>> {
         if let Some(stream) = self.stream.get() {
             return Ok(stream);
         }

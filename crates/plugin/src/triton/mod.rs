@@ -5,7 +5,7 @@
 //! sys       Triton's C API as bindgen reads it          api       the same, safe
 //! guard     no panic and no error leaves unseen         log       events to the server's log
 //! model     a loaded model: plans, devices              instance  its lanes, which work on batches
-//! state     how both are attached to Triton's handles   lanes     threads with a queue
+//! state     how both are attached to Triton's handles
 //! exchange  a request, its response, one answer         execute   how requests are answered
 //! options   the backend's settings from the command line  metrics   what a model counts
 //! allocator memory of models that have gone
@@ -21,7 +21,6 @@ pub mod exchange;
 mod execute;
 mod guard;
 mod instance;
-mod lanes;
 mod log;
 mod metrics;
 mod model;

@@ -1,11 +1,13 @@
-//! Threads that work on one batch each, so that batches of an instance overlap: while one is on the device, the next is
-//! gathered. It must not know what a batch is.
+//! Threads that work on one batch each, so that batches overlap: while one is on the device, the next is gathered. They must not
+//! know what a batch is.
 //!
 //! ```text
-//! submit(job):  a free lane takes the job
-//!               wait until a lane is free again: the server forms the next batch no earlier
+//! push(job):    a free lane takes the job, now or later
+//! submit(job):  the same, and wait until a lane is free again: a server forms the next batch no earlier
 //! drop:         the lanes finish what they have, then end
 //! ```
+
+mod places;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,11 +15,12 @@ use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::guard::catch;
-use gesso::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, caught};
+
+pub use places::{Places, Ticket};
 
 /// Worker threads that share a queue of jobs.
-pub(super) struct Lanes<T: Send + 'static> {
+pub struct Lanes<T: Send + 'static> {
     shared: Arc<Shared<T>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -42,7 +45,7 @@ impl<T: Send + 'static> Lanes<T> {
     ///
     /// # Errors
     /// Unavailable when a thread cannot be made.
-    pub(super) fn start<W: FnMut(T) + Send + 'static>(workers: Vec<W>) -> Result<Self> {
+    pub fn start<W: FnMut(T) + Send + 'static>(workers: Vec<W>) -> Result<Self> {
         let queue = Queue { waiting: VecDeque::new(), in_flight: 0, closed: false };
         let shared =
             Arc::new(Shared { queue: Mutex::new(queue), work: Condvar::new(), free: Condvar::new() });
@@ -59,12 +62,18 @@ impl<T: Send + 'static> Lanes<T> {
         Ok(lanes)
     }
 
-    /// Hands `job` over, and returns when fewer jobs are in flight than there are lanes.
-    pub(super) fn submit(&self, job: T) {
+    /// Hands `job` over.
+    pub fn push(&self, job: T) {
         let mut queue = self.shared.queue.lock();
         queue.waiting.push_back(job);
         queue.in_flight += 1;
         self.shared.work.notify_one();
+    }
+
+    /// Hands `job` over, and returns when fewer jobs are in flight than there are lanes.
+    pub fn submit(&self, job: T) {
+        self.push(job);
+        let mut queue = self.shared.queue.lock();
         while queue.in_flight >= self.threads.len() {
             self.shared.free.wait(&mut queue);
         }
@@ -86,7 +95,7 @@ impl<T> Shared<T> {
     /// The life of one lane.
     fn work_off(&self, mut worker: impl FnMut(T)) {
         while let Some(job) = self.next() {
-            let done = catch(|| {
+            let done = caught(|| {
                 worker(job);
                 Ok(())
             });

@@ -1,0 +1,83 @@
+//! One batch at a time, from a caller who has its inputs.
+
+use std::sync::Arc;
+
+use crate::cpu::memory::HostPool;
+use crate::error::Result;
+use crate::executor::{Executor, Outcome, OutputSink, Tally};
+use crate::gpu::Counters;
+use crate::ops::Failures;
+use crate::tensor::Batch;
+
+/// One instance: runs one batch at a time.
+pub struct Instance {
+    executor: Executor,
+    /// How many samples there are before the next batch.
+    samples: u64,
+}
+
+impl Instance {
+    pub(super) fn new(executor: Executor) -> Self {
+        Self { executor, samples: 0 }
+    }
+
+    /// Runs the batch that comes after the last one: see [`Executor::run`].
+    ///
+    /// # Errors
+    /// What fails the whole batch.
+    pub fn run<'r>(
+        &mut self,
+        batch_size: usize,
+        inputs: Vec<Batch<'r>>,
+        sink: &mut dyn OutputSink<'r>,
+    ) -> Result<Outcome<'r>> {
+        self.run_at(self.samples, batch_size, inputs, sink)
+    }
+
+    /// Runs the batch before which there were `first` samples, wherever they were run: random numbers are those that one instance
+    /// would draw that runs all of them, one batch after the other; but see [`super::Pipeline::needs_order`].
+    ///
+    /// # Errors
+    /// What fails the whole batch.
+    pub fn run_at<'r>(
+        &mut self,
+        first: u64,
+        batch_size: usize,
+        inputs: Vec<Batch<'r>>,
+        sink: &mut dyn OutputSink<'r>,
+    ) -> Result<Outcome<'r>> {
+        self.samples = first.wrapping_add(batch_size as u64);
+        self.executor.run(first, Failures::none(batch_size), inputs, sink)
+    }
+
+    /// What the last batch cost on the device: copies, launches, waits.
+    pub fn counters(&self) -> Counters {
+        self.executor.counters()
+    }
+
+    /// What the last batch took, operator by operator.
+    pub fn tally(&self) -> &Tally {
+        self.executor.tally()
+    }
+
+    /// Free and total bytes of the instance's device, if it has one.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn device_memory(&self) -> Result<Option<(usize, usize)>> {
+        self.executor.device_memory()
+    }
+
+    /// A batch in host memory, for callers that kept an output on the device.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn to_host<'r>(&mut self, batch: &Batch<'r>) -> Result<Batch<'r>> {
+        self.executor.to_host(batch)
+    }
+
+    /// Memory for callers that must copy an input before it can be read in place.
+    pub fn memory(&self) -> &Arc<HostPool> {
+        self.executor.memory()
+    }
+}

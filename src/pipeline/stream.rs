@@ -1,0 +1,241 @@
+//! Batches one after the other, as fast as they are taken: sources are asked ahead, several batches are worked on at once, and what
+//! comes out is in the order in which it was asked for. It must not know what a source reads, or who takes the batches.
+//!
+//! ```text
+//! source --> puller (a thread) --> lanes (a thread each) --> next()
+//!            says which samples    run batches, in any       in order
+//!            a batch has           order
+//!            '------------ at most `prefetch` batches ------'
+//! ```
+//!
+//! Nothing waits for what does not come: each batch has a channel of its own, and an end of a channel that goes away, by a panic
+//! or because the stream is dropped, wakes the other.
+
+mod puller;
+mod work;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
+
+use crate::cpu::memory::HostPool;
+use crate::error::{Error, ErrorKind, Result, caught};
+use crate::executor::{Executor, Outcome, Tally};
+use crate::graph::{Feed, Graph};
+use crate::lanes::Lanes;
+use crate::ops::Preferences;
+use crate::source::{Interrupt, Source};
+use crate::tensor::Batch;
+use puller::{Asked, Puller, Sources, Wire};
+use work::worker;
+
+/// How a stream works.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Samples that a source is asked for at once; absent: as many as the file was made for.
+    pub batch_size: Option<usize>,
+    /// Batches that are pulled from the sources and not yet taken, at most. That bounds the memory of a stream.
+    pub prefetch: usize,
+    /// Batches that are worked on at the same time, at most `prefetch`; 1 for a pipeline that
+    /// [needs order](super::Pipeline::needs_order). Each has threads and memory of its own.
+    pub lanes: usize,
+    /// Worker threads of each lane; absent: as many as the file asks for.
+    pub num_threads: Option<usize>,
+    /// Samples before the first batch: those of a stream that this one goes on from.
+    pub first: u64,
+    /// Whether outputs that are made on a device are brought into host memory.
+    pub to_host: bool,
+    /// Wishes of the author.
+    pub preferences: Preferences,
+}
+
+impl Default for Settings {
+    /// One batch at a time, while the next is read.
+    fn default() -> Self {
+        Self {
+            batch_size: None,
+            prefetch: 2,
+            lanes: 1,
+            num_threads: None,
+            first: 0,
+            to_host: false,
+            preferences: Preferences::default(),
+        }
+    }
+}
+
+/// A batch that has run.
+pub struct Delivered {
+    /// How many samples of the stream are before it. A stream that goes on behind it has [`Settings::first`] as many and its own more.
+    pub first: u64,
+    /// Its outputs, and which samples failed.
+    pub outcome: Outcome<'static>,
+    /// What it took.
+    pub tally: Tally,
+}
+
+/// Batches in order. An error is one of the batch that would have come in its place, and the next call gives the next batch; after
+/// a panic of a source there is none.
+///
+/// `None` is the end of what the sources have: of an epoch, of a video. [`Stream::resume`] asks them for more, and
+/// [`Stream::feed`] does so with something new. Dropped, a stream ends what it is doing at the next operator.
+pub struct Stream {
+    sources: Sources,
+    /// The names of the inputs, and who feeds each.
+    inputs: Vec<(String, Feed)>,
+    batch_size: Arc<AtomicUsize>,
+    phase: Phase,
+    is_closed: Arc<AtomicBool>,
+    interrupts: Vec<Interrupt>,
+    /// `None` when the stream is being dropped.
+    ends: Option<Ends>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Nothing was asked for.
+    New,
+    /// The puller pulls.
+    Running,
+    /// It waits to be told to go on.
+    Ended,
+    /// It is gone: a source panicked.
+    Stopped,
+}
+
+/// Our ends of the channels to the puller.
+struct Ends {
+    /// What was asked of the sources, in order.
+    asked: Receiver<Asked>,
+    /// As many as there are batches that were not taken.
+    in_flight: Receiver<()>,
+    resume: Sender<()>,
+}
+
+impl Stream {
+    /// A stream over the sources of `graph`, in which each of `executors` works on one batch at a time.
+    pub(super) fn new(graph: &Graph, executors: Vec<Executor>, settings: &Settings) -> Result<Self> {
+        let made = graph.sources.iter().map(|make| make()).collect::<Result<Vec<Box<dyn Source>>>>()?;
+        let interrupts = made.iter().filter_map(|source| source.interrupter()).collect();
+        let sources: Sources = Arc::new(Mutex::new(made));
+        let batch_size = settings.batch_size.unwrap_or(graph.max_batch_size).max(1);
+        let batch_size = Arc::new(AtomicUsize::new(batch_size));
+        let is_closed = Arc::new(AtomicBool::new(false));
+        let workers = executors.into_iter().map(|it| worker(it, settings.to_host, Arc::clone(&is_closed)));
+        let lanes = Lanes::start(workers.collect())?;
+        let (told, asked) = channel();
+        let (begin, in_flight) = sync_channel(settings.prefetch.max(1));
+        let (resume, resumed) = channel();
+        let puller = Puller {
+            sources: Arc::clone(&sources),
+            wires: graph.inputs.iter().map(|input| Wire::new(graph, input)).collect(),
+            memory: Arc::new(HostPool::default()),
+            batch_size: Arc::clone(&batch_size),
+            first: settings.first,
+            is_closed: Arc::clone(&is_closed),
+            lanes,
+            asked: told,
+            in_flight: begin,
+            resumed,
+        };
+        let thread = std::thread::Builder::new()
+            .name("gesso-source".to_owned())
+            .spawn(move || puller.run())
+            .map_err(|error| Error::new(ErrorKind::Unavailable, format!("a stream's thread: {error}")))?;
+        Ok(Self {
+            sources,
+            inputs: graph.inputs.iter().map(|input| (input.name.clone(), input.feed)).collect(),
+            batch_size,
+            phase: Phase::New,
+            is_closed,
+            interrupts,
+            ends: Some(Ends { asked, in_flight, resume }),
+            thread: Some(thread),
+        })
+    }
+
+    /// Gives the source of input `input` what it makes batches of, and goes on if the stream had ended. While it is running this waits for
+    /// the batch that is being read.
+    ///
+    /// # Errors
+    /// Not found for an input without a source; what the source says; those of [`Stream::resume`].
+    pub fn feed(&mut self, input: &str, batch: &Batch<'_>) -> Result<()> {
+        let source = self.inputs.iter().find_map(|(name, feed)| match feed {
+            Feed::Source { source, .. } if name == input => Some(*source),
+            _ => None,
+        });
+        let source = source.ok_or_else(|| Error::not_found(format!("no source feeds an input `{input}`")))?;
+        let mut sources = self.sources.lock();
+        let source = sources.get_mut(source).ok_or_else(|| Error::internal("an input without a source"))?;
+        caught(|| source.feed(batch))?;
+        drop(sources);
+        self.resume()
+    }
+
+    /// Asks the sources on after the end, for another epoch; or for the first batches, before they are wanted.
+    ///
+    /// # Errors
+    /// Internal, when a source has panicked.
+    pub fn resume(&mut self) -> Result<()> {
+        match &self.ends {
+            _ if self.phase == Phase::Running => return Ok(()),
+            Some(ends) if self.phase != Phase::Stopped && ends.resume.send(()).is_ok() => {}
+            _ => return Err(Error::internal("the stream has stopped for good: one of its sources panicked")),
+        }
+        self.phase = Phase::Running;
+        Ok(())
+    }
+
+    /// Asks for batches of at most so many samples from now on. Those that were asked for already stay as they are.
+    pub fn set_batch_size(&self, samples: usize) {
+        self.batch_size.store(samples.max(1), Ordering::Relaxed);
+    }
+}
+
+impl Iterator for Stream {
+    type Item = Result<Delivered>;
+
+    /// Waits for the next batch.
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.phase == Phase::New {
+            self.resume().ok()?;
+        }
+        let ends = self.ends.as_ref().filter(|_| self.phase == Phase::Running)?;
+        let (delivered, phase) = match ends.asked.recv() {
+            Ok(Asked::Batch(batch)) => {
+                let delivered = batch.recv().unwrap_or_else(|_| Err(Error::internal("a batch was lost")));
+                (Some(delivered), Phase::Running)
+            }
+            Ok(Asked::End) => (None, Phase::Ended),
+            Err(_) => (None, Phase::Stopped),
+        };
+        // Taken, so that one more may be pulled.
+        let _ = ends.in_flight.recv();
+        self.phase = phase;
+        delivered
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        self.ends = None;
+        for interrupt in &self.interrupts {
+            let interrupted = caught(|| {
+                interrupt();
+                Ok(())
+            });
+            if let Err(error) = interrupted {
+                tracing::error!("a source could not be interrupted: {error}");
+            }
+        }
+        if let Some(thread) = self.thread.take() {
+            // An error is a panic, which there is no one left to tell.
+            let _ = thread.join();
+        }
+    }
+}

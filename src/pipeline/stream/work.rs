@@ -1,0 +1,64 @@
+//! What a lane of a stream does with a batch. It must not know where the batch comes from.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+
+use super::Delivered;
+use crate::error::{Error, ErrorKind, Result, caught};
+use crate::executor::{Executor, Keep, OutputSink};
+use crate::ops::Failures;
+use crate::tensor::{Batch, BatchDesc};
+
+/// A batch to run.
+pub(super) struct Job {
+    /// Samples before it.
+    pub(super) first: u64,
+    /// Which of its samples failed before.
+    pub(super) failures: Failures,
+    /// In the order of the pipeline's inputs.
+    pub(super) inputs: Vec<Batch<'static>>,
+    /// Takes what became of it.
+    pub(super) reply: Sender<Result<Delivered>>,
+}
+
+/// What a thread does with the batches that it is given.
+pub(super) fn worker(mut executor: Executor, to_host: bool, is_closed: Arc<AtomicBool>) -> impl FnMut(Job) {
+    move |job| {
+        let Job { first, failures, inputs, reply } = job;
+        if is_closed.load(Ordering::Relaxed) {
+            return;
+        }
+        let delivered = caught(|| {
+            let mut outcome = executor.run(first, failures, inputs, &mut WhileOpen(&is_closed))?;
+            if to_host {
+                let outputs = outcome.outputs.iter().map(|output| executor.to_host(output));
+                outcome.outputs = outputs.collect::<Result<_>>()?;
+            }
+            Ok(Delivered { first, outcome, tally: executor.tally().clone() })
+        });
+        // Nobody may be waiting any more.
+        let _ = reply.send(delivered);
+    }
+}
+
+/// [`Keep`] for outputs that somebody may want.
+struct WhileOpen<'a>(&'a AtomicBool);
+
+impl<'r> OutputSink<'r> for WhileOpen<'_> {
+    fn allocate(
+        &mut self,
+        output: usize,
+        desc: &BatchDesc,
+        failures: &Failures,
+    ) -> Result<Vec<Option<&'r mut [u8]>>> {
+        Keep.allocate(output, desc, failures)
+    }
+
+    fn look_for_cancelled(&mut self, failures: &Failures) {
+        if self.0.load(Ordering::Relaxed) {
+            let error = Error::new(ErrorKind::Cancelled, "the stream is being dropped");
+            (0..failures.len()).for_each(|i| failures.fail(i, error.clone()));
+        }
+    }
+}

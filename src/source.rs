@@ -1,0 +1,71 @@
+//! What a pipeline's inputs may come from other than a caller: readers, a video that becomes many batches, another program's
+//! thread. It must not know who runs the batches; that is [`crate::pipeline::Stream`].
+//!
+//! What those that come will find here:
+//!
+//! - **Readers** (files, shards, shuffling): [`Source::next`] fills a batch, `None` ends an epoch, and the call after it begins the
+//!   next one. A file that cannot be read fails its sample ([`Pulled::failures`]), not the batch. A stream asks ahead; so a
+//!   checkpoint is not what the source knows now. It is how many samples were delivered
+//!   ([`crate::pipeline::Delivered::first`]), and a reader that goes on there skips as many.
+//! - **Videos**: [`Source::feed`] takes the file that a request brought, each `next` decodes the next sequences, and `None` says that
+//!   the video is over: the request's last answer is sent.
+//! - **Another thread that feeds** (`external_source` in Python): the source is the receiving end of a channel, whose sending end
+//!   the caller keeps. `next` waits there, and what [`Source::interrupter`] returns closes it.
+//! - **Batches of any size**: the first source of a pipeline decides, with at most as many samples as it is asked for.
+
+use std::sync::Arc;
+
+use crate::cpu::memory::HostPool;
+use crate::error::{Error, Result};
+use crate::tensor::{Batch, ValueType};
+
+/// Gives batches to some inputs of a pipeline, one after the other, in one thread.
+pub trait Source: Send {
+    /// What is known of each output before there is a batch. What is said must hold for every batch.
+    ///
+    /// # Errors
+    /// Why there will be none: they fail the load of the pipeline.
+    fn infer(&self) -> Result<Vec<ValueType>>;
+
+    /// Takes what a caller brings for the batches to come, a request's video, and copies what it keeps of it. A source that has
+    /// used up what it was fed with returns `None` from [`Source::next`]; it does not wait there.
+    ///
+    /// # Errors
+    /// What is wrong with it; unsupported for a source that is not fed.
+    fn feed(&mut self, _input: &Batch<'_>) -> Result<()> {
+        Err(Error::unsupported("this source takes nothing from a caller"))
+    }
+
+    /// The next 1 to `most` samples, in memory of its own or of `memory`; `None` when there are no more. It may be asked again after
+    /// that, for another epoch or for what it was fed with since.
+    ///
+    /// # Errors
+    /// Why this batch cannot be had. The next one is asked for all the same: a source that is at its end then says so.
+    fn next(&mut self, most: usize, memory: &Arc<HostPool>) -> Result<Option<Pulled>>;
+
+    /// For a source that may wait long: how another thread ends that. Once it was called, `next` returns soon, whatever it returns,
+    /// also when it is only called afterwards.
+    fn interrupter(&self) -> Option<Interrupt> {
+        None
+    }
+}
+
+/// Makes a waiting [`Source::next`] return.
+pub type Interrupt = Box<dyn Fn() + Send + Sync>;
+
+/// Makes a source: one for each stream.
+pub type MakeSource = Arc<dyn Fn() -> Result<Box<dyn Source>> + Send + Sync>;
+
+/// What a source gives at once.
+pub struct Pulled {
+    /// A batch for each output, all of as many samples.
+    pub batches: Vec<Batch<'static>>,
+    /// Samples that could not be had, and why. They are [`crate::tensor::Sample::Missing`], with a shape of the right rank.
+    pub failures: Vec<(usize, Error)>,
+}
+
+impl From<Vec<Batch<'static>>> for Pulled {
+    fn from(batches: Vec<Batch<'static>>) -> Self {
+        Self { batches, failures: Vec::new() }
+    }
+}
