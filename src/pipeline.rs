@@ -155,7 +155,8 @@ impl Pipeline {
 
     /// Whether numbers are drawn from a seed of the file: then every instance draws the same ones, batch after batch.
     pub fn is_seeded(&self) -> bool {
-        let seeded = |kind: &NodeKind| matches!(kind, NodeKind::Operator(_, args) if args.has("seed"));
+        let seeded =
+            |kind: &NodeKind| matches!(kind, NodeKind::Operator(_, args) if args.has(crate::ops::SEED));
         self.plan.graph.nodes.iter().any(|node| seeded(&node.kind))
     }
 

@@ -27,12 +27,15 @@ mod decoders_image;
 mod decoders_image_crop;
 mod decoders_image_slice;
 mod decoders_numpy;
+#[cfg(test)]
+mod defaults;
 mod displacement;
 mod dtypes;
 mod element_extract;
 mod equalize;
 mod erase;
 mod expand_dims;
+mod external_source;
 mod extract;
 mod fill;
 mod filter;
@@ -97,7 +100,7 @@ pub use args::{Arg, Args};
 pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo, PlanesOf, prepare_copy};
 pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
 pub(crate) use resize_normalize::{build as fused, can_fuse};
-pub use spec::{ArgKind, ArgSpec, DefaultValue};
+pub use spec::{ArgKind, ArgSpec, DefaultValue, EVERYWHERE, SEED};
 pub use table::{OPS, find, kernels};
 
 /// One instance of an operator: parameters read once at load, scratch state of the batch at hand.
@@ -268,10 +271,9 @@ pub struct OpDef {
     pub splits_inputs: bool,
     /// Whether DALI writes the name with a leading underscore since 2.0.
     pub underscored: bool,
+    /// Whether it is an input of the pipeline, which callers feed and nothing computes.
+    pub is_input: bool,
 }
-
-/// The argument that operators with random numbers have.
-pub const SEED: &str = "seed";
 
 /// Makes an instance of an operator.
 pub type Build = dyn Fn(&Args, usize) -> Result<Box<dyn Operator>> + Send + Sync;
@@ -296,6 +298,7 @@ impl OpDef {
         sequences: false,
         splits_inputs: false,
         underscored: false,
+        is_input: false,
     };
 
     /// Whether it runs on a device.
