@@ -199,7 +199,8 @@ impl Pipeline {
 
     /// The nodes that draw numbers from a seed.
     fn seeded(&self) -> impl Iterator<Item = usize> + '_ {
-        let seeded = |kind: &NodeKind| matches!(kind, NodeKind::Operator(_, args) if args.has("seed"));
+        let seeded =
+            |kind: &NodeKind| matches!(kind, NodeKind::Operator(_, args) if args.has(crate::ops::SEED));
         (0..).zip(&self.plan.graph.nodes).filter(move |(_, node)| seeded(&node.kind)).map(|(i, _)| i)
     }
 

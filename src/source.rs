@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use crate::cpu::memory::HostPool;
+use crate::memory::HostPool;
 use crate::error::{Error, Result};
 use crate::tensor::{Batch, ValueType};
 

@@ -382,7 +382,7 @@ fn shortened(name: &str) -> &str {
 }
 
 fn is_source(name: &str) -> bool {
-    matches!(name, "ExternalSource" | "_ExternalSource")
+    ops::find(name).is_some_and(|op| op.is_input)
 }
 
 pub mod describe;

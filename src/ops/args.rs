@@ -86,6 +86,16 @@ impl Args {
         args
     }
 
+    /// The same arguments, `name` being `value` where it was not given.
+    #[must_use]
+    pub fn or(&self, name: &str, value: Value) -> Self {
+        let mut args = self.clone();
+        if !args.has(name) {
+            args.values.insert(name.to_owned(), value);
+        }
+        args
+    }
+
     /// Every keyword that was given, fixed or as a tensor.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.values.keys().chain(self.tensors.keys()).map(String::as_str)

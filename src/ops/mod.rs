@@ -28,12 +28,15 @@ mod decoders_image_crop;
 mod decoders_image_slice;
 mod decoders_numpy;
 mod deferred;
+#[cfg(test)]
+mod defaults;
 mod displacement;
 mod dtypes;
 mod element_extract;
 mod equalize;
 mod erase;
 mod expand_dims;
+mod external_source;
 mod extract;
 mod fill;
 mod filter;
@@ -100,7 +103,7 @@ pub use deferred::{Accepts, Deferred, PutOff};
 pub use fusion::{FUSIONS, Fusion};
 pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo, prepare_copy};
 pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
-pub use spec::{ArgKind, ArgSpec, DefaultValue};
+pub use spec::{ArgKind, ArgSpec, DefaultValue, EVERYWHERE, SEED};
 pub use table::{OPS, find, kernels};
 
 /// One instance of an operator: parameters read once at load, scratch state of the batch at hand.
@@ -245,10 +248,9 @@ pub struct OpDef {
     pub splits_inputs: bool,
     /// Whether DALI writes the name with a leading underscore since 2.0.
     pub underscored: bool,
+    /// Whether it is an input of the pipeline, which callers feed and nothing computes.
+    pub is_input: bool,
 }
-
-/// The argument that operators with random numbers have.
-pub const SEED: &str = "seed";
 
 /// Makes an instance of an operator.
 pub type Build = dyn Fn(&Args, usize) -> Result<Box<dyn Operator>> + Send + Sync;
@@ -273,6 +275,7 @@ impl OpDef {
         sequences: false,
         splits_inputs: false,
         underscored: false,
+        is_input: false,
     };
 
     /// Whether it runs on a device.

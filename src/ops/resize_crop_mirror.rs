@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::args::Value;
 use super::resize::attributes::{self, Geometry, ResizeAttributes, Target};
 use super::resize::{Job, ScratchPool, gpu, infer_resized, job, output_shapes};
 use super::window::{CROP_ARGS, CropWindow, OutOfBounds};
@@ -15,6 +16,11 @@ use crate::tensor::{BatchDesc, Device, Layout, ValueType};
 
 /// Bits of `mirror`, in the order H, W.
 const MIRROR_BITS: [i64; 2] = [2, 1];
+
+const MIRROR: &[ArgSpec] =
+    &[ArgSpec::int("mirror", "bit 0: left and right change places, bit 1: top and bottom")
+        .tensor()
+        .or_int(0)];
 
 struct ResizeCropMirror {
     attributes: ResizeAttributes,
@@ -27,19 +33,24 @@ struct ResizeCropMirror {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "ResizeCropMirror",
-    aliases: &["FastResizeCropMirror"],
     doc: "Resize, crop and mirror in one pass",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::int("mirror", "bit 0: left and right change places, bit 1: top and bottom")
-        .tensor()
-        .or_int(0)],
-    shared_args: &[attributes::ARGS, CROP_ARGS],
+    args: &[attributes::antialias(true)],
+    shared_args: &[MIRROR, attributes::ARGS, CROP_ARGS],
     build: &build,
     outputs: &one_output,
     kernels: &[super::resize::gpu::kernels],
     sequences: true,
     ..OpDef::BASE
+};
+
+/// The operator's line in [`super::OPS`]. An old name, for which filters are not stretched unless the file says so.
+pub(super) const FAST: OpDef = OpDef {
+    name: "FastResizeCropMirror",
+    args: &[attributes::antialias(false)],
+    build: &|args, inputs| build(&args.or("antialias", Value::Bools(vec![false])), inputs),
+    ..DEF
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

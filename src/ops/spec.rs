@@ -110,6 +110,27 @@ pub enum DefaultValue {
     Floats(&'static [f32]),
 }
 
+/// The argument that operators with random numbers have. Old versions of DALI write it for every operator.
+pub const SEED: &str = "seed";
+
+/// What every operator may have in a file beside its own arguments. It says where an operator runs or where it was written, and
+/// changes nothing of what is computed.
+pub const EVERYWHERE: &[ArgSpec] = &[
+    ArgSpec::string("device", "where it runs: `cpu`, `gpu` or `mixed`").or_string("cpu"),
+    ArgSpec::int(SEED, "start of random numbers, for operators that draw some").or_int(-1),
+    ArgSpec::bool("preserve", "keep it though nothing reads its outputs").or_bool(false).no_effect(),
+    ArgSpec::bool("preserve_name", "keep its name").or_bool(false).no_effect(),
+    ArgSpec::ints("bytes_per_sample_hint", "a hint for DALI's memory").or_ints(&[0]).no_effect(),
+    ArgSpec::int("max_batch_size", "that of the pipeline").no_effect(),
+    ArgSpec::int("num_threads", "those of the pipeline").no_effect(),
+    ArgSpec::int("cpu_prefetch_queue_depth", "a hint for DALI's executor").no_effect(),
+    ArgSpec::int("gpu_prefetch_queue_depth", "a hint for DALI's executor").no_effect(),
+    ArgSpec::int("default_cuda_stream_priority", "a hint for DALI's executor").no_effect(),
+    ArgSpec::string("_display_name", "how DALI's errors call it").no_effect(),
+    ArgSpec::string("_module", "the author's module in Python").no_effect(),
+    ArgSpec::bool("_if_stmt", "made of an `if` in Python").no_effect(),
+];
+
 /// Constructors: an argument that is fixed in the file, by its kind.
 macro_rules! constructors {
     ($($name:ident $kind:ident)*) => {

@@ -31,6 +31,8 @@ pub const OPS: &[&OpDef] = &[
     &equalize::DEF,
     &erase::DEF,
     &expand_dims::DEF,
+    &external_source::DEF,
+    &resize_crop_mirror::FAST,
     &filter::DEF,
     &flip::DEF,
     &fill::FULL,

@@ -1,7 +1,7 @@
 //! Runs one operator on one batch, for unit tests of what the recorded pipelines cannot show: bad samples, hostile
 //! arguments, types that DALI refuses.
 
-use crate::error::Result;
+use crate::error::Error;
 use crate::ops::args::Value;
 use crate::ops::{Args, CpuCx, Failures, Inputs, Io, OpDef, OutputSamples};
 use crate::tensor::{Batch, BatchDesc, Element, Layout, Sample, Shape};
@@ -25,7 +25,7 @@ pub(super) fn batch<'a, T: Element>(samples: &[(&[usize], &'a [T])]) -> Batch<'a
 pub(super) struct Outcome {
     pub(super) desc: BatchDesc,
     /// The elements of each sample, or its error.
-    samples: Vec<Result<Vec<u64>>>,
+    samples: Vec<Result<Vec<u64>, Error>>,
 }
 
 impl Outcome {
@@ -34,6 +34,11 @@ impl Outcome {
         assert_eq!(self.desc.dtype, T::DTYPE);
         let elements = self.desc.shapes[i].volume().unwrap();
         bytemuck::cast_slice(self.samples[i].as_ref().unwrap())[..elements].to_vec()
+    }
+
+    /// The bytes of sample `i`, eight at a time, or its error.
+    pub(super) fn words(&self, i: usize) -> Result<&[u64], String> {
+        self.samples[i].as_deref().map_err(ToString::to_string)
     }
 
     /// The error of sample `i`.
@@ -48,7 +53,7 @@ pub(super) fn run(
     args: &Args,
     regular: &[Batch<'_>],
     arguments: &[Batch<'_>],
-) -> Result<Outcome> {
+) -> Result<Outcome, Error> {
     let mut operator = def.instantiate(args, regular.len())?;
     let (regular, arguments): (Vec<_>, Vec<_>) = (regular.iter().collect(), arguments.iter().collect());
     let failures = Failures::none(regular.iter().chain(&arguments).next().map_or(1, |batch| batch.len()));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cpu::memory::HostPool;
+use crate::memory::HostPool;
 use crate::error::Result;
 use crate::executor::{Executor, Outcome, OutputSink, Tally};
 use crate::gpu::Counters;

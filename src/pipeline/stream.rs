@@ -21,7 +21,7 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 
-use crate::cpu::memory::HostPool;
+use crate::memory::HostPool;
 use crate::error::{Error, ErrorKind, Result, caught};
 use crate::executor::{Executor, Outcome, Tally};
 use crate::graph::{Feed, Graph};

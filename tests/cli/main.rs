@@ -291,9 +291,31 @@ fn the_plugin_goes_where_a_server_looks() {
 #[test]
 fn help_names_every_command() {
     let help = out(&gesso(&["--help"]));
-    for command in ["inspect", "run", "check", "bench", "install"] {
+    for command in ["inspect", "run", "check", "bench", "install", "operators"] {
         assert!(help.contains(command), "{help}");
         assert!(out(&gesso(&[command, "--help"])).contains("Usage:"));
     }
     assert_eq!(gesso(&["paint"]).status.code(), Some(2));
+}
+
+#[test]
+fn operators_are_told() {
+    let list = out(&gesso(&["operators"]));
+    assert!(
+        list.contains("CropMirrorNormalize") && list.contains("decoders__Image  ") && list.contains("mixed")
+    );
+    for name in ["Rotate", "fn.rotate", "rotate", "ops.Rotate"] {
+        let told = out(&gesso(&["operators", name]));
+        assert!(
+            told.contains("keep_size") && told.contains("false") && told.contains("sample, frame"),
+            "{told}"
+        );
+    }
+    let all = json(&gesso(&["operators", "--json"]));
+    let names: Vec<&str> = all.as_array().unwrap().iter().filter_map(|op| op["name"].as_str()).collect();
+    assert!(names.is_sorted() && names.contains(&"Rotate"));
+    let image = json(&gesso(&["operators", "--json", "ImageDecoder"]));
+    assert_eq!(image["spellings"][0]["fn"], "decoders.image");
+    let error = errors(&gesso(&["operators", "mirror"]));
+    assert!(error.contains("`mirror`") && error.contains("`CropMirrorNormalize`"), "{error}");
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use gesso::ops::OPS;
+
 use crate::root;
 
 /// Modules from the bottom up; each may use those on the lines before it and itself, but not its neighbours on one line.
@@ -114,5 +116,31 @@ fn the_driver_stays_inside_of_its_module() {
         let names_it =
             text.lines().any(|line| line.split("//").next().unwrap_or_default().contains("cudarc"));
         assert!(relative.starts_with("gpu") || !names_it, "{} names cudarc", relative.display());
+    }
+}
+
+/// What an operator is, its definition says; whoever asks for its name will forget the next one.
+#[test]
+fn operators_are_not_told_by_their_names() {
+    let spellings = OPS.iter().flat_map(|op| op.spellings()).map(|spelling| spelling.schema);
+    let quoted = |schema: String| match schema.rsplit_once("__") {
+        Some((module, _)) => format!("\"{module}__"),
+        None => format!("\"{schema}\""),
+    };
+    let names: Vec<String> = spellings.map(quoted).collect();
+    for (relative, file) in layered() {
+        let watched = ["graph", "executor", "executor.rs", "pipeline.rs", "ops/mod.rs", "ops/frames.rs"];
+        let is_test =
+            relative.components().any(|part| ["tests", "tests.rs"].iter().any(|t| part.as_os_str() == *t));
+        if is_test || !watched.iter().any(|watched| relative.starts_with(watched)) {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).unwrap();
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        for (number, line) in code.lines().enumerate() {
+            let line = line.trim_start();
+            let named = names.iter().find(|name| line.contains(*name) && !line.starts_with("//"));
+            assert!(named.is_none(), "{}:{}: {line}", relative.display(), number + 1);
+        }
     }
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod circles;
+mod dali;
 mod docs;
 mod gesso_h;
 mod layers;

@@ -1,47 +1,153 @@
-//! The operator table of `docs/operators.md` is made from `OPS`: `GESSO_UPDATE=1 cargo test --test project` writes it.
+//! `docs/operators.md` is made from the table of operators and from what `dali.rs` lists beside it:
+//! `GESSO_UPDATE=1 cargo test --test project` writes it.
 
-use gesso::ops::OPS;
+use std::collections::BTreeMap;
+
+use gesso::ops::{ArgSpec, DefaultValue, EVERYWHERE, OPS, OpDef};
+
+use crate::dali::{self, DIFFERENT, MISSING};
 
 const BEGIN: &str = "<!-- operators: made by tests/project/operators.rs -->\n";
 const END: &str = "<!-- end of operators -->";
 
-fn table() -> String {
-    let mut rows = vec![
-        "| operator | also written | on | what it does | arguments |".to_owned(),
-        "| --- | --- | --- | --- | --- |".to_owned(),
-    ];
-    // These are not operators of the table: the importer reads them.
-    rows.push(
-        "| `ExternalSource` | `_ExternalSource` | cpu | An input of the model | `device`, `dtype`, `layout`, `ndim` |"
-            .to_owned(),
-    );
+/// Text in a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+fn code(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn functions(op: &OpDef) -> Vec<String> {
+    op.spellings().into_iter().map(|spelling| format!("fn.{}", spelling.function)).collect()
+}
+
+fn anchor(name: &str) -> String {
+    name.to_lowercase()
+}
+
+fn index() -> String {
+    let mut text = "| operator | on | what it does |\n| --- | --- | --- |\n".to_owned();
     for op in OPS {
-        let code = |names: Vec<&str>| names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
-        let devices: Vec<String> = op.devices.iter().map(ToString::to_string).collect();
-        let mut arguments: Vec<&str> = op.all_args().filter(|arg| arg.read).map(|arg| arg.name).collect();
-        arguments.sort_unstable();
-        rows.push(format!(
-            "| `{}` | {} | {} | {} | {} |",
-            op.name,
-            code(op.aliases.to_vec()),
-            devices.join(", "),
-            op.doc,
-            code(arguments)
-        ));
+        let devices = op.placements().join(", ");
+        text += &format!("| [`{}`](#{}) | {devices} | {} |\n", op.name, anchor(op.name), cell(op.doc));
     }
-    rows.join("\n") + "\n"
+    text
+}
+
+fn default(argument: &ArgSpec) -> String {
+    let text = argument.default_text();
+    match argument.default {
+        DefaultValue::Required | DefaultValue::None | DefaultValue::Computed(_) => cell(&text),
+        _ => format!("`{}`", cell(&text)),
+    }
+}
+
+fn arguments(arguments: &[&ArgSpec]) -> String {
+    let mut text =
+        "| argument | kind | default | varies by | meaning |\n| --- | --- | --- | --- | --- |\n".to_owned();
+    for argument in arguments {
+        let varies = match (argument.tensor, argument.per_frame) {
+            (_, true) => "sample, frame",
+            (true, _) => "sample",
+            _ => "",
+        };
+        let deprecated = if argument.deprecated { "; deprecated" } else { "" };
+        let row = [
+            format!("`{}`", argument.name),
+            argument.kind.name().to_owned(),
+            default(argument),
+            varies.to_owned(),
+            cell(argument.doc) + deprecated,
+        ];
+        text += &format!("| {} |\n", row.join(" | "));
+    }
+    text
+}
+
+fn section(op: &OpDef) -> String {
+    let mut text = format!("### {}\n\n{}.\n", op.name, op.doc);
+    let (least, most) = op.inputs;
+    let inputs = match (least, most) {
+        (1, 1) => "1 input".to_owned(),
+        (least, most) if least == most => format!("{least} inputs"),
+        (least, most) => format!("{least} to {most} inputs"),
+    };
+    let mut facts = vec![code(&functions(op)), op.placements().join(", "), inputs];
+    if !op.aliases.is_empty() {
+        let aliases: Vec<String> = op.aliases.iter().map(|alias| (*alias).to_owned()).collect();
+        facts.push(format!("also written {}", code(&aliases)));
+    }
+    if op.sequences {
+        facts.push("takes sequences".to_owned());
+    }
+    text += &format!("{}.\n\n", facts.join("; "));
+    let mut all: Vec<&ArgSpec> = op.all_args().collect();
+    all.sort_by_key(|argument| argument.name);
+    let (read, unread): (Vec<&ArgSpec>, Vec<&ArgSpec>) = all.into_iter().partition(|argument| argument.read);
+    let numbered: Vec<&ArgSpec> = read.iter().copied().filter(|argument| is_repeated(argument)).collect();
+    let listed: Vec<&ArgSpec> = read.into_iter().filter(|argument| !is_repeated(argument)).collect();
+    if !listed.is_empty() {
+        text += &(arguments(&listed) + "\n");
+    }
+    if !numbered.is_empty() {
+        text += "And the same for every other dimension.\n\n";
+    }
+    if !unread.is_empty() {
+        let names: Vec<String> = unread.iter().map(|argument| argument.name.to_owned()).collect();
+        text += &format!("Accepted without effect: {}.\n\n", code(&names));
+    }
+    text
+}
+
+/// Whether the argument is one of a numbered kind, such as `at_7`, of which the first stands for all.
+fn is_repeated(argument: &ArgSpec) -> bool {
+    let number = argument.name.rsplit_once('_').map(|(_, number)| number);
+    number.is_some_and(|number| number != "0" && number.parse::<usize>().is_ok())
+}
+
+fn missing() -> String {
+    let version = dali::version();
+    let mut text = format!("## What is missing\n\nOf the operators of DALI {version}:\n\n");
+    text += "| operators | why |\n| --- | --- |\n";
+    for (why, names) in MISSING {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        text += &format!("| {} | {why} |\n", code(&names));
+    }
+    text += "\nOf arguments, and where Gesso does what DALI does rather than what its schema tells:\n\n";
+    text += "| operator | arguments | what | why |\n| --- | --- | --- | --- |\n";
+    let mut rows: BTreeMap<(&str, &str, &str), Vec<String>> = BTreeMap::new();
+    for (op, argument, what, why) in DIFFERENT {
+        rows.entry((op, what.text(), why)).or_default().push((*argument).to_owned());
+    }
+    for ((op, what, why), names) in rows {
+        text += &format!("| `{op}` | {} | {what} | {} |\n", code(&names), cell(why));
+    }
+    text
+}
+
+fn page() -> String {
+    let everywhere: Vec<&ArgSpec> = EVERYWHERE.iter().collect();
+    let sections: String = OPS.iter().map(|op| section(op)).collect();
+    format!(
+        "{}\n## Arguments of every operator\n\n{}\n## Each operator\n\n{sections}{}",
+        index(),
+        arguments(&everywhere),
+        missing()
+    )
 }
 
 #[test]
-fn the_operator_table_is_that_of_the_code() {
+fn the_page_of_operators_is_that_of_the_code() {
     let path = crate::root().join("docs/operators.md");
-    let page = std::fs::read_to_string(&path).unwrap();
-    let (head, rest) = page.split_once(BEGIN).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (head, rest) = text.split_once(BEGIN).unwrap();
     let (found, tail) = rest.split_once(END).unwrap();
-    let expected = table();
+    let expected = page();
     if std::env::var_os("GESSO_UPDATE").is_some() {
         std::fs::write(path, format!("{head}{BEGIN}{expected}{END}{tail}")).unwrap();
         return;
     }
-    assert_eq!(found, expected, "stale: run `GESSO_UPDATE=1 cargo test --test project`");
+    assert!(found == expected, "stale: run `GESSO_UPDATE=1 cargo test --test project`");
 }

@@ -6,29 +6,14 @@ use super::super::proto::Argument;
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::ops::args::Value as ArgValue;
-
-/// Arguments that every operator may carry and that do not change what it computes.
-const BOOKKEEPING: [&str; 12] = [
-    "bytes_per_sample_hint",
-    "cpu_prefetch_queue_depth",
-    "default_cuda_stream_priority",
-    "device",
-    "gpu_prefetch_queue_depth",
-    "max_batch_size",
-    "num_threads",
-    "preserve",
-    "preserve_name",
-    "_display_name",
-    "_module",
-    "_if_stmt",
-];
+use crate::ops::{EVERYWHERE, SEED};
 
 /// Prefix of the arguments that hold the Python stack of the author's machine.
 const ORIGIN_PREFIX: &str = "_origin_stack";
 
-/// Whether an argument does not change what an operator computes.
+/// Whether an argument does not change what an operator computes. A seed does, where an operator takes one.
 pub(super) fn is_bookkeeping(keyword: &str) -> bool {
-    BOOKKEEPING.contains(&keyword) || keyword.starts_with(ORIGIN_PREFIX)
+    EVERYWHERE.iter().any(|arg| arg.name == keyword && keyword != SEED) || keyword.starts_with(ORIGIN_PREFIX)
 }
 
 /// The arguments of an operator by name.

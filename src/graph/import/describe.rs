@@ -15,9 +15,6 @@ use crate::tensor::DType;
 /// The device number of a pipeline that was made without one.
 pub(crate) const NO_DEVICE: i32 = -99_999;
 
-/// Operators that DALI writes with a leading underscore since 2.0.
-const RENAMED: [&str; 3] = ["ArithmeticGenericOp", "TensorSubscript", "SubscriptDimCheck"];
-
 /// A pipeline as its file has it: all that the file says, so that [`crate::graph::author`] can write it again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Description {
@@ -283,10 +280,12 @@ impl PipelineFile {
 
 fn written_by(def: &PipelineDef) -> &'static str {
     let names = || def.op.iter().filter_map(|op| op.name.as_deref());
-    let is_new = |name: &str| name.strip_prefix('_').is_some_and(|rest| RENAMED.contains(&rest));
+    // Whether the name is one that has got an underscore, and has it.
+    let has_underscore =
+        |name: &str| ops::find(name).filter(|op| op.underscored).map(|_| name.starts_with('_'));
     match def.executor_type {
-        _ if names().any(is_new) => "DALI 2.0 or newer",
-        Some(_) if names().any(|name| RENAMED.contains(&name)) => "DALI 1.34 to 1.x",
+        _ if names().any(|name| has_underscore(name) == Some(true)) => "DALI 2.0 or newer",
+        Some(_) if names().any(|name| has_underscore(name) == Some(false)) => "DALI 1.34 to 1.x",
         Some(_) => "DALI 1.34 or newer",
         None => "DALI 1.33 or older",
     }
@@ -440,7 +439,7 @@ fn check(op: &OpDef) -> Result<()> {
         fed.enumerate().map(|(i, edge)| (edge.arg_name.clone().unwrap_or_default(), i)).collect();
     let regular = op.input.iter().filter(|edge| !edge.is_argument_input.unwrap_or(false)).count();
     // Old versions write a seed for every operator.
-    let counts = |keyword: &str| !is_bookkeeping(keyword) && keyword != "seed";
+    let counts = |keyword: &str| !is_bookkeeping(keyword) && keyword != ops::SEED;
     let values = values.into_iter().filter(|(keyword, _)| counts(keyword)).collect();
     def.instantiate(&Args::new(values, tensors), regular).map(drop)
 }

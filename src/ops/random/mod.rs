@@ -31,7 +31,7 @@ use crate::tensor::{BatchDesc, DType, Layout, ValueType};
 use gpu::Draw;
 
 /// The argument of every operator with random numbers.
-pub(super) const SEED: ArgSpec = ArgSpec::int("seed", "start of the random numbers; -1: not given")
+pub(super) const SEED: ArgSpec = ArgSpec::int("seed", "start of the random numbers")
     .or_computed("made from the pipeline's seed, which without one is new at each load");
 
 /// Arguments of operators that make tensors of random numbers.

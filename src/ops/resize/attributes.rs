@@ -15,6 +15,11 @@ const MAX_SUBPIXEL_CORRECTION: f64 = 10.0;
 /// Largest extent of an output: float32 holds every integer up to here.
 const MAX_EXTENT: f32 = 16_777_216.0;
 
+/// Whether filters are stretched, which operators do or do not when the file does not say it.
+pub(in crate::ops) const fn antialias(default: bool) -> ArgSpec {
+    ArgSpec::bool("antialias", "stretch the filter when the image gets smaller").or_bool(default)
+}
+
 /// The table of these arguments.
 pub(in crate::ops) const ARGS: &[ArgSpec] = &[
     ArgSpec::floats("size", "height and width, of volumes depth before; 0 is not given, negative flips")
@@ -43,7 +48,6 @@ pub(in crate::ops) const ARGS: &[ArgSpec] = &[
     ArgSpec::interp_type("mag_filter", "filter when the image gets larger")
         .tensor()
         .or_computed("`interp_type`"),
-    ArgSpec::bool("antialias", "stretch the filter when the image gets smaller").or_bool(true),
     ArgSpec::dtype("dtype", "element type of the output: the input's or float32").or_computed("the input's"),
     ArgSpec::image_type("image_type", "the channels are resized alike").no_effect().deprecated(),
     ArgSpec::int("minibatch_size", "a hint for DALI's GPU kernel").no_effect().or_int(32),

@@ -37,11 +37,11 @@ pub(super) const DEF: OpDef = OpDef {
     doc: "Another size, by six filters, with or without antialiasing, of a region or the whole image",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::bool(
-        "save_attrs",
-        "a second output with the input's (depth,) height and width as int32",
-    )
-    .or_bool(false)],
+    args: &[
+        attributes::antialias(true),
+        ArgSpec::bool("save_attrs", "a second output with the input's (depth,) height and width as int32")
+            .or_bool(false),
+    ],
     shared_args: &[attributes::ARGS],
     build: &build,
     outputs: &|args| Ok(if args.bool("save_attrs")?.unwrap_or(false) { 2 } else { 1 }),

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::Delivered;
 use super::work::Job;
-use crate::cpu::memory::HostPool;
+use crate::memory::HostPool;
 use crate::error::{Context, Error, Result};
 use crate::graph::{Feed, Graph, GraphInput};
 use crate::lanes::Lanes;

@@ -25,3 +25,9 @@ def of_a_region():
     x = source("X", types.FLOAT, layout="HWC")
     return fn.resize_crop_mirror(x, resize_shorter=24, roi_start=[0.1, 0.2], roi_end=[0.9, 0.7], roi_relative=True,
                                  crop=[16, 14], mirror=1)
+
+
+@case(inputs=IMAGES, tol=1, mean=0.03)
+def under_the_old_name():
+    x = source("X", layout="HWC")
+    return (fn.fast_resize_crop_mirror(x, resize_shorter=9, crop=[8, 7]), fn.fast_resize_crop_mirror(x, resize_shorter=9, antialias=True))
