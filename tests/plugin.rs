@@ -51,7 +51,8 @@ fn exports_the_entry_points_and_nothing_else() {
     let mut names: Vec<_> = listing.lines().filter_map(|line| line.split_whitespace().last()).collect();
     names.sort_unstable();
     // Those of the C API are those of its header.
-    let header = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../include/gesso.h")).unwrap();
+    let header =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../include/gesso.h")).unwrap();
     let mut declared: Vec<&str> = header
         .lines()
         .filter(|line| !line.starts_with("//") && !line.starts_with("typedef") && !line.starts_with(' '))

@@ -19,7 +19,7 @@ pub(super) fn guard(
         Ok(()) => std::ptr::null_mut(),
         Err(error) => {
             tracing::error!(entry, "{error}");
-            ServerError::from_error(server, &error).map_or(std::ptr::null_mut(), ServerError::into_raw)
+            ServerError::from_error(server, &error).into_raw()
         }
     }
 }

@@ -1,17 +1,19 @@
-//! An instance: the lanes that work on its batches, and the device that they use.
+//! An instance: the lanes that work on its batches, and who drives them.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use super::api::{Instance, InstanceKind};
-use super::exchange::{self, Exchange};
+use super::exchange::{self, Claim};
 use super::execute;
+use super::lane::{Lane, LaneDevice};
 use super::lanes::Lanes;
 use super::metrics::OperatorSeconds;
 use super::model::ModelState;
+use super::state::Holds;
 use gesso::error::{Error, Result};
-use gesso::pipeline::{self, Fetch, Gpu, Pipeline, Preferences, Stream};
+use gesso::pipeline::{Gpu, Preferences};
 use gesso::tensor::Device;
 
 /// Batches in flight of an instance on a device when the configuration does not say: one is on the device while the next
@@ -26,12 +28,17 @@ pub(super) struct InstanceState {
     work: Work,
 }
 
+impl Holds for Instance {
+    type State = InstanceState;
+    const WHAT: &'static str = "the model instance";
+}
+
 /// Who works on the batches.
 enum Work {
     /// The thread that Triton calls from: one batch at a time, so nobody ever waits for this lock.
     Caller(Box<Mutex<Lane>>),
     /// Threads of ours: as many batches at a time.
-    Lanes(Lanes<Vec<Exchange>>),
+    Lanes(Lanes<Vec<Claim>>),
 }
 
 impl InstanceState {
@@ -92,18 +99,18 @@ impl InstanceState {
         Ok(Self { work })
     }
 
-    /// Answers every exchange, now or, from another thread, later. Returns when the instance can take the next batch.
-    pub(super) fn execute(&self, exchanges: &mut Vec<Exchange>) {
+    /// Answers every claim, now or, from another thread, later. Returns when the instance can take the next batch.
+    pub(super) fn execute(&self, claims: &mut Vec<Claim>) {
         match &self.work {
-            Work::Caller(lane) => execute::execute(&mut lane.lock(), exchanges),
-            Work::Lanes(lanes) => lanes.submit(std::mem::take(exchanges)),
+            Work::Caller(lane) => execute::execute(&mut lane.lock(), claims),
+            Work::Lanes(lanes) => lanes.submit(std::mem::take(claims)),
         }
     }
 }
 
 /// What a thread does with the batches that it is given.
-fn worker(mut lane: Lane) -> impl FnMut(Vec<Exchange>) {
-    move |exchanges| exchange::answer(exchanges, |exchanges| execute::execute(&mut lane, exchanges))
+fn worker(mut lane: Lane) -> impl FnMut(Vec<Claim>) {
+    move |claims| exchange::answer(claims, |claims| execute::execute(&mut lane, claims))
 }
 
 fn open(model: &ModelState, instance: &str, ordinal: usize) -> Result<Arc<Gpu>> {
@@ -117,56 +124,4 @@ fn open(model: &ModelState, instance: &str, ordinal: usize) -> Result<Arc<Gpu>> 
             ),
         )
     })
-}
-
-/// What works on one batch at a time.
-pub(super) struct Lane {
-    /// Triton's handle, to report to. It is valid until the instance is finalized, which waits for its lanes.
-    pub(super) instance: Instance,
-    /// What it shares with the other instances.
-    pub(super) model: Arc<ModelState>,
-    /// What it runs.
-    pub(super) pipeline: Arc<Pipeline>,
-    /// Runs the batches.
-    pub(super) runner: pipeline::Instance,
-    /// Where it counts the time of its operators.
-    pub(super) seconds: OperatorSeconds,
-    /// The device of an instance that has one, even if its pipeline needs none: tensors may come from there.
-    pub(super) device: Option<LaneDevice>,
-}
-
-/// How a lane gets at memory of its device outside of a batch.
-pub(super) struct LaneDevice {
-    /// The device.
-    pub(super) link: Link,
-    /// Where tensors land that are needed on the host.
-    pub(super) landing: Option<Fetch>,
-}
-
-impl LaneDevice {
-    fn new(model: &Arc<ModelState>, ordinal: usize) -> Self {
-        Self { link: Link { model: Arc::clone(model), ordinal, stream: OnceLock::new() }, landing: None }
-    }
-}
-
-/// A device, opened when something needs it.
-pub(super) struct Link {
-    model: Arc<ModelState>,
-    /// Its number.
-    pub(super) ordinal: usize,
-    stream: OnceLock<Arc<Stream>>,
-}
-
-impl Link {
-    /// A stream for copies.
-    ///
-    /// # Errors
-    /// What opening the device fails with.
-    pub(super) fn stream(&self) -> Result<&Arc<Stream>> {
-        if let Some(stream) = self.stream.get() {
-            return Ok(stream);
-        }
-        let stream = self.model.gpu(self.ordinal)?.stream()?;
-        Ok(self.stream.get_or_init(|| stream))
-    }
 }

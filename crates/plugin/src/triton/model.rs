@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::api::{InstanceKind, Model};
 use super::metrics::{Labels, Metrics};
-use super::state;
+use super::state::{self, Holds};
 use crate::config::{Facts, ModelConfig, ModelFile, Settings, Source, TensorMap, written_max_batch_size};
 use gesso::error::Result;
 use gesso::pipeline::{Gpu, Pipeline};
@@ -27,6 +27,11 @@ pub(super) struct ModelState {
     plans: Plans,
     /// The devices in use, so that instances on one share its kernels and its memory.
     gpus: Mutex<BTreeMap<usize, Arc<Gpu>>>,
+}
+
+impl Holds for Model {
+    type State = ModelState;
+    const WHAT: &'static str = "the model";
 }
 
 impl ModelState {

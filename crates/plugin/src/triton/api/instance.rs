@@ -4,13 +4,14 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::Slot;
+use super::error::not_null;
 use super::memory::{BufferAttributes, Memory};
 use super::model::Model;
 use super::request::Request;
-use super::server::{Server, not_null};
+use super::server::Server;
 use crate::config::InstanceKind;
-use gesso::error::{Error, Result};
 use crate::triton::sys::{self, TRITONSERVER_InstanceGroupKind as RawKind};
+use gesso::error::{Error, Result};
 
 impl InstanceKind {
     fn from_raw(raw: RawKind) -> Result<Self> {

@@ -2,9 +2,10 @@
 
 use std::ffi::c_char;
 
-use super::server::{Server, not_null};
-use gesso::error::{Error, Result};
+use super::error::not_null;
+use super::server::Server;
 use crate::triton::sys;
+use gesso::error::{Error, Result};
 
 /// A message that we own.
 pub(super) struct Message<'s> {

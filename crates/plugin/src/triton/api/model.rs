@@ -7,10 +7,11 @@ use std::ptr::NonNull;
 
 use super::Slot;
 use super::backend::Backend;
+use super::error::not_null;
 use super::message::Message;
-use super::server::{Server, not_null};
-use gesso::error::{Error, Result};
+use super::server::Server;
 use crate::triton::sys;
+use gesso::error::{Error, Result};
 
 /// The only format of model configurations that there is.
 const CONFIG_VERSION: u32 = 1;
