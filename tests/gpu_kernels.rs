@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use rayon::prelude::*;
 use gesso::gpu::{Nvrtc, SOURCES, compile};
 use gesso::ops;
+use rayon::prelude::*;
 
 /// The oldest and the newest, and those between that people serve on: T4, A100, A10, L4, H100, B200, RTX 50.
 const ARCHITECTURES: [(i32, i32); 7] = [(7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0)];

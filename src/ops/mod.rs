@@ -232,7 +232,7 @@ pub struct OpDef {
     pub name: &'static str,
     /// Other spellings, of older or newer versions of DALI.
     pub aliases: &'static [&'static str],
-    /// One sentence for the table in the README.
+    /// One sentence for the table in docs/operators.md.
     pub doc: &'static str,
     /// Where it runs.
     pub devices: &'static [Device],
