@@ -15,6 +15,8 @@ mod library;
 mod newer;
 #[path = "plugin/placement.rs"]
 mod placement;
+#[path = "plugin/replies.rs"]
+mod replies;
 #[path = "plugin/wrappers.rs"]
 mod wrappers;
 

@@ -151,7 +151,8 @@ fn load(model: &Model, version: u64, options: &Options) -> Result<Loaded, Failed
         first = first.or(Some(device));
         if planned.iter().all(|(other, _)| *other != device) {
             let in_file = || format!("`{}`", source.path.display());
-            planned.push((device, Pipeline::load(&source.bytes, device).context(in_file)?));
+            let pipeline = Pipeline::load(&source.bytes, device).context(in_file);
+            planned.push((device, pipeline.map_err(|error| config.explained(error))?));
         }
     }
     let (_, pipeline) = planned.first().ok_or_else(|| Error::internal("a model without an instance"))?;

@@ -176,7 +176,9 @@ pub unsafe extern "C" fn TRITONBACKEND_ModelInstanceExecute(
         let requests = unsafe { std::slice::from_raw_parts(requests, count as usize) };
         let state = state::attached(&instance)?;
         // SAFETY: the requests are valid and distinct, and ours when this call returns success.
-        unsafe { exchange::run(&instance, requests, |claims| state.execute(claims)) }
+        let taken = unsafe { exchange::run(&instance, requests, |claims| state.execute(claims)) };
+        // This error goes to the clients, not to the log.
+        taken.inspect_err(|error| tracing::error!("requests are left with the server: {error}"))
     })
 }
 
