@@ -5,6 +5,8 @@
 
 #[path = "plugin/device.rs"]
 mod device;
+#[path = "plugin/dropin.rs"]
+mod dropin;
 #[path = "plugin/host/mod.rs"]
 mod host;
 #[path = "plugin/lanes.rs"]

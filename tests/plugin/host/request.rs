@@ -62,7 +62,13 @@ pub(crate) struct Output {
 impl Host {
     /// A request that asks for the output `pixels`.
     pub(crate) fn request(&self, id: &str, inputs: Vec<*mut Input>) -> *mut Request {
-        make("request", Request { id: c(id), inputs, outputs: vec![c("pixels")], cancelled: false })
+        self.request_for(id, inputs, &["pixels"])
+    }
+
+    /// A request that asks for these outputs.
+    pub(crate) fn request_for(&self, id: &str, inputs: Vec<*mut Input>, outputs: &[&str]) -> *mut Request {
+        let outputs = outputs.iter().map(|name| c(name)).collect();
+        make("request", Request { id: c(id), inputs, outputs, cancelled: false })
     }
 
     /// A request with the input of the model that `Host::model` makes: one image of 1 x `row.len()` pixels, one channel.

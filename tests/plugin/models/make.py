@@ -2,7 +2,11 @@
 
 prepare/1/model.dali: images are mirrored, on the CPU.
 convert/1/model.dali: images become floats, on the GPU. DALI needs a GPU to write such a file, so it writes one for the CPU
-    and every device in it is exchanged."""
+    and every device in it is exchanged.
+declared/1/model.dali: prepare, with the type and the rank of its output declared.
+through/1/model.dali: prepare, and an input of which nothing is declared, passed through: as `docs/examples/multi_input` of DALI's backend.
+classify/1/model.dali: a file is decoded, resized and normalized, of whose input nothing is declared: as `docs/examples/resnet50_trt` of
+    DALI's backend, smaller."""
 from pathlib import Path
 
 from nvidia.dali import fn, pipeline_def, types
@@ -25,8 +29,26 @@ def convert():
     return fn.cast(image(), dtype=types.FLOAT, name="pixels")
 
 
+@pipeline_def(batch_size=4, num_threads=2, device_id=None, output_dtype=[types.UINT8], output_ndim=[3])
+def declared():
+    return fn.flip(image(), horizontal=1, name="pixels")
+
+
+@pipeline_def(batch_size=4, num_threads=2, device_id=None)
+def through():
+    return fn.flip(image(), horizontal=1, name="pixels"), fn.external_source(device="cpu", name="raw")
+
+
+@pipeline_def(batch_size=4, num_threads=2, device_id=None)
+def classify():
+    images = fn.decoders.image(fn.external_source(device="cpu", name="encoded"), device="mixed", output_type=types.RGB)
+    images = fn.resize(images, resize_x=16, resize_y=16)
+    return fn.crop_mirror_normalize(images, dtype=types.FLOAT, output_layout="CHW", mean=[128.0] * 3, std=[64.0] * 3)
+
+
 dali_trace.set_tracing(enabled=False)
-prepare().serialize(filename=str(MODELS / "prepare" / "1" / "model.dali"))
-target = MODELS / "convert" / "1" / "model.dali"
-target.parent.mkdir(parents=True, exist_ok=True)
-target.write_bytes(convert().serialize().replace(b"cpu", b"gpu"))
+for make in (prepare, convert, declared, through, classify):
+    target = MODELS / make.__name__ / "1" / "model.dali"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    made = make().serialize()
+    target.write_bytes(made.replace(b"cpu", b"gpu") if make is convert else made)

@@ -164,17 +164,19 @@ fn load(model: &Model, version: u64, options: &Options) -> Result<Loaded, Failed
     let settings = config.settings().map_err(in_config)?;
     warnings.extend(settings.warning());
     warnings.extend(tensors.warnings(&settings));
+    if kinds.contains(&InstanceKind::Gpu) && devices().is_err() {
+        warnings.push(
+            "instances of `KIND_GPU` are planned, but not made: there is no GPU here; a server on this host refuses the model \
+             before Gesso sees it, where `KIND_AUTO` or `KIND_CPU` would run on the host"
+                .to_owned(),
+        );
+    }
     let preferences =
         Preferences { jpeg_path: settings.jpeg_path, jpeg_scaled_decode: settings.jpeg_scaled_decode };
     for (_, pipeline) in &planned {
         warnings.extend(pipeline.warnings().iter().cloned());
         let gpu = match (pipeline.needs_gpu(), devices()) {
-            (true, Err(_)) => {
-                warnings.push(
-                    "instances of `KIND_GPU` are planned, but not made: there is no GPU here".to_owned(),
-                );
-                continue;
-            }
+            (true, Err(_)) => continue,
             (needed, _) => needed.then(|| Gpu::open_within(0, settings.gpu_memory)).transpose()?,
         };
         pipeline.instance_with(settings.num_threads, gpu.as_ref(), &preferences)?;

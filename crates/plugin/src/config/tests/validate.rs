@@ -196,7 +196,7 @@ fn what_differs_from_an_output_that_was_not_declared_is_noted() {
         config.complete(&classify().facts()).unwrap();
         let map = config.validate(&classify().facts()).unwrap();
         let [warning] = map.warnings(&Settings::default()).try_into().unwrap();
-        assert!(warning.starts_with("output `OUT` has d") && warning.contains(found), "{warning}");
+        assert!(warning.starts_with("output `OUT` has ") && warning.contains(found), "{warning}");
         assert!(warning.ends_with(", which is what requests get"), "{warning}");
         // What is answered is what the pipeline makes; what the server is told is what the author wrote.
         assert_eq!(map.outputs[0].data_type, data_type);
