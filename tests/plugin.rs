@@ -3,6 +3,10 @@
 #![expect(unsafe_code, reason = "calls the plugin as C does")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
+#[path = "common/recorded.rs"]
+#[expect(dead_code, reason = "shared with other tests")]
+mod recorded;
+
 #[path = "plugin/device.rs"]
 mod device;
 #[path = "plugin/dropin.rs"]
@@ -19,6 +23,8 @@ mod newer;
 mod placement;
 #[path = "plugin/replies.rs"]
 mod replies;
+#[path = "plugin/shared_memory.rs"]
+mod shared_memory;
 #[path = "plugin/wrappers.rs"]
 mod wrappers;
 

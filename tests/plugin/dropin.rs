@@ -31,7 +31,7 @@ fn lines(level: u32, text: &str) -> Vec<String> {
 fn both(host: &Host, id: &str, outputs: &[&str]) -> *mut Request {
     let image = host.input("image", UINT8, &[1, 1, 2, 1], &[(0, &[1, 2])]);
     let raw = host.input("raw", UINT8, &[1, 3], &[(0, &[7, 8, 9])]);
-    host.request_for(id, vec![image, raw], outputs)
+    host.request_of(id, vec![image, raw], outputs)
 }
 
 #[test]
