@@ -35,9 +35,9 @@ pub const DEFAULT_THREADS: usize = 4;
 pub struct Input {
     /// Name of the input.
     pub name: String,
-    /// Declared element type; data of another type is refused.
+    /// Element type, declared or the only one that its reader takes; data of another type is refused.
     pub dtype: Option<DType>,
-    /// Declared rank of a sample; data of another rank is refused.
+    /// Rank of a sample, declared or the only one that its reader takes; data of another rank is refused.
     pub ndim: Option<usize>,
     /// Declared layout, empty when there is none. Batches for this input must carry it.
     pub layout: Layout,
@@ -52,6 +52,10 @@ pub struct Output {
     pub name: String,
     /// What is known of it before there is a batch.
     pub ty: ValueType,
+    /// The element type that the author declared.
+    pub dtype: Option<DType>,
+    /// The rank of a sample that the author declared.
+    pub ndim: Option<usize>,
 }
 
 /// A pipeline planned for one device. Immutable; instances share it.
@@ -143,7 +147,7 @@ impl Pipeline {
                 let mut ty = plan.graph.value(o.value).ty.clone();
                 ty.dtype = ty.dtype.or(o.dtype);
                 ty.dims = ty.dims.or_else(|| o.ndim.map(|n| vec![None; n]));
-                Output { name: o.name.clone(), ty }
+                Output { name: o.name.clone(), ty, dtype: o.dtype, ndim: o.ndim }
             })
             .collect();
         Ok(Self { plan: Arc::new(plan), inputs, outputs })

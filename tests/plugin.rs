@@ -9,6 +9,8 @@ mod recorded;
 
 #[path = "plugin/device.rs"]
 mod device;
+#[path = "plugin/dropin.rs"]
+mod dropin;
 #[path = "plugin/host/mod.rs"]
 mod host;
 #[path = "plugin/lanes.rs"]
@@ -19,6 +21,8 @@ mod library;
 mod newer;
 #[path = "plugin/placement.rs"]
 mod placement;
+#[path = "plugin/replies.rs"]
+mod replies;
 #[path = "plugin/shared_memory.rs"]
 mod shared_memory;
 #[path = "plugin/wrappers.rs"]

@@ -42,14 +42,14 @@ fn does_without_what_is_missing() {
     instance.report_memory(&[(Memory { kind: MemoryKind::Cpu, device: 0 }, 64)]).unwrap();
     let request = host.request("a", vec![]);
     host::request::cancel(request);
-    let body = |exchanges: &mut Vec<exchange::Exchange>| {
-        let exchange = exchanges.pop().unwrap();
-        assert!(!exchange.request().is_cancelled().unwrap());
-        let response = exchange.response().unwrap();
+    let body = |claims: &mut Vec<exchange::Claim>| {
+        let claim = claims.pop().unwrap();
+        assert!(!claim.request().is_cancelled().unwrap());
+        let response = claim.reply().unwrap();
         response.set_text("a", "b").unwrap();
         response.set_integer("a", 1).unwrap();
         response.set_truth("a", true).unwrap();
-        exchange.finish((1, 2));
+        claim.finish((1, 2));
     };
     // SAFETY: the request is alive and nobody else's.
     unsafe { exchange::run(&instance, &[request.cast()], body) }.unwrap();

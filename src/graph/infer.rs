@@ -1,10 +1,11 @@
 //! Types, ranks and layouts through the graph before there is a batch, so that a model configures itself; and the
 //! residency rule. It builds every operator once, which also checks every argument at load.
 
-use super::{Graph, GraphOutput, NodeKind};
+use super::{Graph, GraphOutput, Node, NodeKind, ValueId};
 use crate::error::{Context, Error, Result};
+use crate::limits;
 use crate::ops::Operator;
-use crate::tensor::{Device, ValueType};
+use crate::tensor::{DType, Device, ValueType};
 
 /// The operators of a graph, in the order of its nodes; `None` for a transfer.
 pub type Operators = Vec<Option<Box<dyn Operator>>>;
@@ -34,6 +35,7 @@ pub fn operators(graph: &Graph) -> Result<Operators> {
 /// An operator that cannot take what its producer makes, or an output that is not what the author declared.
 pub fn infer(graph: &mut Graph) -> Result<Operators> {
     let mut operators = operators(graph)?;
+    infer_inputs(graph, &operators);
     for (i, operator) in operators.iter_mut().enumerate() {
         let node = &graph.nodes[i];
         let types = |ids: &[super::ValueId]| ids.iter().map(|&id| graph.value(id).ty.clone()).collect();
@@ -66,6 +68,48 @@ pub fn infer(graph: &mut Graph) -> Result<Operators> {
     }
     check_residency(graph);
     Ok(operators)
+}
+
+/// Types that the author did not declare of inputs, where a reader takes one type and one rank only: what feeds an image decoder
+/// is the bytes of a file.
+fn infer_inputs(graph: &mut Graph, operators: &Operators) {
+    for i in 0..graph.inputs.len() {
+        let input = &graph.inputs[i];
+        if input.dtype.is_some() && input.ndim.is_some() {
+            continue;
+        }
+        // The input, and its copy on the other device.
+        let copy =
+            |node: &&Node| matches!(node.kind, NodeKind::Transfer) && node.inputs.contains(&input.value);
+        let copies = graph.nodes.iter().filter(copy).flat_map(|node| node.outputs.iter().copied());
+        let ids: Vec<ValueId> = std::iter::once(input.value).chain(copies).collect();
+        let mut readers = graph.nodes.iter().zip(operators);
+        let only = readers.find_map(|(node, operator)| {
+            let at = node.inputs.iter().position(|id| ids.contains(id))?;
+            only_type(operator.as_ref()?.as_ref(), node.inputs.len(), at)
+        });
+        let Some((dtype, ndim)) = only else { continue };
+        let dtype = input.dtype.unwrap_or(dtype);
+        let ndim = input.ndim.unwrap_or(ndim);
+        let ty = ValueType { dtype: Some(dtype), dims: Some(vec![None; ndim]), layout: Some(input.layout) };
+        (graph.inputs[i].dtype, graph.inputs[i].ndim) = (Some(dtype), Some(ndim));
+        graph.values[ids[0].0].ty = ty;
+    }
+}
+
+/// Type and rank of regular input `at` of `operator`, when it takes no other.
+fn only_type(operator: &dyn Operator, count: usize, at: usize) -> Option<(DType, usize)> {
+    let takes = |dtype: Option<DType>, ndim: Option<usize>| {
+        let ty = ValueType { dtype, dims: ndim.map(|n| vec![None; n]), layout: None };
+        let types: Vec<ValueType> =
+            (0..count).map(|i| if i == at { ty.clone() } else { ValueType::default() }).collect();
+        operator.infer(&types).is_ok()
+    };
+    let mut dtypes = DType::ALL.into_iter().filter(|&dtype| takes(Some(dtype), None));
+    let (dtype, other) = (dtypes.next()?, dtypes.next());
+    let mut ndims = (0..=limits::MAX_NDIM).filter(|&ndim| takes(Some(dtype), Some(ndim)));
+    let (ndim, another) = (ndims.next()?, ndims.next());
+    (other.is_none() && another.is_none()).then_some((dtype, ndim))
 }
 
 fn check_declared(output: &GraphOutput, ty: &ValueType) -> Result<()> {

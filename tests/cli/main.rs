@@ -79,6 +79,13 @@ fn hundreds_of_operators_are_a_page() {
     );
     let drawn = out(&gesso(&["inspect", "--svg", &rand_augment()]));
     assert!(drawn.matches("<rect").count() < 30 && drawn.contains("1 of 14"), "{drawn}");
+    // Every line goes down, also one into a choice: `M x y C ... x y`.
+    for line in drawn.split("d=\"M").skip(1) {
+        let line = line.split('"').next().unwrap();
+        let numbers: Vec<i64> =
+            line.replace('C', "").split(' ').map(|number| number.parse().unwrap()).collect();
+        assert!(numbers[1] < numbers[7], "{line}");
+    }
 }
 
 #[test]

@@ -227,11 +227,11 @@ fn a_panic_in_another_thread_answers_the_requests_that_were_handed_over() {
     let host = Host::start();
     let requests = ["a", "b"].map(|id| host.request(id, vec![]));
     let mut lane = None;
-    wrappers::run(&host, &requests, |exchanges| {
-        let taken = std::mem::take(exchanges);
+    wrappers::run(&host, &requests, |claims| {
+        let taken = std::mem::take(claims);
         lane = Some(std::thread::spawn(move || {
-            exchange::answer(taken, |exchanges| {
-                exchanges.remove(0).finish((1, 2));
+            exchange::answer(taken, |claims| {
+                claims.remove(0).finish((1, 2));
                 panic!("the lane broke");
             });
         }));

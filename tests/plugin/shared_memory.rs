@@ -66,8 +66,8 @@ fn a_jpeg_whose_header_changes_while_it_is_decoded_harms_nobody() {
     std::thread::scope(|scope| {
         scope.spawn(|| rewrite(&shared[at..at + 2], &ends));
         for _ in 0..BATCHES {
-            let hostile = host.request_of("hostile", vec![file(Chunk::Shared(shared))], &output);
-            let good = host.request_of("good", vec![file(Chunk::Kept(0, picture.clone()))], &output);
+            let hostile = host.request_of("hostile", vec![file(Chunk::Shared(shared))], &[&output]);
+            let good = host.request_of("good", vec![file(Chunk::Kept(0, picture.clone()))], &[&output]);
             plugin.execute(instance, &mut [hostile, good]).unwrap();
         }
         ends.store(true, Ordering::Relaxed);

@@ -4,7 +4,7 @@
 use gesso::error::{Error, ErrorKind, Result};
 use gesso::tensor::DType;
 use triton_gesso::triton::api::{self, Chunk, DataType, Memory, MemoryKind, Server};
-use triton_gesso::triton::exchange::{self, Exchange};
+use triton_gesso::triton::exchange::{self, Claim};
 
 use crate::failure;
 use crate::host::request::{Request, cancel};
@@ -14,11 +14,7 @@ const FP32: u32 = 11;
 const UINT8: u32 = 2;
 
 /// Runs `body` on the requests as the plugin's Execute does.
-pub(crate) fn run(
-    host: &Host,
-    requests: &[*mut Request],
-    body: impl FnOnce(&mut Vec<Exchange>),
-) -> Result<()> {
+pub(crate) fn run(host: &Host, requests: &[*mut Request], body: impl FnOnce(&mut Vec<Claim>)) -> Result<()> {
     let server = Server::get().unwrap();
     let instance = host.instance(host.model());
     let requests: Vec<_> = requests.iter().map(|request| request.cast()).collect();
@@ -38,8 +34,8 @@ fn request_of(host: &Host, chunks: &[(u32, &[u8])]) -> *mut Request {
 fn a_panic_answers_what_is_left_with_its_text() {
     let host = Host::start();
     let requests = ["a", "b", "c"].map(|id| host.request(id, vec![]));
-    run(&host, &requests, |exchanges| {
-        exchanges.remove(1).finish((1, 2));
+    run(&host, &requests, |claims| {
+        claims.remove(1).finish((1, 2));
         panic!("operator `resize` broke");
     })
     .unwrap();
@@ -53,7 +49,7 @@ fn a_panic_answers_what_is_left_with_its_text() {
 }
 
 #[test]
-fn an_exchange_that_is_dropped_answers_an_error() {
+fn a_claim_that_is_dropped_answers_an_error() {
     let host = Host::start();
     run(&host, &[host.request("a", vec![])], Vec::clear).unwrap();
     let answer = book().answers[0].clone();
@@ -66,17 +62,17 @@ fn an_exchange_that_is_dropped_answers_an_error() {
 fn an_input_is_read_in_its_chunks() {
     let host = Host::start();
     let request = request_of(&host, &[(0, b"ab"), (1, b""), (1, b"cde")]);
-    run(&host, &[request], |exchanges| {
-        let exchange = exchanges.pop().unwrap();
-        let inputs = exchange.request().inputs().unwrap();
+    run(&host, &[request], |claims| {
+        let claim = claims.pop().unwrap();
+        let inputs = claim.request().inputs().unwrap();
         let input = &inputs[0];
         assert_eq!((input.name, input.dtype, input.bytes), ("bytes", DataType::Dense(DType::U8), 5));
         assert_eq!(input.shape, [1, 5]);
         assert_eq!(input.host_chunks().unwrap(), [b"ab".as_slice(), b"", b"cde"]);
-        assert_eq!(exchange.request().requested_outputs().unwrap(), ["pixels"]);
-        assert_eq!(exchange.request().id().unwrap(), "r");
-        assert!(!exchange.request().is_cancelled().unwrap());
-        exchange.finish((1, 2));
+        assert_eq!(claim.request().requested_outputs().unwrap(), ["pixels"]);
+        assert_eq!(claim.request().id().unwrap(), "r");
+        assert!(!claim.request().is_cancelled().unwrap());
+        claim.finish((1, 2));
     })
     .unwrap();
     host.assert_clean();
@@ -86,8 +82,8 @@ fn an_input_is_read_in_its_chunks() {
 fn an_input_on_a_gpu_is_not_followed() {
     let host = Host::start();
     let request = request_of(&host, &[(0, b"ab"), (2, b"cd")]);
-    run(&host, &[request], |exchanges| {
-        let inputs = exchanges[0].request().inputs().unwrap();
+    run(&host, &[request], |claims| {
+        let inputs = claims[0].request().inputs().unwrap();
         let error = inputs[0].host_chunks().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert_eq!(error.to_string(), "input `bytes` is in memory `gpu 1`, expected host memory");
@@ -108,14 +104,14 @@ fn inputs_that_cannot_be_held_are_named() {
         (host.input("x", UINT8, &[1, -1], &[]), "input `x` has a shape with a negative extent"),
     ];
     for (input, text) in bad {
-        run(&host, &[host.request("r", vec![input])], |exchanges| {
-            assert_eq!(exchanges[0].request().inputs().unwrap_err().to_string(), text);
+        run(&host, &[host.request("r", vec![input])], |claims| {
+            assert_eq!(claims[0].request().inputs().unwrap_err().to_string(), text);
         })
         .unwrap();
     }
     let scalar = host.input("x", 13, &[], &[]);
-    run(&host, &[host.request("r", vec![scalar])], |exchanges| {
-        let inputs = exchanges[0].request().inputs().unwrap();
+    run(&host, &[host.request("r", vec![scalar])], |claims| {
+        let inputs = claims[0].request().inputs().unwrap();
         assert_eq!((inputs[0].dtype, inputs[0].shape.len()), (DataType::Bytes, 0));
     })
     .unwrap();
@@ -125,9 +121,9 @@ fn inputs_that_cannot_be_held_are_named() {
 #[test]
 fn outputs_are_written_in_place() {
     let host = Host::start();
-    run(&host, &[host.request("a", vec![])], |exchanges| {
-        let exchange = exchanges.pop().unwrap();
-        let response = exchange.response().unwrap();
+    run(&host, &[host.request("a", vec![])], |claims| {
+        let claim = claims.pop().unwrap();
+        let response = claim.reply().unwrap();
         let pixels = response.output("pixels", DataType::Dense(DType::F32), &[1, 2]).unwrap();
         let label = response.output("empty", DataType::Dense(DType::U8), &[0]).unwrap();
         let (pixels, empty) = (pixels.host_buffer(8).unwrap(), label.host_buffer(0).unwrap());
@@ -136,7 +132,7 @@ fn outputs_are_written_in_place() {
         response.set_text("path", "cpu").unwrap();
         response.set_integer("images", 1).unwrap();
         response.set_truth("exact", true).unwrap();
-        exchange.finish((5, 6));
+        claim.finish((5, 6));
     })
     .unwrap();
     let book = book();
@@ -165,17 +161,17 @@ fn output_memory_that_cannot_be_had_is_an_error_of_the_request() {
     let host = Host::start();
     let requests = ["a", "b", "c"].map(|id| host.request(id, vec![]));
     host.fail("TRITONBACKEND_OutputBuffer", 2);
-    run(&host, &requests, |exchanges| {
-        for (exchange, output) in exchanges.drain(..).zip(["far", "pixels", "pixels"]) {
-            let made = exchange
-                .response()
+    run(&host, &requests, |claims| {
+        for (claim, output) in claims.drain(..).zip(["far", "pixels", "pixels"]) {
+            let made = claim
+                .reply()
                 .and_then(|response| {
                     response.output(output, DataType::Dense(DType::U8), &[4])?.host_buffer(4)
                 })
                 .map(|bytes| bytes.fill(9));
             match made {
-                Ok(()) => exchange.finish((1, 2)),
-                Err(error) => exchange.fail(&error),
+                Ok(()) => claim.finish((1, 2)),
+                Err(error) => claim.fail(&error),
             }
         }
     })
@@ -191,8 +187,8 @@ fn output_memory_that_cannot_be_had_is_an_error_of_the_request() {
 #[test]
 fn an_output_has_memory_once() {
     let host = Host::start();
-    run(&host, &[host.request("a", vec![])], |exchanges| {
-        let response = exchanges[0].response().unwrap();
+    run(&host, &[host.request("a", vec![])], |claims| {
+        let response = claims[0].reply().unwrap();
         let _first = response.output("pixels", DataType::Bytes, &[1]).unwrap();
         let second = response.output("pixels", DataType::Bytes, &[1]).map(|_| ());
         assert_eq!(second.unwrap_err().to_string(), "output `pixels` is in the response already");
@@ -207,9 +203,9 @@ fn errors_keep_their_class_and_text() {
     let kinds =
         [(ErrorKind::InvalidArg, code::INVALID_ARG), (ErrorKind::Cancelled, 7), (ErrorKind::Unknown, 0)];
     for (kind, code) in kinds {
-        run(&host, &[host.request("a", vec![])], |exchanges| {
+        run(&host, &[host.request("a", vec![])], |claims| {
             let error = Error::new(kind, "expected a JPEG, found\0nothing").context("sample 3");
-            exchanges.pop().unwrap().fail(&error);
+            claims.pop().unwrap().fail(&error);
         })
         .unwrap();
         let failed = book().answers.last().unwrap().failure.clone();
@@ -223,7 +219,7 @@ fn a_cancelled_request_says_so() {
     let host = Host::start();
     let request = host.request("a", vec![]);
     cancel(request);
-    run(&host, &[request], |exchanges| assert!(exchanges[0].request().is_cancelled().unwrap())).unwrap();
+    run(&host, &[request], |claims| assert!(claims[0].request().is_cancelled().unwrap())).unwrap();
     host.assert_clean();
 }
 

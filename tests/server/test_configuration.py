@@ -71,9 +71,6 @@ def test_the_plan_stands_in_the_log(served):
 
 
 WRONG = {
-    "output_type": (INPUT + OUTPUT.replace("FP32", "UINT8"), ["PIXELS", "TYPE_UINT8", "TYPE_FP32"]),
-    "output_dims": (INPUT + OUTPUT.replace("64, 64", "64, 32"), ["PIXELS", "32", "64"]),
-    "output_rank": (INPUT + OUTPUT.replace("[ 3, 64, 64 ]", "[ 3, 64 ]"), ["PIXELS"]),
     "input_name": (INPUT.replace("IMAGE", "PICTURE") + OUTPUT, ["PICTURE", "IMAGE"]),
     "input_type": (INPUT.replace("UINT8", "FP32") + OUTPUT, ["IMAGE", "TYPE_FP32", "TYPE_UINT8"]),
     "too_many_outputs": (INPUT + OUTPUT + OUTPUT.replace("PIXELS", "MORE"), ["2", "1"]),

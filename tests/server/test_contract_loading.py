@@ -10,11 +10,13 @@ import pytest
 from tritonclient.utils import InferenceServerException
 
 from contract_models import CASES, CLASSIFY, X, config, parameter, tensor
-from harness import Server, wait_until
+from harness import ROOT, Server, wait_until
 from protocols import Client
 from recorded import write_model
 
 PLUS_ONE = CASES["plus_one"].pipeline
+# Made by `tests/plugin/models/make.py`.
+SMALL = {name: (ROOT / "tests/plugin/models" / name / "1/model.dali").read_bytes() for name in ("classify", "declared", "through")}
 ONE_ROW = np.array([[1, 2, 3]], np.float32)
 
 SCRIPT = """
@@ -56,12 +58,14 @@ def test_pipelines_in_python_are_serialized(tmp_path):
     write_python(tmp_path, "no_config.dali", SCRIPT, None)
     write_python(tmp_path, "behind_garbage", SCRIPT, ["max_batch_size: 7"])
     (tmp_path / "behind_garbage" / "1" / "model.dali").write_text("not a pipeline")
+    # Without a GPU DALI refuses to build it.
+    write_python(tmp_path, "for_a_gpu", SCRIPT.replace("device_id=None", "device_id=0"), ["max_batch_size: 7"])
     write_python(tmp_path, "two", SCRIPT + SCRIPT.replace("made_in_python", "once_more"), ["max_batch_size: 7"])
     write_python(tmp_path, "none", "import nvidia.dali", ["max_batch_size: 7"])
     write_python(tmp_path, "raises", "raise ValueError('of \u00fcmlauts')", ["max_batch_size: 7"])
     arguments = [f"--backend-config=dali,python={python}"]
     with Server(tmp_path, arguments=arguments, strict=False) as server, Client("grpc", server) as client:
-        for name in ("beside", "chosen", "no_config.dali", "behind_garbage"):
+        for name in ("beside", "chosen", "no_config.dali", "behind_garbage", "for_a_gpu"):
             np.testing.assert_array_equal(client.infer(name, {"X": ONE_ROW}).as_numpy("SUM"), ONE_ROW + 1)
         assert server.model_config("beside")["max_batch_size"] == 7
         assert server.model_config("chosen")["max_batch_size"] == 5
@@ -138,18 +142,19 @@ def test_config_validation_names_the_tensor_and_both_values(tmp_path):
     faults = {
         "input_type": ([size, tensor("input", "LEFT", "FP32", -1)], ["LEFT", "TYPE_FP32", "TYPE_UINT8"]),
         "input_rank": ([size, tensor("input", "LEFT", "UINT8", -1, 3)], ["LEFT", "2 dimensions", "1"]),
-        "output_type": ([size, image, tensor("output", "L", "FP32", 32, 40, 3)], ["`L`", "TYPE_FP32", "TYPE_UINT8"]),
-        "output_rank": ([size, image, tensor("output", "L", "UINT8", 32, 40)], ["`L`", "2 dimensions", "the pipeline has 3"]),
-        "output_dims": ([size, image, tensor("output", "L", "UINT8", 32, 41, 3)], ["`L`", "[32, 41, 3]", "[32, 40, 3]"]),
+        "output_type": ([size, tensor("output", "L", "FP32", 32, 40, 3)], ["`L`", "TYPE_FP32", "TYPE_UINT8"]),
+        "output_rank": ([size, tensor("output", "L", "UINT8", 32, 40)], ["`L`", "2 dimensions", "the pipeline has 3"]),
         "unknown_input": ([size, tensor("input", "MIDDLE", "UINT8", -1)], ["MIDDLE", "LEFT", "RIGHT"]),
         "more_outputs": ([size, *(f'output {{ name: "{n}" }}' for n in "ABC")], ["3 outputs", "has 2"]),
+        "unnamed": ([size, *(f'output {{ name: "{n}" }}' for n in "AB")], ["2 outputs", "has 1 (an unnamed one of `CropMirrorNormalize`)"]),
         "wrong_threads": ([size, parameter("num_threads", "many")], ["num_threads", "many"]),
         "no_default": ([size, image, parameter("default.LEFT", "1")], ["default.LEFT", "optional"]),
         "flat_split": ([size, parameter("split_along_outer_axis", "SUM")], ["`SUM`", "2 dimensions", "has 1"]),
     }
+    pipelines = {"flat_split": PLUS_ONE, "unnamed": SMALL["classify"]}
+    pipelines |= dict.fromkeys(("output_type", "output_rank"), SMALL["declared"])
     for name, (lines, _) in faults.items():
-        case = "plus_one" if name == "flat_split" else "two_inputs"
-        write_model(tmp_path, name, CASES[case].pipeline, config(*lines))
+        write_model(tmp_path, name, pipelines.get(name, CASES["two_inputs"].pipeline), config(*lines))
     write_model(tmp_path, "outside", PLUS_ONE, config('default_model_filename: "../1/model.dali"'))
     write_model(tmp_path, "missing", PLUS_ONE, config(), filename="other.dali")
     write_model(tmp_path, "good", PLUS_ONE, config())
@@ -158,10 +163,61 @@ def test_config_validation_names_the_tensor_and_both_values(tmp_path):
     with Server(tmp_path, strict=False) as server, Client("grpc", server) as client:
         said = reasons(client)
         assert set(said) == set(expected), "a broken model takes no other with it"
+        for name in expected:
+            lines = [line for line in server.log.splitlines() if f"model `{name}`" in line]
+            assert len(lines) == 1, "a failure is a line of the log"
         np.testing.assert_array_equal(client.infer("good", {"X": ONE_ROW}).as_numpy("SUM"), ONE_ROW + 1)
     for name, words in expected.items():
         for word in words:
             assert word in said[name], (name, said[name])
+
+
+def test_what_the_pipelines_author_did_not_declare_is_not_enforced(tmp_path):
+    """Models of DALI's examples, smaller: `multi_input`, whose configuration has another type, `rn50`, whose has other extents, and
+    `resnet50_trt`, whose input says nothing of itself."""
+    raw = tensor("input", "raw", "UINT8", -1, more="allow_ragged_batch: true")
+    outputs = [tensor("output", "pixels", "UINT8", -1, -1, -1), tensor("output", "same", "INT32", -1)]
+    write_model(tmp_path, "multi_input", SMALL["through"], config("max_batch_size: 4", raw, *outputs))
+    encoded = tensor("input", "encoded", "UINT8", -1)
+    write_model(tmp_path, "rn50", SMALL["classify"], config("max_batch_size: 4", encoded, tensor("output", "OUT", "FP32", 16, 16, 3)))
+    write_model(tmp_path, "one_line", SMALL["classify"], config())
+    image = np.arange(6, dtype=np.uint8).reshape(1, 1, 2, 3)
+    sent = {"image": image, "raw": np.array([[7, 8, 9]], np.uint8)}
+    photo = CLASSIFY.inputs["IMAGE"][0][None]
+    with Server(tmp_path) as server, Client("grpc", server) as client:
+        for _ in range(2):
+            answer = client.infer("multi_input", sent)
+            np.testing.assert_array_equal(answer.as_numpy("pixels"), image[:, :, ::-1])
+            same = answer.get_output("same")
+            assert (same.datatype, same.shape) == ("UINT8", [1, 3])
+            np.testing.assert_array_equal(answer.as_numpy("same"), sent["raw"])
+        assert client.infer("rn50", {"encoded": photo}).as_numpy("OUT").shape == (1, 3, 16, 16)
+        (found,) = server.model_config("one_line")["output"]
+        assert (found["data_type"], found["dims"]) == ("TYPE_FP32", [3, 16, 16])
+        answer = client.infer("one_line", {"encoded": photo})
+        assert answer.as_numpy(found["name"]).shape == (1, 3, 16, 16)
+        assert server.log.count("output `same` has data_type `TYPE_INT32`") == 1, "said once"
+        assert server.log.count("output `OUT` has dims [16, 16, 3]") == 1, "said once"
+
+
+def test_a_decoupled_model_is_told_that_video_is_not_supported(tmp_path):
+    video = CLASSIFY.pipeline.replace(b"decoders__Image", b"decoders__Video")
+    assert video != CLASSIFY.pipeline
+    write_model(tmp_path, "video", video, config("max_batch_size: 4"))
+    write_model(tmp_path, "stream", video, config("max_batch_size: 4", "model_transaction_policy { decoupled: true }"))
+    with Server(tmp_path, strict=False) as server, Client("grpc", server) as client:
+        said = reasons(client)
+    assert "Gesso does not decode video yet" in said["video"] and "decoupled" not in said["video"]
+    assert "the model is decoupled, and models that answer a video piece by piece are not supported yet" in said["stream"]
+
+
+def test_an_instance_on_a_gpu_that_is_not_there_is_refused_by_the_server(tmp_path):
+    """What `docs/troubleshooting.md` says of it is what the server says."""
+    lines = ["max_batch_size: 4", "instance_group [ { kind: KIND_GPU } ]"]
+    write_model(tmp_path, "on_gpu", PLUS_ONE, config(*lines))
+    with Server(tmp_path, strict=False, environment={"CUDA_VISIBLE_DEVICES": ""}) as server, Client("grpc", server) as client:
+        said = reasons(client)
+    assert "has kind KIND_GPU but" in said["on_gpu"], said
 
 
 def test_options_on_the_command_line(tmp_path):

@@ -447,7 +447,9 @@ fn check(op: &OpDef) -> Result<()> {
 /// The error for an operator that [`ops::find`] does not know.
 pub(super) fn unknown(name: &str) -> Error {
     let reads_files = name.contains("readers_") || name.contains("Reader") || name == "io__file__Read";
-    Error::unsupported(if reads_files {
+    Error::unsupported(if name.to_lowercase().contains("video") {
+        "Gesso does not decode video yet"
+    } else if reads_files {
         "it reads files of the server, which Gesso does not: feed what is in them to an external source"
     } else {
         "this operator is not known to this version of Gesso"

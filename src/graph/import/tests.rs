@@ -240,6 +240,28 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
 }
 
 #[test]
+fn an_input_of_an_image_decoder_is_the_bytes_of_a_file_unless_it_says_otherwise() {
+    let source = |args: &[Argument]| op("ExternalSource", "X", &[], edge("X", "cpu"), args);
+    let loaded = |args: &[Argument], reader: &str, device: Device| {
+        let placed = if reader == "Flip" { "cpu" } else { "mixed" };
+        let reader = op(reader, "A", &[edge("X", "cpu")], edge("A", "gpu"), &[text("device", placed)]);
+        let output = edge("A", if placed == "cpu" { "cpu" } else { "gpu" });
+        let reader = OpDef { output: vec![output.clone()], ..reader };
+        let def = pipeline(&[source(args), reader], &[output]);
+        let pipeline = Pipeline::load(&def.encode_to_vec(), device)?;
+        Ok::<_, Error>((pipeline.inputs()[0].dtype, pipeline.inputs()[0].ndim))
+    };
+    for device in [Device::Cpu, Device::Gpu] {
+        for args in [&[][..], &[int("dtype", 0)], &[int("ndim", 1)]] {
+            let bytes = (Some(DType::U8), Some(1));
+            assert_eq!(loaded(args, "decoders__Image", device).unwrap(), bytes, "{args:?}");
+        }
+        assert!(loaded(&[int("dtype", 9)], "decoders__Image", device).is_err());
+        assert_eq!(loaded(&[], "Flip", device).unwrap(), (None, None));
+    }
+}
+
+#[test]
 fn bytes_that_are_no_pipeline_are_refused() {
     let error = |bytes: &[u8]| PipelineFile::parse(bytes).err().unwrap().to_string();
     assert!(error(&[]).contains("empty"));

@@ -182,20 +182,22 @@ pub(crate) fn at<'a, T>(what: &'static str, object: *mut T) -> Result<&'a mut T,
     }
 }
 
+/// Counts a call of a function of Triton, holds it while a test wants that, and says whether it is to fail.
+pub(crate) fn is_to_fail(name: &'static str) -> bool {
+    let mut book = book();
+    let calls = book.calls.entry(name).or_default();
+    *calls += 1;
+    let calls = *calls;
+    let fault = book.faults.get(name) == Some(&calls);
+    CHANGED.notify_all();
+    let held = CHANGED.wait_while(book, |book| book.held.get(name) == Some(&calls));
+    drop(held.unwrap_or_else(PoisonError::into_inner));
+    fault
+}
+
 /// Runs a function of Triton: counts it, fails it when a test wants that, and notes what the plugin did wrong.
 pub(crate) fn call(name: &'static str, body: impl FnOnce() -> Result<(), String>) -> *mut server::Error {
-    let fault = {
-        let mut book = book();
-        let calls = book.calls.entry(name).or_default();
-        *calls += 1;
-        let calls = *calls;
-        let fault = book.faults.get(name) == Some(&calls);
-        CHANGED.notify_all();
-        let held = CHANGED.wait_while(book, |book| book.held.get(name) == Some(&calls));
-        drop(held.unwrap_or_else(PoisonError::into_inner));
-        fault
-    };
-    if fault {
+    if is_to_fail(name) {
         return server::error(code::UNAVAILABLE, &format!("{name} fails as the test wants"));
     }
     let done = body();

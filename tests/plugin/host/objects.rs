@@ -29,7 +29,7 @@ pub(crate) struct Instance {
     name: CString,
     kind: u32,
     device: i32,
-    model: *mut Model,
+    pub(crate) model: *mut Model,
     pub(crate) state: *mut c_void,
 }
 

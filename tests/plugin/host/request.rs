@@ -66,11 +66,13 @@ pub(crate) struct Output {
 impl Host {
     /// A request that asks for the output `pixels`.
     pub(crate) fn request(&self, id: &str, inputs: Vec<*mut Input>) -> *mut Request {
-        self.request_of(id, inputs, "pixels")
+        self.request_of(id, inputs, &["pixels"])
     }
 
-    pub(crate) fn request_of(&self, id: &str, inputs: Vec<*mut Input>, output: &str) -> *mut Request {
-        make("request", Request { id: c(id), inputs, outputs: vec![c(output)], cancelled: false })
+    /// A request that asks for these outputs.
+    pub(crate) fn request_of(&self, id: &str, inputs: Vec<*mut Input>, outputs: &[&str]) -> *mut Request {
+        let outputs = outputs.iter().map(|name| c(name)).collect();
+        make("request", Request { id: c(id), inputs, outputs, cancelled: false })
     }
 
     /// A request with the input of the model that `Host::model` makes: one image of 1 x `row.len()` pixels, one channel.

@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, c_char, c_int};
 
-use super::{Failure, at, book, c, call, end, make, put, text};
+use super::{Failure, at, book, c, call, end, is_to_fail, make, put, text};
 
 pub(crate) struct Error {
     code: u32,
@@ -41,7 +41,7 @@ pub(crate) fn message(json: &str) -> *mut Message {
 
 #[unsafe(no_mangle)]
 extern "C" fn TRITONSERVER_ErrorNew(code: u32, message: *const c_char) -> *mut Error {
-    error(code, &text(message))
+    if is_to_fail("TRITONSERVER_ErrorNew") { std::ptr::null_mut() } else { error(code, &text(message)) }
 }
 
 #[unsafe(no_mangle)]

@@ -151,7 +151,8 @@ fn load(model: &Model, version: u64, options: &Options) -> Result<Loaded, Failed
         first = first.or(Some(device));
         if planned.iter().all(|(other, _)| *other != device) {
             let in_file = || format!("`{}`", source.path.display());
-            planned.push((device, Pipeline::load(&source.bytes, device).context(in_file)?));
+            let pipeline = Pipeline::load(&source.bytes, device).context(in_file);
+            planned.push((device, pipeline.map_err(|error| config.explained(error))?));
         }
     }
     let (_, pipeline) = planned.first().ok_or_else(|| Error::internal("a model without an instance"))?;
@@ -163,17 +164,19 @@ fn load(model: &Model, version: u64, options: &Options) -> Result<Loaded, Failed
     let settings = config.settings().map_err(in_config)?;
     warnings.extend(settings.warning());
     warnings.extend(tensors.warnings(&settings));
+    if kinds.contains(&InstanceKind::Gpu) && devices().is_err() {
+        warnings.push(
+            "instances of `KIND_GPU` are planned, but not made: there is no GPU here; a server on this host refuses the model \
+             before Gesso sees it, where `KIND_AUTO` or `KIND_CPU` would run on the host"
+                .to_owned(),
+        );
+    }
     let preferences =
         Preferences { jpeg_path: settings.jpeg_path, jpeg_scaled_decode: settings.jpeg_scaled_decode };
     for (_, pipeline) in &planned {
         warnings.extend(pipeline.warnings().iter().cloned());
         let gpu = match (pipeline.needs_gpu(), devices()) {
-            (true, Err(_)) => {
-                warnings.push(
-                    "instances of `KIND_GPU` are planned, but not made: there is no GPU here".to_owned(),
-                );
-                continue;
-            }
+            (true, Err(_)) => continue,
             (needed, _) => needed.then(|| Gpu::open_within(0, settings.gpu_memory)).transpose()?,
         };
         pipeline.instance_with(settings.num_threads, gpu.as_ref(), &preferences)?;

@@ -1,7 +1,7 @@
 //! A pipeline as a picture: Graphviz's text, or an SVG whose boxes stand in levels, inputs on top. It must not know how a
 //! pipeline is read.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
 use gesso::pipeline::Description;
@@ -103,11 +103,33 @@ impl Drawing {
 
     /// The level of each box: one below the lowest box that it reads. What reads nothing stands just above its first reader.
     fn levels(&self, above: &[Vec<usize>]) -> Vec<usize> {
-        // Producers come first in a file; in one where they do not, boxes stand where this pass leaves them.
-        let mut levels: Vec<usize> = Vec::with_capacity(above.len());
-        for reads in above {
-            let lowest = reads.iter().filter_map(|&node| levels.get(node)).max();
-            levels.push(lowest.map_or(0, |level| level + 1));
+        let mut readers: Vec<Vec<usize>> = vec![Vec::new(); above.len()];
+        for &(from, to) in &self.edges {
+            if let Some(readers) = readers.get_mut(from) {
+                readers.push(to);
+            }
+        }
+        // A choice stands where its first operator does, so that boxes which feed it may come after it. Those go first that
+        // read nothing which is still to come; in a circle, as of one condition that is asked twice, the first of the file.
+        let mut waits: Vec<usize> = above.iter().map(Vec::len).collect();
+        let mut open: BTreeSet<usize> = (0..above.len()).collect();
+        let mut ready: BTreeSet<usize> =
+            open.iter().copied().filter(|&node| waits.get(node) == Some(&0)).collect();
+        let mut levels: Vec<usize> = vec![0; above.len()];
+        while let Some(node) = ready.pop_first().or_else(|| open.first().copied()) {
+            open.remove(&node);
+            let reads = above.get(node).into_iter().flatten().filter(|from| !open.contains(from));
+            let lowest = reads.filter_map(|&from| levels.get(from)).max().copied();
+            if let (Some(level), Some(lowest)) = (levels.get_mut(node), lowest) {
+                *level = lowest + 1;
+            }
+            for &reader in readers.get(node).into_iter().flatten() {
+                let Some(waits) = waits.get_mut(reader) else { continue };
+                *waits = waits.saturating_sub(1);
+                if *waits == 0 && open.contains(&reader) {
+                    ready.insert(reader);
+                }
+            }
         }
         let mut first_reader = vec![usize::MAX; above.len()];
         for (to, reads) in above.iter().enumerate() {

@@ -19,15 +19,18 @@ const LOOK: Duration = Duration::from_millis(10);
 /// The exit status for an interpreter that cannot import DALI.
 const NO_DALI: i32 = 3;
 
-/// What the interpreter runs; its argument is the model's file. The bytes go to what was its standard output, while what the
-/// model prints goes to its errors. DALI looks the pipeline up itself, by the mark that its `@autoserialize` leaves.
+/// What the interpreter runs; its arguments are the model's file and [`HERE`] or [`NOT_HERE`], a GPU. The bytes go to what was its
+/// standard output, while what the model prints goes to its errors. DALI looks the pipeline up itself, by the mark that its
+/// `@autoserialize` leaves. It builds what it serializes, which fails without a GPU where the author names one. What is
+/// serialized does not depend on that number, so that it is asked again without.
 const PROGRAM: &str = r#"
-import importlib.machinery, importlib.util, os, sys
+import importlib.machinery, importlib.util, inspect, os, sys
 pipeline = os.dup(1)
 os.dup2(2, 1)
 try:
     import nvidia.dali
     from nvidia.dali._utils.autoserialize import invoke_autoserialize
+    from nvidia.dali.pipeline import Pipeline
 except ImportError as error:
     print(error, file=sys.stderr)
     sys.exit(3)
@@ -37,20 +40,38 @@ spec = importlib.util.spec_from_loader(name, loader)
 module = importlib.util.module_from_spec(spec)
 sys.modules[name] = module
 loader.exec_module(module)
+make = Pipeline.__init__
+def make_without_device(self, *positional, **named):
+    given = inspect.signature(make).bind(self, *positional, **named)
+    given.arguments["device_id"] = None
+    make(*given.args, **given.kwargs)
+try:
+    invoke_autoserialize(module, f"/dev/fd/{pipeline}")
+    sys.exit()
+except Exception as error:
+    if sys.argv[2] == "gpu":
+        raise
+    print("without a GPU, tried again with device_id=None:", error, file=sys.stderr)
+Pipeline.__init__ = make_without_device
 invoke_autoserialize(module, f"/dev/fd/{pipeline}")
 "#;
 
+/// A GPU is here.
+const HERE: &str = "gpu";
+/// No GPU is here.
+const NOT_HERE: &str = "no gpu";
+
 /// The serialized form of the pipeline that the Python file at `path` marks with DALI's `@autoserialize`, by the interpreter
-/// `python`.
+/// `python`. A pipeline that is made for a device is serialized all the same where the host `has_gpu` not.
 ///
 /// # Errors
 /// Unsupported when there is no such interpreter or it has no DALI, unavailable when it takes too long, invalid when it
 /// fails, with the end of what it printed.
-pub fn serialize(python: &str, path: &Path) -> Result<Vec<u8>> {
+pub fn serialize(python: &str, path: &Path, has_gpu: bool) -> Result<Vec<u8>> {
     let shown = path.display();
     let mut command = Command::new(python);
     // -B: no compiled file beside the model's.
-    command.arg("-B").arg("-c").arg(PROGRAM).arg(path);
+    command.arg("-B").arg("-c").arg(PROGRAM).arg(path).arg(if has_gpu { HERE } else { NOT_HERE });
     let done = run(&mut command, Duration::from_secs(limits::MAX_SERIALIZE_SECONDS)).map_err(|error| {
         Error::unsupported(format!(
             "model file `{shown}` is Python, and `{python}`, which would serialize its pipeline, cannot be run: {error}; {HELP}"
@@ -195,9 +216,52 @@ mod tests {
         assert!(done.printed.ends_with(b"end"));
     }
 
+    /// As much of DALI as the program uses: a pipeline for a device cannot be made here.
+    const DALI: &str = r#"
+class Pipeline:
+    def __init__(self, batch_size=None, num_threads=None, device_id=None, **more):
+        if device_id is not None:
+            raise RuntimeError("CUDA is not available")
+        self.made = f"{batch_size} {num_threads} {device_id} {more}"
+"#;
+    const INVOKE: &str = r#"
+def invoke_autoserialize(module, filename):
+    with open(filename, "w") as file:
+        file.write(module.pipe().made)
+"#;
+
+    #[test]
+    fn a_pipeline_for_a_device_is_serialized_without_one() {
+        let folder = std::env::temp_dir().join(format!("gesso-autoserialize-{}", std::process::id()));
+        let utils = folder.join("nvidia/dali/_utils");
+        std::fs::create_dir_all(&utils).unwrap();
+        std::fs::write(folder.join("nvidia/dali/__init__.py"), "").unwrap();
+        std::fs::write(folder.join("nvidia/dali/pipeline.py"), DALI).unwrap();
+        std::fs::write(utils.join("autoserialize.py"), INVOKE).unwrap();
+        let model = folder.join("dali.py");
+        let source =
+            "from nvidia.dali.pipeline import Pipeline\ndef pipe():\n    return Pipeline(4, 2, 0, seed=7)\n";
+        std::fs::write(&model, source).unwrap();
+        let python = folder.join("python");
+        let path = folder.display();
+        std::fs::write(&python, format!("#!/bin/sh\nPYTHONPATH='{path}' exec python3 \"$@\"\n")).unwrap();
+        std::fs::set_permissions(&python, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let python = python.to_str().unwrap();
+
+        let bytes = serialize(python, &model, false).unwrap();
+        assert_eq!(String::from_utf8(bytes).unwrap(), "4 2 None {'seed': 7}");
+        // Where there is a GPU, DALI's error is the answer.
+        let error = serialize(python, &model, true).unwrap_err().to_string();
+        assert!(error.contains("CUDA is not available"), "{error}");
+        std::fs::write(&model, "def pipe():\n    raise ValueError('broken')\n").unwrap();
+        let error = serialize(python, &model, false).unwrap_err().to_string();
+        assert!(error.contains("ValueError: broken"), "{error}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
     #[test]
     fn a_missing_interpreter_is_named_with_a_way_out() {
-        let error = serialize("no such python", Path::new("/m/1/dali.py")).unwrap_err();
+        let error = serialize("no such python", Path::new("/m/1/dali.py"), true).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         let text = error.to_string();
         assert!(text.contains("`/m/1/dali.py`") && text.contains("`no such python`"), "{text}");

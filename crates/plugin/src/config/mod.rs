@@ -132,6 +132,24 @@ impl ModelConfig {
         groups.iter().map(|group| instance_kind(group).context(in_config)).collect()
     }
 
+    /// Whether a request may get any number of responses: `model_transaction_policy { decoupled: true }`.
+    pub fn is_decoupled(&self) -> bool {
+        let policy = self.fields.get("model_transaction_policy");
+        policy.and_then(|policy| policy.get("decoupled")).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// Why a pipeline does not load, with what the configuration adds to that.
+    #[must_use]
+    pub fn explained(&self, error: Error) -> Error {
+        if !self.is_decoupled() {
+            return error;
+        }
+        let text = format!(
+            "{error}; the model is decoupled, and models that answer a video piece by piece are not supported yet"
+        );
+        Error::new(error.kind(), text)
+    }
+
     /// The model's `parameters`.
     ///
     /// # Errors

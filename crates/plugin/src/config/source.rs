@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{Content, ModelFile, autoserialize};
 use gesso::error::Result;
-use gesso::pipeline::Pipeline;
+use gesso::pipeline::{self, Pipeline};
 
 /// A serialized pipeline and where it came from.
 pub struct Source {
@@ -39,7 +39,7 @@ impl Source {
 
     fn from_python(name: &str, path: PathBuf, python: &str) -> Result<Self> {
         tracing::info!(model = name, "`{python}` serializes the pipeline of `{}`", path.display());
-        let bytes = autoserialize::serialize(python, &path)?;
+        let bytes = autoserialize::serialize(python, &path, pipeline::devices().is_ok())?;
         Ok(Self { path, bytes, warning: None })
     }
 }

@@ -45,10 +45,16 @@ fn input(name: &str, dtype: impl Into<Option<DType>>, ndim: impl Into<Option<usi
     }
 }
 
-/// -1 is an extent that the pipeline does not fix.
+/// An output of which nothing is declared; -1 is an extent that the pipeline does not fix.
 fn output(name: &str, dtype: impl Into<Option<DType>>, dims: Option<&[i64]>) -> Output {
     let dims = dims.map(|dims| dims.iter().map(|&d| usize::try_from(d).ok()).collect());
-    Output { name: name.to_owned(), ty: ValueType { dtype: dtype.into(), dims, layout: None } }
+    let ty = ValueType { dtype: dtype.into(), dims, layout: None };
+    Output { name: name.to_owned(), ty, dtype: None, ndim: None }
+}
+
+/// With `output_dtype` and `output_ndim`.
+fn declared(output: Output) -> Output {
+    Output { dtype: output.ty.dtype, ndim: output.ty.ndim(), ..output }
 }
 
 /// An encoded image in, a normalized one out: what most models are.

@@ -15,7 +15,8 @@ use gesso::pipeline::Output;
 pub struct Tensor {
     /// Name that requests use.
     pub name: String,
-    /// Element type on the wire. An input of [`DataType::Bytes`] holds one encoded file per element.
+    /// Element type on the wire. An input of [`DataType::Bytes`] holds one encoded file per element. Of an output the type that the
+    /// pipeline makes, where that is known, else the configured one.
     pub data_type: DataType,
     /// Configured shape as the backend sees it; -1 is variable. Without the batch dimension when the model is batched,
     /// else beginning with it.
@@ -41,6 +42,8 @@ pub struct TensorMap {
     pub inputs: Vec<Tensor>,
     /// One for each output of the pipeline, in its order.
     pub outputs: Vec<Tensor>,
+    /// Where the configuration says otherwise than the pipeline does, which answers all the same; a line each.
+    pub differences: Vec<String>,
 }
 
 impl Tensor {
@@ -57,9 +60,9 @@ impl Tensor {
 }
 
 impl TensorMap {
-    /// What the author should know of optional inputs and of outputs to split, although the model loads; a line each.
+    /// What the author should know although the model loads: of differences, optional inputs and outputs to split; a line each.
     pub fn warnings(&self, settings: &Settings) -> Vec<String> {
-        let mut warnings = Vec::new();
+        let mut warnings = self.differences.clone();
         for input in self.inputs.iter().filter(|input| input.optional && input.default.is_none()) {
             warnings.push(format!(
                 "input `{}` is optional but has no default, {}",
@@ -82,9 +85,10 @@ impl ModelConfig {
     /// Checks that the configuration is complete and fits the pipeline.
     ///
     /// # Errors
-    /// Invalid for an unknown or missing input, another number of outputs, or a `data_type`, rank or extent that differs
-    /// or that neither side knows; names the tensor, the configured value and the pipeline's. Invalid for a default
-    /// that fits no optional input, and for an output to split whose samples have fewer than 2 dimensions.
+    /// Invalid for an unknown or missing input, another number of outputs, a `data_type` or rank that differs from what the
+    /// pipeline's author declared, or one that neither side knows; names the tensor, the configured value and the pipeline's. Invalid
+    /// for a default that fits no optional input, and for an output to split whose samples have fewer than 2 dimensions.
+    /// What differs from an output that was not declared, only inferred, is one of [`TensorMap::differences`].
     pub fn validate(&self, facts: &Facts<'_>) -> Result<TensorMap> {
         let max_batch_size = usize::try_from(self.max_batch_size)
             .ok()
@@ -97,15 +101,21 @@ impl ModelConfig {
                 ))
             })?;
         let settings = self.settings()?;
-        let map = TensorMap {
-            max_batch_size,
-            inputs: self.match_inputs(facts, &settings)?,
-            outputs: self.match_outputs(facts, &settings)?,
-        };
-        Ok(map)
+        let mut differences = Vec::new();
+        if self.is_decoupled() {
+            differences.push("the model is decoupled, but every request gets one response".to_owned());
+        }
+        let inputs = self.match_inputs(facts, &settings, &mut differences)?;
+        let outputs = self.match_outputs(facts, &settings, &mut differences)?;
+        Ok(TensorMap { max_batch_size, inputs, outputs, differences })
     }
 
-    fn match_inputs(&self, facts: &Facts<'_>, settings: &Settings) -> Result<Vec<Tensor>> {
+    fn match_inputs(
+        &self,
+        facts: &Facts<'_>,
+        settings: &Settings,
+        differences: &mut Vec<String>,
+    ) -> Result<Vec<Tensor>> {
         check_names("input", &self.inputs)?;
         let of_pipeline = || names(facts.inputs.iter().map(|input| input.name.as_str()));
         if let Some(unknown) =
@@ -139,7 +149,7 @@ impl ModelConfig {
             .iter()
             .map(|input| {
                 let (position, tensor) = find(&input.name)?;
-                let mut matched = self.match_tensor(position, tensor, &Fact::input(input))?;
+                let mut matched = self.match_tensor(position, tensor, &Fact::input(input), differences)?;
                 matched.default = self.default(&matched, settings)?;
                 Ok(matched)
             })
@@ -161,14 +171,19 @@ impl ModelConfig {
         }
     }
 
-    fn match_outputs(&self, facts: &Facts<'_>, settings: &Settings) -> Result<Vec<Tensor>> {
+    fn match_outputs(
+        &self,
+        facts: &Facts<'_>,
+        settings: &Settings,
+        differences: &mut Vec<String>,
+    ) -> Result<Vec<Tensor>> {
         if self.outputs.len() != facts.outputs.len() {
             return Err(Error::invalid(format!(
                 "the configuration has {} outputs ({}), the pipeline has {} ({})",
                 self.outputs.len(),
                 names(self.outputs.iter().map(|tensor| tensor.name.as_str())),
                 facts.outputs.len(),
-                names(facts.outputs.iter().map(|output| output.name.as_str()))
+                outputs_of(facts.outputs)
             )));
         }
         check_names("output", &self.outputs)?;
@@ -184,16 +199,22 @@ impl ModelConfig {
                         dims.len()
                     )));
                 }
-                let matched = self.match_tensor(i, tensor, &Fact::output(output, split))?;
+                let matched = self.match_tensor(i, tensor, &Fact::output(output, split), differences)?;
                 Ok(Tensor { split, ..matched })
             })
             .collect()
     }
 
-    fn match_tensor(&self, position: usize, tensor: &TensorConfig, fact: &Fact) -> Result<Tensor> {
+    fn match_tensor(
+        &self,
+        position: usize,
+        tensor: &TensorConfig,
+        fact: &Fact,
+        differences: &mut Vec<String>,
+    ) -> Result<Tensor> {
         let subject = format!("{} `{}`", fact.role, tensor.name.escape_debug());
-        let data_type = match_type(&subject, tensor, fact)?;
-        let dims = self.match_dims(&subject, tensor, fact, data_type)?;
+        let data_type = match_type(&subject, tensor, fact, differences)?;
+        let dims = self.match_dims(&subject, tensor, fact, data_type, differences)?;
         Ok(Tensor {
             name: tensor.name.clone(),
             data_type,
@@ -212,6 +233,7 @@ impl ModelConfig {
         tensor: &TensorConfig,
         fact: &Fact,
         data_type: DataType,
+        differences: &mut Vec<String>,
     ) -> Result<Vec<i64>> {
         let batched = self.is_batched();
         let known = fact.dims(batched);
@@ -239,18 +261,23 @@ impl ModelConfig {
         let seen = if tensor.reshape.is_some() { " after reshape" } else { "" };
         let batch = if batched { "" } else { " with the batch dimension, as max_batch_size is 0" };
         if dims.len() != known.len() {
-            return Err(Error::invalid(format!(
+            let text = format!(
                 "{subject} has {} dimensions in the configuration (dims {dims:?}{seen}), the pipeline has {} \
                  ({known:?}{batch})",
                 dims.len(),
                 known.len(),
-            )));
+            );
+            differ(fact.ndim_is_firm, text, differences)?;
+            return Ok(dims.to_vec());
         }
-        let differ = |(&a, &b): (&i64, &i64)| a != b && a != VARIABLE && b != VARIABLE;
-        if dims.iter().zip(&known).any(differ) {
-            return Err(Error::invalid(format!(
+        let unequal = |(&a, &b): (&i64, &i64)| a != b && a != VARIABLE && b != VARIABLE;
+        if dims.iter().zip(&known).any(unequal) {
+            // A pipeline's author declares ranks, never extents.
+            let text = format!(
                 "{subject} has dims {dims:?}{seen} in the configuration, the pipeline has {known:?}{batch}"
-            )));
+            );
+            differ(false, text, differences)?;
+            return Ok(dims.to_vec());
         }
         Ok(dims.iter().zip(known).map(|(&extent, known)| merge(extent, known)).collect())
     }
@@ -266,15 +293,34 @@ pub(super) fn merge(configured: i64, known: i64) -> i64 {
     if configured == VARIABLE { known } else { configured }
 }
 
-fn match_type(subject: &str, tensor: &TensorConfig, fact: &Fact) -> Result<DataType> {
+/// What differs from a firm fact is an error; what differs from another one is noted, as the pipeline answers all the same.
+fn differ(is_firm: bool, text: String, differences: &mut Vec<String>) -> Result<()> {
+    if is_firm {
+        return Err(Error::invalid(text));
+    }
+    differences.push(format!("{text}, which is what requests get"));
+    Ok(())
+}
+
+fn match_type(
+    subject: &str,
+    tensor: &TensorConfig,
+    fact: &Fact,
+    differences: &mut Vec<String>,
+) -> Result<DataType> {
     match (tensor.data_type, fact.dtype.map(DataType::Dense)) {
         (Some(DataType::Bytes), _) if fact.takes_strings() => Ok(DataType::Bytes),
         (Some(DataType::Bytes), None) => Err(Error::invalid(format!(
             "{subject} has data_type `TYPE_STRING` in the configuration, which only 1-D inputs of `TYPE_UINT8` can have"
         ))),
-        (Some(configured), Some(known)) if configured != known => Err(Error::invalid(format!(
-            "{subject} has data_type `{configured}` in the configuration, the pipeline has `{known}`"
-        ))),
+        (Some(configured), Some(known)) if configured != known => {
+            let text = format!(
+                "{subject} has data_type `{configured}` in the configuration, the pipeline has `{known}`"
+            );
+            let is_firm = fact.dtype_is_firm || configured == DataType::Bytes;
+            differ(is_firm, text, differences)?;
+            Ok(known)
+        }
         (Some(configured), _) => Ok(configured),
         (None, Some(known)) => Err(Error::invalid(format!(
             "{subject} has no data_type in the configuration, the pipeline has `{known}`"
@@ -314,6 +360,24 @@ fn check_names(role: &str, tensors: &[TensorConfig]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Outputs in the words of the pipeline's author: by the name that he gave the operator, else by the operator. DALI calls
+/// output 1 of an unnamed operator `__Operator_NUMBER[1]`.
+fn outputs_of(outputs: &[Output]) -> String {
+    let text = |output: &Output| {
+        let name = output.name.escape_debug();
+        let unnamed = output.name.strip_prefix("__").and_then(|rest| rest.rsplit_once('_'));
+        match unnamed.filter(|(_, number)| number.starts_with(|c: char| c.is_ascii_digit())) {
+            Some((operator, _)) => format!("an unnamed one of `{}`", operator.escape_debug()),
+            None => format!("`{name}`"),
+        }
+    };
+    if outputs.is_empty() {
+        "none".to_owned()
+    } else {
+        outputs.iter().map(text).collect::<Vec<_>>().join(", ")
+    }
 }
 
 fn names<'n>(names: impl Iterator<Item = &'n str>) -> String {

@@ -1,14 +1,15 @@
-//! One execution's requests with their responses: each request is answered once and released once, whatever happens in
-//! between. It must not know what the answers are.
+//! One execution's requests with their replies: each request gets replies of which exactly one is the last, and is released
+//! once, whatever happens in between. It must not know what the replies are.
 //!
 //! ```text
-//! run:     a response for each request --- one fails: delete the others, return the error; Triton keeps the requests
+//! run:     a reply for each request --- one fails: delete the others, return the error; Triton keeps the requests
 //!          the requests are ours: answer
-//! answer:  body(exchanges) --- finish:   send, report, release
-//!                              fail:     send an error, report, release
-//!                              dropped:  as fail
-//!                              panic:    fail, with the panic's text, for all that are left
-//!                              taken:    another thread answers them, later
+//! answer:  body(claims) --- send:     the reply goes out, the next one is open
+//!                           finish:   the last reply goes out; report, release
+//!                           fail:     an error is the last reply; report, release
+//!                           dropped:  as fail
+//!                           panic:    fail, with the panic's text, for all that are left
+//!                           taken:    another thread answers them, later
 //! ```
 
 use std::ptr::NonNull;
@@ -18,27 +19,61 @@ use super::guard::catch;
 use super::sys;
 use gesso::error::{Error, Result};
 
-/// A request of ours and the response to it.
-pub struct Exchange {
+/// A request of ours, until its last reply was sent.
+pub struct Claim {
     /// Declared before the request, so that an unsent one answers before the request is released.
-    response: Option<Response>,
+    replies: Replies,
     request: Request,
     instance: Instance,
     start: u64,
+    /// Start of the first computation and end of the last.
+    compute: Option<(u64, u64)>,
 }
 
-impl Exchange {
+/// The replies to one request, one at a time. Until the last was sent one is open, so that the client can always be told
+/// that nothing follows.
+struct Replies {
+    open: Option<Response>,
+}
+
+/// One reply to each of some requests.
+pub struct Round {
+    /// For each request: why there are no outputs, which ends it.
+    pub errors: Vec<Option<Error>>,
+    /// Start and end of the computation.
+    pub compute: (u64, u64),
+    /// Whether no replies follow.
+    pub last: bool,
+}
+
+impl Replies {
+    fn open(&self) -> Result<&Response> {
+        self.open.as_ref().ok_or_else(|| Error::internal("the last reply was sent already"))
+    }
+
+    /// Sends the open reply as the last.
+    fn send_last(&mut self) -> Result<()> {
+        self.open.take().map_or(Ok(()), |reply| reply.send(true))
+    }
+
+    /// Sends the open reply, and leaves `next` open.
+    fn send(&mut self, next: Response) -> Result<()> {
+        self.open.replace(next).map_or(Ok(()), |reply| reply.send(false))
+    }
+}
+
+impl Claim {
     /// What the client sent.
     pub fn request(&self) -> &Request {
         &self.request
     }
 
-    /// What the client gets back.
+    /// The reply that is to be filled and sent next.
     ///
     /// # Errors
-    /// Never while the exchange lives: only the functions that consume it take the response.
-    pub fn response(&self) -> Result<&Response> {
-        self.response.as_ref().ok_or_else(|| Error::internal("the response was sent already"))
+    /// Never while the claim lives: only the functions that consume it send the last reply.
+    pub fn reply(&self) -> Result<&Response> {
+        self.replies.open()
     }
 
     /// When the request arrived, by [`now`].
@@ -46,31 +81,51 @@ impl Exchange {
         self.start
     }
 
-    /// Sends the response with the outputs that it has, adds the request to the statistics with `compute` as start and
-    /// end of the computation, and releases it.
+    /// Sends the open reply with the outputs that it has. Others follow, and the next one is open. `compute` is when computing it
+    /// started and ended. After an error the claim is to be failed.
+    ///
+    /// # Errors
+    /// What Triton says. When it cannot make the next reply, nothing was sent.
+    pub fn send(&mut self, compute: (u64, u64)) -> Result<()> {
+        self.computed(compute);
+        // Made first: without a reply to send, the client could not be told of a failure.
+        let next = Response::to(&self.request)?;
+        self.replies.send(next)
+    }
+
+    /// Sends the open reply as the last one, adds the request to the statistics and releases it. `compute` is when computing
+    /// it started and ended.
     pub fn finish(mut self, compute: (u64, u64)) {
-        let sent = self.response.take().map_or(Ok(()), Response::send);
+        self.computed(compute);
+        let sent = self.replies.send_last();
         if let Err(error) = &sent {
             tracing::error!("cannot send a response: {error}");
         }
-        self.report(sent.is_ok(), compute);
+        self.report(sent.is_ok());
     }
 
-    /// Answers with `error`, adds the request to the statistics as failed, and releases it.
+    /// Sends `error` as the last reply, adds the request to the statistics as failed, and releases it.
     pub fn fail(mut self, error: &Error) {
         self.answer(error);
     }
 
     fn answer(&mut self, error: &Error) {
-        let Some(response) = self.response.take() else { return };
+        let Some(reply) = self.replies.open.take() else { return };
         tracing::debug!(request = self.request.id().unwrap_or_default(), "request failed: {error}");
-        if let Err(error) = response.fail(error) {
+        if let Err(error) = reply.fail(error) {
             tracing::error!("cannot send a response: {error}");
         }
-        self.report(false, (self.start, self.start));
+        self.report(false);
     }
 
-    fn report(&self, success: bool, (compute_start, compute_end): (u64, u64)) {
+    fn computed(&mut self, (start, end): (u64, u64)) {
+        let start = self.compute.map_or(start, |(first, _)| first);
+        self.compute = Some((start, end));
+    }
+
+    fn report(&self, success: bool) {
+        let (compute_start, compute_end) =
+            self.compute.filter(|_| success).unwrap_or((self.start, self.start));
         let times = Times { start: self.start, compute_start, compute_end, end: now() };
         if let Err(error) = self.instance.report_request(&self.request, success, &times) {
             tracing::warn!("cannot report the statistics of a request: {error}");
@@ -78,7 +133,7 @@ impl Exchange {
     }
 }
 
-impl Drop for Exchange {
+impl Drop for Claim {
     fn drop(&mut self) {
         self.answer(&Error::internal("the request was dropped without an answer"));
     }
@@ -95,7 +150,7 @@ impl Drop for Exchange {
 pub unsafe fn run(
     instance: &Instance,
     requests: &[*mut sys::TRITONBACKEND_Request],
-    body: impl FnOnce(&mut Vec<Exchange>),
+    body: impl FnOnce(&mut Vec<Claim>),
 ) -> Result<()> {
     let start = now();
     let server = instance.server();
@@ -107,22 +162,23 @@ pub unsafe fn run(
         opened.push((unsafe { NewResponse::to(server, request) }?, request));
     }
     // From here on nothing fails: the requests are ours.
-    let claim = |(response, request): (NewResponse, _)| Exchange {
-        response: Some(response.claim()),
+    let claim = |(response, request): (NewResponse, _)| Claim {
+        replies: Replies { open: Some(response.claim()) },
         // SAFETY: the caller gives the request away, and its array holds each one once.
         request: unsafe { Request::from_raw(server, request) },
         instance: *instance,
         start,
+        compute: None,
     };
     answer(opened.into_iter().map(claim).collect(), body);
     Ok(())
 }
 
-/// Lets `body` answer `exchanges`; what it leaves in the vector is answered with an error, which after a panic holds the
+/// Lets `body` answer `claims`; what it leaves in the vector is answered with an error, which after a panic holds the
 /// panic's text.
-pub fn answer(mut exchanges: Vec<Exchange>, body: impl FnOnce(&mut Vec<Exchange>)) {
+pub fn answer(mut claims: Vec<Claim>, body: impl FnOnce(&mut Vec<Claim>)) {
     let outcome = catch(|| {
-        body(&mut exchanges);
+        body(&mut claims);
         Ok(())
     });
     let error = match outcome {
@@ -134,11 +190,26 @@ pub fn answer(mut exchanges: Vec<Exchange>, body: impl FnOnce(&mut Vec<Exchange>
     };
     // The requests are ours: not even a panic may become an error of the caller's, which would give them back.
     let answered = catch(|| {
-        exchanges.into_iter().for_each(|exchange| exchange.fail(&error));
+        claims.into_iter().for_each(|claim| claim.fail(&error));
         Ok(())
     });
     if let Err(error) = answered {
         tracing::error!("cannot answer the rest of the requests: {error}");
+    }
+}
+
+/// Sends the replies of a round to `claims`. Those that get more replies stay.
+pub fn reply(claims: &mut Vec<Claim>, round: Round) {
+    let Round { errors, compute, last } = round;
+    for (mut claim, error) in std::mem::take(claims).into_iter().zip(errors) {
+        match error {
+            Some(error) => claim.fail(&error),
+            None if last => claim.finish(compute),
+            None => match claim.send(compute) {
+                Ok(()) => claims.push(claim),
+                Err(error) => claim.fail(&error),
+            },
+        }
     }
 }
 
@@ -148,8 +219,8 @@ mod tests {
 
     /// Execution may answer from another thread, after the entry point returned.
     #[test]
-    fn an_exchange_can_change_threads() {
+    fn a_claim_can_change_threads() {
         fn sendable<T: Send>() {}
-        sendable::<Exchange>();
+        sendable::<Claim>();
     }
 }

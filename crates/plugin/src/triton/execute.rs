@@ -1,5 +1,5 @@
-//! How a lane answers the requests of one execution: gather their tensors without copying, run the batch, answer each
-//! request with its outputs or with its own error.
+//! How a lane answers the requests of one execution, in rounds of one reply to each: gather their tensors without copying, run
+//! the batch, reply to each request with its outputs or with its own error. Models of today have one round.
 //!
 //! ```text
 //! requests  [ r0: 2 samples ] [ r1: 1 sample ] [ r2: no samples -> its error ]
@@ -15,89 +15,78 @@ mod respond;
 use std::ops::Range;
 
 use super::api::{Times, now};
-use super::exchange::Exchange;
-use super::instance::Lane;
+use super::exchange::{self, Claim, Round};
+use super::lane::Lane;
 use fetch::Arrived;
 use gather::{Merged, Tensors, merge};
 use gesso::error::{Error, Result};
 use gesso::lanes::Ticket;
 use gesso::pipeline::Failures;
-use respond::Responses;
+use respond::{Asked, Responses};
 
-/// Answers every exchange. `ticket` says which samples come before; without one, those that the lane has run.
-pub(super) fn execute(lane: &mut Lane, exchanges: &mut Vec<Exchange>, ticket: Option<Ticket>) {
-    let start = exchanges.first().map_or_else(now, Exchange::start);
-    let done = run(lane, exchanges, ticket);
-    for (exchange, error) in exchanges.drain(..).zip(done.errors) {
-        match error {
-            None => exchange.finish(done.compute),
-            Some(error) => {
-                lane.model.metrics.failed(&error);
-                exchange.fail(&error);
-            }
+/// Answers every claim. `ticket` says which samples come before; without one, those that the lane has run.
+pub(super) fn execute(lane: &mut Lane, claims: &mut Vec<Claim>, mut ticket: Option<Ticket>) {
+    let mut start = claims.first().map_or_else(now, Claim::start);
+    while !claims.is_empty() {
+        let (round, samples) = run(lane, claims, ticket.take());
+        round.errors.iter().flatten().for_each(|error| lane.model.metrics.failed(error));
+        let (compute_start, compute_end) = round.compute;
+        exchange::reply(claims, round);
+        if samples == 0 {
+            continue;
         }
-    }
-    if done.samples == 0 {
-        return;
-    }
-    let (compute_start, compute_end) = done.compute;
-    let times = Times { start, compute_start, compute_end, end: now() };
-    if let Err(error) = lane.instance.report_batch(done.samples as u64, &times) {
-        tracing::warn!("cannot report the statistics of a batch: {error}");
+        let times = Times { start, compute_start, compute_end, end: now() };
+        if let Err(error) = lane.instance.report_batch(samples as u64, &times) {
+            tracing::warn!("cannot report the statistics of a batch: {error}");
+        }
+        start = times.end;
     }
 }
 
-/// What became of an execution.
-struct Done {
-    /// For each exchange: why it has no outputs.
-    errors: Vec<Option<Error>>,
-    /// Start and end of the computation.
-    compute: (u64, u64),
-    /// Samples that were computed.
-    samples: usize,
-}
-
-/// Runs the exchanges that can be joined as one batch.
-fn run(lane: &mut Lane, exchanges: &[Exchange], ticket: Option<Ticket>) -> Done {
+/// Runs the claims that can be joined as one batch, whose number of samples it returns.
+fn run(lane: &mut Lane, claims: &[Claim], ticket: Option<Ticket>) -> (Round, usize) {
     let Lane { model, pipeline, runner, seconds, device, .. } = lane;
     let (link, landing) = device.as_mut().map(|device| (&device.link, &mut device.landing)).unzip();
     let inputs = pipeline.inputs();
     let mut arrived: Vec<Result<Vec<Option<Arrived<'_>>>>> =
-        exchanges.iter().map(|exchange| fetch::arrive(model, inputs, exchange.request(), link)).collect();
+        claims.iter().map(|claim| fetch::arrive(model, inputs, claim.request(), link)).collect();
     let tensors = arrived.iter().flatten().flatten().flatten();
     model.metrics.arrived(tensors.fold(0, |sum, tensor| sum.saturating_add(tensor.input.bytes)));
     if let (Some(link), Some(landing)) = (link, landing) {
         fetch::to_host(&mut arrived, link, landing);
     }
     let configured = &model.tensors.inputs;
-    let tensors = arrived
-        .into_iter()
-        .map(|arrived| Tensors::gather(inputs, configured, &arrived?, runner.memory()))
-        .collect();
+    let asked: Vec<Result<Asked<'_>>> = claims.iter().map(|claim| Asked::of(model, claim)).collect();
+    let gathered = |(arrived, asked): (Result<Vec<_>>, &Result<_>)| {
+        let arrived = arrived?;
+        asked.as_ref().map_err(Error::clone)?;
+        Tensors::gather(inputs, configured, &arrived, runner.memory())
+    };
+    let tensors = arrived.into_iter().zip(&asked).map(gathered).collect();
     let merged = merge(inputs, tensors);
     let compute_start = now();
     let (errors, samples) = match merged {
-        Err(error) => (vec![Some(error); exchanges.len()], 0),
+        Err(error) => (vec![Some(error); claims.len()], 0),
         Ok(Merged { errors, samples: 0, .. }) => (errors, 0),
         Ok(Merged { inputs, ranges, mut errors, samples }) => {
-            let outcome = Responses::new(model, link, exchanges, &ranges).and_then(|mut responses| {
-                let outcome = match ticket {
-                    Some(ticket) => runner.run_at(ticket.take(samples), samples, inputs, &mut responses),
-                    None => runner.run(samples, inputs, &mut responses),
-                };
-                model.metrics.ran(seconds, runner.tally());
-                let outcome = outcome?;
-                responses.copy_late(&outcome)?;
-                Ok(outcome.failures)
+            let mut responses = Responses::new(model, link, asked, &ranges);
+            let outcome = match ticket {
+                Some(ticket) => runner.run_at(ticket.take(samples), samples, inputs, &mut responses),
+                None => runner.run(samples, inputs, &mut responses),
+            };
+            model.metrics.ran(seconds, runner.tally());
+            let failures = outcome.map(|outcome| {
+                responses.copy_late(&outcome);
+                outcome.failures
             });
             for (error, range) in errors.iter_mut().zip(ranges) {
                 let Some(range) = range else { continue };
-                *error = failure(&outcome, range);
+                *error = failure(&failures, range);
             }
             (errors, samples)
         }
     };
-    Done { errors, compute: (compute_start, now()), samples }
+    (Round { errors, compute: (compute_start, now()), last: true }, samples)
 }
 
 /// Why the request with these samples failed: the first of its samples that did, or what failed the whole batch.

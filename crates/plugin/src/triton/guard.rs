@@ -1,4 +1,4 @@
-//! The fence around every function that C calls: no panic leaves it, and every error is said once.
+//! The fence around every function that C calls: no panic leaves it, and every error goes to the server, which says it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,7 +6,7 @@ use super::api::{Server, ServerError};
 use super::sys;
 use gesso::error::{Error, Result};
 
-/// Runs `body` and turns its result into what Triton expects: null, or an error that Triton deletes. Logs the error.
+/// Runs `body` and turns its result into what Triton expects: null, or an error that Triton prints into its log and deletes.
 pub(super) fn guard(
     entry: &str,
     body: impl FnOnce(&'static Server) -> Result<()>,
@@ -18,8 +18,9 @@ pub(super) fn guard(
     match catch(|| body(server)) {
         Ok(()) => std::ptr::null_mut(),
         Err(error) => {
-            tracing::error!(entry, "{error}");
-            ServerError::from_error(server, &error).map_or(std::ptr::null_mut(), ServerError::into_raw)
+            // A line of our own would be the second.
+            tracing::debug!(entry, "{error}");
+            ServerError::from_error(server, &error).into_raw()
         }
     }
 }

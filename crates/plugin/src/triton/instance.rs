@@ -1,17 +1,19 @@
-//! An instance: the lanes that work on its batches, and the device that they use.
+//! An instance: the lanes that work on its batches, and who drives them.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use super::api::{Instance, InstanceKind};
-use super::exchange::{self, Exchange};
+use super::exchange::{self, Claim};
 use super::execute;
+use super::lane::{Lane, LaneDevice};
 use super::metrics::OperatorSeconds;
 use super::model::ModelState;
+use super::state::Holds;
 use gesso::error::{Error, Result};
 use gesso::lanes::{Lanes, Places, Ticket};
-use gesso::pipeline::{self, CudaStream, Fetch, Gpu, Pipeline, Preferences};
+use gesso::pipeline::{Gpu, Preferences};
 use gesso::tensor::Device;
 
 /// Batches in flight of an instance on a device when the configuration does not say: one is on the device while the next
@@ -24,6 +26,11 @@ const HOST_BATCHES: usize = 1;
 /// What one instance needs to execute requests.
 pub(super) struct InstanceState {
     work: Work,
+}
+
+impl Holds for Instance {
+    type State = InstanceState;
+    const WHAT: &'static str = "the model instance";
 }
 
 /// Who works on the batches.
@@ -94,13 +101,13 @@ impl InstanceState {
         Ok(Self { work })
     }
 
-    /// Answers every exchange, now or, from another thread, later. Returns when the instance can take the next batch.
-    pub(super) fn execute(&self, exchanges: &mut Vec<Exchange>) {
+    /// Answers every claim, now or, from another thread, later. Returns when the instance can take the next batch.
+    pub(super) fn execute(&self, claims: &mut Vec<Claim>) {
         match &self.work {
-            Work::Caller(lane) => execute::execute(&mut lane.lock(), exchanges, None),
+            Work::Caller(lane) => execute::execute(&mut lane.lock(), claims, None),
             Work::Lanes(lanes, places) => {
                 let ticket = places.as_ref().map(Places::ticket);
-                lanes.submit((std::mem::take(exchanges), ticket));
+                lanes.submit((std::mem::take(claims), ticket));
             }
         }
     }
@@ -108,13 +115,11 @@ impl InstanceState {
 
 /// What a thread does with the batches that it is given.
 fn worker(mut lane: Lane) -> impl FnMut(Job) {
-    move |(exchanges, ticket)| {
-        exchange::answer(exchanges, |exchanges| execute::execute(&mut lane, exchanges, ticket));
-    }
+    move |(claims, ticket)| exchange::answer(claims, |claims| execute::execute(&mut lane, claims, ticket))
 }
 
 /// A batch for a lane, with its place among those whose samples draw random numbers.
-type Job = (Vec<Exchange>, Option<Ticket>);
+type Job = (Vec<Claim>, Option<Ticket>);
 
 fn open(model: &ModelState, instance: &str, ordinal: usize) -> Result<Arc<Gpu>> {
     model.gpu(ordinal).map_err(|error| {
@@ -127,56 +132,4 @@ fn open(model: &ModelState, instance: &str, ordinal: usize) -> Result<Arc<Gpu>> 
             ),
         )
     })
-}
-
-/// What works on one batch at a time.
-pub(super) struct Lane {
-    /// Triton's handle, to report to. It is valid until the instance is finalized, which waits for its lanes.
-    pub(super) instance: Instance,
-    /// What it shares with the other instances.
-    pub(super) model: Arc<ModelState>,
-    /// What it runs.
-    pub(super) pipeline: Arc<Pipeline>,
-    /// Runs the batches.
-    pub(super) runner: pipeline::Instance,
-    /// Where it counts the time of its operators.
-    pub(super) seconds: OperatorSeconds,
-    /// The device of an instance that has one, even if its pipeline needs none: tensors may come from there.
-    pub(super) device: Option<LaneDevice>,
-}
-
-/// How a lane gets at memory of its device outside of a batch.
-pub(super) struct LaneDevice {
-    /// The device.
-    pub(super) link: Link,
-    /// Where tensors land that are needed on the host.
-    pub(super) landing: Option<Fetch>,
-}
-
-impl LaneDevice {
-    fn new(model: &Arc<ModelState>, ordinal: usize) -> Self {
-        Self { link: Link { model: Arc::clone(model), ordinal, stream: OnceLock::new() }, landing: None }
-    }
-}
-
-/// A device, opened when something needs it.
-pub(super) struct Link {
-    model: Arc<ModelState>,
-    /// Its number.
-    pub(super) ordinal: usize,
-    stream: OnceLock<Arc<CudaStream>>,
-}
-
-impl Link {
-    /// A stream for copies.
-    ///
-    /// # Errors
-    /// What opening the device fails with.
-    pub(super) fn stream(&self) -> Result<&Arc<CudaStream>> {
-        if let Some(stream) = self.stream.get() {
-            return Ok(stream);
-        }
-        let stream = self.model.gpu(self.ordinal)?.stream()?;
-        Ok(self.stream.get_or_init(|| stream))
-    }
 }

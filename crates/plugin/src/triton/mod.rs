@@ -5,8 +5,8 @@
 //! sys       Triton's C API as bindgen reads it          api       the same, safe
 //! guard     no panic and no error leaves unseen         log       events to the server's log
 //! model     a loaded model: plans, devices              instance  its lanes, which work on batches
-//! state     how both are attached to Triton's handles
-//! exchange  a request, its response, one answer         execute   how requests are answered
+//! lane      what works on one batch, its device         state     how ours is attached to Triton's handles
+//! exchange  a request and the replies to it             execute   how requests are answered
 //! options   the backend's settings from the command line  metrics   what a model counts
 //! allocator memory of models that have gone
 //! ```
@@ -21,6 +21,7 @@ pub mod exchange;
 mod execute;
 mod guard;
 mod instance;
+mod lane;
 mod log;
 mod metrics;
 mod model;
@@ -173,7 +174,9 @@ pub unsafe extern "C" fn TRITONBACKEND_ModelInstanceExecute(
         let requests = unsafe { std::slice::from_raw_parts(requests, count as usize) };
         let state = state::attached(&instance)?;
         // SAFETY: the requests are valid and distinct, and ours when this call returns success.
-        unsafe { exchange::run(&instance, requests, |exchanges| state.execute(exchanges)) }
+        let taken = unsafe { exchange::run(&instance, requests, |claims| state.execute(claims)) };
+        // This error goes to the clients, not to the log.
+        taken.inspect_err(|error| tracing::error!("requests are left with the server: {error}"))
     })
 }
 

@@ -1,17 +1,19 @@
 //! A loaded model: its pipeline, planned once for each kind of instance that it has, and the devices that they run on.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 use parking_lot::Mutex;
 
 use super::api::{InstanceKind, Model};
 use super::metrics::{Labels, Metrics};
-use super::state;
-use crate::config::{Facts, ModelConfig, ModelFile, Settings, Source, TensorMap, written_max_batch_size};
+use super::state::{self, Holds};
+use crate::config::{
+    DataType, Facts, ModelConfig, ModelFile, Settings, Source, TensorMap, written_max_batch_size,
+};
 use gesso::error::Result;
 use gesso::pipeline::{Gpu, Pipeline};
-use gesso::tensor::Device;
+use gesso::tensor::{DType, Device};
 
 /// What the instances of a model share. Freed when the model and all its instances are.
 pub(super) struct ModelState {
@@ -23,10 +25,17 @@ pub(super) struct ModelState {
     pub(super) settings: Settings,
     /// What it counts.
     pub(super) metrics: Metrics,
+    /// For each output: whether the log has it that its type is another than the configured one.
+    told: Vec<Once>,
     version: String,
     plans: Plans,
     /// The devices in use, so that instances on one share its kernels and its memory.
     gpus: Mutex<BTreeMap<usize, Arc<Gpu>>>,
+}
+
+impl Holds for Model {
+    type State = ModelState;
+    const WHAT: &'static str = "the model";
 }
 
 impl ModelState {
@@ -48,7 +57,7 @@ impl ModelState {
             Some(InstanceKind::Gpu) => Device::Gpu,
             _ => Device::Cpu,
         };
-        let pipeline = plans.get(first)?;
+        let pipeline = plans.get(first).map_err(|error| config.explained(error))?;
         let facts = Facts::from(&*pipeline);
         if model.wants_auto_complete()? {
             config.complete(&facts)?;
@@ -67,12 +76,30 @@ impl ModelState {
         let version = model.version()?.to_string();
         let metrics = Metrics::new(model.server(), &Labels { model: &name, version: &version });
         let settings = settings.or(&options.defaults);
-        Ok(Self { name, tensors, settings, metrics, version, plans, gpus: Mutex::default() })
+        let told = tensors.outputs.iter().map(|_| Once::new()).collect();
+        Ok(Self { name, tensors, settings, metrics, told, version, plans, gpus: Mutex::default() })
     }
 
     /// What tells the model's metrics from those of others.
     pub(super) fn labels(&self) -> Labels<'_> {
         Labels { model: &self.name, version: &self.version }
+    }
+
+    /// Notes that output `output`, of which the pipeline did not say the type, is of `found`, which is not the configured type. Requests
+    /// get what it is, as from DALI.
+    pub(super) fn tell_of_type(&self, output: usize, found: DType) {
+        let (Some(told), Some(output)) = (self.told.get(output), self.tensors.outputs.get(output)) else {
+            return;
+        };
+        told.call_once(|| {
+            tracing::warn!(
+                model = self.name,
+                "output `{}` has data_type `{}` in the configuration, the pipeline makes `{}`, which is what requests get",
+                output.name,
+                output.data_type,
+                DataType::Dense(found)
+            );
+        });
     }
 
     /// The pipeline, planned for `device`.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::api::Backend;
+use super::state::Holds;
 use crate::config::Settings;
 use gesso::error::{Error, Result};
 
@@ -35,6 +37,11 @@ pub(super) struct Options {
     pub(super) operators: Vec<PathBuf>,
     /// What the one who started the server should know; a line each.
     pub(super) warnings: Vec<String>,
+}
+
+impl Holds for Backend {
+    type State = Options;
+    const WHAT: &'static str = "the backend";
 }
 
 impl Default for Options {

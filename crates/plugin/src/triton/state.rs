@@ -1,11 +1,8 @@
-//! How our states are attached to Triton's backends, models and instances, read and freed.
+//! How states of ours are attached to handles of Triton's, read and freed. It must not know which; each says so beside its state.
 
 use std::sync::Arc;
 
-use super::api::{Backend, Instance, Model, Slot};
-use super::instance::InstanceState;
-use super::model::ModelState;
-use super::options::Options;
+use super::api::Slot;
 use gesso::error::{Error, Result};
 
 /// A handle of Triton's to which exactly one type of ours is attached.
@@ -14,21 +11,6 @@ pub(super) trait Holds: Slot {
     type State: Send + Sync;
     /// What errors call the handle.
     const WHAT: &'static str;
-}
-
-impl Holds for Backend {
-    type State = Options;
-    const WHAT: &'static str = "the backend";
-}
-
-impl Holds for Model {
-    type State = ModelState;
-    const WHAT: &'static str = "the model";
-}
-
-impl Holds for Instance {
-    type State = InstanceState;
-    const WHAT: &'static str = "the model instance";
 }
 
 /// Attaches `state`; [`detach`] frees it.

@@ -4,11 +4,16 @@ use super::*;
 
 type Change<'c> = &'c dyn Fn(&mut Value);
 
+/// The same, with everything declared.
+fn strict(tensors: Tensors) -> Tensors {
+    Tensors { outputs: tensors.outputs.into_iter().map(declared).collect(), ..tensors }
+}
+
 #[test]
 fn contradicting_shapes_are_an_error() {
     let fields = json!({"max_batch_size": 0, "input": [{"name": "IMAGE", "dims": [-1]}],
         "output": [{"name": "O", "dims": [-1, 3, 224, 224]}]});
-    let error = config(&fields).complete(&classify().facts()).unwrap_err().to_string();
+    let error = config(&fields).complete(&strict(classify()).facts()).unwrap_err().to_string();
     assert!(error.contains("output `O` has 4 dimensions") && error.contains("the pipeline has 3"), "{error}");
 }
 
@@ -39,9 +44,9 @@ fn differences_name_the_tensor_and_both_values() {
         change(&mut fields);
         fields
     };
-    let tensors = classify();
+    let tensors = strict(classify());
     config(&valid(&|_| ())).validate(&tensors.facts()).unwrap();
-    let cases: [(Change<'_>, &[&str]); 14] = [
+    let cases: [(Change<'_>, &[&str]); 13] = [
         (
             &|c| c["input"][0]["data_type"] = json!("TYPE_FP32"),
             &["input `IMAGE`", "`TYPE_FP32`", "`TYPE_UINT8`"],
@@ -62,7 +67,6 @@ fn differences_name_the_tensor_and_both_values() {
             &|c| c["output"][0]["dims"] = json!([3]),
             &["output `OUT` has 1 dimensions", "[3]", "3 ([3, 224, 224])"],
         ),
-        (&|c| c["output"][0]["dims"] = json!([3, 9, -1]), &["output `OUT`", "[3, 9, -1]", "[3, 224, 224]"]),
         (&|c| c["output"][0]["dims"] = json!([]), &["output `OUT` has no dims", "[3, 224, 224]"]),
         (&|c| c["output"][0]["dims"] = json!([3, 0, -7]), &["output `OUT`", "[3, 0, -7]", "found 0"]),
         (&|c| c["input"][0]["name"] = json!("JPEG"), &["input `JPEG`", "not in the pipeline", "`IMAGE`"]),
@@ -144,7 +148,8 @@ fn a_split_output_loses_the_first_dimension_of_its_samples() {
     }
     assert_eq!(completed(&split("X", &renamed), &tensors)["output"][0]["dims"], json!([-1, 4, 3]));
     let whole = json!({"max_batch_size": 4, "output": [{"name": "O", "data_type": "TYPE_UINT8", "dims": [-1, 4, 3]}]});
-    assert!(refused(&split("O", &whole), &tensors).contains("output `O` has 3 dimensions"));
+    let declared = strict(Tensors { inputs: vec![], outputs: tensors.outputs.clone() });
+    assert!(refused(&split("O", &whole), &declared).contains("output `O` has 3 dimensions"));
     let flat = Tensors { inputs: vec![], outputs: vec![output("O", DType::U8, Some(&[4]))] };
     let said = config(&split("O", &json!({}))).complete(&flat.facts()).unwrap_err().to_string();
     assert!(said.contains("at least 2 dimensions, the pipeline has 1"), "{said}");
@@ -169,4 +174,64 @@ fn an_optional_input_has_a_default_where_its_shape_is_fixed() {
     assert!(said.contains("parameter `default.IMAGE` is for no input with `optional: true`"), "{said}");
     let said = refused(&with(input(2, true), json!({"default.IMAGE": {"string_value": "1 x"}})), &tensors);
     assert!(said.contains("default of input `IMAGE`: `x` is no uint8"), "{said}");
+}
+
+/// As DALI's backend, which knows of outputs what their author declared and nothing else.
+#[test]
+fn what_differs_from_an_output_that_was_not_declared_is_noted() {
+    let with = |change: Change<'_>| {
+        let mut fields = json!({"max_batch_size": 8,
+            "input": [{"name": "IMAGE", "data_type": "TYPE_UINT8", "dims": [-1]}],
+            "output": [{"name": "OUT", "data_type": "TYPE_FP32", "dims": [3, 224, 224]}]});
+        change(&mut fields);
+        fields
+    };
+    let cases: [(Change<'_>, &str, DataType); 3] = [
+        (&|c| c["output"][0]["data_type"] = json!("TYPE_INT32"), "`TYPE_INT32`", DataType::Dense(DType::F32)),
+        (&|c| c["output"][0]["dims"] = json!([224, 224, 3]), "[224, 224, 3]", DataType::Dense(DType::F32)),
+        (&|c| c["output"][0]["dims"] = json!([-1, 9]), "[-1, 9]", DataType::Dense(DType::F32)),
+    ];
+    for (change, found, data_type) in cases {
+        let mut config = config(&with(change));
+        config.complete(&classify().facts()).unwrap();
+        let map = config.validate(&classify().facts()).unwrap();
+        let [warning] = map.warnings(&Settings::default()).try_into().unwrap();
+        assert!(warning.starts_with("output `OUT` has ") && warning.contains(found), "{warning}");
+        assert!(warning.ends_with(", which is what requests get"), "{warning}");
+        // What is answered is what the pipeline makes; what the server is told is what the author wrote.
+        assert_eq!(map.outputs[0].data_type, data_type);
+        let told: Value = serde_json::from_str(&config.to_json()).unwrap();
+        assert_eq!(told["output"][0], with(change)["output"][0]);
+    }
+    let strings = with(&|c| c["output"][0]["data_type"] = json!("TYPE_STRING"));
+    assert!(refused(&strings, &classify()).contains("`TYPE_STRING`"));
+    // Extents cannot be declared.
+    let flipped = with(&|c| c["output"][0]["dims"] = json!([224, 224, 3]));
+    config(&flipped).validate(&strict(classify()).facts()).unwrap();
+}
+
+#[test]
+fn outputs_without_a_name_are_told_by_their_operators() {
+    let float = |name: &str| output(name, DType::F32, None);
+    let outputs =
+        vec![float("__CropMirrorNormalize_2"), float("PIXELS"), float("__Split_7[1]"), float("__mine")];
+    let said = refused(&json!({}), &Tensors { inputs: vec![], outputs });
+    let names = "an unnamed one of `CropMirrorNormalize`, `PIXELS`, an unnamed one of `Split`, `__mine`";
+    assert!(said.ends_with(&format!("the pipeline has 4 ({names})")), "{said}");
+}
+
+#[test]
+fn a_decoupled_model_is_told_what_it_does_not_get() {
+    let decoupled = config(&json!({"model_transaction_policy": {"decoupled": true}, "max_batch_size": 4,
+        "input": [{"name": "IMAGE", "data_type": "TYPE_UINT8", "dims": [-1]}],
+        "output": [{"name": "OUT", "data_type": "TYPE_FP32", "dims": [3, 224, 224]}]}));
+    let error = decoupled.explained(Error::unsupported("operator `inputs.Video`: not known"));
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().starts_with("operator `inputs.Video`: not known; "), "{error}");
+    assert!(error.to_string().ends_with("video piece by piece are not supported yet"), "{error}");
+    let [note] =
+        decoupled.validate(&classify().facts()).unwrap().warnings(&Settings::default()).try_into().unwrap();
+    assert!(note.contains("one response"), "{note}");
+    let plain = config(&json!({"model_transaction_policy": {"decoupled": false}}));
+    assert_eq!(plain.explained(Error::invalid("no")).to_string(), "no");
 }

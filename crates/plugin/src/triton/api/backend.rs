@@ -1,14 +1,44 @@
-//! The backend: this library as the server sees it, and what the server asks about it.
+//! The backend: this library as the server sees it, what the server asks about it, and which servers it works with.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::Slot;
+use super::error::not_null;
 use super::message::json_of;
-use super::server::{Server, not_null};
+use super::server::Server;
 use crate::config::InstanceKind;
 use crate::triton::sys;
-use gesso::error::Result;
+use gesso::error::{Error, Result};
+
+/// The major version of the backend API that this library is written for.
+const API_MAJOR: u32 = 1;
+
+impl Server {
+    /// Major and minor version of the backend API that the server offers.
+    ///
+    /// # Errors
+    /// What Triton says.
+    pub fn api_version(&self) -> Result<(u32, u32)> {
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: both out pointers are valid for the call.
+        self.check(unsafe { self.required.TRITONBACKEND_ApiVersion(&raw mut major, &raw mut minor) })?;
+        Ok((major, minor))
+    }
+
+    /// # Errors
+    /// `Unsupported` when the server's API is not one that this library can talk to. Minor versions only add functions,
+    /// and what is missing is done without, so only the major version counts.
+    pub fn check_api_version(&self) -> Result<()> {
+        let (major, minor) = self.api_version()?;
+        if major == API_MAJOR {
+            return Ok(());
+        }
+        Err(Error::unsupported(format!(
+            "the server offers backend API {major}.{minor}, expected a version {API_MAJOR}.x"
+        )))
+    }
+}
 
 /// This library, loaded under some name.
 pub struct Backend {

@@ -1,33 +1,12 @@
-//! Errors across the boundary: the crate's kinds and Triton's codes are the same eight classes.
+//! Errors across the boundary, and what Triton's functions return as results.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 use std::ptr::NonNull;
 
-use super::server::{Server, c_string};
-use crate::triton::sys::{self, TRITONSERVER_Error_Code as Code};
-use gesso::error::{Error, ErrorKind};
-
-/// Kinds and the codes that they are sent as.
-const CODES: [(ErrorKind, Code); 8] = [
-    (ErrorKind::Unknown, Code::TRITONSERVER_ERROR_UNKNOWN),
-    (ErrorKind::Internal, Code::TRITONSERVER_ERROR_INTERNAL),
-    (ErrorKind::NotFound, Code::TRITONSERVER_ERROR_NOT_FOUND),
-    (ErrorKind::InvalidArg, Code::TRITONSERVER_ERROR_INVALID_ARG),
-    (ErrorKind::Unavailable, Code::TRITONSERVER_ERROR_UNAVAILABLE),
-    (ErrorKind::Unsupported, Code::TRITONSERVER_ERROR_UNSUPPORTED),
-    (ErrorKind::AlreadyExists, Code::TRITONSERVER_ERROR_ALREADY_EXISTS),
-    (ErrorKind::Cancelled, Code::TRITONSERVER_ERROR_CANCELLED),
-];
-
-/// The code of `kind`.
-pub(super) fn code_of(kind: ErrorKind) -> Code {
-    CODES.iter().find(|(k, _)| *k == kind).map_or(Code::TRITONSERVER_ERROR_UNKNOWN, |(_, code)| *code)
-}
-
-/// The kind of `code`; codes that we do not know are of the kind that says so.
-fn kind_of(code: Code) -> ErrorKind {
-    CODES.iter().find(|(_, c)| *c == code).map_or(ErrorKind::Unknown, |(kind, _)| *kind)
-}
+use super::server::Server;
+use super::words::{kind_of, object_of};
+use crate::triton::sys;
+use gesso::error::{Error, Result};
 
 /// An error object of Triton that we own.
 pub struct ServerError<'s> {
@@ -41,12 +20,13 @@ impl<'s> ServerError<'s> {
         Self { server, raw }
     }
 
-    /// Triton's object for `error`; `None` when Triton could not make one.
-    pub fn from_error(server: &'s Server, error: &Error) -> Option<Self> {
-        let text = c_string(&error.to_string());
-        // SAFETY: the text ends with NUL and outlives the call, which copies it.
-        let raw = unsafe { server.required.TRITONSERVER_ErrorNew(code_of(error.kind()), text.as_ptr()) };
-        NonNull::new(raw).map(|raw| Self { server, raw })
+    /// Triton's object for `error`.
+    pub fn from_error(server: &'s Server, error: &Error) -> Self {
+        let raw = object_of(error, |code, text| {
+            // SAFETY: the text ends with NUL and outlives the call, which copies it.
+            unsafe { server.required.TRITONSERVER_ErrorNew(code, text.as_ptr()) }
+        });
+        Self { server, raw }
     }
 
     /// The crate's error with the same class and text.
@@ -83,21 +63,47 @@ impl Drop for ServerError<'_> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_and_codes_are_a_bijection_in_tritons_order() {
-        for (number, (kind, code)) in CODES.iter().enumerate() {
-            assert_eq!(code.0 as usize, number);
-            assert_eq!(code_of(*kind), *code);
-            assert_eq!(kind_of(*code), *kind);
+impl Server {
+    /// Turns what a function of Triton returned into a result; frees the error.
+    pub(super) fn check(&self, raw: *mut sys::TRITONSERVER_Error) -> Result<()> {
+        match NonNull::new(raw) {
+            None => Ok(()),
+            Some(raw) => Err(ServerError::new(self, raw).to_error()),
         }
     }
 
-    #[test]
-    fn a_code_of_a_later_server_is_unknown() {
-        assert_eq!(kind_of(Code(99)), ErrorKind::Unknown);
+    /// What `call` wrote to its out pointer, which starts as `initial`.
+    pub(super) fn out<T>(
+        &self,
+        initial: T,
+        call: impl FnOnce(*mut T) -> *mut sys::TRITONSERVER_Error,
+    ) -> Result<T> {
+        let mut value = initial;
+        self.check(call(&raw mut value))?;
+        Ok(value)
     }
+
+    /// The text that a function of Triton wrote to its out pointer; `what` names it in errors.
+    pub(super) fn text(
+        &self,
+        what: &str,
+        call: impl FnOnce(*mut *const c_char) -> *mut sys::TRITONSERVER_Error,
+    ) -> Result<String> {
+        let text = self.out(std::ptr::null(), call)?;
+        if text.is_null() {
+            return Err(Error::internal(format!("Triton returned no {what}")));
+        }
+        // SAFETY: the callers in this folder pass functions that return texts ending with NUL, which live as long as
+        // the object that they were asked from, and the caller holds that.
+        let text = unsafe { CStr::from_ptr(text) };
+        match text.to_str() {
+            Ok(text) => Ok(text.to_owned()),
+            Err(_) => Err(Error::invalid(format!("the {what} is not UTF-8: `{}`", text.to_string_lossy()))),
+        }
+    }
+}
+
+/// `raw`, or an error that names `what` was expected.
+pub(super) fn not_null<T>(raw: *mut T, what: &str) -> Result<NonNull<T>> {
+    NonNull::new(raw).ok_or_else(|| Error::internal(format!("expected {what}, found a null pointer")))
 }

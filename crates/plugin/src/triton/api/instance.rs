@@ -4,10 +4,11 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::Slot;
+use super::error::not_null;
 use super::memory::{BufferAttributes, Memory};
 use super::model::Model;
 use super::request::Request;
-use super::server::{Server, not_null};
+use super::server::Server;
 use crate::config::InstanceKind;
 use crate::triton::sys::{self, TRITONSERVER_InstanceGroupKind as RawKind};
 use gesso::error::{Error, Result};

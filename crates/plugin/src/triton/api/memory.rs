@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ptr::NonNull;
 
-use super::server::{Server, not_null};
+use super::error::not_null;
+use super::server::Server;
 use crate::triton::sys::{self, TRITONSERVER_MemoryType as Raw};
 use gesso::error::{Error, Result};
 

@@ -2,7 +2,8 @@
 
 use std::ffi::c_char;
 
-use super::server::{Server, not_null};
+use super::error::not_null;
+use super::server::Server;
 use crate::triton::sys;
 use gesso::error::{Error, Result};
 

@@ -3,7 +3,9 @@
 use std::ffi::CString;
 use std::ptr::NonNull;
 
-use super::server::{Server, c_string, not_null};
+use super::error::not_null;
+use super::server::Server;
+use super::words::c_string;
 use crate::triton::sys;
 use gesso::error::{Error, Result};
 

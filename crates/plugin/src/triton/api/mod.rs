@@ -10,6 +10,7 @@
 mod backend;
 mod error;
 mod instance;
+mod log;
 mod memory;
 mod message;
 mod metric;
@@ -18,17 +19,19 @@ mod request;
 mod response;
 mod server;
 mod types;
+mod words;
 
 pub use crate::config::{DataType, InstanceKind};
 pub use backend::{Attributes, Backend};
 pub use error::ServerError;
 pub use instance::{Instance, Times, now};
+pub use log::Level;
 pub use memory::{Memory, MemoryKind};
 pub use metric::{Counter, Family};
 pub use model::Model;
 pub use request::{Chunk, Input, Request};
 pub use response::{NewResponse, Output, OutputMemory, Response};
-pub use server::{Level, Server};
+pub use server::Server;
 
 /// What a pointer of ours can be attached to. Only `state.rs` does: elsewhere the pointers could get mixed up.
 pub(in crate::triton) trait Slot {

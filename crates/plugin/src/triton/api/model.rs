@@ -7,8 +7,9 @@ use std::ptr::NonNull;
 
 use super::Slot;
 use super::backend::Backend;
+use super::error::not_null;
 use super::message::Message;
-use super::server::{Server, not_null};
+use super::server::Server;
 use crate::triton::sys;
 use gesso::error::{Error, Result};
 

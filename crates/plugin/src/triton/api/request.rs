@@ -4,8 +4,9 @@ use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
+use super::error::not_null;
 use super::memory::{Memory, MemoryKind};
-use super::server::{Server, not_null};
+use super::server::Server;
 use crate::config::DataType;
 use crate::triton::sys;
 use gesso::error::{Context, Error, Result};
@@ -29,9 +30,19 @@ impl Request {
         Self { server, raw }
     }
 
+    /// The server that it came from.
+    pub(super) fn server(&self) -> &'static Server {
+        self.server
+    }
+
     /// The object, for a call that leaves it with us.
     pub(super) fn as_ptr(&self) -> *mut sys::TRITONBACKEND_Request {
         self.raw.as_ptr()
+    }
+
+    /// As [`Request::as_ptr`].
+    pub(super) fn as_non_null(&self) -> NonNull<sys::TRITONBACKEND_Request> {
+        self.raw
     }
 
     /// What the client calls the request; often empty.

@@ -5,9 +5,11 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-use super::error::ServerError;
+use super::error::{ServerError, not_null};
 use super::memory::{Memory, MemoryKind};
-use super::server::{Server, c_string, not_null};
+use super::request::Request;
+use super::server::Server;
+use super::words::c_string;
 use crate::config::DataType;
 use crate::triton::sys;
 use gesso::error::{Error, Result};
@@ -52,8 +54,8 @@ impl Drop for NewResponse {
     }
 }
 
-/// The response to a request of ours. It is sent exactly once: by [`Response::send`], by [`Response::fail`], or, as an
-/// error, when it is dropped.
+/// A response to a request of ours. It is sent exactly once: by [`Response::send`], by [`Response::fail`], or, as an
+/// error that nothing follows, when it is dropped.
 pub struct Response {
     server: &'static Server,
     raw: NonNull<sys::TRITONBACKEND_Response>,
@@ -65,6 +67,15 @@ pub struct Response {
 unsafe impl Send for Response {}
 
 impl Response {
+    /// A further response to a request of ours. Triton wants those before it to have all of their memory by now.
+    ///
+    /// # Errors
+    /// What Triton says.
+    pub fn to(request: &Request) -> Result<Self> {
+        // SAFETY: the request is ours, and not released: it is borrowed.
+        Ok(unsafe { NewResponse::to(request.server(), request.as_non_null()) }?.claim())
+    }
+
     /// Adds a tensor of `shape`, the batch dimension first when the model is batched.
     ///
     /// # Errors
@@ -132,33 +143,34 @@ impl Response {
         self.server.check(unsafe { set(self.raw.as_ptr(), name.as_ptr(), value) })
     }
 
-    /// Sends the outputs to the client; none follow.
+    /// Sends the outputs to the client; unless it is the `last`, other responses to the request follow.
     ///
     /// # Errors
     /// What Triton says. The response is gone all the same.
-    pub fn send(self) -> Result<()> {
-        ManuallyDrop::new(self).send_final(None)
+    pub fn send(self, last: bool) -> Result<()> {
+        ManuallyDrop::new(self).send_with(last, None)
     }
 
-    /// Sends `error` to the client in place of outputs; none follow.
+    /// Sends `error` to the client in place of outputs; no response follows.
     ///
     /// # Errors
     /// What Triton says. The response is gone all the same.
     pub fn fail(self, error: &Error) -> Result<()> {
-        ManuallyDrop::new(self).send_final(Some(error))
+        ManuallyDrop::new(self).send_with(true, Some(error))
     }
 
-    /// The one place that sends: the callers see to it that this is called once, and that nothing follows.
-    fn send_final(&mut self, error: Option<&Error>) -> Result<()> {
+    /// The one place that sends: the callers see to it that this is called once, and that the response is not used after it.
+    fn send_with(&mut self, last: bool, error: Option<&Error>) -> Result<()> {
         // The names own memory that `ManuallyDrop` would leak.
         drop(self.outputs.take());
-        let error = error.and_then(|error| ServerError::from_error(self.server, error));
+        let error = error.map(|error| ServerError::from_error(self.server, error));
         let raw_error = error.as_ref().map_or(std::ptr::null_mut(), ServerError::as_ptr);
-        let last = sys::TRITONSERVER_ResponseCompleteFlag::TRITONSERVER_RESPONSE_COMPLETE_FINAL;
+        let complete = sys::TRITONSERVER_ResponseCompleteFlag::TRITONSERVER_RESPONSE_COMPLETE_FINAL;
+        let flags = if last { complete.0 } else { 0 };
         // SAFETY: we own the response and did not send it before: outputs borrow it, so none is in use. The error is
         // valid until the end of this function, which deletes it: Triton leaves it with us.
         self.server.check(unsafe {
-            self.server.required.TRITONBACKEND_ResponseSend(self.raw.as_ptr(), last.0, raw_error)
+            self.server.required.TRITONBACKEND_ResponseSend(self.raw.as_ptr(), flags, raw_error)
         })
     }
 }
@@ -166,7 +178,7 @@ impl Response {
 impl Drop for Response {
     fn drop(&mut self) {
         let error = Error::internal("the request was dropped without an answer");
-        if let Err(error) = self.send_final(Some(&error)) {
+        if let Err(error) = self.send_with(true, Some(&error)) {
             tracing::error!("cannot send a response: {error}");
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::config::Tensor;
 use crate::triton::api::{Chunk, DataType, Input, Memory, Request};
-use crate::triton::instance::Link;
+use crate::triton::lane::Link;
 use crate::triton::model::ModelState;
 use gesso::error::{Error, ErrorKind, Result};
 use gesso::limits;

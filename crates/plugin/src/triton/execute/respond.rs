@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::fetch::cancelled;
 use crate::triton::api::{DataType, Memory, MemoryKind, OutputMemory, Request, Response};
-use crate::triton::exchange::Exchange;
-use crate::triton::instance::Link;
+use crate::triton::exchange::Claim;
+use crate::triton::lane::Link;
 use crate::triton::model::ModelState;
 use gesso::error::{Context, Error, Result};
 use gesso::pipeline::{DeviceBytes, Failures, Fetch, Gpu, Outcome, OutputSink, Target};
@@ -21,13 +21,30 @@ pub(super) struct Responses<'r> {
     late: Vec<Late<'r>>,
 }
 
-/// One request in the batch.
-struct Destination<'r> {
+/// What one request asks for, and where that goes.
+pub(super) struct Asked<'r> {
     request: &'r Request,
     response: &'r Response,
-    range: Range<usize>,
     /// For each output of the pipeline: whether the client asked for it.
     wanted: Vec<bool>,
+}
+
+impl<'r> Asked<'r> {
+    /// What the request of `claim` asks for.
+    ///
+    /// # Errors
+    /// What Triton says of it.
+    pub(super) fn of(model: &ModelState, claim: &'r Claim) -> Result<Self> {
+        let names = claim.request().requested_outputs()?;
+        let wanted = model.tensors.outputs.iter().map(|output| names.contains(&output.name)).collect();
+        Ok(Self { request: claim.request(), response: claim.reply()?, wanted })
+    }
+}
+
+/// One request in the batch.
+struct Destination<'r> {
+    asked: Asked<'r>,
+    range: Range<usize>,
 }
 
 /// Memory of a response that the output's operator cannot write: its bytes are copied there at the end.
@@ -45,50 +62,25 @@ enum LateMemory<'r> {
 }
 
 impl<'r> Responses<'r> {
-    /// The responses of the exchanges that have samples in the batch.
-    ///
-    /// # Errors
-    /// What Triton says of a request.
+    /// The responses to those requests that have samples in the batch.
     pub(super) fn new(
         model: &'r ModelState,
         link: Option<&'r Link>,
-        exchanges: &'r [Exchange],
+        asked: Vec<Result<Asked<'r>>>,
         ranges: &[Option<Range<usize>>],
-    ) -> Result<Self> {
-        let mut requests = Vec::with_capacity(exchanges.len());
-        for (exchange, range) in exchanges.iter().zip(ranges) {
-            let Some(range) = range.clone() else { continue };
-            let names = exchange.request().requested_outputs()?;
-            let wanted = model.tensors.outputs.iter().map(|output| names.contains(&output.name)).collect();
-            requests.push(Destination {
-                request: exchange.request(),
-                response: exchange.response()?,
-                range,
-                wanted,
-            });
-        }
-        Ok(Self { model, link, requests, late: Vec::new() })
+    ) -> Self {
+        let destination = |(asked, range): (Result<_>, &Option<_>)| {
+            Some(Destination { asked: asked.ok()?, range: range.clone()? })
+        };
+        let requests = asked.into_iter().zip(ranges).filter_map(destination).collect();
+        Self { model, link, requests, late: Vec::new() }
     }
 
-    /// Copies the outputs that could not be written in place.
-    ///
-    /// # Errors
-    /// Internal, when a sample has another size than its response; what the device says.
-    pub(super) fn copy_late(self, outcome: &Outcome<'_>) -> Result<()> {
-        for Late { output, range, memory } in self.late {
-            if range.clone().any(|i| outcome.failures.get(i).is_some()) {
-                continue;
-            }
-            let batch = outcome.outputs.get(output).ok_or_else(|| Error::internal("an output is missing"))?;
-            match memory {
-                LateMemory::Host(memory) => copy_to_host(batch, range, memory)?,
-                LateMemory::Device(memory) => {
-                    let link = self.link.ok_or_else(|| Error::internal("a device without an instance"))?;
-                    copy_to_device(batch, range, &memory, link)?;
-                }
-            }
-        }
-        Ok(())
+    /// Copies the outputs that could not be written in place. Where that fails, the samples of that request fail.
+    pub(super) fn copy_late(self, outcome: &Outcome<'_>) {
+        copy_all(self.late, self.link, outcome, |output| {
+            self.model.tensors.outputs.get(output).map_or("", |o| &o.name)
+        });
     }
 
     /// Asks for memory for the samples of each request that wants `output` and has not failed. `place` says what becomes
@@ -104,20 +96,19 @@ impl<'r> Responses<'r> {
         let mut buffers: Vec<Option<B>> = desc.shapes.iter().map(|_| None).collect();
         let configured = &self.model.tensors.outputs[output];
         let name = &configured.name;
-        if configured.data_type != DataType::Dense(desc.dtype) {
-            return Err(Error::invalid(format!(
-                "output `{name}` is {}, but the model's configuration says {}",
-                desc.dtype, configured.data_type
-            )));
+        if configured.data_type != DataType::Dense(desc.dtype)
+            && self.requests.iter().any(|request| request.asked.wanted[output])
+        {
+            self.model.tell_of_type(output, desc.dtype);
         }
-        for request in &self.requests {
-            let range = request.range.clone();
-            if !request.wanted[output] || range.clone().any(|i| failures.get(i).is_some()) {
+        for Destination { asked, range } in &self.requests {
+            let range = range.clone();
+            if !asked.wanted[output] || range.clone().any(|i| failures.get(i).is_some()) {
                 continue;
             }
             let placed =
                 Described::new(desc, &desc.shapes[range.clone()], configured.split).and_then(|described| {
-                    place(described.memory(request.response, name, preferred)?, &described.sizes)
+                    place(described.memory(asked.response, name, preferred)?, &described.sizes)
                 });
             match placed.context(|| format!("output `{name}`")) {
                 Err(error) => range.for_each(|i| failures.fail(i, error.clone())),
@@ -143,8 +134,8 @@ enum Placed<'r, B> {
 
 impl<'r> OutputSink<'r> for Responses<'r> {
     fn look_for_cancelled(&mut self, failures: &Failures) {
-        for Destination { request, range, .. } in &self.requests {
-            if failures.get(range.start).is_none() && request.is_cancelled().unwrap_or(false) {
+        for Destination { asked, range } in &self.requests {
+            if failures.get(range.start).is_none() && asked.request.is_cancelled().unwrap_or(false) {
                 range.clone().for_each(|i| failures.fail(i, cancelled()));
             }
         }
@@ -266,6 +257,31 @@ fn cut<'m>(memory: &'m mut [u8], sizes: &[usize]) -> Vec<&'m mut [u8]> {
     samples
 }
 
+/// Copies `late` memory from the outputs of a batch. What fails marks its samples, so that it fails its request alone.
+fn copy_all<'n>(
+    late: Vec<Late<'_>>,
+    link: Option<&Link>,
+    outcome: &Outcome<'_>,
+    name: impl Fn(usize) -> &'n str,
+) {
+    for Late { output, range, memory } in late {
+        if range.clone().any(|i| outcome.failures.get(i).is_some()) {
+            continue;
+        }
+        let copied = match (outcome.outputs.get(output), memory, link) {
+            (None, ..) => Err(Error::internal("the batch has no such output")),
+            (Some(batch), LateMemory::Host(memory), _) => copy_to_host(batch, range.clone(), memory),
+            (Some(batch), LateMemory::Device(memory), Some(link)) => {
+                copy_to_device(batch, range.clone(), &memory, link)
+            }
+            (Some(_), LateMemory::Device(_), None) => Err(Error::internal("a device without an instance")),
+        };
+        if let Err(error) = copied.context(|| format!("output `{}`", name(output))) {
+            range.for_each(|i| outcome.failures.fail(i, error.clone()));
+        }
+    }
+}
+
 fn copy_to_host(batch: &Batch<'_>, range: Range<usize>, memory: &mut [u8]) -> Result<()> {
     let mut rest = memory;
     for i in range {
@@ -275,6 +291,9 @@ fn copy_to_host(batch: &Batch<'_>, range: Range<usize>, memory: &mut [u8]) -> Re
             .ok_or_else(|| Error::internal("an output is larger than its response"))?;
         target.copy_from_slice(bytes);
         rest = tail;
+    }
+    if !rest.is_empty() {
+        return Err(Error::internal("an output is smaller than its response"));
     }
     Ok(())
 }
@@ -320,6 +339,26 @@ mod tests {
         let shapes: Vec<Shape> = shapes.iter().map(|&shape| Shape::new(shape)).collect();
         let desc = BatchDesc::new(DType::U16, Layout::NONE, shapes.clone());
         Described::new(&desc, &shapes, split).map(|described| (described.shape, described.sizes))
+    }
+
+    /// Two requests of one sample each; the memory of the first is too small, which Triton does not let happen.
+    #[test]
+    fn a_copy_that_fails_fails_its_request_alone() {
+        let pixels = [7, 8];
+        let shapes = vec![Shape::from([1]); 2];
+        let samples = pixels.chunks(1).map(Sample::Borrowed).collect();
+        let batch = Batch::new(BatchDesc::new(DType::U8, Layout::NONE, shapes), samples).unwrap();
+        let outcome = Outcome { failures: Failures::none(2), outputs: vec![batch] };
+        let (mut small, mut right) = ([], [0]);
+        let late = vec![
+            Late { output: 0, range: 0..1, memory: LateMemory::Host(&mut small) },
+            Late { output: 0, range: 1..2, memory: LateMemory::Host(&mut right) },
+        ];
+        copy_all(late, None, &outcome, |_| "pixels");
+        let error = outcome.failures.get(0).unwrap().to_string();
+        assert_eq!(error, "output `pixels`: an output is larger than its response");
+        assert!(outcome.failures.get(1).is_none());
+        assert_eq!(right, [8]);
     }
 
     #[test]
