@@ -40,7 +40,7 @@ pub(super) fn wrapped(
 ) -> Box<dyn Operator> {
     let specs = || def.all_args().filter(|spec| spec.per_frame);
     let arguments: Vec<usize> = specs().filter_map(|spec| args.tensor(spec.name)).collect();
-    let always = inputs > 0 && def.name.starts_with("transforms__");
+    let always = inputs > 0 && def.splits_inputs;
     if arguments.is_empty() && !always && (inputs < 2 || specs().next().is_none()) {
         return inner;
     }
