@@ -6,7 +6,7 @@ mod trouble;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gesso::cpu::memory::HostPool;
+use gesso::memory::HostPool;
 use gesso::error::{Error, Result};
 use gesso::gpu::{self, Gpu};
 use gesso::pipeline::{Keep, Pipeline, Stream, StreamSettings};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-use gesso::cpu::memory::HostPool;
+use gesso::memory::HostPool;
 use gesso::error::{Error, ErrorKind, Result};
 use gesso::pipeline::{Pipeline, Stream};
 use gesso::source::{MakeSource, Pulled};
