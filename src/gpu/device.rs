@@ -7,12 +7,12 @@ use std::sync::Arc;
 use cudarc::driver::{DriverError, result, sys};
 use parking_lot::Mutex;
 
-use super::commands::Timeline;
 use super::compile::{self, KernelSpec};
 use super::context::{Bound, Context, driver_error};
 use super::kernel::{Kernel, Module};
 use super::library::Library;
 use super::nvrtc::Nvrtc;
+use super::under_way::Timeline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 

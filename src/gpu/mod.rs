@@ -15,7 +15,7 @@
 #![expect(unsafe_code, reason = "CUDA is a C interface; each block says what it relies on")]
 
 mod cache;
-mod commands;
+mod command;
 mod compile;
 mod context;
 mod counters;
@@ -30,7 +30,9 @@ mod retention;
 mod slab;
 mod staging;
 mod transfer;
+mod under_way;
 
+pub use command::Call;
 pub use compile::{KernelSpec, SOURCES, Source, compile, cuda_type};
 pub use context::Bound;
 pub use counters::Counters;
@@ -39,6 +41,6 @@ pub use kernel::{Grid, Kernel, NoParams};
 pub use library::{Found, Library};
 pub use memory::DeviceBuffer;
 pub use nvrtc::Nvrtc;
-pub use recorder::{Call, Download, Recorder, Report, Slot};
+pub use recorder::{Download, Recorder, Report, Slot};
 pub use staging::Staged;
 pub use transfer::Fetch;

@@ -30,8 +30,8 @@ pub unsafe trait DeviceMemory: Send + Sync {
     fn wait_for_device(&self) -> Result<()>;
 }
 
-/// The bytes of one sample on a device, in memory that lives for `'r`: as long as these, when it is ours; else as long as the request or the response that it
-/// belongs to.
+/// The bytes of one sample on a device, in memory that lives for `'r`: as long as these, when it is ours; else as long as the request or the
+/// response that it belongs to.
 ///
 /// ```
 /// use gesso::memory::DeviceBytes;

@@ -1,0 +1,78 @@
+//! One command of a batch: a launch, copies within the device, a wait for another stream, a call of others. It must not know the order
+//! of commands.
+
+use std::sync::Arc;
+
+use cudarc::driver::result;
+
+use super::context::driver_error;
+use super::counters::Counters;
+use super::device::{Event, Stream};
+use super::kernel::Launch;
+use crate::error::{Error, Result};
+use crate::memory::DeviceBytes;
+
+/// A command.
+pub(super) enum Command {
+    Launch(Launch),
+    Copies(Copies),
+    Wait(Arc<Event>),
+    Call(Call),
+}
+
+impl Command {
+    /// Puts it into `stream`, whose context is bound.
+    pub(super) fn enqueue(&mut self, stream: &Stream, counters: &mut Counters) -> Result<()> {
+        match self {
+            Command::Launch(launch) => {
+                // SAFETY: the stream is valid; the recorder keeps the table and what the batch allocates until it was waited for, and
+                // who records a launch the rest of what its rows name.
+                unsafe { launch.enqueue(stream.raw()) }?;
+                counters.launches += 1;
+            }
+            Command::Copies(Copies { moves, .. }) => {
+                for &Move { to, from, bytes } in moves.iter().filter(|copy| copy.bytes > 0) {
+                    // SAFETY: both ranges are of values that the batch keeps, or of buffers that outlive it.
+                    unsafe { result::memcpy_dtod_async(to, from, bytes, stream.raw()) }
+                        .map_err(|error| driver_error("copying on the device", error))?;
+                    counters.copies += 1;
+                }
+            }
+            Command::Wait(event) => stream.wait(event)?,
+            Command::Call(call) => call(stream)?,
+        }
+        Ok(())
+    }
+}
+
+/// Enqueues work of third parties; called again if the batch is replayed.
+pub type Call = Box<dyn FnMut(&Stream) -> Result<()> + Send + Sync>;
+
+/// Copies within the device.
+#[derive(Default)]
+pub(super) struct Copies {
+    pub(super) moves: Vec<Move>,
+    /// For those that come later: address and size of where they may go.
+    pub(super) targets: Vec<(u64, usize)>,
+}
+
+/// A copy within the device.
+#[derive(Clone, Copy)]
+pub(super) struct Move {
+    to: u64,
+    from: u64,
+    bytes: usize,
+}
+
+impl Move {
+    /// From `from` to the address `to`, which has so many bytes.
+    ///
+    /// # Errors
+    /// Internal, when the two are not equally long.
+    pub(super) fn new((to, bytes): (u64, usize), from: &DeviceBytes<'_>) -> Result<Self> {
+        if bytes != from.len() {
+            return Err(Error::internal(format!("a copy of {} bytes to {bytes}", from.len())));
+        }
+        Ok(Self { to, from: from.address(), bytes })
+    }
+}
