@@ -94,8 +94,13 @@ unsafe fn batch<'r>(declared: &Input, input: &InputTensor, batch_size: usize) ->
             "its samples have shapes {first} and {other}, expected one rank"
         )));
     }
-    if let Some(first) = shapes.first().filter(|first| !layout.is_none() && first.len() != layout.letters().len()) {
-        return Err(Error::invalid(format!("its samples have {} dimensions, layout `{layout}` another number", first.len())));
+    if let Some(first) =
+        shapes.first().filter(|first| !layout.is_none() && first.len() != layout.letters().len())
+    {
+        return Err(Error::invalid(format!(
+            "its samples have {} dimensions, layout `{layout}` another number",
+            first.len()
+        )));
     }
     Batch::new(BatchDesc::new(dtype, layout, shapes), samples)
 }

@@ -68,7 +68,7 @@ fn load_from(path: &Path) -> Result<Vec<&'static str>> {
 /// # Safety
 /// `tables` points at pointers to operators as `gesso.h` describes them, behind them a null pointer; what they point at stays.
 unsafe fn register(tables: *const *const OperatorTable) -> Result<Vec<&'static str>> {
-    types::check_pointer("table", tables)?;
+    size::check_pointer("table", tables)?;
     // SAFETY: as the caller says.
     let tables = unsafe { until_null("operators", tables) }?;
     let definitions = tables

@@ -154,7 +154,9 @@ pub unsafe extern "C" fn gesso_result_tensors(
         let data = &unsafe { types::reference("result", result) }?.0;
         let (samples, outputs) = (data.failures.len(), data.outputs.len());
         if count != samples {
-            return Err(Error::invalid(format!("{count} tensors, expected one for each of {samples} samples")));
+            return Err(Error::invalid(format!(
+                "{count} tensors, expected one for each of {samples} samples"
+            )));
         }
         let made = data.outputs.get(output).ok_or_else(|| {
             Error::not_found(format!("there is no output {output}: the pipeline has {outputs}"))

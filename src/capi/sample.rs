@@ -102,7 +102,12 @@ impl Made {
     ///
     /// # Errors
     /// Internal for a sample that has neither bytes nor an error.
-    pub(super) fn new(batch: &Batch<'_>, i: usize, place: Option<Place>, pool: &Arc<HostPool>) -> Result<Self> {
+    pub(super) fn new(
+        batch: &Batch<'_>,
+        i: usize,
+        place: Option<Place>,
+        pool: &Arc<HostPool>,
+    ) -> Result<Self> {
         let described = Described::new(batch.desc(), i)?;
         let (memory, bytes) = match (place, batch.sample(i)) {
             (Some(place), _) => {
@@ -139,5 +144,4 @@ impl Data {
         let made = self.outputs.get(output).and_then(|samples| samples.get(sample)).and_then(Option::as_ref);
         made.ok_or_else(|| Error::not_found(format!("there is no output {output} of sample {sample}")))
     }
-
 }

@@ -36,7 +36,8 @@ impl CallersMemory {
         let struct_size = size_of::<TargetMemory>();
         let mut target = Roomy::new(TargetMemory { struct_size, data: std::ptr::null_mut(), device: CPU });
         // SAFETY: the caller of the run vouches for the function; both structs live during the call.
-        let refused = unsafe { allocate(self.user, output, sample, &raw const tensor, &raw mut target.value) };
+        let refused =
+            unsafe { allocate(self.user, output, sample, &raw const tensor, &raw mut target.value) };
         if refused != 0 {
             return Err(Error::invalid(format!("the caller has no memory for output {output}: {refused}")));
         }

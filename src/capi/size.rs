@@ -5,7 +5,6 @@
 
 use std::mem::MaybeUninit;
 
-use super::types::{check_elements, check_pointer};
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -18,6 +17,28 @@ pub(super) unsafe trait Versioned {
     const NAME: &'static str;
     /// Bytes of its first version: no caller has a smaller one.
     const FIRST: usize;
+}
+
+/// Checks that `count` elements of `size` bytes fit into memory.
+pub(super) fn check_elements(name: &str, count: usize, size: usize) -> Result<()> {
+    if count.checked_mul(size).is_none_or(|bytes| bytes > isize::MAX as usize) {
+        return Err(Error::invalid(format!("`{name}` has {count} elements, more than fit into memory")));
+    }
+    Ok(())
+}
+
+/// Checks that a pointer is neither null nor askew.
+pub(super) fn check_pointer<T>(name: &str, pointer: *const T) -> Result<()> {
+    if pointer.is_null() {
+        return Err(Error::invalid(format!("`{name}` is a null pointer")));
+    }
+    if !pointer.is_aligned() {
+        return Err(Error::invalid(format!(
+            "`{name}` is at an address that is no multiple of {}",
+            align_of::<T>()
+        )));
+    }
+    Ok(())
 }
 
 /// Reads the size of the struct that a caller has at `pointer`.
@@ -84,7 +105,7 @@ pub(super) unsafe fn read_all<T: Versioned>(what: &str, first: *const T, count: 
     // SAFETY: as the caller says.
     let stride = unsafe { stride(what, first, count) }?;
     // SAFETY: as many as the caller says, and `stride` made sure that each has this size.
-    (0..count).map(|i| unsafe { copied(first.byte_add(i * stride), stride) }).collect()
+    (0..count).map(|i| unsafe { copied(first.wrapping_byte_add(i * stride), stride) }).collect()
 }
 
 /// The size of each of `count` structs; 0 when there are none.
@@ -100,7 +121,7 @@ unsafe fn stride<T: Versioned>(what: &str, first: *const T, count: usize) -> Res
     check_elements(what, count, stride)?;
     for i in 1..count {
         // SAFETY: the caller has so many of this size.
-        let found = unsafe { first.byte_add(i * stride).cast::<usize>().read() };
+        let found = unsafe { first.wrapping_byte_add(i * stride).cast::<usize>().read() };
         if found != stride {
             return Err(Error::invalid(format!(
                 "`struct_size` of element {i} of `{what}` is {found}, expected {stride} as in the first"
@@ -215,7 +236,8 @@ mod tests {
 
     #[test]
     fn what_a_caller_has_is_read_and_the_rest_is_zero() {
-        for (size, expected) in [(16, [10, 0, 0]), (24, [10, 11, 0]), (32, [10, 11, 12]), (48, [10, 11, 12])] {
+        for (size, expected) in [(16, [10, 0, 0]), (24, [10, 11, 0]), (32, [10, 11, 12]), (48, [10, 11, 12])]
+        {
             let memory = callers(size, 0);
             // SAFETY: two structs of this size.
             let read = unsafe { read_all::<Third>("them", memory.as_ptr().cast(), 2) }.unwrap();
@@ -229,7 +251,10 @@ mod tests {
         let memory = callers(48, 1);
         // SAFETY: a struct of this size.
         let error = unsafe { read::<Third>("it", memory.as_ptr().cast()) }.unwrap_err();
-        assert!(error.to_string().contains("has 48 bytes, of which this version of the library knows 32"), "{error}");
+        assert!(
+            error.to_string().contains("has 48 bytes, of which this version of the library knows 32"),
+            "{error}"
+        );
         for size in [0, 8, 20, 32 + limits::MAX_STRUCT_GROWTH + 8, usize::MAX] {
             let memory = [size];
             // SAFETY: nothing but the size is looked at.
@@ -246,7 +271,9 @@ mod tests {
     #[test]
     fn no_more_is_written_than_a_caller_has() {
         let value = Third { struct_size: 32, first: 1, second: 2, third: 3 };
-        for (size, expected) in [(16, vec![16, 1]), (24, vec![24, 1, 2]), (32, vec![32, 1, 2, 3]), (40, vec![40, 1, 2, 3, 9])] {
+        for (size, expected) in
+            [(16, vec![16, 1]), (24, vec![24, 1, 2]), (32, vec![32, 1, 2, 3]), (40, vec![40, 1, 2, 3, 9])]
+        {
             let mut memory = callers(size, 9);
             // SAFETY: two structs of this size.
             for out in unsafe { Out::<Third>::all("them", memory.as_mut_ptr().cast(), 2) }.unwrap() {

@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
-use super::size::Versioned;
+use super::size::{Versioned, check_elements, check_pointer};
 use crate::error::{Error, Result};
 use crate::tensor::{DType, Device};
 
@@ -274,28 +274,6 @@ pub(super) unsafe fn slice<'a, T>(name: &str, pointer: *const T, count: usize) -
     check_elements(name, count, size_of::<T>())?;
     // SAFETY: not null, aligned and no larger than memory; the caller vouches for the rest.
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
-}
-
-/// Checks that `count` elements of `size` bytes fit into memory.
-pub(super) fn check_elements(name: &str, count: usize, size: usize) -> Result<()> {
-    if count.checked_mul(size).is_none_or(|bytes| bytes > isize::MAX as usize) {
-        return Err(Error::invalid(format!("`{name}` has {count} elements, more than fit into memory")));
-    }
-    Ok(())
-}
-
-/// Checks that a pointer is neither null nor askew.
-pub(super) fn check_pointer<T>(name: &str, pointer: *const T) -> Result<()> {
-    if pointer.is_null() {
-        return Err(Error::invalid(format!("`{name}` is a null pointer")));
-    }
-    if !pointer.is_aligned() {
-        return Err(Error::invalid(format!(
-            "`{name}` is at an address that is no multiple of {}",
-            align_of::<T>()
-        )));
-    }
-    Ok(())
 }
 
 /// The text that `pointer` points at.
