@@ -2,12 +2,13 @@
 //! header (`dlpack.h`, `DLManagedTensor`), which a caller includes.
 
 use std::ffi::c_void;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use super::result::Data;
-use super::status::guarded;
+use super::result::ResultHandle;
+use super::sample::Data;
+use super::status::{Status, guard, guarded};
+use super::types;
 use crate::error::{Error, Result};
-use crate::memory::DeviceMemory;
 use crate::tensor::{DType, Device};
 
 /// DLPack's number of host memory, and of a CUDA device's.
@@ -64,28 +65,6 @@ pub struct DLManagedTensor {
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
 }
 
-/// Memory of a result on a device from which tensors were exported, if there is any. It goes before the result's memory does: whoever took a tensor there
-/// may have put work into a stream of his own, which nobody tells us of, and have let go of the tensor at once.
-#[derive(Default)]
-pub(super) struct Exports(OnceLock<Arc<dyn DeviceMemory>>);
-
-impl Exports {
-    /// Says that a tensor in `memory` is exported.
-    fn note(&self, memory: &Arc<dyn DeviceMemory>) {
-        self.0.get_or_init(|| Arc::clone(memory));
-    }
-}
-
-impl Drop for Exports {
-    fn drop(&mut self) {
-        if let Some(memory) = self.0.get()
-            && let Err(error) = memory.wait_for_device()
-        {
-            tracing::error!("a result that was exported is freed: {error}");
-        }
-    }
-}
-
 /// What an exported tensor keeps.
 struct Kept {
     tensor: DLManagedTensor,
@@ -107,7 +86,7 @@ fn element(dtype: DType) -> DLDataType {
 ///
 /// # Errors
 /// Not found for a sample that has none; unsupported for one in memory of the caller.
-pub(super) fn export(data: &Arc<Data>, output: usize, sample: usize) -> Result<*mut DLManagedTensor> {
+fn export(data: &Arc<Data>, output: usize, sample: usize) -> Result<*mut DLManagedTensor> {
     let made = data.made(output, sample)?;
     if made.is_callers() {
         return Err(Error::unsupported(format!(
@@ -116,7 +95,7 @@ pub(super) fn export(data: &Arc<Data>, output: usize, sample: usize) -> Result<*
     }
     let device = match made.device() {
         Device::Cpu => DLDevice { device_type: DL_CPU, device_id: 0 },
-        Device::Gpu => DLDevice { device_type: DL_CUDA, device_id: data.ordinal() },
+        Device::Gpu => DLDevice { device_type: DL_CUDA, device_id: data.ordinal },
     };
     if let Some(memory) = made.on_device() {
         data.exports.note(memory);
@@ -139,6 +118,31 @@ pub(super) fn export(data: &Arc<Data>, output: usize, sample: usize) -> Result<*
     tensor.dl_tensor.shape = shape.as_mut_ptr();
     tensor.manager_ctx = kept.cast();
     Ok(tensor)
+}
+
+/// Exports output `output` of sample `sample` as a DLPack tensor, without copying. `*tensor` is the caller's, who calls its
+/// `deleter`, once, from any thread; the result may be freed before. Work on a tensor in memory of a GPU may still be under way then: when the
+/// last of the result and its tensors goes, that waits until the GPU is idle. `GESSO_STATUS_UNSUPPORTED` for a sample in memory that the caller
+/// offered, which is his already. The elements must not be changed while others read them. Any thread.
+///
+/// # Safety
+/// `result` is valid; `tensor` points at a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_result_dlpack(
+    result: *const ResultHandle,
+    output: usize,
+    sample: usize,
+    tensor: *mut *mut DLManagedTensor,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { types::place("tensor", tensor) }?;
+        *out = std::ptr::null_mut();
+        // SAFETY: the caller vouches for the pointer.
+        let data = &unsafe { types::reference("result", result) }?.0;
+        *out = export(data, output, sample)?;
+        Ok(())
+    })
 }
 
 /// # Safety
