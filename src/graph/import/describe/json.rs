@@ -14,6 +14,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::ops::OPS;
 use crate::tensor::DType;
 
 /// Floats that JSON has no numbers for.
@@ -193,7 +194,7 @@ fn host() -> String {
 }
 
 fn external_source() -> Option<String> {
-    Some("ExternalSource".to_owned())
+    OPS.iter().find(|op| op.is_input).map(|op| op.name.to_owned())
 }
 
 /// A field that is there, whatever it is: `null` is not the same as a field that is left out.
