@@ -79,12 +79,22 @@ fn hundreds_of_operators_are_a_page() {
     );
     let drawn = out(&gesso(&["inspect", "--svg", &rand_augment()]));
     assert!(drawn.matches("<rect").count() < 30 && drawn.contains("1 of 14"), "{drawn}");
-    // Every line goes down, also one into a choice: `M x y C ... x y`.
-    for line in drawn.split("d=\"M").skip(1) {
-        let line = line.split('"').next().unwrap();
-        let numbers: Vec<i64> =
-            line.replace('C', "").split(' ').map(|number| number.parse().unwrap()).collect();
-        assert!(numbers[1] < numbers[7], "{line}");
+}
+
+/// Also where an operator behind the choice in the file feeds it.
+#[test]
+fn every_line_of_a_picture_goes_down() {
+    let folder = Folder::new("picture");
+    for case in ["rand", "trivial"] {
+        let path = folder.write("a.dali", &Recording::open("automatic").case(case).pipeline);
+        let drawn = out(&gesso(&["inspect", "--svg", &path]));
+        // `M x y C ... x y`
+        for line in drawn.split("d=\"M").skip(1) {
+            let line = line.split('"').next().unwrap();
+            let numbers: Vec<i64> =
+                line.replace('C', "").split(' ').map(|number| number.parse().unwrap()).collect();
+            assert!(numbers[1] < numbers[7], "{case}: {line}");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Models that DALI's backend loads although their configuration is not what the pipeline is, under the stand-in server.
 
-use crate::host::objects::{Instance, Model};
+use crate::host::objects::{self, Instance, Model};
 use crate::host::request::{Request, UINT8};
 use crate::host::{Host, at, book, code};
 use crate::library::Plugin;
@@ -12,7 +12,9 @@ const THROUGH: &str = r#"{"max_batch_size":4,
 
 /// A model and an instance of it, with a log.
 fn ready(host: &Host, plugin: &Plugin, name: &str, config: &str) -> (*mut Model, *mut Instance) {
-    plugin.initialize(host.backend()).unwrap();
+    let backend = host.backend();
+    plugin.initialize(backend).unwrap();
+    objects::drop_backend(backend);
     let model = host.model_of(name, config);
     plugin.model_initialize(model).unwrap();
     let instance = host.instance(model);
