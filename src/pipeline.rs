@@ -217,6 +217,11 @@ impl Instance {
         self.executor.run(batch_size, inputs, sink)
     }
 
+    /// Tells what is expected of the outputs beyond what the pipeline says: see [`Executor::expect`].
+    pub fn expect(&mut self, outputs: &[ValueType]) {
+        self.executor.expect(outputs);
+    }
+
     /// What the last batch cost on the device: copies, launches, waits.
     pub fn counters(&self) -> Counters {
         self.executor.counters()

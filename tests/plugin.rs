@@ -21,6 +21,8 @@ mod newer;
 mod placement;
 #[path = "plugin/shared_memory.rs"]
 mod shared_memory;
+#[path = "plugin/types.rs"]
+mod types;
 #[path = "plugin/wrappers.rs"]
 mod wrappers;
 

@@ -186,6 +186,10 @@ pub trait Operator: Send {
         (0, sample)
     }
 
+    /// Takes what whoever runs the pipeline expects of its outputs, as far as that is not known from the file: where every sample brings a
+    /// type of its own, those of another fail alone, and have no say in what the batch is.
+    fn expect(&mut self, _outputs: &[ValueType]) {}
+
     /// Whether the bytes of regular input `input` decide where the operator reads and writes: encoded files, extents, anchors. It
     /// looks at them more than once, so they must not change meanwhile: it never gets them in memory that somebody else can
     /// write to. The same holds for every argument input.
