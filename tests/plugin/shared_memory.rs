@@ -12,8 +12,8 @@ use crate::host::{Host, book};
 use crate::library::Plugin;
 use crate::recorded::{Folder, Recording};
 
-/// Batches that are decoded. Without a copy of the file the process ends within the first few.
-const BATCHES: usize = 150;
+/// Batches that are decoded. Without a copy of the file two of three runs of 150 end the process.
+const BATCHES: usize = 500;
 
 /// Rows that the header says in turns: a picture of the one has no room for the other.
 const ROWS: [u16; 2] = [16, 4_000];
