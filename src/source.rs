@@ -15,8 +15,8 @@
 
 use std::sync::Arc;
 
-use crate::memory::HostPool;
 use crate::error::{Error, Result};
+use crate::memory::HostPool;
 use crate::tensor::{Batch, ValueType};
 
 /// Gives batches to some inputs of a pipeline, one after the other, in one thread.

@@ -25,6 +25,8 @@ mod placement;
 mod replies;
 #[path = "plugin/shared_memory.rs"]
 mod shared_memory;
+#[path = "plugin/types.rs"]
+mod types;
 #[path = "plugin/wrappers.rs"]
 mod wrappers;
 

@@ -11,6 +11,8 @@ use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType}
 struct DecodersNumpy {
     /// The output's type; the file's when it is not given.
     dtype: Option<DType>,
+    /// What the output is declared as.
+    expected: ValueType,
 }
 
 /// The operator's line in [`super::OPS`].
@@ -26,10 +28,34 @@ pub(super) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    Ok(Box::new(DecodersNumpy { dtype: args.dtype("dtype")? }))
+    Ok(Box::new(DecodersNumpy { dtype: args.dtype("dtype")?, expected: ValueType::default() }))
+}
+
+impl DecodersNumpy {
+    /// Type and shape of what a file becomes.
+    fn describe(&self, file: &[u8]) -> Result<(DType, Shape)> {
+        let array = Npy::parse(file)?;
+        let dtype = self.dtype.unwrap_or(array.dtype);
+        let (types, ranks) = (self.expected.dtype, self.expected.ndim());
+        if types.is_some_and(|expected| expected != dtype)
+            || ranks.is_some_and(|ndim| ndim != array.shape.len())
+        {
+            let name = types.map_or_else(|| "any type".to_owned(), |expected| expected.to_string());
+            let rank = ranks.map_or_else(|| "any number of".to_owned(), |ndim| ndim.to_string());
+            return Err(Error::invalid(format!(
+                "an array of {dtype} with {} dimensions, but the output is declared as {name} with {rank} dimensions",
+                array.shape.len()
+            )));
+        }
+        Ok((dtype, array.shape))
+    }
 }
 
 impl Operator for DecodersNumpy {
+    fn expect(&mut self, outputs: &[ValueType]) {
+        self.expected = outputs.first().cloned().unwrap_or_default();
+    }
+
     fn is_steered_by(&self, _input: usize) -> bool {
         true
     }
@@ -42,12 +68,10 @@ impl Operator for DecodersNumpy {
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
-        let arrays = inputs.map(|sample| {
-            let array = Npy::parse(sample.input(0)?.as_slice::<u8>()?)?;
-            Ok(Some((self.dtype.unwrap_or(array.dtype), array.shape)))
-        });
+        let arrays = inputs.map(|sample| self.describe(sample.input(0)?.as_slice()?).map(Some));
         let kinds = arrays.iter().flatten().map(|(dtype, shape)| (*dtype, shape.len()));
-        let (dtype, ndim) = most(kinds).unwrap_or((self.dtype.unwrap_or(DType::U8), 0));
+        // Nothing is made of a batch without any array.
+        let (dtype, ndim) = most(kinds).unwrap_or((DType::U8, 0));
         let shape = |(i, array): (usize, Option<(DType, Shape)>)| match array {
             Some((found, shape)) if (found, shape.len()) == (dtype, ndim) => shape,
             None => Shape::new(vec![0; ndim]),
@@ -114,6 +138,20 @@ mod tests {
         ]);
         let done = testing::run(&DEF, &testing::args(&[], &[]), &[odd], &[]).unwrap();
         assert!(done.error(0).contains("int16") && done.values::<u8>(2) == [1, 3, 2, 4]);
+        // What the output is declared as decides, however many are of another type.
+        let mut operator = DEF.instantiate(&testing::args(&[], &[]), 1).unwrap();
+        operator.expect(&[ValueType::ranked(DType::U8, 2, Layout::NONE)]);
+        let odd = testing::batch::<u8>(&[
+            (&[words.len()], &words),
+            (&[words.len()], &words),
+            (&[bytes.len()], &bytes),
+        ]);
+        let failures = crate::ops::Failures::none(3);
+        let desc = operator.setup(&Inputs::new("numpy", &[&odd], &[], &failures)).unwrap().remove(0);
+        assert_eq!((desc.dtype, &desc.shapes[2]), (DType::U8, &Shape::from([2, 2])));
+        assert!(failures.get(2).is_none());
+        let error = failures.get(0).unwrap().to_string();
+        assert!(error.contains("int16 with 2 dimensions, but the output is declared as uint8"), "{error}");
         let args = testing::args(&[("dtype", Value::Ints(vec![9]))], &[]);
         let done = testing::run(&DEF, &args, &[input()], &[]).unwrap();
         assert_eq!(done.values::<f32>(0), [1.0, 3.0, 2.0, 4.0]);

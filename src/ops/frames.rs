@@ -232,6 +232,10 @@ impl Operator for Frames {
         self.is_known = self.arguments.iter().any(splits);
     }
 
+    fn expect(&mut self, outputs: &[ValueType]) {
+        self.inner.expect(outputs);
+    }
+
     fn is_steered_by(&self, input: usize) -> bool {
         self.inner.is_steered_by(input)
     }

@@ -27,9 +27,9 @@ mod decoders_image;
 mod decoders_image_crop;
 mod decoders_image_slice;
 mod decoders_numpy;
-mod deferred;
 #[cfg(test)]
 mod defaults;
+mod deferred;
 mod displacement;
 mod dtypes;
 mod element_extract;
@@ -165,6 +165,10 @@ pub trait Operator: Send {
     fn source(&self, _output: usize, sample: usize) -> (usize, usize) {
         (0, sample)
     }
+
+    /// Takes what whoever runs the pipeline expects of its outputs, as far as that is not known from the file: where every sample brings a
+    /// type of its own, those of another fail alone, and have no say in what the batch is.
+    fn expect(&mut self, _outputs: &[ValueType]) {}
 
     /// Whether the bytes of regular input `input` decide where the operator reads and writes: encoded files, extents, anchors. It
     /// looks at them more than once, so they must not change meanwhile: it never gets them in memory that somebody else can

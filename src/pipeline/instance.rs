@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::memory::HostPool;
 use crate::error::Result;
 use crate::executor::{Executor, Outcome, OutputSink, Tally};
 use crate::gpu::Counters;
+use crate::memory::HostPool;
 use crate::ops::Failures;
-use crate::tensor::Batch;
+use crate::tensor::{Batch, ValueType};
 
 /// One instance: runs one batch at a time.
 pub struct Instance {
@@ -48,6 +48,11 @@ impl Instance {
     ) -> Result<Outcome<'r>> {
         self.samples = first.wrapping_add(batch_size as u64);
         self.executor.run(first, Failures::none(batch_size), inputs, sink)
+    }
+
+    /// Tells what is expected of the outputs beyond what the pipeline says: see [`Executor::expect`].
+    pub fn expect(&mut self, outputs: &[ValueType]) {
+        self.executor.expect(outputs);
     }
 
     /// What the last batch cost on the device: copies, launches, waits.

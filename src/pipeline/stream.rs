@@ -21,11 +21,11 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 
-use crate::memory::HostPool;
 use crate::error::{Error, ErrorKind, Result, caught};
 use crate::executor::{Executor, Outcome, Tally};
 use crate::graph::{Feed, Graph};
 use crate::lanes::Lanes;
+use crate::memory::HostPool;
 use crate::ops::Preferences;
 use crate::source::{Interrupt, Source};
 use crate::tensor::Batch;

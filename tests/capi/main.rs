@@ -107,7 +107,9 @@ fn programs_of_other_versions_run() {
         assert_eq!(header.contains("later"), name == "newer");
         assert_ne!(header, std::fs::read_to_string(root().join("include/gesso.h")).unwrap());
         folder.write("include/gesso.h", header.as_bytes());
-        let Some(program) = build_with(&folder, "cc", &["-std=c11", define], "tests/capi/versions.c") else { return };
+        let Some(program) = build_with(&folder, "cc", &["-std=c11", define], "tests/capi/versions.c") else {
+            return;
+        };
         let (out, errors) = texts(&run(&folder, &program, &[]));
         assert!(out.contains("as promised"), "{name}: {out}{errors}");
     }

@@ -6,9 +6,9 @@ mod trouble;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gesso::memory::HostPool;
 use gesso::error::{Error, Result};
 use gesso::gpu::{self, Gpu};
+use gesso::memory::HostPool;
 use gesso::pipeline::{Keep, Pipeline, Stream, StreamSettings};
 use gesso::source::{Interrupt, MakeSource, Pulled, Source};
 use gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape, ValueType};

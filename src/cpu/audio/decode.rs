@@ -50,6 +50,7 @@ impl File {
         if !is_known {
             return Err(Error::invalid("not an audio file, expected WAV, FLAC or Ogg Vorbis"));
         }
+        refuse_rate_of_zero(bytes)?;
         let source = Box::new(Cursor::new(bytes.to_vec()));
         let stream = MediaSourceStream::new(source, MediaSourceStreamOptions::default());
         let reader = symphonia::default::get_probe()
@@ -73,6 +74,25 @@ impl File {
         let track = track.id;
         Ok(Self { header, reader, decoder, track })
     }
+}
+
+/// A WAV file of 0 frames a second, over which symphonia panics.
+fn refuse_rate_of_zero(bytes: &[u8]) -> Result<()> {
+    // Behind the length and the form of the file: chunks of a name, a length and that many bytes, filled up to an even number.
+    let mut chunks = bytes.strip_prefix(b"RIFF").and_then(|rest| rest.get(8..)).unwrap_or_default();
+    while let Some(([a, b, c, d, length @ ..], rest)) = chunks.split_first_chunk::<8>() {
+        match &[*a, *b, *c, *d] {
+            b"data" => break,
+            // Behind the encoding and the number of channels.
+            b"fmt " if rest.get(4..8) == Some(&[0; 4]) => {
+                return Err(Error::invalid("the audio's sampling rate is 0"));
+            }
+            _ => {}
+        }
+        let length = u32::from_le_bytes(*length) as usize;
+        chunks = rest.get(length.saturating_add(length % 2)..).unwrap_or_default();
+    }
+    Ok(())
 }
 
 /// The position of the last page of an Ogg file.
@@ -159,6 +179,23 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sampling_rate_of_zero_is_refused() {
+        let wav = |rate: u32| {
+            let mut file = b"RIFF\x2e\0\0\0WAVELIST\x01\0\0\0x\0fmt \x10\0\0\0\x01\0\x01\0".to_vec();
+            for value in [rate, 2 * rate] {
+                file.extend(value.to_le_bytes());
+            }
+            file.extend(b"\x02\0\x10\0data\x04\0\0\0\x01\x02\x03\x04");
+            file
+        };
+        assert!(refuse_rate_of_zero(&wav(8_000)).is_ok());
+        assert_eq!(header(&wav(0)).unwrap_err().to_string(), "the audio's sampling rate is 0");
+        for length in 0..wav(0).len() {
+            let _ = refuse_rate_of_zero(&wav(0)[..length]);
+        }
+    }
 
     #[test]
     fn what_is_no_audio_is_an_error() {

@@ -9,10 +9,10 @@ use parking_lot::Mutex;
 
 use super::Delivered;
 use super::work::Job;
-use crate::memory::HostPool;
 use crate::error::{Context, Error, Result};
 use crate::graph::{Feed, Graph, GraphInput};
 use crate::lanes::Lanes;
+use crate::memory::HostPool;
 use crate::ops::Failures;
 use crate::source::{Pulled, Source};
 use crate::tensor::{Batch, Sample, ValueType};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-use gesso::memory::HostPool;
 use gesso::error::{Error, ErrorKind, Result};
+use gesso::memory::HostPool;
 use gesso::pipeline::{Pipeline, Stream};
 use gesso::source::{MakeSource, Pulled};
 use gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};

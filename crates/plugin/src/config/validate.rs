@@ -9,6 +9,7 @@ use super::{DefaultSample, ModelConfig, Settings};
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
 use gesso::pipeline::Output;
+use gesso::tensor::ValueType;
 
 /// A tensor of a request or a response, for one of the pipeline's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +79,18 @@ impl TensorMap {
             ));
         }
         warnings
+    }
+
+    /// What the configuration says of samples of the outputs.
+    pub fn output_types(&self) -> Vec<ValueType> {
+        let batch = usize::from(self.max_batch_size == 0);
+        let ty = |output: &Tensor| {
+            let dtype = if let DataType::Dense(dtype) = output.data_type { Some(dtype) } else { None };
+            // Samples that are split have a dimension more.
+            let ndim = output.dims.len().checked_sub(batch).filter(|_| !output.split);
+            ValueType { dtype, dims: ndim.map(|ndim| vec![None; ndim]), layout: None }
+        };
+        self.outputs.iter().map(ty).collect()
     }
 }
 

@@ -69,11 +69,14 @@ impl InstanceState {
         };
         let lane = || {
             let device = ordinal.map(|ordinal| LaneDevice::new(model, ordinal));
+            let mut runner =
+                pipeline.instance_with(model.settings.num_threads, gpu.as_ref(), &preferences)?;
+            runner.expect(&model.tensors.output_types());
             Ok(Lane {
                 instance: *instance,
                 model: Arc::clone(model),
                 pipeline: Arc::clone(&pipeline),
-                runner: pipeline.instance_with(model.settings.num_threads, gpu.as_ref(), &preferences)?,
+                runner,
                 seconds: OperatorSeconds::new(
                     instance.server(),
                     &model.labels(),
