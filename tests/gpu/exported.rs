@@ -5,9 +5,10 @@ use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
 use gesso::capi::dlpack::DLManagedTensor;
+use gesso::capi::dlpack::gesso_result_dlpack;
 use gesso::capi::instance::{gesso_instance_create, gesso_instance_free, gesso_instance_run};
 use gesso::capi::pipeline::{gesso_pipeline_free, gesso_pipeline_load};
-use gesso::capi::result::{ResultHandle, gesso_result_dlpack, gesso_result_free};
+use gesso::capi::result::{ResultHandle, gesso_result_free};
 use gesso::capi::status::Status;
 use gesso::capi::types::{InputSample, InputTensor};
 use gesso::gpu::{Event, Gpu, Recorder};

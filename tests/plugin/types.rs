@@ -71,7 +71,7 @@ impl<'h> Arrays<'h> {
             let bytes = if of == "float32" { file } else { good };
             self.host.input(of, UINT8, &[1, bytes.len() as i64], &[(0, bytes)])
         });
-        self.host.request_of(id, inputs.collect(), &self.output)
+        self.host.request_of(id, inputs.collect(), &[&self.output])
     }
 
     fn end(self, plugin: &Plugin) {
