@@ -7,6 +7,7 @@ mod device;
 mod expect;
 mod host;
 mod own;
+mod run;
 mod settle;
 mod sink;
 mod state;
@@ -23,12 +24,12 @@ use crate::graph::plan::Step;
 use crate::graph::{BranchId, NodeKind, Placement, Plan, ValueId};
 use crate::limits;
 use crate::memory::HostPool;
-use crate::ops::{self, CpuCx, Failures, GpuCx, GpuIo, Inputs, Io, Operator, Preferences, PutOff, Routing};
-use crate::tensor::{Batch, BatchDesc, Device, Sample, ValueType};
-use device::{DeviceStorage, Landing};
-use host::{Storage, check_buffers};
+use crate::ops::{self, CpuCx, Failures, GpuCx, Inputs, Preferences, PutOff, Routing};
+use crate::tensor::{Batch, Device, ValueType};
+use host::check_buffers;
+use run::{run_on_device, run_on_host};
 use state::State;
-use view::{setup, view};
+use view::view;
 
 pub use sink::{Keep, OutputSink, Target};
 pub use tally::Tally;
@@ -395,58 +396,4 @@ fn copy_output<'r>(
 
 fn value<'v, 'r>(values: &'v [Option<Batch<'r>>], id: ValueId) -> Result<&'v Batch<'r>> {
     values[id.0].as_ref().ok_or_else(|| Error::internal(format!("value {} is used before it is made", id.0)))
-}
-
-fn run_on_host<'r>(
-    operator: &mut dyn Operator,
-    inputs: Inputs<'_>,
-    step: &Step,
-    pool: &rayon::ThreadPool,
-    memory: &Arc<HostPool>,
-    sink: &mut dyn OutputSink<'r>,
-) -> Result<Vec<Batch<'r>>> {
-    let descs = setup(operator, &inputs, step)?;
-    if inputs.failures().all_failed() {
-        return without_bytes(descs);
-    }
-    let mut storage = Vec::with_capacity(descs.len());
-    for (desc, &target) in descs.into_iter().zip(&step.writes) {
-        storage.push(Storage::allocate(desc, target, &inputs, memory, sink)?);
-    }
-    let outputs = storage.iter_mut().map(Storage::samples).collect();
-    operator.run_cpu(&CpuCx { pool }, &mut Io::new(inputs, outputs))?;
-    storage.into_iter().map(Storage::into_batch).collect()
-}
-
-/// Batches of which every sample failed when it was looked at: their type says nothing, so nobody is asked for memory.
-fn without_bytes<'r>(descs: Vec<BatchDesc>) -> Result<Vec<Batch<'r>>> {
-    let missing = |desc: BatchDesc| {
-        let samples = vec![Sample::Missing; desc.shapes.len()];
-        Batch::new(desc, samples)
-    };
-    descs.into_iter().map(missing).collect()
-}
-
-fn run_on_device<'r>(
-    operator: &mut dyn Operator,
-    inputs: Inputs<'_>,
-    plan: &Plan,
-    step: &Step,
-    mut cx: GpuCx<'_>,
-    sink: &mut dyn OutputSink<'r>,
-    landings: &mut Vec<Landing<'r>>,
-) -> Result<Vec<Batch<'r>>> {
-    let descs = setup(operator, &inputs, step)?;
-    if inputs.failures().all_failed() {
-        return without_bytes(descs);
-    }
-    let node = &plan.graph.nodes[step.node];
-    let mut storage = Vec::with_capacity(descs.len());
-    for ((desc, &target), &id) in descs.into_iter().zip(&step.writes).zip(&node.outputs) {
-        let target = target.map(|output| (output, &plan.graph.outputs[output]));
-        storage.push(DeviceStorage::allocate(desc, id, target, &inputs, cx.recorder, sink)?);
-    }
-    let outputs = storage.iter().map(DeviceStorage::samples).collect();
-    operator.run_gpu(&mut cx, &mut GpuIo::new(inputs, outputs))?;
-    storage.into_iter().map(|storage| storage.into_batch(cx.recorder, inputs.failures(), landings)).collect()
 }

@@ -71,14 +71,15 @@ unsafe fn register(tables: *const *const OperatorTable) -> Result<Vec<&'static s
     size::check_pointer("table", tables)?;
     // SAFETY: as the caller says.
     let tables = unsafe { until_null("operators", tables) }?;
-    let definitions = tables
+    let checked = tables
         .iter()
         .enumerate()
         // SAFETY: as above.
-        .map(|(i, &table)| unsafe { definition(table) }.context(|| format!("operator {i}")))
+        .map(|(i, &table)| unsafe { check(table) }.context(|| format!("operator {i}")))
         .collect::<Result<Vec<_>>>()?;
-    let names = definitions.iter().map(|definition| definition.name).collect();
-    custom::register(definitions)?;
+    let names: Vec<&'static str> = checked.iter().map(|operator| operator.name).collect();
+    custom::check(&names)?;
+    custom::register(checked.into_iter().map(Checked::define).collect())?;
     Ok(names)
 }
 
@@ -99,13 +100,39 @@ unsafe fn until_null<T>(what: &str, pointers: *const *const T) -> Result<&'stati
     unsafe { types::slice(what, pointers, count) }
 }
 
+/// An operator that can be added. What it keeps is freed if another of its library is refused.
+struct Checked {
+    table: OperatorTable,
+    name: &'static str,
+    doc: &'static str,
+    arguments: Vec<ArgSpec>,
+}
+
+impl Checked {
+    /// The definition, for as long as the process lives.
+    fn define(self) -> OpDef {
+        const BOTH: &[Device] = &[Device::Cpu, Device::Gpu];
+        let Self { table, name, doc, arguments } = self;
+        let table: &'static OperatorTable = Box::leak(Box::new(table));
+        OpDef {
+            name,
+            doc,
+            devices: if table.run_gpu.is_some() { BOTH } else { &BOTH[..1] },
+            inputs: (table.min_inputs, table.max_inputs),
+            args: Vec::leak(arguments),
+            build: Box::leak(Box::new(move |args: &_, inputs| foreign::build(table, args, inputs))),
+            outputs: Box::leak(Box::new(|_: &_| Ok(table.output_count))),
+            ..OpDef::BASE
+        }
+    }
+}
+
 /// # Safety
 /// `table` points at an operator as `gesso.h` describes it, which stays.
-unsafe fn definition(table: *const OperatorTable) -> Result<OpDef> {
+unsafe fn check(table: *const OperatorTable) -> Result<Checked> {
+    // What a newer library has more is not asked for, and what an older one has less is null.
     // SAFETY: as the caller says.
     let table: OperatorTable = unsafe { size::read("operator", table) }?;
-    // What a newer library has more is not asked for, and what an older one has less is null.
-    let table: &'static OperatorTable = Box::leak(Box::new(table));
     // SAFETY: texts stay as long as the library.
     let name = unsafe { types::text("name", table.name) }?;
     // SAFETY: as above.
@@ -133,25 +160,15 @@ unsafe fn definition(table: *const OperatorTable) -> Result<OpDef> {
         return Err(Error::invalid(format!("`{name}` has no `infer` or no `run_cpu`")));
     }
     // SAFETY: as above.
-    let args = unsafe { arguments(table.arguments) }.context(|| format!("`{name}`"))?;
-    const BOTH: &[Device] = &[Device::Cpu, Device::Gpu];
-    Ok(OpDef {
-        name,
-        doc,
-        devices: if table.run_gpu.is_some() { BOTH } else { &BOTH[..1] },
-        inputs,
-        args,
-        build: Box::leak(Box::new(move |args: &_, inputs| foreign::build(table, args, inputs))),
-        outputs: Box::leak(Box::new(move |_: &_| Ok(outputs))),
-        ..OpDef::BASE
-    })
+    let arguments = unsafe { arguments(table.arguments) }.context(|| format!("`{name}`"))?;
+    Ok(Checked { table, name, doc, arguments })
 }
 
 /// # Safety
 /// `names` is null, or points at texts that stay, with a null pointer behind them.
-unsafe fn arguments(names: *const *const c_char) -> Result<&'static [ArgSpec]> {
+unsafe fn arguments(names: *const *const c_char) -> Result<Vec<ArgSpec>> {
     if names.is_null() {
-        return Ok(&[]);
+        return Ok(Vec::new());
     }
     // SAFETY: as the caller says.
     let names = unsafe { until_null("arguments", names) }?;
@@ -159,7 +176,7 @@ unsafe fn arguments(names: *const *const c_char) -> Result<&'static [ArgSpec]> {
         // SAFETY: as the caller says.
         unsafe { types::text("argument", name) }.map(|name| ArgSpec::any(name, "").tensor())
     };
-    Ok(Box::leak(names.iter().map(spec).collect::<Result<Box<[_]>>>()?))
+    names.iter().map(spec).collect()
 }
 
 /// Loads a library with operators of its own, which pipelines that are loaded from then on may use. The library stays in the

@@ -1,7 +1,7 @@
 //! Two operators as one, where nothing else sees the value between them. Runs after types are known, for a device only.
 
 use super::{Graph, Node, NodeKind, Placement, ValueId};
-use crate::ops::Fusion;
+use crate::ops::{self, Fusion};
 
 /// Replaces each pair that [`Fusion`] knows, the second the only reader of the first and both on the device, by one node.
 pub(super) fn fuse(graph: &mut Graph) {
@@ -33,7 +33,7 @@ fn partner(graph: &Graph, i: usize) -> Option<(usize, &'static Fusion)> {
         return None;
     };
     let types = [&graph.value(input).ty, &graph.value(between).ty];
-    let fusion = Fusion::of([(def, args), (next, next_args)], types)?;
+    let fusion = ops::fusion([(def, args), (next, next_args)], types)?;
     (second.inputs == [between]).then_some((j, fusion))
 }
 

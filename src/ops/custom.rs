@@ -25,22 +25,35 @@ pub(super) fn all() -> Vec<&'static OpDef> {
 /// Already exists, when a name is taken; invalid, when there are too many.
 pub fn register(definitions: Vec<OpDef>) -> Result<()> {
     let mut custom = CUSTOM.write();
-    let total = custom.len() + definitions.len();
+    let names: Vec<&str> = definitions.iter().map(|definition| definition.name).collect();
+    check_names(&names, &custom)?;
+    custom.extend(definitions.into_iter().map(|definition| &*Box::leak(Box::new(definition))));
+    Ok(())
+}
+
+/// Whether operators of these names can be added: what [`register`] asks first, for those who would keep something for a definition.
+///
+/// # Errors
+/// Those of [`register`].
+pub fn check(names: &[&str]) -> Result<()> {
+    check_names(names, &CUSTOM.read())
+}
+
+fn check_names(names: &[&str], custom: &[&OpDef]) -> Result<()> {
+    let total = custom.len() + names.len();
     if total > limits::MAX_CUSTOM_OPERATORS {
         return Err(Error::invalid(format!(
             "{total} custom operators, more than the limit of {}",
             limits::MAX_CUSTOM_OPERATORS
         )));
     }
-    for (i, definition) in definitions.iter().enumerate() {
-        let others = OPS.iter().chain(custom.iter()).copied().chain(&definitions[..i]);
-        let is_taken = |op: &OpDef| op.name == definition.name || op.aliases.contains(&definition.name);
-        if others.into_iter().any(is_taken) {
-            let text = format!("there is an operator called `{}` already", definition.name);
+    for (i, name) in names.iter().enumerate() {
+        let is_taken = |op: &&OpDef| op.name == *name || op.aliases.contains(name);
+        if OPS.iter().chain(custom).any(is_taken) || names[..i].contains(name) {
+            let text = format!("there is an operator called `{name}` already");
             return Err(Error::new(ErrorKind::AlreadyExists, text));
         }
     }
-    custom.extend(definitions.into_iter().map(|definition| &*Box::leak(Box::new(definition))));
     Ok(())
 }
 

@@ -1,8 +1,6 @@
 //! Work that an operator does not finish itself: what it leaves to the one operator that reads its output, and what it looks at
 //! again when the device has run the batch. It must not know which operators do so.
 
-use std::collections::HashMap;
-
 use super::{GpuCx, Inputs};
 use crate::error::Result;
 
@@ -50,29 +48,5 @@ pub trait Deferred {
     /// What fails the whole batch.
     fn settle(&mut self, _cx: &mut GpuCx<'_>, _inputs: Inputs<'_>) -> Result<bool> {
         Ok(false)
-    }
-}
-
-/// Where samples are that were put off on a device, by the addresses where they would be.
-#[derive(Debug, Default)]
-pub struct PutOff(HashMap<u64, u64>);
-
-impl PutOff {
-    /// Forgets those of the last batch.
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    /// Notes where that lies which will become the sample at `sample`; `None`: nothing does, the sample is there.
-    pub(super) fn set(&mut self, sample: u64, left: Option<u64>) {
-        match left {
-            Some(left) => drop(self.0.insert(sample, left)),
-            None => drop(self.0.remove(&sample)),
-        }
-    }
-
-    /// Where that lies which will become the sample at `sample`; 0: the sample is there.
-    pub(super) fn at(&self, sample: u64) -> u64 {
-        self.0.get(&sample).copied().unwrap_or_default()
     }
 }

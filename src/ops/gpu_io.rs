@@ -1,9 +1,9 @@
 //! What an operator sees of a batch on a device: addresses instead of bytes, and a recorder instead of threads. A sample
 //! that failed before is skipped, as on the host.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::deferred::PutOff;
 use super::io::{CpuCx, Inputs, SampleInputs};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Grid, KernelSpec, NoParams, Recorder};
@@ -29,6 +29,30 @@ pub struct GpuCx<'a> {
     pub may_settle: bool,
     /// Where that is which operators leave to their readers.
     pub put_off: &'a mut PutOff,
+}
+
+/// Where samples are that were put off on a device, by the addresses where they would be.
+#[derive(Debug, Default)]
+pub struct PutOff(HashMap<u64, u64>);
+
+impl PutOff {
+    /// Forgets those of the last batch.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Notes where that lies which will become the sample at `sample`; `None`: nothing does, the sample is there.
+    fn set(&mut self, sample: u64, left: Option<u64>) {
+        match left {
+            Some(left) => drop(self.0.insert(sample, left)),
+            None => drop(self.0.remove(&sample)),
+        }
+    }
+
+    /// Where that lies which will become the sample at `sample`; 0: the sample is there.
+    fn at(&self, sample: u64) -> u64 {
+        self.0.get(&sample).copied().unwrap_or_default()
+    }
 }
 
 impl GpuCx<'_> {

@@ -43,7 +43,7 @@ mod filter;
 mod flip;
 mod folds;
 mod frames;
-mod fusion;
+mod fusions;
 mod gather;
 mod gaussian_blur;
 mod get_property;
@@ -99,12 +99,12 @@ use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 pub use args::{Arg, Args};
-pub use deferred::{Accepts, Deferred, PutOff};
-pub use fusion::{FUSIONS, Fusion};
-pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo, prepare_copy};
+pub use deferred::{Accepts, Deferred};
+pub use fusions::Fusion;
+pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo, PutOff, prepare_copy};
 pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
 pub use spec::{ArgKind, ArgSpec, DefaultValue, EVERYWHERE, SEED};
-pub use table::{OPS, find, kernels};
+pub use table::{OPS, find, fusion, kernels};
 
 /// One instance of an operator: parameters read once at load, scratch state of the batch at hand.
 ///

@@ -47,11 +47,14 @@ struct Region {
 }
 
 /// The operator's line in [`super::OPS`].
+/// As DALI.
+const MAX_INPUTS: usize = 64;
+
 pub(super) const DEF: OpDef = OpDef {
     name: "MultiPaste",
     doc: "Regions of several images on one canvas",
     devices: &[Device::Cpu],
-    inputs: (1, limits::MAX_EDGES_PER_OPERATOR),
+    inputs: (1, MAX_INPUTS),
     args: &[
         ArgSpec::ints("in_ids", "samples of the only input that are pasted")
             .tensor()

@@ -119,6 +119,14 @@ pub const OPS: &[&OpDef] = &[
     &transforms::translation::DEF,
 ];
 
+/// Pairs that become one operator on a device.
+const FUSIONS: &[&Fusion] = &[&resize_normalize::FUSION];
+
+/// The fusion of two operators with their arguments, the second the only reader of the first, for inputs of these types.
+pub fn fusion(pair: [(&OpDef, &Args); 2], types: [&ValueType; 2]) -> Option<&'static Fusion> {
+    FUSIONS.iter().copied().find(|fusion| fusion.fits(pair, types))
+}
+
 /// The kernels of all operators, see [`OpDef::kernels`]; and those that copy for operators that have none.
 pub fn kernels() -> Vec<KernelSpec> {
     let mut all: Vec<KernelSpec> = Vec::new();

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::super::proto::{InputOutput, OpDef, PipelineDef};
 use super::{PipelineFile, argument, is_bookkeeping, is_source};
-use crate::error::{Error, Result};
+use crate::ops;
 use crate::ops::args::Value;
-use crate::ops::{self, Args};
 use crate::tensor::DType;
+use unsupported::check;
+pub(super) use unsupported::unknown;
 
 /// The device number of a pipeline that was made without one.
 pub(crate) const NO_DEVICE: i32 = -99_999;
@@ -429,33 +430,7 @@ fn output(output: &InputOutput) -> OutputDescription {
     }
 }
 
-/// Whether an operator by itself can be built.
-fn check(op: &OpDef) -> Result<()> {
-    let values = super::arguments(&op.args)?;
-    let name = op.name.as_deref().unwrap_or_default();
-    let Some(def) = ops::find(name) else { return Err(unknown(name)) };
-    let fed = op.input.iter().filter(|edge| edge.is_argument_input.unwrap_or(false));
-    let tensors: BTreeMap<String, usize> =
-        fed.enumerate().map(|(i, edge)| (edge.arg_name.clone().unwrap_or_default(), i)).collect();
-    let regular = op.input.iter().filter(|edge| !edge.is_argument_input.unwrap_or(false)).count();
-    // Old versions write a seed for every operator.
-    let counts = |keyword: &str| !is_bookkeeping(keyword) && keyword != ops::SEED;
-    let values = values.into_iter().filter(|(keyword, _)| counts(keyword)).collect();
-    def.instantiate(&Args::new(values, tensors), regular).map(drop)
-}
-
-/// The error for an operator that [`ops::find`] does not know.
-pub(super) fn unknown(name: &str) -> Error {
-    let reads_files = name.contains("readers_") || name.contains("Reader") || name == "io__file__Read";
-    Error::unsupported(if name.to_lowercase().contains("video") {
-        "Gesso does not decode video yet"
-    } else if reads_files {
-        "it reads files of the server, which Gesso does not: feed what is in them to an external source"
-    } else {
-        "this operator is not known to this version of Gesso"
-    })
-}
-
 mod json;
 #[cfg(test)]
 mod tests;
+mod unsupported;

@@ -1,6 +1,6 @@
 //! Pairs of operators that become one on a device. It must not know what they do, nor where a graph has them.
 
-use super::{Args, OpDef, Operator, resize_normalize};
+use super::{Args, OpDef, Operator};
 use crate::error::Result;
 use crate::tensor::ValueType;
 
@@ -18,16 +18,10 @@ pub struct Fusion {
     pub build: fn(&Args, &Args) -> Result<Box<dyn Operator>>,
 }
 
-/// All of them.
-pub const FUSIONS: &[&Fusion] = &[&resize_normalize::FUSION];
-
 impl Fusion {
-    /// The one for these two, if there is one.
-    pub fn of(pair: [(&OpDef, &Args); 2], types: [&ValueType; 2]) -> Option<&'static Fusion> {
-        let [(first, first_args), (second, second_args)] = pair;
-        FUSIONS.iter().copied().find(|fusion| {
-            (fusion.first.name, fusion.second.name) == (first.name, second.name)
-                && (fusion.can)([first_args, second_args], types)
-        })
+    /// Whether it is of these two, with these arguments and types of their inputs.
+    pub(super) fn fits(&self, [first, second]: [(&OpDef, &Args); 2], types: [&ValueType; 2]) -> bool {
+        (self.first.name, self.second.name) == (first.0.name, second.0.name)
+            && (self.can)([first.1, second.1], types)
     }
 }

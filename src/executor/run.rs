@@ -1,0 +1,70 @@
+//! One step: an operator is set up, gets memory for its outputs, and runs. It must not know what comes before or after.
+
+use std::sync::Arc;
+
+use super::OutputSink;
+use super::device::{DeviceStorage, Landing};
+use super::host::Storage;
+use super::view::setup;
+use crate::error::Result;
+use crate::graph::Plan;
+use crate::graph::plan::Step;
+use crate::memory::HostPool;
+use crate::ops::{CpuCx, GpuCx, GpuIo, Inputs, Io, Operator};
+use crate::tensor::{Batch, BatchDesc, Sample};
+
+/// Runs an operator on host threads, its outputs into responses where the sink gives memory there.
+pub(super) fn run_on_host<'r>(
+    operator: &mut dyn Operator,
+    inputs: Inputs<'_>,
+    step: &Step,
+    pool: &rayon::ThreadPool,
+    memory: &Arc<HostPool>,
+    sink: &mut dyn OutputSink<'r>,
+) -> Result<Vec<Batch<'r>>> {
+    let descs = setup(operator, &inputs, step)?;
+    if inputs.failures().all_failed() {
+        return without_bytes(descs);
+    }
+    let mut storage = Vec::with_capacity(descs.len());
+    for (desc, &target) in descs.into_iter().zip(&step.writes) {
+        storage.push(Storage::allocate(desc, target, &inputs, memory, sink)?);
+    }
+    let outputs = storage.iter_mut().map(Storage::samples).collect();
+    operator.run_cpu(&CpuCx { pool }, &mut Io::new(inputs, outputs))?;
+    storage.into_iter().map(Storage::into_batch).collect()
+}
+
+/// Batches of which every sample failed when it was looked at: their type says nothing, so nobody is asked for memory.
+fn without_bytes<'r>(descs: Vec<BatchDesc>) -> Result<Vec<Batch<'r>>> {
+    let missing = |desc: BatchDesc| {
+        let samples = vec![Sample::Missing; desc.shapes.len()];
+        Batch::new(desc, samples)
+    };
+    descs.into_iter().map(missing).collect()
+}
+
+/// Records an operator that runs on the device.
+pub(super) fn run_on_device<'r>(
+    operator: &mut dyn Operator,
+    inputs: Inputs<'_>,
+    plan: &Plan,
+    step: &Step,
+    mut cx: GpuCx<'_>,
+    sink: &mut dyn OutputSink<'r>,
+    landings: &mut Vec<Landing<'r>>,
+) -> Result<Vec<Batch<'r>>> {
+    let descs = setup(operator, &inputs, step)?;
+    if inputs.failures().all_failed() {
+        return without_bytes(descs);
+    }
+    let node = &plan.graph.nodes[step.node];
+    let mut storage = Vec::with_capacity(descs.len());
+    for ((desc, &target), &id) in descs.into_iter().zip(&step.writes).zip(&node.outputs) {
+        let target = target.map(|output| (output, &plan.graph.outputs[output]));
+        storage.push(DeviceStorage::allocate(desc, id, target, &inputs, cx.recorder, sink)?);
+    }
+    let outputs = storage.iter().map(DeviceStorage::samples).collect();
+    operator.run_gpu(&mut cx, &mut GpuIo::new(inputs, outputs))?;
+    storage.into_iter().map(|storage| storage.into_batch(cx.recorder, inputs.failures(), landings)).collect()
+}
