@@ -14,9 +14,9 @@ mod pictures;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pictures::Recipe;
 use gesso::gpu::jpeg::{DevicePath, Engines, Format, Picture, Settings, Task};
 use gesso::gpu::{DeviceBytes, Gpu, Recorder, devices};
+use pictures::Recipe;
 use turbojpeg::Subsamp;
 
 const BATCHES: [usize; 11] = [1, 2, 4, 7, 8, 14, 28, 32, 64, 128, 256];

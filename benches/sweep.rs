@@ -17,9 +17,6 @@ mod pictures;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use pictures::Recipe;
-use rayon::prelude::*;
-use serde_json::{Value, json};
 use gesso::gpu::jpeg::cores::Coded;
 use gesso::gpu::jpeg::{
     Candidate, CoresNeed, Engines, Format, Path, Picture, Predicted, Settings, Size, Speeds, assign,
@@ -27,6 +24,9 @@ use gesso::gpu::jpeg::{
 use gesso::gpu::{Gpu, devices};
 use gesso::pipeline::{Decoded, Instance, Keep, Pipeline, Preferences};
 use gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
+use pictures::Recipe;
+use rayon::prelude::*;
+use serde_json::{Value, json};
 use turbojpeg::Subsamp;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

@@ -5,6 +5,7 @@
 
 mod device;
 mod host;
+mod own;
 mod settle;
 mod sink;
 mod state;
@@ -166,10 +167,11 @@ impl Executor {
             failures: Failures::none(batch_size),
             landings: Vec::new(),
             unsettled: Vec::new(),
+            own: Vec::new(),
         };
         self.tally = Tally::begin(plan.graph.nodes.len());
         self.planes.clear();
-        bind_inputs(&plan, batch_size, inputs, &mut state.values)?;
+        state.own = self.bind_inputs(&plan, batch_size, inputs, &mut state.values)?;
         // Not even a panic may leave work behind: it would write into memory that the caller gives away.
         let recorded = caught(|| self.record(&plan, &mut state, sink));
         let submitted = Instant::now();
@@ -233,6 +235,51 @@ impl Executor {
             }
         }
         Ok(())
+    }
+
+    /// Checks `inputs` and makes them the plan's first values. Returns what the batch works on in place of the caller's memory.
+    fn bind_inputs<'r>(
+        &self,
+        plan: &Plan,
+        batch_size: usize,
+        inputs: Vec<Batch<'r>>,
+        values: &mut [Option<Batch<'r>>],
+    ) -> Result<Vec<Batch<'r>>> {
+        let expected = plan.graph.inputs.len();
+        if inputs.len() != expected {
+            return Err(Error::invalid(format!("{} inputs, expected {expected}", inputs.len())));
+        }
+        let mut own = Vec::new();
+        for (input, mut batch) in plan.graph.inputs.iter().zip(inputs) {
+            let desc = batch.desc();
+            if batch.len() != batch_size {
+                return Err(Error::invalid(format!(
+                    "input `{}` has {} samples, expected {batch_size}",
+                    input.name,
+                    batch.len()
+                )));
+            }
+            if let Some(dtype) = input.dtype.filter(|&dtype| dtype != desc.dtype) {
+                return Err(Error::invalid(format!(
+                    "input `{}` is {}, expected {dtype}",
+                    input.name, desc.dtype
+                )));
+            }
+            if let Some(ndim) = input.ndim
+                && let Some(shape) = desc.shapes.iter().find(|shape| shape.len() != ndim)
+            {
+                return Err(Error::invalid(format!(
+                    "input `{}` has samples of shape {shape}, expected {ndim} dimensions",
+                    input.name
+                )));
+            }
+            if plan.steers[input.value.0] {
+                own::take(&mut batch, &self.pool, &self.memory)?;
+                own.push(batch.clone());
+            }
+            values[input.value.0] = Some(batch);
+        }
+        Ok(own)
     }
 
     fn step<'r>(
@@ -311,44 +358,6 @@ fn prepare(plan: &Plan, operators: &mut Operators, gpu: &Arc<Gpu>) -> Result<()>
         let (Some(operator), true) = (operator, node.placement != Placement::Cpu) else { continue };
         let inputs: Vec<ValueType> = node.inputs.iter().map(|&id| plan.graph.value(id).ty.clone()).collect();
         operator.prepare_gpu(gpu, &inputs).context(|| format!("operator `{}`", node.instance))?;
-    }
-    Ok(())
-}
-
-fn bind_inputs<'r>(
-    plan: &Plan,
-    batch_size: usize,
-    inputs: Vec<Batch<'r>>,
-    values: &mut [Option<Batch<'r>>],
-) -> Result<()> {
-    let expected = plan.graph.inputs.len();
-    if inputs.len() != expected {
-        return Err(Error::invalid(format!("{} inputs, expected {expected}", inputs.len())));
-    }
-    for (input, batch) in plan.graph.inputs.iter().zip(inputs) {
-        let desc = batch.desc();
-        if batch.len() != batch_size {
-            return Err(Error::invalid(format!(
-                "input `{}` has {} samples, expected {batch_size}",
-                input.name,
-                batch.len()
-            )));
-        }
-        if let Some(dtype) = input.dtype.filter(|&dtype| dtype != desc.dtype) {
-            return Err(Error::invalid(format!(
-                "input `{}` is {}, expected {dtype}",
-                input.name, desc.dtype
-            )));
-        }
-        if let Some(ndim) = input.ndim
-            && let Some(shape) = desc.shapes.iter().find(|shape| shape.len() != ndim)
-        {
-            return Err(Error::invalid(format!(
-                "input `{}` has samples of shape {shape}, expected {ndim} dimensions",
-                input.name
-            )));
-        }
-        values[input.value.0] = Some(batch);
     }
     Ok(())
 }

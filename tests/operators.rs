@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
-use recorded::{Array, Case, Folder, Recording};
 use gesso::capi::library;
 use gesso::gpu::Gpu;
 use gesso::pipeline::{Keep, Pipeline};
 use gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
+use recorded::{Array, Case, Folder, Recording};
 
 /// The example, built here, or where `GESSO_VIGNETTE` says; `None` without a compiler. It is loaded once.
 fn is_loaded() -> bool {

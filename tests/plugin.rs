@@ -3,6 +3,10 @@
 #![expect(unsafe_code, reason = "calls the plugin as C does")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
+#[path = "common/recorded.rs"]
+#[expect(dead_code, reason = "shared with other tests")]
+mod recorded;
+
 #[path = "plugin/device.rs"]
 mod device;
 #[path = "plugin/host/mod.rs"]
@@ -15,6 +19,8 @@ mod library;
 mod newer;
 #[path = "plugin/placement.rs"]
 mod placement;
+#[path = "plugin/shared_memory.rs"]
+mod shared_memory;
 #[path = "plugin/wrappers.rs"]
 mod wrappers;
 
@@ -51,7 +57,8 @@ fn exports_the_entry_points_and_nothing_else() {
     let mut names: Vec<_> = listing.lines().filter_map(|line| line.split_whitespace().last()).collect();
     names.sort_unstable();
     // Those of the C API are those of its header.
-    let header = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../include/gesso.h")).unwrap();
+    let header =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../include/gesso.h")).unwrap();
     let mut declared: Vec<&str> = header
         .lines()
         .filter(|line| !line.starts_with("//") && !line.starts_with("typedef") && !line.starts_with(' '))

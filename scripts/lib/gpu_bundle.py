@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "gpu-bundle"
 SITE = Path(sysconfig.get_paths()["purelib"])
 
-# Test binaries: of cargo's targets; one that the package does not have is left out, with a word.
-TESTS = ["lib", "conformance", "gpu", "gpu_kernels", "capi", "operators"]
+# Test binaries by package; `lib` is the package's own tests.
+TESTS = {"gesso": ["lib", "conformance", "gpu", "gpu_kernels", "operators"], "triton-gesso": ["capi"]}
 BENCHES = ["engines", "pipeline", "sweep"]
 # Files of the project that the tests and the scripts read or run there.
 SOURCES = ["benches", "examples", "include", "kernels", "model_repository", "scripts", "tests"]
@@ -152,7 +152,7 @@ def cargo(*arguments):
 
 
 def executables(messages, names):
-    """Name to path, of those that cargo just built; `lib` is the library's own tests."""
+    """Name to path, of those that cargo just built; `lib` is a package's own tests."""
     found = {}
     for message in messages:
         if message["executable"] and message["profile"]["test"] | ("bench" in message["target"]["kind"]):
@@ -170,18 +170,12 @@ def stripped(path):
 
 
 def project_archive():
-    metadata = subprocess.run(["cargo", "metadata", "--no-deps", "--format-version=1"], cwd=ROOT, check=True, capture_output=True)
-    (package,) = json.loads(metadata.stdout)["packages"]
-    offered = {target["name"] for target in package["targets"] if "test" in target["kind"]} | {"lib"}
-    tests = [name for name in TESTS if name in offered]
-    for name in sorted(set(TESTS) - offered):
-        print(f"    no test target `{name}` in this package: left out")
-    selected = [word for name in tests for word in (["--lib"] if name == "lib" else ["--test", name])]
-
     archive = Archive()
-    for name, path in executables(cargo("test", "--no-run", *selected), tests).items():
-        archive.file(f"bin/{name}", stripped(path), executable=True)
-    # Together, so that the library is compiled once.
+    for package, tests in TESTS.items():
+        selected = [word for name in tests for word in (["--lib"] if name == "lib" else ["--test", name])]
+        for name, path in executables(cargo("test", "-p", package, "--no-run", *selected), tests).items():
+            archive.file(f"bin/{name}", stripped(path), executable=True)
+    # Together, so that the engine is compiled once.
     built = cargo("build", "--release", "--lib", "--bin", "gesso", *(word for name in BENCHES for word in ("--bench", name)))
     benches = executables(built, BENCHES)
     for name, path in benches.items():

@@ -122,14 +122,13 @@ unsafe fn definition(table: *const OperatorTable) -> Result<OpDef> {
     const BOTH: &[Device] = &[Device::Cpu, Device::Gpu];
     Ok(OpDef {
         name,
-        aliases: &[],
         doc,
         devices: if table.run_gpu.is_some() { BOTH } else { &BOTH[..1] },
         inputs,
         args,
-        shared_args: &[],
         build: Box::leak(Box::new(move |args: &_, inputs| foreign::build(table, args, inputs))),
         outputs: Box::leak(Box::new(move |_: &_| Ok(outputs))),
+        ..OpDef::BASE
     })
 }
 
@@ -143,7 +142,7 @@ unsafe fn arguments(names: *const *const c_char) -> Result<&'static [ArgSpec]> {
     let names = unsafe { until_null("arguments", names) }?;
     let spec = |&name: &*const c_char| {
         // SAFETY: as the caller says.
-        unsafe { types::text("argument", name) }.map(|name| ArgSpec::tensor(name, ""))
+        unsafe { types::text("argument", name) }.map(|name| ArgSpec::any(name, "").tensor())
     };
     Ok(Box::leak(names.iter().map(spec).collect::<Result<Box<[_]>>>()?))
 }

@@ -178,7 +178,7 @@ impl<'d> Importer<'d> {
         let Some(def) = ops::find(name) else {
             return Err(describe::unknown(name));
         };
-        let falls_back = placement.device() == Device::Gpu && !def.devices.contains(&Device::Gpu);
+        let falls_back = placement.device() == Device::Gpu && !def.runs_on_gpu();
         let placement = if falls_back { Placement::Cpu } else { placement };
         if falls_back {
             self.graph.warnings.push(format!(
@@ -189,7 +189,7 @@ impl<'d> Importer<'d> {
 
         let (mut inputs, mut arguments, mut tensors) = (Vec::new(), Vec::new(), BTreeMap::new());
         for input in &op.input {
-            let is_parameter = ops::reads_on_host(name, inputs.len());
+            let is_parameter = def.reads_on_host(inputs.len());
             let device = self.device(input)?;
             let wanted = if is_parameter || falls_back { Device::Cpu } else { device };
             let value = self.resolve(input.name.as_deref().unwrap_or_default(), wanted)?;

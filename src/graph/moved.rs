@@ -5,20 +5,15 @@ use std::collections::HashSet;
 
 use super::proto::{Argument, OpDef, PipelineDef};
 use crate::ops;
-use crate::tensor::Device;
 
 /// Rewrites the devices of operators and edges.
 pub(super) fn move_to_device(def: &mut PipelineDef) {
     let mut on_device = HashSet::new();
     for op in &mut def.op {
         let name = op.name.clone().unwrap_or_default();
-        let runs = ops::find(&name).is_some_and(|found| found.devices.contains(&Device::Gpu));
-        if !runs {
-            continue;
-        }
-        // Decoders read on the host what they write to the device.
-        let mixed = op.input.iter().any(|input| !input.is_argument_input.unwrap_or(false))
-            && ops::find(&name).is_some_and(|found| found.name.starts_with("decoders__"));
+        let Some(found) = ops::find(&name).filter(|found| found.runs_on_gpu()) else { continue };
+        let mixed =
+            found.is_mixed() && op.input.iter().any(|input| !input.is_argument_input.unwrap_or(false));
         if mixed && set_device(op, "mixed") {
             // On the host chroma is always upsampled smoothly, whatever the file says.
             op.args.retain(|arg| arg.name.as_deref() != Some("jpeg_fancy_upsampling"));
@@ -33,7 +28,7 @@ pub(super) fn move_to_device(def: &mut PipelineDef) {
         }
         let regular = op.input.iter_mut().filter(|input| !input.is_argument_input.unwrap_or(false));
         for (i, input) in regular.enumerate() {
-            let on_host = mixed || ops::reads_on_host(&name, i);
+            let on_host = found.reads_on_host(i);
             input.device = Some(if on_host { "cpu" } else { "gpu" }.to_owned());
         }
         for output in &mut op.output {

@@ -17,11 +17,14 @@ pub struct Plan {
     pub graph: Graph,
     /// One step per node, in order.
     pub steps: Vec<Step>,
-    /// Pipeline outputs that no step writes directly: inputs passed through, views, and a value that is an output
-    /// twice. They are copied when all steps are done.
+    /// Pipeline outputs that no step writes directly: inputs passed through, views, a value that is an output twice, and
+    /// one that steers another operator. They are copied when all steps are done.
     pub copied_outputs: Vec<usize>,
     /// Which samples each value has.
     pub branches: Branches,
+    /// For each value: whether its bytes decide where an operator on the host reads and writes. Then they are in no memory that
+    /// somebody else can write to: neither in a request's nor in a response's.
+    pub steers: Vec<bool>,
     /// Whether operators may do the work of their only reader, or leave it theirs.
     fused: bool,
 }
@@ -64,6 +67,7 @@ impl Plan {
 
     fn ordered(graph: Graph, operators: &Operators, fused: bool) -> Result<Self> {
         let branches = Branches::new(&graph, operators)?;
+        let steers = steers(&graph, operators);
         let mut written = vec![false; graph.outputs.len()];
         let mut steps: Vec<Step> = Vec::with_capacity(graph.nodes.len());
         for (i, node) in graph.nodes.iter().enumerate() {
@@ -73,7 +77,7 @@ impl Plan {
                 .iter()
                 .map(|&id| {
                     let output = graph.outputs.iter().position(|output| output.value == id)?;
-                    (!is_view).then(|| written[output] = true)?;
+                    (!is_view && !steers[id.0]).then(|| written[output] = true)?;
                     Some(output)
                 })
                 .collect();
@@ -85,7 +89,7 @@ impl Plan {
         for (step, value) in last_uses(&graph) {
             steps[step].frees.push(value);
         }
-        Ok(Self { graph, steps, copied_outputs, branches, fused })
+        Ok(Self { graph, steps, copied_outputs, branches, steers, fused })
     }
 
     /// Whether `step` brings a value from the device to the host in the middle of a batch.
@@ -155,6 +159,22 @@ impl Plan {
     pub fn needs_gpu(&self) -> bool {
         self.graph.values.iter().any(|value| value.device == Device::Gpu)
     }
+}
+
+/// For each value whether an operator on the host is steered by it, or by a view of it.
+fn steers(graph: &Graph, operators: &Operators) -> Vec<bool> {
+    let mut steers = vec![false; graph.values.len()];
+    // Backwards, so that what is made of a view is known before the view.
+    for (node, operator) in graph.nodes.iter().zip(operators).rev() {
+        // A transfer is a copy already.
+        let Some(operator) = operator else { continue };
+        let views = operator.is_view() && node.outputs.iter().any(|id| steers[id.0]);
+        for (i, id) in node.inputs.iter().enumerate() {
+            steers[id.0] |= views || operator.is_steered_by(i);
+        }
+        node.arguments.iter().for_each(|id| steers[id.0] = true);
+    }
+    steers
 }
 
 /// For every value that is not an output: the last step that touches it.

@@ -1,5 +1,5 @@
-//! Arguments of operators: what the file gave ([`Value`], [`Args`]), what an operator accepts ([`ArgSpec`]), and an
-//! argument that is either fixed or a tensor with a value per sample ([`Arg`]).
+//! Arguments of operators: what the file gave ([`Value`], [`Args`]), and an argument that is either fixed or a tensor with a
+//! value per sample ([`Arg`]). What an operator accepts is in `spec`.
 //!
 //! Reading is tolerant where libdali is strict: an integer serves where a float is wanted and the other way round when
 //! nothing is lost, a scalar serves as a list of one.
@@ -11,44 +11,6 @@ use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::ops::SampleInputs;
 use crate::tensor::{DType, View};
-
-/// One entry of an operator's argument table.
-#[derive(Debug, Clone, Copy)]
-pub struct ArgSpec {
-    /// Keyword in the file.
-    pub name: &'static str,
-    /// Whether a tensor may feed it, one value per sample.
-    pub tensor: bool,
-    /// Whether that tensor may hold a value for each frame of a sequence, marked by `PerFrame`.
-    pub per_frame: bool,
-    /// Whether the operator reads it. Arguments that do not change the result are accepted and not read.
-    pub read: bool,
-    /// Meaning, unit, default.
-    pub doc: &'static str,
-}
-
-impl ArgSpec {
-    /// An argument whose value is fixed in the file.
-    pub const fn fixed(name: &'static str, doc: &'static str) -> Self {
-        Self { name, tensor: false, per_frame: false, read: true, doc }
-    }
-
-    /// An argument that may also be a tensor with a value per sample.
-    pub const fn tensor(name: &'static str, doc: &'static str) -> Self {
-        Self { name, tensor: true, per_frame: false, read: true, doc }
-    }
-
-    /// An argument that does not change the result.
-    pub const fn no_effect(name: &'static str, doc: &'static str) -> Self {
-        Self { name, tensor: false, per_frame: false, read: false, doc }
-    }
-
-    /// The same argument, whose tensor may also hold a value for each frame.
-    #[must_use]
-    pub const fn per_frame(self) -> Self {
-        Self { per_frame: true, ..self }
-    }
-}
 
 /// The value of an argument as the file gives it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]

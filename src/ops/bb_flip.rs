@@ -18,18 +18,19 @@ struct BbFlip {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "BbFlip",
-    aliases: &[],
     doc: "Mirrors relative bounding boxes with their image",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("horizontal", "nonzero: left and right change places; default 1"),
-        ArgSpec::tensor("vertical", "nonzero: top and bottom change places; default 0"),
-        ArgSpec::fixed("ltrb", "whether boxes hold right and bottom instead of width and height"),
+        ArgSpec::int("horizontal", "nonzero: left and right change places").tensor().or_int(1),
+        ArgSpec::int("vertical", "nonzero: top and bottom change places").tensor().or_int(0),
+        ArgSpec::bool("ltrb", "whether boxes hold right and bottom instead of width and height")
+            .or_bool(false),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

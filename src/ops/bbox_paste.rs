@@ -24,19 +24,19 @@ struct Move {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "BBoxPaste",
-    aliases: &[],
     doc: "Moves relative bounding boxes with their image onto a larger canvas",
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("ratio", "size of the canvas over that of the image; required"),
-        ArgSpec::tensor("paste_x", "place of the image from 0 (left) to 1 (right); default 0.5"),
-        ArgSpec::tensor("paste_y", "place of the image from 0 (top) to 1 (bottom); default 0.5"),
-        ArgSpec::fixed("ltrb", "whether boxes hold right and bottom instead of width and height"),
+        ArgSpec::float("ratio", "size of the canvas over that of the image").tensor().required(),
+        ArgSpec::float("paste_x", "place of the image from 0 (left) to 1 (right)").tensor().or_float(0.5),
+        ArgSpec::float("paste_y", "place of the image from 0 (top) to 1 (bottom)").tensor().or_float(0.5),
+        ArgSpec::bool("ltrb", "whether boxes hold right and bottom instead of width and height")
+            .or_bool(false),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -10,14 +10,13 @@ struct Boom;
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Boom",
-    aliases: &[],
     doc: "Panics when it is told to",
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[],
-    shared_args: &[],
     build: &|_: &Args, _| Ok(Box::new(Boom)),
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 impl Operator for Boom {

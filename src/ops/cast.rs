@@ -16,14 +16,15 @@ struct Cast {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Cast",
-    aliases: &[],
     doc: "Another element type; floats are rounded, values out of range saturate",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::fixed("dtype", "element type of the output; required")],
-    shared_args: &[],
+    args: &[ArgSpec::dtype("dtype", "element type of the output").required()],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

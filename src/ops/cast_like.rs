@@ -13,14 +13,15 @@ struct CastLike;
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "CastLike",
-    aliases: &[],
     doc: "The first input in the element type of the second",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (2, 2),
     args: &[],
-    shared_args: &[],
     build: &|_: &Args, _| Ok(Box::new(CastLike)),
     outputs: &one_output,
+    kernels: &[super::cast::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 impl Operator for CastLike {

@@ -19,20 +19,20 @@ struct Clahe {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Clahe",
-    aliases: &[],
     doc: "Contrast-limited adaptive histogram equalization",
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("tiles_x", "tiles along the width; required"),
-        ArgSpec::fixed("tiles_y", "tiles along the height; required"),
-        ArgSpec::fixed("clip_limit", "largest count of a level over the mean, not limited below 0; required"),
-        ArgSpec::fixed("luma_only", "of colours: whether only the lightness changes; default true"),
-        ArgSpec::no_effect("bins", "images of 8 bits have 256 levels, in DALI too"),
+        ArgSpec::int("tiles_x", "tiles along the width").required(),
+        ArgSpec::int("tiles_y", "tiles along the height").required(),
+        ArgSpec::float("clip_limit", "largest count of a level over the mean, not limited below 0")
+            .required(),
+        ArgSpec::bool("luma_only", "of colours: whether only the lightness changes").or_bool(true),
+        ArgSpec::int("bins", "images of 8 bits have 256 levels, in DALI too").no_effect().or_int(256),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

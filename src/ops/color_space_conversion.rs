@@ -19,17 +19,19 @@ struct ColorSpaceConversion {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "ColorSpaceConversion",
-    aliases: &[],
     doc: "From RGB, BGR, gray or YCbCr to another of them, 8 bits a channel",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("image_type", "colour space of the input: 0 RGB, 1 BGR, 2 gray, 3 YCbCr; required"),
-        ArgSpec::fixed("output_type", "colour space of the output; required"),
+        ArgSpec::image_type("image_type", "colour space of the input: 0 RGB, 1 BGR, 2 gray, 3 YCbCr")
+            .required(),
+        ArgSpec::image_type("output_type", "colour space of the output").required(),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

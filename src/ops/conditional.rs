@@ -7,7 +7,8 @@ use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, Bool, DType, Device, Layout, Shape, ValueType, View};
 
-const PREDICATE: &[ArgSpec] = &[ArgSpec::tensor("predicate", "a scalar a sample; nonzero is true; required")];
+const PREDICATE: &[ArgSpec] =
+    &[ArgSpec::bool("predicate", "a scalar a sample; nonzero is true").tensor().required()];
 
 /// A batch in two parts.
 pub(super) const SPLIT: OpDef = OpDef {
@@ -17,12 +18,12 @@ pub(super) const SPLIT: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: PREDICATE,
-    shared_args: &[],
     build: &|args, _| {
         let predicate = predicate(args)?;
         Ok(Box::new(Split { predicate, sources: [Vec::new(), Vec::new()] }))
     },
     outputs: &|_| Ok(2),
+    ..OpDef::BASE
 };
 
 /// The two parts as one batch again.
@@ -33,9 +34,9 @@ pub(super) const MERGE: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (2, 2),
     args: PREDICATE,
-    shared_args: &[],
     build: &|args, _| Ok(Box::new(Merge { predicate: predicate(args)?, sources: Vec::new() })),
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 /// Python's `not`.
@@ -46,9 +47,9 @@ pub(super) const NOT: OpDef = OpDef {
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[],
-    shared_args: &[],
     build: &|_, _| Ok(Box::new(Not)),
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 /// The check of what `and` and `or` work on.
@@ -59,12 +60,12 @@ pub(super) const VALIDATE_LOGICAL: OpDef = OpDef {
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::no_effect("expression_name", "for DALI's message"),
-        ArgSpec::no_effect("expression_side", "for DALI's message"),
+        ArgSpec::string("expression_name", "for DALI's message").no_effect(),
+        ArgSpec::string("expression_side", "for DALI's message").no_effect(),
     ],
-    shared_args: &[],
     build: &|_, _| Ok(Box::new(ValidateLogical)),
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn predicate(args: &Args) -> Result<Arg> {

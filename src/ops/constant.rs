@@ -23,20 +23,20 @@ struct Constant {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Constant",
-    aliases: &[],
     doc: "A tensor that is written in the pipeline, once per sample",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (0, 0),
     args: &[
-        ArgSpec::fixed("fdata", "elements as floats; either this or `idata` is required"),
-        ArgSpec::fixed("idata", "elements as integers"),
-        ArgSpec::fixed("shape", "shape; a single element fills it; default: a list of the elements"),
-        ArgSpec::fixed("dtype", "element type; default float32 for `fdata`, int32 for `idata`"),
-        ArgSpec::fixed("layout", "layout, as long as the shape; default none"),
+        ArgSpec::floats("fdata", "elements as floats; either this or `idata` is required"),
+        ArgSpec::ints("idata", "elements as integers"),
+        ArgSpec::ints("shape", "shape; a single element fills it").or_computed("a list of the elements"),
+        ArgSpec::dtype("dtype", "element type").or_computed("float32 for `fdata`, int32 for `idata`"),
+        ArgSpec::layout("layout", "layout, as long as the shape").or_string(""),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gather::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

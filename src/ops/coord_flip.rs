@@ -23,22 +23,22 @@ struct CoordFlip {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "CoordFlip",
-    aliases: &[],
     doc: "Mirrors points at a center",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("flip_x", "nonzero: mirror x; default 1"),
-        ArgSpec::tensor("flip_y", "nonzero: mirror y; default 0"),
-        ArgSpec::tensor("flip_z", "nonzero: mirror z; default 0"),
-        ArgSpec::tensor("center_x", "x of the center; default 0.5"),
-        ArgSpec::tensor("center_y", "y of the center; default 0.5"),
-        ArgSpec::tensor("center_z", "z of the center; default 0.5"),
-        ArgSpec::fixed("layout", "order of the coordinates, such as `yx`; default x, y, z"),
+        ArgSpec::int("flip_x", "nonzero: mirror x").tensor().or_int(1),
+        ArgSpec::int("flip_y", "nonzero: mirror y").tensor().or_int(0),
+        ArgSpec::int("flip_z", "nonzero: mirror z").tensor().or_int(0),
+        ArgSpec::float("center_x", "x of the center").tensor().or_float(0.5),
+        ArgSpec::float("center_y", "y of the center").tensor().or_float(0.5),
+        ArgSpec::float("center_z", "z of the center").tensor().or_float(0.5),
+        ArgSpec::layout("layout", "order of the coordinates, such as `yx`; empty: x, y, z").or_string(""),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -38,19 +38,26 @@ struct PointMap {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "CoordTransform",
-    aliases: &[],
     doc: "Multiplies points by a matrix and moves them",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("M", "the matrix, or one number for its diagonal; default 1").per_frame(),
-        ArgSpec::tensor("T", "what is added, or one number for all coordinates; default 0").per_frame(),
-        ArgSpec::tensor("MT", "`M` with `T` as a further column, instead of both").per_frame(),
-        ArgSpec::fixed("dtype", "element type of the output: float32 or the input's; default float32"),
+        ArgSpec::floats("M", "the matrix, or one number for its diagonal")
+            .tensor()
+            .per_frame()
+            .or_computed("the identity"),
+        ArgSpec::floats("T", "what is added, or one number for all coordinates")
+            .tensor()
+            .per_frame()
+            .or_computed("0"),
+        ArgSpec::floats("MT", "`M` with `T` as a further column, instead of both").tensor().per_frame(),
+        ArgSpec::dtype("dtype", "element type of the output: float32 or the input's").or_dtype(DType::F32),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

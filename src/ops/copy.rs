@@ -9,14 +9,14 @@ struct Copy;
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Copy",
-    aliases: &[],
     doc: "The same tensor",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[],
-    shared_args: &[],
     build: &|_: &Args, _| Ok(Box::new(Copy)),
     outputs: &one_output,
+    sequences: true,
+    ..OpDef::BASE
 };
 
 impl Operator for Copy {

@@ -17,7 +17,6 @@ struct Crop {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Crop",
-    aliases: &[],
     doc: "Cuts a window out of images, volumes or sequences",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -25,6 +24,9 @@ pub(super) const DEF: OpDef = OpDef {
     shared_args: &[CROP_ARGS, extract::ARGS[0], extract::ARGS[1]],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gather::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -14,6 +14,11 @@ pub(super) fn find(name: &str) -> Option<&'static OpDef> {
     CUSTOM.read().iter().copied().find(|op| op.name == name)
 }
 
+/// All custom operators.
+pub(super) fn all() -> Vec<&'static OpDef> {
+    CUSTOM.read().clone()
+}
+
 /// Adds operators, all or none; they stay until the process ends.
 ///
 /// # Errors
@@ -50,14 +55,13 @@ mod tests {
         }
         OpDef {
             name,
-            aliases: &[],
             doc: "",
             devices: &[Device::Cpu],
             inputs: (1, 1),
             args: &[],
-            shared_args: &[],
             build: &build,
             outputs: &one_output,
+            ..OpDef::BASE
         }
     }
 

@@ -25,16 +25,19 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor(
+        ArgSpec::ints(
             "blue_position",
-            "row and column, 0 or 1, of blue in the tile that begins at the second row and column; required",
+            "row and column, 0 or 1, of blue in the tile that begins at the second row and column",
         )
-        .per_frame(),
-        ArgSpec::fixed("algorithm", "`bilinear_ocv`, the default, is known"),
+        .tensor()
+        .per_frame()
+        .required(),
+        ArgSpec::string("algorithm", "only `bilinear_ocv` is known").or_computed("bilinear_ocv"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -31,41 +31,37 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: ARGS,
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
+    host_inputs: Some(0),
+    ..OpDef::BASE
 };
 
 /// Arguments of every image decoder.
 pub(super) const ARGS: &[ArgSpec] = &[
-    ArgSpec::fixed("output_type", "0 RGB (default), 1 BGR, 2 gray, 3 YCbCr, 4 as in the file"),
-    ArgSpec::fixed("dtype", "element type, values scaled to its range; default uint8"),
-    ArgSpec::fixed("adjust_orientation", "turn the image as its EXIF orientation says; default true"),
-    ArgSpec::no_effect("use_fast_idct", "the accurate IDCT is always used"),
-    ArgSpec::fixed(
-        "jpeg_fancy_upsampling",
-        "on a GPU: upsample chroma of a JPEG smoothly, not by the nearest sample (default); on the CPU it is always smooth",
-    ),
-    ArgSpec::no_effect("affine", "threads are not bound to cores"),
-    ArgSpec::no_effect("cache_batch_copy", "no cache of decoded images"),
-    ArgSpec::no_effect("cache_debug", "no cache of decoded images"),
-    ArgSpec::no_effect("cache_size", "no cache of decoded images"),
-    ArgSpec::no_effect("cache_threshold", "no cache of decoded images"),
-    ArgSpec::no_effect("cache_type", "no cache of decoded images"),
-    ArgSpec::no_effect("device_memory_padding", "a hint for DALI's decoder"),
-    ArgSpec::no_effect("device_memory_padding_jpeg2k", "a hint for DALI's decoder"),
-    ArgSpec::no_effect("host_memory_padding", "a hint for DALI's decoder"),
-    ArgSpec::no_effect("host_memory_padding_jpeg2k", "a hint for DALI's decoder"),
-    ArgSpec::fixed(
-        "hw_decoder_load",
-        "on a GPU: the part, 0 to 1, of the images that its JPEG engines can decode and shall; default: as measured speeds say",
-    ),
-    ArgSpec::no_effect("hybrid_huffman_threshold", "a hint for the GPU"),
-    ArgSpec::no_effect("memory_stats", "a hint for DALI's decoder"),
-    ArgSpec::no_effect("preallocate_height_hint", "a hint for DALI's decoder"),
-    ArgSpec::no_effect("preallocate_width_hint", "a hint for DALI's decoder"),
-    ArgSpec::no_effect("split_stages", "a hint for DALI's decoder"),
-    ArgSpec::no_effect("use_chunk_allocator", "a hint for DALI's decoder"),
+    ArgSpec::image_type("output_type", "0 RGB, 1 BGR, 2 gray, 3 YCbCr, 4 as in the file").or_int(0),
+    ArgSpec::dtype("dtype", "element type, values scaled to its range").or_dtype(DType::U8),
+    ArgSpec::bool("adjust_orientation", "turn the image as its EXIF orientation says").or_bool(true),
+    ArgSpec::bool("use_fast_idct", "the accurate IDCT is always used").no_effect().or_bool(false),
+    ArgSpec::bool("jpeg_fancy_upsampling", "on a GPU: upsample chroma of a JPEG smoothly, not by the nearest sample; on the CPU it is always smooth").or_bool(false),
+    ArgSpec::bool("affine", "threads are not bound to cores").no_effect().or_bool(true),
+    ArgSpec::bool("cache_batch_copy", "no cache of decoded images").no_effect().or_bool(true),
+    ArgSpec::bool("cache_debug", "no cache of decoded images").no_effect().or_bool(false),
+    ArgSpec::int("cache_size", "no cache of decoded images").no_effect().or_int(0),
+    ArgSpec::int("cache_threshold", "no cache of decoded images").no_effect().or_int(0),
+    ArgSpec::string("cache_type", "no cache of decoded images").no_effect().or_string(""),
+    ArgSpec::int("device_memory_padding", "a hint for DALI's decoder").no_effect().or_int(16777216),
+    ArgSpec::int("device_memory_padding_jpeg2k", "a hint for DALI's decoder").no_effect().or_int(0),
+    ArgSpec::int("host_memory_padding", "a hint for DALI's decoder").no_effect().or_int(8388608),
+    ArgSpec::int("host_memory_padding_jpeg2k", "a hint for DALI's decoder").no_effect().or_int(0),
+    ArgSpec::float("hw_decoder_load", "on a GPU: the part, 0 to 1, of the images that its JPEG engines can decode and shall").or_computed("as measured speeds say"),
+    ArgSpec::int("hybrid_huffman_threshold", "a hint for the GPU").no_effect().or_int(1000000),
+    ArgSpec::bool("memory_stats", "a hint for DALI's decoder").no_effect().or_bool(false).deprecated(),
+    ArgSpec::int("preallocate_height_hint", "a hint for DALI's decoder").no_effect().or_int(0),
+    ArgSpec::int("preallocate_width_hint", "a hint for DALI's decoder").no_effect().or_int(0),
+    ArgSpec::bool("split_stages", "a hint for DALI's decoder").no_effect().or_bool(false).deprecated(),
+    ArgSpec::bool("use_chunk_allocator", "a hint for DALI's decoder").no_effect().or_bool(false).deprecated(),
 ];
 
 /// What the arguments of an image decoder ask for.
@@ -286,6 +282,10 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for Image {
+    fn is_steered_by(&self, _input: usize) -> bool {
+        true
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         Ok(vec![self.decoding.infer(inputs)?])
     }

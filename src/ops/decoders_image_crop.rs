@@ -17,6 +17,9 @@ pub(super) const DEF: OpDef = OpDef {
     shared_args: &[ARGS, CROP_ARGS],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::decoders_image::kernels],
+    host_inputs: Some(0),
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

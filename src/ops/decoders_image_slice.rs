@@ -18,6 +18,9 @@ pub(super) const DEF: OpDef = OpDef {
     shared_args: &[ARGS, SLICE_ARGS],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::decoders_image::kernels],
+    host_inputs: Some(0),
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {

@@ -16,14 +16,13 @@ struct DecodersNumpy {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "decoders__Numpy",
-    aliases: &[],
     doc: "Decodes arrays in numpy's file format",
     devices: &[Device::Cpu],
     inputs: (1, 1),
-    args: &[ArgSpec::fixed("dtype", "element type of the output; default that of the files")],
-    shared_args: &[],
+    args: &[ArgSpec::dtype("dtype", "element type of the output").or_computed("that of the files")],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
@@ -31,6 +30,10 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for DecodersNumpy {
+    fn is_steered_by(&self, _input: usize) -> bool {
+        true
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         if let Some(dtype) = inputs[0].dtype.filter(|&dtype| dtype != DType::U8) {
             return Err(Error::invalid(format!("encoded arrays of type {dtype}, expected uint8")));

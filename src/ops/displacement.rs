@@ -9,17 +9,19 @@ use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
 /// Layouts of the images.
 const LAYOUTS: [&str; 1] = ["HWC"];
 
+/// Radians of the waves from one pixel to the next, when the file does not say it.
+const FREQUENCY: f32 = (2.0 * std::f64::consts::PI / 128.0) as f32;
+
 /// Arguments of both.
 const ARGS: &[ArgSpec] = &[
-    ArgSpec::tensor("mask", "whether the image is changed at all; default 1"),
-    ArgSpec::fixed("fill_value", "value outside of the image; default 0"),
-    ArgSpec::fixed("interp_type", "0 nearest neighbour, 1 linear; default 0"),
+    ArgSpec::int("mask", "whether the image is changed at all").tensor().or_int(1),
+    ArgSpec::float("fill_value", "value outside of the image").or_float(0.0),
+    ArgSpec::interp_type("interp_type", "0 nearest neighbour, 1 linear").or_int(0),
 ];
 
 /// The operator's line in [`super::OPS`].
 pub(super) const SPHERE: OpDef = OpDef {
     name: "Sphere",
-    aliases: &[],
     doc: "An image as if it lay on a sphere",
     devices: &[Device::Cpu],
     inputs: (1, 1),
@@ -27,26 +29,27 @@ pub(super) const SPHERE: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &|args, _| operator(args, Field::Sphere),
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 /// The operator's line in [`super::OPS`].
 pub(super) const WATER: OpDef = OpDef {
     name: "Water",
-    aliases: &[],
     doc: "An image as if it were under water",
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("ampl_x", "how far waves move pixels along x; default 10"),
-        ArgSpec::fixed("ampl_y", "how far waves move pixels along y; default 10"),
-        ArgSpec::fixed("freq_x", "radians of the waves along x for each row; default 2 pi / 128"),
-        ArgSpec::fixed("freq_y", "radians of the waves along y for each column; default 2 pi / 128"),
-        ArgSpec::fixed("phase_x", "radians of the waves along x at row 0; default 0"),
-        ArgSpec::fixed("phase_y", "radians of the waves along y at column 0; default 0"),
+        ArgSpec::float("ampl_x", "how far waves move pixels along x").or_float(10.0),
+        ArgSpec::float("ampl_y", "how far waves move pixels along y").or_float(10.0),
+        ArgSpec::float("freq_x", "radians of the waves along x for each row").or_float(FREQUENCY),
+        ArgSpec::float("freq_y", "radians of the waves along y for each column").or_float(FREQUENCY),
+        ArgSpec::float("phase_x", "radians of the waves along x at row 0").or_float(0.0),
+        ArgSpec::float("phase_y", "radians of the waves along y at column 0").or_float(0.0),
     ],
     shared_args: &[ARGS],
     build: &|args, _| operator(args, Field::water(args)?),
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 /// Where pixels are taken from.
@@ -66,11 +69,10 @@ struct Wave {
 
 impl Field {
     fn water(args: &Args) -> Result<Self> {
-        let frequency = (2.0 * std::f64::consts::PI / 128.0) as f32;
         let wave = |[amplitude, rate, phase]: [&str; 3]| -> Result<Wave> {
             Ok(Wave {
                 amplitude: args.float(amplitude)?.unwrap_or(10.0),
-                frequency: args.float(rate)?.unwrap_or(frequency),
+                frequency: args.float(rate)?.unwrap_or(FREQUENCY),
                 phase: args.float(phase)?.unwrap_or(0.0),
             })
         };

@@ -13,14 +13,14 @@ struct ElementExtract {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "ElementExtract",
-    aliases: &[],
     doc: "Frames of a sequence, one output for each",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::fixed("element_map", "the frame of each output; required")],
-    shared_args: &[],
+    args: &[ArgSpec::ints("element_map", "the frame of each output").required()],
     build: &build,
     outputs: &|args| Ok(frames(args)?.len()),
+    kernels: &[super::gpu_io::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

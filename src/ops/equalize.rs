@@ -21,9 +21,11 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[],
-    shared_args: &[],
     build: &|_, _| Ok(Box::new(Equalize)),
     outputs: &one_output,
+    kernels: &[kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn check(dtype: DType) -> Result<()> {

@@ -13,17 +13,18 @@ struct ExpandDims {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "ExpandDims",
-    aliases: &[],
     doc: "Puts dimensions of extent 1 in, without a copy",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("axes", "places of the new dimensions in the output; required"),
-        ArgSpec::fixed("new_axis_names", "letters of the new dimensions; default: the output has no layout"),
+        ArgSpec::ints("axes", "places of the new dimensions in the output").required(),
+        ArgSpec::layout("new_axis_names", "letters of the new dimensions; empty: the output has no layout")
+            .or_string(""),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -14,12 +14,10 @@ use crate::tensor::{BatchDesc, DType, Element, Layout, Shape, ValueType, View};
 pub(super) const ARGS: [&[ArgSpec]; 2] = [
     OUT_OF_BOUNDS_ARGS,
     &[
-        ArgSpec::fixed(
-            "dtype",
-            "element type of the output: uint8, float16, float32 or, by default, the input's",
-        ),
-        ArgSpec::fixed("output_dtype", "the older name of `dtype`"),
-        ArgSpec::no_effect("image_type", "no longer used by DALI either"),
+        ArgSpec::dtype("dtype", "element type of the output: uint8, float16, float32 or the input's")
+            .or_computed("the input's"),
+        ArgSpec::dtype("output_dtype", "the older name of `dtype`").deprecated(),
+        ArgSpec::image_type("image_type", "no longer used by DALI either").no_effect().deprecated(),
     ],
 ];
 

@@ -7,8 +7,8 @@ use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
-const LAYOUT: ArgSpec = ArgSpec::fixed("layout", "layout, as long as the shape; default none");
-const SHAPE: ArgSpec = ArgSpec::tensor("shape", "shape of the output; default: a scalar");
+const LAYOUT: ArgSpec = ArgSpec::layout("layout", "layout, as long as the shape");
+const SHAPE: ArgSpec = ArgSpec::ints("shape", "shape of the output").tensor().or_computed("a scalar");
 
 /// A line of [`super::OPS`] for an operator without a value of its own.
 const fn constant(
@@ -20,19 +20,18 @@ const fn constant(
 ) -> OpDef {
     OpDef {
         name,
-        aliases: &[],
         doc,
         devices: &[Device::Cpu],
         inputs: (inputs, inputs),
         args,
-        shared_args: &[],
         build,
         outputs: &one_output,
+        ..OpDef::BASE
     }
 }
 
-const OF_SHAPE: &[ArgSpec] = &[SHAPE, LAYOUT, ArgSpec::fixed("dtype", "element type; default int32")];
-const LIKE: &[ArgSpec] = &[ArgSpec::fixed("dtype", "element type; default: the input's")];
+const OF_SHAPE: &[ArgSpec] = &[SHAPE, LAYOUT, ArgSpec::dtype("dtype", "element type").or_dtype(DType::I32)];
+const LIKE: &[ArgSpec] = &[ArgSpec::dtype("dtype", "element type").or_computed("the input's")];
 
 /// The operator's line in [`super::OPS`].
 pub(super) const ZEROS: OpDef =

@@ -24,18 +24,19 @@ struct Flip {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Flip",
-    aliases: &[],
     doc: "Mirrors horizontally, vertically or in depth",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("horizontal", "nonzero: left and right change places; default 1"),
-        ArgSpec::tensor("vertical", "nonzero: top and bottom change places; default 0"),
-        ArgSpec::tensor("depthwise", "nonzero: front and back change places; default 0"),
+        ArgSpec::int("horizontal", "nonzero: left and right change places").tensor().or_int(1),
+        ArgSpec::int("vertical", "nonzero: top and bottom change places").tensor().or_int(0),
+        ArgSpec::int("depthwise", "nonzero: front and back change places").tensor().or_int(0),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gather::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

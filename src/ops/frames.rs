@@ -40,7 +40,7 @@ pub(super) fn wrapped(
 ) -> Box<dyn Operator> {
     let specs = || def.all_args().filter(|spec| spec.per_frame);
     let arguments: Vec<usize> = specs().filter_map(|spec| args.tensor(spec.name)).collect();
-    let always = inputs > 0 && def.name.starts_with("transforms__");
+    let always = inputs > 0 && def.splits_inputs;
     if arguments.is_empty() && !always && (inputs < 2 || specs().next().is_none()) {
         return inner;
     }
@@ -230,6 +230,10 @@ impl Operator for Frames {
     fn infer_arguments(&mut self, arguments: &[ValueType]) {
         let splits = |&i: &usize| arguments.get(i).and_then(|ty| ty.layout).is_some_and(has_frames);
         self.is_known = self.arguments.iter().any(splits);
+    }
+
+    fn is_steered_by(&self, input: usize) -> bool {
+        self.inner.is_steered_by(input)
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {

@@ -15,19 +15,26 @@ struct GaussianBlur {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "GaussianBlur",
-    aliases: &[],
     doc: "Blurs along one to three dimensions by a Gaussian",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("sigma", "standard deviation, one or per dimension; 0 follows from the window")
-            .per_frame(),
-        ArgSpec::tensor("window_size", "elements of the window, odd; 0 follows from `sigma`").per_frame(),
-        ArgSpec::fixed("dtype", "element type of the output: float32 or, by default, the input's"),
+        ArgSpec::floats("sigma", "standard deviation, one or per dimension; 0 follows from the window")
+            .tensor()
+            .per_frame()
+            .or_floats(&[0.0]),
+        ArgSpec::ints("window_size", "elements of the window, odd; 0 follows from `sigma`")
+            .tensor()
+            .per_frame()
+            .or_ints(&[0]),
+        ArgSpec::dtype("dtype", "element type of the output: float32 or the input's")
+            .or_computed("the input's"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::separable::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

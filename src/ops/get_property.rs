@@ -18,14 +18,14 @@ struct GetProperty {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "GetProperty",
-    aliases: &[],
     doc: "The layout of a tensor as text",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::fixed("key", "`layout`, or `source_info`: always empty; required")],
-    shared_args: &[],
+    args: &[ArgSpec::string("key", "`layout`, or `source_info`: always empty").required()],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gpu_io::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -30,20 +30,21 @@ struct Grid {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "GridMask",
-    aliases: &[],
     doc: "Zeroes squares of an image in a grid",
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("tile", "pixels from one square to the next; default 100"),
-        ArgSpec::tensor("ratio", "side of a square in tiles; default 0.5"),
-        ArgSpec::tensor("angle", "radians by which the grid is turned around the first pixel; default 0"),
-        ArgSpec::tensor("shift_x", "pixels by which the turned grid is moved along x; default 0"),
-        ArgSpec::tensor("shift_y", "pixels by which the turned grid is moved along y; default 0"),
+        ArgSpec::int("tile", "pixels from one square to the next").tensor().or_int(100),
+        ArgSpec::float("ratio", "side of a square in tiles").tensor().or_float(0.5),
+        ArgSpec::float("angle", "radians by which the grid is turned around the first pixel")
+            .tensor()
+            .or_float(0.0),
+        ArgSpec::float("shift_x", "pixels by which the turned grid is moved along x").tensor().or_float(0.0),
+        ArgSpec::float("shift_y", "pixels by which the turned grid is moved along y").tensor().or_float(0.0),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

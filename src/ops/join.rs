@@ -16,21 +16,21 @@ use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 /// Arguments of both operators.
 const ARGS: &[ArgSpec] = &[
-    ArgSpec::fixed("axis", "number of the dimension in the output, negative from the back; default 0"),
-    ArgSpec::fixed("axis_name", "`Cat`: letter of the dimension; `Stack`: letter of the new dimension"),
+    ArgSpec::int("axis", "number of the dimension in the output, negative from the back").or_int(0),
+    ArgSpec::string("axis_name", "`Cat`: letter of the dimension; `Stack`: letter of the new dimension"),
 ];
 
 /// Joins of a dimension that the inputs have.
 pub(super) const CAT: OpDef = OpDef {
     name: "Cat",
-    aliases: &[],
     doc: "Joins tensors along a dimension",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, limits::MAX_EDGES_PER_OPERATOR),
     args: ARGS,
-    shared_args: &[],
     build: &|args, _| Join::operator(args, false),
     outputs: &one_output,
+    kernels: &[super::gpu_io::kernels],
+    ..OpDef::BASE
 };
 
 /// Joins along a new dimension.

@@ -24,14 +24,15 @@ struct JpegCompressionDistortion {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "JpegCompressionDistortion",
-    aliases: &[],
     doc: "RGB images as they come back from a JPEG file",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::tensor("quality", "of the file, 1 to 100; default 50")],
-    shared_args: &[],
+    args: &[ArgSpec::int("quality", "of the file, 1 to 100").tensor().or_int(50)],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

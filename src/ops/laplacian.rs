@@ -20,25 +20,31 @@ struct Laplacian {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Laplacian",
-    aliases: &[],
     doc: "The sum of second derivatives along one to three dimensions",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor(
-            "window_size",
-            "elements of a derivative's window, odd, one or per dimension; default 3",
-        )
-        .per_frame(),
-        ArgSpec::tensor("smoothing_size", "elements of the windows across it; default the window's")
-            .per_frame(),
-        ArgSpec::tensor("scale", "factor of the derivatives, one or per dimension; default 1").per_frame(),
-        ArgSpec::fixed("normalized_kernel", "whether the windows' sums are scaled to 1; default false"),
-        ArgSpec::fixed("dtype", "element type of the output: float32 or, by default, the input's"),
+        ArgSpec::ints("window_size", "elements of a derivative's window, odd, one or per dimension")
+            .tensor()
+            .per_frame()
+            .or_ints(&[3]),
+        ArgSpec::ints("smoothing_size", "elements of the windows across it")
+            .tensor()
+            .per_frame()
+            .or_computed("the window's"),
+        ArgSpec::floats("scale", "factor of the derivatives, one or per dimension")
+            .tensor()
+            .per_frame()
+            .or_floats(&[1.0]),
+        ArgSpec::bool("normalized_kernel", "whether the windows' sums are scaled to 1").or_bool(false),
+        ArgSpec::dtype("dtype", "element type of the output: float32 or the input's")
+            .or_computed("the input's"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::separable::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -22,20 +22,21 @@ struct LookupTable {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "LookupTable",
-    aliases: &[],
     doc: "Values from a table in the place of integer keys",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("keys", "keys, 0 to 65535; of equal ones the last counts; default none"),
-        ArgSpec::fixed("values", "the value of each key"),
-        ArgSpec::fixed("default_value", "value of all other integers; default 0"),
-        ArgSpec::fixed("dtype", "element type of the output; default float32"),
-        ArgSpec::fixed("output_dtype", "the older name of `dtype`"),
+        ArgSpec::ints("keys", "keys, 0 to 65535; of equal ones the last counts").or_ints(&[]),
+        ArgSpec::floats("values", "the value of each key").or_floats(&[]),
+        ArgSpec::float("default_value", "value of all other integers").or_float(0.0),
+        ArgSpec::dtype("dtype", "element type of the output").or_dtype(DType::F32),
+        ArgSpec::dtype("output_dtype", "the older name of `dtype`").deprecated(),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -66,6 +66,7 @@ mod reshape;
 mod resize;
 mod resize_crop_mirror;
 mod resize_normalize;
+pub mod schema;
 mod separable;
 mod sequence_rearrange;
 mod shape_arg;
@@ -73,6 +74,7 @@ mod shapes;
 mod slice;
 mod slice_window;
 mod spatial;
+pub mod spec;
 mod squeeze;
 mod subscript;
 mod subscript_dim_check;
@@ -91,11 +93,12 @@ use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
-pub use args::{Arg, ArgSpec, Args};
+pub use args::{Arg, Args};
 pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo, PlanesOf, prepare_copy};
 pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
 pub(crate) use resize_normalize::{build as fused, can_fuse};
-pub use table::{KERNELS, OPS, find};
+pub use spec::{ArgKind, ArgSpec, DefaultValue};
+pub use table::{OPS, find, kernels};
 
 /// One instance of an operator: parameters read once at load, scratch state of the batch at hand.
 ///
@@ -183,6 +186,13 @@ pub trait Operator: Send {
         (0, sample)
     }
 
+    /// Whether the bytes of regular input `input` decide where the operator reads and writes: encoded files, extents, anchors. It
+    /// looks at them more than once, so they must not change meanwhile: it never gets them in memory that somebody else can
+    /// write to. The same holds for every argument input.
+    fn is_steered_by(&self, _input: usize) -> bool {
+        false
+    }
+
     /// Whether outputs have other samples of the batch than inputs, by the one argument input.
     fn routing(&self) -> Option<Routing> {
         None
@@ -232,7 +242,7 @@ pub struct OpDef {
     pub name: &'static str,
     /// Other spellings, of older or newer versions of DALI.
     pub aliases: &'static [&'static str],
-    /// One sentence for the table in the README.
+    /// One sentence for `docs/operators.md`.
     pub doc: &'static str,
     /// Where it runs.
     pub devices: &'static [Device],
@@ -246,7 +256,22 @@ pub struct OpDef {
     pub build: &'static Build,
     /// How many outputs an instance with these arguments has.
     pub outputs: &'static Outputs,
+    /// The kernels it launches: those that tests compile for all architectures. One for each path through the source, not one
+    /// for each type.
+    pub kernels: &'static [fn() -> Vec<KernelSpec>],
+    /// The first of the regular inputs that are read on the host wherever the operator runs, as they say what to do rather than
+    /// what to do it with. 0: it reads all of them there and writes to the device, which DALI calls `mixed`.
+    pub host_inputs: Option<usize>,
+    /// Whether samples may be sequences, whose layout begins with `F`.
+    pub sequences: bool,
+    /// Whether such inputs, the first one too, are taken apart into frames: the operator itself knows no sequences.
+    pub splits_inputs: bool,
+    /// Whether DALI writes the name with a leading underscore since 2.0.
+    pub underscored: bool,
 }
+
+/// The argument that operators with random numbers have.
+pub const SEED: &str = "seed";
 
 /// Makes an instance of an operator.
 pub type Build = dyn Fn(&Args, usize) -> Result<Box<dyn Operator>> + Send + Sync;
@@ -255,6 +280,44 @@ pub type Build = dyn Fn(&Args, usize) -> Result<Box<dyn Operator>> + Send + Sync
 pub type Outputs = dyn Fn(&Args) -> Result<usize> + Send + Sync;
 
 impl OpDef {
+    /// What most operators have: one output, on the host; no arguments, other spellings or kernels. It cannot be built.
+    pub const BASE: Self = Self {
+        name: "",
+        aliases: &[],
+        doc: "",
+        devices: &[Device::Cpu],
+        inputs: (1, 1),
+        args: &[],
+        shared_args: &[],
+        build: &|_, _| Err(Error::internal("an operator without `build`")),
+        outputs: &one_output,
+        kernels: &[],
+        host_inputs: None,
+        sequences: false,
+        splits_inputs: false,
+        underscored: false,
+    };
+
+    /// Whether it runs on a device.
+    pub fn runs_on_gpu(&self) -> bool {
+        self.devices.contains(&Device::Gpu)
+    }
+
+    /// Whether regular input `i` is read on the host, wherever the operator runs.
+    pub fn reads_on_host(&self, i: usize) -> bool {
+        self.host_inputs.is_some_and(|first| i >= first)
+    }
+
+    /// Whether it reads on the host what it writes to a device.
+    pub fn is_mixed(&self) -> bool {
+        self.host_inputs == Some(0) && self.runs_on_gpu()
+    }
+
+    /// Whether it draws random numbers.
+    pub fn is_random(&self) -> bool {
+        self.all_args().any(|arg| arg.name == SEED)
+    }
+
     /// Every argument in the operator's tables.
     pub fn all_args(&self) -> impl Iterator<Item = &'static ArgSpec> {
         self.args.iter().chain(self.shared_args.iter().copied().flatten())
@@ -292,15 +355,6 @@ impl OpDef {
 /// `outputs` of an operator that has one.
 pub fn one_output(_: &Args) -> Result<usize> {
     Ok(1)
-}
-
-/// Whether regular input `i` of the operator called `name` says what to do rather than what to do it with: it is read on the
-/// host, wherever the operator runs.
-pub fn reads_on_host(name: &str, i: usize) -> bool {
-    i > 0
-        && find(name).is_some_and(|op| {
-            matches!(op.name, "Slice" | "Reshape" | "WarpAffine" | "experimental__WarpPerspective")
-        })
 }
 
 #[cfg(test)]

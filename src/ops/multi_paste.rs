@@ -49,24 +49,32 @@ struct Region {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "MultiPaste",
-    aliases: &[],
     doc: "Regions of several images on one canvas",
     devices: &[Device::Cpu],
     inputs: (1, limits::MAX_EDGES_PER_OPERATOR),
     args: &[
-        ArgSpec::tensor("in_ids", "samples of the only input that are pasted; default each input's own"),
-        ArgSpec::tensor("output_size", "height and width of the canvas; default that of all images"),
-        ArgSpec::tensor("in_anchors", "rows and columns where regions begin; default 0"),
-        ArgSpec::tensor("in_anchors_rel", "the same, relative to the image"),
-        ArgSpec::tensor("shapes", "heights and widths of regions; default to the end of the image"),
-        ArgSpec::tensor("shapes_rel", "the same, relative to the image"),
-        ArgSpec::tensor("out_anchors", "rows and columns of the canvas where regions go; default 0"),
-        ArgSpec::tensor("out_anchors_rel", "the same, relative to the canvas"),
-        ArgSpec::fixed("dtype", "element type of the output; default the input's"),
+        ArgSpec::ints("in_ids", "samples of the only input that are pasted")
+            .tensor()
+            .or_computed("each input's own"),
+        ArgSpec::ints("output_size", "height and width of the canvas")
+            .tensor()
+            .or_computed("that of all images, which must be one size"),
+        ArgSpec::int("in_anchors", "rows and columns where regions begin").tensor().or_computed("0"),
+        ArgSpec::float("in_anchors_rel", "the same, relative to the image").tensor(),
+        ArgSpec::int("shapes", "heights and widths of regions")
+            .tensor()
+            .or_computed("to the end of the image"),
+        ArgSpec::float("shapes_rel", "the same, relative to the image").tensor(),
+        ArgSpec::int("out_anchors", "rows and columns of the canvas where regions go")
+            .tensor()
+            .or_computed("0"),
+        ArgSpec::float("out_anchors_rel", "the same, relative to the canvas").tensor(),
+        ArgSpec::dtype("dtype", "element type of the output").or_computed("the input's"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {

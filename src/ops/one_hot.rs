@@ -25,24 +25,21 @@ struct OneHot {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "OneHot",
-    aliases: &[],
     doc: "A list with one element on for each class number",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("num_classes", "elements of the list; default 0"),
-        ArgSpec::fixed(
-            "axis",
-            "place of the lists' dimension in the output, -1 (default): behind the others",
-        ),
-        ArgSpec::fixed("axis_name", "letter of that dimension"),
-        ArgSpec::fixed("on_value", "value of the class's element; default 1"),
-        ArgSpec::fixed("off_value", "value of the other elements; default 0"),
-        ArgSpec::fixed("dtype", "element type of the output; default float32"),
+        ArgSpec::int("num_classes", "elements of the list").or_int(0),
+        ArgSpec::int("axis", "place of the lists' dimension in the output, -1: behind the others").or_int(-1),
+        ArgSpec::string("axis_name", "letter of that dimension"),
+        ArgSpec::float("on_value", "value of the class's element").or_float(1.0),
+        ArgSpec::float("off_value", "value of the other elements").or_float(0.0),
+        ArgSpec::dtype("dtype", "element type of the output").or_dtype(DType::F32),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

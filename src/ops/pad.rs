@@ -25,23 +25,22 @@ struct Pad {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Pad",
-    aliases: &[],
     doc: "Adds elements at the end of dimensions, up to the batch's largest sample, a shape or an alignment",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("fill_value", "value of the added elements; default 0"),
-        ArgSpec::tensor("axes", "dimensions to pad, negative ones from the back; default all"),
-        ArgSpec::fixed("axis_names", "dimensions to pad, as letters of the layout"),
-        ArgSpec::tensor(
-            "shape",
-            "smallest extents, one or one an axis; not positive (default): the batch's largest",
-        ),
-        ArgSpec::tensor("align", "extents become multiples of these, one or one an axis"),
+        ArgSpec::float("fill_value", "value of the added elements").tensor().or_float(0.0),
+        ArgSpec::ints("axes", "dimensions to pad, negative ones from the back").tensor().or_computed("all"),
+        ArgSpec::layout("axis_names", "dimensions to pad, as letters of the layout"),
+        ArgSpec::ints("shape", "smallest extents, one or one an axis; not positive: the batch's largest")
+            .tensor()
+            .or_computed("the batch's largest extents"),
+        ArgSpec::ints("align", "extents become multiples of these, one or one an axis").tensor(),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gather::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

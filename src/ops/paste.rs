@@ -28,21 +28,21 @@ struct Paste {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Paste",
-    aliases: &[],
     doc: "Puts an image on a larger canvas of one colour",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("ratio", "size of the canvas over that of the image, at least 1; required"),
-        ArgSpec::fixed("fill_value", "values of the canvas' channels, or one for all; required"),
-        ArgSpec::fixed("n_channels", "how many values `fill_value` has, unless it has one; default 3"),
-        ArgSpec::tensor("paste_x", "place of the image from 0 (left) to 1 (right); default 0.5"),
-        ArgSpec::tensor("paste_y", "place of the image from 0 (top) to 1 (bottom); default 0.5"),
-        ArgSpec::tensor("min_canvas_size", "smallest side of the canvas; default 0"),
+        ArgSpec::float("ratio", "size of the canvas over that of the image, at least 1").tensor().required(),
+        ArgSpec::ints("fill_value", "values of the canvas' channels, or one for all").required(),
+        ArgSpec::int("n_channels", "how many values `fill_value` has, unless it has one").or_int(3),
+        ArgSpec::float("paste_x", "place of the image from 0 (left) to 1 (right)").tensor().or_float(0.5),
+        ArgSpec::float("paste_y", "place of the image from 0 (top) to 1 (bottom)").tensor().or_float(0.5),
+        ArgSpec::float("min_canvas_size", "smallest side of the canvas").tensor().or_float(0.0),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gather::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -23,16 +23,14 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("dtype", "element type of the result; default int64"),
-        ArgSpec::fixed(
-            "image_type",
-            "colours that a decoder would make: 0 RGB (default) to 4 as in the file",
-        ),
-        ArgSpec::fixed("adjust_orientation", "size after the EXIF orientation; default true"),
+        ArgSpec::dtype("dtype", "element type of the result").or_dtype(DType::I64),
+        ArgSpec::image_type("image_type", "colours that a decoder would make: 0 RGB to 4 as in the file")
+            .or_int(0),
+        ArgSpec::bool("adjust_orientation", "size after the EXIF orientation").or_bool(true),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
@@ -49,6 +47,10 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for PeekImageShape {
+    fn is_steered_by(&self, _input: usize) -> bool {
+        true
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         check_encoded(&inputs[0])?;
         Ok(vec![ValueType { dtype: Some(self.dtype), dims: Some(vec![Some(3)]), layout: Some(Layout::NONE) }])

@@ -13,14 +13,13 @@ struct PerFrame {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "PerFrame",
-    aliases: &[],
     doc: "Marks the first dimension of a tensor as frames",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::fixed("replace", "whether another first letter of the layout gives way; default false")],
-    shared_args: &[],
+    args: &[ArgSpec::bool("replace", "whether another first letter of the layout gives way").or_bool(false)],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

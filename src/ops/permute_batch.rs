@@ -13,14 +13,13 @@ struct PermuteBatch {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "PermuteBatch",
-    aliases: &[],
     doc: "The samples of a batch in another order, without a copy",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::tensor("indices", "which sample comes first, second, ...; required")],
-    shared_args: &[],
+    args: &[ArgSpec::ints("indices", "which sample comes first, second, ...").tensor().required()],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

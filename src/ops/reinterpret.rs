@@ -7,14 +7,16 @@ use crate::tensor::Device;
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Reinterpret",
-    aliases: &[],
     doc: "The same bytes as elements of another type, shape or layout",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 2),
-    args: &[ArgSpec::fixed("dtype", "element type of the output; default: the input's")],
+    args: &[ArgSpec::dtype("dtype", "element type of the output").or_computed("the input's")],
     shared_args: &[ARGS],
     build: &|args, inputs| operator(args, inputs, args.dtype("dtype")?),
     outputs: &one_output,
+    kernels: &[super::gpu_io::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 #[cfg(test)]

@@ -31,22 +31,24 @@ enum Extents {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Reshape",
-    aliases: &[],
     doc: "The same elements under another shape or layout, without a copy",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 2),
     args: ARGS,
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gpu_io::kernels],
+    host_inputs: Some(1),
+    sequences: true,
+    ..OpDef::BASE
 };
 
 /// Arguments that say what the new shape is.
 pub(super) const ARGS: &[ArgSpec] = &[
-    ArgSpec::tensor("shape", "extents, at most one of them negative: it takes what is left"),
-    ArgSpec::tensor("rel_shape", "extents as factors of the input's, at most one of them negative"),
-    ArgSpec::fixed("src_dims", "input dimension of each output dimension, -1 for a new one of extent 1"),
-    ArgSpec::fixed("layout", "layout of the output; default: the input's if the rank stays, else none"),
+    ArgSpec::ints("shape", "extents, at most one of them negative: it takes what is left").tensor(),
+    ArgSpec::floats("rel_shape", "extents as factors of the input's, at most one of them negative").tensor(),
+    ArgSpec::ints("src_dims", "input dimension of each output dimension, -1 for a new one of extent 1"),
+    ArgSpec::layout("layout", "layout of the output").or_computed("the input's if the rank stays, else none"),
 ];
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
@@ -301,6 +303,10 @@ impl Reshape {
 }
 
 impl Operator for Reshape {
+    fn is_steered_by(&self, input: usize) -> bool {
+        input > 0
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let input = &inputs[0];
         let dims = self.known_dims(input)?;

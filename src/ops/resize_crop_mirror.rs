@@ -31,13 +31,15 @@ pub(super) const DEF: OpDef = OpDef {
     doc: "Resize, crop and mirror in one pass",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::tensor(
-        "mirror",
-        "bit 0: left and right change places, bit 1: top and bottom; default 0",
-    )],
+    args: &[ArgSpec::int("mirror", "bit 0: left and right change places, bit 1: top and bottom")
+        .tensor()
+        .or_int(0)],
     shared_args: &[attributes::ARGS, CROP_ARGS],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::resize::gpu::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -18,14 +18,15 @@ struct SequenceRearrange {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "SequenceRearrange",
-    aliases: &[],
     doc: "The frames of a sequence in another order",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::tensor("new_order", "which frame comes first, second, ...; required")],
-    shared_args: &[],
+    args: &[ArgSpec::ints("new_order", "which frame comes first, second, ...").tensor().required()],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gather::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -18,12 +18,14 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("dtype", "element type: 32 or 64 bits, integer or float; default int64"),
-        ArgSpec::fixed("type", "the older name of `dtype`"),
+        ArgSpec::dtype("dtype", "element type: 32 or 64 bits, integer or float").or_dtype(DType::I64),
+        ArgSpec::dtype("type", "the older name of `dtype`").deprecated(),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gpu_io::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -17,7 +17,6 @@ struct Slice {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Slice",
-    aliases: &[],
     doc: "Cuts a window out of tensors, between absolute or relative ends",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 3),
@@ -25,6 +24,9 @@ pub(super) const DEF: OpDef = OpDef {
     shared_args: &[SLICE_ARGS, extract::ARGS[0], extract::ARGS[1]],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gather::kernels],
+    host_inputs: Some(1),
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
@@ -32,6 +34,10 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for Slice {
+    fn is_steered_by(&self, input: usize) -> bool {
+        input > 0
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let mut ty = inputs[0].clone();
         ty.dtype = self.extract.infer(ty.dtype)?;

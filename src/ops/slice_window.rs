@@ -14,19 +14,19 @@ use crate::tensor::{Layout, View};
 
 /// Arguments that place such a window.
 pub(super) const SLICE_ARGS: &[ArgSpec] = &[
-    ArgSpec::tensor("axes", "dimensions that the other arguments speak of, in their order; empty: all"),
-    ArgSpec::fixed("axis_names", "the same as letters of the layout; default `WH`: x before y"),
-    ArgSpec::tensor("start", "first position; default 0"),
-    ArgSpec::tensor("rel_start", "first position, 1 being the sample's extent"),
-    ArgSpec::tensor("end", "position behind the last one; default the sample's extent"),
-    ArgSpec::tensor("rel_end", "position behind the last one, 1 being the sample's extent"),
-    ArgSpec::tensor("shape", "number of positions, in place of the end"),
-    ArgSpec::tensor("rel_shape", "number of positions, 1 being the sample's extent"),
-    ArgSpec::fixed(
-        "normalized_anchor",
-        "whether a float anchor input is relative to the sample; default true",
-    ),
-    ArgSpec::fixed("normalized_shape", "whether a float shape input is relative to the sample; default true"),
+    ArgSpec::ints("axes", "dimensions that the other arguments speak of, in their order; empty: all")
+        .tensor()
+        .or_computed("those of `axis_names`"),
+    ArgSpec::layout("axis_names", "the same as letters of the layout; `WH`: x before y").or_string("WH"),
+    ArgSpec::ints("start", "first position").tensor().or_computed("0"),
+    ArgSpec::floats("rel_start", "first position, 1 being the sample's extent").tensor(),
+    ArgSpec::ints("end", "position behind the last one").tensor().or_computed("the sample's extent"),
+    ArgSpec::floats("rel_end", "position behind the last one, 1 being the sample's extent").tensor(),
+    ArgSpec::ints("shape", "number of positions, in place of the end").tensor(),
+    ArgSpec::floats("rel_shape", "number of positions, 1 being the sample's extent").tensor(),
+    ArgSpec::bool("normalized_anchor", "whether a float anchor input is relative to the sample")
+        .or_bool(true),
+    ArgSpec::bool("normalized_shape", "whether a float shape input is relative to the sample").or_bool(true),
 ];
 
 /// The window that [`SLICE_ARGS`], or two inputs behind the first, describe.

@@ -14,17 +14,17 @@ enum Squeeze {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Squeeze",
-    aliases: &[],
     doc: "Takes dimensions of extent 1 away, without a copy",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("axes", "dimensions to take away; this or `axis_names` is required"),
-        ArgSpec::fixed("axis_names", "dimensions to take away, as letters of the layout"),
+        ArgSpec::ints("axes", "dimensions to take away; this or `axis_names` is required"),
+        ArgSpec::layout("axis_names", "dimensions to take away, as letters of the layout"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -50,12 +50,12 @@ macro_rules! subscript_arguments {
             step: concat!("step_", $dim),
         }),*];
         const ARGS: &[ArgSpec] = &[
-            ArgSpec::fixed("num_subscripts", "dimensions that the sample has at least; default: those that are named"),
+            ArgSpec::int("num_subscripts", "dimensions that the sample has at least").or_computed("those that are named"),
             $(
-                ArgSpec::tensor(concat!("at_", $dim), "the one position of this dimension, which goes away"),
-                ArgSpec::tensor(concat!("lo_", $dim), "first position of this dimension; default: the first"),
-                ArgSpec::tensor(concat!("hi_", $dim), "position behind the last of this dimension"),
-                ArgSpec::fixed(concat!("step_", $dim), "distance of positions of this dimension; default 1"),
+                ArgSpec::int(concat!("at_", $dim), "the one position of this dimension, which goes away").tensor(),
+                ArgSpec::int(concat!("lo_", $dim), "first position of this dimension").tensor().or_computed("the first"),
+                ArgSpec::int(concat!("hi_", $dim), "position behind the last of this dimension").tensor().or_computed("the last"),
+                ArgSpec::int(concat!("step_", $dim), "distance of positions of this dimension").or_int(1),
             )*
         ];
     };
@@ -70,9 +70,11 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: ARGS,
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gather::kernels],
+    underscored: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -15,10 +15,11 @@ pub(super) const DEF: OpDef = OpDef {
     doc: "Checks that a tensor has as many dimensions as it has subscripts",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::fixed("num_subscripts", "dimensions that the sample has at least; required")],
-    shared_args: &[],
+    args: &[ArgSpec::int("num_subscripts", "dimensions that the sample has at least").required()],
     build: &build,
     outputs: &one_output,
+    underscored: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

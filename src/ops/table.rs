@@ -117,35 +117,16 @@ pub const OPS: &[&OpDef] = &[
     &transforms::translation::DEF,
 ];
 
-/// For every operator that has kernels of its own: those that tests compile for all architectures. One for each path through
-/// the source, not one for each type.
-pub const KERNELS: &[fn() -> Vec<KernelSpec>] = &[
-    arithmetic::kernels,
-    audio::kernels,
-    bb_flip::kernels,
-    cast::kernels,
-    color::kernels,
-    color_space_conversion::kernels,
-    coord_flip::kernels,
-    coord_transform::kernels,
-    crop_mirror_normalize::gpu::kernels,
-    decoders_image::kernels,
-    equalize::kernels,
-    erase::kernels,
-    filter::kernels,
-    gather::kernels,
-    gpu_io::kernels,
-    jpeg_compression_distortion::kernels,
-    lookup_table::kernels,
-    normalize::kernels,
-    one_hot::kernels,
-    random::kernels,
-    reductions::kernels,
-    resize::gpu::kernels,
-    resize_normalize::kernels,
-    separable::kernels,
-    warp::kernels,
-];
+/// The kernels of all operators, see [`OpDef::kernels`]; and those that copy for operators that have none.
+pub fn kernels() -> Vec<KernelSpec> {
+    let mut all: Vec<KernelSpec> = Vec::new();
+    for spec in OPS.iter().flat_map(|op| op.kernels).flat_map(|kernels| kernels()) {
+        if !all.contains(&spec) {
+            all.push(spec);
+        }
+    }
+    all
+}
 
 /// The operator with the schema name `name`, in any of its spellings.
 pub fn find(name: &str) -> Option<&'static OpDef> {
@@ -180,8 +161,11 @@ mod tests {
             assert!(!op.doc.is_empty() && !op.devices.is_empty(), "{}", op.name);
             let mut names = HashSet::new();
             for arg in op.all_args() {
-                assert!(names.insert(arg.name), "{}: argument {} stands twice", op.name, arg.name);
-                assert!(arg.doc.len() > 8, "{}: argument {} is not documented", op.name, arg.name);
+                let of = format!("{}: argument {}", op.name, arg.name);
+                assert!(names.insert(arg.name), "{of} stands twice");
+                assert!(arg.default_fits(), "{of} is a {:?} and has the default {:?}", arg.kind, arg.default);
+                assert!(arg.tensor || !arg.per_frame, "{of} differs by frame, but not by sample");
+                assert!(arg.doc.len() > 8, "{of} is not documented");
             }
         }
     }

@@ -30,29 +30,34 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor(
+        ArgSpec::floats(
             "sizes",
-            "elements along both dimensions; 0, with `stretch`, keeps it; negative flips; required",
-        ),
-        ArgSpec::tensor("axes", "the two dimensions, one behind the other; default all"),
-        ArgSpec::fixed("axis_names", "the same by letters of the layout"),
-        ArgSpec::fixed("mode", "`default`, `stretch`, `not_larger` or `not_smaller`"),
-        ArgSpec::fixed("max_size", "largest size, one or per dimension"),
-        ArgSpec::fixed("subpixel_scale", "whether scales stay exact where sizes are rounded; default true"),
-        ArgSpec::tensor("roi_start", "start of the region that is resized"),
-        ArgSpec::tensor("roi_end", "end of the region that is resized"),
-        ArgSpec::fixed("roi_relative", "whether they are relative to the size; default false"),
-        ArgSpec::tensor("interp_type", "filter; default 1, linear"),
-        ArgSpec::tensor("min_filter", "filter for smaller sizes"),
-        ArgSpec::tensor("mag_filter", "filter for larger sizes"),
-        ArgSpec::fixed("antialias", "whether filters widen for smaller sizes; default true"),
-        ArgSpec::fixed("dtype", "element type of the output: float32 or, by default, the input's"),
-        ArgSpec::no_effect("minibatch_size", "how much DALI resizes at once"),
-        ArgSpec::no_effect("temp_buffer_hint", "how much memory DALI reserves"),
+            "elements along both dimensions; 0, with `stretch`, keeps it; negative flips",
+        )
+        .tensor()
+        .required(),
+        ArgSpec::ints("axes", "the two dimensions, one behind the other").tensor().or_computed("all"),
+        ArgSpec::layout("axis_names", "the same by letters of the layout"),
+        ArgSpec::string("mode", "`default`, `stretch`, `not_larger` or `not_smaller`").or_string("default"),
+        ArgSpec::floats("max_size", "largest size, one or per dimension"),
+        ArgSpec::bool("subpixel_scale", "whether scales stay exact where sizes are rounded").or_bool(true),
+        ArgSpec::floats("roi_start", "start of the region that is resized").tensor(),
+        ArgSpec::floats("roi_end", "end of the region that is resized").tensor(),
+        ArgSpec::bool("roi_relative", "whether they are relative to the size").or_bool(false),
+        ArgSpec::interp_type("interp_type", "filter, as of `Resize`").tensor().or_int(1),
+        ArgSpec::interp_type("min_filter", "filter for smaller sizes").tensor().or_computed("`interp_type`"),
+        ArgSpec::interp_type("mag_filter", "filter for larger sizes").tensor().or_computed("`interp_type`"),
+        ArgSpec::bool("antialias", "whether filters widen for smaller sizes").or_bool(true),
+        ArgSpec::dtype("dtype", "element type of the output: float32 or the input's")
+            .or_computed("the input's"),
+        ArgSpec::int("minibatch_size", "how much DALI resizes at once").no_effect().or_int(32),
+        ArgSpec::int("temp_buffer_hint", "how much memory DALI reserves").no_effect().or_int(0),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::resize::gpu::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

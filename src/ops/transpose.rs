@@ -27,18 +27,19 @@ enum OutputLayout {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Transpose",
-    aliases: &[],
     doc: "Another order of the dimensions",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("perm", "input dimension of each output dimension; default: reversed"),
-        ArgSpec::fixed("transpose_layout", "whether the layout's letters move too; default true"),
-        ArgSpec::fixed("output_layout", "layout of the output, whatever `transpose_layout` says"),
+        ArgSpec::ints("perm", "input dimension of each output dimension").or_computed("reversed"),
+        ArgSpec::bool("transpose_layout", "whether the layout's letters move too").or_bool(true),
+        ArgSpec::layout("output_layout", "layout of the output, whatever `transpose_layout` says"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::gather::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -47,20 +47,24 @@ pub(super) fn image_layout(layout: Layout, ndim: usize) -> Layout {
 
 /// Arguments of every operator that takes a crop window.
 pub(super) const CROP_ARGS: &[ArgSpec] = &[
-    ArgSpec::tensor(
+    ArgSpec::floats(
         "crop",
         "window's size (height, width) or (depth, height, width), fractions dropped, 0: all",
-    ),
-    ArgSpec::tensor("crop_w", "window's width; with `crop_h`, in place of `crop`"),
-    ArgSpec::tensor("crop_h", "window's height"),
-    ArgSpec::tensor("crop_d", "window's depth, or frames of a sequence; default all"),
-    ArgSpec::tensor("crop_pos_x", "window's place along W, from 0 (left) to 1 (right); default 0.5"),
-    ArgSpec::tensor("crop_pos_y", "window's place along H, from 0 (top) to 1 (bottom); default 0.5"),
-    ArgSpec::tensor("crop_pos_z", "window's place along D, or F without D, from 0 to 1; default 0.5"),
-    ArgSpec::fixed(
+    )
+    .tensor(),
+    ArgSpec::float("crop_w", "window's width; with `crop_h`, in place of `crop`").tensor().or_float(0.0),
+    ArgSpec::float("crop_h", "window's height").tensor().or_float(0.0),
+    ArgSpec::float("crop_d", "window's depth, or frames of a sequence; 0: all").tensor().or_float(0.0),
+    ArgSpec::float("crop_pos_x", "window's place along W, from 0 (left) to 1 (right)").tensor().or_float(0.5),
+    ArgSpec::float("crop_pos_y", "window's place along H, from 0 (top) to 1 (bottom)").tensor().or_float(0.5),
+    ArgSpec::float("crop_pos_z", "window's place along D, or F without D, from 0 to 1")
+        .tensor()
+        .or_float(0.5),
+    ArgSpec::string(
         "rounding",
-        "of the window's first position: `round` (half away from zero, default) or `truncate`",
-    ),
+        "of the window's first position: `round` (half away from zero) or `truncate`",
+    )
+    .or_string("round"),
 ];
 
 /// The crop window that [`CROP_ARGS`] describe.
@@ -216,11 +220,13 @@ fn size_of(size: f32) -> Result<Option<usize>> {
 
 /// Arguments of operators whose window may leave the sample.
 pub(super) const OUT_OF_BOUNDS_ARGS: &[ArgSpec] = &[
-    ArgSpec::fixed(
+    ArgSpec::string(
         "out_of_bounds_policy",
-        "`error` (default), `trim_to_shape`, `pad`, `edge`, `reflect`, `reflect_101` or `wrap`",
-    ),
-    ArgSpec::fixed("fill_values", "what policy `pad` writes: one value, or one per channel; default 0"),
+        "`error`, `trim_to_shape`, `pad`, `edge`, `reflect`, `reflect_101` or `wrap`",
+    )
+    .or_string("error"),
+    ArgSpec::floats("fill_values", "what policy `pad` writes: one value, or one per channel")
+        .or_floats(&[0.0]),
 ];
 
 /// What becomes of a window that leaves its sample.

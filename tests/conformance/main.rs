@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use recording::{ANSWERED_THERE, Case, Recording, dtype, folder, recordings, recordings_in};
-use tolerance::Tolerance;
 use gesso::cpu::convert::ConvertSat;
 use gesso::gpu::{self, Gpu};
 use gesso::pipeline::{Keep, Pipeline};
 use gesso::tensor::{Batch, BatchDesc, Device, Element, Sample, Shape, View};
 use gesso::{dispatch, ops};
+use recording::{ANSWERED_THERE, Case, Recording, dtype, folder, recordings, recordings_in};
+use tolerance::Tolerance;
 
 /// Largest and mean difference of the outputs of a case.
 #[derive(Debug, Default, Clone, Copy)]

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use gesso::tensor::DType;
+use serde::Deserialize;
 
 #[derive(Deserialize)]
 pub(crate) struct Index {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use proptest::prelude::*;
-use serde_json::Value;
 use gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, Window, output_shape, probe};
 use gesso::error::{ErrorKind, Result};
 use gesso::limits;
 use gesso::tensor::DType;
+use proptest::prelude::*;
+use serde_json::Value;
 
 use crate::npz::Npz;
 

@@ -1,9 +1,9 @@
 //! Crop, mirror and normalize against the recorded answers of DALI's CPU operator (`tests/data/resample/make.py`).
 
-use half::f16;
-use proptest::prelude::*;
 use gesso::cpu::convert::ConvertSat;
 use gesso::cpu::normalize::{Affine, Channels, Normalize, Normalized, affine};
+use half::f16;
+use proptest::prelude::*;
 
 use crate::npz::Npz;
 

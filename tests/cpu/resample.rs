@@ -1,8 +1,8 @@
 //! Resizing against the recorded answers of DALI's CPU `Resize` (`tests/data/resample/make.py`), and its properties.
 
-use proptest::prelude::*;
 use gesso::cpu::convert::ConvertSat;
 use gesso::cpu::resample::{Filter, FilterSpec, Output, Plan, Scratch};
+use proptest::prelude::*;
 
 use crate::npz::Npz;
 

@@ -9,11 +9,7 @@ use crate::coder::{Colour, Encoded, Recipe, damaged};
 const FILES: u64 = 1_000;
 
 /// What libjpeg-turbo makes of a file when chroma is replicated.
-pub(crate) fn expected(
-    file: &[u8],
-    color: ColorSpace,
-    length: usize,
-) -> gesso::error::Result<Vec<u8>> {
+pub(crate) fn expected(file: &[u8], color: ColorSpace, length: usize) -> gesso::error::Result<Vec<u8>> {
     let options =
         DecodeOptions { color, smooth_chroma: false, adjust_orientation: false, ..DecodeOptions::default() };
     let mut pixels = vec![0; length];

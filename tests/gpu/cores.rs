@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, probe};
 use gesso::error::Result;
 use gesso::gpu::jpeg::cores::{Coded, Cores, Cut, Job, MAX_SHRINK, Part, Scan};
@@ -11,6 +10,7 @@ use gesso::gpu::jpeg::{Format, Path};
 use gesso::gpu::{DeviceBytes, Gpu, Recorder};
 use gesso::pipeline::{Keep, Pipeline, Preferences};
 use gesso::tensor::Device;
+use rayon::prelude::*;
 use turbojpeg::{Decompressor, Image, PixelFormat, ScalingFactor, Subsamp};
 
 use crate::coded::expected;

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use serde_json::json;
 use gesso::error::{Error, Result};
 use gesso::limits;
 use gesso::pipeline::{Instance, Keep, Pipeline, Preferences};
+use serde_json::json;
 
 use crate::inputs::Samples;
 use crate::run::{Place, progress};

@@ -7,6 +7,7 @@ mod inputs;
 mod inspect;
 mod install;
 mod npy;
+mod operators;
 mod preview;
 mod run;
 mod terminal;
@@ -40,6 +41,7 @@ enum Command {
     Check(check::Options),
     Bench(bench::Options),
     Install(install::Options),
+    Operators(operators::Options),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -94,5 +96,6 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Command::Check(options) => check::check(options),
         Command::Bench(options) => bench::bench(options),
         Command::Install(options) => install::install(options),
+        Command::Operators(options) => operators::operators(options),
     }
 }

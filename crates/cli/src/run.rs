@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::{Value, json};
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
 use gesso::pipeline::{Gpu, Instance, Keep, Pipeline, Preferences};
 use gesso::tensor::Batch;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
 
 use crate::inputs::Samples;
 use crate::preview::Normalization;

@@ -4,11 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::cpu::random::operator_seeds;
 use crate::graph::proto::PipelineDef;
-use crate::ops::OpDef;
 use crate::ops::args::Value;
-
-/// The argument that operators with random numbers have.
-const SEED: &str = "seed";
+use crate::ops::{OpDef, SEED};
 
 /// Seeds for the operators of a pipeline that has one: by their order in the file, one for each that can be seeded and is not.
 pub(super) struct Seeds {
@@ -43,7 +40,7 @@ pub(super) fn give(
     logical_id: Option<i32>,
     values: &mut BTreeMap<String, Value>,
 ) {
-    if !def.all_args().any(|arg| arg.name == SEED) {
+    if !def.is_random() {
         values.remove(SEED);
     } else if let (Some(seeds), false) = (seeds, values.contains_key(SEED)) {
         values.insert(SEED.to_owned(), Value::Ints(vec![i64::from(seeds.next(logical_id))]));

@@ -29,8 +29,6 @@ use evaluate::{Constant, Input, Program};
 use gpu::DeviceProgram;
 use grammar::Expression;
 
-pub(super) use gpu::kernels;
-
 struct Arithmetic {
     expression: Expression,
     constants: Constants,
@@ -49,18 +47,20 @@ struct Constants {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "ArithmeticGenericOp",
-    aliases: &[],
+    aliases: &["_ArithmeticGenericOp"],
     doc: "Arithmetic, comparisons, bits and mathematical functions of tensors and constants",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 64),
     args: &[
-        ArgSpec::fixed("expression_desc", "the expression, such as `mul(&0 $0:int32)`; required"),
-        ArgSpec::fixed("integer_constants", "integers and bools that the expression names by `$`"),
-        ArgSpec::fixed("real_constants", "floats that the expression names by `$`"),
+        ArgSpec::string("expression_desc", "the expression, such as `mul(&0 $0:int32)`").required(),
+        ArgSpec::ints("integer_constants", "integers and bools that the expression names by `$`"),
+        ArgSpec::floats("real_constants", "floats that the expression names by `$`"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[gpu::kernels],
+    underscored: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {

@@ -36,16 +36,17 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("in_rate", "samples a second of the input, with `out_rate`"),
-        ArgSpec::tensor("out_rate", "samples a second of the output"),
-        ArgSpec::tensor("scale", "length of the output over that of the input, instead of rates"),
-        ArgSpec::tensor("out_length", "samples of the output, instead of rates"),
-        ArgSpec::fixed("quality", "from 0, 3 lobes of a sinc, to 100, 64 lobes; default 50"),
-        ArgSpec::fixed("dtype", "element type of the output, scaled to its range; default the input's"),
+        ArgSpec::float("in_rate", "samples a second of the input, with `out_rate`").tensor(),
+        ArgSpec::float("out_rate", "samples a second of the output").tensor(),
+        ArgSpec::float("scale", "length of the output over that of the input, instead of rates").tensor(),
+        ArgSpec::int("out_length", "samples of the output, instead of rates").tensor(),
+        ArgSpec::float("quality", "from 0, 3 lobes of a sinc, to 100, 64 lobes").or_float(50.0),
+        ArgSpec::dtype("dtype", "element type of the output, scaled to its range").or_computed("the input's"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

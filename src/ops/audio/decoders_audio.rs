@@ -35,14 +35,14 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("sample_rate", "samples a second of the output; default 0: the file's"),
-        ArgSpec::fixed("downmix", "whether the mean of all channels is taken; default false"),
-        ArgSpec::fixed("dtype", "element type of the output: float32 (default), int16 or int32"),
-        ArgSpec::fixed("quality", "of resampling, 0 to 100; default 50"),
+        ArgSpec::float("sample_rate", "samples a second of the output, 0: the file's").tensor().or_float(0.0),
+        ArgSpec::bool("downmix", "whether the mean of all channels is taken").or_bool(false),
+        ArgSpec::dtype("dtype", "element type of the output: float32, int16 or int32").or_dtype(DType::F32),
+        ArgSpec::float("quality", "of resampling, 0 to 100").or_float(50.0),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &|_| Ok(2),
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
@@ -131,6 +131,10 @@ fn store<T: Level>(signal: &[f32], dst: &mut [T]) {
 }
 
 impl Operator for DecodersAudio {
+    fn is_steered_by(&self, _input: usize) -> bool {
+        true
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         if let Some(dtype) = inputs[0].dtype.filter(|&dtype| dtype != DType::U8) {
             return Err(Error::invalid(format!("encoded audio of type {dtype}, expected uint8")));

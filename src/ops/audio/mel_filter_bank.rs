@@ -20,21 +20,21 @@ struct MelFilterBank {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "MelFilterBank",
-    aliases: &[],
     doc: "A spectrogram's frequencies on the mel scale",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("nfilter", "number of filters; default 128"),
-        ArgSpec::fixed("sample_rate", "samples a second of the signal; default 44100"),
-        ArgSpec::fixed("freq_low", "where the first filter starts, in hertz; default 0"),
-        ArgSpec::fixed("freq_high", "where the last filter ends; default 0: half of the sampling rate"),
-        ArgSpec::fixed("normalize", "whether the filters' areas are made equal; default true"),
-        ArgSpec::fixed("mel_formula", "`slaney` (default) or `htk`"),
+        ArgSpec::int("nfilter", "number of filters").or_int(128),
+        ArgSpec::float("sample_rate", "samples a second of the signal").or_float(44100.0),
+        ArgSpec::float("freq_low", "where the first filter starts, in hertz").or_float(0.0),
+        ArgSpec::float("freq_high", "where the last filter ends, 0: half of the sampling rate").or_float(0.0),
+        ArgSpec::bool("normalize", "whether the filters' areas are made equal").or_bool(true),
+        ArgSpec::string("mel_formula", "`slaney` or `htk`").or_string("slaney"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

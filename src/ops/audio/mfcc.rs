@@ -32,20 +32,21 @@ struct Job {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "MFCC",
-    aliases: &[],
     doc: "Cepstral coefficients of a mel spectrogram",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("n_mfcc", "coefficients that are kept; default 20"),
-        ArgSpec::fixed("dct_type", "kind of the cosine transform, 1 to 4; default 2"),
-        ArgSpec::fixed("normalize", "whether the transform is orthonormal; default false"),
-        ArgSpec::fixed("axis", "dimension that is transformed; default 0"),
-        ArgSpec::fixed("lifter", "length of the sine that weighs the coefficients; default 0: none does"),
+        ArgSpec::int("n_mfcc", "coefficients that are kept").or_int(20),
+        ArgSpec::int("dct_type", "kind of the cosine transform, 1 to 4").or_int(2),
+        ArgSpec::bool("normalize", "whether the transform is orthonormal").or_bool(false),
+        ArgSpec::int("axis", "dimension that is transformed").or_int(0),
+        ArgSpec::float("lifter", "length of the sine that weighs the coefficients, 0: none does")
+            .or_float(0.0),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -23,19 +23,19 @@ struct NonsilentRegion {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "NonsilentRegion",
-    aliases: &[],
     doc: "Start and length of what is not silence in a signal",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("cutoff_db", "decibels below which is silence; default -60"),
-        ArgSpec::fixed("reference_power", "power of 0 dB; default 0: the loudest window's"),
-        ArgSpec::fixed("window_length", "samples of which the mean power is taken; default 2048"),
-        ArgSpec::fixed("reset_interval", "samples between sums computed anew, a multiple; default 8192"),
+        ArgSpec::float("cutoff_db", "decibels below which is silence").or_float(-60.0),
+        ArgSpec::float("reference_power", "power of 0 dB, 0: the loudest window's").or_float(0.0),
+        ArgSpec::int("window_length", "samples of which the mean power is taken").or_int(2048),
+        ArgSpec::int("reset_interval", "samples between sums computed anew, a multiple").or_int(8192),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &|_| Ok(2),
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -20,18 +20,18 @@ struct PowerSpectrum {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "PowerSpectrum",
-    aliases: &[],
     doc: "The spectrum of signals along a dimension",
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("axis", "dimension of the signals; default -1, the last"),
-        ArgSpec::fixed("nfft", "samples of a transform, others are cut or 0; default those of the signal"),
-        ArgSpec::fixed("power", "1 for magnitudes, 2 for powers; default 2"),
+        ArgSpec::int("axis", "dimension of the signals, -1: the last").or_int(-1),
+        ArgSpec::int("nfft", "samples of a transform, others are cut or 0")
+            .or_computed("those of the signal"),
+        ArgSpec::int("power", "1 for magnitudes, 2 for powers").or_int(2),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -29,21 +29,19 @@ struct PreemphasisFilter {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "PreemphasisFilter",
-    aliases: &[],
     doc: "Takes from every element of a signal a part of the one before it",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("preemph_coeff", "which part; default 0.97"),
-        ArgSpec::fixed(
-            "border",
-            "before the first: `clamp` (itself, default), `reflect` (the second) or `zero`",
-        ),
-        ArgSpec::fixed("dtype", "element type of the output; default float32"),
+        ArgSpec::float("preemph_coeff", "which part").tensor().or_float(0.97),
+        ArgSpec::string("border", "before the first: `clamp` (itself), `reflect` (the second) or `zero`")
+            .or_string("clamp"),
+        ArgSpec::dtype("dtype", "element type of the output").or_dtype(DType::F32),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -22,23 +22,24 @@ struct Spectrogram {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Spectrogram",
-    aliases: &[],
     doc: "The spectrum of a signal over time",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("window_length", "samples of a window; default 512"),
-        ArgSpec::fixed("window_step", "samples from one window to the next; default 256"),
-        ArgSpec::fixed("window_fn", "factors of a window's samples; default a Hann window"),
-        ArgSpec::fixed("nfft", "samples of a transform, at least the window's; default as many"),
-        ArgSpec::fixed("power", "1 for magnitudes, 2 for powers; default 2"),
-        ArgSpec::fixed("center_windows", "whether windows are centered on their steps; default true"),
-        ArgSpec::fixed("reflect_padding", "whether the signal is mirrored beyond its ends; default true"),
-        ArgSpec::fixed("layout", "`ft`: a row for each frequency (default), or `tf`: for each window"),
+        ArgSpec::int("window_length", "samples of a window").or_int(512),
+        ArgSpec::int("window_step", "samples from one window to the next").or_int(256),
+        ArgSpec::floats("window_fn", "factors of a window's samples").or_computed("a Hann window"),
+        ArgSpec::int("nfft", "samples of a transform, at least the window's")
+            .or_computed("as many as the window's"),
+        ArgSpec::int("power", "1 for magnitudes, 2 for powers").or_int(2),
+        ArgSpec::bool("center_windows", "whether windows are centered on their steps").or_bool(true),
+        ArgSpec::bool("reflect_padding", "whether the signal is mirrored beyond its ends").or_bool(true),
+        ArgSpec::layout("layout", "`ft`: a row for each frequency, or `tf`: for each window").or_string("ft"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

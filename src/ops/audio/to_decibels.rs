@@ -21,18 +21,18 @@ struct ToDecibels {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "ToDecibels",
-    aliases: &[],
     doc: "Magnitudes or powers as decibels of a reference",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("multiplier", "factor of the decimal logarithm, 10 for powers; default 10"),
-        ArgSpec::fixed("reference", "what is 0 dB; default 0: the sample's largest value"),
-        ArgSpec::fixed("cutoff_db", "lowest result; default -200"),
+        ArgSpec::float("multiplier", "factor of the decimal logarithm, 10 for powers").or_float(10.0),
+        ArgSpec::float("reference", "what is 0 dB, 0: the sample's largest value").or_float(0.0),
+        ArgSpec::float("cutoff_db", "lowest result").or_float(-200.0),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -15,26 +15,27 @@ struct BrightnessContrast {
 }
 
 const BRIGHTNESS: &[ArgSpec] = &[
-    ArgSpec::tensor("brightness", "multiplies every value; default 1").per_frame(),
-    ArgSpec::tensor(
-        "brightness_shift",
-        "is added, 1 being the largest value of the output's type; default 0",
-    )
-    .per_frame(),
+    ArgSpec::float("brightness", "multiplies every value").tensor().per_frame().or_float(1.0),
+    ArgSpec::float("brightness_shift", "is added, 1 being the largest value of the output's type")
+        .tensor()
+        .per_frame()
+        .or_float(0.0),
 ];
 
 const CONTRAST: &[ArgSpec] = &[
-    ArgSpec::tensor("contrast", "multiplies the distance to the center; default 1").per_frame(),
-    ArgSpec::tensor("contrast_center", "the value that contrast leaves; default half of the input's range")
-        .per_frame(),
+    ArgSpec::float("contrast", "multiplies the distance to the center").tensor().per_frame().or_float(1.0),
+    ArgSpec::float("contrast_center", "the value that contrast leaves")
+        .tensor()
+        .per_frame()
+        .or_computed("half of the input's range"),
 ];
 
-const OUTPUT: &[ArgSpec] = &[ArgSpec::fixed("dtype", "element type of the output; default the input's")];
+const OUTPUT: &[ArgSpec] =
+    &[ArgSpec::dtype("dtype", "element type of the output").or_computed("the input's")];
 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "BrightnessContrast",
-    aliases: &[],
     doc: "Scales and shifts all values, and their distance to a center",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -42,6 +43,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     shared_args: &[BRIGHTNESS, CONTRAST, OUTPUT],
     build: &new,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -49,6 +53,7 @@ pub(in crate::ops) const BRIGHTNESS_DEF: OpDef = OpDef {
     name: "Brightness",
     doc: "Scales and shifts all values",
     shared_args: &[BRIGHTNESS, OUTPUT],
+    sequences: true,
     ..DEF
 };
 
@@ -57,6 +62,7 @@ pub(in crate::ops) const CONTRAST_DEF: OpDef = OpDef {
     name: "Contrast",
     doc: "Scales the distance of all values to a center",
     shared_args: &[CONTRAST, OUTPUT],
+    sequences: true,
     ..DEF
 };
 

@@ -16,28 +16,34 @@ struct ColorTwist {
     contrast: Arg,
 }
 
-const HUE: &[ArgSpec] = &[ArgSpec::tensor("hue", "degrees by which hues are turned; default 0").per_frame()];
+const HUE: &[ArgSpec] =
+    &[ArgSpec::float("hue", "degrees by which hues are turned").tensor().per_frame().or_float(0.0)];
 const SATURATION: &[ArgSpec] =
-    &[ArgSpec::tensor("saturation", "factor of the saturation; default 1").per_frame()];
+    &[ArgSpec::float("saturation", "factor of the saturation").tensor().per_frame().or_float(1.0)];
 const IMAGE: &[ArgSpec] = &[
-    ArgSpec::fixed("dtype", "element type of the output; default the input's"),
-    ArgSpec::no_effect("image_type", "images are taken as RGB whatever it says"),
+    ArgSpec::dtype("dtype", "element type of the output").or_computed("the input's"),
+    ArgSpec::image_type("image_type", "images are taken as RGB whatever it says").no_effect().or_int(0),
 ];
 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "ColorTwist",
-    aliases: &[],
     doc: "Hue, saturation, contrast and brightness of RGB images at once",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("brightness", "factor of all values; default 1").per_frame(),
-        ArgSpec::tensor("contrast", "factor of the distance to middle gray; default 1").per_frame(),
+        ArgSpec::float("brightness", "factor of all values").tensor().per_frame().or_float(1.0),
+        ArgSpec::float("contrast", "factor of the distance to middle gray")
+            .tensor()
+            .per_frame()
+            .or_float(1.0),
     ],
     shared_args: &[HUE, SATURATION, IMAGE],
     build: &|args, _| new(args, None),
     outputs: &one_output,
+    kernels: &[super::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -45,17 +51,24 @@ pub(in crate::ops) const HSV_DEF: OpDef = OpDef {
     name: "Hsv",
     doc: "Hue, saturation and value of RGB images, approximated by a matrix",
     args: &[
-        ArgSpec::tensor("value", "factor of all values; default 1").per_frame(),
-        ArgSpec::fixed("dtype", "element type of the output; default uint8"),
+        ArgSpec::float("value", "factor of all values").tensor().per_frame().or_float(1.0),
+        ArgSpec::dtype("dtype", "element type of the output").or_dtype(DType::U8),
     ],
     shared_args: &[HUE, SATURATION],
     build: &|args, _| new(args, Some(DType::U8)),
+    sequences: true,
     ..DEF
 };
 
 /// The operator's line in [`crate::ops::OPS`].
-pub(in crate::ops) const HUE_DEF: OpDef =
-    OpDef { name: "Hue", doc: "Turns the hues of RGB images", args: &[], shared_args: &[HUE, IMAGE], ..DEF };
+pub(in crate::ops) const HUE_DEF: OpDef = OpDef {
+    name: "Hue",
+    doc: "Turns the hues of RGB images",
+    args: &[],
+    shared_args: &[HUE, IMAGE],
+    sequences: true,
+    ..DEF
+};
 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const SATURATION_DEF: OpDef = OpDef {
@@ -63,6 +76,7 @@ pub(in crate::ops) const SATURATION_DEF: OpDef = OpDef {
     doc: "Scales the saturation of RGB images",
     args: &[],
     shared_args: &[SATURATION, IMAGE],
+    sequences: true,
     ..DEF
 };
 

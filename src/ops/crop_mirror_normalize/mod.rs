@@ -55,28 +55,33 @@ pub(super) struct Job {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "CropMirrorNormalize",
-    aliases: &[],
     doc: "Crops, mirrors, normalises per channel and reorders dimensions, such as HWC to CHW",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("mirror", "nonzero: left and right change places; default 0"),
-        ArgSpec::tensor("mean", "subtracted from pixels, one value or one per channel; default 0"),
-        ArgSpec::tensor("std", "pixels are divided by it, one value or one per channel; default 1"),
-        ArgSpec::fixed("scale", "factor of the result; default 1"),
-        ArgSpec::fixed("shift", "added to the result; default 0"),
-        ArgSpec::fixed("dtype", "element type of the output: float32 (default), float16, uint8 or int8"),
-        ArgSpec::fixed("output_dtype", "the older name of `dtype`"),
-        ArgSpec::fixed(
-            "output_layout",
-            "order of the output's dimensions; default `CHW`, empty: the input's",
-        ),
-        ArgSpec::fixed("pad_output", "more channels, up to a power of two; default false"),
-        ArgSpec::no_effect("image_type", "no longer used by DALI either"),
+        ArgSpec::int("mirror", "nonzero: left and right change places").tensor().or_int(0),
+        ArgSpec::floats("mean", "subtracted from pixels, one value or one per channel")
+            .tensor()
+            .or_floats(&[0.0]),
+        ArgSpec::floats("std", "pixels are divided by it, one value or one per channel")
+            .tensor()
+            .or_floats(&[1.0]),
+        ArgSpec::float("scale", "factor of the result").or_float(1.0),
+        ArgSpec::float("shift", "added to the result").or_float(0.0),
+        ArgSpec::dtype("dtype", "element type of the output: float32, float16, uint8 or int8")
+            .or_dtype(DType::F32),
+        ArgSpec::dtype("output_dtype", "the older name of `dtype`").deprecated(),
+        ArgSpec::layout("output_layout", "order of the output's dimensions, empty: the input's")
+            .or_string("CHW"),
+        ArgSpec::bool("pad_output", "more channels, up to a power of two").or_bool(false),
+        ArgSpec::image_type("image_type", "no longer used by DALI either").no_effect().deprecated(),
     ],
     shared_args: &[CROP_ARGS, OUT_OF_BOUNDS_ARGS],
     build: &build,
     outputs: &one_output,
+    kernels: &[gpu::kernels, super::resize_normalize::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

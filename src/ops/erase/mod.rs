@@ -14,8 +14,6 @@ use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType, elements_mut};
 
-pub(super) use gpu::kernels;
-
 struct Erase {
     /// `None`: every dimension but that of the channels.
     axes: Option<Axes>,
@@ -59,24 +57,31 @@ impl Job {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Erase",
-    aliases: &[],
     doc: "Fills regions of a tensor with a value",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("anchor", "where regions begin, one number for each axis and region; default 0"),
-        ArgSpec::tensor("shape", "how large they are, likewise; default 0"),
-        ArgSpec::tensor("fill_value", "what fills them: one value, or one a channel; default 0"),
-        ArgSpec::fixed("axes", "dimensions that `anchor` and `shape` speak of"),
-        ArgSpec::fixed("axis_names", "the same by the letters of the layout; default: all but the channels"),
-        ArgSpec::fixed("centered_anchor", "whether anchors are the centres of regions; default false"),
-        ArgSpec::fixed("normalized", "whether both are parts of the sample's extents; default false"),
-        ArgSpec::fixed("normalized_anchor", "whether anchors are; default as `normalized`"),
-        ArgSpec::fixed("normalized_shape", "whether shapes are; default as `normalized`"),
+        ArgSpec::floats("anchor", "where regions begin, one number for each axis and region; empty: 0")
+            .tensor()
+            .or_floats(&[]),
+        ArgSpec::floats("shape", "how large they are, likewise").tensor().or_floats(&[]),
+        ArgSpec::floats("fill_value", "what fills them: one value, or one a channel")
+            .tensor()
+            .or_floats(&[0.0]),
+        ArgSpec::ints("axes", "dimensions that `anchor` and `shape` speak of")
+            .or_computed("those of `axis_names`"),
+        ArgSpec::string("axis_names", "the same by the letters of the layout")
+            .or_computed("all but the channels"),
+        ArgSpec::bool("centered_anchor", "whether anchors are the centres of regions").or_bool(false),
+        ArgSpec::bool("normalized", "whether both are parts of the sample's extents").or_bool(false),
+        ArgSpec::bool("normalized_anchor", "whether anchors are").or_computed("as `normalized`"),
+        ArgSpec::bool("normalized_shape", "whether shapes are").or_computed("as `normalized`"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[gpu::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -2,8 +2,6 @@
 
 mod gpu;
 
-pub(super) use gpu::kernels;
-
 use std::sync::Arc;
 
 use multiversion::multiversion;
@@ -50,18 +48,21 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (2, 3),
     args: &[
-        ArgSpec::tensor(
-            "anchor",
-            "row and column of the weights that lie on the output; default -1: the middle",
-        )
-        .per_frame(),
-        ArgSpec::fixed("border", "`reflect_101` (default), `reflect_1001`, `clamp`, `wrap` or `constant`"),
-        ArgSpec::fixed("mode", "`same` size (default) or `valid`: without what needs the border"),
-        ArgSpec::fixed("dtype", "element type of the output: float32 or, by default, the input's"),
+        ArgSpec::ints("anchor", "row and column of the weights that lie on the output, -1: the middle")
+            .tensor()
+            .per_frame()
+            .or_ints(&[-1]),
+        ArgSpec::string("border", "`reflect_101`, `reflect_1001`, `clamp`, `wrap` or `constant`")
+            .or_string("reflect_101"),
+        ArgSpec::string("mode", "`same` size or `valid`: without what needs the border").or_string("same"),
+        ArgSpec::dtype("dtype", "element type of the output: float32 or the input's")
+            .or_computed("the input's"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[gpu::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

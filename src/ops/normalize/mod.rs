@@ -16,8 +16,6 @@ use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, View};
 
 use statistics::{Arrangement, Parameters, Scaling, mean};
 
-pub(super) use gpu::kernels;
-
 struct Normalize {
     /// The dimensions that are reduced; `None`: those in which a given tensor has extent 1.
     axes: Option<Axes>,
@@ -49,28 +47,27 @@ struct Reduction {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Normalize",
-    aliases: &[],
     doc: "Subtracts the mean and divides by the standard deviation along some dimensions",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed(
-            "axes",
-            "dimensions to reduce; default: all, or those where a given tensor has extent 1",
-        ),
-        ArgSpec::fixed("axis_names", "the same by the letters of the layout"),
-        ArgSpec::tensor("mean", "what is subtracted; default: worked out"),
-        ArgSpec::tensor("stddev", "what is divided by; default: worked out"),
-        ArgSpec::fixed("batch", "whether mean and deviation are those of the whole batch; default false"),
-        ArgSpec::fixed("scale", "factor of the result; default 1"),
-        ArgSpec::fixed("shift", "what the mean becomes; default 0"),
-        ArgSpec::fixed("epsilon", "added to the variance; default 0"),
-        ArgSpec::fixed("ddof", "subtracted from the number of elements in the variance; default 0"),
-        ArgSpec::fixed("dtype", "element type of the result; default float32"),
+        ArgSpec::ints("axes", "dimensions to reduce")
+            .or_computed("all, or those where a given tensor has extent 1"),
+        ArgSpec::layout("axis_names", "the same by the letters of the layout"),
+        ArgSpec::float("mean", "what is subtracted").tensor().or_computed("worked out"),
+        ArgSpec::float("stddev", "what is divided by").tensor().or_computed("worked out"),
+        ArgSpec::bool("batch", "whether mean and deviation are those of the whole batch").or_bool(false),
+        ArgSpec::float("scale", "factor of the result").or_float(1.0),
+        ArgSpec::float("shift", "what the mean becomes").or_float(0.0),
+        ArgSpec::float("epsilon", "added to the variance").or_float(0.0),
+        ArgSpec::int("ddof", "subtracted from the number of elements in the variance").or_int(0),
+        ArgSpec::dtype("dtype", "element type of the result").or_dtype(DType::F32),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    kernels: &[gpu::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

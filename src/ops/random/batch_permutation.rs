@@ -19,18 +19,17 @@ struct BatchPermutation {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "BatchPermutation",
-    aliases: &[],
     doc: "Numbers of samples in random order, for `PermuteBatch`",
     devices: &[Device::Cpu],
     inputs: (0, 0),
     args: &[
         SEED,
-        ArgSpec::fixed("allow_repetitions", "whether samples may come twice; default false"),
-        ArgSpec::fixed("no_fixed_points", "whether no sample may stay at its place; default false"),
+        ArgSpec::bool("allow_repetitions", "whether samples may come twice").or_bool(false),
+        ArgSpec::bool("no_fixed_points", "whether no sample may stay at its place").or_bool(false),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

@@ -22,20 +22,19 @@ struct Beta {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "random__Beta",
-    aliases: &[],
     doc: "Random numbers of a beta distribution",
     devices: &[Device::Cpu],
     inputs: (0, 1),
     args: &[
         SEED,
-        ArgSpec::tensor("alpha", "first parameter, positive; default 1"),
-        ArgSpec::tensor("beta", "second parameter, positive; default 1. Not both of them below 1"),
-        ArgSpec::tensor("shape", "shape of the output; default: that of the input, or a scalar"),
-        ArgSpec::fixed("dtype", "element type of the output: float32 (default) or float64"),
+        ArgSpec::float("alpha", "first parameter, positive").tensor().or_float(1.0),
+        ArgSpec::float("beta", "second parameter, positive; not both of them below 1").tensor().or_float(1.0),
+        ArgSpec::ints("shape", "shape of the output").tensor().or_computed("that of the input, or a scalar"),
+        ArgSpec::dtype("dtype", "element type of the output: float32 or float64").or_computed("float32"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {

@@ -15,18 +15,19 @@ use crate::tensor::{BatchDesc, Device, Element, Layout, Shape, ValueType, View};
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "random__Choice",
-    aliases: &[],
     doc: "Random choices of numbers below a limit, or of parts of a tensor",
     devices: &[Device::Cpu],
     inputs: (1, 2),
     args: &[
         SEED,
-        ArgSpec::tensor("p", "the probability of each; default: all alike"),
-        ArgSpec::tensor("shape", "how many choices, as a shape; default: that of the second input, or one"),
+        ArgSpec::floats("p", "the probability of each").tensor().or_computed("all alike"),
+        ArgSpec::ints("shape", "how many choices, as a shape")
+            .tensor()
+            .or_computed("that of the second input, or one"),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 struct Choice {
@@ -153,6 +154,10 @@ fn by_sums(random: &mut Philox, sums: &[f64]) -> usize {
 }
 
 impl Operator for Choice {
+    fn is_steered_by(&self, _input: usize) -> bool {
+        true
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let from = &inputs[0];
         let outer = match inputs.get(1) {

@@ -13,13 +13,15 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     doc: "Random ones and zeros",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (0, 1),
-    args: &[ArgSpec::tensor("probability", "probability of a one; default 0.5")],
+    args: &[ArgSpec::float("probability", "probability of a one").tensor().or_float(0.5)],
     shared_args: &[ARGS],
     build: &|args, inputs| {
         let probability = args.arg_or("probability", &[0.5])?;
         Random::operator(CoinFlip { probability }, args, inputs)
     },
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 struct CoinFlip {

@@ -22,9 +22,10 @@ const SEED_MASK: u64 = 0x0123_4567_8abc_defe;
 /// Arguments that say which windows.
 const ARGS: &[ArgSpec] = &[
     SEED,
-    ArgSpec::fixed("random_area", "least and largest part of the image's area; default 0.08 and 1"),
-    ArgSpec::fixed("random_aspect_ratio", "least and largest width by height; default 3/4 and 4/3"),
-    ArgSpec::fixed("num_attempts", "windows that are drawn until one fits; default 10"),
+    ArgSpec::floats("random_area", "least and largest part of the image's area").or_floats(&[0.08, 1.0]),
+    ArgSpec::floats("random_aspect_ratio", "least and largest width by height")
+        .or_floats(&[3.0 / 4.0, 4.0 / 3.0]),
+    ArgSpec::int("num_attempts", "windows that are drawn until one fits").or_int(10),
 ];
 
 /// Draws windows of images.
@@ -131,6 +132,9 @@ pub(in crate::ops) const DECODER: OpDef = OpDef {
     shared_args: &[decoders_image::ARGS, ARGS],
     build: &|args, _| Image::operator(args, Some(Box::new(RandomCrop::new(args)?))),
     outputs: &one_output,
+    kernels: &[decoders_image::kernels],
+    host_inputs: Some(0),
+    ..OpDef::BASE
 };
 
 impl Region for RandomCrop {
@@ -150,7 +154,6 @@ impl Region for RandomCrop {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const GENERATOR: OpDef = OpDef {
     name: "RandomCropGenerator",
-    aliases: &[],
     doc: "Random windows for images of given shapes: where they begin, and how large they are",
     devices: &[Device::Cpu],
     inputs: (1, 1),
@@ -158,6 +161,7 @@ pub(in crate::ops) const GENERATOR: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &|args, _| Ok(Box::new(Generator(RandomCrop::new(args)?))),
     outputs: &|_| Ok(2),
+    ..OpDef::BASE
 };
 
 struct Generator(RandomCrop);
@@ -195,19 +199,23 @@ impl Operator for Generator {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const RESIZED: OpDef = OpDef {
     name: "RandomResizedCrop",
-    aliases: &[],
     doc: "Random windows of images, resized",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::fixed("size", "height and width; required"),
-        ArgSpec::tensor("interp_type", "filter, as of `Resize`; default linear"),
-        ArgSpec::tensor("min_filter", "filter when the image gets smaller; default `interp_type`"),
-        ArgSpec::tensor("mag_filter", "filter when the image gets larger; default `interp_type`"),
-        ArgSpec::fixed("antialias", "stretch the filter when the image gets smaller; default true"),
-        ArgSpec::fixed("dtype", "element type of the output: the input's (default) or float32"),
-        ArgSpec::no_effect("minibatch_size", "a hint for DALI's GPU kernel"),
-        ArgSpec::no_effect("temp_buffer_hint", "a hint for DALI's memory"),
+        ArgSpec::ints("size", "height and width").required(),
+        ArgSpec::interp_type("interp_type", "filter, as of `Resize`").tensor().or_int(1),
+        ArgSpec::interp_type("min_filter", "filter when the image gets smaller")
+            .tensor()
+            .or_computed("`interp_type`"),
+        ArgSpec::interp_type("mag_filter", "filter when the image gets larger")
+            .tensor()
+            .or_computed("`interp_type`"),
+        ArgSpec::bool("antialias", "stretch the filter when the image gets smaller").or_bool(true),
+        ArgSpec::dtype("dtype", "element type of the output: the input's or float32")
+            .or_computed("the input's"),
+        ArgSpec::int("minibatch_size", "a hint for DALI's GPU kernel").no_effect().or_int(32),
+        ArgSpec::int("temp_buffer_hint", "a hint for DALI's memory").no_effect().or_int(0),
     ],
     shared_args: &[ARGS],
     build: &|args, _| {
@@ -219,6 +227,9 @@ pub(in crate::ops) const RESIZED: OpDef = OpDef {
         }))
     },
     outputs: &one_output,
+    kernels: &[super::super::resize::gpu::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 struct RandomResizedCrop {

@@ -31,14 +31,14 @@ use crate::tensor::{BatchDesc, DType, Layout, ValueType};
 use gpu::Draw;
 
 /// The argument of every operator with random numbers.
-pub(super) const SEED: ArgSpec =
-    ArgSpec::fixed("seed", "seed; default: made from the pipeline's, which without one is new at each load");
+pub(super) const SEED: ArgSpec = ArgSpec::int("seed", "start of the random numbers; -1: not given")
+    .or_computed("made from the pipeline's seed, which without one is new at each load");
 
 /// Arguments of operators that make tensors of random numbers.
 pub(super) const ARGS: &[ArgSpec] = &[
     SEED,
-    ArgSpec::tensor("shape", "shape of the output; default: that of the input, or a scalar"),
-    ArgSpec::fixed("dtype", "element type of the output"),
+    ArgSpec::ints("shape", "shape of the output").tensor().or_computed("that of the input, or a scalar"),
+    ArgSpec::dtype("dtype", "element type of the output").or_computed("the distribution's"),
 ];
 
 /// Element types of random numbers.

@@ -18,7 +18,6 @@ use crate::tensor::{BatchDesc, DType, Device, ValueType};
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "noise__Gaussian",
-    aliases: &[],
     doc: "Adds normal random numbers to every element",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -29,6 +28,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         Ok(Box::new(Gaussian { normal, state, batch: BatchRandom::default(), parameters: Vec::new() }))
     },
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 struct Gaussian {

@@ -7,8 +7,10 @@ use crate::ops::{Arg, ArgSpec, Args, OpDef, SampleInputs, one_output};
 use crate::tensor::{DType, Device};
 
 /// The arguments that say which normal distribution.
-pub(super) const NORMAL: &[ArgSpec] =
-    &[ArgSpec::tensor("mean", "mean; default 0"), ArgSpec::tensor("stddev", "standard deviation; default 1")];
+pub(super) const NORMAL: &[ArgSpec] = &[
+    ArgSpec::float("mean", "mean of the numbers").tensor().or_float(0.0),
+    ArgSpec::float("stddev", "standard deviation of the numbers").tensor().or_float(1.0),
+];
 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
@@ -21,6 +23,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &|args, inputs| Random::operator(Normal::new(args)?, args, inputs),
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 /// A normal distribution.

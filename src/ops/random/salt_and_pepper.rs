@@ -17,21 +17,25 @@ use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType, bits, 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "noise__SaltAndPepper",
-    aliases: &[],
     doc: "Replaces random pixels by bright and dark ones",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         SEED,
-        ArgSpec::tensor("prob", "probability that a pixel is replaced; default 0.05"),
-        ArgSpec::tensor("salt_vs_pepper", "probability that such a pixel is bright; default 0.5"),
-        ArgSpec::tensor("salt_val", "value of bright pixels; default: the type's largest, 1 for float32"),
-        ArgSpec::tensor("pepper_val", "value of dark pixels; default: the type's smallest, -1 for float32"),
-        ArgSpec::fixed("per_channel", "whether channels are replaced one by one; default false"),
+        ArgSpec::float("prob", "probability that a pixel is replaced").tensor().or_float(0.05),
+        ArgSpec::float("salt_vs_pepper", "probability that such a pixel is bright").tensor().or_float(0.5),
+        ArgSpec::float("salt_val", "value of bright pixels")
+            .tensor()
+            .or_computed("the type's largest, 1 for float32"),
+        ArgSpec::float("pepper_val", "value of dark pixels")
+            .tensor()
+            .or_computed("the type's smallest, -1 for float32"),
+        ArgSpec::bool("per_channel", "whether channels are replaced one by one").or_bool(false),
     ],
-    shared_args: &[],
     build: &SaltAndPepper::operator,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 struct SaltAndPepper {

@@ -21,14 +21,16 @@ struct Shot {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "noise__Shot",
-    aliases: &[],
     doc: "The noise of counted photons",
     devices: &[Device::Cpu],
     inputs: (1, 1),
-    args: &[SEED, ArgSpec::tensor("factor", "what one event adds, with 0 all becomes 0; default 12")],
-    shared_args: &[],
+    args: &[
+        SEED,
+        ArgSpec::float("factor", "what one event adds, with 0 all becomes 0").tensor().or_float(12.0),
+    ],
     build: &build,
     outputs: &one_output,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

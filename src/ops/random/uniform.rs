@@ -15,8 +15,10 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (0, 1),
     args: &[
-        ArgSpec::tensor("range", "lower end, included, and upper end, not included; default -1 and 1"),
-        ArgSpec::tensor("values", "the numbers to choose from, in place of a range"),
+        ArgSpec::floats("range", "lower end, included, and upper end, not included")
+            .tensor()
+            .or_floats(&[-1.0, 1.0]),
+        ArgSpec::floats("values", "the numbers to choose from, in place of a range").tensor(),
     ],
     shared_args: &[ARGS],
     build: &|args, inputs| {
@@ -24,6 +26,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         Random::operator(Uniform { range, values: args.arg("values")? }, args, inputs)
     },
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 struct Uniform {

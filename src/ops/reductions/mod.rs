@@ -16,8 +16,6 @@ use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, ViewMut};
 use fold::{Number, Rule, fold, is_number, with_number};
 
-pub(super) use gpu::kernels;
-
 /// What is made of the elements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
@@ -32,12 +30,14 @@ enum Kind {
 }
 
 const AXES: &[ArgSpec] = &[
-    ArgSpec::fixed("axes", "dimensions to reduce, negative ones from the back; default all"),
-    ArgSpec::fixed("axis_names", "the same by the letters of the layout"),
-    ArgSpec::fixed("keep_dims", "whether reduced dimensions stay, with extent 1; default false"),
+    ArgSpec::ints("axes", "dimensions to reduce, negative ones from the back").or_computed("all"),
+    ArgSpec::layout("axis_names", "the same by the letters of the layout"),
+    ArgSpec::bool("keep_dims", "whether reduced dimensions stay, with extent 1").or_bool(false),
 ];
-const DTYPE: &[ArgSpec] = &[ArgSpec::fixed("dtype", "element type: the default, float32 or the input's")];
-const DDOF: &[ArgSpec] = &[ArgSpec::fixed("ddof", "subtracted from the number of elements; default 0")];
+const DTYPE: &[ArgSpec] =
+    &[ArgSpec::dtype("dtype", "element type of the output: that default, float32 or the input's")
+        .or_computed("follows from the input's")];
+const DDOF: &[ArgSpec] = &[ArgSpec::int("ddof", "subtracted from the number of elements").or_int(0)];
 
 const fn def(
     name: &'static str,
@@ -47,7 +47,6 @@ const fn def(
 ) -> OpDef {
     OpDef {
         name,
-        aliases: &[],
         doc,
         devices: &[Device::Cpu, Device::Gpu],
         inputs: (1, 1),
@@ -55,6 +54,8 @@ const fn def(
         shared_args: &[AXES],
         build,
         outputs: &one_output,
+        kernels: &[gpu::kernels],
+        ..OpDef::BASE
     }
 }
 

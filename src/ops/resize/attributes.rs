@@ -17,29 +17,37 @@ const MAX_EXTENT: f32 = 16_777_216.0;
 
 /// The table of these arguments.
 pub(in crate::ops) const ARGS: &[ArgSpec] = &[
-    ArgSpec::tensor("size", "height and width, of volumes depth before; 0 is not given, negative flips"),
-    ArgSpec::tensor("resize_x", "width; 0 is not given, negative flips"),
-    ArgSpec::tensor("resize_y", "height; 0 is not given, negative flips"),
-    ArgSpec::tensor("resize_z", "depth of volumes; 0 is not given, negative flips"),
-    ArgSpec::tensor("resize_shorter", "size of the shorter side, the aspect ratio is kept"),
-    ArgSpec::tensor("resize_longer", "size of the longer side, the aspect ratio is kept"),
-    ArgSpec::fixed("mode", "`default`, `stretch`, `not_larger` or `not_smaller`"),
-    ArgSpec::fixed("max_size", "largest size, one for all sides or one each"),
-    ArgSpec::fixed("subpixel_scale", "keep the exact scale when a size is rounded; default true"),
-    ArgSpec::tensor("roi_start", "start of the source region: y and x, of volumes z before"),
-    ArgSpec::tensor("roi_end", "end of the source region: y and x, of volumes z before"),
-    ArgSpec::fixed("roi_relative", "whether the region is in fractions of the size; default false"),
-    ArgSpec::tensor(
-        "interp_type",
-        "0 nearest, 1 linear (default), 2 cubic, 3 Lanczos, 4 triangular, 5 Gaussian",
-    ),
-    ArgSpec::tensor("min_filter", "filter when the image gets smaller; default `interp_type`"),
-    ArgSpec::tensor("mag_filter", "filter when the image gets larger; default `interp_type`"),
-    ArgSpec::fixed("antialias", "stretch the filter when the image gets smaller; default true"),
-    ArgSpec::fixed("dtype", "element type of the output: the input's (default) or float32"),
-    ArgSpec::no_effect("image_type", "the channels are resized alike"),
-    ArgSpec::no_effect("minibatch_size", "a hint for DALI's GPU kernel"),
-    ArgSpec::no_effect("temp_buffer_hint", "a hint for DALI's memory"),
+    ArgSpec::floats("size", "height and width, of volumes depth before; 0 is not given, negative flips")
+        .tensor(),
+    ArgSpec::float("resize_x", "width; 0 is not given, negative flips").tensor().or_float(0.0),
+    ArgSpec::float("resize_y", "height; 0 is not given, negative flips").tensor().or_float(0.0),
+    ArgSpec::float("resize_z", "depth of volumes; 0 is not given, negative flips").tensor().or_float(0.0),
+    ArgSpec::float("resize_shorter", "size of the shorter side, the aspect ratio is kept")
+        .tensor()
+        .or_float(0.0),
+    ArgSpec::float("resize_longer", "size of the longer side, the aspect ratio is kept")
+        .tensor()
+        .or_float(0.0),
+    ArgSpec::string("mode", "`default`, `stretch`, `not_larger` or `not_smaller`").or_string("default"),
+    ArgSpec::floats("max_size", "largest size, one for all sides or one each"),
+    ArgSpec::bool("subpixel_scale", "keep the exact scale when a size is rounded").or_bool(true),
+    ArgSpec::floats("roi_start", "start of the source region: y and x, of volumes z before").tensor(),
+    ArgSpec::floats("roi_end", "end of the source region: y and x, of volumes z before").tensor(),
+    ArgSpec::bool("roi_relative", "whether the region is in fractions of the size").or_bool(false),
+    ArgSpec::interp_type("interp_type", "0 nearest, 1 linear, 2 cubic, 3 Lanczos, 4 triangular, 5 Gaussian")
+        .tensor()
+        .or_int(1),
+    ArgSpec::interp_type("min_filter", "filter when the image gets smaller")
+        .tensor()
+        .or_computed("`interp_type`"),
+    ArgSpec::interp_type("mag_filter", "filter when the image gets larger")
+        .tensor()
+        .or_computed("`interp_type`"),
+    ArgSpec::bool("antialias", "stretch the filter when the image gets smaller").or_bool(true),
+    ArgSpec::dtype("dtype", "element type of the output: the input's or float32").or_computed("the input's"),
+    ArgSpec::image_type("image_type", "the channels are resized alike").no_effect().deprecated(),
+    ArgSpec::int("minibatch_size", "a hint for DALI's GPU kernel").no_effect().or_int(32),
+    ArgSpec::int("temp_buffer_hint", "a hint for DALI's memory").no_effect().or_int(0),
 ];
 
 #[derive(Clone, Copy, PartialEq)]

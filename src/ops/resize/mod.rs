@@ -34,17 +34,20 @@ struct Resize {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Resize",
-    aliases: &[],
     doc: "Another size, by six filters, with or without antialiasing, of a region or the whole image",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::fixed(
+    args: &[ArgSpec::bool(
         "save_attrs",
-        "a second output with the input's (depth,) height and width as int32; default false",
-    )],
+        "a second output with the input's (depth,) height and width as int32",
+    )
+    .or_bool(false)],
     shared_args: &[attributes::ARGS],
     build: &build,
     outputs: &|args| Ok(if args.bool("save_attrs")?.unwrap_or(false) { 2 } else { 1 }),
+    kernels: &[gpu::kernels],
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

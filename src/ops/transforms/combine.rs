@@ -12,7 +12,6 @@ struct Combine {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "transforms__Combine",
-    aliases: &[],
     doc: "The matrix of several transformations one after the other",
     devices: &[Device::Cpu],
     inputs: (2, 99),
@@ -20,6 +19,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &build,
     outputs: &one_output,
+    sequences: true,
+    splits_inputs: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

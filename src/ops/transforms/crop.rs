@@ -16,16 +16,27 @@ struct Crop {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "transforms__Crop",
-    aliases: &[],
     doc: "The matrix that maps one box of coordinates onto another",
     devices: &[Device::Cpu],
     inputs: (0, 1),
     args: &[
-        ArgSpec::tensor("from_start", "lower corner of the box that is mapped; default 0").per_frame(),
-        ArgSpec::tensor("from_end", "upper corner of the box that is mapped; default 1").per_frame(),
-        ArgSpec::tensor("to_start", "lower corner of the box it becomes; default 0").per_frame(),
-        ArgSpec::tensor("to_end", "upper corner of the box it becomes; default 1").per_frame(),
-        ArgSpec::fixed("absolute", "whether corners in the wrong order are exchanged; default false"),
+        ArgSpec::floats("from_start", "lower corner of the box that is mapped")
+            .tensor()
+            .per_frame()
+            .or_floats(&[0.0]),
+        ArgSpec::floats("from_end", "upper corner of the box that is mapped")
+            .tensor()
+            .per_frame()
+            .or_floats(&[1.0]),
+        ArgSpec::floats("to_start", "lower corner of the box it becomes")
+            .tensor()
+            .per_frame()
+            .or_floats(&[0.0]),
+        ArgSpec::floats("to_end", "upper corner of the box it becomes")
+            .tensor()
+            .per_frame()
+            .or_floats(&[1.0]),
+        ArgSpec::bool("absolute", "whether corners in the wrong order are exchanged").or_bool(false),
     ],
     shared_args: &[ARGS],
     build: &|args, _| {
@@ -34,6 +45,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         build(Crop { corners: [a?, b?, c?, d?], absolute: args.bool("absolute")?.unwrap_or(false) }, args)
     },
     outputs: &one_output,
+    sequences: true,
+    splits_inputs: true,
+    ..OpDef::BASE
 };
 
 impl Generator for Crop {

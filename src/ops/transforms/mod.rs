@@ -16,10 +16,11 @@ use crate::tensor::{BatchDesc, DType, Layout, Shape, ValueType, View};
 const MAX_POINT_DIMS: usize = 6;
 
 /// Arguments of all of them.
-const ARGS: &[ArgSpec] = &[ArgSpec::fixed(
+const ARGS: &[ArgSpec] = &[ArgSpec::bool(
     "reverse_order",
-    "whether the input is applied after this transformation instead of before; default false",
-)];
+    "whether the input is applied after this transformation instead of before",
+)
+.or_bool(false)];
 
 /// The layout of matrices.
 fn layout() -> Layout {

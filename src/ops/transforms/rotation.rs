@@ -14,14 +14,15 @@ struct Rotation {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "transforms__Rotation",
-    aliases: &[],
     doc: "The matrix that rotates points in the plane, or around an axis",
     devices: &[Device::Cpu],
     inputs: (0, 1),
     args: &[
-        ArgSpec::tensor("angle", "degrees; required").per_frame(),
-        ArgSpec::tensor("axis", "the axis x, y, z in space; without it points are in a plane").per_frame(),
-        ArgSpec::tensor("center", "the point that stays; default the origin").per_frame(),
+        ArgSpec::float("angle", "degrees of the rotation").tensor().per_frame().required(),
+        ArgSpec::floats("axis", "the axis x, y, z in space; without it points are in a plane")
+            .tensor()
+            .per_frame(),
+        ArgSpec::floats("center", "the point that stays").tensor().per_frame().or_computed("the origin"),
     ],
     shared_args: &[ARGS],
     build: &|args, _| {
@@ -29,6 +30,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         build(Rotation { angle, axis: args.arg("axis")?, center: args.arg("center")? }, args)
     },
     outputs: &one_output,
+    sequences: true,
+    splits_inputs: true,
+    ..OpDef::BASE
 };
 
 impl Generator for Rotation {

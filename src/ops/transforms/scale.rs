@@ -14,14 +14,16 @@ struct Scale {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "transforms__Scale",
-    aliases: &[],
     doc: "The matrix that scales points, seen from a center",
     devices: &[Device::Cpu],
     inputs: (0, 1),
     args: &[
-        ArgSpec::tensor("scale", "factors of the coordinates, x first, or one for all; required").per_frame(),
-        ArgSpec::tensor("center", "the point that stays; default the origin").per_frame(),
-        ArgSpec::fixed("ndim", "dimensions where `scale` is one number and there is no input; default 1"),
+        ArgSpec::floats("scale", "factors of the coordinates, x first, or one for all")
+            .tensor()
+            .per_frame()
+            .required(),
+        ArgSpec::floats("center", "the point that stays").tensor().per_frame().or_computed("the origin"),
+        ArgSpec::int("ndim", "dimensions where `scale` is one number and there is no input").or_computed("1"),
     ],
     shared_args: &[ARGS],
     build: &|args, _| {
@@ -30,6 +32,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         build(Scale { scale, center: args.arg("center")?, ndim: ndim.filter(|&ndim| ndim > 0) }, args)
     },
     outputs: &one_output,
+    sequences: true,
+    splits_inputs: true,
+    ..OpDef::BASE
 };
 
 impl Generator for Scale {

@@ -15,14 +15,15 @@ struct Shear {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "transforms__Shear",
-    aliases: &[],
     doc: "The matrix that moves each coordinate by multiples of the others",
     devices: &[Device::Cpu],
     inputs: (0, 1),
     args: &[
-        ArgSpec::tensor("shear", "factors: x, y; in space xy, xz, yx, yz, zx, zy").per_frame(),
-        ArgSpec::tensor("angles", "degrees whose tangents are the factors, instead of `shear`").per_frame(),
-        ArgSpec::tensor("center", "the point that stays; default the origin").per_frame(),
+        ArgSpec::floats("shear", "factors: x, y; in space xy, xz, yx, yz, zx, zy").tensor().per_frame(),
+        ArgSpec::floats("angles", "degrees whose tangents are the factors, instead of `shear`")
+            .tensor()
+            .per_frame(),
+        ArgSpec::floats("center", "the point that stays").tensor().per_frame().or_computed("the origin"),
     ],
     shared_args: &[ARGS],
     build: &|args, _| {
@@ -34,6 +35,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         build(Shear { factors, are_angles, center: args.arg("center")? }, args)
     },
     outputs: &one_output,
+    sequences: true,
+    splits_inputs: true,
+    ..OpDef::BASE
 };
 
 impl Generator for Shear {

@@ -16,13 +16,19 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     doc: "The matrix that moves points by an offset",
     devices: &[Device::Cpu],
     inputs: (0, 1),
-    args: &[ArgSpec::tensor("offset", "what is added to the coordinates, x first; required").per_frame()],
+    args: &[ArgSpec::floats("offset", "what is added to the coordinates, x first")
+        .tensor()
+        .per_frame()
+        .required()],
     shared_args: &[ARGS],
     build: &|args, _| {
         let offset = args.arg("offset")?.ok_or_else(|| Error::invalid("argument `offset` is missing"))?;
         build(Translation { offset }, args)
     },
     outputs: &one_output,
+    sequences: true,
+    splits_inputs: true,
+    ..OpDef::BASE
 };
 
 impl Generator for Translation {

@@ -17,17 +17,22 @@ struct WarpAffine {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "WarpAffine",
-    aliases: &[],
     doc: "An affine transformation of images and volumes",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 2),
     args: &[
-        ArgSpec::tensor("matrix", "coefficients of x, y (and z) and an offset, for each of them").per_frame(),
-        ArgSpec::fixed("inverse_map", "whether it leads from the output to the input; default true"),
+        ArgSpec::floats("matrix", "coefficients of x, y (and z) and an offset, for each of them")
+            .tensor()
+            .per_frame()
+            .or_floats(&[]),
+        ArgSpec::bool("inverse_map", "whether it leads from the output to the input").or_bool(true),
     ],
     shared_args: &[ARGS],
     build: &new,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    host_inputs: Some(1),
+    ..OpDef::BASE
 };
 
 fn new(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {

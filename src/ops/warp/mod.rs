@@ -24,11 +24,11 @@ const MAX_EXTENT: f32 = 16_777_216.0;
 
 /// Arguments of all of them.
 const ARGS: &[ArgSpec] = &[
-    ArgSpec::tensor("size", "height and width of the output, depth first for volumes"),
-    ArgSpec::fixed("fill_value", "value outside of the input; default its edge"),
-    ArgSpec::fixed("interp_type", "0 nearest neighbour, 1 linear; default 1"),
-    ArgSpec::fixed("dtype", "element type of the output; default the input's"),
-    ArgSpec::fixed("output_dtype", "the same, in files of DALI before 1.0"),
+    ArgSpec::floats("size", "height and width of the output, depth first for volumes; empty: the input's, for a rotation what holds all of it").tensor().or_floats(&[]),
+    ArgSpec::float("fill_value", "value outside of the input").or_computed("the edge of the input"),
+    ArgSpec::interp_type("interp_type", "0 nearest neighbour, 1 linear").or_int(1),
+    ArgSpec::dtype("dtype", "element type of the output").or_computed("the input's"),
+    ArgSpec::dtype("output_dtype", "the same, in files of DALI before 1.0").deprecated(),
 ];
 
 /// Where the map of an operator comes from. Sizes are in the order of the layout: height before width, after depth.
@@ -154,6 +154,10 @@ fn job(jobs: &[Option<Job>], index: usize) -> Result<&Job> {
 }
 
 impl<P: Placement> Operator for Warp<P> {
+    fn is_steered_by(&self, input: usize) -> bool {
+        input > 0
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let mut ty = inputs[0].clone();
         ty.dtype = ty.dtype.map(|from| output_dtype(from, self.dtype)).transpose()?;

@@ -49,29 +49,31 @@ struct Job {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "experimental__WarpPerspective",
-    aliases: &[],
     doc: "A projective transformation of images",
     devices: &[Device::Cpu],
     inputs: (1, 2),
     args: &[
-        ArgSpec::tensor("matrix", "of 3 x 3 elements, from places in the output to those in the input")
-            .per_frame(),
-        ArgSpec::fixed("inverse_map", "whether it leads from the output to the input; default true"),
-        ArgSpec::fixed(
-            "pixel_origin",
-            "where coordinates begin in the first pixel: `corner` (default) or `center`",
-        ),
-        ArgSpec::tensor("size", "height and width of the output; default the input's"),
-        ArgSpec::fixed(
+        ArgSpec::floats("matrix", "of 3 x 3 elements, from places in the output to those in the input")
+            .tensor()
+            .per_frame()
+            .or_floats(&[]),
+        ArgSpec::bool("inverse_map", "whether it leads from the output to the input").or_bool(true),
+        ArgSpec::string("pixel_origin", "where coordinates begin in the first pixel: `corner` or `center`")
+            .or_string("corner"),
+        ArgSpec::floats("size", "height and width of the output; empty: the input's").tensor().or_floats(&[]),
+        ArgSpec::string(
             "border_mode",
-            "what is outside: `constant` (default), `replicate`, `reflect`, `reflect_101` or `wrap`",
-        ),
-        ArgSpec::fixed("fill_value", "a value outside, or one for each channel; default 0"),
-        ArgSpec::fixed("interp_type", "0 nearest neighbour, 1 linear; default 1"),
+            "what is outside: `constant`, `replicate`, `reflect`, `reflect_101` or `wrap`",
+        )
+        .or_string("constant"),
+        ArgSpec::floats("fill_value", "a value outside, or one for each channel; empty: 0").or_floats(&[]),
+        ArgSpec::interp_type("interp_type", "0 nearest neighbour, 1 linear").or_int(1),
     ],
-    shared_args: &[],
     build: &build,
     outputs: &one_output,
+    host_inputs: Some(1),
+    sequences: true,
+    ..OpDef::BASE
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
@@ -206,6 +208,10 @@ fn rows(layout: Layout) -> usize {
 }
 
 impl Operator for WarpPerspective {
+    fn is_steered_by(&self, input: usize) -> bool {
+        input > 0
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let mut ty = inputs[0].clone();
         ty.dtype.map_or(Ok(()), check)?;

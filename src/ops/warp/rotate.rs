@@ -19,21 +19,20 @@ struct Rotate {
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Rotate",
-    aliases: &[],
     doc: "Turns images, and volumes around an axis",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::tensor("angle", "degrees, counter-clockwise; required").per_frame(),
-        ArgSpec::tensor("axis", "of volumes: the axis x, y, z").per_frame(),
-        ArgSpec::fixed(
-            "keep_size",
-            "whether the output is as large as the input; default it holds all of it",
-        ),
+        ArgSpec::float("angle", "degrees, counter-clockwise").tensor().per_frame().required(),
+        ArgSpec::floats("axis", "of volumes: the axis x, y, z").tensor().per_frame(),
+        ArgSpec::bool("keep_size", "whether the output is as large as the input; else it holds all of it")
+            .or_bool(false),
     ],
     shared_args: &[ARGS],
     build: &new,
     outputs: &one_output,
+    kernels: &[super::kernels],
+    ..OpDef::BASE
 };
 
 fn new(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {

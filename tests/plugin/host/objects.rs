@@ -46,8 +46,13 @@ impl Host {
 
     /// A model of `plugin/models` with the configuration that the server hands over.
     pub(crate) fn model_of(&self, name: &str, config: &str) -> *mut Model {
-        let directory = format!("{}/../../tests/plugin/models/{name}", env!("CARGO_MANIFEST_DIR"));
-        let (name, directory, config) = (c(name), c(&directory), config.to_owned());
+        let folder = format!("{}/../../tests/plugin/models/{name}", env!("CARGO_MANIFEST_DIR"));
+        self.model_in(&folder, name, config)
+    }
+
+    /// A model of a folder.
+    pub(crate) fn model_in(&self, directory: &str, name: &str, config: &str) -> *mut Model {
+        let (name, directory, config) = (c(name), c(directory), config.to_owned());
         make("model", Model { name, directory, config, state: std::ptr::null_mut(), backend: self.backend() })
     }
 

@@ -1,6 +1,7 @@
 //! Requests and responses of the stand-in server.
 
 use std::ffi::{CString, c_char, c_void};
+use std::sync::atomic::AtomicU8;
 
 use super::server::{self, Error};
 use super::{Answer, Host, at, book, c, call, end, make, put, text};
@@ -30,6 +31,8 @@ pub(crate) struct Input {
 pub(crate) enum Chunk {
     /// Kept here. A GPU's (2) are on device 1, at an address that does not exist.
     Kept(u32, Vec<u8>),
+    /// The host's memory that a client can still write to.
+    Shared(&'static [AtomicU8]),
     /// So many bytes at an address of a device.
     Device { device: i64, address: u64, bytes: usize },
 }
@@ -38,6 +41,7 @@ impl Chunk {
     fn len(&self) -> usize {
         match self {
             Chunk::Kept(_, bytes) => bytes.len(),
+            Chunk::Shared(bytes) => bytes.len(),
             Chunk::Device { bytes, .. } => *bytes,
         }
     }
@@ -62,7 +66,11 @@ pub(crate) struct Output {
 impl Host {
     /// A request that asks for the output `pixels`.
     pub(crate) fn request(&self, id: &str, inputs: Vec<*mut Input>) -> *mut Request {
-        make("request", Request { id: c(id), inputs, outputs: vec![c("pixels")], cancelled: false })
+        self.request_of(id, inputs, "pixels")
+    }
+
+    pub(crate) fn request_of(&self, id: &str, inputs: Vec<*mut Input>, output: &str) -> *mut Request {
+        make("request", Request { id: c(id), inputs, outputs: vec![c(output)], cancelled: false })
     }
 
     /// A request with the input of the model that `Host::model` makes: one image of 1 x `row.len()` pixels, one channel.
@@ -166,6 +174,7 @@ extern "C" fn TRITONBACKEND_InputBuffer(
         let (address, kind, device) = match chunk {
             Chunk::Kept(kind @ (0 | 1), bytes) if bytes.is_empty() => (std::ptr::null(), *kind, 0),
             Chunk::Kept(kind @ (0 | 1), bytes) => (bytes.as_ptr().cast(), *kind, 0),
+            Chunk::Shared(bytes) => (bytes.as_ptr().cast(), 0, 0),
             Chunk::Kept(kind, _) => (ELSEWHERE as *const c_void, *kind, i64::from(*kind == 2)),
             Chunk::Device { device, address, .. } => (*address as usize as *const c_void, 2, *device),
         };

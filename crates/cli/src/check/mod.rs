@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::{Value, json};
-use triton_gesso::config::{Facts, InstanceKind, ModelConfig, ModelFile, Source, written_max_batch_size};
 use gesso::error::{Context, Error, Result};
 use gesso::pipeline::{Gpu, Pipeline, Preferences, devices};
 use gesso::tensor::Device;
+use serde_json::{Value, json};
+use triton_gesso::config::{Facts, InstanceKind, ModelConfig, ModelFile, Source, written_max_batch_size};
 
 use crate::run::progress;
 use crate::terminal::{BAD, DIM, GOOD, WARN, clean, print, print_json, styled};

@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
-use triton_gesso::config::pbtxt::{self, Field};
-use triton_gesso::config::{DataType, InstanceKind};
 use gesso::error::{Error, Result};
 use gesso::limits;
 use gesso::pipeline;
+use serde_json::{Map, Value, json};
+use triton_gesso::config::pbtxt::{self, Field};
+use triton_gesso::config::{DataType, InstanceKind};
 
 use crate::terminal::read_file;
 

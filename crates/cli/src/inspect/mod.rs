@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::json;
 use gesso::error::{Error, Result};
 use gesso::pipeline::{ArgumentValue, Description, OperatorDescription, Output, Pipeline};
 use gesso::tensor::{DType, Device, ValueType};
+use serde_json::json;
 
 use crate::On;
 use crate::terminal::{BAD, BOLD, DIM, GOOD, Table, WARN, clean, print, print_json, read_pipeline, styled};

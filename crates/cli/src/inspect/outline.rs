@@ -243,8 +243,7 @@ pub(crate) fn counts(description: &Description, of: impl Iterator<Item = usize>)
 /// The name as a person writes it: modules with dots, no leading underscore, the function for arithmetic.
 pub(crate) fn short_name(op: &OperatorDescription) -> String {
     if op.name.ends_with("ArithmeticGenericOp")
-        && let Some(gesso::pipeline::ArgumentValue::Strings(texts)) =
-            op.arguments.get("expression_desc")
+        && let Some(gesso::pipeline::ArgumentValue::Strings(texts)) = op.arguments.get("expression_desc")
         && let Some((function, _)) = texts.first().and_then(|text| text.split_once('('))
     {
         return function.to_owned();

@@ -17,10 +17,10 @@ use std::ops::Range;
 use super::api::{Times, now};
 use super::exchange::Exchange;
 use super::instance::Lane;
-use gesso::error::{Error, Result};
-use gesso::pipeline::Failures;
 use fetch::Arrived;
 use gather::{Merged, Tensors, merge};
+use gesso::error::{Error, Result};
+use gesso::pipeline::Failures;
 use respond::Responses;
 
 /// Answers every exchange.

@@ -7,8 +7,8 @@ use super::Slot;
 use super::message::json_of;
 use super::server::{Server, not_null};
 use crate::config::InstanceKind;
-use gesso::error::Result;
 use crate::triton::sys;
+use gesso::error::Result;
 
 /// This library, loaded under some name.
 pub struct Backend {

@@ -4,8 +4,8 @@ use std::ffi::CStr;
 use std::ptr::NonNull;
 
 use super::server::{Server, c_string};
-use gesso::error::{Error, ErrorKind};
 use crate::triton::sys::{self, TRITONSERVER_Error_Code as Code};
+use gesso::error::{Error, ErrorKind};
 
 /// Kinds and the codes that they are sent as.
 const CODES: [(ErrorKind, Code); 8] = [

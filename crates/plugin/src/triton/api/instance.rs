@@ -9,8 +9,8 @@ use super::model::Model;
 use super::request::Request;
 use super::server::{Server, not_null};
 use crate::config::InstanceKind;
-use gesso::error::{Error, Result};
 use crate::triton::sys::{self, TRITONSERVER_InstanceGroupKind as RawKind};
+use gesso::error::{Error, Result};
 
 impl InstanceKind {
     fn from_raw(raw: RawKind) -> Result<Self> {

@@ -4,8 +4,8 @@ use std::fmt;
 use std::ptr::NonNull;
 
 use super::server::{Server, not_null};
-use gesso::error::{Error, Result};
 use crate::triton::sys::{self, TRITONSERVER_MemoryType as Raw};
+use gesso::error::{Error, Result};
 
 /// Kinds of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::ffi::c_char;
 
 use super::server::{Server, not_null};
-use gesso::error::{Error, Result};
 use crate::triton::sys;
+use gesso::error::{Error, Result};
 
 /// A message that we own.
 pub(super) struct Message<'s> {

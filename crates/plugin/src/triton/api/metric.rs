@@ -4,8 +4,8 @@ use std::ffi::CString;
 use std::ptr::NonNull;
 
 use super::server::{Server, c_string, not_null};
-use gesso::error::{Error, Result};
 use crate::triton::sys;
+use gesso::error::{Error, Result};
 
 /// Counters of one name. Never freed: the server has one for all handles, which another one may still use.
 pub struct Family {

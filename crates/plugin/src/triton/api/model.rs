@@ -9,8 +9,8 @@ use super::Slot;
 use super::backend::Backend;
 use super::message::Message;
 use super::server::{Server, not_null};
-use gesso::error::{Error, Result};
 use crate::triton::sys;
+use gesso::error::{Error, Result};
 
 /// The only format of model configurations that there is.
 const CONFIG_VERSION: u32 = 1;

@@ -7,8 +7,8 @@ use std::ptr::NonNull;
 use super::memory::{Memory, MemoryKind};
 use super::server::{Server, not_null};
 use crate::config::DataType;
-use gesso::error::{Context, Error, Result};
 use crate::triton::sys;
+use gesso::error::{Context, Error, Result};
 
 /// A request that we own; dropping it gives it back to Triton.
 pub struct Request {

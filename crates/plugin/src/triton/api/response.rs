@@ -9,8 +9,8 @@ use super::error::ServerError;
 use super::memory::{Memory, MemoryKind};
 use super::server::{Server, c_string, not_null};
 use crate::config::DataType;
-use gesso::error::{Error, Result};
 use crate::triton::sys;
+use gesso::error::{Error, Result};
 
 /// A response to a request that may not be ours yet; dropping it deletes it, and the client hears nothing from it.
 pub struct NewResponse {

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use libloading::os::unix::Library;
 
 use super::error::{ServerError, code_of};
-use gesso::error::{Error, Result};
 use crate::triton::sys;
+use gesso::error::{Error, Result};
 
 /// The major version of the backend API that this library is written for.
 const API_MAJOR: u32 = 1;

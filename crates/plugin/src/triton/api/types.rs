@@ -1,9 +1,9 @@
 //! Element types as Triton numbers them.
 
 use crate::config::DataType;
+use crate::triton::sys::TRITONSERVER_DataType as Raw;
 use gesso::error::{Error, Result};
 use gesso::tensor::DType;
-use crate::triton::sys::TRITONSERVER_DataType as Raw;
 
 /// Triton's number, and ours.
 const TYPES: [(Raw, DataType); 13] = [

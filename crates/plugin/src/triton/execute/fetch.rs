@@ -2,13 +2,13 @@
 //! there, for all requests of a batch at once. It must not know samples.
 
 use crate::config::Tensor;
+use crate::triton::api::{Chunk, DataType, Input, Memory, Request};
+use crate::triton::instance::Link;
+use crate::triton::model::ModelState;
 use gesso::error::{Error, ErrorKind, Result};
 use gesso::limits;
 use gesso::pipeline::{self, DeviceBytes, Fetch};
 use gesso::tensor::Device;
-use crate::triton::api::{Chunk, DataType, Input, Memory, Request};
-use crate::triton::instance::Link;
-use crate::triton::model::ModelState;
 
 /// One tensor of a request.
 pub(super) struct Arrived<'r> {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::fetch::Arrived;
 use crate::config::{self, DefaultSample};
+use crate::triton::api::{Chunk, DataType};
 use gesso::cpu::memory::HostPool;
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
 use gesso::pipeline::{self, DeviceBytes};
 use gesso::tensor::{Batch, BatchDesc, DType, Sample, Shape};
-use crate::triton::api::{Chunk, DataType};
 
 /// Bytes of the length in front of each element of a `TYPE_STRING` tensor.
 const LENGTH_BYTES: usize = 4;

@@ -4,13 +4,13 @@
 use std::ops::Range;
 
 use super::fetch::cancelled;
-use gesso::error::{Context, Error, Result};
-use gesso::pipeline::{DeviceBytes, Failures, Fetch, Gpu, Outcome, OutputSink, Target};
-use gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
 use crate::triton::api::{DataType, Memory, MemoryKind, OutputMemory, Request, Response};
 use crate::triton::exchange::Exchange;
 use crate::triton::instance::Link;
 use crate::triton::model::ModelState;
+use gesso::error::{Context, Error, Result};
+use gesso::pipeline::{DeviceBytes, Failures, Fetch, Gpu, Outcome, OutputSink, Target};
+use gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
 
 /// The responses to the requests of one batch.
 pub(super) struct Responses<'r> {

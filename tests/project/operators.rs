@@ -1,8 +1,8 @@
-//! The operator table of the README is made from `OPS`: `GESSO_UPDATE=1 cargo test --test project` writes it.
+//! The operator table of `docs/operators.md` is made from `OPS`: `GESSO_UPDATE=1 cargo test --test project` writes it.
 
 use gesso::ops::OPS;
 
-const BEGIN: &str = "<!-- operators: made by tests/readme.rs -->\n";
+const BEGIN: &str = "<!-- operators: made by tests/project/operators.rs -->\n";
 const END: &str = "<!-- end of operators -->";
 
 fn table() -> String {
@@ -34,9 +34,9 @@ fn table() -> String {
 
 #[test]
 fn the_operator_table_is_that_of_the_code() {
-    let path = crate::root().join("README.md");
-    let readme = std::fs::read_to_string(&path).unwrap();
-    let (head, rest) = readme.split_once(BEGIN).unwrap();
+    let path = crate::root().join("docs/operators.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (head, rest) = page.split_once(BEGIN).unwrap();
     let (found, tail) = rest.split_once(END).unwrap();
     let expected = table();
     if std::env::var_os("GESSO_UPDATE").is_some() {

@@ -1,0 +1,89 @@
+//! Copies of inputs that the caller, or somebody behind him, could change while they are read: a client of a server sends tensors in
+//! shared memory and may still write there. A decoder that checks a header and reads it again would write past its output.
+//! It must not know which values need that.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::cpu::memory::{HostPool, align_up};
+use crate::error::Result;
+use crate::tensor::{Batch, Sample};
+
+/// Fewer bytes than this are copied by the thread at hand: waking others takes longer.
+const PARALLEL_BYTES: usize = 256 << 10;
+
+/// Moves the samples of `batch` that are in the caller's memory into a buffer of our own, which is read from then on.
+///
+/// # Errors
+/// Unavailable, when there is no memory.
+pub(super) fn take(batch: &mut Batch<'_>, pool: &rayon::ThreadPool, memory: &Arc<HostPool>) -> Result<()> {
+    let foreign: Vec<(usize, &[u8])> = (0..batch.len())
+        .filter_map(|i| match batch.sample(i) {
+            Some(&Sample::Borrowed(bytes)) => Some((i, bytes)),
+            _ => None,
+        })
+        .collect();
+    if foreign.is_empty() {
+        return Ok(());
+    }
+    let mut buffer = memory.take(foreign.iter().map(|(_, bytes)| align_up(bytes.len())).sum())?;
+    let mut rest = buffer.bytes_mut();
+    let mut copies = Vec::with_capacity(foreign.len());
+    for (_, bytes) in &foreign {
+        let (own, tail) = std::mem::take(&mut rest).split_at_mut(align_up(bytes.len()));
+        rest = tail;
+        copies.push((*bytes, &mut own[..bytes.len()]));
+    }
+    let total: usize = foreign.iter().map(|(_, bytes)| bytes.len()).sum();
+    if copies.len() < 2 || total < PARALLEL_BYTES {
+        copies.into_iter().for_each(|(bytes, own)| copy_once(bytes, own));
+    } else {
+        pool.install(|| copies.into_par_iter().for_each(|(bytes, own)| copy_once(bytes, own)));
+    }
+    let mut ranges = Vec::with_capacity(foreign.len());
+    let mut end = 0;
+    for (i, bytes) in foreign {
+        ranges.push((i, end..end + bytes.len()));
+        end += align_up(bytes.len());
+    }
+    let buffer = Arc::new(buffer);
+    for (i, range) in ranges {
+        batch.replace(i, Sample::Pooled(Arc::clone(&buffer), range))?;
+    }
+    Ok(())
+}
+
+/// Not inlined, so that no compiler reads the original where the copy is meant.
+#[inline(never)]
+fn copy_once(bytes: &[u8], own: &mut [u8]) {
+    own.copy_from_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::{BatchDesc, DType, Layout, Shape};
+
+    #[test]
+    fn samples_become_copies_and_those_that_are_ours_stay() {
+        let memory = Arc::new(HostPool::default());
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let long: Vec<u8> = (0..PARALLEL_BYTES + 3).map(|i| i as u8).collect();
+        let ours = Arc::new(memory.take(4).unwrap());
+        let samples = vec![
+            Sample::Borrowed(&long[..5]),
+            Sample::Missing,
+            Sample::Pooled(Arc::clone(&ours), 0..4),
+            Sample::Borrowed(&[]),
+            Sample::Borrowed(&long),
+        ];
+        let shapes = [5, 9, 4, 0, long.len()].map(|len| Shape::from([len])).to_vec();
+        let mut batch = Batch::new(BatchDesc::new(DType::U8, Layout::NONE, shapes), samples).unwrap();
+        take(&mut batch, &pool, &memory).unwrap();
+        assert_eq!((batch.view(0).bytes, batch.view(4).bytes), (&long[..5], &long[..]));
+        assert!([0, 3, 4].iter().all(|&i| matches!(batch.sample(i), Some(Sample::Pooled(..)))));
+        assert!(matches!(batch.sample(1), Some(Sample::Missing)));
+        assert_eq!(batch.view(2).bytes.as_ptr(), ours.bytes().as_ptr());
+    }
+}
