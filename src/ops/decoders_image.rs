@@ -13,7 +13,7 @@ use super::{
     ArgSpec, Args, CpuCx, Decoded, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, Preferences, SampleInputs,
     one_output,
 };
-use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Decoder, ImageInfo};
+use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Decoder, ImageInfo, JpegDecoder, Vectors};
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::{Path, Wish, cores};
 use crate::gpu::{Gpu, KernelSpec};
@@ -333,6 +333,9 @@ impl Operator for Image {
 
     fn prefer(&mut self, preferences: &Preferences) {
         self.on_device.path = preferences.jpeg_path;
+        if preferences.jpeg_decoder != JpegDecoder::default() {
+            self.decoder = Decoder::with_jpeg(preferences.jpeg_decoder, Vectors::best());
+        }
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {

@@ -48,14 +48,8 @@ fn written(dice: &mut Dice) -> Vec<u8> {
     let pixels = picture(dice, width, height, format.size());
     let mut compressor = Compressor::new().unwrap();
     compressor.set_quality(1 + dice.below(100) as i32).unwrap();
-    let samplings = [
-        Subsamp::None,
-        Subsamp::Sub2x1,
-        Subsamp::Sub2x2,
-        Subsamp::Sub1x2,
-        Subsamp::Sub4x1,
-        Subsamp::Gray,
-    ];
+    let samplings =
+        [Subsamp::None, Subsamp::Sub2x1, Subsamp::Sub2x2, Subsamp::Sub1x2, Subsamp::Sub4x1, Subsamp::Gray];
     let samplings = if format == PixelFormat::CMYK { &samplings[..5] } else { &samplings };
     compressor.set_subsamp(dice.pick(samplings)).unwrap();
     compressor.set_optimize(dice.below(3) == 0).unwrap();
@@ -76,7 +70,13 @@ fn file(seed: u64, dice: &mut Dice) -> Vec<u8> {
 
 fn options(dice: &mut Dice) -> DecodeOptions {
     DecodeOptions {
-        color: dice.pick(&[ColorSpace::Rgb, ColorSpace::Rgb, ColorSpace::Bgr, ColorSpace::Gray, ColorSpace::Any]),
+        color: dice.pick(&[
+            ColorSpace::Rgb,
+            ColorSpace::Rgb,
+            ColorSpace::Bgr,
+            ColorSpace::Gray,
+            ColorSpace::Any,
+        ]),
         smooth_chroma: dice.below(2) == 0,
         shrink: dice.pick(&[0, 0, 0, 1, 2, 3]),
         ..DecodeOptions::default()
@@ -107,7 +107,10 @@ impl Decoders {
         let before = left();
         let decoded = |decoder: &Decoder| {
             let mut pixels = vec![0x55; length];
-            decoder.decode_into(file, options, &mut pixels).map(|()| pixels).map_err(|error| error.to_string())
+            decoder
+                .decode_into(file, options, &mut pixels)
+                .map(|()| pixels)
+                .map_err(|error| error.to_string())
         };
         let (_, libjpeg) = self.0.last().unwrap();
         let expected = decoded(libjpeg);
@@ -116,7 +119,11 @@ impl Decoders {
             if found != expected {
                 let at = |(a, b): (&Vec<u8>, &Vec<u8>)| a.iter().zip(b).position(|(a, b)| a != b);
                 let place = found.as_ref().ok().zip(expected.as_ref().ok()).and_then(at);
-                panic!("{label}, {options:?}, {name}: byte {place:?}, errors {:?} and {:?}", found.err(), expected.err());
+                panic!(
+                    "{label}, {options:?}, {name}: byte {place:?}, errors {:?} and {:?}",
+                    found.err(),
+                    expected.err()
+                );
             }
         }
         (expected.is_ok(), left() - before)
@@ -205,5 +212,7 @@ fn many_files_equal_libjpeg_turbo() {
         }
     });
     let [decoded, left] = [decoded, left].map(AtomicU64::into_inner);
-    println!("{files} files from {first} on: {decoded} decoded, the others refused alike; {left} left to libjpeg-turbo");
+    println!(
+        "{files} files from {first} on: {decoded} decoded, the others refused alike; {left} left to libjpeg-turbo"
+    );
 }

@@ -8,8 +8,8 @@
 //!   library's pixels -> strided view (orientation, window) -> colour -> dtype -> out     `Decoder::decode_into`
 //! ```
 //!
-//! JPEG is decoded by libjpeg-turbo (accurate IDCT, smooth chroma upsampling unless asked otherwise), straight into the output when it is
-//! uint8 RGB, BGR or gray and nothing else is to be done. The other formats are decoded by the crates `image` and
+//! JPEG is decoded as libjpeg-turbo decodes it (accurate IDCT, smooth chroma upsampling unless asked otherwise), straight into the output
+//! when it is uint8 RGB, BGR or gray and nothing else is to be done. The other formats are decoded by the crates `image` and
 //! `tiff`. Where results differ from DALI's:
 //!
 //! - `fast_idct` has no effect: the accurate IDCT is used, up to 5 levels from DALI's fast one.

@@ -163,8 +163,11 @@ fn load(model: &Model, version: u64, options: &Options) -> Result<Loaded, Failed
     let settings = config.settings().map_err(in_config)?;
     warnings.extend(settings.warning());
     warnings.extend(tensors.warnings(&settings));
-    let preferences =
-        Preferences { jpeg_path: settings.jpeg_path, jpeg_scaled_decode: settings.jpeg_scaled_decode };
+    let preferences = Preferences {
+        jpeg_path: settings.jpeg_path,
+        jpeg_decoder: settings.jpeg_decoder.unwrap_or_default(),
+        jpeg_scaled_decode: settings.jpeg_scaled_decode,
+    };
     for (_, pipeline) in &planned {
         warnings.extend(pipeline.warnings().iter().cloned());
         let gpu = match (pipeline.needs_gpu(), devices()) {

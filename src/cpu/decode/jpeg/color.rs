@@ -44,10 +44,10 @@ impl Work for Ycc<'_> {
     fn run<V: Vector>(self) {
         let Self { y, cb, cr, out, bgr } = self;
         match (cb, cr) {
-            (Chroma::Each(cb), Chroma::Each(cr)) => row::<V, _>(y, [Each(cb), Each(cr)], out, bgr),
-            (Chroma::Two(cb), Chroma::Two(cr)) => row::<V, _>(y, [Two(cb), Two(cr)], out, bgr),
+            (Chroma::Each(cb), Chroma::Each(cr)) => row::<V, _>(y, &[Each(cb), Each(cr)], out, bgr),
+            (Chroma::Two(cb), Chroma::Two(cr)) => row::<V, _>(y, &[Two(cb), Two(cr)], out, bgr),
             (Chroma::Smooth(cb, round), Chroma::Smooth(cr, _)) => {
-                row::<V, _>(y, [Smooth(cb, round), Smooth(cr, round)], out, bgr);
+                row::<V, _>(y, &[Smooth(cb, round), Smooth(cr, round)], out, bgr);
             }
             // Both have the same sampling, or it was evened out before.
             _ => {}
@@ -104,18 +104,18 @@ fn centred<V: Vector>(samples: V) -> V {
 
 /// All of a row.
 #[inline(always)]
-fn row<V: Vector, S: Source>(y: &[u8], chroma: [S; 2], out: &mut [u8], bgr: bool) {
+fn row<V: Vector, S: Source>(y: &[u8], chroma: &[S; 2], out: &mut [u8], bgr: bool) {
     let step = 16 * V::PARTS;
     let mut steps = out.chunks_exact_mut(3 * step);
     let mut x = 0;
     for out in &mut steps {
-        V::store_pixels(pixels(y, &chroma, bgr, x), out);
+        V::store_pixels(pixels(y, chroma, bgr, x), out);
         x += step;
     }
     let rest = steps.into_remainder();
     if !rest.is_empty() {
         let mut last = [0; 3 * STEP];
-        V::store_pixels(pixels(y, &chroma, bgr, x), &mut last);
+        V::store_pixels(pixels(y, chroma, bgr, x), &mut last);
         rest.copy_from_slice(&last[..rest.len()]);
     }
 }

@@ -45,7 +45,7 @@ pub(super) const fn spread_of(k: usize) -> u8 {
 
 #[inline(always)]
 fn place(k: u32, more: u8) -> usize {
-    usize::from(SPREAD[(k as usize + usize::from(more)) & 1023])
+    usize::from(SPREAD[k as usize + usize::from(more)])
 }
 
 /// The last number of an entry, which `buffer` begins with.
@@ -110,6 +110,10 @@ fn look_up(bits: Bits, k: u32, ac: &Ac, block: &mut [i16; 232]) -> (Bits, u32) {
 fn rest_of_block(data: &[u8], mut bits: Bits, ac: &Ac, block: &mut [i16; 232]) -> Option<(Bits, u8)> {
     let mut k = 1_u32;
     loop {
+        // Never: for the compiler, which then knows that no place is beyond the table.
+        if k > 63 {
+            return None;
+        }
         bits.refill(data)?;
         // Places before and after each look-up. As an array they would live in memory, which costs more than the look-ups.
         let (bits0, k0) = (bits, k);

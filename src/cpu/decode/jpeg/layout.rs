@@ -63,7 +63,10 @@ impl Layout {
             let (h, v) = (component.h, component.v);
             // What is coarser than luma is reduced less.
             let mut side = least;
-            while side < 8 && most_h * least % (h * side * 2) == 0 && most_v * least % (v * side * 2) == 0 {
+            let fits = |side: usize| {
+                (most_h * least).is_multiple_of(h * side) && (most_v * least).is_multiple_of(v * side)
+            };
+            while side < 8 && fits(2 * side) {
                 side *= 2;
             }
             let width = (frame.width * h * side).div_ceil(8 * most_h);

@@ -34,10 +34,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use super::color::Luma;
-use super::picture::{Picture, Samples};
-use super::{ColorSpace, Job, MAX_SHRINK, Window};
+use super::picture::{Picture, Samples, View, stored_window};
+use super::{ColorSpace, ImageInfo, Job, MAX_SHRINK, Orientation, Window};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::tensor::DType;
 
 pub(super) use header::header;
 pub use vector::Vectors;
@@ -133,52 +134,76 @@ impl Decoder {
     }
 
     fn decode_with(&self, bytes: &[u8], job: &Job<'_>, spare: &mut Spare, out: &mut [u8]) -> Result<()> {
-        let (width, height) = job.info.stored_size();
-        let inks = job.info.channels == 4;
-        let kind = match job.options.color {
-            ColorSpace::Any if inks => {
-                return Err(Error::unsupported(
-                    "the channels of a CMYK image are not returned as they are, expected another output type than ANY_DATA",
-                ));
-            }
-            _ if inks => Kind::Inks,
-            ColorSpace::Gray => Kind::Gray,
-            ColorSpace::Any if job.info.channels == 1 => Kind::Gray,
-            ColorSpace::Bgr if job.is_plain() => Kind::Bgr,
-            _ => Kind::Rgb,
-        };
-        let shrink = if job.info.halves { job.options.shrink.min(MAX_SHRINK) } else { 0 };
-        let ask = Ask { kind, shrink, smooth: job.options.smooth_chroma, window: None };
-        let Spare { pixels, scratch } = spare;
-        if job.is_plain() && !inks && job.options.color != ColorSpace::YCbCr {
-            return self.pixels(bytes, &ask, (width, height), scratch, out);
+        if job.info.channels == 4 && job.options.color == ColorSpace::Any {
+            return Err(Error::unsupported(
+                "the channels of a CMYK image are not returned as they are, expected another output type than ANY_DATA",
+            ));
         }
-        pixels.resize(width * height * kind.channels(), 0);
-        self.pixels(bytes, &ask, (width, height), scratch, pixels)?;
-        if inks {
-            rgb_of_inks(pixels, header::read_header(bytes)?.1);
-        }
-        let channels = pixels.len() / (width * height);
-        Picture { samples: Samples::U8(pixels), channels, luma: Luma::FloatFloor }.write(job, out)
-    }
-
-    /// Decodes to pixels, dense, as stored.
-    fn pixels(
-        &self,
-        bytes: &[u8],
-        ask: &Ask,
-        size: (usize, usize),
-        scratch: &mut own::Scratch,
-        out: &mut [u8],
-    ) -> Result<()> {
         if self.by == JpegDecoder::Own {
-            if own::decode(bytes, ask, self.vectors, scratch, out).is_some() {
+            if self.by_ourselves(bytes, job, spare, out)? {
                 return Ok(());
             }
             self.left.fetch_add(1, Ordering::Relaxed);
         }
-        turbo::decode(bytes, ask, size, out)
+        let plain = job.is_plain() && is_direct(job);
+        let (width, height) = job.info.stored_size();
+        let ask = ask(job, plain);
+        if plain {
+            return turbo::decode(bytes, &ask, (width, height), out);
+        }
+        spare.pixels.resize(width * height * ask.kind.channels(), 0);
+        turbo::decode(bytes, &ask, (width, height), &mut spare.pixels)?;
+        finish(bytes, job, &mut spare.pixels, out)
     }
+
+    /// Decodes what is under the window. False: libjpeg-turbo shall do it.
+    fn by_ourselves(&self, bytes: &[u8], job: &Job<'_>, spare: &mut Spare, out: &mut [u8]) -> Result<bool> {
+        let Spare { pixels, scratch } = spare;
+        let window = stored_window(&job.info, job.options.window);
+        let (width, height) = job.options.window.map_or((job.info.width, job.info.height), |w| (w.width, w.height));
+        // What is under the window is all that there is.
+        let info = ImageInfo { width, height, ..job.info };
+        let cut = Job { info, options: job.options, view: View::new(&info, None)? };
+        let direct = is_direct(job) && job.options.dtype == DType::U8 && info.orientation == Orientation::default();
+        let ask = Ask { window: Some(window), ..ask(job, direct) };
+        if direct {
+            return Ok(own::decode(bytes, &ask, self.vectors, scratch, out).is_some());
+        }
+        pixels.resize(window.width * window.height * ask.kind.channels(), 0);
+        if own::decode(bytes, &ask, self.vectors, scratch, pixels).is_none() {
+            return Ok(false);
+        }
+        finish(bytes, &cut, pixels, out)?;
+        Ok(true)
+    }
+}
+
+/// Whether a decoder makes the colours that are asked for.
+fn is_direct(job: &Job<'_>) -> bool {
+    job.info.channels != 4 && job.options.color != ColorSpace::YCbCr
+}
+
+/// What a decoder is asked for. With `direct` its pixels are the output.
+fn ask(job: &Job<'_>, direct: bool) -> Ask {
+    let kind = match job.options.color {
+        _ if job.info.channels == 4 => Kind::Inks,
+        ColorSpace::Gray => Kind::Gray,
+        ColorSpace::Any if job.info.channels == 1 => Kind::Gray,
+        ColorSpace::Bgr if direct => Kind::Bgr,
+        _ => Kind::Rgb,
+    };
+    let shrink = if job.info.halves { job.options.shrink.min(MAX_SHRINK) } else { 0 };
+    Ask { kind, shrink, smooth: job.options.smooth_chroma, window: None }
+}
+
+/// Pixels of `job` as stored to what it asks for.
+fn finish(bytes: &[u8], job: &Job<'_>, pixels: &mut Vec<u8>, out: &mut [u8]) -> Result<()> {
+    let (width, height) = job.info.stored_size();
+    if job.info.channels == 4 {
+        rgb_of_inks(pixels, header::read_header(bytes)?.1);
+    }
+    let channels = pixels.len() / (width * height);
+    Picture { samples: Samples::U8(pixels), channels, luma: Luma::FloatFloor }.write(job, out)
 }
 
 /// Turns CMYK to RGB in place and drops the fourth quarter. Adobe writes inks `inverted`, 255 for none.

@@ -1,5 +1,5 @@
-//! Our own decoder: from a file's bytes to pixels, or to nobody's surprise to `None`, and then libjpeg-turbo decodes the file. It
-//! must not know what a caller makes of pixels.
+//! Our own decoder: from a file's bytes to pixels, or to `None`, and then libjpeg-turbo decodes the file. It must not know what
+//! a caller makes of pixels.
 
 use super::bits::{Bits, Data, is_used_up};
 use super::entropy::{Place, Tables, blocks};
