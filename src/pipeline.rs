@@ -11,8 +11,8 @@ use crate::graph::{Graph, NodeKind, Plan, author};
 use crate::limits;
 use crate::tensor::{DType, Device, Layout, ValueType};
 
-pub use crate::executor::{Keep, Outcome, OutputSink, Tally, Target};
 pub use crate::cpu::decode::JpegDecoder;
+pub use crate::executor::{Keep, Outcome, OutputSink, Tally, Target};
 pub use crate::gpu::jpeg::Path as JpegPath;
 pub use crate::gpu::{Counters, DeviceBytes, Fetch, Gpu, Stream, devices};
 pub use crate::graph::import::describe::{

@@ -74,7 +74,8 @@ pub(super) fn blocks(
         let Tables { dc, ac } = tables.get(usize::from(to.component))?;
         let lane = usize::from(to.lane) & 3;
         // So long that no index needs a check.
-        let block: &mut [i16; 232] = groups.get_mut(to.group as usize)?.get_mut(8 * lane..)?.first_chunk_mut()?;
+        let block: &mut [i16; 232] =
+            groups.get_mut(to.group as usize)?.get_mut(8 * lane..)?.first_chunk_mut()?;
         bits.refill(data)?;
         let entry = &dc.entries[(bits.buffer >> (64 - DC_BITS)) as usize];
         let (difference, length) = if entry.advance == LONG {

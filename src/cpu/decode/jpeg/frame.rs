@@ -8,9 +8,9 @@ use super::huffman::Spec;
 
 /// Zigzag order: at which place of a block, row by row, each coefficient of a scan lies.
 pub(super) const ZIGZAG: [u8; 64] = [
-    0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21,
-    28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54,
-    47, 55, 62, 63,
+    0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7,
+    14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39,
+    46, 53, 60, 61, 54, 47, 55, 62, 63,
 ];
 
 /// The most blocks that an MCU may have.
@@ -51,7 +51,8 @@ pub(super) struct Frame {
 impl Frame {
     fn parse(marker: u8, payload: &[u8]) -> Option<Self> {
         let (&[precision, h1, h0, w1, w0, count], rest) = payload.split_first_chunk()?;
-        let (height, width) = (usize::from(u16::from_be_bytes([h1, h0])), usize::from(u16::from_be_bytes([w1, w0])));
+        let (height, width) =
+            (usize::from(u16::from_be_bytes([h1, h0])), usize::from(u16::from_be_bytes([w1, w0])));
         let sides = (1..=MAX_SIDE).contains(&width) && (1..=MAX_SIDE).contains(&height);
         let (described, []) = rest.as_chunks::<3>() else { return None };
         if precision != 8 || !sides || described.len() != usize::from(count) || !matches!(count, 1 | 3 | 4) {
@@ -163,7 +164,9 @@ impl<'a> Reader<'a> {
                     }
                     self.jfif = true;
                 }
-                0xEE if payload.starts_with(b"Adobe") && payload.len() >= 12 => self.adobe = Some(payload[11]),
+                0xEE if payload.starts_with(b"Adobe") && payload.len() >= 12 => {
+                    self.adobe = Some(payload[11]);
+                }
                 0xE0..=0xEF | 0xFE => {}
                 _ => return None,
             }

@@ -115,8 +115,7 @@ pub(super) const DC_BITS: u32 = 10;
 const LOOKUPS: usize = 3;
 const LONGEST: u32 = 56 / LOOKUPS as u32;
 
-const NOT_HERE: Entry =
-    Entry { length: 0, size: 0, first: 0, second: 0, advance: LONG, value: 0, bias: 0 };
+const NOT_HERE: Entry = Entry { length: 0, size: 0, first: 0, second: 0, advance: LONG, value: 0, bias: 0 };
 
 /// What is added to the bits of a number whose sign bit is `bit`.
 fn bias(size: u32, bit: u32) -> i16 {

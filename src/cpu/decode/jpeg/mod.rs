@@ -160,11 +160,13 @@ impl Decoder {
     fn by_ourselves(&self, bytes: &[u8], job: &Job<'_>, spare: &mut Spare, out: &mut [u8]) -> Result<bool> {
         let Spare { pixels, scratch } = spare;
         let window = stored_window(&job.info, job.options.window);
-        let (width, height) = job.options.window.map_or((job.info.width, job.info.height), |w| (w.width, w.height));
+        let (width, height) =
+            job.options.window.map_or((job.info.width, job.info.height), |w| (w.width, w.height));
         // What is under the window is all that there is.
         let info = ImageInfo { width, height, ..job.info };
         let cut = Job { info, options: job.options, view: View::new(&info, None)? };
-        let direct = is_direct(job) && job.options.dtype == DType::U8 && info.orientation == Orientation::default();
+        let direct =
+            is_direct(job) && job.options.dtype == DType::U8 && info.orientation == Orientation::default();
         let ask = Ask { window: Some(window), ..ask(job, direct) };
         if direct {
             return Ok(own::decode(bytes, &ask, self.vectors, scratch, out).is_some());

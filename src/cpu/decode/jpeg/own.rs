@@ -35,12 +35,21 @@ impl Scratch {
     /// Bytes that it holds, about.
     pub(super) fn size(&self) -> usize {
         let groups = self.groups.capacity() * size_of::<Group>();
-        self.data.bytes.capacity() + groups + 8 * self.masks.capacity() + self.planes.iter().map(Vec::capacity).sum::<usize>()
+        self.data.bytes.capacity()
+            + groups
+            + 8 * self.masks.capacity()
+            + self.planes.iter().map(Vec::capacity).sum::<usize>()
     }
 }
 
 /// Decodes what `ask` says to `out`, dense.
-pub(super) fn decode(bytes: &[u8], ask: &Ask, vectors: Vectors, scratch: &mut Scratch, out: &mut [u8]) -> Option<()> {
+pub(super) fn decode(
+    bytes: &[u8],
+    ask: &Ask,
+    vectors: Vectors,
+    scratch: &mut Scratch,
+    out: &mut [u8],
+) -> Option<()> {
     let mut reader = Reader::new(bytes)?;
     let scan = reader.next_scan()??;
     let frame = reader.frame()?.clone();
@@ -160,7 +169,14 @@ fn sequential(
                         let y = (row * component.v + v) * component.side;
                         let x = (columns.start - layout.columns.start) * component.h * component.side;
                         let (groups, lasts) = (&groups[part.clone()], &lasts[part]);
-                        transform(component, groups, lasts, &quants[i], (&mut planes[i], x, y), rows.vectors)?;
+                        transform(
+                            component,
+                            groups,
+                            lasts,
+                            &quants[i],
+                            (&mut planes[i], x, y),
+                            rows.vectors,
+                        )?;
                     }
                 }
             }

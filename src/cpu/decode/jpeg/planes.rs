@@ -26,7 +26,8 @@ impl Plane {
 pub(super) fn planes(layout: &Layout, spare: &mut Vec<Vec<u8>>) -> Vec<Plane> {
     let plane = |component: &super::layout::Sized| {
         // Rows at distances of a power of two would fall upon the same lines of a cache.
-        let stride = (layout.columns.len() * component.h * component.side + STEP).next_multiple_of(STEP) + STEP;
+        let stride =
+            (layout.columns.len() * component.h * component.side + STEP).next_multiple_of(STEP) + STEP;
         let stride = if stride.is_multiple_of(1024) { stride + STEP } else { stride };
         let ring = 2 * component.v * component.side;
         let mut samples = spare.pop().unwrap_or_default();

@@ -203,7 +203,9 @@ fn pixels(
                 let part = first + start * component.h / BLOCKS..first + end * component.h / BLOCKS;
                 lasts.clear();
                 let masks = masks[part.start * BLOCKS..part.end * BLOCKS].as_chunks::<BLOCKS>().0;
-                lasts.extend(masks.iter().map(|masks| masks.map(|mask| 63 - (mask | 1).leading_zeros() as u8)));
+                lasts.extend(
+                    masks.iter().map(|masks| masks.map(|mask| 63 - (mask | 1).leading_zeros() as u8)),
+                );
                 let to = (&mut planes[i], 0, y * component.side);
                 transform(component, &groups[part], lasts, quants[i].as_ref()?, to, rows.vectors)?;
             }

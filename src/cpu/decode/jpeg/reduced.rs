@@ -22,7 +22,13 @@ const F3_624: i64 = 29692;
 /// A row of groups to `SIDE` x `SIDE` samples a block. False: libjpeg-turbo shall decode the file, as for
 /// [`Transform`](super::transform::Transform).
 #[must_use]
-pub(super) fn reduce(side: usize, groups: &[Group], quant: &[i16; 64], out: &mut [u8], stride: usize) -> bool {
+pub(super) fn reduce(
+    side: usize,
+    groups: &[Group],
+    quant: &[i16; 64],
+    out: &mut [u8],
+    stride: usize,
+) -> bool {
     let mut narrow = true;
     for (i, group) in groups.iter().enumerate() {
         for block in 0..BLOCKS {
@@ -85,7 +91,8 @@ fn two(z: impl Fn(usize) -> i32) -> [i32; 2] {
 }
 
 fn sixteenth(at: impl Fn(usize, usize) -> i32, out: &mut [u8], stride: usize) {
-    let columns: [[i32; 2]; 8] = std::array::from_fn(|column| two(|row| at(row, column)).map(|v| kept(v, 13)));
+    let columns: [[i32; 2]; 8] =
+        std::array::from_fn(|column| two(|row| at(row, column)).map(|v| kept(v, 13)));
     for row in 0..2 {
         let samples = two(|column| columns[column][row]).map(|v| sample(v, 20));
         out[row * stride..][..2].copy_from_slice(&samples);

@@ -70,7 +70,9 @@ impl<'a> Rows<'a> {
         let full_luma = components[0].upsample == Upsample::Repeat(1, 1);
         match (layout.stored, self.kind) {
             (Stored::Ycc, Kind::Rgb | Kind::Bgr)
-                if full_luma && left.is_multiple_of(2) && components[1].upsample == components[2].upsample =>
+                if full_luma
+                    && left.is_multiple_of(2)
+                    && components[1].upsample == components[2].upsample =>
             {
                 let bgr = self.kind == Kind::Bgr;
                 self.colors(y, left, planes, bgr, out);
@@ -78,7 +80,8 @@ impl<'a> Rows<'a> {
             (Stored::Ycc, Kind::Rgb | Kind::Bgr) => {
                 // Pixels in pairs from an even one on; the first is dropped.
                 self.spread(y, planes);
-                let [luma, cb, cr] = [0, 1, 2].map(|i| &full(planes, &self.lines.full, components, i, y)[left..]);
+                let [luma, cb, cr] =
+                    [0, 1, 2].map(|i| &full(planes, &self.lines.full, components, i, y)[left..]);
                 let (cb, cr) = (Chroma::Each(cb), Chroma::Each(cr));
                 Ycc { y: luma, cb, cr, out, bgr: self.kind == Kind::Bgr }.done_by(self.vectors);
             }
@@ -174,7 +177,13 @@ impl<'a> Rows<'a> {
 }
 
 /// A component's row as wide as the image.
-fn full<'a>(planes: &'a [Plane], lines: &'a [Vec<u8>; 4], components: &[Sized], i: usize, y: usize) -> &'a [u8] {
+fn full<'a>(
+    planes: &'a [Plane],
+    lines: &'a [Vec<u8>; 4],
+    components: &[Sized],
+    i: usize,
+    y: usize,
+) -> &'a [u8] {
     if components[i].upsample == Upsample::Repeat(1, 1) { planes[i].row(y) } else { &lines[i] }
 }
 

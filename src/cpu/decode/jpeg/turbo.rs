@@ -12,7 +12,12 @@ use crate::error::{Error, Result};
 use crate::limits;
 
 /// Decodes a JPEG of `width` x `height` pixels, as reduced, to `pixels`, dense, as stored.
-pub(super) fn decode(bytes: &[u8], ask: &Ask, (width, height): (usize, usize), pixels: &mut [u8]) -> Result<()> {
+pub(super) fn decode(
+    bytes: &[u8],
+    ask: &Ask,
+    (width, height): (usize, usize),
+    pixels: &mut [u8],
+) -> Result<()> {
     // One for each file: libjpeg keeps tables, and would decode a file that has none with those of another.
     let mut decompressor = Decompressor::new().map_err(failed)?;
     decompressor.set_scan_limit(limits::MAX_JPEG_SCANS).map_err(failed)?;

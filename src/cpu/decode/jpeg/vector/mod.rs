@@ -6,7 +6,10 @@
 //!
 //! What keeps it sound: vectors of a kind are made only in functions that [`Vectors::run`] calls, and it calls them only on a
 //! processor that has the instructions.
-#![expect(unsafe_code, reason = "intrinsics; each is behind a safe function, and each block says what it relies on")]
+#![expect(
+    unsafe_code,
+    reason = "intrinsics; each is behind a safe function, and each block says what it relies on"
+)]
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
