@@ -8,7 +8,7 @@ use multiversion::multiversion;
 use super::bits::Bits;
 use super::frame::ZIGZAG;
 use super::huffman::{AC_BITS, Ac, DC_BITS, Dc, END, Entry, LONG, extend};
-use super::transform::{Group, Lasts};
+use super::transform::{BLOCKS, Group, Lasts};
 
 /// A component's tables.
 pub(super) struct Tables {
@@ -16,13 +16,25 @@ pub(super) struct Tables {
     pub(super) ac: Arc<Ac>,
 }
 
-/// Where a block of an MCU is decoded to.
+/// Where a block is decoded to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
-    /// Index of its group, and of its place in there.
-    pub(super) group: u32,
-    pub(super) lane: u8,
-    pub(super) component: u8,
+    /// Its first coefficient among those of all groups.
+    coefficient: u32,
+    /// Its place among the blocks of all groups.
+    block: u32,
+    component: u32,
+}
+
+impl Place {
+    /// In a group, the block at `lane`.
+    pub(super) fn new(group: usize, lane: usize, component: usize) -> Self {
+        Self {
+            coefficient: (64 * BLOCKS * group + 8 * lane) as u32,
+            block: (BLOCKS * group + lane) as u32,
+            component: component as u32,
+        }
+    }
 }
 
 /// Where the coefficient at a zigzag position lies in a group, from its block's first one on. Positions behind a block's end are
@@ -63,20 +75,19 @@ fn number(buffer: u64, entry: &Entry) -> i16 {
 #[multiversion(targets("x86_64+avx2+bmi1+bmi2+lzcnt"))]
 pub(super) fn blocks(
     data: &[u8],
-    mut bits: Bits,
+    start: Bits,
     tables: &[Tables],
     places: &[Place],
     groups: &mut [Group],
     lasts: &mut [Lasts],
     predictions: &mut [i32; 4],
 ) -> Option<Bits> {
+    // A copy: an argument would be kept in the caller's memory.
+    let mut bits = start;
+    let (coefficients, lasts) = (groups.as_flattened_mut(), lasts.as_flattened_mut());
     for to in places {
-        let Tables { dc, ac } = tables.get(usize::from(to.component))?;
-        let lane = usize::from(to.lane) & 3;
-        // So long that no index needs a check.
-        let block: &mut [i16; 232] =
-            groups.get_mut(to.group as usize)?.get_mut(8 * lane..)?.first_chunk_mut()?;
         bits.refill(data)?;
+        let Tables { dc, ac } = tables.get(to.component as usize)?;
         let entry = &dc.entries[(bits.buffer >> (64 - DC_BITS)) as usize];
         let (difference, length) = if entry.advance == LONG {
             let (length, size) = dc.search.find(bits.buffer)?;
@@ -85,12 +96,14 @@ pub(super) fn blocks(
             (i32::from(number(bits.buffer, entry)), u32::from(entry.length))
         };
         bits.skip(length);
-        let prediction = &mut predictions[usize::from(to.component) & 3];
+        // So long that no index needs a check.
+        let block: &mut [i16; 232] = coefficients.get_mut(to.coefficient as usize..)?.first_chunk_mut()?;
+        let prediction = &mut predictions[to.component as usize & 3];
         *prediction = prediction.checked_add(difference)?;
         let last;
         (bits, last) = rest_of_block(data, bits, ac, block)?;
         block[0] = *prediction as i16;
-        *lasts.get_mut(to.group as usize)?.get_mut(lane)? = last;
+        *lasts.get_mut(to.block as usize)? = last;
     }
     Some(bits)
 }

@@ -4,6 +4,7 @@
 //! A look-up takes the next [`AC_BITS`] bits and gets up to two codes with their numbers. The first one's number is in the
 //! table; the last one's is taken from the stream by a few instructions without a branch, so it may be longer than the look-up.
 
+use std::hint::select_unpredictable;
 use std::sync::Arc;
 
 /// A table as a file gives it, checked.
@@ -81,7 +82,8 @@ pub(super) fn extend(bits: u64, size: u32) -> i32 {
         return 0;
     }
     let value = (bits >> (64 - size)) as i32;
-    if value < 1 << (size - 1) { value - (1 << size) + 1 } else { value }
+    // Half of all numbers are negative: a branch would be guessed wrong.
+    select_unpredictable(bits >> 63 == 0, value - (1 << size) + 1, value)
 }
 
 /// What some bits of the stream say.

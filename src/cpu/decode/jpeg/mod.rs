@@ -25,6 +25,8 @@ mod progressive;
 mod reduced;
 mod rows;
 mod scans;
+mod scratch;
+mod segments;
 mod transform;
 mod turbo;
 mod vector;
@@ -89,7 +91,7 @@ struct Ask {
 #[derive(Default)]
 struct Spare {
     pixels: Vec<u8>,
-    scratch: own::Scratch,
+    scratch: scratch::Scratch,
 }
 
 /// Decodes JPEGs; any thread may call it.
@@ -127,7 +129,7 @@ impl Decoder {
             spare.pixels = Vec::new();
         }
         if spare.scratch.size() > limits::MAX_RETAINED_PIXEL_BYTES {
-            spare.scratch = own::Scratch::default();
+            spare.scratch = scratch::Scratch::default();
         }
         self.spares.lock().push(spare);
         decoded

@@ -1,15 +1,15 @@
 //! Our own decoder: from a file's bytes to pixels, or to `None`, and then libjpeg-turbo decodes the file. It must not know what
 //! a caller makes of pixels.
 
-use super::bits::{Bits, Data, is_used_up};
+use super::bits::Bits;
 use super::entropy::{Place, Tables, blocks};
 use super::frame::{Frame, Reader, Scan};
-use super::huffman::Cache;
-use super::layout::{Layout, Sized};
-use super::planes::{self, Plane};
-use super::reduced::reduce;
-use super::rows::{Lines, Rows};
-use super::transform::{BLOCKS, Group, Lasts, Transform};
+use super::layout::Layout;
+use super::planes::{self, Plane, transform};
+use super::rows::Rows;
+use super::scratch::Scratch;
+use super::segments::Segments;
+use super::transform::BLOCKS;
 use super::vector::Vectors;
 use super::{Ask, progressive};
 
@@ -17,30 +17,6 @@ use super::{Ask, progressive};
 const BATCH_BLOCKS: usize = 192;
 /// From so many bytes on it pays to make tables that give two codes at once.
 const MANY_BYTES: usize = 6_000;
-
-/// Memory that goes from image to image.
-#[derive(Default)]
-pub(super) struct Scratch {
-    pub(super) data: Data,
-    pub(super) cache: Cache,
-    pub(super) groups: Vec<Group>,
-    pub(super) lasts: Vec<Lasts>,
-    /// Of progressive files: which coefficients of each block are not zero.
-    pub(super) masks: Vec<u64>,
-    planes: Vec<Vec<u8>>,
-    lines: Lines,
-}
-
-impl Scratch {
-    /// Bytes that it holds, about.
-    pub(super) fn size(&self) -> usize {
-        let groups = self.groups.capacity() * size_of::<Group>();
-        self.data.bytes.capacity()
-            + groups
-            + 8 * self.masks.capacity()
-            + self.planes.iter().map(Vec::capacity).sum::<usize>()
-    }
-}
 
 /// Decodes what `ask` says to `out`, dense.
 pub(super) fn decode(
@@ -96,11 +72,7 @@ impl Batch {
                     for h in 0..component.h {
                         let column = mcu * component.h + h;
                         let group = firsts[i] + (v * component.h * mcus + column) / BLOCKS;
-                        places.push(Place {
-                            group: group as u32,
-                            lane: (column % BLOCKS) as u8,
-                            component: i as u8,
-                        });
+                        places.push(Place::new(group, column % BLOCKS, i));
                     }
                 }
             }
@@ -187,65 +159,4 @@ fn sequential(
         }
     }
     segments.is_over().then_some(())
-}
-
-/// Groups of one component side by side to a plane, from (x, y) on.
-pub(super) fn transform(
-    component: &Sized,
-    groups: &[Group],
-    lasts: &[Lasts],
-    quant: &[i16; 64],
-    (plane, x, y): (&mut Plane, usize, usize),
-    vectors: Vectors,
-) -> Option<()> {
-    let stride = plane.stride;
-    let out = &mut plane.rows_from(y)[x..];
-    let narrow = if component.side == 8 {
-        Transform { groups, lasts, quant, out, stride }.done_by(vectors)
-    } else {
-        reduce(component.side, groups, quant, out, stride)
-    };
-    narrow.then_some(())
-}
-
-/// Counts MCUs of a scan against its segments.
-pub(super) struct Segments<'a> {
-    ends: &'a [usize],
-    /// MCUs of a whole segment.
-    each: usize,
-    /// MCUs of the scan that are left.
-    all: usize,
-    /// MCUs of this segment that are left.
-    pub(super) left: usize,
-    /// The byte that it starts at.
-    pub(super) start: usize,
-}
-
-impl<'a> Segments<'a> {
-    pub(super) fn new(ends: &'a [usize], restart: usize, all: usize) -> Self {
-        let each = if restart == 0 { all } else { restart };
-        Self { ends, each, all, left: each.min(all), start: 0 }
-    }
-
-    /// Some MCUs were decoded up to `bits`. Whether a new segment starts.
-    pub(super) fn advance(&mut self, mcus: usize, bits: Bits) -> Option<bool> {
-        self.left -= mcus;
-        self.all -= mcus;
-        let (&end, later) = self.ends.split_first()?;
-        if self.left > 0 {
-            // Beyond the end there are the next segment's bits.
-            return (bits.position() <= end * 8).then_some(false);
-        }
-        if !is_used_up(bits, end) {
-            return None;
-        }
-        (self.ends, self.start) = (later, end);
-        self.left = self.each.min(self.all);
-        Some(true)
-    }
-
-    /// Whether all MCUs were in all segments.
-    pub(super) fn is_over(&self) -> bool {
-        self.all == 0 && self.ends.is_empty()
-    }
 }

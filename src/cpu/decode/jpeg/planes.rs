@@ -1,7 +1,10 @@
 //! Samples between the transform and the colours: of each component the last two rows of MCUs. It must not know pixels.
 
 use super::color::STEP;
-use super::layout::Layout;
+use super::layout::{Layout, Sized};
+use super::reduced::reduce;
+use super::transform::{Group, Lasts, Transform};
+use super::vector::Vectors;
 
 /// The last rows of one component, from the first transformed column on.
 pub(super) struct Plane {
@@ -24,7 +27,7 @@ impl Plane {
 
 /// Planes for an image, in memory that is kept in `spare`.
 pub(super) fn planes(layout: &Layout, spare: &mut Vec<Vec<u8>>) -> Vec<Plane> {
-    let plane = |component: &super::layout::Sized| {
+    let plane = |component: &Sized| {
         // Rows at distances of a power of two would fall upon the same lines of a cache.
         let stride =
             (layout.columns.len() * component.h * component.side + STEP).next_multiple_of(STEP) + STEP;
@@ -42,4 +45,23 @@ pub(super) fn planes(layout: &Layout, spare: &mut Vec<Vec<u8>>) -> Vec<Plane> {
 /// Gives the memory back.
 pub(super) fn keep(planes: Vec<Plane>, spare: &mut Vec<Vec<u8>>) {
     spare.extend(planes.into_iter().rev().map(|plane| plane.samples));
+}
+
+/// Groups of one component side by side to a plane, from (x, y) on.
+pub(super) fn transform(
+    component: &Sized,
+    groups: &[Group],
+    lasts: &[Lasts],
+    quant: &[i16; 64],
+    (plane, x, y): (&mut Plane, usize, usize),
+    vectors: Vectors,
+) -> Option<()> {
+    let stride = plane.stride;
+    let out = &mut plane.rows_from(y)[x..];
+    let narrow = if component.side == 8 {
+        Transform { groups, lasts, quant, out, stride }.done_by(vectors)
+    } else {
+        reduce(component.side, groups, quant, out, stride)
+    };
+    narrow.then_some(())
 }

@@ -3,10 +3,11 @@
 
 use super::bits::Bits;
 use super::frame::{Frame, Part, Reader, Scan};
-use super::own::{Scratch, Segments, transform};
-use super::planes::Plane;
+use super::planes::{Plane, transform};
 use super::rows::Rows;
 use super::scans::{self, Band, Coefficients};
+use super::scratch::Scratch;
+use super::segments::Segments;
 use super::transform::{BLOCKS, Group};
 use crate::limits;
 

@@ -155,11 +155,9 @@ pub(super) fn refine(
                 if size > 1 {
                     return None;
                 }
-                let value = match size {
-                    0 => 0,
-                    _ if bits.take(1) == 1 => one,
-                    _ => -one,
-                };
+                let sign = if size > 0 { bits.take(1) as i16 } else { 0 };
+                // Plus or minus, without a branch.
+                let value = one * (2 * sign - 1);
                 // Past so many zeros to the one behind them.
                 let mut free = rest & !old;
                 for _ in 0..zeros {
@@ -199,7 +197,8 @@ fn correct(data: &[u8], mut bits: Bits, block: &mut [i16; 232], mut which: u64, 
         }
         let coefficient = &mut block[place(which.trailing_zeros())];
         // Away from zero.
-        let step = if *coefficient < 0 { -one } else { one };
+        let negative = *coefficient >> 15;
+        let step = (one ^ negative).wrapping_sub(negative);
         let bit = (bits.buffer >> 63) as i16;
         *coefficient = coefficient.wrapping_add(step & bit.wrapping_neg());
         bits.skip(1);
