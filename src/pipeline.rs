@@ -15,6 +15,7 @@ use crate::limits;
 use crate::source::MakeSource;
 use crate::tensor::{DType, Device, Layout, ValueType};
 
+pub use crate::cpu::decode::JpegDecoder;
 pub use crate::executor::{Keep, Outcome, OutputSink, Tally, Target};
 pub use crate::gpu::jpeg::Path as JpegPath;
 pub use crate::gpu::{Counters, Fetch, Gpu, Stream as CudaStream, devices};

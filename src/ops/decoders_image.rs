@@ -14,7 +14,7 @@ use super::{
     Accepts, ArgSpec, Args, CpuCx, Decoded, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, Preferences,
     SampleInputs, one_output,
 };
-use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Decoder, ImageInfo};
+use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Decoder, ImageInfo, JpegDecoder, Vectors};
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::{Path, Wish, cores};
 use crate::gpu::{Gpu, KernelSpec};
@@ -326,6 +326,9 @@ impl Operator for Image {
 
     fn prefer(&mut self, preferences: &Preferences) {
         self.on_device.path = preferences.jpeg_path;
+        if preferences.jpeg_decoder != JpegDecoder::default() {
+            self.decoder = Decoder::with_jpeg(preferences.jpeg_decoder, Vectors::best());
+        }
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {

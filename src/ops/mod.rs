@@ -197,6 +197,8 @@ pub enum Routing {
 pub struct Preferences {
     /// Where JPEGs are decoded that can be decoded there; `None`: where it takes least time.
     pub jpeg_path: Option<crate::gpu::jpeg::Path>,
+    /// Who decodes JPEGs on the host.
+    pub jpeg_decoder: crate::cpu::decode::JpegDecoder,
     /// Whether decoders may make smaller images where an operator behind them makes them smaller anyway: other pixels than DALI's.
     pub jpeg_scaled_decode: bool,
 }

@@ -249,7 +249,8 @@ fn jpegs_are_decoded_smaller_for_a_resize_when_the_author_allows_it() {
         };
         let pipeline = pipeline.unwrap();
         let [whole, scaled] = [false, true].map(|jpeg_scaled_decode| {
-            let preferences = Preferences { jpeg_path: Some(Path::Cores), jpeg_scaled_decode };
+            let preferences =
+                Preferences { jpeg_path: Some(Path::Cores), jpeg_scaled_decode, ..Preferences::default() };
             run(&mut pipeline.instance_with(Some(2), gpu, &preferences).unwrap(), &files)
         });
         for (i, (whole, scaled)) in whole.iter().zip(&scaled).enumerate() {

@@ -8,8 +8,8 @@
 //!   library's pixels -> strided view (orientation, window) -> colour -> dtype -> out     `Decoder::decode_into`
 //! ```
 //!
-//! JPEG is decoded by libjpeg-turbo (accurate IDCT, smooth chroma upsampling unless asked otherwise), straight into the output when it is
-//! uint8 RGB, BGR or gray and nothing else is to be done. The other formats are decoded by the crates `image` and
+//! JPEG is decoded as libjpeg-turbo decodes it (accurate IDCT, smooth chroma upsampling unless asked otherwise), straight into the output
+//! when it is uint8 RGB, BGR or gray and nothing else is to be done. The other formats are decoded by the crates `image` and
 //! `tiff`. Where results differ from DALI's:
 //!
 //! - `fast_idct` has no effect: the accurate IDCT is used, up to 5 levels from DALI's fast one.
@@ -39,6 +39,7 @@ use crate::tensor::DType;
 
 pub use color::Scaling;
 pub use format::Format;
+pub use jpeg::{JpegDecoder, Vectors};
 pub use orientation::Orientation;
 pub use picture::{View, stored_window};
 
@@ -244,13 +245,23 @@ impl Job<'_> {
 /// Decodes images. Holds memory for as many threads as have used it at once; any thread may call it.
 #[derive(Default)]
 pub struct Decoder {
-    jpeg: jpeg::Buffers,
+    jpeg: jpeg::Decoder,
 }
 
 impl Decoder {
     /// A decoder without memory: that is taken when it is first needed.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A decoder whose JPEGs are decoded as asked, with vector instructions that may be less than the best.
+    pub fn with_jpeg(by: JpegDecoder, vectors: Vectors) -> Self {
+        Self { jpeg: jpeg::Decoder::new(by, vectors) }
+    }
+
+    /// JPEGs that our own decoder has left to libjpeg-turbo, so far.
+    pub fn left_to_libjpeg_turbo(&self) -> u64 {
+        self.jpeg.left()
     }
 
     /// Decodes `bytes` to `out`: HWC, dense, elements of `options.dtype` in native byte order, as many as

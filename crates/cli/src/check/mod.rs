@@ -171,8 +171,11 @@ fn load(model: &Model, version: u64, options: &Options) -> Result<Loaded, Failed
                 .to_owned(),
         );
     }
-    let preferences =
-        Preferences { jpeg_path: settings.jpeg_path, jpeg_scaled_decode: settings.jpeg_scaled_decode };
+    let preferences = Preferences {
+        jpeg_path: settings.jpeg_path,
+        jpeg_decoder: settings.jpeg_decoder.unwrap_or_default(),
+        jpeg_scaled_decode: settings.jpeg_scaled_decode,
+    };
     for (_, pipeline) in &planned {
         warnings.extend(pipeline.warnings().iter().cloned());
         let gpu = match (pipeline.needs_gpu(), devices()) {

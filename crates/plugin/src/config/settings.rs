@@ -8,11 +8,12 @@ use serde_json::{Map, Value};
 use super::{in_config, read};
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
-use gesso::pipeline::JpegPath;
+use gesso::pipeline::{JpegDecoder, JpegPath};
 
 const NUM_THREADS: &str = "num_threads";
 const MAX_BATCHES_IN_FLIGHT: &str = "max_batches_in_flight";
 const JPEG_PATH: &str = "jpeg_path";
+const JPEG_DECODER: &str = "jpeg_decoder";
 const JPEG_SCALED_DECODE: &str = "jpeg_scaled_decode";
 const GPU_MEMORY_MB: &str = "gpu_memory_mb";
 const SPLIT_ALONG_OUTER_AXIS: &str = "split_along_outer_axis";
@@ -34,6 +35,9 @@ pub struct Settings {
     /// `jpeg_path`: where a GPU instance decodes JPEGs, `engines`, `cores` or `threads`. `None` (`auto`, or absent): where it takes
     /// least time.
     pub jpeg_path: Option<JpegPath>,
+    /// `jpeg_decoder`: who decodes JPEGs on host threads, `own` or `libjpeg-turbo`. `None`: our own decoder, which makes the same
+    /// pixels.
+    pub jpeg_decoder: Option<JpegDecoder>,
     /// `jpeg_scaled_decode`: whether a JPEG that a resize behind its decoder makes smaller anyway is decoded to 1/2, 1/4 or 1/8.
     pub jpeg_scaled_decode: bool,
     /// `gpu_memory_mb`: bytes (in the configuration: 2^20 of them) of each GPU's memory that batches of the model may take, up to
@@ -55,7 +59,7 @@ impl Settings {
         };
         for (key, value) in parameters {
             match key.as_str() {
-                NUM_THREADS | MAX_BATCHES_IN_FLIGHT | JPEG_PATH | GPU_MEMORY_MB => {
+                NUM_THREADS | MAX_BATCHES_IN_FLIGHT | JPEG_PATH | JPEG_DECODER | GPU_MEMORY_MB => {
                     settings.set(key, &text(key, value)?)?;
                 }
                 JPEG_SCALED_DECODE => settings.jpeg_scaled_decode = truth(key, &text(key, value)?)?,
@@ -85,6 +89,7 @@ impl Settings {
             NUM_THREADS => self.num_threads = num_threads(text)?,
             MAX_BATCHES_IN_FLIGHT => self.max_batches_in_flight = Some(max_batches_in_flight(text)?),
             JPEG_PATH => self.jpeg_path = jpeg_path(text)?,
+            JPEG_DECODER => self.jpeg_decoder = Some(jpeg_decoder(text)?),
             GPU_MEMORY_MB => self.gpu_memory = Some(gpu_memory(text)?),
             _ => {}
         }
@@ -98,6 +103,7 @@ impl Settings {
             num_threads: self.num_threads.or(backend.num_threads),
             max_batches_in_flight: self.max_batches_in_flight.or(backend.max_batches_in_flight),
             jpeg_path: self.jpeg_path.or(backend.jpeg_path),
+            jpeg_decoder: self.jpeg_decoder.or(backend.jpeg_decoder),
             gpu_memory: self.gpu_memory.or(backend.gpu_memory),
             ..self
         }
@@ -112,8 +118,8 @@ impl Settings {
             self.unknown.iter().map(|name| format!("`{}`", name.escape_debug())).collect();
         Some(format!(
             "unknown parameters in the model configuration, without effect: {}; known are `{NUM_THREADS}`, \
-             `{MAX_BATCHES_IN_FLIGHT}`, `{JPEG_PATH}`, `{JPEG_SCALED_DECODE}`, `{GPU_MEMORY_MB}`, \
-             `{SPLIT_ALONG_OUTER_AXIS}` and `{DEFAULT_PREFIX}NAME`",
+             `{MAX_BATCHES_IN_FLIGHT}`, `{JPEG_PATH}`, `{JPEG_DECODER}`, `{JPEG_SCALED_DECODE}`, \
+             `{GPU_MEMORY_MB}`, `{SPLIT_ALONG_OUTER_AXIS}` and `{DEFAULT_PREFIX}NAME`",
             names.join(", ")
         ))
     }
@@ -202,6 +208,17 @@ fn jpeg_path(text: &str) -> Result<Option<JpegPath>> {
     }
 }
 
+fn jpeg_decoder(text: &str) -> Result<JpegDecoder> {
+    match text.trim() {
+        "own" => Ok(JpegDecoder::Own),
+        "libjpeg-turbo" => Ok(JpegDecoder::LibjpegTurbo),
+        other => Err(Error::invalid(format!(
+            "parameter `{JPEG_DECODER}` is `{}`, expected `own` or `libjpeg-turbo`",
+            other.escape_debug()
+        ))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -271,6 +288,21 @@ mod tests {
         for wrong in ["", "gpu", "Engines"] {
             let error = path(wrong).unwrap_err().to_string();
             assert!(error.starts_with(&format!("parameter `jpeg_path` is `{wrong}`, expected")), "{error}");
+        }
+    }
+
+    #[test]
+    fn jpegs_are_decoded_by_whom_the_author_says() {
+        let decoder = |text: &str| parse(&json!({"jpeg_decoder": text})).map(|s| s.jpeg_decoder);
+        assert_eq!(parse(&json!({})).unwrap().jpeg_decoder, None);
+        assert_eq!(decoder("own").unwrap(), Some(JpegDecoder::Own));
+        assert_eq!(decoder(" libjpeg-turbo\n").unwrap(), Some(JpegDecoder::LibjpegTurbo));
+        for wrong in ["", "Own", "libjpeg"] {
+            let error = decoder(wrong).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!("parameter `jpeg_decoder` is `{wrong}`, expected `own` or `libjpeg-turbo`")
+            );
         }
     }
 

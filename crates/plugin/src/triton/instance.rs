@@ -65,6 +65,7 @@ impl InstanceState {
         let count = model.settings.max_batches_in_flight.unwrap_or(default);
         let preferences = Preferences {
             jpeg_path: model.settings.jpeg_path,
+            jpeg_decoder: model.settings.jpeg_decoder.unwrap_or_default(),
             jpeg_scaled_decode: model.settings.jpeg_scaled_decode,
         };
         let lane = || {

@@ -16,6 +16,7 @@ const PYTHON: &str = "python";
 const NUM_THREADS: &str = "num_threads";
 const MAX_BATCHES_IN_FLIGHT: &str = "max_batches_in_flight";
 const JPEG_PATH: &str = "jpeg_path";
+const JPEG_DECODER: &str = "jpeg_decoder";
 const GPU_MEMORY_MB: &str = "gpu_memory_mb";
 /// DALI's: frees memory when the last model is unloaded. Here memory always goes back.
 const RELEASE_AFTER_UNLOAD: &str = "release_after_unload";
@@ -67,7 +68,7 @@ impl Options {
             };
             match key.as_str() {
                 PYTHON => text.clone_into(&mut options.python),
-                NUM_THREADS | MAX_BATCHES_IN_FLIGHT | JPEG_PATH | GPU_MEMORY_MB => {
+                NUM_THREADS | MAX_BATCHES_IN_FLIGHT | JPEG_PATH | JPEG_DECODER | GPU_MEMORY_MB => {
                     options.defaults.set(key, text)?;
                 }
                 RELEASE_AFTER_UNLOAD => {}
@@ -77,7 +78,7 @@ impl Options {
                 other if OF_THE_SERVER.contains(&other) => {}
                 other => options.warnings.push(format!(
                     "unknown backend option `{}`, without effect; known are `{NUM_THREADS}`, `{MAX_BATCHES_IN_FLIGHT}`, \
-                     `{JPEG_PATH}`, `{GPU_MEMORY_MB}`, `{PLUGIN_LIBS}`, `{PYTHON}` and `{RELEASE_AFTER_UNLOAD}`",
+                     `{JPEG_PATH}`, `{JPEG_DECODER}`, `{GPU_MEMORY_MB}`, `{PLUGIN_LIBS}`, `{PYTHON}` and `{RELEASE_AFTER_UNLOAD}`",
                     other.escape_debug()
                 )),
             }

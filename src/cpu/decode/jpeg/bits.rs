@@ -1,0 +1,107 @@
+//! The data of a scan: without stuffed zeros and markers, and read bit by bit. It must not know what the bits mean.
+
+/// Zeros behind the data: a refill may read so far beyond the last bit.
+const PAD: usize = 32;
+
+/// The data of one scan. Buffers are kept for the next one.
+#[derive(Default)]
+pub(super) struct Data {
+    /// All segments, one behind the other, and some zeros.
+    pub(super) bytes: Vec<u8>,
+    /// Where each segment ends.
+    pub(super) ends: Vec<usize>,
+}
+
+impl Data {
+    /// Takes the entropy-coded data from the beginning of `from`: each FF 00 is an FF, and RSTn in their order end segments. How
+    /// many bytes there were up to the marker that ends the scan. `None`: anything else, which libjpeg shall judge.
+    pub(super) fn read(&mut self, from: &[u8]) -> Option<usize> {
+        let Self { bytes, ends } = self;
+        bytes.clear();
+        ends.clear();
+        let mut at = 0;
+        loop {
+            let rest = from.get(at..)?;
+            let plain = memchr::memchr(0xFF, rest)?;
+            match *rest.get(plain + 1)? {
+                0 => {
+                    bytes.extend_from_slice(&rest[..=plain]);
+                    at += plain + 2;
+                }
+                0xD0..=0xD7 if rest[plain + 1] & 7 == ends.len() as u8 & 7 => {
+                    bytes.extend_from_slice(&rest[..plain]);
+                    ends.push(bytes.len());
+                    at += plain + 2;
+                }
+                // Fill bytes, and markers out of order.
+                0xD0..=0xD7 | 0xFF => return None,
+                _ => {
+                    bytes.extend_from_slice(&rest[..plain]);
+                    ends.push(bytes.len());
+                    bytes.resize(bytes.len() + PAD, 0);
+                    return Some(at + plain);
+                }
+            }
+        }
+    }
+}
+
+/// A place in the data and the bits from there on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bits {
+    /// The next byte to take in.
+    at: usize,
+    /// The next bits, at the top. Behind `count` of them there may be more of the right ones, or zeros.
+    pub(super) buffer: u64,
+    count: u32,
+}
+
+impl Bits {
+    /// From a byte on.
+    pub(super) fn from(at: usize) -> Self {
+        Self { at, buffer: 0, count: 0 }
+    }
+
+    /// Takes in bytes until there are 56 bits or more.
+    #[inline(always)]
+    pub(super) fn refill(&mut self, data: &[u8]) -> Option<()> {
+        let next = u64::from_be_bytes(*data.get(self.at..)?.first_chunk()?);
+        self.buffer |= next >> (self.count & 63);
+        self.at += ((63 - self.count) >> 3) as usize;
+        self.count |= 56;
+        Some(())
+    }
+
+    /// Goes on by some bits, less than 64.
+    #[inline(always)]
+    pub(super) fn skip(&mut self, count: u32) {
+        self.buffer <<= count & 63;
+        self.count = self.count.wrapping_sub(count);
+    }
+
+    /// The next bits, at least one and at most 32, which it goes on by.
+    #[inline(always)]
+    pub(super) fn take(&mut self, count: u32) -> u32 {
+        let taken = self.buffer >> (64 - count);
+        self.skip(count);
+        taken as u32
+    }
+
+    /// Bits from the data's beginning.
+    pub(super) fn position(self) -> usize {
+        (self.at * 8).wrapping_sub(self.count as usize)
+    }
+
+    /// `first` if so, else `second`, without a branch. `second` must come from the same refill.
+    #[inline(always)]
+    pub(super) fn select(so: bool, first: Self, second: Self) -> Self {
+        let buffer = std::hint::select_unpredictable(so, first.buffer, second.buffer);
+        let count = std::hint::select_unpredictable(so, first.count, second.count);
+        Self { at: second.at, buffer, count }
+    }
+}
+
+/// Where segments end: bits must be used up there, all but those that fill the last byte.
+pub(super) fn is_used_up(bits: Bits, end: usize) -> bool {
+    (end * 8).checked_sub(bits.position()).is_some_and(|left| left < 8)
+}

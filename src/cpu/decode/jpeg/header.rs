@@ -1,0 +1,166 @@
+//! What a JPEG's header says about its image, and its segments. It must not know pixels.
+
+use super::super::{Header, orientation};
+use crate::error::{Error, Result};
+
+const SOI: u8 = 0xD8;
+pub(super) const EOI: u8 = 0xD9;
+pub(super) const SOS: u8 = 0xDA;
+pub(super) const APP0: u8 = 0xE0;
+const APP1: u8 = 0xE1;
+pub(super) const APP2: u8 = 0xE2;
+pub(super) const APP14: u8 = 0xEE;
+pub(super) const APP15: u8 = 0xEF;
+
+/// Whether `marker` starts a frame header. C4, C8 and CC lie between but are tables.
+fn is_frame(marker: u8) -> bool {
+    matches!(marker, 0xC0..=0xCF) && !matches!(marker, 0xC4 | 0xC8 | 0xCC)
+}
+
+/// Whether the frame that `marker` starts is made of differences of pixels instead of cosine transforms.
+fn is_lossless(marker: u8) -> bool {
+    matches!(marker, 0xC3 | 0xC7 | 0xCB | 0xCF)
+}
+
+/// Whether `marker` stands alone, without a length and a payload.
+fn is_bare(marker: u8) -> bool {
+    matches!(marker, 0x01 | 0xD0..=0xD7)
+}
+
+/// One marker segment: where its marker byte is and what it holds.
+pub(super) struct Segment<'a> {
+    pub(super) marker: u8,
+    pub(super) at: usize,
+    pub(super) payload: &'a [u8],
+}
+
+/// The segments up to and with the first scan header.
+pub(super) struct Segments<'a> {
+    bytes: &'a [u8],
+    pub(super) at: usize,
+}
+
+impl<'a> Segments<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 2 }
+    }
+
+    pub(super) fn next(&mut self) -> Result<Segment<'a>> {
+        loop {
+            let found = self.byte(self.at)?;
+            if found != 0xFF {
+                return Err(Error::invalid(format!(
+                    "damaged header: expected a marker at byte {}, found `{found:02x}`",
+                    self.at
+                )));
+            }
+            // A marker may be preceded by any number of fill bytes.
+            while self.byte(self.at)? == 0xFF {
+                self.at += 1;
+            }
+            let (at, marker) = (self.at, self.byte(self.at)?);
+            self.at += 1;
+            if is_bare(marker) {
+                continue;
+            }
+            if matches!(marker, 0 | SOI | EOI) {
+                return Err(Error::invalid(format!(
+                    "damaged header: found marker `{marker:02x}` at byte {at} before the first scan"
+                )));
+            }
+            let length = usize::from(u16::from_be_bytes([self.byte(at + 1)?, self.byte(at + 2)?]));
+            let payload = self.bytes.get(at + 3..(at + 1).saturating_add(length)).ok_or_else(|| {
+                if length < 2 {
+                    Error::invalid(format!(
+                        "damaged header: segment of {length} bytes at byte {at}, expected 2 or more"
+                    ))
+                } else {
+                    self.ended()
+                }
+            })?;
+            self.at = at + 1 + length;
+            return Ok(Segment { marker, at, payload });
+        }
+    }
+
+    fn byte(&self, at: usize) -> Result<u8> {
+        self.bytes.get(at).copied().ok_or_else(|| self.ended())
+    }
+
+    fn ended(&self) -> Error {
+        Error::invalid(format!(
+            "truncated header: the input ends after {} bytes, before the first scan",
+            self.bytes.len()
+        ))
+    }
+}
+
+/// Reads a header up to its first scan.
+pub(in crate::cpu::decode) fn header(bytes: &[u8]) -> Result<Header> {
+    Ok(read_header(bytes)?.0)
+}
+
+/// The header, and whether it has Adobe's marker.
+pub(super) fn read_header(bytes: &[u8]) -> Result<(Header, bool)> {
+    let mut segments = Segments::new(bytes);
+    let mut turn = orientation::Orientation::default();
+    let mut frame = None;
+    let mut adobe = false;
+    loop {
+        let segment = segments.next()?;
+        match segment.marker {
+            APP1 => {
+                // A later EXIF block replaces an earlier one, as in DALI.
+                if let Some(block) = orientation::exif_block(segment.payload) {
+                    turn = orientation::from_exif_block(block);
+                }
+            }
+            APP14 => adobe |= is_adobe(segment.payload),
+            SOS => break,
+            marker if is_frame(marker) => {
+                let &[precision, h1, h0, w1, w0, components, ..] = segment.payload else {
+                    return Err(Error::invalid(format!(
+                        "damaged header: frame header of {} bytes, expected at least 6",
+                        segment.payload.len()
+                    )));
+                };
+                let size = [[w1, w0], [h1, h0]].map(|bytes| usize::from(u16::from_be_bytes(bytes)));
+                if frame.replace((marker, precision, size, components)).is_some() {
+                    return Err(Error::invalid("damaged header: more than one frame header"));
+                }
+            }
+            _ => {}
+        }
+    }
+    let Some((marker, precision, [width, height], components)) = frame else {
+        return Err(Error::invalid("damaged header: a scan without a frame header"));
+    };
+    if !matches!(components, 1 | 3 | 4) {
+        return Err(Error::unsupported(format!("{components} components, expected 1, 3 or 4")));
+    }
+    if precision != 8 {
+        return Err(Error::unsupported(format!("{precision} bits a sample, expected 8")));
+    }
+    let (channels, bit_depth) = (usize::from(components), usize::from(precision));
+    let halves = !is_lossless(marker);
+    Ok((Header { width, height, channels, bit_depth, orientation: turn, halves }, adobe))
+}
+
+/// Whether an APP14 segment is one that libjpeg reads.
+pub(super) fn is_adobe(payload: &[u8]) -> bool {
+    payload.starts_with(b"Adobe") && payload.len() >= 12
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_end_with_a_reason() {
+        let text = |bytes: &[u8]| header(bytes).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(text(&[0xFF, 0xD8]).contains("truncated header"));
+        assert!(text(&[0xFF, 0xD8, 0xFF, 0xDB, 0, 1, 0]).contains("segment of 1 bytes"));
+        assert!(text(&[0xFF, 0xD8, 7]).contains("expected a marker at byte 2"));
+        assert!(text(&[0xFF, 0xD8, 0xFF, 0xDA, 0, 2]).contains("without a frame header"));
+    }
+}

@@ -1,0 +1,239 @@
+//! JPEG: our own decoder, and libjpeg-turbo for what that one leaves. It must not know other formats, except that TIFF may hold
+//! JPEGs.
+//!
+//! ```text
+//! bytes > frame (headers) > bits (data without stuffing) > entropy > transform, reduced > planes > rows (upsampling) > color
+//!             |                   |                        |  progressive   |
+//!             +-------------------+-----------+------------+----------------+   anything rare or odd
+//!                                             v
+//!                                     turbo (libjpeg-turbo), from the file's beginning
+//! ```
+//!
+//! Pixels are those of libjpeg-turbo to the bit (`tests/cpu/jpeg_equal.rs`), so nobody can tell which of both decoded a file.
+//! docs/jpeg-on-cpu.md says how it works and why it is made so.
+
+mod bits;
+mod color;
+mod entropy;
+mod frame;
+mod header;
+mod huffman;
+mod layout;
+mod own;
+mod planes;
+mod progressive;
+mod reduced;
+mod rows;
+mod scans;
+mod scratch;
+mod segments;
+mod transform;
+mod turbo;
+mod vector;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use super::color::Luma;
+use super::picture::{Picture, Samples, View, stored_window};
+use super::{ColorSpace, ImageInfo, Job, MAX_SHRINK, Orientation, Window};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::tensor::DType;
+
+pub(super) use header::header;
+pub use vector::Vectors;
+
+/// Who decodes JPEGs on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum JpegDecoder {
+    /// Our own decoder; libjpeg-turbo for files that it leaves.
+    #[default]
+    Own,
+    /// libjpeg-turbo alone.
+    LibjpegTurbo,
+}
+
+/// What a decoder makes of samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Rgb,
+    Bgr,
+    Gray,
+    /// Cyan, magenta, yellow, black, as the file has them.
+    Inks,
+}
+
+impl Kind {
+    fn channels(self) -> usize {
+        match self {
+            Kind::Rgb | Kind::Bgr => 3,
+            Kind::Gray => 1,
+            Kind::Inks => 4,
+        }
+    }
+}
+
+/// What is asked of a decoder.
+#[derive(Debug, Clone, Copy)]
+struct Ask {
+    kind: Kind,
+    /// How often sides are halved, at most [`MAX_SHRINK`].
+    shrink: u32,
+    /// Whether chroma is upsampled smoothly.
+    smooth: bool,
+    /// The part of the stored picture, as reduced; `None` is all of it.
+    window: Option<Window>,
+}
+
+/// Memory that no thread uses now.
+#[derive(Default)]
+struct Spare {
+    pixels: Vec<u8>,
+    scratch: scratch::Scratch,
+}
+
+/// Decodes JPEGs; any thread may call it.
+pub(super) struct Decoder {
+    by: JpegDecoder,
+    vectors: Vectors,
+    spares: Mutex<Vec<Spare>>,
+    left: AtomicU64,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        // Without vectors libjpeg-turbo is the faster one.
+        let vectors = Vectors::best();
+        let by = if vectors.are_plain() { JpegDecoder::LibjpegTurbo } else { JpegDecoder::default() };
+        Self::new(by, vectors)
+    }
+}
+
+impl Decoder {
+    pub(super) fn new(by: JpegDecoder, vectors: Vectors) -> Self {
+        Self { by, vectors, spares: Mutex::default(), left: AtomicU64::new(0) }
+    }
+
+    /// Images that our own decoder has left to libjpeg-turbo.
+    pub(super) fn left(&self) -> u64 {
+        self.left.load(Ordering::Relaxed)
+    }
+
+    /// Decodes what `job` asks for to `out`, whose size was checked.
+    pub(super) fn decode(&self, bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
+        let mut spare = self.spares.lock().pop().unwrap_or_default();
+        let decoded = self.decode_with(bytes, job, &mut spare, out);
+        if spare.pixels.capacity() > limits::MAX_RETAINED_PIXEL_BYTES {
+            spare.pixels = Vec::new();
+        }
+        if spare.scratch.size() > limits::MAX_RETAINED_PIXEL_BYTES {
+            spare.scratch = scratch::Scratch::default();
+        }
+        self.spares.lock().push(spare);
+        decoded
+    }
+
+    fn decode_with(&self, bytes: &[u8], job: &Job<'_>, spare: &mut Spare, out: &mut [u8]) -> Result<()> {
+        if job.info.channels == 4 && job.options.color == ColorSpace::Any {
+            return Err(Error::unsupported(
+                "the channels of a CMYK image are not returned as they are, expected another output type than ANY_DATA",
+            ));
+        }
+        if self.by == JpegDecoder::Own {
+            if self.by_ourselves(bytes, job, spare, out)? {
+                return Ok(());
+            }
+            self.left.fetch_add(1, Ordering::Relaxed);
+        }
+        let plain = job.is_plain() && is_direct(job);
+        let (width, height) = job.info.stored_size();
+        let ask = ask(job, plain);
+        if plain {
+            return turbo::decode(bytes, &ask, (width, height), out);
+        }
+        spare.pixels.resize(width * height * ask.kind.channels(), 0);
+        turbo::decode(bytes, &ask, (width, height), &mut spare.pixels)?;
+        finish(bytes, job, &mut spare.pixels, out)
+    }
+
+    /// Decodes what is under the window. False: libjpeg-turbo shall do it.
+    fn by_ourselves(&self, bytes: &[u8], job: &Job<'_>, spare: &mut Spare, out: &mut [u8]) -> Result<bool> {
+        let Spare { pixels, scratch } = spare;
+        let window = stored_window(&job.info, job.options.window);
+        let (width, height) =
+            job.options.window.map_or((job.info.width, job.info.height), |w| (w.width, w.height));
+        // What is under the window is all that there is.
+        let info = ImageInfo { width, height, ..job.info };
+        let cut = Job { info, options: job.options, view: View::new(&info, None)? };
+        let direct =
+            is_direct(job) && job.options.dtype == DType::U8 && info.orientation == Orientation::default();
+        let ask = Ask { window: Some(window), ..ask(job, direct) };
+        if direct {
+            return Ok(own::decode(bytes, &ask, self.vectors, scratch, out).is_some());
+        }
+        pixels.resize(window.width * window.height * ask.kind.channels(), 0);
+        if own::decode(bytes, &ask, self.vectors, scratch, pixels).is_none() {
+            return Ok(false);
+        }
+        finish(bytes, &cut, pixels, out)?;
+        Ok(true)
+    }
+}
+
+/// Whether a decoder makes the colours that are asked for.
+fn is_direct(job: &Job<'_>) -> bool {
+    job.info.channels != 4 && job.options.color != ColorSpace::YCbCr
+}
+
+/// What a decoder is asked for. With `direct` its pixels are the output.
+fn ask(job: &Job<'_>, direct: bool) -> Ask {
+    let kind = match job.options.color {
+        _ if job.info.channels == 4 => Kind::Inks,
+        ColorSpace::Gray => Kind::Gray,
+        ColorSpace::Any if job.info.channels == 1 => Kind::Gray,
+        ColorSpace::Bgr if direct => Kind::Bgr,
+        _ => Kind::Rgb,
+    };
+    let shrink = if job.info.halves { job.options.shrink.min(MAX_SHRINK) } else { 0 };
+    Ask { kind, shrink, smooth: job.options.smooth_chroma, window: None }
+}
+
+/// Pixels of `job` as stored to what it asks for.
+fn finish(bytes: &[u8], job: &Job<'_>, pixels: &mut Vec<u8>, out: &mut [u8]) -> Result<()> {
+    let (width, height) = job.info.stored_size();
+    if job.info.channels == 4 {
+        rgb_of_inks(pixels, header::read_header(bytes)?.1);
+    }
+    let channels = pixels.len() / (width * height);
+    Picture { samples: Samples::U8(pixels), channels, luma: Luma::FloatFloor }.write(job, out)
+}
+
+/// Turns CMYK to RGB in place and drops the fourth quarter. Adobe writes inks `inverted`, 255 for none.
+fn rgb_of_inks(pixels: &mut Vec<u8>, inverted: bool) {
+    let flip = if inverted { 0 } else { 255 };
+    let count = pixels.len() / 4;
+    for i in 0..count {
+        let black = u16::from(pixels[4 * i + 3] ^ flip);
+        for c in 0..3 {
+            pixels[3 * i + c] = (u16::from(pixels[4 * i + c] ^ flip) * black / 255) as u8;
+        }
+    }
+    pixels.truncate(3 * count);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inks_multiply() {
+        let mut pixels = vec![255, 128, 0, 255, 200, 100, 50, 128];
+        rgb_of_inks(&mut pixels, true);
+        assert_eq!(pixels, [255, 128, 0, 100, 50, 25]);
+        let mut pixels = vec![0, 127, 255, 0];
+        rgb_of_inks(&mut pixels, false);
+        assert_eq!(pixels, [255, 128, 0]);
+    }
+}

@@ -1,0 +1,67 @@
+//! Samples between the transform and the colours: of each component the last two rows of MCUs. It must not know pixels.
+
+use super::color::STEP;
+use super::layout::{Layout, Sized};
+use super::reduced::reduce;
+use super::transform::{Group, Lasts, Transform};
+use super::vector::Vectors;
+
+/// The last rows of one component, from the first transformed column on.
+pub(super) struct Plane {
+    samples: Vec<u8>,
+    pub(super) stride: usize,
+    ring: usize,
+}
+
+impl Plane {
+    /// A row of samples, readable beyond its end.
+    pub(super) fn row(&self, y: usize) -> &[u8] {
+        &self.samples[y % self.ring * self.stride..][..self.stride]
+    }
+
+    /// From a row on, which begins a row of blocks.
+    pub(super) fn rows_from(&mut self, y: usize) -> &mut [u8] {
+        &mut self.samples[y % self.ring * self.stride..]
+    }
+}
+
+/// Planes for an image, in memory that is kept in `spare`.
+pub(super) fn planes(layout: &Layout, spare: &mut Vec<Vec<u8>>) -> Vec<Plane> {
+    let plane = |component: &Sized| {
+        // Rows at distances of a power of two would fall upon the same lines of a cache.
+        let stride =
+            (layout.columns.len() * component.h * component.side + STEP).next_multiple_of(STEP) + STEP;
+        let stride = if stride.is_multiple_of(1024) { stride + STEP } else { stride };
+        let ring = 2 * component.v * component.side;
+        let mut samples = spare.pop().unwrap_or_default();
+        if component.needed && samples.len() < ring * stride {
+            samples.resize(ring * stride, 0);
+        }
+        Plane { samples, stride, ring }
+    };
+    layout.components.iter().map(plane).collect()
+}
+
+/// Gives the memory back.
+pub(super) fn keep(planes: Vec<Plane>, spare: &mut Vec<Vec<u8>>) {
+    spare.extend(planes.into_iter().rev().map(|plane| plane.samples));
+}
+
+/// Groups of one component side by side to a plane, from (x, y) on.
+pub(super) fn transform(
+    component: &Sized,
+    groups: &[Group],
+    lasts: &[Lasts],
+    quant: &[i16; 64],
+    (plane, x, y): (&mut Plane, usize, usize),
+    vectors: Vectors,
+) -> Option<()> {
+    let stride = plane.stride;
+    let out = &mut plane.rows_from(y)[x..];
+    let narrow = if component.side == 8 {
+        Transform { groups, lasts, quant, out, stride }.done_by(vectors)
+    } else {
+        reduce(component.side, groups, quant, out, stride)
+    };
+    narrow.then_some(())
+}

@@ -1,0 +1,217 @@
+//! Progressive files: scans over the coefficients of the whole image, then all transforms. It must not know pixels, or
+//! how a scan is coded.
+
+use super::bits::Bits;
+use super::frame::{Frame, Part, Reader, Scan};
+use super::planes::{Plane, transform};
+use super::rows::Rows;
+use super::scans::{self, Band, Coefficients};
+use super::scratch::Scratch;
+use super::segments::Segments;
+use super::transform::{BLOCKS, Group};
+use crate::limits;
+
+/// Bytes of coefficients beyond which libjpeg-turbo decodes: memory that is kept would not pay.
+const MAX_BYTES: usize = 1 << 30;
+
+/// Where a component's coefficients are.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    /// Its first group.
+    first: usize,
+    /// Groups of a row of blocks.
+    groups: usize,
+    /// Blocks across and down that scans of this component alone have.
+    width: usize,
+    height: usize,
+    h: usize,
+    v: usize,
+}
+
+/// Which bits of each coefficient scans have brought, as libjpeg counts: those up from a number; none yet.
+type Known = [Option<u32>; 64];
+
+/// Decodes all scans, of which the first header was read, and makes the pixels.
+pub(super) fn decode(
+    reader: &mut Reader<'_>,
+    first: Scan,
+    frame: &Frame,
+    rows: &mut Rows<'_>,
+    planes: &mut [Plane],
+    scratch: &mut Scratch,
+    out: &mut [u8],
+) -> Option<()> {
+    let layout = rows.layout;
+    let (most_h, most_v) = frame.most();
+    let mut groups = 0;
+    let mut extents = Vec::with_capacity(frame.components.len());
+    for component in &frame.components {
+        let (h, v) = (component.h, component.v);
+        let across = layout.mcus.0.next_multiple_of(BLOCKS) * h / BLOCKS;
+        extents.push(Extent {
+            first: groups,
+            groups: across,
+            width: (frame.width * h).div_ceil(8 * most_h),
+            height: (frame.height * v).div_ceil(8 * most_v),
+            h,
+            v,
+        });
+        groups += across * layout.mcus.1 * v;
+    }
+    if groups > MAX_BYTES / size_of::<Group>() {
+        return None;
+    }
+    scratch.groups.clear();
+    scratch.groups.resize(groups, [0; 64 * BLOCKS]);
+    scratch.masks.clear();
+    scratch.masks.resize(groups * BLOCKS, 0);
+    let mut known: Vec<Known> = vec![[None; 64]; extents.len()];
+    let mut quants = vec![None; extents.len()];
+    let mut next = Some(first);
+    let mut scans = 0;
+    while let Some(scan) = next {
+        scans += 1;
+        if scans > limits::MAX_JPEG_SCANS {
+            return None;
+        }
+        for part in &scan.parts {
+            let quant: &mut Option<[i16; 64]> = &mut quants[part.component];
+            if quant.is_none() {
+                *quant = Some(reader.quant(&frame.components[part.component])?);
+            }
+            goes_on(&mut known[part.component], &scan)?;
+        }
+        decode_scan(reader, &scan, &extents, layout.mcus, scratch)?;
+        next = reader.next_scan()?;
+    }
+    // Where bits are missing libjpeg smooths between blocks.
+    if known.iter().flatten().any(|&bits| bits != Some(0)) {
+        return None;
+    }
+    pixels(&extents, &quants, rows, planes, scratch, out)
+}
+
+/// Whether a scan is the next one for a component, by libjpeg's rules.
+fn goes_on(known: &mut Known, scan: &Scan) -> Option<()> {
+    let Scan { first, last, high, low, ref parts } = *scan;
+    let bands = if first == 0 { last == 0 } else { first <= last && last < 64 && parts.len() == 1 };
+    let bits = if high == 0 { low <= 13 } else { low + 1 == high };
+    if !bands || !bits || (first > 0 && known[0].is_none()) {
+        return None;
+    }
+    for bits in &mut known[first..=last] {
+        if *bits != (high > 0).then_some(high) {
+            return None;
+        }
+        *bits = Some(low);
+    }
+    Some(())
+}
+
+fn decode_scan(
+    reader: &mut Reader<'_>,
+    scan: &Scan,
+    extents: &[Extent],
+    mcus: (usize, usize),
+    scratch: &mut Scratch,
+) -> Option<()> {
+    let Scratch { data, cache, groups, masks, .. } = scratch;
+    let length = data.read(reader.rest()?)?;
+    reader.skip(length);
+    let (across, down) = match scan.parts[..] {
+        [Part { component, .. }] => (extents[component].width, extents[component].height),
+        _ => mcus,
+    };
+    let mut segments = Segments::new(&data.ends, reader.restart, across * down);
+    let mut bits = Bits::from(0);
+    if scan.first == 0 {
+        let mut tables = Vec::new();
+        for part in &scan.parts {
+            tables.push(if scan.high == 0 { Some(cache.dc(reader.spec(0, part.dc)?)?) } else { None });
+        }
+        let mut predictions = [0; 4];
+        for mcu in 0..across * down {
+            let (column, row) = (mcu % across, mcu / across);
+            for (part, table) in scan.parts.iter().zip(&tables) {
+                let extent = &extents[part.component];
+                let (h, v) = if scan.parts.len() == 1 { (1, 1) } else { (extent.h, extent.v) };
+                for place in 0..h * v {
+                    let (x, y) = (column * h + place % h, row * v + place / h);
+                    let group = groups.get_mut(extent.first + y * extent.groups + x / BLOCKS)?;
+                    let dc = &mut group[8 * (x % BLOCKS)];
+                    bits.refill(&data.bytes)?;
+                    match table {
+                        Some(table) => {
+                            let prediction = &mut predictions[part.component];
+                            *prediction = scans::dc(&mut bits, table)?.checked_add(*prediction)?;
+                            *dc = (*prediction << scan.low) as i16;
+                        }
+                        None => *dc |= (bits.take(1) << scan.low) as i16,
+                    }
+                }
+            }
+            if segments.advance(1, bits)? {
+                (bits, predictions) = (Bits::from(segments.start), [0; 4]);
+            }
+        }
+    } else {
+        let part = scan.parts.first()?;
+        let table = cache.band(reader.spec(1, part.ac)?);
+        let extent = &extents[part.component];
+        let band = Band { first: scan.first as u32, last: scan.last as u32, low: scan.low };
+        let mut run = 0;
+        for row in 0..down {
+            let from = extent.first + row * extent.groups;
+            let mut row = Coefficients {
+                groups: groups.get_mut(from..from + extent.groups)?,
+                masks: masks.get_mut(from * BLOCKS..(from + extent.groups) * BLOCKS)?,
+            };
+            let mut done = 0;
+            while done < across {
+                let next = done + segments.left.min(across - done);
+                (bits, run) = if scan.high == 0 {
+                    scans::first(&data.bytes, (bits, run), &table, band, &mut row, done..next)?
+                } else {
+                    scans::refine(&data.bytes, (bits, run), &table, band, &mut row, done..next)?
+                };
+                if segments.advance(next - done, bits)? {
+                    (bits, run) = (Bits::from(segments.start), 0);
+                }
+                done = next;
+            }
+        }
+    }
+    segments.is_over().then_some(())
+}
+
+fn pixels(
+    extents: &[Extent],
+    quants: &[Option<[i16; 64]>],
+    rows: &mut Rows<'_>,
+    planes: &mut [Plane],
+    scratch: &mut Scratch,
+    out: &mut [u8],
+) -> Option<()> {
+    let layout = rows.layout;
+    let Scratch { groups, masks, lasts, .. } = scratch;
+    for row in layout.rows.clone() {
+        for (i, component) in layout.components.iter().enumerate().filter(|(_, c)| c.needed) {
+            let extent = &extents[i];
+            let (start, end) = (layout.columns.start, layout.columns.end);
+            for v in 0..component.v {
+                let y = row * component.v + v;
+                let first = extent.first + y * extent.groups;
+                let part = first + start * component.h / BLOCKS..first + end * component.h / BLOCKS;
+                lasts.clear();
+                let masks = masks[part.start * BLOCKS..part.end * BLOCKS].as_chunks::<BLOCKS>().0;
+                lasts.extend(
+                    masks.iter().map(|masks| masks.map(|mask| 63 - (mask | 1).leading_zeros() as u8)),
+                );
+                let to = (&mut planes[i], 0, y * component.side);
+                transform(component, &groups[part], lasts, quants[i].as_ref()?, to, rows.vectors)?;
+            }
+        }
+        rows.up_to(row + 1, planes, out);
+    }
+    Some(())
+}

@@ -1,0 +1,30 @@
+//! Memory of our own decoder that goes from image to image. It must not know what is done with it.
+
+use super::bits::Data;
+use super::huffman::Cache;
+use super::rows::Lines;
+use super::transform::{Group, Lasts};
+
+/// Memory that goes from image to image.
+#[derive(Default)]
+pub(super) struct Scratch {
+    pub(super) data: Data,
+    pub(super) cache: Cache,
+    pub(super) groups: Vec<Group>,
+    pub(super) lasts: Vec<Lasts>,
+    /// Of progressive files: which coefficients of each block are not zero.
+    pub(super) masks: Vec<u64>,
+    pub(super) planes: Vec<Vec<u8>>,
+    pub(super) lines: Lines,
+}
+
+impl Scratch {
+    /// Bytes that it holds, about.
+    pub(super) fn size(&self) -> usize {
+        let groups = self.groups.capacity() * size_of::<Group>();
+        self.data.bytes.capacity()
+            + groups
+            + 8 * self.masks.capacity()
+            + self.planes.iter().map(Vec::capacity).sum::<usize>()
+    }
+}

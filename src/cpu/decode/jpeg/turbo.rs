@@ -1,0 +1,127 @@
+//! JPEG by libjpeg-turbo: the files that our own decoder leaves to it, and the judgement of all that is damaged. It must not know
+//! what a caller makes of pixels.
+//!
+//! libjpeg goes on after damage and reports only the first of its warnings. What DALI makes of them, and so we:
+//! a file that ends before its end marker is an error; whatever else libjpeg can go on after is not.
+
+use turbojpeg::{Decompressor, Image, PixelFormat, ScalingFactor};
+
+use super::header::{APP0, APP2, APP14, APP15, EOI, SOS, Segment, Segments, header, is_adobe};
+use super::{Ask, Kind};
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// Decodes a JPEG of `width` x `height` pixels, as reduced, to `pixels`, dense, as stored.
+pub(super) fn decode(
+    bytes: &[u8],
+    ask: &Ask,
+    (width, height): (usize, usize),
+    pixels: &mut [u8],
+) -> Result<()> {
+    // One for each file: libjpeg keeps tables, and would decode a file that has none with those of another.
+    let mut decompressor = Decompressor::new().map_err(failed)?;
+    decompressor.set_scan_limit(limits::MAX_JPEG_SCANS).map_err(failed)?;
+    decompressor.set_fast_upsample(!ask.smooth).map_err(failed)?;
+    decompressor.set_scaling_factor(ScalingFactor::new(1, 1 << ask.shrink)).map_err(failed)?;
+    let format = match ask.kind {
+        Kind::Rgb => PixelFormat::RGB,
+        Kind::Bgr => PixelFormat::BGR,
+        Kind::Gray => PixelFormat::GRAY,
+        Kind::Inks => PixelFormat::CMYK,
+    };
+    let pitch = width * format.size();
+    let mut attempt = |decompressor: &mut Decompressor, bytes: &[u8]| {
+        decompressor.decompress(bytes, Image { pixels: &mut *pixels, width, pitch, height, format })
+    };
+    let mut outcome = attempt(&mut decompressor, bytes);
+    if warns(&outcome) && decompressor.read_header(bytes).is_err() {
+        // turbojpeg decodes nothing after any warning about the header, harmless as it may be.
+        let quiet = quiet_header(bytes)?;
+        decompressor.read_header(&quiet).map_err(failed)?;
+        outcome = attempt(&mut decompressor, &quiet);
+    }
+    match outcome {
+        Ok(()) => Ok(()),
+        // Of a file that goes on after its first damage libjpeg would not say that it ends too early.
+        Err(_) if !reaches_its_end(bytes)? => Err(Error::invalid(format!(
+            "truncated: the input of {} bytes ends before the image does",
+            bytes.len()
+        ))),
+        outcome if warns(&outcome) => Ok(()),
+        outcome => outcome.map_err(failed),
+    }
+}
+
+/// What libjpeg's warnings start with, except that a file ends too early. An error replaces the warning before it, and
+/// none looks like these.
+const WARNINGS: [&str; 5] = [
+    "Corrupt JPEG data",
+    "Inconsistent progression sequence",
+    "Invalid SOS parameters for sequential JPEG",
+    "Unknown Adobe color transform code",
+    "Warning: unknown JFIF revision number",
+];
+
+/// Whether libjpeg could go on after what it complains about.
+fn warns(outcome: &turbojpeg::Result<()>) -> bool {
+    let Err(turbojpeg::Error::TurboJpegError(text)) = outcome else { return false };
+    WARNINGS.iter().any(|known| text.starts_with(known))
+}
+
+fn failed(error: turbojpeg::Error) -> Error {
+    match error {
+        turbojpeg::Error::TurboJpegError(text) => Error::invalid(format!("libjpeg-turbo: {text}")),
+        other => Error::internal(format!("libjpeg-turbo: {other}")),
+    }
+}
+
+/// A copy whose header makes libjpeg decode the same without a warning.
+fn quiet_header(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut quiet = bytes.to_vec();
+    let mut segments = Segments::new(bytes);
+    let channels = header(bytes)?.channels;
+    loop {
+        let Segment { marker, at, payload } = segments.next()?;
+        let mut set = |offset: usize, value: u8| {
+            if let Some(byte) = quiet.get_mut(at + offset) {
+                *byte = value;
+            }
+        };
+        match marker {
+            SOS => return Ok(quiet),
+            APP0 if payload.starts_with(b"JFIF\0") && payload.len() > 5 => set(3 + 5, 1),
+            // Profiles are not used: as another application's segment nobody looks at them.
+            APP2 => set(0, APP15),
+            APP14 if is_adobe(payload) => {
+                match (channels, payload[11]) {
+                    // What libjpeg takes an unknown transform for.
+                    (3, transform) if transform > 1 => set(3 + 11, 1),
+                    (4, transform) if transform != 0 => set(3 + 11, 2),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether an end marker follows the first scan; scans and tables between them are skipped.
+fn reaches_its_end(bytes: &[u8]) -> Result<bool> {
+    let mut segments = Segments::new(bytes);
+    while segments.next()?.marker != SOS {}
+    let mut rest = bytes.get(segments.at..).unwrap_or_default();
+    while let Some(at) = rest.iter().position(|&byte| byte == 0xFF) {
+        rest = &rest[at + 1..];
+        match *rest {
+            [EOI, ..] => return Ok(true),
+            // Data, fill bytes, restarts, and markers that nobody uses.
+            [0..=0xBF | 0xD0..=0xD7 | 0xFF, ..] => {}
+            [_, high, low, ..] => {
+                let length = usize::from(u16::from_be_bytes([high, low]));
+                rest = rest.get(1 + length..).unwrap_or_default();
+            }
+            _ => return Ok(false),
+        }
+    }
+    Ok(false)
+}
