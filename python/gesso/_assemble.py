@@ -1,0 +1,20 @@
+"""Fills `fn` and `ops` when the package is imported."""
+
+from . import _modules, _schema
+
+
+def assemble(ops, fn):
+    """Adds every operator, and those that are written in Python."""
+    from ._compose import Compose
+    from ._python_function import DLTensorPythonFunction, PythonFunction
+    from .external_source import ExternalSource, external_source
+
+    ExternalSource.schema = ExternalSource.named_schema = _schema.find("ExternalSource")
+    ExternalSource.__module__ = "gesso.ops"
+    external_source.__module__ = "gesso.fn"
+    external_source._schema_name = "ExternalSource"
+    ops.ExternalSource, fn.external_source = ExternalSource, external_source
+    ops.Compose = Compose
+    for kind in (PythonFunction, DLTensorPythonFunction):
+        _modules.attach(ops, fn, kind, [], kind.named_schema)
+    _modules.install(ops, fn)

@@ -1,0 +1,119 @@
+"""Graphs with Python functions: cut into stages, each a file of its own; between them the functions run in the interpreter."""
+
+from . import _author
+from ._feeding import Batch
+from ._lazy import LayoutEngines
+from ._seeds import assign
+from .data_node import DataNode
+
+
+def is_python(node):
+    """Whether an operator runs in the interpreter."""
+    return getattr(node.operator, "run_python", None) is not None
+
+
+def _levels(operators):
+    """For each operator the stage that it belongs to: behind every Python function that it needs."""
+    levels = {}
+    for node in operators:
+        level = 0
+        for edge in [*node.inputs, *node.tensors.values()]:
+            level = max(level, levels[id(edge.source)] + is_python(edge.source))
+        levels[id(node)] = level
+    return levels
+
+
+class _Stand:
+    """Takes the place of an operator of an earlier stage: an input of the same name as its edge."""
+
+    def __init__(self, edge, external):
+        self.name, self.device, self.schema = edge.name, "cpu", external
+        self.values, self.inputs, self.tensors, self.group = {}, [], {}, object()
+        self.outputs = [DataNode(edge.name, "cpu", self, 0)]
+
+
+class Stage:
+    """One file: what it needs from earlier stages, what it gives."""
+
+    def __init__(self, operators, needed, given, parameters, open_engine):
+        self.inputs = [node.name for node in operators if node.schema.target == _author.SOURCE]
+        self.needed = needed
+        self.given = given
+        from ._schema import find
+
+        external = find(_author.SOURCE)
+        stands = [_Stand(edge, external) for edge in needed]
+        outputs = [(edge.name, "cpu", None, None) for edge in given]
+        description = _author.describe(stands + operators, outputs, parameters)
+        self.engine = LayoutEngines(description, open_engine) if outputs else None
+
+    def run(self, batch_size, values, fed):
+        """Adds what it gives to `values`; returns the errors of samples."""
+        if self.engine is None:
+            return {}
+        inputs = [(name, fed[name]) for name in self.inputs]
+        inputs += [(edge.name, values[edge.name]) for edge in self.needed]
+        outcome = self.engine.run(batch_size, inputs)
+        for edge, (arrays, layout) in zip(self.given, outcome.outputs):
+            values[edge.name] = _batch(arrays, layout)
+        return outcome.errors
+
+
+def _batch(arrays, layout):
+    from ._enums import dtype_of
+
+    present = next((array for array in arrays if array is not None), None)
+    return Batch(arrays, None if present is None else dtype_of(present), layout)
+
+
+class StagedGraph:
+    """Runs a graph that has Python functions."""
+
+    def __init__(self, operators, outputs, parameters, open_engine):
+        self.outputs = outputs
+        operators = assign(operators, parameters["seed"])
+        levels = _levels(operators)
+        self.functions, self.stages = [], []
+        for level in range(max(levels.values(), default=0) + 1):
+            here = [node for node in operators if levels[id(node)] == level]
+            engine_nodes = [node for node in here if not is_python(node)]
+            self.functions.append([node for node in here if is_python(node)])
+            needed = self._crossing(engine_nodes, here, levels, level)
+            given = self._given(engine_nodes, operators, levels, level)
+            self.stages.append(Stage(engine_nodes, needed, given, parameters, open_engine))
+
+    def _crossing(self, engine_nodes, here, levels, level):
+        own = {id(node) for node in engine_nodes}
+        needed = {}
+        for node in engine_nodes:
+            for edge in [*node.inputs, *node.tensors.values()]:
+                if id(edge.source) not in own:
+                    needed.setdefault(edge.name, edge)
+        return list(needed.values())
+
+    def _given(self, engine_nodes, operators, levels, level):
+        own = {id(node) for node in engine_nodes}
+        wanted = {}
+        for node in operators:
+            if id(node) in own:
+                continue
+            for edge in [*node.inputs, *node.tensors.values()]:
+                if id(edge.source) in own:
+                    wanted.setdefault(edge.name, edge)
+        for edge in self.outputs:
+            if id(edge.source) in own:
+                wanted.setdefault(edge.name, edge)
+        return list(wanted.values())
+
+    def run(self, batch_size, fed):
+        """(arrays and layout of each output, errors of samples)"""
+        values, errors = {}, {}
+        for stage, functions in zip(self.stages, self.functions):
+            errors.update(stage.run(batch_size, values, fed))
+            if errors:
+                return None, errors
+            for node in functions:
+                results = node.operator.run_python(node, [values[edge.name] for edge in node.inputs], batch_size)
+                for edge, batch in zip(node.outputs, results):
+                    values[edge.name] = batch
+        return [(values[edge.name].arrays, values[edge.name].layout) for edge in self.outputs], errors
