@@ -5,6 +5,9 @@
 /// the memory, so this stops a file that takes more than a gigabyte.
 pub const MAX_PIPELINE_BYTES: usize = 8 << 20;
 
+/// Bytes of a pipeline's description in JSON; that of the largest file has about three times its bytes. Reading can take ten times the memory.
+pub const MAX_DESCRIPTION_BYTES: usize = 4 * MAX_PIPELINE_BYTES;
+
 /// Inputs plus outputs of a pipeline. Stops work that is quadratic in them.
 pub const MAX_PIPELINE_TENSORS: usize = 1_024;
 

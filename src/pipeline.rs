@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::executor::Executor;
 use crate::graph::import::PipelineFile;
-use crate::graph::{Graph, NodeKind, Plan};
+use crate::graph::{Graph, NodeKind, Plan, author};
 use crate::limits;
 use crate::tensor::{DType, Device, Layout, ValueType};
 
@@ -15,7 +15,7 @@ pub use crate::executor::{Keep, Outcome, OutputSink, Tally, Target};
 pub use crate::gpu::jpeg::Path as JpegPath;
 pub use crate::gpu::{Counters, DeviceBytes, Fetch, Gpu, Stream, devices};
 pub use crate::graph::import::describe::{
-    Description, InputDescription, OperatorDescription, OutputDescription,
+    ArgumentType, Description, InputDescription, OperatorDescription, OutputDescription, StoredArgument,
 };
 pub use crate::ops::args::Value as ArgumentValue;
 pub use crate::ops::{Decoded, Failures, Preferences};
@@ -78,6 +78,14 @@ impl Pipeline {
     /// Why the bytes are no serialized pipeline.
     pub fn describe(bytes: &[u8]) -> Result<Description> {
         Ok(PipelineFile::parse(bytes)?.describe())
+    }
+
+    /// The bytes of a file that says what `description` says: what [`Pipeline::describe`] made, or somebody wrote.
+    ///
+    /// # Errors
+    /// What no file can say, such as edges that nothing produces.
+    pub fn author(description: &Description) -> Result<Vec<u8>> {
+        author::author(description)
     }
 
     /// [`Pipeline::load`] for [`Device::Gpu`], as if the file's author had put every operator there that can run there.

@@ -1,4 +1,4 @@
-//! Loading and describing a pipeline.
+//! Loading, describing and writing a pipeline.
 
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::status::{Status, c_text, guard, guarded};
 use super::types::{self, GESSO_MAX_NDIM, TensorInfo, check_size, device_number};
 use crate::error::{Error, Result};
+use crate::limits;
 use crate::pipeline::Pipeline;
 use crate::tensor::{DType, Device, Layout};
 
@@ -118,6 +119,59 @@ pub unsafe extern "C" fn gesso_describe(bytes: *const u8, length: usize, json: *
         *out = c_text(&text).into_raw();
         Ok(())
     })
+}
+
+/// Makes a file of a description: JSON as `gesso_describe` gives it, of which a description that somebody writes may leave out most. The format
+/// is that of `docs/c-api.md`. Whether the pipeline can be run, `gesso_pipeline_load` says of the bytes.
+///
+/// The text is the caller's and is not kept; it needs no zero at its end. `*bytes` are the caller's, to give to `gesso_bytes_free` with their
+/// number; they are null after an error. Any thread.
+///
+/// # Safety
+/// `description` points at `length` bytes, `bytes` at a pointer, `bytes_length` at a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_author(
+    description: *const c_char,
+    length: usize,
+    bytes: *mut *mut u8,
+    bytes_length: *mut usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { types::place("bytes", bytes) }?;
+        *out = std::ptr::null_mut();
+        // SAFETY: the caller vouches for the pointer.
+        let out_length = unsafe { types::place("bytes_length", bytes_length) }?;
+        *out_length = 0;
+        if length > limits::MAX_DESCRIPTION_BYTES {
+            return Err(Error::invalid(format!(
+                "the description has {length} bytes, more than the limit of {}",
+                limits::MAX_DESCRIPTION_BYTES
+            )));
+        }
+        // SAFETY: the caller vouches for the text.
+        let text = unsafe { types::slice("description", description.cast::<u8>(), length) }?;
+        let description = serde_json::from_slice(text)
+            .map_err(|error| Error::invalid(format!("not the description of a pipeline: {error}")))?;
+        let made = Pipeline::author(&description)?.into_boxed_slice();
+        *out_length = made.len();
+        *out = Box::into_raw(made).cast();
+        Ok(())
+    })
+}
+
+/// Frees bytes that the library gave away, as many as it said. Null is all right. Any thread.
+///
+/// # Safety
+/// `bytes` is null, or from `gesso_author` with this length, and not freed before.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_bytes_free(bytes: *mut u8, length: usize) {
+    guarded((), || {
+        if !bytes.is_null() {
+            // SAFETY: made by `Box::into_raw` of a slice of this length; the caller gives it back once.
+            drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(bytes, length)) });
+        }
+    });
 }
 
 /// Frees a text that the library gave away. Null is all right. Any thread.

@@ -1,6 +1,7 @@
 //! From a file to a plan: [`proto`] is the wire format, [`import`] makes a [`Graph`] of typed operators with named
-//! wires and a device each, [`plan`] orders it and says when each value is freed.
+//! wires and a device each, [`plan`] orders it and says when each value is freed. [`author`] writes files.
 
+pub mod author;
 pub mod branches;
 mod fuse;
 pub mod import;

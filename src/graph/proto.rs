@@ -1,8 +1,8 @@
 //! The wire format of a serialized pipeline: the proto2 messages of DALI's `PipelineDef`, and nothing else. Only
-//! [`super::import`] reads them.
+//! [`super::import`] reads them, only [`super::author`] writes them.
 //!
 //! Field numbers and meanings were learned from files that DALI 1.23 to 2.4 wrote. Fields that do not change what a
-//! pipeline computes (executor flags, queue depths, memory hints) are left out: prost skips them.
+//! pipeline computes (executor flags, queue depths, memory hints) are only kept for who writes the file again.
 
 use prost::Message;
 
@@ -30,9 +30,24 @@ pub(super) struct PipelineDef {
     /// What the seeds of random operators are made from; negative or absent: the time.
     #[prost(int64, optional, tag = "9")]
     pub(super) seed: Option<i64>,
+    /// Whether its state was to be saved.
+    #[prost(bool, optional, tag = "10")]
+    pub(super) enable_checkpointing: Option<bool>,
     /// Which executor was to run it: tells versions of DALI apart.
     #[prost(int32, optional, tag = "11")]
     pub(super) executor_type: Option<i32>,
+    /// Wishes for the executor.
+    #[prost(int64, optional, tag = "12")]
+    pub(super) executor_flags: Option<i64>,
+    /// Batches ahead on the host.
+    #[prost(int32, optional, tag = "13")]
+    pub(super) prefetch_queue_depth_cpu: Option<i32>,
+    /// Batches ahead on a device.
+    #[prost(int32, optional, tag = "14")]
+    pub(super) prefetch_queue_depth_gpu: Option<i32>,
+    /// Bytes to expect of a sample.
+    #[prost(int64, optional, tag = "15")]
+    pub(super) bytes_per_sample_hint: Option<i64>,
 }
 
 /// One operator.
@@ -79,6 +94,9 @@ pub(super) struct InputOutput {
     /// Declared rank of a pipeline output, -1 or absent: none.
     #[prost(int32, optional, tag = "6")]
     pub(super) ndim: Option<i32>,
+    /// Declared layout of a pipeline output.
+    #[prost(string, optional, tag = "7")]
+    pub(super) layout: Option<String>,
 }
 
 /// One argument: a scalar in one of the value lists, or a list whose elements are the `extra_args`.

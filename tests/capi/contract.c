@@ -128,6 +128,52 @@ static void descriptions(const gesso_pipeline *pipeline, const char *path) {
   free(f.bytes);
 }
 
+/* A pipeline that was written by hand, and one that was described. */
+static void authored(const char *path, const file *image) {
+  static const char written[] =
+      "{\"max_batch_size\": 2, \"inputs\": [{\"name\": \"JPEGS\", \"dtype\": \"uint8\", \"ndim\": 1}],"
+      " \"operators\": ["
+      "  {\"name\": \"decoders__Image\", \"device\": \"mixed\", \"inputs\": [\"JPEGS\"], \"outputs\": [\"images\"]},"
+      "  {\"name\": \"Resize\", \"device\": \"gpu\", \"inputs\": [\"images\"], \"outputs\": [\"small\"],"
+      "   \"arguments\": {\"size\": [6.0, 8.0]}}],"
+      " \"outputs\": [{\"name\": \"small\"}]}";
+  uint8_t *bytes = (uint8_t *)&checks;
+  size_t length = 1;
+  FAILS(gesso_author(NULL, 3, &bytes, &length), INVALID, "`description` is a null pointer");
+  CHECK(bytes == NULL && length == 0);
+  FAILS(gesso_author(written, SIZE_MAX, &bytes, &length), INVALID, "more than the limit of");
+  FAILS(gesso_author(written, 4, NULL, &length), INVALID, "`bytes` is a null pointer");
+  FAILS(gesso_author(written, 4, &bytes, NULL), INVALID, "`bytes_length` is a null pointer");
+  FAILS(gesso_author("{}", 2, &bytes, &length), INVALID, "not the description of a pipeline: missing field `max_batch_size`");
+  CHECK(gesso_author(written, sizeof written - 1, &bytes, &length) == GESSO_STATUS_OK);
+  gesso_pipeline *pipeline;
+  CHECK(gesso_pipeline_load(bytes, length, GESSO_DEVICE_CPU, &pipeline) == GESSO_STATUS_OK);
+  gesso_bytes_free(bytes, length);
+  gesso_instance *instance;
+  CHECK(gesso_instance_create(pipeline, NULL, &instance) == GESSO_STATUS_OK);
+  int64_t size = (int64_t)image->length;
+  gesso_sample sample = {image->bytes, &size, 1};
+  gesso_input input = {.struct_size = sizeof input, .name = "JPEGS", .samples = &sample};
+  gesso_result *result;
+  CHECK(gesso_instance_run(instance, 1, &input, 1, &result) == GESSO_STATUS_OK);
+  gesso_tensor tensor = {.struct_size = sizeof tensor};
+  CHECK(gesso_result_tensor(result, 0, 0, &tensor) == GESSO_STATUS_OK);
+  CHECK(tensor.ndim == 3 && tensor.shape[0] == 6 && tensor.shape[1] == 8 && tensor.bytes == 144);
+  gesso_result_free(result);
+  gesso_instance_free(instance);
+  gesso_pipeline_free(pipeline);
+
+  file f = read_file(path);
+  char *json;
+  CHECK(gesso_describe(f.bytes, f.length, &json) == GESSO_STATUS_OK);
+  CHECK(gesso_author(json, strlen(json), &bytes, &length) == GESSO_STATUS_OK);
+  CHECK(length == f.length && memcmp(bytes, f.bytes, length) == 0);
+  gesso_string_free(json);
+  gesso_bytes_free(bytes, length);
+  gesso_bytes_free(NULL, 7);
+  free(f.bytes);
+}
+
 /* Gives output memory out of one block, counts, and does what `refuse` says. */
 typedef struct {
   alignas(64) uint8_t block[3][3 * 64 * 64 * 4 + 8];
@@ -358,6 +404,7 @@ int main(int argc, char **argv) {
   CHECK(gesso_instance_create(pipeline, NULL, &instance) == GESSO_STATUS_OK);
   null_pointers(pipeline);
   descriptions(pipeline, argv[1]);
+  authored(argv[1], &image);
   wrong_inputs(instance, &image);
   batches(pipeline, instance, &image);
   passed_through(argv[3]);

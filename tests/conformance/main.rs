@@ -1,7 +1,8 @@
 //! Every operator against the recorded answers of real DALI: see `record.py` for how they were made. One test body for
 //! all operators; a case is a pipeline, its inputs and DALI's outputs.
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
+mod author;
 mod recording;
 mod tolerance;
 

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use gesso::pipeline::Description;
+use gesso::tensor::DType;
 
 use super::outline::{Item, short_name};
 use crate::terminal::clean;
@@ -46,7 +47,7 @@ impl Drawing {
         let mut producer: HashMap<&str, usize> = HashMap::new();
         for input in &description.inputs {
             producer.insert(&input.edge, drawing.nodes.len());
-            let note = input.dtype.unwrap_or_default().to_owned();
+            let note = input.dtype.map_or("", DType::name).to_owned();
             drawing.nodes.push(Node { name: input.name.clone(), note, colour: "#f4e3c5" });
         }
         let mut members = Vec::new();

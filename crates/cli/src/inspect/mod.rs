@@ -149,7 +149,7 @@ fn inputs(description: &Description) -> String {
     for input in &description.inputs {
         table.row([
             clean(&input.name, EDGES),
-            input.dtype.unwrap_or("any").to_owned(),
+            input.dtype.map_or("any", DType::name).to_owned(),
             input.ndim.map_or("any".to_owned(), |ndim| ndim.to_string()),
             clean(&input.layout, 16),
             clean(&input.device, 8),
@@ -302,7 +302,7 @@ fn outputs(description: &Description, loads: &Loads) -> String {
     for (i, output) in description.outputs.iter().enumerate() {
         let declared = || {
             let rank = output.ndim.map_or(String::new(), |ndim| format!(" of {ndim} dimensions"));
-            format!("{}{rank} (declared)", output.dtype.unwrap_or("any type"))
+            format!("{}{rank} (declared)", output.dtype.map_or("any type", DType::name))
         };
         let ty = inferred.get(i).map_or_else(declared, |output| shown_type(&output.ty));
         table.row([clean(&output.name, EDGES), ty, clean(&output.device, 8)]);

@@ -269,6 +269,13 @@ mod tests {
             outputs: own(outputs),
             arguments: BTreeMap::new(),
             unsupported: None,
+            input_devices: Vec::new(),
+            output_devices: Vec::new(),
+            argument_input_devices: BTreeMap::new(),
+            logical_id: None,
+            bookkeeping: BTreeMap::new(),
+            stored: Vec::new(),
+            unreadable: Vec::new(),
         }
     }
 
@@ -279,6 +286,12 @@ mod tests {
             num_threads: None,
             device_id: None,
             seed: None,
+            enable_checkpointing: None,
+            executor_type: None,
+            executor_flags: None,
+            prefetch_queue_depth_cpu: None,
+            prefetch_queue_depth_gpu: None,
+            bytes_per_sample_hint: None,
             inputs: Vec::new(),
             operators,
             outputs: Vec::new(),
