@@ -6,6 +6,7 @@ from . import _modules, _schema
 def assemble(ops, fn):
     """Adds every operator, and those that are written in Python."""
     from ._compose import Compose
+    from ._readers.registry import READERS
     from ._python_function import DLTensorPythonFunction, PythonFunction
     from .external_source import ExternalSource, external_source
 
@@ -18,3 +19,6 @@ def assemble(ops, fn):
     for kind in (PythonFunction, DLTensorPythonFunction):
         _modules.attach(ops, fn, kind, [], kind.named_schema)
     _modules.install(ops, fn)
+    for name, kind in READERS.items():
+        if _schema.find(name) is None:
+            _modules.attach(ops, fn, kind, kind.schema.modules, kind.schema)

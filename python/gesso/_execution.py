@@ -41,6 +41,7 @@ class Execution:
         self._on_error = on_error
         self._origins = origins
         self._thread = None
+        self.reader_meta = dict
 
     def submit(self, fed, ahead):
         """Begins a batch, in the background if `ahead`; a future of (outputs, errors)."""
@@ -96,10 +97,6 @@ class Execution:
     def _explained(self, message, index):
         return explained(message, self._origins, f"Sample {index} of the batch failed. ")
 
-    def reader_meta(self):
-        """What readers say of their data."""
-        return {}
-
 
 def explained(message, origins, lead=""):
     """A message of the library, with the user's lines where it names an operator."""
@@ -148,10 +145,13 @@ def of_graph(pipeline):
     open_engine = _opener(pipeline, origins)
     if any(is_python(node) for node in pipeline._operators):
         staged = StagedGraph(pipeline._operators, pipeline._graph_outputs, pipeline._parameters(), open_engine)
-        run = staged.run
+        run, meta = staged.run, staged.reader_meta
     else:
+        meta = dict
         run = _whole(LayoutEngines(pipeline.description(), open_engine))
-    return Execution(run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, origins)
+    execution = Execution(run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, origins)
+    execution.reader_meta = meta
+    return execution
 
 
 def _whole(engine):

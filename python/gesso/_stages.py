@@ -12,13 +12,19 @@ def is_python(node):
     return getattr(node.operator, "run_python", None) is not None
 
 
+def is_source(node):
+    """Whether it runs in the interpreter and reads nothing of the pipeline: before everything else."""
+    return getattr(node.operator, "is_source", False)
+
+
 def _levels(operators):
     """For each operator the stage that it belongs to: behind every Python function that it needs."""
     levels = {}
     for node in operators:
         level = 0
         for edge in [*node.inputs, *node.tensors.values()]:
-            level = max(level, levels[id(edge.source)] + is_python(edge.source))
+            behind = is_python(edge.source) and not is_source(edge.source)
+            level = max(level, levels[id(edge.source)] + behind)
         levels[id(node)] = level
     return levels
 
@@ -73,11 +79,14 @@ class StagedGraph:
         self.outputs = outputs
         operators = assign(operators, parameters["seed"])
         levels = _levels(operators)
+        self.sources = [node for node in operators if is_source(node)]
+        for node in self.sources:
+            node.operator.start(node)
         self.functions, self.stages = [], []
         for level in range(max(levels.values(), default=0) + 1):
             here = [node for node in operators if levels[id(node)] == level]
             engine_nodes = [node for node in here if not is_python(node)]
-            self.functions.append([node for node in here if is_python(node)])
+            self.functions.append([node for node in here if is_python(node) and not is_source(node)])
             needed = self._crossing(engine_nodes, here, levels, level)
             given = self._given(engine_nodes, operators, levels, level)
             self.stages.append(Stage(engine_nodes, needed, given, parameters, open_engine))
@@ -108,12 +117,20 @@ class StagedGraph:
     def run(self, batch_size, fed):
         """(arrays and layout of each output, errors of samples)"""
         values, errors = {}, {}
+        for node in self.sources:
+            self._keep(node, [], batch_size, values)
         for stage, functions in zip(self.stages, self.functions):
             errors.update(stage.run(batch_size, values, fed))
             if errors:
                 return None, errors
             for node in functions:
-                results = node.operator.run_python(node, [values[edge.name] for edge in node.inputs], batch_size)
-                for edge, batch in zip(node.outputs, results):
-                    values[edge.name] = batch
+                self._keep(node, [values[edge.name] for edge in node.inputs], batch_size, values)
         return [(values[edge.name].arrays, values[edge.name].layout) for edge in self.outputs], errors
+
+    def _keep(self, node, inputs, batch_size, values):
+        for edge, batch in zip(node.outputs, node.operator.run_python(node, inputs, batch_size)):
+            values[edge.name] = batch
+
+    def reader_meta(self):
+        """What the readers say of their data."""
+        return {node.name: node.operator.meta(node) for node in self.sources}

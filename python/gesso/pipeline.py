@@ -227,10 +227,10 @@ class Pipeline(Running):
     def _parameters(self):
         """How it runs, as the fields of a description."""
         return {
-            "max_batch_size": self._max_batch_size,
-            "num_threads": self._num_threads,
+            "max_batch_size": None if self._max_batch_size is None else int(self._max_batch_size),
+            "num_threads": None if self._num_threads is None else int(self._num_threads),
             "device_id": self._device_id,
-            "seed": self._seed,
+            "seed": None if self._seed is None else int(self._seed),
             "enable_checkpointing": bool(self._enable_checkpointing),
             "executor_type": self._executor_type,
             "executor_flags": self._executor_flags,
@@ -275,7 +275,7 @@ class Pipeline(Running):
 
     def deserialize_and_build(self, serialized_pipeline):
         """Makes this pipeline what the bytes say; settings that it has stay."""
-        own = {"batch_size": self._max_batch_size, "num_threads": self._num_threads, "device_id": self._device_id}
+        own = {"batch_size": self._max_batch_size, "num_threads": None if self._num_threads is None else int(self._num_threads), "device_id": self._device_id}
         self._load(serialized_pipeline, {key: value for key, value in own.items() if value is not None})
         self.build()
 

@@ -182,6 +182,7 @@ def _find_code(code, name):
 
 
 _codes = {}
+_MADE = "__gesso_function"
 
 
 def _new_code(code):
@@ -196,12 +197,15 @@ def _new_code(code):
     else:
         node.decorator_list = []
         rewriter.function(node)
+        # Under its own name it would hide the variable of that name, which it may call.
+        node.name = _MADE
         statement = node
     factory = ast.parse(f"def __gesso_factory({', '.join((*code.co_freevars, RUNTIME))}): pass")
     factory.body[0].body = [ast.copy_location(statement, node)]
     ast.fix_missing_locations(factory)
     module = compile(factory, code.co_filename, "exec", flags=code.co_flags & _future_mask(), dont_inherit=True)
-    new = _find_code(_find_code(module, "__gesso_factory"), code.co_name)
+    made = "<lambda>" if code.co_name == "<lambda>" else _MADE
+    new = _find_code(_find_code(module, "__gesso_factory"), made).replace(co_name=code.co_name)
     _codes[code] = new
     return new
 
