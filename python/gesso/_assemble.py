@@ -1,6 +1,6 @@
 """Fills `fn` and `ops` when the package is imported."""
 
-from . import _modules, _schema
+from . import _missing, _modules, _naming, _schema
 
 
 def assemble(ops, fn):
@@ -22,3 +22,10 @@ def assemble(ops, fn):
     for name, kind in READERS.items():
         if _schema.find(name) is None:
             _modules.attach(ops, fn, kind, kind.schema.modules, kind.schema)
+    for name in _missing.NAMES:
+        modules, class_name = _naming.split(name)
+        place = _modules.submodule(ops, modules)
+        if not hasattr(place, class_name):
+            stand_in, function = _missing.stand_ins(name)
+            setattr(place, class_name, stand_in)
+            setattr(_modules.submodule(fn, modules), function.__name__, function)

@@ -1,7 +1,6 @@
 """What operators there are: their arguments, inputs and outputs. The library says so; modules, signatures and checks come from here."""
 
 import json
-import os
 from dataclasses import dataclass, field
 
 from . import _library, _naming
@@ -86,45 +85,110 @@ class Schema:
         return self.alias or self.name
 
 
-def _from_library(entry):
+# Kinds of arguments in the library's list > their types.
+_TYPES = {
+    "bool": "BOOL",
+    "int": "INT64",
+    "float": "FLOAT",
+    "string": "STRING",
+    "ints": "_INT64_VEC",
+    "floats": "_FLOAT_VEC",
+    "strings": "_STRING_VEC",
+    "dtype": "DATA_TYPE",
+    "image_type": "IMAGE_TYPE",
+    "interp_type": "INTERP_TYPE",
+    "layout": "TENSOR_LAYOUT",
+    "any": "PYTHON_OBJECT",
+}
+# Arguments that were called otherwise, and those that mean nothing any more.
+_RENAMED = {"output_dtype": "dtype", "type": "dtype"}
+_REMOVED = ("image_type",)
+# Arguments that the package itself gives to operators.
+_INTERNAL = {
+    "conditional__Split": (Argument("_if_stmt", "BOOL"),),
+    "BatchPermutation": (Argument("_scope", "INT64", tensor=True),),
+}
+
+
+def _deprecation(entry, known):
+    if not entry["deprecated"]:
+        return None
+    name = entry["name"]
+    if name in _RENAMED and _RENAMED[name] in known:
+        new = _RENAMED[name]
+        text = f"The argument `{name}` is a deprecated alias for `{new}`. Use `{new}` instead."
+        return {"msg": text, "renamed_to": new, "removed": False}
+    if name in _REMOVED:
+        text = f"The argument `{name}` is no longer used and will be removed in a future release."
+        return {"msg": text, "renamed_to": "", "removed": True}
+    text = f"The argument `{name}` is now deprecated and its usage is discouraged."
+    return {"msg": text, "renamed_to": "", "removed": False}
+
+
+def _arguments(entry):
+    known = {argument["name"] for argument in entry["arguments"]}
     arguments = {}
     for argument in entry["arguments"]:
         arguments[argument["name"]] = Argument(
             argument["name"],
-            argument["type"],
-            argument.get("default"),
-            argument.get("optional", True),
-            argument.get("tensor", False),
-            argument.get("doc", ""),
-            argument.get("deprecation"),
+            _TYPES[argument["kind"]],
+            argument["default"],
+            optional=not argument["required"],
+            tensor=argument["tensor"],
+            doc=argument["doc"] + (f" ({argument['computed']})" if argument["computed"] else ""),
+            deprecation=_deprecation(argument, known),
         )
-    return Schema(
-        entry["name"],
-        tuple(entry["devices"]),
-        entry["min_inputs"],
-        entry["max_inputs"],
-        entry.get("outputs", 1),
-        arguments,
-        doc=entry.get("doc", ""),
-        hidden=entry.get("hidden", False),
-        random=entry.get("random", "seed" in arguments),
-        keep=entry.get("keep", False),
-        replacement=entry.get("replacement", ""),
-        deprecation=entry.get("deprecation", ""),
-        alias=entry.get("alias", ""),
-        input_names=tuple(entry.get("input_names", ())),
-        input_devices=entry.get("input_devices", {}),
-    )
+    for argument in (*_INTERNAL.get(entry["name"], ()), Argument("preserve", "BOOL", False), _HINT):
+        arguments.setdefault(argument.name, argument)
+    return arguments
 
 
-def _read():
-    development = os.environ.get("GESSO_SCHEMAS")
-    if development:
-        with open(development, encoding="utf-8") as file:
-            entries = json.load(file)
-    else:
-        entries = json.loads(_library.take_string("gesso_operators_json"))
-    return {entry["name"]: _from_library(entry) for entry in entries}
+_HINT = Argument("bytes_per_sample_hint", "_INT64_VEC")
+
+
+def _spelled(entry):
+    """(name, newer name or nothing) of each of an operator's names."""
+    names = [spelling["schema"] for spelling in entry["spellings"]]
+    newest = next((name for name in names if entry["hidden"] and name.startswith("_")), names[0])
+    for name in names:
+        if name == newest or name.startswith("_"):
+            yield name, ""
+        elif not entry["hidden"]:
+            yield name, newest
+
+
+def _of_library():
+    schemas = {}
+    for entry in json.loads(_library.take_string("gesso_operators_json")):
+        arguments = _arguments(entry)
+        for name, newest in _spelled(entry):
+            schemas[name] = Schema(
+                name,
+                tuple(entry["devices"]),
+                *entry["inputs"],
+                entry["outputs"] or 1,
+                arguments,
+                doc=entry["doc"],
+                hidden=entry["hidden"] or name.startswith("_"),
+                random=entry["random"],
+                replacement=newest,
+                deprecation="It is an older name." if newest else "",
+            )
+    return schemas
+
+
+def _external_source():
+    own = {
+        "blocking": Argument("blocking", "BOOL", False),
+        "dtype": Argument("dtype", "DATA_TYPE"),
+        "layout": Argument("layout", "TENSOR_LAYOUT"),
+        "ndim": Argument("ndim", "INT64"),
+        "no_copy": Argument("no_copy", "BOOL", False),
+        "repeat_last": Argument("repeat_last", "BOOL", False),
+        "preserve": Argument("preserve", "BOOL", False),
+        "bytes_per_sample_hint": _HINT,
+    }
+    return Schema("ExternalSource", ("cpu", "gpu"), 0, 0, 1, own, doc="An input of the pipeline.")
 
 
 _schemas = None
@@ -134,7 +198,7 @@ def all_schemas():
     """Every operator by its name in files."""
     global _schemas
     if _schemas is None:
-        _schemas = _read()
+        _schemas = {**_of_library(), "ExternalSource": _external_source()}
     return _schemas
 
 

@@ -1,6 +1,6 @@
 """Graphs with Python functions: cut into stages, each a file of its own; between them the functions run in the interpreter."""
 
-from . import _author
+from . import _author, _origin
 from ._feeding import Batch
 from ._lazy import LayoutEngines
 from ._seeds import assign
@@ -128,7 +128,15 @@ class StagedGraph:
         return [(values[edge.name].arrays, values[edge.name].layout) for edge in self.outputs], errors
 
     def _keep(self, node, inputs, batch_size, values):
-        for edge, batch in zip(node.outputs, node.operator.run_python(node, inputs, batch_size)):
+        try:
+            results = node.operator.run_python(node, inputs, batch_size)
+        except Exception as error:
+            raise RuntimeError(
+                f"Critical error in pipeline:\nError in {node.device.upper()} operator `{node.operator.display}`,\nwhich was used in the "
+                f"pipeline definition with the following traceback:\n\n{_origin.describe(node.origin)}\n\nencountered:\n\n"
+                f"{type(error).__name__}: {error}"
+            ) from error
+        for edge, batch in zip(node.outputs, results):
             values[edge.name] = batch
 
     def reader_meta(self):

@@ -1,6 +1,7 @@
 """`fn.external_source`: data from the user's program as an input of a pipeline."""
 
 from . import _context, _schema
+from ._conditionals.convert import is_converted
 from ._arguments import TypedValue, convert, lookup
 from ._groups import SourceGroup
 from ._operator import Node, Operator, unwrap
@@ -153,6 +154,12 @@ def _check_parallel(options, described):
         raise TypeError(
             f"Parallel external source with {what} must be run in a batch mode (specify `batch=True` in the external source "
             "definition and make sure your source returns batches)"
+        )
+    if is_converted(described.source):
+        raise ValueError(
+            "To allow the `source` to be correctly used with parallel external source, it must remain unconverted: it was created in a "
+            "scope that was converted with AutoGraph, that is inside of a pipeline definition with `enable_conditionals`. Define it "
+            f"outside, or mark the function that makes it with `@{_context.package}.pipeline.do_not_convert`."
         )
 
 

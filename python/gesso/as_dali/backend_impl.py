@@ -198,3 +198,7 @@ def GetDeviceBufferGrowthFactor():
 def GetHostBufferShrinkThreshold():
     """What was set."""
     return _Growth.values["shrink"]
+
+
+# Versions of CUDA that the library was made with: it loads what is there.
+__cuda_version__ = 0

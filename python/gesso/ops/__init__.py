@@ -5,6 +5,8 @@ import sys
 from .. import _modules, _schema
 from .._operator import Operator  # noqa: F401
 from .._python_function import DLTensorPythonFunction, PythonFunction
+from .._python_function import from_dlpack as _dlpack_to_array  # noqa: F401
+from .._python_function import to_dlpack as _dlpack_from_array  # noqa: F401
 from ..data_node import DataNode as _DataNode  # noqa: F401
 
 _special = {kind.schema_name: kind.schema for kind in (PythonFunction, DLTensorPythonFunction)}

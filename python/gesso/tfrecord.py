@@ -1,6 +1,6 @@
-"""`nvidia.dali.tfrecord`: what features a TFRecord has."""
+"""What features a TFRecord has."""
 
-from .. import types
+from . import types
 
 int64, string, float32 = types.INT64, types.STRING, types.FLOAT
 
