@@ -321,6 +321,19 @@ gesso_status gesso_describe(const uint8_t *bytes,
                             size_t length,
                             char **json);
 
+// Makes a file of a description: JSON as `gesso_describe` gives it, of which a description that somebody writes may leave out most. The format
+// is that of `docs/c-api.md`. Whether the pipeline can be run, `gesso_pipeline_load` says of the bytes.
+//
+// The text is the caller's and is not kept; it needs no zero at its end. `*bytes` are the caller's, to give to `gesso_bytes_free` with their
+// number; they are null after an error. Any thread.
+gesso_status gesso_author(const char *description,
+                          size_t length,
+                          uint8_t **bytes,
+                          size_t *bytes_length);
+
+// Frees bytes that the library gave away, as many as it said. Null is all right. Any thread.
+void gesso_bytes_free(uint8_t *bytes, size_t length);
+
 // Frees a text that the library gave away. Null is all right. Any thread.
 void gesso_string_free(char *text);
 

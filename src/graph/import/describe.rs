@@ -260,7 +260,7 @@ impl PipelineFile {
             stored: Vec::new(),
             unreadable: Vec::new(),
         });
-        let (sources, operators): (Vec<(usize, &OpDef)>, Vec<(usize, &OpDef)>) =
+        let (sources, operators): (Vec<_>, Vec<_>) =
             def.op.iter().enumerate().partition(|(_, op)| is_source(op.name.as_deref().unwrap_or_default()));
         Description {
             written_by: written_by(def),

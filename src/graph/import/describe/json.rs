@@ -61,6 +61,9 @@ impl<'de> Deserialize<'de> for Description {
     }
 }
 
+/// What a description says of a logical id: nothing, that there is none, or which.
+type LogicalId = Option<Option<i32>>;
+
 /// A description as somebody wrote it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -108,7 +111,7 @@ struct WrittenInput {
     operator: Option<String>,
     place: Option<usize>,
     #[serde(default, deserialize_with = "given")]
-    logical_id: Option<Option<i32>>,
+    logical_id: LogicalId,
     #[serde(default)]
     arguments: BTreeMap<String, WrittenValue>,
     #[serde(default)]
@@ -141,7 +144,7 @@ struct WrittenOperator {
     #[serde(default)]
     argument_input_devices: BTreeMap<String, String>,
     #[serde(default, deserialize_with = "given")]
-    logical_id: Option<Option<i32>>,
+    logical_id: LogicalId,
     #[serde(default)]
     bookkeeping: BTreeMap<String, WrittenValue>,
     stored: Option<Vec<StoredArgument>>,
@@ -194,7 +197,7 @@ fn external_source() -> Option<String> {
 }
 
 /// A field that is there, whatever it is: `null` is not the same as a field that is left out.
-fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<i32>>, D::Error> {
+fn given<'de, D: Deserializer<'de>>(from: D) -> Result<LogicalId, D::Error> {
     Option::<i32>::deserialize(from).map(Some)
 }
 
@@ -223,14 +226,14 @@ impl Written {
             operators: Vec::with_capacity(self.operators.len()),
             outputs: Vec::with_capacity(self.outputs.len()),
         };
-        let mut logical_ids = (Vec::new(), Vec::new());
+        let (mut of_inputs, mut of_operators) = (Vec::new(), Vec::new());
         for input in self.inputs {
-            logical_ids.0.push(input.logical_id);
+            of_inputs.push(input.logical_id);
             let name = input.name.clone();
             description.inputs.push(input.read().map_err(|error| error.context(format!("input `{name}`")))?);
         }
         for operator in self.operators {
-            logical_ids.1.push(operator.logical_id);
+            of_operators.push(operator.logical_id);
             let place = format!(
                 "operator `{}` (`{}`)",
                 operator.name,
@@ -241,16 +244,13 @@ impl Written {
         for output in self.outputs {
             description.outputs.push(output.read()?);
         }
-        number(&mut description, &logical_ids);
+        number(&mut description, &of_inputs, &of_operators);
         Ok(description)
     }
 }
 
 /// Gives numbers by their order in the file to those whose author left them out.
-fn number(
-    description: &mut Description,
-    (inputs, operators): &(Vec<Option<Option<i32>>>, Vec<Option<Option<i32>>>),
-) {
+fn number(description: &mut Description, inputs: &[LogicalId], operators: &[LogicalId]) {
     for (number, entry) in description.in_file_order().into_iter().enumerate() {
         let (slot, given) = match entry {
             super::Entry::Input(i) => {
@@ -386,7 +386,7 @@ impl Read {
                 kind
             }
         };
-        value.as_kind(kind)
+        value.into_kind(kind)
     }
 }
 
@@ -443,12 +443,12 @@ impl WrittenValue {
     }
 
     /// The elements as this type.
-    fn as_kind(self, kind: ArgumentType) -> Result<Value> {
-        fn all<T>(elements: Vec<Element>, what: &str, one: impl Fn(&Element) -> Option<T>) -> Result<Vec<T>> {
+    fn into_kind(self, kind: ArgumentType) -> Result<Value> {
+        fn all<T>(elements: &[Element], what: &str, one: impl Fn(&Element) -> Option<T>) -> Result<Vec<T>> {
             let wrong = |element: &Element| Error::invalid(format!("{}, expected {what}", element.told()));
             elements.iter().map(|element| one(element).ok_or_else(|| wrong(element))).collect()
         }
-        let elements = self.elements;
+        let elements = &self.elements;
         Ok(match kind {
             ArgumentType::Int64 => Value::Ints(all(elements, "an integer", |element| match *element {
                 Element::Int(value) => Some(value),
