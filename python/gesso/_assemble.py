@@ -6,7 +6,7 @@ from . import _missing, _modules, _naming, _schema
 def assemble(ops, fn):
     """Adds every operator, and those that are written in Python."""
     from ._compose import Compose
-    from ._readers.registry import READERS
+    from ._readers.registry import OLD_NAMES, READERS
     from ._python_function import DLTensorPythonFunction, PythonFunction
     from .external_source import ExternalSource, external_source
 
@@ -22,6 +22,10 @@ def assemble(ops, fn):
     for name, kind in READERS.items():
         if _schema.find(name) is None:
             _modules.attach(ops, fn, kind, kind.schema.modules, kind.schema)
+    for old, kind in OLD_NAMES.items():
+        if _schema.find(old) is None:
+            setattr(ops, old, kind)
+            setattr(fn, _naming.snake_case(old), getattr(fn.readers, kind.schema.function_name))
     for name in _missing.NAMES:
         modules, class_name = _naming.split(name)
         place = _modules.submodule(ops, modules)

@@ -42,6 +42,7 @@ class Execution:
         self._origins = origins
         self._thread = None
         self.reader_meta = dict
+        self.skip = None
 
     def submit(self, fed, ahead):
         """Begins a batch, in the background if `ahead`; a future of (outputs, errors)."""
@@ -143,14 +144,20 @@ def of_graph(pipeline):
             }
             check_consistent(inputs[node.name])
     open_engine = _opener(pipeline, origins)
+    parameters = {**pipeline._parameters(), "seed": pipeline._run_seed}
     if any(is_python(node) for node in pipeline._operators):
-        staged = StagedGraph(pipeline._operators, pipeline._graph_outputs, pipeline._parameters(), open_engine)
+        staged = StagedGraph(pipeline._operators, pipeline._graph_outputs, parameters, open_engine)
         run, meta = staged.run, staged.reader_meta
+
+        def skip(batches):
+            staged.skip(batches, pipeline.max_batch_size)
+
     else:
         meta = dict
-        run = _whole(LayoutEngines(pipeline.description(), open_engine))
+        engines = LayoutEngines({**pipeline.description(), "seed": pipeline._run_seed}, open_engine)
+        run, skip = _whole(engines), engines.skip
     execution = Execution(run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, origins)
-    execution.reader_meta = meta
+    execution.reader_meta, execution.skip = meta, skip
     return execution
 
 
@@ -178,7 +185,9 @@ def of_file(pipeline, serialized):
             "repeat_last": flags.get("repeat_last", False),
             "blocking": flags.get("blocking", False),
         }
-    run = _whole(LayoutEngines(described, _opener(pipeline, {})))
-    return Execution(run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, {})
+    engines = LayoutEngines(described, _opener(pipeline, {}))
+    execution = Execution(_whole(engines), inputs, outputs, pipeline.max_batch_size, pipeline._on_error, {})
+    execution.skip = engines.skip
+    return execution
 
 

@@ -2,7 +2,7 @@
 
 import copy
 
-from . import _author
+from . import _author, _schema
 
 
 class LayoutEngines:
@@ -14,6 +14,8 @@ class LayoutEngines:
         self._engines = {}
         self._free = {source["name"] for source in description["inputs"] if not source.get("layout")}
         self._error = None
+        self._skipped = 0
+        self._is_random = any(_draws(operator["name"]) for operator in description["operators"])
         try:
             self._engines[()] = open_engine(_author.write(description))
         except RuntimeError as error:
@@ -40,4 +42,17 @@ class LayoutEngines:
 
     def run(self, batch_size, inputs):
         """Runs a batch of `inputs`: pairs of a name and a `Batch`."""
-        return self._engine(self._key(inputs)).run(batch_size, inputs)
+        engine = self._engine(self._key(inputs))
+        while self._skipped:
+            self._skipped -= 1
+            engine.run(batch_size, inputs)
+        return engine.run(batch_size, inputs)
+
+    def skip(self, batches):
+        """Draws the random numbers of so many batches when the next one runs."""
+        self._skipped = batches if self._is_random else 0
+
+
+def _draws(name):
+    schema = _schema.find(name)
+    return schema is not None and schema.random

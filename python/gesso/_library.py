@@ -97,7 +97,7 @@ _FREES = (
     "gesso_bytes_free",
 )
 _OPTIONAL = {
-    "gesso_operators_json": [POINTER(c_void_p)],
+    "gesso_operators_json": [POINTER(c_char_p)],
     "gesso_author": [c_char_p, c_size_t, POINTER(POINTER(c_uint8)), POINTER(c_size_t)],
 }
 
@@ -172,6 +172,13 @@ def call(name, *arguments):
     status = getattr(library(), name)(*arguments)
     if status != 0:
         raise GessoError(last_error(), status)
+
+
+def operators_json():
+    """The operators that there are now, as the text of a JSON array. The library keeps the text."""
+    text = c_char_p()
+    call("gesso_operators_json", ctypes.byref(text))
+    return text.value.decode()
 
 
 def take_string(name, *arguments):

@@ -1,11 +1,12 @@
 """The part of `Pipeline` that runs: batches in, batches out, epochs. What a batch is made of is in `_execution`."""
 
 import json
+import random
 import warnings
 from collections import deque
 from concurrent.futures import Future
 
-from . import _author, _context, _execution, _graph, types
+from . import _author, _checkpoint, _context, _execution, _graph, types
 from ._declared import check_declared, check_same
 from ._enums import DALIDataType
 from ._feeding import to_batch
@@ -36,6 +37,9 @@ class Running:
         self._epoch_idx = 0
         self._consumer_iter = self._consumer_epoch_idx = 0
         self._batches_to_consume = 0
+        self._consumed = 0
+        self._iterator_data = None
+        self._run_seed = None
         self._api_type, self._skip_api_check = None, False
         self.is_restored = False
         self._is_restored_from_checkpoint = False
@@ -59,6 +63,8 @@ class Running:
                 "parameter to False in external sources in the pipeline."
             )
         self._groups = groups
+        if self._enable_checkpointing:
+            _checkpoint.warn_of_sources(self)
         used = {id(node) for node in self._operators}
         for group in groups:
             unused = group.skip_unused(lambda node: id(node) in used)
@@ -80,6 +86,7 @@ class Running:
             return
         if self._num_threads is not None and self._num_threads < 1:
             raise ValueError("Pipeline created with `num_threads` < 1 can only be used for serialization.")
+        state = self._saved_state()
         if self._description is None:
             self._build_graph()
             if self._max_batch_size is None or self._max_batch_size < 1:
@@ -90,13 +97,18 @@ class Running:
         else:
             self._execution = _execution.of_file(self, self._serialized)
         self._built = True
-        self._restore()
+        if state is not None:
+            _checkpoint.restore(self, state)
 
-    def _restore(self):
-        if self._checkpoint is not None:
-            from ._checkpoint import restore
-
-            restore(self, self._checkpoint)
+    def _saved_state(self):
+        """The state to begin with, or None. Where states are saved, a seed is: without one of the author's, a random one."""
+        state = _checkpoint.read(self._checkpoint) if self._checkpoint is not None else None
+        self._run_seed = self._seed
+        if state is not None:
+            self._run_seed = state["seed"]
+        elif self._seed is None and self._enable_checkpointing:
+            self._run_seed = random.getrandbits(31)
+        return state
 
     def _load(self, serialized, settings):
         self._description = json.loads(_execution.describe(serialized))
@@ -282,6 +294,7 @@ class Running:
             raise StopIteration
         self._batches_to_consume -= 1
         outputs, self.errors = self._results.popleft().result()
+        self._consumed += 1
         return outputs
 
     def outputs(self, cuda_stream=None):
@@ -394,14 +407,15 @@ class Running:
 
     def checkpoint(self, filename=None):
         """The state of the pipeline, to go on from; also written to `filename`."""
-        from ._checkpoint import save
-
         self.build()
-        saved = save(self)
+        saved = self._get_checkpoint()
         if filename is not None:
             with open(filename, "wb") as file:
                 file.write(saved)
         return saved
+
+    def _get_checkpoint(self, iterator_data=""):
+        return _checkpoint.save(self, iterator_data)
 
     def output_stream(self):
         """The stream of the outputs: None, they are done."""

@@ -159,7 +159,7 @@ def _spelled(entry):
 
 def _of_library():
     schemas = {}
-    for entry in json.loads(_library.take_string("gesso_operators_json")):
+    for entry in json.loads(_library.operators_json()):
         arguments = _arguments(entry)
         for name, newest in _spelled(entry):
             schemas[name] = Schema(

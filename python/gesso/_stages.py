@@ -1,20 +1,43 @@
 """Graphs with Python functions: cut into stages, each a file of its own; between them the functions run in the interpreter."""
 
+import numpy as np
+
 from . import _author, _origin
+from ._enums import DALIDataType, dtype_of, to_numpy_type
 from ._feeding import Batch
 from ._lazy import LayoutEngines
 from ._seeds import assign
 from .data_node import DataNode
 
 
+# Elements of a constant that a file may have.
+_LARGE = 1 << 16
+
+
 def is_python(node):
     """Whether an operator runs in the interpreter."""
-    return getattr(node.operator, "run_python", None) is not None
+    return getattr(node.operator, "run_python", None) is not None or is_large_constant(node)
 
 
 def is_source(node):
     """Whether it runs in the interpreter and reads nothing of the pipeline: before everything else."""
-    return getattr(node.operator, "is_source", False)
+    return getattr(node.operator, "is_source", False) or is_large_constant(node)
+
+
+def is_large_constant(node):
+    """Whether a constant is too large for a file: it is fed instead."""
+    if node.schema.target != "Constant":
+        return False
+    values = node.values.get("idata") or node.values.get("fdata")
+    return values is not None and len(values.values) > _LARGE
+
+
+def _constant(node, batch_size):
+    """The batch of a constant."""
+    values = node.values.get("idata") or node.values.get("fdata")
+    dtype = DALIDataType(node.values_of("dtype", int(DALIDataType.FLOAT)))
+    array = np.array(values.values).astype(to_numpy_type(dtype)).reshape(node.values_of("shape") or [-1])
+    return [Batch([array] * batch_size, dtype, node.values_of("layout", ""))]
 
 
 def _levels(operators):
@@ -66,8 +89,6 @@ class Stage:
 
 
 def _batch(arrays, layout):
-    from ._enums import dtype_of
-
     present = next((array for array in arrays if array is not None), None)
     return Batch(arrays, None if present is None else dtype_of(present), layout)
 
@@ -81,7 +102,8 @@ class StagedGraph:
         levels = _levels(operators)
         self.sources = [node for node in operators if is_source(node)]
         for node in self.sources:
-            node.operator.start(node)
+            if not is_large_constant(node):
+                node.operator.start(node, parameters["enable_checkpointing"])
         self.functions, self.stages = [], []
         for level in range(max(levels.values(), default=0) + 1):
             here = [node for node in operators if levels[id(node)] == level]
@@ -129,7 +151,10 @@ class StagedGraph:
 
     def _keep(self, node, inputs, batch_size, values):
         try:
-            results = node.operator.run_python(node, inputs, batch_size)
+            if is_large_constant(node):
+                results = _constant(node, batch_size)
+            else:
+                results = node.operator.run_python(node, inputs, batch_size)
         except Exception as error:
             raise RuntimeError(
                 f"Critical error in pipeline:\nError in {node.device.upper()} operator `{node.operator.display}`,\nwhich was used in the "
@@ -139,6 +164,16 @@ class StagedGraph:
         for edge, batch in zip(node.outputs, results):
             values[edge.name] = batch
 
+    def skip(self, batches, batch_size):
+        """Goes to where so many batches were given."""
+        for node in self.sources:
+            if not is_large_constant(node):
+                for _ in range(batches):
+                    node.order.batch(batch_size)
+        for stage in self.stages:
+            if stage.engine is not None:
+                stage.engine.skip(batches)
+
     def reader_meta(self):
         """What the readers say of their data."""
-        return {node.name: node.operator.meta(node) for node in self.sources}
+        return {node.name: node.operator.meta(node) for node in self.sources if not is_large_constant(node)}

@@ -123,8 +123,8 @@ class DataNode:
             "execution in specific section of the Pipeline documentation. Bool conversion can be achieved with the `cast` operator."
         )
 
-    def __iter__(self):
-        raise TypeError(f"The objects of type `{type(self)}` are not iterable.")
+    # Not iterable, and not an `Iterable` for those who ask, though it has `__getitem__`.
+    __iter__ = None
 
     def __getitem__(self, index):
         from ._subscript import subscript

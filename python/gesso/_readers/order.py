@@ -13,8 +13,9 @@ class Order:
     Epochs follow each other without a gap: a batch may have samples of two. With `pad_last_batch` it repeats the last sample instead.
     """
 
-    def __init__(self, size, seed, options, shuffles_all=True):
-        """`options`: the arguments of the reader. `shuffles_all`: `random_shuffle` shuffles the list of samples, too."""
+    def __init__(self, size, seed, options, shuffles_all=True, restarts=False):
+        """`options`: the arguments of the reader. `shuffles_all`: `random_shuffle` shuffles the list of samples, too. `restarts`:
+        `shuffle_after_epoch` shuffles the list as it was at first, not as it was before."""
         self.size = size
         self.is_random = options.get("random_shuffle", False)
         self.shard = options.get("shard_id", 0)
@@ -27,6 +28,7 @@ class Order:
         self._entries = list(range(size))
         if self.is_random and shuffles_all:
             shuffle(self._entries, Mersenne32(_FIXED_SEED))
+        self._restarts = restarts
         self._virtual = self.shard
         self._epoch = 0
         self._rewind(True)
@@ -44,6 +46,8 @@ class Order:
         self._position = self._start(self._virtual) if to_shard else 0
         self._epoch += 1
         if self.again:
+            if self._restarts:
+                self._entries = list(range(self.size))
             seed = self.again_seed + (self._epoch << 32)
             shuffle(self._entries, Mersenne64(seed & Mersenne64.highest))
 

@@ -7,3 +7,12 @@ from .numpy import Numpy
 from .records import MXNet, TFRecord
 
 READERS = {kind.schema_name: kind for kind in (File, Caffe, Caffe2, COCO, MXNet, Numpy, TFRecord)}
+OLD_NAMES = {
+    "FileReader": File,
+    "CaffeReader": Caffe,
+    "Caffe2Reader": Caffe2,
+    "COCOReader": COCO,
+    "MXNetReader": MXNet,
+    "NumpyReader": Numpy,
+    "TFRecordReader": TFRecord,
+}

@@ -47,7 +47,7 @@ class Reader(Operator):
         """Makes what reads for one pipeline: an object with `size` and `read(index)` > arrays of all outputs, where the sample is from."""
         raise NotImplementedError
 
-    def start(self, node):
+    def start(self, node, restarts=False):
         """Opens the data set and begins its first epoch."""
         options = {name: value.value for name, value in node.values.items()}
         _check_shards(self.display, options)
@@ -59,7 +59,7 @@ class Reader(Operator):
                 f"The number of input samples: {node.samples.size}, needs to be at least equal to the requested number of shards: "
                 f"{options['num_shards']}."
             )
-        node.order = Order(node.samples.size, options["seed"], options, self.shuffles_all)
+        node.order = Order(node.samples.size, options["seed"], options, self.shuffles_all, restarts)
 
     def run_python(self, node, inputs, batch_size):
         """The next batch of each output."""

@@ -81,6 +81,10 @@ def TryGetSchema(name, follow_aliases=False):
     """The schema of an operator, or None."""
     from ..ops import _special
 
+    from .._readers.registry import READERS
+
+    if name in READERS:
+        return OpSchema(READERS[name].schema)
     schema = _special.get(name) or (_schema.find(name) if follow_aliases else _schema.all_schemas().get(name))
     return None if schema is None else OpSchema(schema)
 
