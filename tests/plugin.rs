@@ -1,7 +1,7 @@
 //! The plugin under a stand-in server: what a real one cannot be made to do. This file drives the built library through
 //! its entry points, `plugin/wrappers.rs` the types that it is made of.
 #![expect(unsafe_code, reason = "calls the plugin as C does")]
-#![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests panic as tests do")]
 
 #[path = "common/recorded.rs"]
 #[expect(dead_code, reason = "shared with other tests")]

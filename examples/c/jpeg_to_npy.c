@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < count; i++) {
     files[i] = read_file(argv[i + 3], &length);
     lengths[i] = (int64_t)length;
-    samples[i] = (gesso_sample){.data = files[i], .shape = &lengths[i], .ndim = 1};
+    samples[i] = (gesso_sample){.struct_size = sizeof *samples, .data = files[i], .shape = &lengths[i], .ndim = 1};
   }
   gesso_input input = {.struct_size = sizeof input, .name = info.name, .dtype = GESSO_DTYPE_UINT8, .samples = samples};
   gesso_result *result;

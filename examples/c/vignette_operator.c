@@ -31,7 +31,7 @@ static int32_t create(const gesso_argument *arguments, size_t argument_count, si
   vignette made = {0.5f, 0};
   for (size_t i = 0; i < argument_count; i++) {
     /* `strength` is the only argument in the table below. */
-    const gesso_argument *argument = &arguments[i];
+    const gesso_argument *argument = GESSO_AT(const gesso_argument, arguments, i);
     if (argument->kind == GESSO_ARGUMENT_KIND_TENSOR) {
       made.is_tensor = 1;
     } else if (argument->kind == GESSO_ARGUMENT_KIND_FLOAT && argument->count == 1) {
@@ -56,7 +56,7 @@ static int32_t infer(void *state, const gesso_tensor_info *inputs, const gesso_t
   (void)arguments;
   if (inputs->dtype != GESSO_DTYPE_ANY && inputs->dtype != GESSO_DTYPE_UINT8) return fail(message, "expected uint8");
   if (inputs->ndim != -1 && inputs->ndim < 3) return fail(message, "expected height, width and channels");
-  *outputs = *inputs; /* what is unknown stays unknown */
+  memcpy(outputs, inputs, inputs->struct_size); /* what is unknown stays unknown */
   outputs->dtype = GESSO_DTYPE_UINT8;
   return GESSO_STATUS_OK;
 }
@@ -183,16 +183,17 @@ static int32_t run_gpu(void *state, const gesso_operator_sample *samples, size_t
     return GESSO_STATUS_UNAVAILABLE;
   }
   for (size_t i = 0; i < count; i++) {
+    const gesso_operator_sample *sample = GESSO_AT(const gesso_operator_sample, samples, i);
     float strength;
-    int32_t status = strength_of(state, &samples[i], &strength, message);
+    int32_t status = strength_of(state, sample, &strength, message);
     if (status != GESSO_STATUS_OK) return status;
     long long frames;
     int height, width, channels;
-    extents(samples[i].inputs, &frames, &height, &width, &channels);
+    extents(sample->inputs, &frames, &height, &width, &channels);
     long long rows = frames * height;
     unsigned blocks = (unsigned)((rows * width * channels + 255) / 256);
     if (blocks == 0) continue;
-    void *to = samples[i].outputs->data, *from = samples[i].inputs->data;
+    void *to = sample->outputs->data, *from = sample->inputs->data;
     void *parameters[] = {&to, &from, &rows, &height, &width, &channels, &strength};
     if (cuda.launch(function, blocks < 65535 ? blocks : 65535, 1, 1, 256, 1, 1, 0, stream, parameters, NULL) != 0) {
       fail(message, "the kernel of `Vignette` could not be launched");

@@ -22,7 +22,7 @@ CPU = 0
 class Sample(ctypes.Structure):
     """gesso_sample"""
 
-    _fields_ = [("data", c_void_p), ("shape", POINTER(c_int64)), ("ndim", c_size_t)]
+    _fields_ = [("struct_size", c_size_t), ("data", c_void_p), ("shape", POINTER(c_int64)), ("ndim", c_size_t)]
 
 
 class Input(ctypes.Structure):
@@ -34,6 +34,7 @@ class Input(ctypes.Structure):
         ("dtype", c_int32),
         ("device", c_int32),
         ("samples", POINTER(Sample)),
+        ("layout", c_char_p),
     ]
 
 
@@ -91,7 +92,8 @@ class Pipeline:
         """For each file an array per output, or the error that it failed with."""
         arrays = [np.frombuffer(file, np.uint8) for file in files]
         lengths = [(c_int64 * 1)(array.size) for array in arrays]
-        samples = (Sample * len(arrays))(*(Sample(a.ctypes.data, n, 1) for a, n in zip(arrays, lengths)))
+        size = ctypes.sizeof(Sample)
+        samples = (Sample * len(arrays))(*(Sample(size, a.ctypes.data, n, 1) for a, n in zip(arrays, lengths)))
         name = self.description["inputs"][0]["name"].encode()
         given = Input(ctypes.sizeof(Input), name, UINT8, CPU, samples)
         result = c_void_p()

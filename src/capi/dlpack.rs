@@ -4,8 +4,10 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::result::Data;
-use super::status::guarded;
+use super::result::ResultHandle;
+use super::sample::Data;
+use super::status::{Status, guard, guarded};
+use super::types;
 use crate::error::{Error, Result};
 use crate::tensor::{DType, Device};
 
@@ -84,7 +86,7 @@ fn element(dtype: DType) -> DLDataType {
 ///
 /// # Errors
 /// Not found for a sample that has none; unsupported for one in memory of the caller.
-pub(super) fn export(data: &Arc<Data>, output: usize, sample: usize) -> Result<*mut DLManagedTensor> {
+fn export(data: &Arc<Data>, output: usize, sample: usize) -> Result<*mut DLManagedTensor> {
     let made = data.made(output, sample)?;
     if made.is_callers() {
         return Err(Error::unsupported(format!(
@@ -93,7 +95,7 @@ pub(super) fn export(data: &Arc<Data>, output: usize, sample: usize) -> Result<*
     }
     let device = match made.device() {
         Device::Cpu => DLDevice { device_type: DL_CPU, device_id: 0 },
-        Device::Gpu => DLDevice { device_type: DL_CUDA, device_id: data.ordinal() },
+        Device::Gpu => DLDevice { device_type: DL_CUDA, device_id: data.ordinal },
     };
     let shape = made.described.shape.clone();
     let tensor = DLTensor {
@@ -113,6 +115,30 @@ pub(super) fn export(data: &Arc<Data>, output: usize, sample: usize) -> Result<*
     tensor.dl_tensor.shape = shape.as_mut_ptr();
     tensor.manager_ctx = kept.cast();
     Ok(tensor)
+}
+
+/// Exports output `output` of sample `sample` as a DLPack tensor, without copying. `*tensor` is the caller's, who calls its
+/// `deleter`, once, from any thread; the result may be freed before. `GESSO_STATUS_UNSUPPORTED` for a sample in memory that the caller
+/// offered, which is his already. The elements must not be changed while others read them. Any thread.
+///
+/// # Safety
+/// `result` is valid; `tensor` points at a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_result_dlpack(
+    result: *const ResultHandle,
+    output: usize,
+    sample: usize,
+    tensor: *mut *mut DLManagedTensor,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { types::place("tensor", tensor) }?;
+        *out = std::ptr::null_mut();
+        // SAFETY: the caller vouches for the pointer.
+        let data = &unsafe { types::reference("result", result) }?.0;
+        *out = export(data, output, sample)?;
+        Ok(())
+    })
 }
 
 /// # Safety

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::Arc;
 
 use super::operator::{Argument, ArgumentKind, Message, OperatorSample, OperatorTable};
-use super::result::Described;
+use super::sample::Described;
 use super::status::{self, c_text};
 use super::types::{self, ElementType, GESSO_MAX_NDIM, Tensor, TensorInfo};
 use crate::error::{Error, Result};
@@ -26,7 +26,8 @@ pub(super) fn build(table: &'static OperatorTable, args: &Args, inputs: usize) -
 /// Calls a function of the library, which may say why it failed.
 fn call(function: impl FnOnce(*mut Message) -> i32) -> Result<()> {
     let mut text = [0u8; limits::MAX_PRINTED_BYTES];
-    let mut message = Message { text: text.as_mut_ptr().cast(), capacity: text.len() };
+    let mut message =
+        Message { struct_size: size_of::<Message>(), text: text.as_mut_ptr().cast(), capacity: text.len() };
     let code = function(&raw mut message);
     let Some(kind) = status::kind(code) else { return Ok(()) };
     let said = CStr::from_bytes_until_nul(&text).map(CStr::to_string_lossy).unwrap_or_default();
@@ -116,7 +117,8 @@ impl Given {
             ArgumentKind::Text => self.texts.as_ptr().cast(),
             ArgumentKind::Tensor => std::ptr::null(),
         };
-        Argument { name: self.name.as_ptr(), kind: self.kind as i32, count: self.count, values }
+        let struct_size = size_of::<Argument>();
+        Argument { struct_size, name: self.name.as_ptr(), kind: self.kind as i32, count: self.count, values }
     }
 }
 
@@ -270,7 +272,7 @@ impl HeldSample {
 
 fn operator_sample(index: usize, [inputs, arguments, outputs]: &[Vec<Tensor>; 3]) -> OperatorSample {
     let (inputs, arguments, outputs) = (inputs.as_ptr(), arguments.as_ptr(), outputs.as_ptr());
-    OperatorSample { index, inputs, arguments, outputs }
+    OperatorSample { struct_size: size_of::<OperatorSample>(), index, inputs, arguments, outputs }
 }
 
 impl Operator for Foreign {

@@ -1,11 +1,14 @@
 //! What a caller feeds, as batches that borrow his memory.
 
-use super::types::{self, GPU, InputSample, InputTensor, check_size};
+use std::ffi::c_char;
+
+use super::size;
+use super::types::{self, GPU, InputSample, InputTensor};
 use crate::error::{Context, Error, Result};
 use crate::gpu::DeviceBytes;
 use crate::limits;
 use crate::pipeline::{Input, Pipeline};
-use crate::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
+use crate::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
 
 /// Batches for every input of `pipeline`, in its order.
 ///
@@ -32,7 +35,7 @@ pub(super) unsafe fn batches<'r>(
         return Err(Error::invalid(format!("{count} inputs, expected {}", declared.len())));
     }
     // SAFETY: the caller vouches for the inputs.
-    let given = unsafe { given(inputs, count) }?;
+    let given = unsafe { size::read_all("inputs", inputs, count) }?;
     let mut found: Vec<Option<Batch<'r>>> = declared.iter().map(|_| None).collect();
     for input in given {
         // SAFETY: the caller vouches for the name.
@@ -49,7 +52,7 @@ pub(super) unsafe fn batches<'r>(
             )));
         };
         // SAFETY: the caller vouches for the samples.
-        let batch = unsafe { batch(declared, input, batch_size) }.context(|| format!("input `{name}`"))?;
+        let batch = unsafe { batch(declared, &input, batch_size) }.context(|| format!("input `{name}`"))?;
         if slot.replace(batch).is_some() {
             return Err(Error::invalid(format!("input `{name}` is given twice")));
         }
@@ -64,32 +67,6 @@ pub(super) unsafe fn batches<'r>(
 }
 
 /// # Safety
-/// As for [`batches`].
-unsafe fn given<'a>(inputs: *const InputTensor, count: usize) -> Result<Vec<&'a InputTensor>> {
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    // SAFETY: the caller vouches for the first.
-    let stride = unsafe { types::reference("inputs", inputs) }?.struct_size;
-    check_size::<InputTensor>("gesso_input", stride)?;
-    let mut given = Vec::with_capacity(count);
-    for i in 0..count {
-        // SAFETY: the caller vouches for so many, each of the size that the first says.
-        let input = unsafe { inputs.byte_add(i * stride) };
-        // SAFETY: as above.
-        let input = unsafe { types::reference("inputs", input) }?;
-        if input.struct_size != stride {
-            return Err(Error::invalid(format!(
-                "`struct_size` of input {i} is {}, expected {stride}",
-                input.struct_size
-            )));
-        }
-        given.push(input);
-    }
-    Ok(given)
-}
-
-/// # Safety
 /// The samples of `input`, their shapes and their memory are valid for `'r`.
 unsafe fn batch<'r>(declared: &Input, input: &InputTensor, batch_size: usize) -> Result<Batch<'r>> {
     let dtype = types::dtype(input.dtype)?;
@@ -99,7 +76,9 @@ unsafe fn batch<'r>(declared: &Input, input: &InputTensor, batch_size: usize) ->
         ));
     }
     // SAFETY: the caller vouches for as many samples.
-    let given = unsafe { types::slice("samples", input.samples, batch_size) }?;
+    let given = unsafe { size::read_all("samples", input.samples, batch_size) }?;
+    // SAFETY: the caller vouches for the text.
+    let layout = unsafe { layout(declared.layout, input.layout) }?;
     let (mut shapes, mut samples) = (Vec::with_capacity(batch_size), Vec::with_capacity(batch_size));
     for (i, sample) in given.iter().enumerate() {
         // SAFETY: the caller vouches for the shape and the memory.
@@ -115,7 +94,33 @@ unsafe fn batch<'r>(declared: &Input, input: &InputTensor, batch_size: usize) ->
             "its samples have shapes {first} and {other}, expected one rank"
         )));
     }
-    Batch::new(BatchDesc::new(dtype, declared.layout, shapes), samples)
+    if let Some(first) =
+        shapes.first().filter(|first| !layout.is_none() && first.len() != layout.letters().len())
+    {
+        return Err(Error::invalid(format!(
+            "its samples have {} dimensions, layout `{layout}` another number",
+            first.len()
+        )));
+    }
+    Batch::new(BatchDesc::new(dtype, layout, shapes), samples)
+}
+
+/// The layout of a batch: what the pipeline declares, or, where it declares none, what comes with the data.
+///
+/// # Safety
+/// `given` is null or a text.
+unsafe fn layout(declared: Layout, given: *const c_char) -> Result<Layout> {
+    if given.is_null() {
+        return Ok(declared);
+    }
+    // SAFETY: as the caller says.
+    let given = Layout::new(unsafe { types::text("layout", given) }?)?;
+    match (declared.is_none(), given.is_none()) {
+        (_, true) => Ok(declared),
+        (true, false) => Ok(given),
+        _ if given == declared => Ok(declared),
+        _ => Err(Error::invalid(format!("its layout is `{given}`, expected `{declared}`"))),
+    }
 }
 
 /// # Safety

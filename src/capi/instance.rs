@@ -9,8 +9,9 @@ use super::input;
 use super::pipeline::PipelineHandle;
 use super::result::ResultHandle;
 use super::sink::CallersMemory;
+use super::size;
 use super::status::{Status, guard, guarded};
-use super::types::{self, Allocate, InputTensor, InstanceOptions, check_size};
+use super::types::{self, Allocate, InputTensor, InstanceOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::pipeline::{Gpu, Instance, Pipeline, Preferences};
 
@@ -46,8 +47,7 @@ pub unsafe extern "C" fn gesso_instance_create(
             InstanceHandle::new(pipeline, 0, 0, false)
         } else {
             // SAFETY: the caller vouches for the pointer.
-            let options = unsafe { types::reference("options", options) }?;
-            check_size::<InstanceOptions>("gesso_instance_options", options.struct_size)?;
+            let options = unsafe { size::read("options", options) }?;
             InstanceHandle::new(pipeline, options.num_threads, options.gpu, options.outputs_on_host != 0)
         }?;
         *out = Box::into_raw(Box::new(made));

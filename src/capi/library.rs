@@ -1,18 +1,19 @@
-//! Loads libraries with operators and adds these to the table of all. What the operators do is in `foreign`.
+//! Loads libraries with operators, or takes those of the program, and adds them to the table of all. What the operators do is in `foreign`.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, CString, c_char};
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
 use super::foreign;
 use super::operator::{GESSO_OPERATOR_ABI_VERSION, OperatorTable, Operators};
-use super::status::{Status, guard};
-use super::types::{self, check_size};
+use super::size;
+use super::status::{Status, c_text, guard};
+use super::types;
 use crate::error::{Context, Error, ErrorKind, Result};
 use crate::limits;
-use crate::ops::{ArgSpec, OpDef, custom};
+use crate::ops::{ArgSpec, OpDef, custom, schema};
 use crate::tensor::Device;
 
 /// The function that a library exports.
@@ -20,6 +21,9 @@ const ENTRY: &CStr = c"gesso_operators";
 
 /// Names of the operators that each library brought.
 static LOADED: Mutex<BTreeMap<PathBuf, Vec<&'static str>>> = Mutex::new(BTreeMap::new());
+
+/// The operators as JSON, by their number.
+static TEXTS: Mutex<BTreeMap<usize, CString>> = Mutex::new(BTreeMap::new());
 
 /// Loads the library at `path` and adds its operators, for all pipelines that are read from then on; returns their names.
 /// The library stays in the process, and its code runs in it: whoever names the file trusts it. Nothing happens the second time.
@@ -56,6 +60,16 @@ fn load_from(path: &Path) -> Result<Vec<&'static str>> {
         return Err(Error::unsupported(text));
     }
     // SAFETY: the interface says: pointers to tables, a null pointer behind them, alive as long as the library.
+    unsafe { register(tables) }
+}
+
+/// Adds the operators of tables; returns their names.
+///
+/// # Safety
+/// `tables` points at pointers to operators as `gesso.h` describes them, behind them a null pointer; what they point at stays.
+unsafe fn register(tables: *const *const OperatorTable) -> Result<Vec<&'static str>> {
+    size::check_pointer("table", tables)?;
+    // SAFETY: as the caller says.
     let tables = unsafe { until_null("operators", tables) }?;
     let definitions = tables
         .iter()
@@ -89,8 +103,9 @@ unsafe fn until_null<T>(what: &str, pointers: *const *const T) -> Result<&'stati
 /// `table` points at an operator as `gesso.h` describes it, which stays.
 unsafe fn definition(table: *const OperatorTable) -> Result<OpDef> {
     // SAFETY: as the caller says.
-    let table: &'static OperatorTable = unsafe { types::reference("operator", table) }?;
-    check_size::<OperatorTable>("gesso_operator", table.struct_size)?;
+    let table: OperatorTable = unsafe { size::read("operator", table) }?;
+    // What a newer library has more is not asked for, and what an older one has less is null.
+    let table: &'static OperatorTable = Box::leak(Box::new(table));
     // SAFETY: texts stay as long as the library.
     let name = unsafe { types::text("name", table.name) }?;
     // SAFETY: as above.
@@ -158,5 +173,37 @@ pub unsafe extern "C" fn gesso_load_operators(path: *const c_char) -> Status {
         // SAFETY: the caller vouches for the text.
         let path = unsafe { types::text("path", path) }?;
         load(Path::new(path)).map(drop)
+    })
+}
+
+/// Adds operators of the program itself, without a library: `table` points at pointers to them, behind which stands a null pointer. The structs and
+/// all that they point at must stay as long as the process. Pipelines that are loaded from then on may use them. After an error none of them
+/// is there. Any thread; the functions are called by threads of the library, too.
+///
+/// # Safety
+/// `table` is null or what is described above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_register_operators(table: *const *const OperatorTable) -> Status {
+    // SAFETY: the caller vouches for the same.
+    guard(|| unsafe { register(table) }.map(drop))
+}
+
+/// The operators that are known now, as JSON: an array of objects, as `gesso operators --json` prints it. It has those that were loaded or registered
+/// before, too. The text is the library's and is never freed; it is null after an error. Any thread.
+///
+/// # Safety
+/// `json` points at a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_operators_json(json: *mut *const c_char) -> Status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { types::place("json", json) }?;
+        *out = std::ptr::null();
+        let mut texts = TEXTS.lock();
+        // Operators are only ever added, so that their number tells one text from the next.
+        let count = schema::all().len();
+        let text = texts.entry(count).or_insert_with(|| c_text(&schema::json()));
+        *out = text.as_ptr();
+        Ok(())
     })
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! types    what crosses: enumerations, structs with a size        status   statuses, the last error, the fence
-//! pipeline load, describe          instance   create, run         result   samples that came out, DLPack
+//! pipeline load, describe          instance   create, run         result   what came out of a batch
+//! size     structs of older and newer callers              sample     samples that came out           dlpack   the same for others
 //! operator what libraries with operators offer      library    loads them      foreign    runs them
 //! ```
 //!
@@ -19,7 +20,9 @@ pub mod library;
 pub mod operator;
 pub mod pipeline;
 pub mod result;
+mod sample;
 pub mod sink;
+mod size;
 pub mod status;
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
+use super::size::Versioned;
 use super::types::{Tensor, TensorInfo};
 
 /// The version of the interface to operators in libraries: what `gesso_operators` is called with.
@@ -26,6 +27,8 @@ pub enum ArgumentKind {
 /// An argument of an operator, as the pipeline file gives it. Lives during the call.
 #[repr(C)]
 pub struct Argument {
+    /// `sizeof(gesso_argument)` of the library.
+    pub struct_size: usize,
     /// Its name.
     pub name: *const c_char,
     /// A `gesso_argument_kind`. Numbers come as the file has them: a 1 may be an integer where a float is meant.
@@ -39,6 +42,8 @@ pub struct Argument {
 /// One sample of a batch. Lives during the call.
 #[repr(C)]
 pub struct OperatorSample {
+    /// `sizeof(gesso_operator_sample)` of the library.
+    pub struct_size: usize,
     /// Which one of the batch.
     pub index: usize,
     /// As many as the operator has inputs.
@@ -52,6 +57,8 @@ pub struct OperatorSample {
 /// Where a function that fails writes why: at most `capacity` bytes, the zero at the end included.
 #[repr(C)]
 pub struct Message {
+    /// `sizeof(gesso_message)` of the library.
+    pub struct_size: usize,
     /// Empty before.
     pub text: *mut c_char,
     /// Bytes there.
@@ -61,6 +68,9 @@ pub struct Message {
 /// An operator. It lives as long as its library, which is never unloaded; so do all its texts. Functions return 0, or the `gesso_status`
 /// to fail with, and must not throw. `state` is what `create` made. Each instance of a pipeline has states of its own, and uses one
 /// from one thread at a time; but `run_cpu` is called by several at once, for samples of one batch.
+///
+/// The structs that functions get are as large as they say, which may be more or less than in the operator's header: elements of arrays are
+/// reached by `GESSO_AT`, and a struct is copied by its `struct_size`.
 #[repr(C)]
 pub struct OperatorTable {
     /// `sizeof(gesso_operator)`.
@@ -121,6 +131,12 @@ pub struct OperatorTable {
             message: *mut Message,
         ) -> i32,
     >,
+}
+
+// SAFETY: numbers, pointers and functions that may be null, the first of which is the size.
+unsafe impl Versioned for OperatorTable {
+    const NAME: &'static str = "gesso_operator";
+    const FIRST: usize = 96;
 }
 
 // SAFETY: nobody changes a table.

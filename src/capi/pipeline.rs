@@ -3,8 +3,9 @@
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
 
+use super::size::Out;
 use super::status::{Status, c_text, guard, guarded};
-use super::types::{self, GESSO_MAX_NDIM, TensorInfo, check_size, device_number};
+use super::types::{self, GESSO_MAX_NDIM, TensorInfo, device_number};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::pipeline::Pipeline;
@@ -45,16 +46,21 @@ impl PipelineHandle {
 }
 
 impl Named {
-    fn fill(&self, info: &mut TensorInfo) {
-        info.name = self.name.as_ptr();
-        info.layout = self.layout.as_ptr();
-        info.dtype = types::number(self.dtype);
-        info.device = device_number(self.device);
-        info.shape = [-1; GESSO_MAX_NDIM];
+    /// For C; points into `self`.
+    fn info(&self) -> TensorInfo {
         let dims = self.dims.as_ref().filter(|dims| dims.len() <= GESSO_MAX_NDIM);
-        info.ndim = dims.and_then(|dims| i32::try_from(dims.len()).ok()).unwrap_or(-1);
-        for (extent, known) in info.shape.iter_mut().zip(dims.into_iter().flatten()) {
+        let mut shape = [-1; GESSO_MAX_NDIM];
+        for (extent, known) in shape.iter_mut().zip(dims.into_iter().flatten()) {
             *extent = known.and_then(|known| i64::try_from(known).ok()).unwrap_or(-1);
+        }
+        TensorInfo {
+            struct_size: size_of::<TensorInfo>(),
+            name: self.name.as_ptr(),
+            layout: self.layout.as_ptr(),
+            dtype: types::number(self.dtype),
+            device: device_number(self.device),
+            ndim: dims.and_then(|dims| i32::try_from(dims.len()).ok()).unwrap_or(-1),
+            shape,
         }
     }
 }
@@ -248,14 +254,13 @@ unsafe fn fill(
     // SAFETY: the caller vouches for the pointer.
     let handle = unsafe { types::reference("pipeline", pipeline) }?;
     // SAFETY: the caller vouches for the pointer.
-    let info = unsafe { types::place("info", info) }?;
-    check_size::<TensorInfo>("gesso_tensor_info", info.struct_size)?;
+    let info = unsafe { Out::new("info", info) }?;
     let named = of(handle);
     let count = named.len();
     let found = named
         .get(index)
         .ok_or_else(|| Error::not_found(format!("there is no {what} {index}: the pipeline has {count}")))?;
-    found.fill(info);
+    info.write(&found.info());
     Ok(())
 }
 

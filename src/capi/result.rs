@@ -1,101 +1,19 @@
 //! What a batch gave: its samples, in memory of the result or of the caller, and why samples failed.
 
 use std::collections::HashMap;
-use std::ffi::{CString, c_char, c_void};
-use std::ops::Range;
+use std::ffi::c_char;
 use std::sync::Arc;
 
-use super::dlpack::{self, DLManagedTensor};
-use super::sink::Place;
+use super::sample::{Data, Made, Place};
+use super::size::Out;
 use super::status::{Status, c_text, guard, guarded};
-use super::types::{self, Tensor, check_size, device_number};
-use crate::cpu::memory::{HostBuffer, HostPool};
-use crate::error::{Error, ErrorKind, Result};
-use crate::gpu::DeviceBytes;
+use super::types::{self, ElementType, Tensor};
+use crate::error::{Error, Result};
 use crate::pipeline::{Instance, Outcome};
-use crate::tensor::{Batch, BatchDesc, DType, Device, Sample};
+use crate::tensor::{Batch, Sample};
 
 /// The outputs of one batch. It never changes, and may outlive its instance and its pipeline.
-pub struct ResultHandle(Arc<Data>);
-
-/// What a result and the tensors that were exported from it share.
-pub(super) struct Data {
-    outputs: Vec<Vec<Option<Made>>>,
-    failures: Vec<Option<(Status, CString)>>,
-    ordinal: i32,
-}
-
-/// A sample's description as C has it.
-pub(super) struct Described {
-    pub(super) dtype: DType,
-    pub(super) shape: Vec<i64>,
-    layout: CString,
-}
-
-/// One sample of one output.
-pub(super) struct Made {
-    pub(super) described: Described,
-    memory: Memory,
-    pub(super) bytes: usize,
-}
-
-/// Whose memory a sample is in.
-enum Memory {
-    Pooled(Arc<HostBuffer>, Range<usize>),
-    Device(DeviceBytes),
-    Callers(Place),
-}
-
-impl Described {
-    pub(super) fn new(desc: &BatchDesc, sample: usize) -> Result<Self> {
-        let shape = desc.shapes.get(sample).ok_or_else(|| Error::internal("a sample without a shape"))?;
-        let extent =
-            |&extent: &usize| i64::try_from(extent).map_err(|_| Error::internal("an extent beyond 63 bits"));
-        let shape = shape.iter().map(extent).collect::<Result<Vec<_>>>()?;
-        Ok(Self { dtype: desc.dtype, shape, layout: c_text(desc.layout.as_str()) })
-    }
-
-    /// The description with its elements at `data`. Points into `self`.
-    pub(super) fn tensor(&self, data: *mut c_void, bytes: usize, device: Device, ordinal: i32) -> Tensor {
-        Tensor {
-            struct_size: size_of::<Tensor>(),
-            data,
-            bytes,
-            dtype: types::number(Some(self.dtype)),
-            device: device_number(device),
-            device_id: if device == Device::Gpu { ordinal } else { 0 },
-            ndim: self.shape.len() as i32,
-            shape: self.shape.as_ptr(),
-            layout: self.layout.as_ptr(),
-        }
-    }
-}
-
-impl Made {
-    /// Where its elements are; null when there are none.
-    pub(super) fn data(&self) -> *mut c_void {
-        match &self.memory {
-            _ if self.bytes == 0 => std::ptr::null_mut(),
-            Memory::Pooled(buffer, range) => {
-                buffer.bytes().get(range.clone()).map_or(std::ptr::null(), <[u8]>::as_ptr).cast_mut().cast()
-            }
-            Memory::Device(bytes) => std::ptr::with_exposed_provenance_mut(bytes.address() as usize),
-            Memory::Callers(place) => std::ptr::with_exposed_provenance_mut(place.address),
-        }
-    }
-
-    pub(super) fn device(&self) -> Device {
-        match &self.memory {
-            Memory::Pooled(..) => Device::Cpu,
-            Memory::Device(_) => Device::Gpu,
-            Memory::Callers(place) => place.device,
-        }
-    }
-
-    pub(super) fn is_callers(&self) -> bool {
-        matches!(self.memory, Memory::Callers(_))
-    }
-}
+pub struct ResultHandle(pub(super) Arc<Data>);
 
 impl ResultHandle {
     /// Takes over what a batch gave. What lies in memory that the result cannot keep, such as an input that was passed through,
@@ -139,50 +57,6 @@ impl ResultHandle {
             outputs.push((0..batch.len()).map(made).collect::<Result<Vec<_>>>()?);
         }
         Ok(Self(Arc::new(Data { outputs, failures, ordinal })))
-    }
-}
-
-impl Made {
-    fn new(batch: &Batch<'_>, i: usize, place: Option<Place>, pool: &Arc<HostPool>) -> Result<Self> {
-        let described = Described::new(batch.desc(), i)?;
-        let (memory, bytes) = match (place, batch.sample(i)) {
-            (Some(place), _) => {
-                let shape =
-                    batch.desc().shapes.get(i).ok_or_else(|| Error::internal("a sample without a shape"))?;
-                (Memory::Callers(place), shape.bytes(batch.desc().dtype.size())?)
-            }
-            (None, Some(Sample::Pooled(buffer, range))) => {
-                (Memory::Pooled(Arc::clone(buffer), range.clone()), range.len())
-            }
-            (None, Some(Sample::Device(bytes))) => (Memory::Device(bytes.clone()), bytes.len()),
-            (None, Some(Sample::Borrowed(bytes))) => {
-                let mut copy = pool.take(bytes.len())?;
-                copy.bytes_mut().get_mut(..bytes.len()).unwrap_or_default().copy_from_slice(bytes);
-                (Memory::Pooled(Arc::new(copy), 0..bytes.len()), bytes.len())
-            }
-            (None, Some(Sample::Missing) | None) => {
-                return Err(Error::internal(format!("sample {i} has neither bytes nor an error")));
-            }
-        };
-        Ok(Self { described, memory, bytes })
-    }
-}
-
-impl Data {
-    pub(super) fn made(&self, output: usize, sample: usize) -> Result<&Made> {
-        if let Some(Some((_, error))) = self.failures.get(sample) {
-            let text = error.to_string_lossy();
-            return Err(Error::new(
-                ErrorKind::NotFound,
-                format!("sample {sample} failed and has no outputs: {text}"),
-            ));
-        }
-        let made = self.outputs.get(output).and_then(|samples| samples.get(sample)).and_then(Option::as_ref);
-        made.ok_or_else(|| Error::not_found(format!("there is no output {output} of sample {sample}")))
-    }
-
-    pub(super) fn ordinal(&self) -> i32 {
-        self.ordinal
     }
 }
 
@@ -257,36 +131,57 @@ pub unsafe extern "C" fn gesso_result_tensor(
         // SAFETY: the caller vouches for the pointer.
         let data = &unsafe { types::reference("result", result) }?.0;
         // SAFETY: the caller vouches for the pointer.
-        let out = unsafe { types::place("tensor", tensor) }?;
-        check_size::<Tensor>("gesso_tensor", out.struct_size)?;
-        let made = data.made(output, sample)?;
-        let struct_size = out.struct_size;
-        *out = made.described.tensor(made.data(), made.bytes, made.device(), data.ordinal);
-        out.struct_size = struct_size;
+        let out = unsafe { Out::new("tensor", tensor) }?;
+        out.write(&tensor_of(data.made(output, sample)?, data));
         Ok(())
     })
 }
 
-/// Exports output `output` of sample `sample` as a DLPack tensor, without copying. `*tensor` is the caller's, who calls its
-/// `deleter`, once, from any thread; the result may be freed before. `GESSO_STATUS_UNSUPPORTED` for a sample in memory that the caller
-/// offered, which is his already. The elements must not be changed while others read them. Any thread.
+/// Fills `count` tensors, as many as the batch has samples, whose `struct_size` is set, with output `output`: `gesso_result_tensor` for
+/// all samples at once. That of a sample that failed has the type `GESSO_DTYPE_ANY` and is else empty. Any thread.
 ///
 /// # Safety
-/// `result` is valid; `tensor` points at a pointer.
+/// `result` is valid; `tensors` points at `count` structs of the size that they say.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn gesso_result_dlpack(
+pub unsafe extern "C" fn gesso_result_tensors(
     result: *const ResultHandle,
     output: usize,
-    sample: usize,
-    tensor: *mut *mut DLManagedTensor,
+    tensors: *mut Tensor,
+    count: usize,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller vouches for the pointer.
-        let out = unsafe { types::place("tensor", tensor) }?;
-        *out = std::ptr::null_mut();
-        // SAFETY: the caller vouches for the pointer.
         let data = &unsafe { types::reference("result", result) }?.0;
-        *out = dlpack::export(data, output, sample)?;
+        let (samples, outputs) = (data.failures.len(), data.outputs.len());
+        if count != samples {
+            return Err(Error::invalid(format!(
+                "{count} tensors, expected one for each of {samples} samples"
+            )));
+        }
+        let made = data.outputs.get(output).ok_or_else(|| {
+            Error::not_found(format!("there is no output {output}: the pipeline has {outputs}"))
+        })?;
+        // SAFETY: the caller vouches for so many.
+        for (out, made) in unsafe { Out::all("tensors", tensors, count) }?.into_iter().zip(made) {
+            out.write(&made.as_ref().map_or(FAILED, |made| tensor_of(made, data)));
+        }
         Ok(())
     })
+}
+
+/// What stands for a sample that failed.
+const FAILED: Tensor = Tensor {
+    struct_size: size_of::<Tensor>(),
+    data: std::ptr::null_mut(),
+    bytes: 0,
+    dtype: ElementType::Any as i32,
+    device: types::CPU,
+    device_id: 0,
+    ndim: 0,
+    shape: std::ptr::null(),
+    layout: c"".as_ptr(),
+};
+
+fn tensor_of(made: &Made, data: &Data) -> Tensor {
+    made.described.tensor(made.data(), made.bytes, made.device(), data.ordinal)
 }

@@ -3,19 +3,13 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 
-use super::result::Described;
+use super::sample::{Described, Place};
+use super::size::Roomy;
 use super::types::{Allocate, CPU, GPU, TargetMemory};
 use crate::error::{Error, Result};
 use crate::gpu::{DeviceBytes, Gpu};
 use crate::pipeline::{Failures, OutputSink, Target};
 use crate::tensor::{BatchDesc, Device};
-
-/// Where a caller wanted a sample.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) address: usize,
-    pub(super) device: Device,
-}
 
 /// Asks a caller's function for memory.
 pub(super) struct CallersMemory {
@@ -39,12 +33,15 @@ impl CallersMemory {
         let bytes = shape.bytes(desc.dtype.size())?;
         let described = Described::new(desc, sample)?;
         let tensor = described.tensor(std::ptr::null_mut(), bytes, made, self.ordinal);
-        let mut target = TargetMemory { data: std::ptr::null_mut(), device: CPU };
+        let struct_size = size_of::<TargetMemory>();
+        let mut target = Roomy::new(TargetMemory { struct_size, data: std::ptr::null_mut(), device: CPU });
         // SAFETY: the caller of the run vouches for the function; both structs live during the call.
-        let refused = unsafe { allocate(self.user, output, sample, &raw const tensor, &raw mut target) };
+        let refused =
+            unsafe { allocate(self.user, output, sample, &raw const tensor, &raw mut target.value) };
         if refused != 0 {
             return Err(Error::invalid(format!("the caller has no memory for output {output}: {refused}")));
         }
+        let target = target.written()?;
         if target.data.is_null() || bytes == 0 {
             return Ok(None);
         }

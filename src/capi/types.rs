@@ -3,8 +3,8 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
+use super::size::{Versioned, check_elements, check_pointer};
 use crate::error::{Error, Result};
-use crate::limits;
 use crate::tensor::{DType, Device};
 
 /// The version of this interface. It changes only when programs must be changed; functions and fields at the end of structs
@@ -89,6 +89,8 @@ pub struct InstanceOptions {
 /// One sample of an input.
 #[repr(C)]
 pub struct InputSample {
+    /// `sizeof(gesso_sample)`; the same in all samples of an input.
+    pub struct_size: usize,
     /// Its elements: dense, row-major, at an address that is a multiple of the size of an element. May be null when there are
     /// none.
     pub data: *const c_void,
@@ -101,7 +103,7 @@ pub struct InputSample {
 /// One input of a batch.
 #[repr(C)]
 pub struct InputTensor {
-    /// `sizeof(gesso_input)`.
+    /// `sizeof(gesso_input)`; the same in all inputs of a batch.
     pub struct_size: usize,
     /// The name of the input.
     pub name: *const c_char,
@@ -112,6 +114,8 @@ pub struct InputTensor {
     pub device: i32,
     /// As many as the batch has.
     pub samples: *const InputSample,
+    /// One letter for each dimension of a sample. Null or empty: as the pipeline declares it. Another than it declares is refused.
+    pub layout: *const c_char,
 }
 
 /// One sample of an output.
@@ -140,6 +144,8 @@ pub struct Tensor {
 /// Memory that a caller offers for one sample of an output.
 #[repr(C)]
 pub struct TargetMemory {
+    /// `sizeof(gesso_target)` of the library.
+    pub struct_size: usize,
     /// Where the sample goes: as many bytes as it has, at a multiple of the size of an element. Null: into memory of the result.
     pub data: *mut c_void,
     /// The `gesso_device` whose memory `data` is in. `GESSO_DEVICE_GPU` only for samples whose `gesso_tensor` says that they are
@@ -148,7 +154,7 @@ pub struct TargetMemory {
 }
 
 /// Asks the caller for memory for sample `sample` of output `output`. `tensor` describes the sample (its `data` is null) and
-/// lives during the call; `target` is filled with null and `GESSO_DEVICE_CPU` before. Called by the thread that runs the batch, once for each sample
+/// lives during the call; `target` is filled with its size, null and `GESSO_DEVICE_CPU` before. Called by the thread that runs the batch, once for each sample
 /// that did not fail. The memory must stay until the run returns. Returns 0; anything else fails the sample. Must not
 /// throw and must not call functions of the same instance.
 pub type Allocate = Option<
@@ -160,6 +166,43 @@ pub type Allocate = Option<
         target: *mut TargetMemory,
     ) -> i32,
 >;
+
+// SAFETY: numbers and pointers, the first of which is the size.
+unsafe impl Versioned for TensorInfo {
+    const NAME: &'static str = "gesso_tensor_info";
+    const FIRST: usize = 168;
+}
+
+// SAFETY: as above.
+unsafe impl Versioned for InstanceOptions {
+    const NAME: &'static str = "gesso_instance_options";
+    const FIRST: usize = 24;
+}
+
+// SAFETY: as above.
+unsafe impl Versioned for InputSample {
+    const NAME: &'static str = "gesso_sample";
+    const FIRST: usize = 32;
+}
+
+// SAFETY: as above.
+unsafe impl Versioned for InputTensor {
+    const NAME: &'static str = "gesso_input";
+    /// Without `layout`.
+    const FIRST: usize = 32;
+}
+
+// SAFETY: as above.
+unsafe impl Versioned for Tensor {
+    const NAME: &'static str = "gesso_tensor";
+    const FIRST: usize = 56;
+}
+
+// SAFETY: as above.
+unsafe impl Versioned for TargetMemory {
+    const NAME: &'static str = "gesso_target";
+    const FIRST: usize = 24;
+}
 
 pub(super) const CPU: i32 = DeviceKind::Cpu as i32;
 pub(super) const GPU: i32 = DeviceKind::Gpu as i32;
@@ -188,17 +231,6 @@ pub(super) fn device(number: i32) -> Result<Device> {
         GPU => Ok(Device::Gpu),
         other => Err(Error::invalid(format!("`device` is {other}, expected a `gesso_device`, 0 or 1"))),
     }
-}
-
-/// Checks what a caller says the size of a struct is: that of ours, or of a newer one, which begins like ours.
-pub(super) fn check_size<T>(name: &str, found: usize) -> Result<()> {
-    if found >= size_of::<T>() && found <= size_of::<T>() + limits::MAX_STRUCT_GROWTH {
-        return Ok(());
-    }
-    Err(Error::invalid(format!(
-        "`struct_size` of `{name}` is {found}, expected at least {}: set it to `sizeof({name})`",
-        size_of::<T>()
-    )))
 }
 
 /// What `pointer` points at.
@@ -239,24 +271,9 @@ pub(super) unsafe fn slice<'a, T>(name: &str, pointer: *const T, count: usize) -
         return Ok(&[]);
     }
     check_pointer(name, pointer)?;
-    if count.checked_mul(size_of::<T>()).is_none_or(|bytes| bytes > isize::MAX as usize) {
-        return Err(Error::invalid(format!("`{name}` has {count} elements, more than fit into memory")));
-    }
+    check_elements(name, count, size_of::<T>())?;
     // SAFETY: not null, aligned and no larger than memory; the caller vouches for the rest.
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
-}
-
-fn check_pointer<T>(name: &str, pointer: *const T) -> Result<()> {
-    if pointer.is_null() {
-        return Err(Error::invalid(format!("`{name}` is a null pointer")));
-    }
-    if !pointer.is_aligned() {
-        return Err(Error::invalid(format!(
-            "`{name}` is at an address that is no multiple of {}",
-            align_of::<T>()
-        )));
-    }
-    Ok(())
 }
 
 /// The text that `pointer` points at.

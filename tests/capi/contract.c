@@ -152,7 +152,7 @@ static void authored(const char *path, const file *image) {
   gesso_instance *instance;
   CHECK(gesso_instance_create(pipeline, NULL, &instance) == GESSO_STATUS_OK);
   int64_t size = (int64_t)image->length;
-  gesso_sample sample = {image->bytes, &size, 1};
+  gesso_sample sample = {sizeof sample, image->bytes, &size, 1};
   gesso_input input = {.struct_size = sizeof input, .name = "JPEGS", .samples = &sample};
   gesso_result *result;
   CHECK(gesso_instance_run(instance, 1, &input, 1, &result) == GESSO_STATUS_OK);
@@ -195,7 +195,7 @@ static int32_t offer(void *user, size_t output, size_t sample, const gesso_tenso
 
 static void wrong_inputs(const gesso_instance *instance, const file *image) {
   int64_t length = (int64_t)image->length, negative = -1, many[17] = {0};
-  gesso_sample sample = {image->bytes, &length, 1};
+  gesso_sample sample = {sizeof sample, image->bytes, &length, 1};
   gesso_input input = {.struct_size = sizeof input, .name = "IMAGE", .samples = &sample};
   gesso_input two[2] = {input, input};
   gesso_result *result = (gesso_result *)&checks;
@@ -219,6 +219,8 @@ static void wrong_inputs(const gesso_instance *instance, const file *image) {
     sample = held;                  \
   } while (0)
   WRONG(input.struct_size = 1, INVALID, "set it to `sizeof(gesso_input)`");
+  WRONG(sample.struct_size = 3, INVALID, "set it to `sizeof(gesso_sample)`");
+  WRONG(input.layout = "HWC", INVALID, "its samples have 1 dimensions");
   WRONG(input.name = NULL, INVALID, "`name` is a null pointer");
   WRONG(input.name = "\xff", INVALID, "`name` is not UTF-8");
   WRONG(input.name = "image", GESSO_STATUS_NOT_FOUND, "no input `image`, its inputs are `IMAGE`");
@@ -240,7 +242,7 @@ static void wrong_inputs(const gesso_instance *instance, const file *image) {
 static void batches(const gesso_pipeline *pipeline, const gesso_instance *instance, const file *image) {
   int64_t lengths[3] = {(int64_t)image->length, 40, (int64_t)image->length};
   gesso_sample samples[3];
-  for (int i = 0; i < 3; i++) samples[i] = (gesso_sample){image->bytes, &lengths[i], 1};
+  for (int i = 0; i < 3; i++) samples[i] = (gesso_sample){sizeof *samples, image->bytes, &lengths[i], 1};
   gesso_input input = {.struct_size = sizeof input, .name = "IMAGE", .samples = samples};
   gesso_result *result;
   CHECK(gesso_instance_run(instance, 3, &input, 1, &result) == GESSO_STATUS_OK);
@@ -257,6 +259,15 @@ static void batches(const gesso_pipeline *pipeline, const gesso_instance *instan
   FAILS(gesso_result_tensor(result, 0, 1, &other), GESSO_STATUS_NOT_FOUND, "sample 1 failed");
   FAILS(gesso_result_tensor(result, 1, 0, &other), GESSO_STATUS_NOT_FOUND, "there is no output 1");
   FAILS(gesso_result_tensor(result, SIZE_MAX, 0, &other), GESSO_STATUS_NOT_FOUND, "there is no output");
+  gesso_tensor all[3] = {tensor, tensor, tensor};
+  CHECK(gesso_result_tensors(result, 0, all, 3) == GESSO_STATUS_OK);
+  CHECK(memcmp(&all[0], &tensor, sizeof tensor) == 0 && all[2].data == other.data);
+  CHECK(all[1].data == NULL && all[1].dtype == GESSO_DTYPE_ANY && all[1].struct_size == sizeof tensor);
+  FAILS(gesso_result_tensors(result, 0, all, 2), INVALID, "2 tensors, expected one for each of 3 samples");
+  FAILS(gesso_result_tensors(result, 1, all, 3), GESSO_STATUS_NOT_FOUND, "there is no output 1");
+  FAILS(gesso_result_tensors(result, 0, NULL, 3), INVALID, "`tensors` is a null pointer");
+  all[1].struct_size = 80;
+  FAILS(gesso_result_tensors(result, 0, all, 3), INVALID, "element 1 of `tensors` is 80");
   other.struct_size = 3;
   FAILS(gesso_result_tensor(result, 0, 0, &other), INVALID, "sizeof(gesso_tensor)");
 
@@ -312,7 +323,7 @@ static void passed_through(const char *path) {
   float *values = malloc(3 * sizeof *values);
   for (int i = 0; i < 3; i++) values[i] = (float)i + 0.5f;
   int64_t three = 3;
-  gesso_sample sample = {values, &three, 1};
+  gesso_sample sample = {sizeof sample, values, &three, 1};
   gesso_input input = {.struct_size = sizeof input, .name = "X", .dtype = GESSO_DTYPE_FLOAT32, .samples = &sample};
   gesso_result *result;
   CHECK(gesso_instance_run(instance, 1, &input, 1, &result) == GESSO_STATUS_OK);
@@ -341,7 +352,7 @@ static void on_a_gpu(const char *path, const file *image) {
       break;
     }
     int64_t length = (int64_t)image->length;
-    gesso_sample sample = {image->bytes, &length, 1};
+    gesso_sample sample = {sizeof sample, image->bytes, &length, 1};
     gesso_input input = {.struct_size = sizeof input, .name = "IMAGE", .samples = &sample};
     gesso_result *result;
     CHECK(gesso_instance_run(instance, 1, &input, 1, &result) == GESSO_STATUS_OK);
@@ -367,7 +378,7 @@ typedef struct {
 static void *work(void *argument) {
   worker *w = argument;
   int64_t length = (int64_t)w->image->length;
-  gesso_sample sample = {w->image->bytes, &length, 1};
+  gesso_sample sample = {sizeof sample, w->image->bytes, &length, 1};
   gesso_input input = {.struct_size = sizeof input, .name = "IMAGE", .samples = &sample};
   for (int i = 0; i < 50; i++) {
     gesso_result *result;

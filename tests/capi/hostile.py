@@ -114,6 +114,7 @@ def batch_of(inputs):
         for entry, sample in zip(table, samples):
             data = np.ascontiguousarray(sample) if sample.size else None
             shape = (c_int64 * max(sample.ndim, 1))(*sample.shape)
+            entry.struct_size = ctypes.sizeof(Sample)
             entry.data, entry.shape, entry.ndim = data.ctypes.data if data is not None else None, shape, sample.ndim
             kept.append((data, shape))
         kept.append(table)

@@ -35,9 +35,13 @@ fn prepare(name: &str) -> Folder {
 
 /// Builds `source` in `folder`; `None` where there is no such compiler.
 fn build(folder: &Folder, compiler: &str, standard: &str, source: &str) -> Option<PathBuf> {
+    build_with(folder, compiler, &[standard], source)
+}
+
+fn build_with(folder: &Folder, compiler: &str, options: &[&str], source: &str) -> Option<PathBuf> {
     let program = folder.path("program");
     let mut command = Command::new(compiler);
-    command.args([standard, "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]);
+    command.args(options).args(["-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]);
     command.args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-pthread"]);
     command.arg("-I").arg(folder.path("include")).arg(root().join(source));
     command.arg(folder.path("libtriton_gesso.so")).arg("-o").arg(&program);
@@ -69,6 +73,44 @@ fn promises_are_kept_whatever_the_caller_does() {
     let (out, errors) = texts(&output);
     assert!(output.status.success(), "{out}{errors}");
     assert!(out.contains("passed, 0 failed"), "{out}");
+}
+
+/// The header of another version: where `gesso_input` has no `layout` yet, or where every struct has something more.
+fn other_header(older: bool) -> String {
+    let header = std::fs::read_to_string(root().join("include/gesso.h")).unwrap();
+    let (mut made, mut in_struct) = (Vec::new(), false);
+    for line in header.lines() {
+        in_struct = line == "typedef struct {" || in_struct && !line.starts_with('}');
+        if older && in_struct && line == "  const char *layout;" && made.last() == Some(&LAST_OF_INPUT) {
+            continue;
+        }
+        if !older && line.starts_with("} gesso_") && header.contains(&format!("{line}\n")) && !is_enum(line) {
+            made.push("  int64_t later[3];");
+        }
+        made.push(line);
+    }
+    made.join("\n") + "\n"
+}
+
+/// What stands in front of the field that the older header lacks.
+const LAST_OF_INPUT: &str = "  // One letter for each dimension of a sample. Null or empty: as the pipeline declares it. Another than it declares is refused.";
+
+fn is_enum(end: &str) -> bool {
+    ["status", "argument_kind", "device", "dtype"].iter().any(|name| end == format!("}} gesso_{name};"))
+}
+
+#[test]
+fn programs_of_other_versions_run() {
+    for (name, define) in [("older", "-DOLDER"), ("newer", "-DNEWER")] {
+        let folder = prepare(name);
+        let header = other_header(name == "older");
+        assert_eq!(header.contains("later"), name == "newer");
+        assert_ne!(header, std::fs::read_to_string(root().join("include/gesso.h")).unwrap());
+        folder.write("include/gesso.h", header.as_bytes());
+        let Some(program) = build_with(&folder, "cc", &["-std=c11", define], "tests/capi/versions.c") else { return };
+        let (out, errors) = texts(&run(&folder, &program, &[]));
+        assert!(out.contains("as promised"), "{name}: {out}{errors}");
+    }
 }
 
 #[test]

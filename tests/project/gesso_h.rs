@@ -4,8 +4,8 @@
 use crate::root;
 
 /// The files whose functions and types the header has, in its order.
-const SOURCES: [&str; 7] =
-    ["types.rs", "status.rs", "pipeline.rs", "instance.rs", "result.rs", "operator.rs", "library.rs"];
+const SOURCES: [&str; 8] =
+    ["types.rs", "status.rs", "pipeline.rs", "instance.rs", "result.rs", "dlpack.rs", "operator.rs", "library.rs"];
 
 #[test]
 fn the_header_is_made_from_the_code() {

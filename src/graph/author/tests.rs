@@ -185,7 +185,8 @@ fn what_no_file_can_hold_is_said_with_its_place() {
         (refused(|d| d["operators"] = json!([{"outputs": ["x"]}])), "missing field `name`"),
         (
             refused(|d| {
-                d["operators"] = Json::Array(vec![json!({"name": "a", "outputs": []}); limits::MAX_OPERATORS]);
+                d["operators"] =
+                    Json::Array(vec![json!({"name": "a", "outputs": []}); limits::MAX_OPERATORS]);
             }),
             "16385 inputs and operators",
         ),
