@@ -7,9 +7,11 @@ import base64
 import csv
 import hashlib
 import io
+import json
 import os
 import platform
 import re
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -50,9 +52,22 @@ def _files(library, command):
     for path in sorted((HERE / PACKAGE).rglob("*")):
         if path.is_file() and (path.suffix in SUFFIXES or path.name == "py.typed"):
             yield path.relative_to(HERE).as_posix(), path.read_bytes(), False
+    for name, text in _stubs(library).items():
+        yield f"{PACKAGE}/{name}", text.encode(), False
     yield f"{PACKAGE}/{LIBRARY}", Path(library).read_bytes(), False
     if command is not None:
         yield f"{PACKAGE}/bin/gesso", Path(command).read_bytes(), True
+
+
+def _stubs(library):
+    """Type stubs, which the library's list of operators gives. Without numpy there are none."""
+    program = "import json, gesso._stubs; print(json.dumps(gesso._stubs.make()))"
+    environment = dict(os.environ, GESSO_LIBRARY=str(Path(library).resolve()), PYTHONPATH=str(HERE))
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"no type stubs: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+        return {}
+    return json.loads(done.stdout)
 
 
 def _metadata(project):

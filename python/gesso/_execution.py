@@ -59,7 +59,10 @@ class Execution:
 
     def _batch(self, fed):
         batch_size = self._batch_size(fed)
-        results, errors = self._run(batch_size, fed)
+        try:
+            results, errors = self._run(batch_size, fed)
+        except _library.GessoError as error:
+            raise RuntimeError(explained(str(error), self._origins)) from error
         if errors and self._on_error == "raise":
             index = min(errors)
             raise RuntimeError(self._explained(errors[index], index))

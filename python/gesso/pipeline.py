@@ -4,7 +4,7 @@ import copy
 import warnings
 from enum import Enum
 
-from . import _author, _context, _graph, types
+from . import _author, _context, _drawing, _graph, types
 from ._running import Running
 from ._settings import check_output_declarations, executor_flags, executor_type
 from .data_node import DataNode  # noqa: F401
@@ -241,6 +241,8 @@ class Pipeline(Running):
 
     def description(self):
         """What the file will say, as `gesso_describe` says it of a file."""
+        if self._description is not None:
+            return self._description
         self._build_graph()
         return _author.describe(self._operators, self._declared_outputs()[0], self._parameters())
 
@@ -278,6 +280,22 @@ class Pipeline(Running):
         own = {"batch_size": self._max_batch_size, "num_threads": None if self._num_threads is None else int(self._num_threads), "device_id": self._device_id}
         self._load(serialized_pipeline, {key: value for key, value in own.items() if value is not None})
         self.build()
+
+    # --- for people
+
+    def show(self):
+        """Prints its operators as a table."""
+        print(_drawing.as_text(self.description()))
+
+    def _repr_html_(self):
+        return _drawing.as_html(self.description())
+
+    def save_graph_to_dot_file(self, filename, *, show_tensors=False, show_ids=None, use_colors=False):
+        """Writes its graph in the language of Graphviz."""
+        if show_ids is not None:
+            warnings.warn("The argument `show_ids` has no effect any more.", DeprecationWarning, stacklevel=2)
+        with open(filename, "w", encoding="utf-8") as file:
+            file.write(_drawing.as_dot(self.description(), show_tensors, use_colors))
 
     def _stub(self):
         """A copy that cannot be run: what operators see of their pipeline inside of a callback."""

@@ -92,3 +92,32 @@ def test_an_iterator_counts_samples():
 
     assert len(list(Iterator(define(), size=10))) == 3
     assert len(list(Iterator(define(), size=10, last_batch_policy=LastBatchPolicy.DROP))) == 2
+
+
+def test_operators_on_arrays_at_once():
+    from gesso import dynamic
+
+    image = np.zeros((4, 6, 3), np.uint8)
+    assert dynamic.resize(image, size=[2, 2]).shape == (2, 2, 3)
+    turned = dynamic.rotate([image, image], angle=[np.float32(90), np.float32(0)])
+    assert [array.shape for array in turned] == [(6, 4, 3), (4, 6, 3)]
+
+
+def test_pipelines_show_themselves(tmp_path, capsys):
+    @pipeline_def(batch_size=2, num_threads=1)
+    def define():
+        return fn.resize(fn.external_source(name="image"), size=[2, 2], name="small")
+
+    pipeline = define()
+    pipeline.show()
+    assert "small" in capsys.readouterr().out
+    assert "<td>small</td>" in pipeline._repr_html_()
+    pipeline.save_graph_to_dot_file(str(tmp_path / "graph.dot"))
+    assert '"image" -> "small"' in (tmp_path / "graph.dot").read_text()
+
+
+def test_stubs_are_python():
+    from gesso import _stubs
+
+    for path, text in _stubs.make().items():
+        compile(text, path, "exec")

@@ -13,18 +13,21 @@ class Order:
     Epochs follow each other without a gap: a batch may have samples of two. With `pad_last_batch` it repeats the last sample instead.
     """
 
-    def __init__(self, size, seed, options, shuffles_all=True, restarts=False):
+    def __init__(self, size, seed, options, shuffles_all=True, restarts=False, groups=None):
         """`options`: the arguments of the reader. `shuffles_all`: `random_shuffle` shuffles the list of samples, too. `restarts`:
-        `shuffle_after_epoch` shuffles the list as it was at first, not as it was before."""
+        `shuffle_after_epoch` shuffles the list as it was at first, not as it was before. `groups`: the samples of each file, if
+        `shuffle_after_epoch` shuffles files."""
         self.size = size
         self.is_random = options.get("random_shuffle", False)
         self.shard = options.get("shard_id", 0)
         self.shards = options.get("num_shards", 1)
         self.pads = options.get("pad_last_batch", False)
-        self.again = options.get("shuffle_after_epoch", False) and shuffles_all
+        self.again = options.get("shuffle_after_epoch", False)
         self.again_seed = options.get("shuffle_after_epoch_seed", _FIXED_SEED)
         self.sticks = options.get("stick_to_shard", False) or self.again
         self._engine = Minimal(seed)
+        self._groups = groups if groups is not None else [[i] for i in range(size)]
+        self._original = list(self._groups)
         self._entries = list(range(size))
         if self.is_random and shuffles_all:
             shuffle(self._entries, Mersenne32(_FIXED_SEED))
@@ -47,9 +50,10 @@ class Order:
         self._epoch += 1
         if self.again:
             if self._restarts:
-                self._entries = list(range(self.size))
+                self._groups = list(self._original)
             seed = self.again_seed + (self._epoch << 32)
-            shuffle(self._entries, Mersenne64(seed & Mersenne64.highest))
+            shuffle(self._groups, Mersenne64(seed & Mersenne64.highest))
+            self._entries = [i for group in self._groups for i in group]
 
     def _read(self):
         entry = self._entries[self._position]

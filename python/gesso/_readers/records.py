@@ -7,7 +7,7 @@ import numpy as np
 from . import wire
 from .source import Reader, schema
 
-_OWN = {"path": ("_STRING_VEC", None), "index_path": ("_STRING_VEC", None)}
+_OWN = {"path": ("_STRING_VEC", None), "index_path": ("_STRING_VEC", None), "use_o_direct": ("BOOL", False)}
 
 
 def _open(path):
@@ -23,6 +23,7 @@ class _Indexed:
     def __init__(self, paths, places):
         self._files = [_open(path) for path in paths]
         self.places = places
+        self.groups = [[i for i, place in enumerate(places) if place[0] == k] for k in range(len(paths))]
         self.size = len(places)
         self.paths = paths
 

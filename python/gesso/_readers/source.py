@@ -50,7 +50,7 @@ class Reader(Operator):
     def start(self, node, restarts=False):
         """Opens the data set and begins its first epoch."""
         options = {name: value.value for name, value in node.values.items()}
-        _check_shards(self.display, options)
+        _check_shards(self.display, options, self.shuffles_all)
         node.samples = self.begin(node)
         if node.samples.size == 0:
             raise RuntimeError(f"The reader `{self.display}` found no samples.")
@@ -59,7 +59,7 @@ class Reader(Operator):
                 f"The number of input samples: {node.samples.size}, needs to be at least equal to the requested number of shards: "
                 f"{options['num_shards']}."
             )
-        node.order = Order(node.samples.size, options["seed"], options, self.shuffles_all, restarts)
+        node.order = Order(node.samples.size, options["seed"], options, self.shuffles_all, restarts, getattr(node.samples, "groups", None))
 
     def run_python(self, node, inputs, batch_size):
         """The next batch of each output."""
@@ -78,7 +78,7 @@ class Reader(Operator):
         size, shards = node.samples.size, node.order.shards
         return {
             "epoch_size": size,
-            "epoch_size_padded": -(-size // shards) * shards,
+            "epoch_size_padded": -(-size // shards) * shards if node.order.pads else size,
             "number_of_shards": shards,
             "shard_id": node.order.shard,
             "pad_last_batch": int(node.order.pads),
@@ -86,11 +86,11 @@ class Reader(Operator):
         }
 
 
-def _check_shards(name, options):
+def _check_shards(name, options, shuffles_all):
     shards, shard = options.get("num_shards", 1), options.get("shard_id", 0)
     if not 0 <= shard < shards:
         raise RuntimeError(f"The `shard_id` of `{name}` must be from 0 to {shards - 1}, as `num_shards` is {shards}; got {shard}.")
-    if options.get("random_shuffle") and options.get("shuffle_after_epoch"):
+    if shuffles_all and options.get("random_shuffle") and options.get("shuffle_after_epoch"):
         raise RuntimeError("shuffle_after_epoch and random_shuffle cannot be both true")
     if options.get("stick_to_shard") and options.get("shuffle_after_epoch"):
         raise RuntimeError("shuffle_after_epoch and stick_to_shard cannot be both true")
