@@ -109,7 +109,7 @@ class Engine:
                 raise _library.GessoError(_library.last_error())
             arrays.append(_array(tensor, owner))
             layout = tensor.layout
-        return arrays, (layout or b"").decode()
+        return arrays, (layout or b"").decode(), None
 
 
 def _inputs(inputs):

@@ -4,7 +4,7 @@ import json
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from . import _author, _engine, _library, _origin
+from . import _author, _dali_words, _engine, _library, _origin
 from ._engine import Engine, describe  # noqa: F401
 from ._declared import check_consistent
 from ._enums import DALIDataType
@@ -67,7 +67,7 @@ class Execution:
             index = min(errors)
             raise RuntimeError(self._explained(errors[index], index))
         if errors and self._on_error == "skip":
-            results = [([array for array in arrays if array is not None], layout) for arrays, layout in results]
+            results = [([array for array in arrays if array is not None], layout, None) for arrays, layout, _ in results]
         return tuple(self._wrap(result, declared) for result, declared in zip(results, self.outputs)), errors
 
     def _batch_size(self, fed):
@@ -80,7 +80,7 @@ class Execution:
         return next(iter(sizes.values()), self._max_batch_size)
 
     def _wrap(self, result, declared):
-        arrays, layout = result
+        arrays, layout, infos = result
         device, dtype, ndim, expected = declared
         if any(array is None for array in arrays):
             shape = (0,) * max((array.ndim for array in arrays if array is not None), default=0)
@@ -89,7 +89,7 @@ class Execution:
 
             arrays = [np.empty(shape, kind) if array is None else array for array in arrays]
         kind = TensorListGPU if device == "gpu" else TensorListCPU
-        batch = kind._of(arrays, layout)
+        batch = kind._of(arrays, layout, infos=infos)
         if arrays and dtype not in (None, DALIDataType.NO_TYPE) and batch.dtype != dtype:
             raise RuntimeError(f"Data type of the output was declared as {dtype}, but it is {batch.dtype}.")
         if arrays and ndim is not None and batch.ndim() != ndim:
@@ -104,6 +104,7 @@ class Execution:
 
 def explained(message, origins, lead=""):
     """A message of the library, with the user's lines where it names an operator."""
+    message = _dali_words.added(message)
     for name, node in origins.items():
         if f"`{name}`" in message or f"({name})" in message:
             return (

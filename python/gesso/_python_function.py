@@ -55,9 +55,13 @@ class PythonFunction(Operator):
         self.function = function
         self.num_outputs = num_outputs
         self.batch_processing = self._by_batch if batch_processing is None else batch_processing
-        self.layouts = [output_layouts] if isinstance(output_layouts, str) else list(output_layouts or ())
+        self.layouts = self._each(output_layouts)
         self._check_layouts()
         self.values["function"] = TypedValue("object", False, [function])
+
+    def _each(self, layouts):
+        """A layout for each output; one text is that of all."""
+        return [layouts] * self.num_outputs if isinstance(layouts, str) else list(layouts or ())
 
     def _check_layouts(self):
         if len(self.layouts) > self.num_outputs:
@@ -92,7 +96,7 @@ class PythonFunction(Operator):
         if layouts is not None:
             if self.layouts:
                 raise ValueError("The argument `output_layouts` was already specified in __init__.")
-            self.layouts = [layouts] if isinstance(layouts, str) else list(layouts)
+            self.layouts = self._each(layouts)
             self._check_layouts()
         return super().__call__(*inputs, **keywords)
 
@@ -157,7 +161,8 @@ class DLTensorPythonFunction(PythonFunction):
 
 def to_dlpack(array):
     """An array as a DLPack capsule."""
-    return np.asarray(array).__dlpack__()
+    array = np.asarray(array)
+    return (array if array.flags.writeable else array.copy()).__dlpack__()
 
 
 def from_dlpack(capsule):

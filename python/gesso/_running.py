@@ -6,7 +6,7 @@ import warnings
 from collections import deque
 from concurrent.futures import Future
 
-from . import _author, _checkpoint, _context, _execution, _graph, types
+from . import _author, _checkpoint, _execution
 from ._declared import check_declared, check_same
 from ._enums import DALIDataType
 from ._feeding import to_batch
@@ -420,10 +420,6 @@ class Running:
     def output_stream(self):
         """The stream of the outputs: None, they are done."""
         return None
-
-    _current = staticmethod(_context.current)
-    _as_outputs = staticmethod(_graph.as_outputs)
-    _cpu_only = types.CPU_ONLY_DEVICE_ID
 
 
 class _Unchecked:

@@ -21,7 +21,7 @@ def is_python(node):
 
 def is_source(node):
     """Whether it runs in the interpreter and reads nothing of the pipeline: before everything else."""
-    return getattr(node.operator, "is_source", False) or is_large_constant(node)
+    return getattr(node.operator, "is_source", False) and not node.tensors or is_large_constant(node)
 
 
 def is_large_constant(node):
@@ -83,7 +83,7 @@ class Stage:
         inputs = [(name, fed[name]) for name in self.inputs]
         inputs += [(edge.name, values[edge.name]) for edge in self.needed]
         outcome = self.engine.run(batch_size, inputs)
-        for edge, (arrays, layout) in zip(self.given, outcome.outputs):
+        for edge, (arrays, layout, _) in zip(self.given, outcome.outputs):
             values[edge.name] = _batch(arrays, layout)
         return outcome.errors
 
@@ -101,9 +101,9 @@ class StagedGraph:
         operators = assign(operators, parameters["seed"])
         levels = _levels(operators)
         self.sources = [node for node in operators if is_source(node)]
-        for node in self.sources:
-            if not is_large_constant(node):
-                node.operator.start(node, parameters["enable_checkpointing"])
+        self.readers = [node for node in operators if getattr(node.operator, "is_source", False)]
+        for node in self.readers:
+            node.operator.start(node, parameters["enable_checkpointing"])
         self.functions, self.stages = [], []
         for level in range(max(levels.values(), default=0) + 1):
             here = [node for node in operators if levels[id(node)] == level]
@@ -147,9 +147,11 @@ class StagedGraph:
                 return None, errors
             for node in functions:
                 self._keep(node, [values[edge.name] for edge in node.inputs], batch_size, values)
-        return [(values[edge.name].arrays, values[edge.name].layout) for edge in self.outputs], errors
+        batches = [values[edge.name] for edge in self.outputs]
+        return [(batch.arrays, batch.layout, batch.infos) for batch in batches], errors
 
     def _keep(self, node, inputs, batch_size, values):
+        node.fed = {name: values[edge.name].arrays for name, edge in node.tensors.items()}
         try:
             if is_large_constant(node):
                 results = _constant(node, batch_size)
@@ -166,14 +168,13 @@ class StagedGraph:
 
     def skip(self, batches, batch_size):
         """Goes to where so many batches were given."""
-        for node in self.sources:
-            if not is_large_constant(node):
-                for _ in range(batches):
-                    node.order.batch(batch_size)
+        for node in self.readers:
+            for _ in range(batches):
+                node.order.batch(batch_size)
         for stage in self.stages:
             if stage.engine is not None:
                 stage.engine.skip(batches)
 
     def reader_meta(self):
         """What the readers say of their data."""
-        return {node.name: node.operator.meta(node) for node in self.sources if not is_large_constant(node)}
+        return {node.name: node.operator.meta(node) for node in self.readers}

@@ -42,15 +42,16 @@ class _Region:
         if self.policy not in _POLICIES:
             raise RuntimeError(f"`out_of_bounds_policy` must be one of {_POLICIES}, got {self.policy!r}.")
 
-    def bounds(self, shape):
+    def bounds(self, shape, fed):
         """(start, end) in each dimension."""
+        given = {**self.given, **fed}
         axes = [axis + len(shape) if axis < 0 else axis for axis in self.axes] or range(len(shape))
         bounds = [(0, extent) for extent in shape]
         for k, axis in enumerate(axes):
             extent = shape[axis]
 
             def value(name):
-                found = self.given.get(name)
+                found = given.get(name)
                 return None if found is None or not found else found[k]
 
             def scaled(number):
@@ -70,11 +71,11 @@ class _Region:
             bounds[axis] = (start, end)
         return bounds
 
-    def of(self, array, path):
+    def of(self, array, path, fed):
         """The part of an array."""
-        if not any(self.given.values()):
+        if not fed and not any(self.given.values()):
             return array
-        bounds = self.bounds(array.shape)
+        bounds = self.bounds(array.shape, fed)
         inside = tuple(slice(max(a, 0), min(max(b, max(a, 0)), n)) for (a, b), n in zip(bounds, array.shape))
         out = any(a < 0 or b > n for (a, b), n in zip(bounds, array.shape))
         if not out or self.policy == "trim_to_shape":
@@ -97,13 +98,15 @@ class _Arrays:
         self.size = len(paths)
         self.region = region
 
-    def read(self, index):
+    def read(self, index, fed=None):
         path = self.paths[index]
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
             raise RuntimeError(f"Could not read the array file {path}: {error}") from None
-        part = self.region.of(array, path)
+        if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+            raise RuntimeError(f"Unknown Numpy type string: {array.dtype.str} in {path}")
+        part = self.region.of(array, path, fed or {})
         return (np.ascontiguousarray(part).reshape(part.shape),), path
 
 
@@ -126,7 +129,7 @@ class Numpy(Reader):
     """Reads arrays from `.npy` files, whole or a region."""
 
     schema_name = "readers__Numpy"
-    schema = named_schema = schema("readers__Numpy", "Reads arrays from `.npy` files.", _OWN, outputs=1)
+    schema = named_schema = schema("readers__Numpy", "Reads arrays from `.npy` files.", _OWN, outputs=1, tensors=_REGION)
 
     def begin(self, node):
         """Finds the files."""

@@ -29,10 +29,11 @@ _SHARED = {
 }
 
 
-def schema(name, doc, own, required=(), outputs=2):
+def schema(name, doc, own, required=(), outputs=2, tensors=()):
     """The schema of a reader; `own` are its arguments besides those that all have: name > (type, default)."""
     arguments = {
-        key: Argument(key, kind, default, optional=key not in required) for key, (kind, default) in {**_SHARED, **own}.items()
+        key: Argument(key, kind, default, optional=key not in required, tensor=key in tensors)
+        for key, (kind, default) in {**_SHARED, **own}.items()
     }
     return Schema(name, ("cpu",), 0, 0, outputs, arguments, doc=doc, random=True)
 
@@ -64,7 +65,7 @@ class Reader(Operator):
     def run_python(self, node, inputs, batch_size):
         """The next batch of each output."""
         indices = node.order.batch(batch_size)
-        rows = [node.samples.read(index) for index in indices]
+        rows = [node.samples.read(index, **_of_sample(node, i)) for i, index in enumerate(indices)]
         infos = [info for _, info in rows]
         layouts = getattr(node.samples, "layouts", None) or [""] * len(node.outputs)
         batches = []
@@ -84,6 +85,11 @@ class Reader(Operator):
             "pad_last_batch": int(node.order.pads),
             "stick_to_shard": int(node.order.sticks),
         }
+
+
+def _of_sample(node, i):
+    """The tensors that arguments are fed by, for one sample."""
+    return {"fed": {name: list(arrays[i]) for name, arrays in node.fed.items()}} if node.fed else {}
 
 
 def _check_shards(name, options, shuffles_all):

@@ -7,6 +7,7 @@ import os
 import weakref
 from collections import deque
 
+from .. import _context
 from .._sources import SourceKind
 from . import pickling
 from .worker import run
@@ -21,7 +22,7 @@ class _Worker:
     def __init__(self, context, given, loader, others):
         self.connection, theirs = multiprocessing.Pipe()
         inherited = [worker.connection for worker in others] + [self.connection]
-        arguments = (given, loader, theirs, os.getpid())
+        arguments = (given, loader, theirs, os.getpid(), _context.package)
         if context.get_start_method() == "fork":
             arguments += (inherited,)
         self.process = context.Process(target=run, args=arguments, daemon=True)

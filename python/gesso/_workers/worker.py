@@ -64,8 +64,10 @@ def _watch(parent):
     os._exit(1)
 
 
-def run(given, loader, connection, parent, others=()):
+def run(given, loader, connection, parent, package, others=()):
     """The loop of a worker."""
+    if package != "gesso":
+        from .. import as_dali  # noqa: F401
     for other in others:
         other.close()
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
