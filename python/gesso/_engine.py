@@ -9,6 +9,7 @@ from . import _library
 from ._enums import DALIDataType, to_numpy_type
 from ._library import Input, InstanceOptions, Sample, Tensor
 
+_SAMPLE_SIZE = ctypes.sizeof(Sample)
 _TYPES = {i: np.dtype(to_numpy_type(DALIDataType(i))) for i in range(12)}
 
 
@@ -119,6 +120,7 @@ def _inputs(inputs):
         samples = (Sample * max(len(batch.arrays), 1))()
         for sample, array in zip(samples, batch.arrays):
             shape = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
+            sample.struct_size = _SAMPLE_SIZE
             sample.data = array.__array_interface__["data"][0] if array.size else None
             sample.shape, sample.ndim = shape, array.ndim
         structure.struct_size = ctypes.sizeof(Input)

@@ -22,7 +22,7 @@ class GessoError(RuntimeError):
 class Sample(ctypes.Structure):
     """gesso_sample"""
 
-    _fields_ = [("data", c_void_p), ("shape", POINTER(c_int64)), ("ndim", c_size_t)]
+    _fields_ = [("struct_size", c_size_t), ("data", c_void_p), ("shape", POINTER(c_int64)), ("ndim", c_size_t)]
 
 
 class Input(ctypes.Structure):
@@ -88,18 +88,15 @@ _SIGNATURES = {
     "gesso_result_sample_status": [c_void_p, c_size_t, POINTER(c_char_p)],
     "gesso_result_tensor": [c_void_p, c_size_t, c_size_t, POINTER(Tensor)],
     "gesso_load_operators": [c_char_p],
+    "gesso_operators_json": [POINTER(c_char_p)],
+    "gesso_author": [c_char_p, c_size_t, POINTER(POINTER(c_uint8)), POINTER(c_size_t)],
 }
 _FREES = (
     "gesso_string_free",
     "gesso_pipeline_free",
     "gesso_instance_free",
     "gesso_result_free",
-    "gesso_bytes_free",
 )
-_OPTIONAL = {
-    "gesso_operators_json": [POINTER(c_char_p)],
-    "gesso_author": [c_char_p, c_size_t, POINTER(POINTER(c_uint8)), POINTER(c_size_t)],
-}
 
 
 def path():
@@ -140,14 +137,12 @@ def _load():
         raise ImportError(
             f"{file} has version {lib.gesso_abi_version()} of the C interface; this package needs version {ABI_VERSION}."
         )
-    for name, arguments in {**_SIGNATURES, **_OPTIONAL}.items():
-        function = getattr(lib, name, None)
-        if function is not None:
-            function.argtypes = arguments
+    for name, arguments in _SIGNATURES.items():
+        getattr(lib, name).argtypes = arguments
     for name in _FREES:
-        function = getattr(lib, name, None)
-        if function is not None:
-            function.argtypes, function.restype = [c_void_p], None
+        function = getattr(lib, name)
+        function.argtypes, function.restype = [c_void_p], None
+    lib.gesso_bytes_free.argtypes, lib.gesso_bytes_free.restype = [c_void_p, c_size_t], None
     lib.gesso_pipeline_needs_gpu.argtypes = [c_void_p]
     lib.gesso_pipeline_max_batch_size.argtypes = [c_void_p]
     lib.gesso_pipeline_max_batch_size.restype = c_size_t
