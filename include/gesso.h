@@ -15,6 +15,9 @@
 /* A DLPack tensor; dlpack.h says what it is. */
 typedef struct DLManagedTensor DLManagedTensor;
 
+/* Element `i` of an array whose structs say how large they are; `type` is that of an element. */
+#define GESSO_AT(type, array, i) ((type *)((char *)(array) + (size_t)(i) * (array)->struct_size))
+
 // The version of this interface. It changes only when programs must be changed; functions and fields at the end of structs
 // may be added without.
 #define GESSO_ABI_VERSION 1
@@ -140,6 +143,8 @@ typedef struct {
 
 // One sample of an input.
 typedef struct {
+  // `sizeof(gesso_sample)`; the same in all samples of an input.
+  size_t struct_size;
   // Its elements: dense, row-major, at an address that is a multiple of the size of an element. May be null when there are
   // none.
   const void *data;
@@ -151,7 +156,7 @@ typedef struct {
 
 // One input of a batch.
 typedef struct {
-  // `sizeof(gesso_input)`.
+  // `sizeof(gesso_input)`; the same in all inputs of a batch.
   size_t struct_size;
   // The name of the input.
   const char *name;
@@ -162,6 +167,8 @@ typedef struct {
   int32_t device;
   // As many as the batch has.
   const gesso_sample *samples;
+  // One letter for each dimension of a sample. Null or empty: as the pipeline declares it. Another than it declares is refused.
+  const char *layout;
 } gesso_input;
 
 // One sample of an output.
@@ -188,6 +195,8 @@ typedef struct {
 
 // Memory that a caller offers for one sample of an output.
 typedef struct {
+  // `sizeof(gesso_target)` of the library.
+  size_t struct_size;
   // Where the sample goes: as many bytes as it has, at a multiple of the size of an element. Null: into memory of the result.
   void *data;
   // The `gesso_device` whose memory `data` is in. `GESSO_DEVICE_GPU` only for samples whose `gesso_tensor` says that they are
@@ -196,7 +205,7 @@ typedef struct {
 } gesso_target;
 
 // Asks the caller for memory for sample `sample` of output `output`. `tensor` describes the sample (its `data` is null) and
-// lives during the call; `target` is filled with null and `GESSO_DEVICE_CPU` before. Called by the thread that runs the batch, once for each sample
+// lives during the call; `target` is filled with its size, null and `GESSO_DEVICE_CPU` before. Called by the thread that runs the batch, once for each sample
 // that did not fail. The memory must stay until the run returns. Returns 0; anything else fails the sample. Must not
 // throw and must not call functions of the same instance.
 typedef int32_t (*gesso_allocate)(void *user,
@@ -207,6 +216,8 @@ typedef int32_t (*gesso_allocate)(void *user,
 
 // An argument of an operator, as the pipeline file gives it. Lives during the call.
 typedef struct {
+  // `sizeof(gesso_argument)` of the library.
+  size_t struct_size;
   // Its name.
   const char *name;
   // A `gesso_argument_kind`. Numbers come as the file has them: a 1 may be an integer where a float is meant.
@@ -219,6 +230,8 @@ typedef struct {
 
 // Where a function that fails writes why: at most `capacity` bytes, the zero at the end included.
 typedef struct {
+  // `sizeof(gesso_message)` of the library.
+  size_t struct_size;
   // Empty before.
   char *text;
   // Bytes there.
@@ -227,6 +240,8 @@ typedef struct {
 
 // One sample of a batch. Lives during the call.
 typedef struct {
+  // `sizeof(gesso_operator_sample)` of the library.
+  size_t struct_size;
   // Which one of the batch.
   size_t index;
   // As many as the operator has inputs.
@@ -240,6 +255,9 @@ typedef struct {
 // An operator. It lives as long as its library, which is never unloaded; so do all its texts. Functions return 0, or the `gesso_status`
 // to fail with, and must not throw. `state` is what `create` made. Each instance of a pipeline has states of its own, and uses one
 // from one thread at a time; but `run_cpu` is called by several at once, for samples of one batch.
+//
+// The structs that functions get are as large as they say, which may be more or less than in the operator's header: elements of arrays are
+// reached by `GESSO_AT`, and a struct is copied by its `struct_size`.
 typedef struct {
   // `sizeof(gesso_operator)`.
   size_t struct_size;
@@ -409,6 +427,13 @@ gesso_status gesso_result_tensor(const gesso_result *result,
                                  size_t sample,
                                  gesso_tensor *tensor);
 
+// Fills `count` tensors, as many as the batch has samples, whose `struct_size` is set, with output `output`: `gesso_result_tensor` for
+// all samples at once. That of a sample that failed has the type `GESSO_DTYPE_ANY` and is else empty. Any thread.
+gesso_status gesso_result_tensors(const gesso_result *result,
+                                  size_t output,
+                                  gesso_tensor *tensors,
+                                  size_t count);
+
 // Exports output `output` of sample `sample` as a DLPack tensor, without copying. `*tensor` is the caller's, who calls its
 // `deleter`, once, from any thread; the result may be freed before. `GESSO_STATUS_UNSUPPORTED` for a sample in memory that the caller
 // offered, which is his already. The elements must not be changed while others read them. Any thread.
@@ -420,6 +445,15 @@ gesso_status gesso_result_dlpack(const gesso_result *result,
 // Loads a library with operators of its own, which pipelines that are loaded from then on may use. The library stays in the
 // process. What it exports is described at `gesso_operators_fn`. After an error none of its operators is there. Any thread.
 gesso_status gesso_load_operators(const char *path);
+
+// Adds operators of the program itself, without a library: `table` points at pointers to them, behind which stands a null pointer. The structs and
+// all that they point at must stay as long as the process. Pipelines that are loaded from then on may use them. After an error none of them
+// is there. Any thread; the functions are called by threads of the library, too.
+gesso_status gesso_register_operators(const gesso_operator *const *table);
+
+// The operators that are known now, as JSON: an array of objects, as `gesso operators --json` prints it. It has those that were loaded or registered
+// before, too. The text is the library's and is never freed; it is null after an error. Any thread.
+gesso_status gesso_operators_json(const char **json);
 
 #ifdef __cplusplus
 }  // extern "C"

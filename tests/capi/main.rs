@@ -84,7 +84,7 @@ fn other_header(older: bool) -> String {
         if older && in_struct && line == "  const char *layout;" && made.last() == Some(&LAST_OF_INPUT) {
             continue;
         }
-        if !older && line.starts_with("} gesso_") && header.contains(&format!("{line}\n")) && !is_enum(line) {
+        if !older && line.starts_with("} gesso_") && !is_enum(line) {
             made.push("  int64_t later[3];");
         }
         made.push(line);
