@@ -13,10 +13,10 @@ from ._feeding import to_batch
 from .data_node import _check
 from .types import PipelineAPIType
 
-_NO_INPUTS = """
-When using pipeline inputs named arguments (`run(name=data)`) the pipeline cannot prepare batches ahead:
-make it with `prefetch_queue_depth=1`, or with `exec_pipelined=False`.
-"""
+_NO_INPUTS = (
+    "When using pipeline inputs named arguments (`run(name=data)`), `prefetch_queue_depth` in Pipeline constructor shall be set to 1, or "
+    "`exec_pipelined` to False: batches cannot be prepared ahead of data that comes with the call."
+)
 
 
 class Running:
