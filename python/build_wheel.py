@@ -1,0 +1,131 @@
+"""Makes the wheel: the package, the library, and the command line, zipped. Needs nothing but Python; is also a PEP 517 backend.
+
+    python3 build_wheel.py FOLDER LIBRARY [COMMAND]      prints the wheel's path
+"""
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+LIBRARY = "libtriton_gesso.so"
+PACKAGE = "gesso"
+SUFFIXES = (".py", ".pyi", ".typed")
+
+
+def _project():
+    """Name, version, description, Python and dependencies from pyproject.toml: tomllib is not in Python 3.10."""
+    text = (HERE / "pyproject.toml").read_text(encoding="utf-8")
+
+    def field(name):
+        return re.search(rf'^{name} = "(.*)"$', text, re.MULTILINE).group(1)
+
+    dependencies = re.findall(r'"([^"]+)"', re.search(r"^dependencies = \[(.*)\]$", text, re.MULTILINE).group(1))
+    return {name: field(name) for name in ("name", "version", "description", "requires-python")} | {"dependencies": dependencies}
+
+
+def _glibc(binaries):
+    """The newest version of glibc that the binaries ask for."""
+    versions = [(2, 17)]
+    for binary in binaries:
+        for found in re.findall(rb"GLIBC_(\d+)\.(\d+)", Path(binary).read_bytes()):
+            versions.append(tuple(map(int, found)))
+    return max(versions)
+
+
+def _tag(binaries):
+    major, minor = _glibc(binaries)
+    return f"py3-none-manylinux_{major}_{minor}_{platform.machine()}"
+
+
+def _files(library, command):
+    """(name in the wheel, bytes, whether it is run)"""
+    for path in sorted((HERE / PACKAGE).rglob("*")):
+        if path.is_file() and (path.suffix in SUFFIXES or path.name == "py.typed"):
+            yield path.relative_to(HERE).as_posix(), path.read_bytes(), False
+    for name, text in _stubs(library).items():
+        yield f"{PACKAGE}/{name}", text.encode(), False
+    yield f"{PACKAGE}/{LIBRARY}", Path(library).read_bytes(), False
+    if command is not None:
+        yield f"{PACKAGE}/bin/gesso", Path(command).read_bytes(), True
+
+
+def _stubs(library):
+    """Type stubs, which the library's list of operators gives. Without numpy there are none."""
+    program = "import json, gesso._stubs; print(json.dumps(gesso._stubs.make()))"
+    environment = dict(os.environ, GESSO_LIBRARY=str(Path(library).resolve()), PYTHONPATH=str(HERE))
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"no type stubs: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+        return {}
+    return json.loads(done.stdout)
+
+
+def _metadata(project):
+    readme = HERE.parent / "docs" / "python.md"
+    lines = [
+        "Metadata-Version: 2.1",
+        f"Name: {project['name']}",
+        f"Version: {project['version']}",
+        f"Summary: {project['description']}",
+        "License: Apache-2.0",
+        f"Requires-Python: {project['requires-python']}",
+        *(f"Requires-Dist: {dependency}" for dependency in project["dependencies"]),
+        "Description-Content-Type: text/markdown",
+        "",
+        readme.read_text(encoding="utf-8") if readme.exists() else "",
+    ]
+    return "\n".join(lines).encode()
+
+
+def build(folder, library, command=None):
+    """Writes the wheel into `folder`; returns its path."""
+    project = _project()
+    tag = _tag([path for path in (library, command) if path])
+    stem = f"{project['name']}-{project['version']}"
+    info = f"{stem}.dist-info"
+    files = list(_files(library, command))
+    files += [
+        (f"{info}/METADATA", _metadata(project), False),
+        (f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: gesso\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), False),
+        (f"{info}/entry_points.txt", b"[console_scripts]\ngesso = gesso.__main__:main\n", False),
+    ]
+    record = io.StringIO()
+    rows = csv.writer(record, lineterminator="\n")
+    path = Path(folder) / f"{stem}-{tag}.whl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
+        for name, data, is_run in files:
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            rows.writerow((name, f"sha256={digest}", len(data)))
+            _add(wheel, name, data, 0o755 if is_run else 0o644)
+        rows.writerow((f"{info}/RECORD", "", ""))
+        _add(wheel, f"{info}/RECORD", record.getvalue().encode(), 0o644)
+    return path
+
+
+def _add(wheel, name, data, mode):
+    # The same date for all, so that the same files make the same wheel.
+    entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = (0o100000 | mode) << 16
+    wheel.writestr(entry, data)
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    """For pip: with the library that GESSO_LIBRARY names, or a release build's."""
+    library = os.environ.get("GESSO_LIBRARY", HERE.parent / "target" / "release" / LIBRARY)
+    return build(wheel_directory, library).name
+
+
+if __name__ == "__main__":
+    print(build(*sys.argv[1:4]))

@@ -1,0 +1,45 @@
+"""Gesso: data pipelines, written in Python, run in this process, on servers, or wherever `Pipeline.serialize`'s files are loaded.
+
+    import numpy as np
+    from gesso import fn, pipeline_def, types
+
+    @pipeline_def(batch_size=8, num_threads=4)
+    def preprocess():
+        encoded = fn.external_source(name="images")
+        images = fn.decoders.image(encoded, output_type=types.RGB)
+        return fn.resize(images, size=[224, 224])
+
+    pipeline = preprocess(prefetch_queue_depth=1)
+    (images,) = pipeline.run(images=[np.fromfile("a.jpg", np.uint8)])
+"""
+
+from . import fn, math, ops, types  # noqa: F401
+from ._assemble import assemble as _assemble
+from ._enums import DALIDataType, DALIImageType, DALIInterpType  # noqa: F401
+from ._library import GessoError, version as _version
+from ._pipeline_def import do_not_convert, pipeline_def
+from ._tensor import TensorCPU, TensorGPU
+from ._tensor_list import TensorListCPU, TensorListGPU
+from .data_node import DataNode, newaxis
+from .pipeline import OperatorConcurrency, Pipeline, StreamPolicy
+
+_assemble(ops, fn)
+__version__ = _version()
+__all__ = [
+    "DataNode",
+    "GessoError",
+    "OperatorConcurrency",
+    "Pipeline",
+    "StreamPolicy",
+    "TensorCPU",
+    "TensorGPU",
+    "TensorListCPU",
+    "TensorListGPU",
+    "do_not_convert",
+    "fn",
+    "math",
+    "newaxis",
+    "ops",
+    "pipeline_def",
+    "types",
+]

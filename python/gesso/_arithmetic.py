@@ -1,0 +1,98 @@
+"""Arithmetic on `DataNode`s: one operator for each Python operator, told by a text what to compute. Constants stay numbers."""
+
+from . import _context, types
+from ._arguments import TypedValue
+from ._operator import Node, choose_device
+from .data_node import DataNode
+
+_SYMBOLS = {
+    "add": "+",
+    "sub": "-",
+    "plus": "(unary) +",
+    "minus": "(unary) -",
+    "mul": "*",
+    "pow": "**",
+    "div": "//",
+    "fdiv": "/",
+    "mod": "%",
+    "bitand": "&",
+    "bitor": "|",
+    "bitxor": "^",
+    "bitnot": "~",
+    "lshift": "<<",
+    "rshift": ">>",
+    "eq": "==",
+    "neq": "!=",
+    "lt": "<",
+    "leq": "<=",
+    "gt": ">",
+    "geq": ">=",
+}
+_NAMES = {types.DALIDataType.FLOAT: "float32"}
+
+
+def _kind_of(value):
+    """(is it an integer, the type's name in an expression)"""
+    if isinstance(value, types.ScalarConstant):
+        return value.dtype in types._int_like_types, _NAMES.get(value.dtype, value.dtype.name.lower())
+    if type(value) is bool:
+        return True, "bool"
+    if type(value) is int:
+        return True, "int32"
+    if type(value) is float:
+        return False, "float32"
+    raise TypeError(
+        f"Constant argument to arithmetic operation not supported. Got {type(value)}, expected a constant value of type "
+        f"'bool', 'int', 'float' or '{_context.package}.types.Constant'."
+    )
+
+
+def _has_node(value, seen):
+    if id(value) in seen:
+        return False
+    seen.add(id(value))
+    return any(
+        isinstance(element, DataNode) or (isinstance(element, (list, tuple)) and _has_node(element, seen)) for element in value
+    )
+
+
+def _refuse_nested(name, position, value):
+    if isinstance(value, (list, tuple)) and _has_node(value, set()):
+        raise TypeError(
+            f"The input {position} of operator `{name}` must be a `DataNode` or a compatible constant. "
+            f"Got a `{type(value).__name__}` with nested `DataNode`(s).\n"
+            "Did you pass a return value of an operator producing multiple outputs?"
+        )
+
+
+def apply(name, *inputs):
+    """The operator that computes `name` of `inputs`, nodes and constants."""
+    from .ops import _class_of
+
+    symbol = _SYMBOLS.get(name, name)
+    edges, integers, reals, description = [], [], [], []
+    for position, value in enumerate(inputs):
+        _refuse_nested(symbol, position, value)
+        if not isinstance(value, (DataNode, types.ScalarConstant, int, float)):
+            value = types.Constant(value)
+        if isinstance(value, DataNode):
+            description.append(f"&{len(edges)}")
+            edges.append(value)
+            continue
+        is_integer, kind = _kind_of(value)
+        numbers = integers if is_integer else reals
+        description.append(f"${len(numbers)}:{kind}")
+        numbers.append(value)
+    device = choose_device(edges)
+    package = _context.package
+    operator = _class_of("_ArithmeticGenericOp")(device=device, _module=f"{package}.math", _display_name=symbol)
+    operator.values["expression_desc"] = TypedValue("string", False, [f"{name}({' '.join(description)})"])
+    if integers:
+        operator.values["integer_constants"] = TypedValue("int64", True, [_number(value, int) for value in integers])
+    if reals:
+        operator.values["real_constants"] = TypedValue("float", True, [_number(value, float) for value in reals])
+    return Node(operator, edges, {}, {}).outputs[0]
+
+
+def _number(value, kind):
+    return kind(value.value if isinstance(value, types.ScalarConstant) else value)

@@ -1,0 +1,35 @@
+"""Fills `fn` and `ops` when the package is imported."""
+
+from . import _missing, _modules, _naming, _schema
+
+
+def assemble(ops, fn):
+    """Adds every operator, and those that are written in Python."""
+    from ._compose import Compose
+    from ._readers.registry import OLD_NAMES, READERS
+    from ._python_function import DLTensorPythonFunction, PythonFunction
+    from .external_source import ExternalSource, external_source
+
+    ExternalSource.schema = ExternalSource.named_schema = _schema.find("ExternalSource")
+    ExternalSource.__module__ = "gesso.ops"
+    external_source.__module__ = "gesso.fn"
+    external_source._schema_name = "ExternalSource"
+    ops.ExternalSource, fn.external_source = ExternalSource, external_source
+    ops.Compose = Compose
+    for kind in (PythonFunction, DLTensorPythonFunction):
+        _modules.attach(ops, fn, kind, [], kind.named_schema)
+    _modules.install(ops, fn)
+    for name, kind in READERS.items():
+        if _schema.find(name) is None:
+            _modules.attach(ops, fn, kind, kind.schema.modules, kind.schema)
+    for old, kind in OLD_NAMES.items():
+        if _schema.find(old) is None:
+            setattr(ops, old, kind)
+            setattr(fn, _naming.snake_case(old), getattr(fn.readers, kind.schema.function_name))
+    for name in _missing.NAMES:
+        modules, class_name = _naming.split(name)
+        place = _modules.submodule(ops, modules)
+        if not hasattr(place, class_name):
+            stand_in, function = _missing.stand_ins(name)
+            setattr(place, class_name, stand_in)
+            setattr(_modules.submodule(fn, modules), function.__name__, function)

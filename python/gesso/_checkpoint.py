@@ -1,0 +1,65 @@
+"""The state of a pipeline: how many batches it gave. Readers go there without reading; random numbers are drawn again."""
+
+import json
+import warnings
+
+from ._sources import SourceKind
+
+
+def save(pipeline, iterator_data=""):
+    """The state as bytes; `iterator_data` is what an iterator wants to keep."""
+    state = {
+        "gesso_checkpoint": 1,
+        "batches": pipeline._consumed,
+        "seed": pipeline._run_seed,
+        "iter": pipeline._consumer_iter,
+        "epoch_idx": pipeline._consumer_epoch_idx,
+        "iterator_data": iterator_data,
+    }
+    return json.dumps(state).encode()
+
+
+def read(saved):
+    """The state in bytes that `save` made."""
+    try:
+        state = json.loads(saved)
+        state["batches"], state["seed"]
+        return state
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(
+            "Pipeline checkpoint data is not a valid JSON string. Please make sure that the checkpoint was created with the same "
+            "version of DALI: with Gesso, and for the same pipeline."
+        ) from None
+
+
+def restore(pipeline, state):
+    """Brings a pipeline that was just built to a saved state."""
+    batches = state["batches"]
+    pipeline._epoch_idx = pipeline._consumer_epoch_idx = state["epoch_idx"]
+    pipeline._consumer_iter = state["iter"]
+    pipeline._consumed = batches
+    pipeline._iterator_data = state["iterator_data"]
+    pipeline._is_restored_from_checkpoint = True
+    for group in pipeline._groups:
+        group.current_iter = state["iter"]
+        group.current_sample = state["iter"] * pipeline._max_batch_size
+    pipeline._execution.skip(batches)
+
+
+def warn_of_sources(pipeline):
+    """Says which sources cannot go back to where they were."""
+    for group in pipeline._groups:
+        described = group.source_desc
+        if described.kind is SourceKind.CALLABLE and described.has_inputs:
+            continue
+        if described.kind is SourceKind.CALLABLE:
+            reason = "with parameterless callable as a 'source'"
+        else:
+            reason = f"with {described.kind} as a 'source'"
+        warnings.warn(
+            f"Checkpointing enabled in a pipeline with external source operator, {reason}. DALI doesn't capture state of such "
+            "'source'. When loading the checkpoint, the 'source' must be manually adjusted by the user to start from the correct "
+            "point, otherwise it will start from the beginning, potentially leading to mismatch with other data sources.",
+            Warning,
+            stacklevel=5,
+        )

@@ -1,0 +1,197 @@
+"""Runs the batches of a built pipeline, in a thread of its own where batches are prepared ahead. Makes `TensorList`s of what comes out."""
+
+import json
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from . import _author, _dali_words, _engine, _library, _origin
+from ._engine import Engine, describe  # noqa: F401
+from ._declared import check_consistent
+from ._enums import DALIDataType
+from ._lazy import LayoutEngines
+from ._stages import StagedGraph, is_python
+from ._tensor_list import TensorListCPU, TensorListGPU
+
+_DTYPES = {name: dtype for dtype, name in ((d, _author._dtype_name(d)) for d in list(DALIDataType)[1:13])}
+
+
+def failed(error):
+    """A batch that failed before it began."""
+    future = Future()
+    future.set_exception(error)
+    return future
+
+
+def pass_on(done, waiting):
+    """Gives the outcome of one future to another."""
+    if done.exception() is not None:
+        waiting.set_exception(done.exception())
+    else:
+        waiting.set_result(done.result())
+
+
+class Execution:
+    """What a built pipeline runs on. `inputs`: by name what was declared; `outputs`: (device, dtype, ndim, layout) each."""
+
+    def __init__(self, run, inputs, outputs, max_batch_size, on_error, origins):
+        self._run = run
+        self.inputs = inputs
+        self.outputs = outputs
+        self._max_batch_size = max_batch_size
+        self._on_error = on_error
+        self._origins = origins
+        self._thread = None
+        self.reader_meta = dict
+        self.skip = None
+
+    def submit(self, fed, ahead):
+        """Begins a batch, in the background if `ahead`; a future of (outputs, errors)."""
+        if ahead:
+            if self._thread is None:
+                self._thread = ThreadPoolExecutor(1, "gesso")
+            return self._thread.submit(self._batch, fed)
+        future = Future()
+        try:
+            future.set_result(self._batch(fed))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+    def _batch(self, fed):
+        batch_size = self._batch_size(fed)
+        try:
+            results, errors = self._run(batch_size, fed)
+        except _library.GessoError as error:
+            raise RuntimeError(explained(str(error), self._origins)) from error
+        if errors and self._on_error == "raise":
+            index = min(errors)
+            raise RuntimeError(self._explained(errors[index], index))
+        if errors and self._on_error == "skip":
+            results = [([array for array in arrays if array is not None], layout, None) for arrays, layout, _ in results]
+        return tuple(self._wrap(result, declared) for result, declared in zip(results, self.outputs)), errors
+
+    def _batch_size(self, fed):
+        sizes = {name: len(batch.arrays) for name, batch in fed.items()}
+        if len(set(sizes.values())) > 1:
+            raise RuntimeError(
+                "Batch size must be uniform across an iteration. External Source operators got these numbers of samples: "
+                + ", ".join(f"`{name}` {size}" for name, size in sizes.items())
+            )
+        return next(iter(sizes.values()), self._max_batch_size)
+
+    def _wrap(self, result, declared):
+        arrays, layout, infos = result
+        device, dtype, ndim, expected = declared
+        if any(array is None for array in arrays):
+            shape = (0,) * max((array.ndim for array in arrays if array is not None), default=0)
+            kind = next((array.dtype for array in arrays if array is not None), "u1")
+            import numpy as np
+
+            arrays = [np.empty(shape, kind) if array is None else array for array in arrays]
+        kind = TensorListGPU if device == "gpu" else TensorListCPU
+        batch = kind._of(arrays, layout, infos=infos)
+        if arrays and dtype not in (None, DALIDataType.NO_TYPE) and batch.dtype != dtype:
+            raise RuntimeError(f"Data type of the output was declared as {dtype}, but it is {batch.dtype}.")
+        if arrays and ndim is not None and batch.ndim() != ndim:
+            raise RuntimeError(f"Number of dimensions of the output was declared as {ndim}, but it is {batch.ndim()}.")
+        if expected and arrays and layout != expected:
+            raise RuntimeError(f'Layout of the output was declared as "{expected}", but it is "{layout}".')
+        return batch
+
+    def _explained(self, message, index):
+        return explained(message, self._origins, f"Sample {index} of the batch failed. ")
+
+
+def explained(message, origins, lead=""):
+    """A message of the library, with the user's lines where it names an operator."""
+    message = _dali_words.added(message)
+    for name, node in origins.items():
+        if f"`{name}`" in message or f"({name})" in message:
+            return (
+                f"Critical error in pipeline:\nError in {node.device.upper()} operator `{node.operator.display}`,\nwhich was used in the "
+                f"pipeline definition with the following traceback:\n\n{_origin.describe(node.origin)}\n\nencountered:\n\n{lead}{message}"
+            )
+    return f"Critical error in pipeline:\n{lead}{message}"
+
+
+def _device(pipeline):
+    """Where it runs: on the GPU only if it has a number of one, and there is one."""
+    wanted = pipeline.device_id is not None and not os.environ.get("GESSO_CPU_ONLY")
+    return _library.GPU if wanted and _engine.has_gpu() else _library.CPU
+
+
+def _opener(pipeline, origins):
+    def open_engine(serialized):
+        try:
+            return Engine(serialized, _device(pipeline), pipeline.device_id or 0, pipeline.num_threads or 0)
+        except _library.GessoError as error:
+            raise RuntimeError(explained(str(error), origins)) from error
+
+    return open_engine
+
+
+def of_graph(pipeline):
+    """The execution of a pipeline that was defined here."""
+    declared, layouts = pipeline._declared_outputs()
+    outputs = [(device, dtype, ndim, layout) for (_, device, dtype, ndim), layout in zip(declared, layouts)]
+    inputs, origins = {}, {}
+    for node in pipeline._operators:
+        origins[node.name] = node
+        if node.schema.target == _author.SOURCE:
+            dtype = node.values_of("dtype")
+            inputs[node.name] = {
+                "dtype": None if dtype is None else DALIDataType(dtype),
+                "ndim": node.values_of("ndim"),
+                "layout": node.values_of("layout", ""),
+                "repeat_last": node.values_of("repeat_last", False),
+                "blocking": node.values_of("blocking", False),
+            }
+            check_consistent(inputs[node.name])
+    open_engine = _opener(pipeline, origins)
+    parameters = {**pipeline._parameters(), "seed": pipeline._run_seed}
+    if any(is_python(node) for node in pipeline._operators):
+        staged = StagedGraph(pipeline._operators, pipeline._graph_outputs, parameters, open_engine)
+        run, meta = staged.run, staged.reader_meta
+
+        def skip(batches):
+            staged.skip(batches, pipeline.max_batch_size)
+
+    else:
+        meta = dict
+        engines = LayoutEngines({**pipeline.description(), "seed": pipeline._run_seed}, open_engine)
+        run, skip = _whole(engines), engines.skip
+    execution = Execution(run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, origins)
+    execution.reader_meta, execution.skip = meta, skip
+    return execution
+
+
+def _whole(engine):
+    def run(batch_size, fed):
+        outcome = engine.run(batch_size, list(fed.items()))
+        return outcome.outputs, outcome.errors
+
+    return run
+
+
+def of_file(pipeline, serialized):
+    """The execution of a pipeline that came from a file."""
+    described = json.loads(describe(serialized))
+    outputs = [
+        (output["device"], _DTYPES.get(output["dtype"]), output["ndim"], None) for output in described["outputs"]
+    ]
+    inputs = {}
+    for source in described["inputs"]:
+        flags = {name: bool(values and values[0]) for name, values in source.get("arguments", {}).items()}
+        inputs[source["name"]] = {
+            "dtype": _DTYPES.get(source["dtype"]),
+            "ndim": source["ndim"],
+            "layout": source["layout"],
+            "repeat_last": flags.get("repeat_last", False),
+            "blocking": flags.get("blocking", False),
+        }
+    engines = LayoutEngines(described, _opener(pipeline, {}))
+    execution = Execution(_whole(engines), inputs, outputs, pipeline.max_batch_size, pipeline._on_error, {})
+    execution.skip = engines.skip
+    return execution
+
+

@@ -1,0 +1,105 @@
+"""Data that users give for a batch, of whatever kind, as dense host arrays."""
+
+import numpy as np
+
+from . import _dlpack, types
+from ._enums import dtype_of
+from ._tensor import TensorCPU, check_layout, layout_text
+from ._tensor_list import TensorListCPU
+
+
+class Batch:
+    """One batch of an input: dense arrays of one type and rank."""
+
+    __slots__ = ("arrays", "dtype", "layout", "infos")
+
+    def __init__(self, arrays, dtype, layout="", infos=None):
+        self.arrays = arrays
+        self.dtype = dtype
+        self.layout = layout
+        self.infos = infos
+
+    def facts(self):
+        """(type, rank, layout), which stay the same from batch to batch."""
+        return self.dtype, self.arrays[0].ndim if self.arrays else None, self.layout
+
+
+def to_array(value):
+    """One tensor of any framework as a numpy array; without a copy where it is in host memory and dense."""
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, TensorCPU):
+        return value.array
+    if types._is_torch_tensor(value):
+        return value.detach().cpu().numpy()
+    if types._is_mxnet_array(value):
+        return value.asnumpy()
+    if _dlpack.is_capsule(value):
+        return _dlpack.from_capsule(value)
+    if types._is_cupy_array(value):
+        return value.get()
+    return np.asarray(value)
+
+
+def _dense(array, copy):
+    """A dense array of the library's byte order that nobody else changes."""
+    if array.dtype.byteorder == ">":
+        array = array.astype(array.dtype.newbyteorder("="))
+    if copy:
+        return np.array(array, order="C", copy=True)
+    return array if array.flags.c_contiguous and array.flags.aligned else np.ascontiguousarray(array).reshape(array.shape)
+
+
+def _check_size(count, limit):
+    if limit is not None and count > limit:
+        raise RuntimeError(
+            f"The external source callback returned an unexpected batch size. Expected batch_size <= {limit}, actual: {count}"
+        )
+
+
+def _check_rank(arrays, layout):
+    if not arrays:
+        return
+    rank = arrays[0].ndim
+    if any(array.ndim != rank for array in arrays):
+        raise RuntimeError("All tensors in a batch must have the same number of dimensions")
+    if layout and rank != len(layout):
+        raise RuntimeError(f"The layout '{layout}' cannot describe {rank}-dimensional data")
+
+
+def to_batch(data, limit, layout=None, copy=True):
+    """`data` as a `Batch` of at most `limit` samples.
+
+    A list or a batch has a sample in each element; of an array the first dimension counts samples. Unless `copy` is False, the
+    caller may change the data afterwards.
+    """
+    own = ""
+    infos = dtype = None
+    if isinstance(data, TensorListCPU):
+        arrays, own, dtype, infos = data.arrays, data.layout(), data.dtype, data._infos
+    elif isinstance(data, (list, tuple)):
+        if data and isinstance(data[0], TensorCPU):
+            own, dtype = data[0].layout(), data[0].dtype
+        arrays = [to_array(value) for value in data]
+    else:
+        if isinstance(data, TensorCPU):
+            own = data.layout()[1:]
+        whole = to_array(data)
+        if whole.ndim == 0:
+            raise RuntimeError(f"Expected a batch: a list of tensors or an array whose first dimension counts samples, got {whole!r}.")
+        arrays = [whole[i, ...] for i in range(whole.shape[0])]
+    _check_size(len(arrays), limit)
+    _check_rank(arrays, layout)
+    arrays = [_dense(array, copy) for array in arrays]
+    kinds = [dtype_of(array) for array in arrays]
+    if None in kinds:
+        wrong = arrays[kinds.index(None)]
+        raise TypeError(f"Data of the type {wrong.dtype} cannot be fed: expected numbers or truth values.")
+    for i, kind in enumerate(kinds):
+        if kind != kinds[0]:
+            raise RuntimeError(
+                f"All samples of a batch must have the same type: sample {i} has {kind}, the first one has {kinds[0]}."
+            )
+    layout = layout_text(layout) or own
+    check_layout(layout if arrays else "", arrays[0].ndim if arrays else 0, "batch")
+    return Batch(arrays, dtype if dtype is not None else kinds[0] if kinds else None, layout, infos)

@@ -1,0 +1,85 @@
+"""From what a definition returned to a graph in order: outputs checked, operators collected, producers first."""
+
+from . import types
+from ._operator import constant_input
+from .data_node import DataNode, _check
+
+
+def _holds_node(value):
+    return isinstance(value, (list, tuple)) and any(isinstance(x, DataNode) or _holds_node(x) for x in value)
+
+
+def as_outputs(returned):
+    """The outputs of a pipeline as nodes; constants become operators."""
+    outputs = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+    for i, value in enumerate(outputs):
+        if isinstance(value, types.ScalarConstant):
+            outputs[i] = constant_input(value, "cpu", i, "output")
+        elif _holds_node(value):
+            raise TypeError(
+                f"Illegal pipeline output type. The output {i} contains a nested `DataNode`. "
+                "Missing list/tuple expansion (*) is the likely cause."
+            )
+        elif not isinstance(value, DataNode):
+            try:
+                outputs[i] = types.Constant(value, device="cpu")
+            except TypeError:
+                raise TypeError(
+                    f"Illegal output type. The output {i} is a `{type(value)}`. Allowed types are ``DataNode`` and types convertible to "
+                    "`types.Constant` (numerical constants, 1D lists/tuple of numbers and ND arrays)."
+                ) from None
+        _check(outputs[i])
+    return outputs
+
+
+def collect(edges):
+    """The operators that `edges` need, each behind those it reads; in the order in which DALI's files have them."""
+    seen, ordered = set(), []
+    for edge in edges:
+        # A stack of its own: deep graphs are longer than Python's.
+        stack = [(edge.source, None)]
+        while stack:
+            node, remaining = stack.pop()
+            if remaining is None:
+                if node is None:
+                    raise RuntimeError("Pipeline encountered an Edge with no source op.")
+                if id(node) in seen:
+                    continue
+                seen.add(id(node))
+                node.check_required()
+                remaining = iter([*node.inputs, *node.tensors.values()])
+            following = next(remaining, None)
+            if following is None:
+                ordered.append(node)
+            else:
+                stack.append((node, remaining))
+                stack.append((following.source, None))
+    return ordered
+
+
+def require_unique_names(pipeline, operators):
+    """Raises if two operators have the same name."""
+    by_name = {}
+    for operator in operators:
+        by_name.setdefault(operator.name, []).append(operator)
+    duplicates = {name: found for name, found in by_name.items() if len(found) > 1}
+    if not duplicates:
+        return
+    text = f"The pipeline is invalid because it contains operators with non-unique names:\n{duplicates}"
+    if any(operator.pipeline is not pipeline for found in duplicates.values() for operator in found):
+        text += (
+            "\nThe likely cause is that the pipeline contains a subgraph instantiated while a different pipeline was set as the "
+            "current pipeline (e.g. inside another pipeline's graph definition function).\n"
+        )
+    raise RuntimeError(text)
+
+
+def require_own(pipeline, operators, message):
+    """Raises if operators were made outside of the pipeline's definition."""
+    foreign = [operator.name for operator in operators if operator.pipeline is not pipeline]
+    if foreign:
+        raise RuntimeError(
+            f"{message} because it contains operator(s) that were defined outside the pipeline scope:\n{foreign}\n"
+            "All operators should be defined while the pipeline is set as the current pipeline. This happens automatically when "
+            "defining the pipeline in a function decorated with `@pipeline_def`."
+        )

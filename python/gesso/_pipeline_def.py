@@ -1,0 +1,103 @@
+"""`pipeline_def`: a function that defines a graph becomes a function that makes pipelines."""
+
+import functools
+import inspect
+
+from .data_node import DataNode
+from .pipeline import Pipeline
+
+_OWN = ("enable_conditionals", "debug")
+
+
+def _settings():
+    return inspect.signature(Pipeline.__init__).parameters.keys() - {"self"}
+
+
+def _split(function, keywords):
+    """(settings of the pipeline, arguments of the function) of a call's keywords."""
+    found = inspect.getfullargspec(function)
+    if found.varkw is not None:
+        raise TypeError(
+            f"Using variadic keyword argument `**{found.varkw}` in a  graph-defining function is not allowed."
+        )
+    own, settings, arguments = {*found.args, *found.kwonlyargs}, {}, {}
+    for name, value in keywords.items():
+        if name in own:
+            arguments[name] = value
+            if name in _settings():
+                print(f"Warning: the argument `{name}` shadows a Pipeline constructor argument of the same name.")
+        elif name in _settings():
+            settings[name] = value
+        elif name not in _OWN:
+            raise TypeError(
+                f"`{function.__name__}` got an unexpected argument `{name}`: it is neither an argument of the function nor of "
+                "the pipeline."
+            )
+    return settings, arguments
+
+
+def _define(pipeline, function, arguments, keywords):
+    """Runs the definition with the pipeline as the current one."""
+    with pipeline:
+        outputs = function(*arguments, **keywords)
+        if outputs is None:
+            outputs = ()
+        pipeline.set_outputs(*(outputs if isinstance(outputs, tuple) else (outputs,)))
+
+
+def _begin_conditions(pipeline, arguments, keywords):
+    from ._conditionals.scopes import Conditions
+
+    pipeline._conditions = Conditions()
+    for value in (*arguments, *keywords.values()):
+        if isinstance(value, DataNode):
+            pipeline._conditions.register([value])
+
+
+def pipeline_def(fn=None, *, enable_conditionals=False, **pipeline_kwargs):
+    """Makes a function that returns operators' results into one that returns a `Pipeline`.
+
+    Used as `@pipeline_def` or `@pipeline_def(batch_size=..., ...)` with arguments of `Pipeline`. The new function takes the old one's arguments, and those of
+    `Pipeline`, which come before the decorator's. With `enable_conditionals` the definition may use `if`, `and`, `or`, `not` and `a if b
+    else c` on results of operators.
+    """
+    pipeline_kwargs.pop("debug", None)
+
+    def decorate(function):
+        from ._conditionals import is_left_alone
+
+        if is_left_alone(function):
+            raise ValueError("Pipeline definition cannot be marked with @do_not_convert.")
+
+        @functools.wraps(function)
+        def create_pipeline(*args, **kwargs):
+            on = kwargs.get("enable_conditionals", enable_conditionals)
+            definition = function
+            if on:
+                from ._conditionals import convert
+
+                definition = convert(function)
+            settings, arguments = _split(function, kwargs)
+            pipeline = Pipeline(**{**pipeline_kwargs, **settings})
+            if on:
+                _begin_conditions(pipeline, args, arguments)
+            _define(pipeline, definition, args, arguments)
+            return pipeline
+
+        create_pipeline._is_pipeline_def = True
+        return create_pipeline
+
+    return decorate(fn) if fn else decorate
+
+
+def do_not_convert(func=None):
+    """Leaves a function as it is when a definition with conditionals calls it: inside of it `if` and the like are Python's own."""
+    if func is None:
+        return do_not_convert
+    if getattr(func, "_is_pipeline_def", False):
+        raise ValueError("Pipeline definition cannot be marked with @do_not_convert.")
+    from ._conditionals import leave_alone
+
+    return leave_alone(func)
+
+

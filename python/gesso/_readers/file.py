@@ -1,0 +1,74 @@
+"""`fn.readers.file`: files as they are, with labels."""
+
+import os
+
+import numpy as np
+
+from . import files
+from .source import Reader, schema
+
+_OWN = {
+    "file_root": ("STRING", None),
+    "file_list": ("STRING", None),
+    "files": ("_STRING_VEC", None),
+    "labels": ("_INT32_VEC", None),
+    "file_filters": ("_STRING_VEC", files.IMAGES_AND_SOUND),
+    "dir_filters": ("_STRING_VEC", None),
+    "case_sensitive_filter": ("BOOL", False),
+}
+
+
+def read_bytes(path):
+    """A file as an array of bytes."""
+    try:
+        return np.fromfile(path, np.uint8)
+    except OSError as error:
+        raise RuntimeError(f"Could not open file {path}: {error.strerror or error}") from None
+
+
+class _Files:
+    def __init__(self, found):
+        self.found = found
+        self.size = len(found)
+
+    def read(self, index):
+        path, label = self.found[index]
+        return (read_bytes(path), np.array([label], np.int32)), path
+
+
+def _given(paths, labels, root):
+    paths = [os.path.join(root, path) if root else path for path in paths]
+    if labels is None:
+        labels = range(len(paths))
+    elif len(labels) != len(paths):
+        raise RuntimeError(
+            f"Provided {len(labels)} labels for {len(paths)} files. When the `labels` argument is specified, it must have the same "
+            "length as `files`."
+        )
+    return list(zip(paths, labels))
+
+
+class File(Reader):
+    """Reads files: from folders whose order gives the labels, from a list of paths and labels, or as they are given.
+
+    Outputs: the files' bytes, and the labels.
+    """
+
+    schema_name = "readers__File"
+    schema = named_schema = schema("readers__File", "Reads files and labels.", _OWN)
+
+    def begin(self, node):
+        """Finds the files."""
+        get = node.values_of
+        root, listed, given = get("file_root"), get("file_list"), get("files")
+        if listed is not None and given is not None:
+            raise RuntimeError("File paths can be provided through `files` or `file_list` but not both.")
+        if root is None and listed is None and given is None:
+            raise RuntimeError("Either `file_root`, `files` or `file_list` must be specified.")
+        if given is not None:
+            return _Files(_given(given, get("labels"), root))
+        if listed is not None:
+            return _Files(files.of_list(listed, root))
+        return _Files(
+            files.in_folders(root, get("file_filters"), get("dir_filters"), get("case_sensitive_filter", False))
+        )

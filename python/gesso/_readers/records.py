@@ -1,0 +1,173 @@
+"""`fn.readers.tfrecord` and `fn.readers.mxnet`: records in files with an index."""
+
+import struct
+
+import numpy as np
+
+from . import wire
+from .source import Reader, schema
+
+_OWN = {"path": ("_STRING_VEC", None), "index_path": ("_STRING_VEC", None), "use_o_direct": ("BOOL", False)}
+
+
+def _open(path):
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise RuntimeError(f"Could not open file {path}: {error.strerror or error}") from None
+
+
+class _Indexed:
+    """Pieces of files: (file, where, how long)."""
+
+    def __init__(self, paths, places):
+        self._files = [_open(path) for path in paths]
+        self.places = places
+        self.groups = [[i for i, place in enumerate(places) if place[0] == k] for k in range(len(paths))]
+        self.size = len(places)
+        self.paths = paths
+
+    def bytes(self, index):
+        number, at, length = self.places[index]
+        file = self._files[number]
+        file.seek(at)
+        return file.read(length), f"{self.paths[number]} at index {at}"
+
+
+def _count(paths, indices, what):
+    if len(paths) != len(indices):
+        raise RuntimeError(f"Number of {what} files and index files should match: {len(paths)} and {len(indices)}.")
+
+
+class _Features(_Indexed):
+    def __init__(self, paths, indices, features):
+        _count(paths, indices, "TFRecord")
+        places = []
+        for number, index in enumerate(indices):
+            with _open(index) as file:
+                for line in file.read().decode().splitlines():
+                    at, length = map(int, line.split()[:2])
+                    places.append((number, at, length))
+        super().__init__(paths, places)
+        self.features = features
+
+    def read(self, index):
+        data, where = self.bytes(index)
+        length, = struct.unpack_from("<Q", data)
+        found = _example(data[12 : 12 + length])
+        return [_feature(found.get(name), feature) for name, feature in self.features.items()], where
+
+
+def _example(message):
+    """Features of an `Example` message by name: (kind, payload)."""
+    features = next((value for number, value in wire.fields(message) if number == 1), b"")
+    found = {}
+    for number, entry in wire.fields(features):
+        if number == 1:
+            pair = dict(wire.fields(entry))
+            found[pair[1].decode()] = next(iter(wire.fields(pair.get(2, b""))), (0, b""))
+    return found
+
+
+def _values(kind, payload):
+    values = []
+    for number, value in wire.fields(payload):
+        if number != 1:
+            continue
+        if kind == 1:
+            values.append(value)
+        elif kind == 2:
+            values += wire.floats(value)
+        elif isinstance(value, (bytes, bytearray)):
+            values += wire.packed_integers(value)
+        else:
+            values.append(wire.signed(value))
+    return values
+
+
+_KINDS = {1: "STRING", 2: "FLOAT", 3: "INT64"}
+_NUMPY = {"INT64": np.int64, "FLOAT": np.float32}
+
+
+def _feature(found, feature):
+    wanted = feature.dtype.name
+    if found is None or found[0] == 0:
+        if wanted == "STRING":
+            return np.frombuffer(str(feature.default or "").encode(), np.uint8)
+        shape = feature.shape if feature.shape is not None else [0]
+        return np.full(shape, feature.default, _NUMPY[wanted])
+    if _KINDS[found[0]] != wanted:
+        raise RuntimeError(f"Feature of the type {_KINDS[found[0]]} does not match the wanted type {wanted}.")
+    values = _values(*found)
+    if wanted == "STRING":
+        return np.frombuffer(values[0] if values else b"", np.uint8)
+    array = np.array(values, _NUMPY[wanted])
+    if feature.partial_shape:
+        return array.reshape([-1, *feature.partial_shape])
+    return array if feature.shape is None else array.reshape(feature.shape)
+
+
+class TFRecord(Reader):
+    """Reads `Example`s of TFRecord files; `features` names the outputs: feature > what it is."""
+
+    schema_name = "readers__TFRecord"
+    schema = named_schema = schema(
+        "readers__TFRecord", "Reads features of TFRecord files.", _OWN, required=("path", "index_path")
+    )
+    shuffles_all = False
+
+    def __init__(self, path, index_path=None, features=None, **keywords):
+        super().__init__(path=path, index_path=index_path, **keywords)
+        self.features = features or {}
+
+    def __call__(self, *inputs, **keywords):
+        outputs = super().__call__(*inputs, **keywords)
+        outputs = outputs if isinstance(outputs, list) else [outputs]
+        return dict(zip(self.features, outputs))
+
+    def output_count(self, node):
+        return len(self.features)
+
+    def begin(self, node):
+        """Reads the indices."""
+        return _Features(node.values_of("path"), node.values_of("index_path"), self.features)
+
+
+_MAGIC = 0xCED7230A
+
+
+class _RecordIO(_Indexed):
+    def __init__(self, paths, indices):
+        _count(paths, indices, "RecordIO")
+        places = []
+        for number, (path, index) in enumerate(zip(paths, indices)):
+            with _open(index) as file:
+                offsets = sorted(int(line.split()[1]) for line in file.read().decode().splitlines() if line.split())
+            with _open(path) as file:
+                end = file.seek(0, 2)
+            places += [(number, at, (offsets + [end])[k + 1] - at) for k, at in enumerate(offsets)]
+        super().__init__(paths, places)
+
+    def read(self, index):
+        data, where = self.bytes(index)
+        magic, length = struct.unpack_from("<II", data)
+        if magic != _MAGIC:
+            raise RuntimeError(f"Invalid RecordIO: wrong magic number in {where}.")
+        record = data[8 : 8 + (length & 0x1FFFFFFF)]
+        flag, label = struct.unpack_from("<If", record)
+        labels = np.frombuffer(record, np.float32, flag, 24) if flag else np.array([label], np.float32)
+        return (np.frombuffer(record[24 + 4 * flag :], np.uint8), labels), where
+
+
+class MXNet(Reader):
+    """Reads RecordIO files. Outputs: images, and labels."""
+
+    schema_name = "readers__MXNet"
+    schema = named_schema = schema(
+        "readers__MXNet", "Reads images and labels of RecordIO files.", _OWN, required=("path", "index_path")
+    )
+    shuffles_all = False
+
+    def begin(self, node):
+        """Reads the indices."""
+        return _RecordIO(node.values_of("path"), node.values_of("index_path"))

@@ -1,0 +1,449 @@
+"""The part of `Pipeline` that runs: batches in, batches out, epochs. What a batch is made of is in `_execution`."""
+
+import json
+import random
+import warnings
+from collections import deque
+from concurrent.futures import Future
+
+from . import _author, _checkpoint, _execution
+from ._declared import check_declared, check_same
+from ._enums import DALIDataType
+from ._feeding import to_batch
+from .data_node import _check
+from .types import PipelineAPIType
+
+_NO_INPUTS = (
+    "When using pipeline inputs named arguments (`run(name=data)`), `prefetch_queue_depth` in Pipeline constructor shall be set to 1, or "
+    "`exec_pipelined` to False: batches cannot be prepared ahead of data that comes with the call."
+)
+
+
+class Running:
+    """Running a pipeline."""
+
+    def _start_running(self):
+        self._execution = None
+        self._description = None
+        self._built = False
+        self._groups = []
+        self._workers = None
+        self._fed = {}
+        self._last_fed = {}
+        self._facts = {}
+        self._waiting = deque()
+        self._results = deque()
+        self._first_iter, self._last_iter = True, False
+        self._epoch_idx = 0
+        self._consumer_iter = self._consumer_epoch_idx = 0
+        self._batches_to_consume = 0
+        self._consumed = 0
+        self._iterator_data = None
+        self._run_seed = None
+        self._api_type, self._skip_api_check = None, False
+        self.is_restored = False
+        self._is_restored_from_checkpoint = False
+        self._shared = None
+        self.errors = {}
+
+    # --- building
+
+    def _collect_sources(self):
+        groups = []
+        for node in self._operators:
+            group = getattr(node, "group_of_sources", None)
+            if group is not None and group.callback is not None and group not in groups:
+                groups.append(group)
+        parallel = [group for group in groups if group.parallel]
+        if parallel and (not isinstance(self._py_num_workers, int) or self._py_num_workers <= 0):
+            raise RuntimeError(
+                "The pipeline contains `fn.external_source` with `parallel` argument specified to True. However, the "
+                f"`py_num_workers` was set to `{self._py_num_workers}`. The external source cannot run in parallel mode without "
+                "Python workers pool. Please specify the number of `py_num_workers` to a positive integer or set the `parallel` "
+                "parameter to False in external sources in the pipeline."
+            )
+        self._groups = groups
+        if self._enable_checkpointing:
+            _checkpoint.warn_of_sources(self)
+        used = {id(node) for node in self._operators}
+        for group in groups:
+            unused = group.skip_unused(lambda node: id(node) in used)
+            if unused:
+                _warn_unused(group, unused)
+
+    def start_py_workers(self):
+        """Starts the worker processes of parallel sources. Call it before anything that does not survive a fork, such as CUDA."""
+        if self._description is None:
+            self._build_graph()
+        if self._workers is None and any(group.parallel for group in self._groups):
+            from ._workers.pool import start
+
+            self._workers = start(self)
+
+    def build(self):
+        """Makes all that is needed to run. Called by what needs it."""
+        if self._built:
+            return
+        if self._num_threads is not None and self._num_threads < 1:
+            raise ValueError("Pipeline created with `num_threads` < 1 can only be used for serialization.")
+        state = self._saved_state()
+        if self._description is None:
+            self._build_graph()
+            if self._max_batch_size is None or self._max_batch_size < 1:
+                raise RuntimeError(f"The `batch_size` of the pipeline must be at least 1, got {self._max_batch_size}.")
+            self.start_py_workers()
+            self._declared_outputs()
+            self._execution = _execution.of_graph(self)
+        else:
+            self._execution = _execution.of_file(self, self._serialized)
+        self._built = True
+        if state is not None:
+            _checkpoint.restore(self, state)
+
+    def _saved_state(self):
+        """The state to begin with, or None. Where states are saved, a seed is: without one of the author's, a random one."""
+        state = _checkpoint.read(self._checkpoint) if self._checkpoint is not None else None
+        self._run_seed = self._seed
+        if state is not None:
+            self._run_seed = state["seed"]
+        elif self._seed is None and self._enable_checkpointing:
+            self._run_seed = random.getrandbits(31)
+        return state
+
+    def _load(self, serialized, settings):
+        self._description = json.loads(_execution.describe(serialized))
+        described = self._description
+        seed = settings.get("seed")
+        changed = {"max_batch_size": settings.get("batch_size"), "seed": seed if seed is None or seed >= 0 else None}
+        changed["num_threads"] = settings.get("num_threads")
+        changed = {key: value for key, value in changed.items() if value is not None}
+        if changed:
+            described.update(changed)
+            serialized = _author.write(described)
+        self._serialized = self._bytes = serialized
+        self._max_batch_size = described["max_batch_size"]
+        self._num_threads = described["num_threads"]
+        self._seed = described["seed"]
+        self._device_id = settings.get("device_id", described["device_id"])
+        self._take_executor(described, settings)
+
+    def _take_executor(self, described, settings):
+        bits = described.get("executor_type") or 0
+        depth = settings.get("prefetch_queue_depth")
+        own = (described.get("prefetch_queue_depth_cpu") or 2, described.get("prefetch_queue_depth_gpu") or 2)
+        if isinstance(depth, dict):
+            if "cpu" not in depth and "gpu" not in depth:
+                raise ValueError("prefetch_queue_depth must contain either 'cpu' or 'gpu' key")
+            own = (depth.get("cpu", depth.get("gpu")), depth.get("gpu", depth.get("cpu")))
+            bits |= 4
+        elif depth is not None:
+            own = (depth, depth)
+        flags = [settings.get(name) for name in ("exec_pipelined", "exec_async", "exec_dynamic")]
+        read = [bool(bits & bit) if flag is None else flag for flag, bit in zip(flags, (1, 2, 8))]
+        self._exec_pipelined, self._exec_async, self._exec_dynamic = read
+        self._exec_separated = bool(bits & 4)
+        self._cpu_queue_size, self._gpu_queue_size = own
+        self._prefetch_queue_depth = {"cpu_size": own[0], "gpu_size": own[1]} if self._exec_separated else own[0]
+
+    # --- feeding
+
+    def input_feed_count(self, input_name):
+        """Batches that the input wants before the first run."""
+        self.build()
+        return self._queue_depth() if self._exec_pipelined else 1
+
+    def feed_input(self, data_node, data, layout=None, cuda_stream=None, use_copy_kernel=False):
+        """Gives an input its next batch: a list of tensors, or an array whose first dimension counts samples."""
+        self.build()
+        if isinstance(data_node, str):
+            name = data_node
+        else:
+            _check(data_node)
+            name = data_node.name
+        if self._operators is not None:
+            node = next((node for node in self._operators if node.name == name), None)
+            group = getattr(node, "group_of_sources", None)
+            if group is not None and group.callback is not None:
+                raise RuntimeError(
+                    f"Cannot use `feed_input` on the external source '{name}' with a `source` argument specified."
+                )
+        self._feed_input(name, data, layout)
+
+    def _feed_input(self, name, data, layout=None, copy=True):
+        declared = self._execution.inputs.get(name)
+        if declared is None:
+            raise KeyError(
+                f"Could not find an input operator with name \"{name}\". The pipeline has {sorted(self._execution.inputs)}."
+            )
+        batch = to_batch(data, self._max_batch_size, layout, copy)
+        check_declared(name, declared, batch)
+        check_same(self._facts.get(name), batch)
+        self._facts[name] = batch.facts()
+        self._fed.setdefault(name, deque()).append(batch)
+        self._start_waiting()
+
+    def iter_setup(self):
+        """Called before each batch, for subclasses that feed inputs there. May raise StopIteration."""
+
+    def _gather(self):
+        """Runs sources and takes what was fed; raises StopIteration at the end of an epoch."""
+        gathered, stop = [], False
+        if self._workers is not None:
+            for group in self._groups:
+                if group.parallel:
+                    try:
+                        gathered.append((group, self._workers.receive(group, self._max_batch_size, self._epoch_idx)))
+                    except StopIteration:
+                        stop = True
+        for group in self._groups:
+            if not group.parallel:
+                try:
+                    gathered.append((group, group.next(self._max_batch_size, self._epoch_idx)))
+                except StopIteration:
+                    stop = True
+        if stop:
+            raise StopIteration
+        self.iter_setup()
+        for group, data in gathered:
+            copy = not (group.no_copy or group.parallel)
+            for node, part in group.split(data, self._max_batch_size):
+                self._feed_input(node.name, part, node.layout, copy)
+
+    def _start_waiting(self):
+        """Begins batches that waited for data, in order."""
+        while self._waiting and self._is_fed():
+            future = self._waiting.popleft()
+            running = self._execution.submit(self._take_fed(), self._exec_async)
+            running.add_done_callback(lambda done, waiting=future: _execution.pass_on(done, waiting))
+
+    def _is_fed(self):
+        inputs = self._execution.inputs
+        return all(self._fed.get(name) or inputs[name]["repeat_last"] and name in self._last_fed for name in inputs)
+
+    def _take_fed(self):
+        """The next batch of every input."""
+        taken = {}
+        for name, declared in self._execution.inputs.items():
+            queue = self._fed.get(name)
+            if queue:
+                taken[name] = self._last_fed[name] = queue.popleft()
+            elif declared["repeat_last"] and name in self._last_fed:
+                taken[name] = self._last_fed[name]
+            else:
+                raise RuntimeError(
+                    f"There is no batch for the input `{name}`: feed it before each run, `{self._queue_depth()}` times before the first "
+                    "one, as the pipeline prepares batches ahead. (Attempted to peek the data batch that doesn't exist.)"
+                )
+        return taken
+
+    # --- running
+
+    def _queue_depth(self):
+        return max(self._cpu_queue_size, self._gpu_queue_size) if self._exec_separated else self._cpu_queue_size
+
+    def _scope(self, api_type):
+        if not self._skip_api_check:
+            if self._api_type is None:
+                self._api_type = api_type
+            if api_type != self._api_type:
+                raise RuntimeError(
+                    f"Mixing pipeline API type. Currently used: {self._api_type}, but trying to use {api_type}"
+                )
+        return _Unchecked(self)
+
+    _check_api_type_scope = _scope
+
+    def enable_api_check(self, enable):
+        """Whether `run`, `schedule_run` and iterators may not be mixed."""
+        self._skip_api_check = not enable
+
+    def _one_batch(self):
+        """Begins one batch; raises StopIteration at the end of an epoch."""
+        self._gather()
+        self._batches_to_consume += 1
+        if any(declared["blocking"] for declared in self._execution.inputs.values()) and (self._waiting or not self._is_fed()):
+            self._waiting.append(Future())
+            self._results.append(self._waiting[-1])
+            return
+        try:
+            taken = self._take_fed()
+        except RuntimeError as error:
+            self._results.append(_execution.failed(error))
+            return
+        self._results.append(self._execution.submit(taken, self._exec_async and self._exec_pipelined))
+
+    def schedule_run(self):
+        """Begins the next batch; at first, as many as are prepared ahead. `outputs` or `share_outputs` waits for it."""
+        self.build()
+        with self._scope(PipelineAPIType.SCHEDULED):
+            count = self._queue_depth() if self._first_iter and self._exec_pipelined else 1
+            if self._first_iter and self._workers is not None:
+                self._workers.prefetch(self._groups, self._max_batch_size, self._epoch_idx)
+            for _ in range(count):
+                if self._last_iter:
+                    return
+                self._first_iter = False
+                try:
+                    self._one_batch()
+                except StopIteration:
+                    self._last_iter = True
+
+    def _next_outputs(self):
+        self._consumer_iter += 1
+        if self._batches_to_consume == 0 or not self._results:
+            raise StopIteration
+        self._batches_to_consume -= 1
+        outputs, self.errors = self._results.popleft().result()
+        self._consumed += 1
+        return outputs
+
+    def outputs(self, cuda_stream=None):
+        """The outputs of the oldest batch that was begun, a tuple; StopIteration when the epoch is over."""
+        if cuda_stream is not None:
+            self._require_exec_dynamic("Asynchronous outputs require")
+        with self._scope(PipelineAPIType.SCHEDULED):
+            self.build()
+            return self._next_outputs()
+
+    def share_outputs(self, cuda_stream=None):
+        """As `outputs`; the memory is the pipeline's until `release_outputs`."""
+        return self.outputs(cuda_stream)
+
+    def release_outputs(self):
+        """Gives back what `share_outputs` gave."""
+        with self._scope(PipelineAPIType.SCHEDULED):
+            self.build()
+
+    def run(self, cuda_stream=None, /, **pipeline_inputs):
+        """Runs one batch and returns its outputs. Keyword arguments feed inputs by name; that needs `prefetch_queue_depth=1`."""
+        if pipeline_inputs and not self._can_feed_by_name():
+            raise RuntimeError(_NO_INPUTS)
+        self.build()
+        for name, value in pipeline_inputs.items():
+            self.feed_input(name, value)
+        with self._scope(PipelineAPIType.BASIC):
+            self.schedule_run()
+            return self.outputs(cuda_stream)
+
+    def _can_feed_by_name(self):
+        if not self._exec_pipelined:
+            return True
+        if self._exec_separated:
+            return self._cpu_queue_size <= 1 and self._gpu_queue_size <= 1
+        return self._prefetch_queue_depth <= 1
+
+    def __iter__(self):
+        """Batches until the epoch ends; then the pipeline is reset."""
+        while True:
+            try:
+                yield self.run()
+            except StopIteration:
+                self.reset()
+                return
+
+    def empty(self):
+        """Whether no batch is under way."""
+        return self._batches_to_consume == 0
+
+    def reset(self):
+        """Begins the next epoch, if one has ended."""
+        if not self._last_iter:
+            return
+        self._first_iter, self._last_iter = True, False
+        self._epoch_idx += 1
+        if self._consumer_iter > 0:
+            self._consumer_epoch_idx += 1
+            self._consumer_iter = 0
+        for group in self._groups:
+            group.reset()
+        if self._workers is not None:
+            self._workers.reset(self._groups)
+
+    # --- asking
+
+    @property
+    def num_outputs(self):
+        """How many outputs there are."""
+        self.build()
+        return len(self._execution.outputs)
+
+    def output_dtype(self):
+        """The declared types of the outputs."""
+        self.build()
+        return [None if dtype in (None, DALIDataType.NO_TYPE) else dtype for _, dtype, _, _ in self._execution.outputs]
+
+    def output_ndim(self):
+        """The declared ranks of the outputs."""
+        self.build()
+        return [ndim for _, _, ndim, _ in self._execution.outputs]
+
+    def reader_meta(self, name=None):
+        """What readers say of their data: of one, or of all by name."""
+        self.build()
+        meta = self._execution.reader_meta()
+        if name is None:
+            return meta
+        if name not in meta:
+            raise ValueError(f"There is no reader named `{name}` in the pipeline; it has {sorted(meta)}.")
+        return meta[name]
+
+    def epoch_size(self, name=None):
+        """Samples of an epoch: of one reader, or of all by name."""
+        meta = self.reader_meta(name)
+        if name is not None:
+            return meta["epoch_size_padded"]
+        return {key: value["epoch_size_padded"] for key, value in meta.items()}
+
+    def executor_statistics(self):
+        """What DALI counts of memory. Empty."""
+        self.build()
+        return {}
+
+    def external_source_shm_statistics(self):
+        """Shared memory of parallel sources, in bytes."""
+        if self._workers is None:
+            return {"capacities": [], "per_sample_capacities": []}
+        return self._workers.statistics(self._max_batch_size)
+
+    def checkpoint(self, filename=None):
+        """The state of the pipeline, to go on from; also written to `filename`."""
+        self.build()
+        saved = self._get_checkpoint()
+        if filename is not None:
+            with open(filename, "wb") as file:
+                file.write(saved)
+        return saved
+
+    def _get_checkpoint(self, iterator_data=""):
+        return _checkpoint.save(self, iterator_data)
+
+    def output_stream(self):
+        """The stream of the outputs: None, they are done."""
+        return None
+
+
+class _Unchecked:
+    """Inside of it the kinds of running may be mixed."""
+
+    def __init__(self, pipeline):
+        self._pipeline = pipeline
+
+    def __enter__(self):
+        self._before = self._pipeline._skip_api_check
+        self._pipeline._skip_api_check = True
+
+    def __exit__(self, *_):
+        self._pipeline._skip_api_check = self._before
+
+
+def _warn_unused(group, unused):
+    text = str(group.source_desc.source)
+    text = text if len(text) <= 103 else text[:100] + "..."
+    where = ", ".join(str(i) for i in unused)
+    which = f"outputs at the indices {where} are" if len(unused) > 1 else f"output at the index {where} is"
+    warnings.warn(
+        f"The external source node '{text}' produces {len(group.nodes)} outputs, but the {which} not used. For best performance, "
+        "adjust your callback so that it computes only the needed outputs.",
+        Warning,
+        stacklevel=4,
+    )

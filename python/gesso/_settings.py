@@ -1,0 +1,53 @@
+"""Settings of a pipeline as files have them, and checks of what outputs are declared to be."""
+
+from .types import NO_TYPE, DALIDataType
+
+_PIPELINED, _ASYNC, _SEPARATED, _DYNAMIC = 1, 2, 4, 8
+_AFFINITY = 1
+_CONCURRENCY_MASK, _STREAM_MASK = 0xE, 0x70
+_DEFAULT_CONCURRENCY = 4
+
+
+def executor_type(pipelined, is_async, separated, dynamic):
+    """The bits of the executor that was asked for."""
+    flags = ((pipelined, _PIPELINED), (is_async, _ASYNC), (separated, _SEPARATED), (dynamic, _DYNAMIC))
+    return sum(bit for on, bit in flags if on)
+
+
+def executor_flags(set_affinity, stream_policy, concurrency):
+    """The bits of wishes for it."""
+    flags = _AFFINITY if set_affinity else 0
+    if stream_policy is not None:
+        flags |= stream_policy.value & _STREAM_MASK
+    return flags | ((concurrency.value & _CONCURRENCY_MASK) if concurrency is not None else _DEFAULT_CONCURRENCY)
+
+
+def _each(value):
+    """(values, where they stand in a message)"""
+    return (value, " in the list") if isinstance(value, (list, tuple)) else ((value,), "")
+
+
+def check_output_declarations(dtype, ndim, layout):
+    """Raises unless the declarations are what they can be."""
+    values, where = _each(dtype)
+    for value in values:
+        if not isinstance(value, (DALIDataType, type(None))):
+            found = f"Found type {type(value)}{where}." if where else f"Found type: {type(value)}."
+            raise TypeError(
+                f"`output_dtype` must be either: a value from nvidia.dali.types.DALIDataType, a list of these or None. {found}"
+            )
+        if value == NO_TYPE:
+            found = f"Found {value}{where}." if where else f"Found value: {value}"
+            raise ValueError(f"`output_dtype` can't be a types.NO_TYPE. {found}")
+    values, where = _each(ndim)
+    for value in values:
+        if not isinstance(value, (int, type(None))):
+            found = f"Found type {type(value)}{where}." if where else f"Found type: {type(value)}."
+            raise TypeError(f"`output_ndim` must be either: an int, a list of ints or None. {found}")
+        if value is not None and value < 0:
+            raise ValueError(f"`output_ndim` must be non-negative. Found value{'' if where else ':'} {value}{where}.")
+    values, where = _each(layout)
+    for value in values:
+        if not isinstance(value, (str, type(None))):
+            found = f"Found type {type(value)}{where}." if where else f"Found type: {type(value)}."
+            raise TypeError(f"`output_layout` must be either: a string, a list of strings or None. {found}")

@@ -1,0 +1,144 @@
+"""Sources of `fn.external_source`: callables, iterables and generator functions as one kind of function. Knows no pipelines."""
+
+import functools
+import inspect
+from enum import Enum
+
+_COUNT = (
+    "The `source` callable must accept either 0 or 1 positional arguments to indicate whether it accepts the batch or sample "
+    "indexing information."
+)
+
+
+class SourceKind(Enum):
+    """What a source is."""
+
+    CALLABLE = 0
+    ITERABLE = 1
+    GENERATOR_FUNC = 2
+
+
+class SourceDescription:
+    """A source as the user gave it, and what it is."""
+
+    def __init__(self, source, kind, has_inputs, cycle, batch_info=False):
+        self.source = source
+        self.kind = kind
+        self.has_inputs = has_inputs
+        self.cycle = cycle
+        self.batch_info = batch_info
+
+    def __str__(self):
+        if self.kind is SourceKind.CALLABLE:
+            return f"Callable source {'with' if self.has_inputs else 'without'} inputs: `{self.source}`"
+        what = "Iterable (or iterator)" if self.kind is SourceKind.ITERABLE else "Generator function"
+        return f"{what} source: `{self.source}` with cycle: `{self.cycle}`."
+
+
+class _Cycle:
+    """An iterator that begins again; with "raise" it says so first."""
+
+    def __init__(self, make, mode):
+        self._make = make
+        self._says = mode == "raise"
+        self._iterator = make()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        try:
+            return next(self._iterator)
+        except StopIteration:
+            self._iterator = self._make()
+            if self._says:
+                raise
+            return next(self._iterator)
+
+
+def is_generator_function(value):
+    """Whether calling `value` makes a generator."""
+    if inspect.isgeneratorfunction(value):
+        return True
+    if isinstance(value, functools.partial):
+        return is_generator_function(value.func)
+    if value is None or inspect.isfunction(value) or inspect.ismethod(value):
+        return False
+    call = getattr(value, "__call__", None)
+    return call is not value and inspect.ismethod(call) and is_generator_function(call.__func__)
+
+
+def _cycles(cycle):
+    if cycle is None or cycle is False or cycle == "no":
+        return False
+    if cycle is True or cycle in ("quiet", "raise"):
+        return True
+    raise ValueError(
+        f"""Invalid value {cycle!r} for the argument `cycle`. Valid values are
+  - "no", False or None - cycling disabled
+  - "quiet", True - quietly rewind the data
+  - "raise" - raise StopIteration on each rewind"""
+    )
+
+
+def accepted_arg_count(function):
+    """0 or 1: how many arguments a callable source takes; TypeError for others."""
+    if not (inspect.isfunction(function) or inspect.ismethod(function)) and hasattr(function, "__call__"):
+        function = function.__call__
+    implicit = 0
+    if inspect.ismethod(function):
+        implicit, function = 1, function.__func__
+    parameters = inspect.signature(function).parameters.values()
+    wrong = {
+        inspect.Parameter.VAR_POSITIONAL: "var-positional argument `*{}`",
+        inspect.Parameter.VAR_KEYWORD: "var-keyword argument `**{}`",
+        inspect.Parameter.KEYWORD_ONLY: "keyword-only argument `{}`",
+    }
+    for parameter in parameters:
+        if parameter.kind in wrong:
+            raise TypeError(f"{_COUNT} Found {wrong[parameter.kind].format(parameter.name)} which is not allowed.")
+    count = len(parameters) - implicit
+    if count not in (0, 1):
+        raise TypeError(f"{_COUNT} Found more than one positional argument, which is not allowed.")
+    return count
+
+
+def get_callback_from_source(source, cycle, batch_info=False):
+    """(a function that gives the next data, what the source is); (None, None) without a source."""
+    if source is None:
+        if cycle:
+            raise ValueError("`cycle` argument is only valid for iterable `source`")
+        return None, None
+    if _cycles(cycle):
+        if inspect.isgenerator(source):
+            raise TypeError(
+                "Cannot cycle through a generator - if the generator is a result of calling a generator function, pass that "
+                "function instead as `source`."
+            )
+        if is_generator_function(source):
+            description = SourceDescription(source, SourceKind.GENERATOR_FUNC, False, cycle)
+            return _Cycle(lambda: iter(source()), cycle).__next__, description
+        if _is_iterable(source):
+            description = SourceDescription(source, SourceKind.ITERABLE, False, cycle)
+            return _Cycle(lambda: iter(source), cycle).__next__, description
+    elif is_generator_function(source):
+        description = SourceDescription(source, SourceKind.GENERATOR_FUNC, False, cycle)
+        return functools.partial(next, iter(source())), description
+    elif _is_iterable(source):
+        return functools.partial(next, iter(source)), SourceDescription(source, SourceKind.ITERABLE, False, cycle)
+    if cycle is not None:
+        raise ValueError("The argument `cycle` can only be specified if `source` is iterable.")
+    if not callable(source):
+        raise TypeError("The `source` must be callable, iterable or a parameterless generator function.")
+    has_inputs = accepted_arg_count(source) > 0
+    return source, SourceDescription(source, SourceKind.CALLABLE, has_inputs, cycle, batch_info)
+
+
+def _is_iterable(source):
+    try:
+        iter(source)
+    except TypeError as error:
+        if "not iterable" not in str(error):
+            raise
+        return False
+    return True

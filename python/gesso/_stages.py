@@ -1,0 +1,180 @@
+"""Graphs with Python functions: cut into stages, each a file of its own; between them the functions run in the interpreter."""
+
+import numpy as np
+
+from . import _author, _origin
+from ._enums import DALIDataType, dtype_of, to_numpy_type
+from ._feeding import Batch
+from ._lazy import LayoutEngines
+from ._seeds import assign
+from .data_node import DataNode
+
+
+# Elements of a constant that a file may have.
+_LARGE = 1 << 16
+
+
+def is_python(node):
+    """Whether an operator runs in the interpreter."""
+    return getattr(node.operator, "run_python", None) is not None or is_large_constant(node)
+
+
+def is_source(node):
+    """Whether it runs in the interpreter and reads nothing of the pipeline: before everything else."""
+    return getattr(node.operator, "is_source", False) and not node.tensors or is_large_constant(node)
+
+
+def is_large_constant(node):
+    """Whether a constant is too large for a file: it is fed instead."""
+    if node.schema.target != "Constant":
+        return False
+    values = node.values.get("idata") or node.values.get("fdata")
+    return values is not None and len(values.values) > _LARGE
+
+
+def _constant(node, batch_size):
+    """The batch of a constant."""
+    values = node.values.get("idata") or node.values.get("fdata")
+    dtype = DALIDataType(node.values_of("dtype", int(DALIDataType.FLOAT)))
+    array = np.array(values.values).astype(to_numpy_type(dtype)).reshape(node.values_of("shape") or [-1])
+    return [Batch([array] * batch_size, dtype, node.values_of("layout", ""))]
+
+
+def _levels(operators):
+    """For each operator the stage that it belongs to: behind every Python function that it needs."""
+    levels = {}
+    for node in operators:
+        level = 0
+        for edge in [*node.inputs, *node.tensors.values()]:
+            behind = is_python(edge.source) and not is_source(edge.source)
+            level = max(level, levels[id(edge.source)] + behind)
+        levels[id(node)] = level
+    return levels
+
+
+class _Stand:
+    """Takes the place of an operator of an earlier stage: an input of the same name as its edge."""
+
+    def __init__(self, edge, external):
+        self.name, self.device, self.schema = edge.name, "cpu", external
+        self.values, self.inputs, self.tensors, self.group = {}, [], {}, object()
+        self.outputs = [DataNode(edge.name, "cpu", self, 0)]
+
+
+class Stage:
+    """One file: what it needs from earlier stages, what it gives."""
+
+    def __init__(self, operators, needed, given, parameters, open_engine):
+        self.inputs = [node.name for node in operators if node.schema.target == _author.SOURCE]
+        self.needed = needed
+        self.given = given
+        from ._schema import find
+
+        external = find(_author.SOURCE)
+        stands = [_Stand(edge, external) for edge in needed]
+        outputs = [(edge.name, "cpu", None, None) for edge in given]
+        description = _author.describe(stands + operators, outputs, parameters)
+        self.engine = LayoutEngines(description, open_engine) if outputs else None
+
+    def run(self, batch_size, values, fed):
+        """Adds what it gives to `values`; returns the errors of samples."""
+        if self.engine is None:
+            return {}
+        inputs = [(name, fed[name]) for name in self.inputs]
+        inputs += [(edge.name, values[edge.name]) for edge in self.needed]
+        outcome = self.engine.run(batch_size, inputs)
+        for edge, (arrays, layout, _) in zip(self.given, outcome.outputs):
+            values[edge.name] = _batch(arrays, layout)
+        return outcome.errors
+
+
+def _batch(arrays, layout):
+    present = next((array for array in arrays if array is not None), None)
+    return Batch(arrays, None if present is None else dtype_of(present), layout)
+
+
+class StagedGraph:
+    """Runs a graph that has Python functions."""
+
+    def __init__(self, operators, outputs, parameters, open_engine):
+        self.outputs = outputs
+        operators = assign(operators, parameters["seed"])
+        levels = _levels(operators)
+        self.sources = [node for node in operators if is_source(node)]
+        self.readers = [node for node in operators if getattr(node.operator, "is_source", False)]
+        for node in self.readers:
+            node.operator.start(node, parameters["enable_checkpointing"])
+        self.functions, self.stages = [], []
+        for level in range(max(levels.values(), default=0) + 1):
+            here = [node for node in operators if levels[id(node)] == level]
+            engine_nodes = [node for node in here if not is_python(node)]
+            self.functions.append([node for node in here if is_python(node) and not is_source(node)])
+            needed = self._crossing(engine_nodes, here, levels, level)
+            given = self._given(engine_nodes, operators, levels, level)
+            self.stages.append(Stage(engine_nodes, needed, given, parameters, open_engine))
+
+    def _crossing(self, engine_nodes, here, levels, level):
+        own = {id(node) for node in engine_nodes}
+        needed = {}
+        for node in engine_nodes:
+            for edge in [*node.inputs, *node.tensors.values()]:
+                if id(edge.source) not in own:
+                    needed.setdefault(edge.name, edge)
+        return list(needed.values())
+
+    def _given(self, engine_nodes, operators, levels, level):
+        own = {id(node) for node in engine_nodes}
+        wanted = {}
+        for node in operators:
+            if id(node) in own:
+                continue
+            for edge in [*node.inputs, *node.tensors.values()]:
+                if id(edge.source) in own:
+                    wanted.setdefault(edge.name, edge)
+        for edge in self.outputs:
+            if id(edge.source) in own:
+                wanted.setdefault(edge.name, edge)
+        return list(wanted.values())
+
+    def run(self, batch_size, fed):
+        """(arrays and layout of each output, errors of samples)"""
+        values, errors = {}, {}
+        for node in self.sources:
+            self._keep(node, [], batch_size, values)
+        for stage, functions in zip(self.stages, self.functions):
+            errors.update(stage.run(batch_size, values, fed))
+            if errors:
+                return None, errors
+            for node in functions:
+                self._keep(node, [values[edge.name] for edge in node.inputs], batch_size, values)
+        batches = [values[edge.name] for edge in self.outputs]
+        return [(batch.arrays, batch.layout, batch.infos) for batch in batches], errors
+
+    def _keep(self, node, inputs, batch_size, values):
+        node.fed = {name: values[edge.name].arrays for name, edge in node.tensors.items()}
+        try:
+            if is_large_constant(node):
+                results = _constant(node, batch_size)
+            else:
+                results = node.operator.run_python(node, inputs, batch_size)
+        except Exception as error:
+            raise RuntimeError(
+                f"Critical error in pipeline:\nError in {node.device.upper()} operator `{node.operator.display}`,\nwhich was used in the "
+                f"pipeline definition with the following traceback:\n\n{_origin.describe(node.origin)}\n\nencountered:\n\n"
+                f"{type(error).__name__}: {error}"
+            ) from error
+        for edge, batch in zip(node.outputs, results):
+            values[edge.name] = batch
+
+    def skip(self, batches, batch_size):
+        """Goes to where so many batches were given."""
+        for node in self.readers:
+            for _ in range(batches):
+                node.order.batch(batch_size)
+        for stage in self.stages:
+            if stage.engine is not None:
+                stage.engine.skip(batches)
+
+    def reader_meta(self):
+        """What the readers say of their data."""
+        return {node.name: node.operator.meta(node) for node in self.readers}

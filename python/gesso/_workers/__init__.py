@@ -1,0 +1,1 @@
+"""Worker processes that run the sources of `fn.external_source(parallel=True)`."""

@@ -1,0 +1,202 @@
+"""The pool of worker processes of one pipeline: tasks out, batches in, in order. A worker that dies is an error, never a wait."""
+
+import multiprocessing
+import multiprocessing.connection
+import itertools
+import os
+import weakref
+from collections import deque
+
+from .. import _context
+from .._sources import SourceKind
+from . import pickling
+from .worker import run
+
+
+_numbers = itertools.count()
+
+
+class _Worker:
+    """One process and the pipe to it."""
+
+    def __init__(self, context, given, loader, others):
+        self.connection, theirs = multiprocessing.Pipe()
+        inherited = [worker.connection for worker in others] + [self.connection]
+        arguments = (given, loader, theirs, os.getpid(), _context.package)
+        if context.get_start_method() == "fork":
+            arguments += (inherited,)
+        self.process = context.Process(target=run, args=arguments, daemon=True)
+        self.process.start()
+        theirs.close()
+        self.backlog = deque()
+        self.waiting = 0
+
+    def send(self, task):
+        """Gives a task; later, if the worker has much to do: so pipes never fill on both sides."""
+        self.backlog.append(task)
+        self.push()
+
+    def push(self):
+        """Sends tasks of the backlog while few are under way."""
+        while self.backlog and self.waiting < 2:
+            try:
+                self.connection.send(self.backlog.popleft())
+            except (BrokenPipeError, OSError):
+                raise self.death() from None
+            self.waiting += 1
+
+    def receive(self):
+        """The next answer: (key, data)."""
+        multiprocessing.connection.wait([self.connection, self.process.sentinel])
+        if not self.connection.poll():
+            raise self.death()
+        try:
+            answer = self.connection.recv()
+        except (EOFError, OSError):
+            raise self.death() from None
+        self.waiting -= 1
+        self.push()
+        return answer
+
+    def death(self):
+        """The error that says that the process is gone."""
+        self.process.join(timeout=5)
+        return RuntimeError(
+            f"A worker process of a parallel external source ended unexpectedly, with exit code {self.process.exitcode}. Worker data "
+            "receiving interrupted."
+        )
+
+
+class _Context:
+    """The batches of one source that are under way."""
+
+    def __init__(self, index, group, workers):
+        self.index = index
+        self.group = group
+        self.workers = workers
+        self.scheduled = deque()
+        self.epoch = 0
+        self.ended = False
+
+
+class Pool:
+    """The workers of a pipeline."""
+
+    def __init__(self, groups, count, method, pickler, depth):
+        context = multiprocessing.get_context(method)
+        given = [(g.source_desc.source, g.source_desc.kind is SourceKind.CALLABLE, g.source_desc.cycle) for g in groups]
+        loader = None
+        if method != "fork":
+            given, loader = pickling.pack(given, pickler)
+        self.workers = []
+        for _ in range(count):
+            self.workers.append(_Worker(context, given, loader, self.workers))
+        self._answers = {}
+        self._turn = 0
+        self.contexts = {}
+        dedicated = 0
+        for index, group in enumerate(groups):
+            own = self.workers
+            if group.source_desc.kind is not SourceKind.CALLABLE:
+                own = [self.workers[dedicated % count]]
+                dedicated += 1
+            self.contexts[id(group)] = _Context(index, group, own)
+        self._depth = depth
+
+    def close(self):
+        """Ends the workers."""
+        for worker in self.workers:
+            worker.connection.close()
+        for worker in self.workers:
+            worker.process.join(timeout=1)
+            if worker.process.is_alive():
+                worker.process.terminate()
+
+    def pids(self):
+        """The process ids of the workers."""
+        return [worker.process.pid for worker in self.workers]
+
+    def prefetch(self, groups, batch_size, epoch):
+        """Schedules as many batches of each source as are prepared ahead."""
+        for group in groups:
+            if group.parallel:
+                self._fill(self.contexts[id(group)], batch_size, epoch)
+
+    def _fill(self, context, batch_size, epoch):
+        while len(context.scheduled) < max(context.group.prefetch_queue_depth or 1, 1):
+            self._schedule(context, len(context.scheduled), batch_size, epoch)
+
+    def _schedule(self, context, lead, batch_size, epoch):
+        group, number = context.group, next(_numbers)
+        if group.batch:
+            arguments = group.argument(None, epoch, batch_size, lead)
+            parts = [(context.workers[self._turn % len(context.workers)], arguments)]
+            self._turn += 1
+        else:
+            samples = [group.argument(i, epoch, batch_size, lead)[0] for i in range(batch_size)]
+            count = min(len(context.workers), batch_size)
+            bounds = [batch_size * k // count for k in range(count + 1)]
+            parts = [(context.workers[k], samples[bounds[k] : bounds[k + 1]]) for k in range(count)]
+        keys = []
+        for position, (worker, arguments) in enumerate(parts):
+            key = (number, position)
+            worker.send((key, context.index, arguments, not group.batch))
+            keys.append((key, worker))
+        context.scheduled.append((number, keys))
+
+    def _answer(self, key, worker):
+        while key not in self._answers:
+            found, answer = worker.receive()
+            if found is None:
+                raise RuntimeError(f"A worker process of a parallel external source could not start:\n{answer.text}")
+            self._answers[found] = answer
+        return self._answers.pop(key)
+
+    def receive(self, group, batch_size, epoch):
+        """The next batch of a source; StopIteration at the end of its epoch."""
+        context = self.contexts[id(group)]
+        if not context.scheduled:
+            self._fill(context, batch_size, epoch)
+        _, keys = context.scheduled.popleft()
+        answers = [self._answer(key, worker) for key, worker in keys]
+        for answer in answers:
+            if hasattr(answer, "is_end"):
+                self._end(context, group, answer)
+        group.advance(batch_size)
+        self._fill(context, batch_size, epoch)
+        return answers[0] if group.batch else [sample for part in answers for sample in part]
+
+    def _end(self, context, group, failure):
+        self._drop(context)
+        group.reset()
+        if failure.is_end:
+            raise StopIteration
+        text = f"Exception traceback received from worker thread:\n\n{failure.text}"
+        raise (type(failure.error) if failure.error is not None else RuntimeError)(text)
+
+    def _drop(self, context):
+        """Waits for what is under way and forgets it."""
+        while context.scheduled:
+            _, keys = context.scheduled.popleft()
+            for key, worker in keys:
+                self._answer(key, worker)
+
+    def reset(self, groups):
+        """Begins a new epoch of every source that is a function."""
+        for group in groups:
+            if group.parallel and group.source_desc.kind is SourceKind.CALLABLE:
+                self._drop(self.contexts[id(group)])
+
+    def statistics(self, batch_size):
+        """Shared memory: none is used."""
+        return {"capacities": [], "per_sample_capacities": []}
+
+
+def start(pipeline):
+    """The pool for a pipeline's parallel sources; it ends with the pipeline."""
+    groups = [group for group in pipeline._groups if group.parallel]
+    pool = Pool(
+        groups, pipeline._py_num_workers, pipeline._py_start_method, pipeline._py_callback_pickler, pipeline._queue_depth()
+    )
+    weakref.finalize(pipeline, pool.close)
+    return pool

@@ -1,0 +1,82 @@
+"""Makes `nvidia.dali` mean Gesso: `import gesso.as_dali` first, or `python -m gesso.as_dali script.py`.
+
+`nvidia.dali.X` is what Gesso has under the same name, or the module `X` of this package where DALI keeps things elsewhere.
+"""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+import types
+
+from .. import _context
+
+_ROOT = "nvidia.dali"
+_HERE = __name__
+
+
+def _target(name):
+    """The module that stands for `nvidia.dali.<name>`, or None."""
+    for package in (_HERE, "gesso"):
+        full = f"{package}.{name}"
+        if full in sys.modules:
+            return full
+        try:
+            if importlib.util.find_spec(full) is not None:
+                return full
+        except (ModuleNotFoundError, ValueError):
+            continue
+    return None
+
+
+class _Alias(importlib.abc.Loader):
+    """Gives an existing module for another name."""
+
+    def __init__(self, target):
+        self._target = target
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        sys.modules[module.__name__] = importlib.import_module(self._target)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds modules below `nvidia.dali`."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        if not fullname.startswith(_ROOT + "."):
+            return None
+        found = _target(fullname[len(_ROOT) + 1 :])
+        return None if found is None else importlib.machinery.ModuleSpec(fullname, _Alias(found), is_package=True)
+
+
+def _install():
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        return
+    _context.package = _ROOT
+    try:
+        parent = importlib.import_module("nvidia")
+    except ImportError:
+        parent = types.ModuleType("nvidia", "Packages of NVIDIA.")
+        parent.__path__ = []
+        sys.modules["nvidia"] = parent
+    for name in [name for name in sys.modules if name == _ROOT or name.startswith(_ROOT + ".")]:
+        del sys.modules[name]
+    sys.meta_path.insert(0, _Finder())
+    gesso = sys.modules["gesso"]
+    root = types.ModuleType(_ROOT, gesso.__doc__)
+    root.__path__, root.__file__ = [], gesso.__file__
+    root.__version__ = "2.4.0"
+    sys.modules[_ROOT] = root
+    parent.dali = root
+    for name in gesso.__all__:
+        setattr(root, name, getattr(gesso, name))
+    names = "fn ops types math pipeline backend backend_impl tensors data_node plugin_manager external_source auto_aug"
+    for name in (*names.split(), "plugin", "experimental", "tfrecord", "pickling", "_conditionals"):
+        importlib.import_module(f"{_ROOT}.{name}")
+
+
+_install()

@@ -1,0 +1,3 @@
+"""`nvidia.dali._utils.autoserialize`"""
+
+from ..._serialize import invoke_autoserialize  # noqa: F401

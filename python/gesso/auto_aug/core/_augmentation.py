@@ -1,0 +1,185 @@
+"""`Augmentation`: a function of samples and a parameter, with the range of its magnitudes."""
+
+import warnings
+
+import numpy as np
+
+from ... import types
+from ...data_node import DataNode
+from ._args import MissingArgException, accepted, count_positional, missing
+from ._bins import SignedMagnitudeBin, signed_bin, with_signs
+
+_KEPT = object()
+
+
+def _holds_node(value):
+    return isinstance(value, DataNode) or isinstance(value, (tuple, list)) and any(_holds_node(x) for x in value)
+
+
+class Augmentation:
+    """Calls `op(data, parameter, ...)`; made by the decorator `augmentation`."""
+
+    def __init__(self, op, mag_range=None, randomly_negate=None, mag_to_param=None, param_device=None, name=None):
+        self._op = op
+        self._config = {
+            "mag_range": mag_range,
+            "mag_to_param": mag_to_param,
+            "randomly_negate": randomly_negate,
+            "param_device": param_device,
+            "name": name,
+        }
+        count = count_positional(op)
+        if count <= 1:
+            raise Exception(
+                f"The {op} accepts {count} positional argument(s), but the functions decorated with `@augmentation` must accept at "
+                f"least two positional arguments: the samples and parameters.\nError in: {self}."
+            )
+
+    def __repr__(self):
+        parts = [repr(self._op)] + [f"{key}={value!r}" for key, value in self._config.items() if value is not None]
+        return f"Augmentation({', '.join(parts)})"
+
+    @property
+    def op(self):
+        """The function."""
+        return self._op
+
+    @property
+    def mag_range(self):
+        """(lowest, highest) magnitude, or an array of magnitudes, or None."""
+        return self._config["mag_range"]
+
+    @property
+    def mag_to_param(self):
+        """What makes a parameter of a magnitude."""
+        return self._config["mag_to_param"] or np.array
+
+    @property
+    def randomly_negate(self):
+        """Whether half of the magnitudes are negated."""
+        return self._config["randomly_negate"] or False
+
+    @property
+    def param_device(self):
+        """Where the parameter is: `cpu`, `gpu`, or `auto` for where the samples are."""
+        return self._config["param_device"] or "cpu"
+
+    @property
+    def name(self):
+        """Its name."""
+        return self._config["name"] or self._op.__name__
+
+    def augmentation(
+        self,
+        mag_range=_KEPT,
+        randomly_negate=_KEPT,
+        mag_to_param=_KEPT,
+        param_device=_KEPT,
+        name=_KEPT,
+        augmentation_cls=None,
+    ):
+        """The same augmentation with other settings."""
+        given = {
+            "mag_range": mag_range,
+            "mag_to_param": mag_to_param,
+            "randomly_negate": randomly_negate,
+            "param_device": param_device,
+            "name": name,
+        }
+        config = {key: self._config[key] if value is _KEPT else value for key, value in given.items()}
+        return (augmentation_cls or type(self))(self._op, **config)
+
+    def __call__(self, data, *, magnitude_bin=None, num_magnitude_bins=None, **kwargs):
+        """Augments `data`; `magnitude_bin` of `num_magnitude_bins` says how much, a number or one for each sample."""
+        device = (data.device or "cpu") if self.param_device == "auto" else self.param_device
+        parameter = self._parameter(magnitude_bin, num_magnitude_bins, device)
+        lacking = missing(self._op, kwargs)
+        if lacking:
+            raise MissingArgException(
+                f"The augmentation `{self.name}` requires following named argument(s) which were not provided to the call: "
+                f"{', '.join(lacking)}. Please make sure to pass the required arguments when calling the augmentation.",
+                augmentation=self,
+                missing_args=lacking,
+            )
+        return self._op(data, parameter, **accepted(self._op, kwargs))
+
+    def _get_magnitudes(self, count):
+        given = self.mag_range
+        if given is None:
+            return None
+        if isinstance(given, np.ndarray):
+            if count is not None and len(given) != count:
+                raise Exception(
+                    f"The augmentation `{self.name}` has nd.array of length {len(given)} specified as the `mag_range`. However, the "
+                    f"`num_magnitude_bins` passed to the call is {count}."
+                )
+            return given
+        if count is None:
+            raise Exception(
+                f"The `num_magnitude_bins` argument is missing in the call of the `{self.name}` augmentation. Please specify the "
+                f"`num_magnitude_bins` along with the samples and magnitude_bin.\nError in augmentation: {self}."
+            )
+        if not hasattr(given, "__len__") or len(given) != 2:
+            raise Exception(
+                "The `mag_range` must be a tuple of (low, high) ends of magnitude range or nd.array of explicitly defined magnitudes. "
+                f"Got `{given}` for augmentation `{self.name}`."
+            )
+        return np.linspace(*given, count, dtype=np.float32)
+
+    def _map_mag_to_param(self, magnitude):
+        parameter = self.mag_to_param(magnitude)
+        if _holds_node(parameter):
+            raise Exception(
+                f"The `mag_to_param` callback of `{self.name}` augmentation returned `DataNode`, i.e. an output of DALI pipelined "
+                "operator, which is not supported there. Instead, the `mag_to_param` callback must return parameter that is "
+                "`np.ndarray` or is directly convertible to `np.ndarray`, so that the all parameters can be precomputed and reused "
+                "across iterations.\n\nYou can move operators from the `mag_to_param` callback to the decorated function.\n\n"
+                f"Error in augmentation: {self}."
+            )
+        return np.array(parameter)
+
+    def _map_mags_to_params(self, magnitudes):
+        found = [self._map_mag_to_param(magnitude) for magnitude in magnitudes]
+        for parameter, magnitude in zip(found, magnitudes):
+            if parameter.shape != found[0].shape or parameter.dtype != found[0].dtype:
+                raise Exception(
+                    f"The `mag_to_param` callback of `{self.name}` augmentation must return the arrays of the same type and shape for "
+                    f"different magnitudes. Got param of shape {found[0].shape} and {found[0].dtype} type for magnitude "
+                    f"{magnitudes[0]}, but for magnitude {magnitude} the returned array has shape {parameter.shape} and type "
+                    f"{parameter.dtype}.\n\nError in augmentation: {self}."
+                )
+        return np.array(found)
+
+    def _parameter(self, chosen, count, device):
+        magnitudes = self._get_magnitudes(count)
+        if magnitudes is None:
+            return None
+        if chosen is None:
+            raise Exception(
+                f"The augmentation `{self.name}` has `mag_range` specified, so when called, it requires `magnitude_bin` parameter to "
+                f"select the magnitude from the `mag_range`.\nError in augmentation: {self}."
+            )
+        if self.randomly_negate:
+            return self._negated(magnitudes, chosen, device)
+        if isinstance(chosen, SignedMagnitudeBin):
+            chosen = chosen.bin
+        if isinstance(chosen, int):
+            return types.Constant(self._map_mag_to_param(magnitudes[chosen]), device=device)
+        return types.Constant(self._map_mags_to_params(magnitudes), device=device)[chosen]
+
+    def _negated(self, magnitudes, chosen, device):
+        if not isinstance(chosen, SignedMagnitudeBin):
+            chosen = signed_bin(chosen)
+            warnings.warn(
+                f"The augmentation `{self.name}` was declared with `random_negate=True`, but unsigned `magnitude_bin` was passed to "
+                "the augmentation call. The augmentation will randomly negate the magnitudes manually. However, for better "
+                "performance, if you conditionally split batch between multiple augmentations, it is better to call "
+                "`signed_magnitude_bin = signed_bin(magnitude_bin)` before the split and pass the signed bins instead.",
+                Warning,
+                stacklevel=4,
+            )
+        if isinstance(chosen.bin, int):
+            magnitudes, index = [magnitudes[chosen.bin]], chosen.random_sign
+        else:
+            index = chosen.signed_magnitude_idx
+        return types.Constant(self._map_mags_to_params(with_signs(magnitudes)), device=device)[index]

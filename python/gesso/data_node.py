@@ -1,0 +1,161 @@
+"""`DataNode`: what an operator in a pipeline's definition returns, a batch that is not there yet."""
+
+from . import _context
+
+
+class _NewAxis:
+    """A new dimension in an index: `x[newaxis, :]`, or with a letter for the layout, `x[newaxis("C"), :]`."""
+
+    def __init__(self, name=None):
+        if name is not None and not isinstance(name, str):
+            raise TypeError("Axis name must be a single-character string")
+        if name is not None and len(name) != 1:
+            raise ValueError("Axis name must be a single-character string")
+        self._name = name
+
+    @property
+    def name(self):
+        """The letter, or None."""
+        return self._name
+
+    def __call__(self, name=None):
+        return _NewAxis(name)
+
+
+newaxis = _NewAxis()
+
+
+def _arithmetic(name, *inputs):
+    from ._arithmetic import apply
+
+    return apply(name, *inputs)
+
+
+class DataNode:
+    """A batch of tensors in a pipeline that is being defined. It holds no data.
+
+    Give it to operators as an input or as an argument, calculate with it (`+ - * / // % **`, comparisons, `& | ^ ~ << >>`), take
+    parts (`x[1:, 0]`), and return it from the definition as an output.
+    """
+
+    def __init__(self, name, device="cpu", source=None, index=0, ndim=None, dtype=None, layout=None):
+        self.name = name
+        self.device = device
+        self.source = source
+        self.index = index
+        self.ndim = ndim
+        self.dtype = dtype
+        self.layout = layout
+
+    @property
+    def key(self):
+        """What tells it from others of its pipeline."""
+        return (self.name, self.device)
+
+    def __str__(self):
+        text = f'DataNode(name="{self.name}", device="{self.device}", source="{self.source}", index="{self.index}"'
+        for name in ("ndim", "dtype", "layout"):
+            value = getattr(self, name)
+            if value is not None:
+                text += f", {name}={value!r}" if name == "layout" else f", {name}={value}"
+        return text + ")"
+
+    __repr__ = __str__
+    __hash__ = object.__hash__
+
+    def gpu(self):
+        """The same data in memory of the GPU."""
+        return self._on("gpu")
+
+    def cpu(self):
+        """The same data in host memory."""
+        self._check_gpu2cpu()
+        return self._on("cpu")
+
+    def _on(self, device):
+        if self.device == device:
+            return self
+        conditions = _context.conditions()
+        node = conditions.use(self) if conditions is not None else self
+        moved = DataNode(node.name, device, node.source, node.index, self.ndim, self.dtype, self.layout)
+        if conditions is not None:
+            conditions.register([moved])
+        return moved
+
+    def shape(self, *, dtype=None, device="cpu"):
+        """The shapes of the samples, as a batch of one-dimensional tensors."""
+        from . import fn
+
+        if device == "cpu":
+            self._check_gpu2cpu()
+        return fn._shape(self, dtype=dtype, device=device)
+
+    def property(self, key, *, device="cpu"):
+        """What is known of the samples: `"source_info"` (the file or record) or `"layout"`, as text in `uint8` tensors."""
+        from . import fn
+
+        if device == "cpu":
+            self._check_gpu2cpu()
+        return fn.get_property(self, key=key, device=device)
+
+    def source_info(self, *, device="cpu"):
+        """Where the samples come from: `property("source_info")`."""
+        return self.property("source_info", device=device)
+
+    def _check_gpu2cpu(self):
+        pipeline = self.source.pipeline if self.device == "gpu" and self.source is not None else None
+        if pipeline is not None:
+            pipeline._require_exec_dynamic(
+                "This pipeline doesn't support transition from GPU to CPU.\nGPU->CPU transitions require "
+            )
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return _arithmetic("abs", self)
+
+    def __bool__(self):
+        raise TypeError(
+            '"DataNode" was used in conditional context - it might have been used in truth evaluation for `if` statement, '
+            "logical expression or cast to a boolean. To use conditional execution via `if` statements you need to specify "
+            f"`enable_conditionals=True` in `@{_context.package}.pipeline_def` decorator. You can read more about conditional "
+            "execution in specific section of the Pipeline documentation. Bool conversion can be achieved with the `cast` operator."
+        )
+
+    # Not iterable, and not an `Iterable` for those who ask, though it has `__getitem__`.
+    __iter__ = None
+
+    def __getitem__(self, index):
+        from ._subscript import subscript
+
+        return subscript(self, index)
+
+
+def _add_operators():
+    def plain(name):
+        return lambda self, other: _arithmetic(name, self, other)
+
+    def mirrored(name):
+        return lambda self, other: _arithmetic(name, other, self)
+
+    both = {"add": "add", "sub": "sub", "mul": "mul", "pow": "pow", "truediv": "fdiv", "floordiv": "div", "mod": "mod"}
+    both |= {"and": "bitand", "or": "bitor", "xor": "bitxor", "lshift": "lshift", "rshift": "rshift"}
+    comparisons = {"eq": "eq", "ne": "neq", "lt": "lt", "le": "leq", "gt": "gt", "ge": "geq"}
+    for python, name in (both | comparisons).items():
+        setattr(DataNode, f"__{python}__", plain(name))
+    for python, name in both.items():
+        setattr(DataNode, f"__r{python}__", mirrored(name))
+    DataNode.__neg__ = lambda self: _arithmetic("minus", self)
+    DataNode.__invert__ = lambda self: _arithmetic("bitnot", self)
+
+
+_add_operators()
+
+
+def _check(maybe_node):
+    if not isinstance(maybe_node, DataNode):
+        raise TypeError(
+            f'Expected outputs of type compatible with "DataNode". Received output type with name '
+            f'"{type(maybe_node).__name__}" that does not match.'
+        )

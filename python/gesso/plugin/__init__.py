@@ -1,0 +1,1 @@
+"""Iterators of frameworks over pipelines, and helpers of servers."""

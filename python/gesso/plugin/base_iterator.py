@@ -1,0 +1,296 @@
+"""What iterators of all frameworks share: batches of one or several pipelines, and where an epoch ends."""
+
+import json
+import logging
+import math
+import warnings
+from enum import Enum, unique
+
+import numpy as np
+
+from ..types import PipelineAPIType
+
+
+@unique
+class LastBatchPolicy(Enum):
+    """What becomes of a last batch that is not full.
+
+    FILL: it is filled with samples of the next epoch (or the last one again, if the reader pads). DROP: it is left out. PARTIAL: it is smaller.
+    """
+
+    FILL = 0
+    DROP = 1
+    PARTIAL = 2
+
+
+def _same(metas, key, what):
+    values = [meta[key] for meta in metas]
+    assert all(value == values[0] for value in values), f"Reader Operator should have the same {what} in all the pipelines."
+    return values[0]
+
+
+class _Shards:
+    """What a reader says, and how much of each shard was read."""
+
+    def __init__(self, metas):
+        self.total = _same(metas, "epoch_size", "size value")
+        self.count = _same(metas, "number_of_shards", "`num_shards` argument set")
+        self.pads = bool(_same(metas, "pad_last_batch", "`pad_last_batch` argument set"))
+        self.sticks = bool(_same(metas, "stick_to_shard", "`stick_to_shard` argument set"))
+        self.padded = metas[0]["epoch_size_padded"] // self.count
+        self.ids = np.array([meta["shard_id"] for meta in metas], np.int64)
+        edges = [self.total * i // self.count for i in range(self.count + 1)]
+        self.sizes = np.diff(edges).astype(np.int64)
+        self.first_sizes = self.sizes.copy()
+        self.read = np.zeros(self.count, np.int64)
+
+    def size(self, policy, batch_size):
+        """Samples of an epoch, for each pipeline."""
+        if policy == LastBatchPolicy.DROP:
+            return self.total // self.count
+        if self.pads:
+            return self.padded
+        return math.ceil(math.ceil(self.total / self.count) / batch_size) * batch_size
+
+    def next_epoch(self, counter, batch_size):
+        """(counter, size) of the next epoch where batches are filled from it: shards that are ahead read less."""
+        counter -= min(self.read)
+        self.read = self.read + counter - self.sizes
+        counter = min(self.read)
+        if not self.sticks:
+            self.sizes = np.roll(self.sizes, 1)
+        size = math.ceil(max(self.sizes - self.read) / batch_size) * batch_size
+        if size == 0:
+            self.read, counter = np.zeros(self.count, np.int64), 0
+            self.sizes = np.roll(self.sizes, 1)
+            size = math.ceil(max(self.sizes) / batch_size) * batch_size
+        return counter, size
+
+
+class BaseIterator:
+    """Base of the iterators. Subclasses make a framework's tensors of the outputs in `__next__`."""
+
+    def __init__(
+        self,
+        pipelines,
+        size=-1,
+        reader_name=None,
+        auto_reset=False,
+        fill_last_batch=None,
+        last_batch_padded=False,
+        last_batch_policy=LastBatchPolicy.FILL,
+        prepare_first_batch=True,
+    ):
+        assert pipelines is not None, "Number of provided pipelines has to be at least 1"
+        self._pipes = pipelines if isinstance(pipelines, list) else [pipelines]
+        self._num_gpus = len(self._pipes)
+        self.batch_size = self._pipes[0].max_batch_size
+        assert all(pipe.max_batch_size == self.batch_size for pipe in self._pipes), (
+            "All pipelines should have the same batch size set"
+        )
+        if auto_reset not in (False, None, "no", True, "yes"):
+            raise ValueError(f"Unsupported value for `auto_reset` {auto_reset}")
+        self._resets = auto_reset in (True, "yes")
+        self._prepare_first_batch = prepare_first_batch
+        self._policy = _policy(fill_last_batch, last_batch_policy)
+        self._size = int(size)
+        self._padded = last_batch_padded
+        assert self._size != 0, "Size cannot be 0"
+        assert self._size > 0 or self._num_gpus == 1 or reader_name, "Negative size is supported only for a single pipeline"
+        assert not reader_name or self._size < 0, "When reader_name is provided, size should not be set"
+        assert not reader_name or not last_batch_padded, "When reader_name is provided, last_batch_padded should not be set"
+        if self._size < 0 and not reader_name:
+            self._policy, self._padded = LastBatchPolicy.FILL, False
+        if self._size > 0 and not reader_name:
+            warnings.warn(
+                "Please set `reader_name` and don't set last_batch_padded and size manually whenever possible. This may lead, in some "
+                "situations, to missing some samples or returning duplicated ones. Check the Sharding section of the documentation "
+                "for more details.",
+                Warning,
+                stacklevel=3,
+            )
+        for pipe in self._pipes:
+            with pipe._scope(PipelineAPIType.ITERATOR):
+                pipe.build()
+        self._reader_name = reader_name
+        self._counter = 0
+        self._shards = None
+        if reader_name:
+            self._shards = _Shards([pipe.reader_meta(reader_name) for pipe in self._pipes])
+            self._padded = self._shards.pads
+            self._size = self._shards.size(self._policy, self.batch_size)
+        self._ever_scheduled = self._ever_consumed = False
+        self._begin_checkpoints()
+
+    # --- one batch
+
+    def _get_outputs(self):
+        """The outputs of all pipelines; ends the epoch if it is over."""
+        if not self._ever_scheduled:
+            self._schedule_runs()
+        if self._size > 0 and self._counter >= self._size:
+            self._end_iteration()
+        outputs = []
+        try:
+            for pipe in self._pipes:
+                with pipe._scope(PipelineAPIType.ITERATOR):
+                    outputs.append(pipe.share_outputs())
+        except StopIteration:
+            if self._size < 0 and self._resets:
+                self.reset()
+            raise
+        if self._reader_name or self._size != -1:
+            for batch in (batch for pipe_outputs in outputs for batch in pipe_outputs):
+                assert len(batch) == self.batch_size, (
+                    "Variable batch size is not supported by the iterator when reader_name is provided or iterator size is set "
+                    "explicitly"
+                )
+        return outputs
+
+    def _schedule_runs(self, *_):
+        self._ever_scheduled = True
+        for pipe in self._pipes:
+            with pipe._scope(PipelineAPIType.ITERATOR):
+                pipe.schedule_run()
+
+    def _end_iteration(self):
+        if self._resets:
+            self.reset()
+        raise StopIteration
+
+    def _after_batch(self):
+        return self._counter + self.batch_size * (1 if self._shards else self._num_gpus)
+
+    def _drops(self, counter):
+        """Whether the batch that ends at `counter` is left out."""
+        if self._policy != LastBatchPolicy.DROP:
+            return False
+        if self._shards:
+            return bool(np.any(self._shards.read + counter > self._shards.sizes))
+        return counter > self._size
+
+    def _advance_and_check_drop_last(self, dry_run=False, end_iteration=True):
+        """Counts a batch; ends the epoch if the batch is to be left out."""
+        counter = self._after_batch()
+        drops = self._drops(counter)
+        if not dry_run:
+            self._counter = counter
+            if drops and end_iteration:
+                self._end_iteration()
+        return drops
+
+    def _remove_padded(self):
+        """(which pipelines have fewer samples than a batch, how many they have) of a partial last batch."""
+        if self._policy != LastBatchPolicy.PARTIAL:
+            return False, -1
+        left = self.batch_size - (self._counter - self._shards.first_sizes[self._shards.ids])
+        return np.less(left, self.batch_size), left
+
+    def _report_no_data_in_pipeline(self):
+        if all(not pipe.is_restored_from_checkpoint or pipe._first_iter for pipe in self._pipes):
+            raise RuntimeError(
+                "It seems that there is no data in the pipeline. This may happen if `last_batch_policy` is set to PARTIAL and the "
+                "requested batch size is greater than the shard size."
+            )
+
+    # --- epochs
+
+    def reset(self):
+        """Begins the next epoch, if one has ended."""
+        if self._policy == LastBatchPolicy.DROP:
+            ended = self._size > 0 and self._counter >= self._size
+            if self._drops(self._after_batch()) and not ended:
+                self._get_outputs()
+                self._schedule_runs()
+                self._advance_and_check_drop_last(end_iteration=False)
+        if 0 <= self._counter < self._size:
+            logging.warning("DALI iterator does not support resetting while epoch is not finished. Ignoring...")
+            return
+        fills = self._policy == LastBatchPolicy.FILL and not self._padded
+        if not fills:
+            self._counter = 0
+        elif not self._shards:
+            self._counter %= self._size
+        if self._shards:
+            if not self._shards.sticks:
+                self._shards.ids = (self._shards.ids + 1) % self._shards.count
+            if fills:
+                self._counter, self._size = self._shards.next_epoch(self._counter, self.batch_size)
+        for pipe in self._pipes:
+            pipe.reset()
+            if pipe.empty():
+                with pipe._scope(PipelineAPIType.ITERATOR):
+                    pipe.schedule_run()
+
+    def __iter__(self):
+        if self._counter != 0 and self._ever_consumed:
+            self.reset()
+        return self
+
+    def __next__(self):
+        raise NotImplementedError
+
+    def next(self):
+        """The next batch."""
+        self._ever_consumed = True
+        return self.__next__()
+
+    @property
+    def size(self):
+        """Samples of an epoch; -1 if it is not known."""
+        return self._size
+
+    def __len__(self):
+        batch = self.batch_size * (1 if self._reader_name else self._num_gpus)
+        return self.size // batch if self._policy == LastBatchPolicy.DROP else math.ceil(self.size / batch)
+
+    # --- checkpoints
+
+    def _begin_checkpoints(self):
+        first = self._pipes[0]._enable_checkpointing
+        if any(pipe._enable_checkpointing != first for pipe in self._pipes):
+            raise ValueError("All wrapped pipelines must have the same value for `enable_checkpointing`.")
+        self._enable_checkpointing = first
+        if not first:
+            return
+        restored = [pipe for pipe in self._pipes if pipe.is_restored_from_checkpoint]
+        if restored:
+            self._restore_state(restored[0]._iterator_data)
+        self._initial_checkpoints = [pipe._get_checkpoint(iterator_data=self._save_state()) for pipe in self._pipes]
+
+    def _save_state(self):
+        state = {"counter": int(self._counter), "size": int(self._size)}
+        if self._shards:
+            state["shards"] = {name: getattr(self._shards, name).tolist() for name in ("ids", "read", "sizes")}
+        return json.dumps(state)
+
+    def _restore_state(self, text):
+        if not text:
+            logging.warning(
+                "Iterator data was not saved in the checkpoint. This iterator might produce unexpected results."
+            )
+            return
+        state = json.loads(text)
+        self._counter, self._size = state["counter"], state["size"]
+        for name, values in state.get("shards", {}).items():
+            setattr(self._shards, name, np.array(values, np.int64))
+
+    def checkpoints(self):
+        """The state of each pipeline, to go on from."""
+        if not self._enable_checkpointing:
+            raise ValueError("Cannot access checkpoints with checkpointing disabled")
+        if not self._ever_consumed:
+            return self._initial_checkpoints
+        return [pipe._get_checkpoint(iterator_data=self._save_state()) for pipe in self._pipes]
+
+
+def _policy(fill_last_batch, policy):
+    if fill_last_batch is not None:
+        warnings.warn("Please do not use `fill_last_batch` and use `last_batch_policy` instead.", Warning, stacklevel=4)
+        return LastBatchPolicy.FILL if fill_last_batch else LastBatchPolicy.PARTIAL
+    if type(policy) is not LastBatchPolicy:
+        raise ValueError(f"Wrong type for `last_batch_policy`. Expected {LastBatchPolicy}, got {type(policy)}")
+    return policy
+
+
+_DaliBaseIterator = BaseIterator

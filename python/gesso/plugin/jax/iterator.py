@@ -1,0 +1,145 @@
+"""An iterator over pipelines whose batches are dictionaries of `jax.Array`s."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from ..._pipeline_def import pipeline_def
+from ..base_iterator import BaseIterator, LastBatchPolicy
+
+_DEFAULT_THREADS = 4
+
+
+def _array(batch, copies):
+    array = jax.dlpack.from_dlpack(batch.as_tensor())
+    return array.copy() if copies else array
+
+
+class DALIGenericIterator(BaseIterator):
+    """Batches as dictionaries: `output_map` names the outputs.
+
+    With several pipelines the parts are one array, split over devices as `sharding` says; without it they are stacked.
+    """
+
+    def __init__(
+        self,
+        pipelines,
+        output_map,
+        size=-1,
+        reader_name=None,
+        auto_reset=False,
+        last_batch_padded=False,
+        last_batch_policy=LastBatchPolicy.FILL,
+        prepare_first_batch=True,
+        sharding=None,
+        pmap_compatible=None,
+    ):
+        if len(set(output_map)) != len(output_map):
+            raise AssertionError("output_map names should be distinct")
+        assert sharding is None or isinstance(sharding, jax.sharding.Sharding), (
+            "`sharding` should be an instance of `jax.sharding.Sharding`"
+        )
+        assert last_batch_policy != LastBatchPolicy.PARTIAL, "JAX iterator does not support partial last batch policy."
+        self.output_map = list(output_map)
+        self._sharding = sharding
+        self._pmap_compatible = bool(pmap_compatible)
+        super().__init__(
+            pipelines,
+            size,
+            reader_name,
+            auto_reset,
+            None,
+            last_batch_padded,
+            last_batch_policy,
+            prepare_first_batch=prepare_first_batch,
+        )
+        self._first_batch = None
+        if self._prepare_first_batch:
+            try:
+                self._first_batch = self._next_batch()
+                self._ever_consumed = False
+            except StopIteration:
+                self._report_no_data_in_pipeline()
+
+    def _next_batch(self):
+        self._ever_consumed = True
+        if self._first_batch is not None:
+            batch, self._first_batch = self._first_batch, None
+            return batch
+        outputs = self._get_outputs()
+        batch = {}
+        for i, name in enumerate(self.output_map):
+            parts = [_array(pipe_outputs[i], copies=True) for pipe_outputs in outputs]
+            batch[name] = self._joined(parts)
+        self._schedule_runs()
+        self._advance_and_check_drop_last()
+        return batch
+
+    def __next__(self):
+        return self._next_batch()
+
+    def _joined(self, parts):
+        if self._num_gpus == 1 and self._sharding is None and not self._pmap_compatible:
+            return parts[0]
+        assert all(part.shape == parts[0].shape for part in parts), "Shards shapes have to be the same."
+        if self._sharding is not None:
+            mesh = getattr(self._sharding, "mesh", None)
+            count = mesh.size if mesh is not None else len(self._sharding.device_set)
+            shape = (count * parts[0].shape[0], *parts[0].shape[1:])
+            return jax.make_array_from_single_device_arrays(shape, self._sharding, parts)
+        return jnp.stack(parts)
+
+
+def data_iterator(
+    pipeline_fn=None,
+    output_map=(),
+    size=-1,
+    reader_name=None,
+    auto_reset=False,
+    last_batch_padded=False,
+    last_batch_policy=LastBatchPolicy.FILL,
+    prepare_first_batch=True,
+    sharding=None,
+    devices=None,
+    pmap_compatible=None,
+):
+    """Makes a definition of a pipeline one of an iterator: calling it makes pipeline and iterator."""
+    if sharding is not None and devices is not None:
+        raise ValueError("Only one of `sharding` and `devices` arguments can be provided.")
+
+    def decorate(function):
+        @functools.wraps(function)
+        def create_iterator(*args, checkpoints=None, **settings):
+            define = pipeline_def(function)
+            settings.setdefault("num_threads", _DEFAULT_THREADS)
+            targets = devices or (jax.local_devices() if sharding is not None else [None])
+            if checkpoints and len(checkpoints) != len(targets):
+                raise RuntimeError(
+                    f"The number of checkpoints provided ({len(checkpoints)}) should match the number of devices to use "
+                    f"({len(targets)})."
+                )
+            if targets != [None]:
+                settings["batch_size"] //= len(jax.devices())
+            pipelines = []
+            for i, device in enumerate(targets):
+                own = dict(settings, checkpoint=checkpoints[i] if checkpoints else None)
+                if device is not None:
+                    own.update(device_id=device.id, shard_id=device.id, num_shards=len(targets))
+                pipelines.append(define(*args, **own))
+            return DALIGenericIterator(
+                pipelines,
+                output_map,
+                size,
+                reader_name,
+                auto_reset,
+                last_batch_padded,
+                last_batch_policy,
+                prepare_first_batch,
+                sharding,
+                pmap_compatible if devices is None else True,
+            )
+
+        return create_iterator
+
+    return decorate(pipeline_fn) if pipeline_fn else decorate

@@ -1,0 +1,3 @@
+"""`nvidia.dali.plugin.triton`"""
+
+from ..triton import autoserialize  # noqa: F401

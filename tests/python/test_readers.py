@@ -1,0 +1,68 @@
+"""Readers: what they find, and the order in which they give it."""
+
+import numpy as np
+import pytest
+
+from gesso import fn, pipeline_def
+from gesso._readers.order import Order
+
+
+def order(size, count, seed=0, **options):
+    made = Order(size, seed, options)
+    return made.batch(count)
+
+
+def test_without_shuffling_samples_follow_each_other_and_wrap():
+    assert order(5, 7) == [0, 1, 2, 3, 4, 0, 1]
+
+
+def test_shards_take_turns():
+    assert order(6, 6, shard_id=1, num_shards=2) == [3, 4, 5, 0, 1, 2]
+    assert order(6, 6, shard_id=1, num_shards=2, stick_to_shard=True) == [3, 4, 5, 3, 4, 5]
+
+
+def test_a_padded_epoch_repeats_its_last_sample():
+    made = Order(3, 0, {"pad_last_batch": True})
+    assert [made.batch(2) for _ in range(4)] == [[0, 1], [2, 2], [0, 1], [2, 2]]
+
+
+def test_every_epoch_of_a_shuffled_reader_has_every_sample():
+    made = Order(50, 42, {"random_shuffle": True, "initial_fill": 10})
+    for _ in range(3):
+        assert sorted(made.batch(50)) == list(range(50))
+    assert order(50, 50, seed=42, random_shuffle=True) != list(range(50))
+    assert order(50, 50, seed=42, random_shuffle=True) == order(50, 50, seed=42, random_shuffle=True)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for label, name in enumerate(("a", "b")):
+        (tmp_path / name).mkdir()
+        for i in range(2):
+            np.save(tmp_path / name / f"{i}.npy", np.full((2, label + 1), i, np.float32))
+    return tmp_path
+
+
+def test_folders_are_labels(folder):
+    @pipeline_def(batch_size=4, num_threads=1)
+    def define():
+        data, labels = fn.readers.file(file_root=str(folder), file_filters=["*.npy"], name="reader")
+        return data, labels
+
+    pipeline = define()
+    _, labels = pipeline.run()
+    assert labels.as_array().ravel().tolist() == [0, 0, 1, 1]
+    assert pipeline.reader_meta("reader")["epoch_size"] == 4
+    assert pipeline.epoch_size("reader") == 4
+
+
+def test_arrays_whole_and_in_part(folder):
+    @pipeline_def(batch_size=2, num_threads=1)
+    def define():
+        whole = fn.readers.numpy(file_root=str(folder), file_filter="*.npy")
+        part = fn.readers.numpy(file_root=str(folder), file_filter="*.npy", roi_start=[1, 0], roi_end=[2, 1])
+        return whole, part + 1
+
+    whole, part = define().run()
+    assert whole.shape() == [(2, 1), (2, 1)]
+    assert part.as_array().tolist() == [[[1.0]], [[2.0]]]

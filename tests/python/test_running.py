@@ -1,0 +1,169 @@
+"""Running: inputs of every kind, epochs, errors, outputs."""
+
+import numpy as np
+import pytest
+
+from gesso import Pipeline, TensorCPU, TensorListCPU, fn, pipeline_def, types
+
+
+def of_source(source, **settings):
+    keywords = {key: settings.pop(key) for key in list(settings) if key not in ("prefetch_queue_depth", "py_num_workers", "seed")}
+
+    @pipeline_def(batch_size=4, num_threads=2, **settings)
+    def define():
+        return fn.external_source(source, **keywords)
+
+    return define()
+
+
+def test_a_callable_gets_the_number_of_the_batch():
+    pipeline = of_source(lambda i: np.full((4, 2), i, np.int32))
+    assert [int(pipeline.run()[0].as_array()[0, 0]) for _ in range(3)] == [0, 1, 2]
+
+
+def test_samples_are_asked_for_one_by_one():
+    pipeline = of_source(lambda info: np.array([info.idx_in_epoch, info.idx_in_batch]), batch=False)
+    pipeline.run()
+    np.testing.assert_array_equal(pipeline.run()[0].as_array(), [[4, 0], [5, 1], [6, 2], [7, 3]])
+
+
+@pytest.mark.parametrize("cycle, counts", [(None, [2, 0]), ("quiet", [5, 5]), ("raise", [2, 2])])
+def test_iterables_end_and_begin_again(cycle, counts):
+    data = [[np.zeros(1)] * 4, [np.ones(1)] * 4]
+    pipeline = of_source(data, cycle=cycle)
+    for count in counts:
+        found = 0
+        with pytest.raises(StopIteration) if cycle != "quiet" else pytest.raises(ZeroDivisionError):
+            for _ in range(5):
+                pipeline.run()
+                found += 1
+            1 / 0
+        assert found == count
+        pipeline.reset()
+
+
+def test_several_outputs_and_ragged_batches():
+    @pipeline_def(batch_size=2, num_threads=1)
+    def define():
+        return tuple(fn.external_source(lambda: ([np.zeros(2), np.zeros(3)], np.ones((2, 1))), num_outputs=2))
+
+    first, second = define().run()
+    assert first.shape() == [(2,), (3,)]
+    assert second.as_array().shape == (2, 1)
+
+
+def test_inputs_by_name():
+    pipeline = Pipeline(batch_size=3, num_threads=1, prefetch_queue_depth=1)
+    with pipeline:
+        pipeline.set_outputs(fn.external_source(name="x", layout="HW") + 1)
+    (out,) = pipeline.run(x=np.zeros((2, 4, 5), np.uint8))
+    assert out.dtype == types.INT32 and out.layout() == "HW" and len(out) == 2
+    with pytest.raises(RuntimeError, match="expected data with 2 dimensions"):
+        pipeline.run(x=np.zeros((2, 4, 5, 1), np.uint8))
+
+
+def test_batches_that_were_not_fed_are_an_error():
+    pipeline = Pipeline(batch_size=3, num_threads=1, prefetch_queue_depth=1)
+    with pipeline:
+        pipeline.set_outputs(fn.external_source(name="x"))
+    with pytest.raises(RuntimeError, match="no batch for the input `x`"):
+        pipeline.run()
+
+
+def damaged(on_error):
+    @pipeline_def(batch_size=2, num_threads=1, on_error=on_error, prefetch_queue_depth=1)
+    def define():
+        shapes = fn.external_source(lambda: [np.array([2, 3], np.int32), np.array([2, 4], np.int32)])
+        return fn.reshape(fn.external_source(lambda: [np.zeros(6), np.zeros(6)]), shape=shapes)
+
+    return define()
+
+
+def test_a_failed_sample_stops_or_is_left_out_or_is_empty():
+    with pytest.raises(RuntimeError, match=r"test_running.py[\s\S]*Sample 1"):
+        damaged("raise").run()
+    assert damaged("skip").run()[0].shape() == [(2, 3)]
+    pipeline = damaged("mark")
+    assert pipeline.run()[0].shape() == [(2, 3), (0, 0)]
+    assert list(pipeline.errors) == [1]
+
+
+def test_python_functions_by_sample_and_by_batch():
+    @pipeline_def(batch_size=3, num_threads=1, seed=1)
+    def define():
+        x = fn.random.uniform(range=[0, 1], shape=[2])
+        y = fn.python_function(x, function=lambda a: a * 2) + 1
+        z, w = fn.python_function(y, function=lambda batch: (batch, [a - 1 for a in batch]), num_outputs=2, batch_processing=True)
+        return x, z, w
+
+    x, z, w = (out.as_array() for out in define().run())
+    np.testing.assert_allclose(z, x * 2 + 1, rtol=1e-6)
+    np.testing.assert_allclose(w, x * 2, rtol=1e-5)
+
+
+def test_random_numbers_stay_when_a_function_cuts_the_graph():
+    def numbers(cut):
+        @pipeline_def(batch_size=3, num_threads=1, seed=5)
+        def define():
+            first = fn.random.uniform()
+            if cut:
+                first = fn.python_function(first, function=lambda a: a)
+            return first, fn.random.normal(first)
+
+        return [out.as_array() for out in define().run()]
+
+    for with_cut, without in zip(numbers(True), numbers(False)):
+        np.testing.assert_array_equal(with_cut, without)
+
+
+def _in_worker(info):
+    if info.iteration == 3:
+        raise StopIteration
+    return np.full((2,), info.idx_in_epoch)
+
+
+def test_sources_in_processes_keep_their_order():
+    pipeline = of_source(_in_worker, batch=False, parallel=True, py_num_workers=2)
+    for _ in range(2):
+        batches = [out.as_array()[:, 0].tolist() for (out,) in pipeline]
+        assert batches == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+
+
+def _dies(info):
+    import os
+
+    os._exit(3)
+
+
+def test_a_dead_worker_is_an_error():
+    pipeline = of_source(_dies, batch=False, parallel=True, py_num_workers=1)
+    with pytest.raises(RuntimeError, match="exit code 3"):
+        pipeline.run()
+
+
+def test_a_checkpoint_goes_on_with_the_same_numbers():
+    def make(checkpoint=None):
+        pipeline = Pipeline(batch_size=4, num_threads=1, seed=3, enable_checkpointing=True, checkpoint=checkpoint)
+        with pipeline:
+            pipeline.set_outputs(fn.random.uniform(shape=[2]))
+        return pipeline
+
+    pipeline = make()
+    for _ in range(3):
+        pipeline.run()
+    saved = pipeline.checkpoint()
+    restored = make(saved)
+    for _ in range(2):
+        np.testing.assert_array_equal(pipeline.run()[0].as_array(), restored.run()[0].as_array())
+
+
+def test_tensors_share_memory_with_numpy():
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    tensor = TensorCPU(array, "HW")
+    assert tensor.data_ptr() == array.ctypes.data
+    assert np.from_dlpack(tensor).tolist() == array.tolist()
+    batch = TensorListCPU([tensor, TensorCPU(array[:1].copy(), "HW")])
+    assert batch.shape() == [(2, 3), (1, 3)] and batch.layout() == "HW"
+    with pytest.raises(RuntimeError, match="same shape"):
+        batch.as_array()
+    assert "shape=[(2, 3), (1, 3)]" in str(batch)
