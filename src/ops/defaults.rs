@@ -24,6 +24,7 @@ fn needed(name: &str) -> Vec<(&'static str, Value)> {
         "Debayer" => vec![("blue_position", ints(&[0, 1]))],
         "ElementExtract" => vec![("element_map", ints(&[0]))],
         "ExpandDims" => vec![("axes", ints(&[0]))],
+        "GaussianBlur" => vec![("sigma", floats(&[1.0]))],
         "GetProperty" => vec![("key", text("layout"))],
         "OneHot" => vec![("num_classes", ints(&[4]))],
         "Paste" => vec![("ratio", floats(&[2.0])), ("fill_value", ints(&[1, 2, 3]))],
@@ -32,11 +33,15 @@ fn needed(name: &str) -> Vec<(&'static str, Value)> {
         "Reshape" => vec![("shape", ints(&[-1]))],
         "FastResizeCropMirror" | "Resize" | "ResizeCropMirror" => vec![("size", floats(&[4.0, 5.0]))],
         "Rotate" | "transforms__Rotation" => vec![("angle", floats(&[30.0]))],
+        "Reinterpret" => vec![("dtype", ints(&[4]))],
         "SequenceRearrange" => vec![("new_order", ints(&[1, 0]))],
         "Slice" => vec![("rel_start", floats(&[0.25, 0.0])), ("rel_end", floats(&[0.75, 0.5]))],
         "Squeeze" => vec![("axes", ints(&[0]))],
         "SubscriptDimCheck" | "TensorSubscript" => vec![("num_subscripts", ints(&[1]))],
         "TensorResize" => vec![("sizes", floats(&[4.0, 5.0])), ("axes", ints(&[0, 1]))],
+        "experimental__WarpPerspective" => {
+            vec![("matrix", floats(&[1.0, 0.5, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]))]
+        }
         "WarpAffine" => vec![("matrix", floats(&[1.0, 0.5, 0.0, 0.0, 1.0, 1.0]))],
         "transforms__Scale" => vec![("scale", floats(&[2.0, 3.0]))],
         "transforms__Shear" => vec![("shear", floats(&[0.5, 0.25]))],
@@ -61,7 +66,9 @@ const CHOOSE: &[&str] = &[
 /// Operators that none of the samples here suits: they want files, or a tensor for an argument.
 const NOT_RUN: &[&str] = &[
     "ExternalSource",
+    "NonsilentRegion",
     "PeekImageShape",
+    "RandomCropGenerator",
     "conditional__Merge",
     "conditional__Split",
     "decoders__Audio",
@@ -70,6 +77,8 @@ const NOT_RUN: &[&str] = &[
     "decoders__ImageRandomCrop",
     "decoders__ImageSlice",
     "decoders__Numpy",
+    "reductions__StdDev",
+    "reductions__Variance",
 ];
 
 /// Samples of many kinds, each with a name for messages.

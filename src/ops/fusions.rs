@@ -2,6 +2,7 @@
 
 use super::{Args, OpDef, Operator};
 use crate::error::Result;
+use crate::gpu::KernelSpec;
 use crate::tensor::ValueType;
 
 /// Two operators, the second the only reader of the first, that one operator can stand for.
@@ -14,6 +15,8 @@ pub struct Fusion {
     pub second: &'static OpDef,
     /// Whether it can, by the arguments of both, for inputs of the first and of the second of these types.
     pub can: fn([&Args; 2], [&ValueType; 2]) -> bool,
+    /// Those that tests compile, as [`OpDef::kernels`].
+    pub kernels: fn() -> Vec<KernelSpec>,
     /// Makes it, with the arguments of both; the argument inputs of the second follow those of the first.
     pub build: fn(&Args, &Args) -> Result<Box<dyn Operator>>,
 }

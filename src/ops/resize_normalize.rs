@@ -33,6 +33,7 @@ pub(super) const FUSION: Fusion = Fusion {
     first: &resize::DEF,
     second: &crop_mirror_normalize::DEF,
     can,
+    kernels,
     build,
 };
 
@@ -96,7 +97,7 @@ fn kernel(from: DType, between: DType, to: DType, channels: usize) -> KernelSpec
 }
 
 /// Those that tests compile.
-pub(super) fn kernels() -> Vec<KernelSpec> {
+fn kernels() -> Vec<KernelSpec> {
     vec![
         kernel(DType::U8, DType::U8, DType::F32, 3),
         kernel(DType::U8, DType::F32, DType::F16, 3),

@@ -127,10 +127,11 @@ pub fn fusion(pair: [(&OpDef, &Args); 2], types: [&ValueType; 2]) -> Option<&'st
     FUSIONS.iter().copied().find(|fusion| fusion.fits(pair, types))
 }
 
-/// The kernels of all operators, see [`OpDef::kernels`]; and those that copy for operators that have none.
+/// The kernels of all operators and fusions, see [`OpDef::kernels`]; and those that copy for operators that have none.
 pub fn kernels() -> Vec<KernelSpec> {
     let mut all: Vec<KernelSpec> = Vec::new();
-    for spec in OPS.iter().flat_map(|op| op.kernels).flat_map(|kernels| kernels()) {
+    let of_operators = OPS.iter().flat_map(|op| op.kernels).flat_map(|kernels| kernels());
+    for spec in of_operators.chain(FUSIONS.iter().flat_map(|fusion| (fusion.kernels)())) {
         if !all.contains(&spec) {
             all.push(spec);
         }

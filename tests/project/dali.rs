@@ -390,6 +390,7 @@ fn names_inputs_and_sequences_are_dalis() {
         assert_eq!(spelling.map(|spelling| &spelling.function), Some(&theirs.r#fn), "{name}");
         assert_eq!(op.inputs.0, theirs.inputs.0, "{name}");
         assert!(op.inputs.1 <= theirs.inputs.1, "{name}");
-        assert_eq!(op.sequences, theirs.sequences, "{name}");
+        // Of deprecated spellings DALI does not say it.
+        assert!(op.name != name.trim_start_matches('_') || op.sequences == theirs.sequences, "{name}");
     }
 }

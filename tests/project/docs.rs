@@ -64,7 +64,7 @@ fn every_link_leads_somewhere() {
     for (path, text) in pages() {
         for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
             let (file, heading) = link.split_once('#').unwrap_or((link, ""));
-            let target = path.parent().unwrap().join(file);
+            let target = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
             assert!(target.exists(), "{}: {link}", path.display());
             if heading.is_empty() {
                 continue;
@@ -72,7 +72,7 @@ fn every_link_leads_somewhere() {
             let plain = |line: &str| -> String {
                 let kept = line.trim_start_matches('#').trim().to_lowercase();
                 kept.chars()
-                    .filter(|c| c.is_alphanumeric() || " -".contains(*c))
+                    .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
                     .collect::<String>()
                     .replace(' ', "-")
             };

@@ -79,7 +79,7 @@ pub(super) const DEF: OpDef = OpDef {
     shared_args: &[CROP_ARGS, OUT_OF_BOUNDS_ARGS],
     build: &build,
     outputs: &one_output,
-    kernels: &[gpu::kernels, super::resize_normalize::kernels],
+    kernels: &[gpu::kernels],
     sequences: true,
     ..OpDef::BASE
 };
