@@ -172,7 +172,7 @@ def reinterpreted(array, new_type):
 
 
 class TensorGPU(TensorCPU):
-    """A tensor that a pipeline has on the GPU. Where there is no GPU it is in host memory, and `as_cpu` still works."""
+    """A tensor that a pipeline makes on a GPU. What runs brings it to host memory, where it is read from."""
 
     device_name = "gpu"
 
@@ -194,10 +194,6 @@ class TensorGPU(TensorCPU):
 
     def _as_gpu(self):
         return self
-
-    @property
-    def __cuda_array_interface__(self):
-        return {**self.__array_interface__, "version": 2}
 
 
 def _fetch(value):

@@ -216,7 +216,7 @@ class TensorListCPU:
 
 
 class TensorListGPU(TensorListCPU):
-    """A batch that a pipeline has on the GPU. Where there is no GPU it is in host memory, and `as_cpu` still works."""
+    """A batch that a pipeline makes on a GPU. What runs brings it to host memory, where it is read from."""
 
     device_name = "gpu"
     _sample_type = TensorGPU
