@@ -388,9 +388,11 @@ fn names_inputs_and_sequences_are_dalis() {
         let spellings = op.spellings();
         let spelling = spellings.iter().find(|spelling| spelling.schema == *name);
         assert_eq!(spelling.map(|spelling| &spelling.function), Some(&theirs.r#fn), "{name}");
-        assert_eq!(op.inputs.0, theirs.inputs.0, "{name}");
-        assert!(op.inputs.1 <= theirs.inputs.1, "{name}");
-        // Of deprecated spellings DALI does not say it.
-        assert!(op.name != name.trim_start_matches('_') || op.sequences == theirs.sequences, "{name}");
+        // Of deprecated spellings DALI says less.
+        if op.name == name.trim_start_matches('_') {
+            assert_eq!(op.inputs.0, theirs.inputs.0, "{name}");
+            assert!(op.inputs.1 <= theirs.inputs.1, "{name}");
+            assert_eq!(op.sequences, theirs.sequences, "{name}");
+        }
     }
 }
