@@ -36,7 +36,8 @@ fn result() -> *mut ResultHandle {
     let extent = photo.len() as i64;
     // SAFETY: numbers and pointers, which are filled in next.
     let mut sample: InputSample = unsafe { std::mem::zeroed() };
-    (sample.data, sample.shape, sample.ndim) = (photo.as_ptr().cast(), &raw const extent, 1);
+    (sample.struct_size, sample.data) = (size_of::<InputSample>(), photo.as_ptr().cast());
+    (sample.shape, sample.ndim) = (&raw const extent, 1);
     // SAFETY: as above.
     let mut input: InputTensor = unsafe { std::mem::zeroed() };
     (input.struct_size, input.name, input.samples) =
