@@ -84,7 +84,7 @@ def test_a_check_completes_configurations_as_the_server_does(repository, connect
 
 
 BAD = {
-    "dims": 'output { name: "OUT" dims: [ 3, 24, 24 ] }',
+    "outputs": 'output [ { name: "A" }, { name: "B" }, { name: "C" } ]',
     "dtype": 'input { name: "IMAGE" data_type: TYPE_FP32 dims: [ -1 ] }',
     "threads": 'parameters { key: "num_threads" value { string_value: "many" } }',
     "optional": 'parameters { key: "default.NO" value { string_value: "1" } }',
@@ -103,4 +103,4 @@ def test_a_check_gives_the_servers_errors(tmp_path):
             assert report["status"] == "failed" and not server.model_ready(name)
             error = re.sub(r"^`[^`]*/([^/`]*)`", r"\1", report["error"])
             assert error in server.log or error.split(": ", 1)[-1] in server.log, f"{name}: {error}"
-    assert [reports[name]["config_pbtxt_line"] for name in ("dims", "threads")] == [2, 2]
+    assert [reports[name]["config_pbtxt_line"] for name in ("dtype", "threads")] == [2, 2]
