@@ -139,6 +139,9 @@ typedef struct {
   int32_t gpu;
   // Not 0: outputs that are made on the GPU are copied to host memory of the result.
   int32_t outputs_on_host;
+  // Not 0: the memory of inputs may change while a batch runs, as when others can write to it. Such samples have any values then, and the
+  // library copies first what it would else look at twice. 0: it must not change.
+  int32_t inputs_may_change;
 } gesso_instance_options;
 
 // One sample of an input.
@@ -387,7 +390,8 @@ void gesso_instance_free(gesso_instance *instance);
 // Runs one batch of `batch_size` samples; returns when it is done. The outputs are in memory of the result: see
 // `gesso_result_tensor`. A sample that fails leaves the others alone: see `gesso_result_sample_status`.
 //
-// The inputs and their memory are the caller's, are read during the call only, and must not change during it. `*result` is the caller's, to give to
+// The inputs and their memory are the caller's, are read during the call only, and must not change during it
+// unless `inputs_may_change` is set. `*result` is the caller's, to give to
 // `gesso_result_free`; it is null after an error. Any thread, but one at a time for an instance: else
 // `GESSO_STATUS_UNAVAILABLE`.
 gesso_status gesso_instance_run(const gesso_instance *instance,

@@ -9,8 +9,6 @@
 
 /** Answers to what the server asks about a backend before it places models. */
 typedef struct TRITONBACKEND_BackendAttribute TRITONBACKEND_BackendAttribute;
-/** How many bytes of which memory. */
-typedef struct TRITONSERVER_BufferAttributes TRITONSERVER_BufferAttributes;
 /** A name and a value. */
 typedef struct TRITONSERVER_Parameter TRITONSERVER_Parameter;
 /** Metrics of one name on the server's metrics port. */
@@ -42,32 +40,6 @@ TRITONSERVER_Error* TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoadin
 
 /** Whether the client no longer waits for the request. */
 TRITONSERVER_Error* TRITONBACKEND_RequestIsCancelled(TRITONBACKEND_Request* request, bool* cancelled);
-
-/** Adds a named text to a response. */
-TRITONSERVER_Error* TRITONBACKEND_ResponseSetStringParameter(
-    TRITONBACKEND_Response* response, const char* name, const char* value);
-/** Adds a named integer to a response. */
-TRITONSERVER_Error* TRITONBACKEND_ResponseSetIntParameter(
-    TRITONBACKEND_Response* response, const char* name, int64_t value);
-/** Adds a named truth value to a response. */
-TRITONSERVER_Error* TRITONBACKEND_ResponseSetBoolParameter(
-    TRITONBACKEND_Response* response, const char* name, bool value);
-
-/** Makes an empty description of memory. */
-TRITONSERVER_Error* TRITONSERVER_BufferAttributesNew(TRITONSERVER_BufferAttributes** attributes);
-/** Frees a description of memory. */
-TRITONSERVER_Error* TRITONSERVER_BufferAttributesDelete(TRITONSERVER_BufferAttributes* attributes);
-/** Sets the type of the memory. */
-TRITONSERVER_Error* TRITONSERVER_BufferAttributesSetMemoryType(
-    TRITONSERVER_BufferAttributes* attributes, TRITONSERVER_MemoryType memory);
-/** Sets the device of the memory. */
-TRITONSERVER_Error* TRITONSERVER_BufferAttributesSetMemoryTypeId(
-    TRITONSERVER_BufferAttributes* attributes, int64_t memory_id);
-/** Sets the size of the memory. */
-TRITONSERVER_Error* TRITONSERVER_BufferAttributesSetByteSize(TRITONSERVER_BufferAttributes* attributes, size_t bytes);
-/** Tells the server what an instance holds; one entry for each type and device. The entries stay the caller's. */
-TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportMemoryUsage(
-    TRITONBACKEND_ModelInstance* instance, TRITONSERVER_BufferAttributes** usage, uint32_t count);
 
 /** Makes a parameter; name and value (for a string, its text) are copied. NULL for a type that the server does not know. */
 TRITONSERVER_Parameter* TRITONSERVER_ParameterNew(

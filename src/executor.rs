@@ -49,6 +49,7 @@ pub struct Executor {
     operators: Operators,
     pool: rayon::ThreadPool,
     memory: Arc<HostPool>,
+    inputs_may_change: bool,
     recorder: Option<Recorder>,
     /// Whether a sample may turn out to have failed after the batch has run: no other depends on it.
     may_settle: bool,
@@ -80,8 +81,8 @@ impl Executor {
         let mut operators = plan.operators()?;
         plan.defer(&mut operators, preferences.jpeg_scaled_decode);
         expect::expect(&plan, &mut operators, &vec![ValueType::default(); plan.graph.outputs.len()]);
+        operators.iter_mut().flatten().for_each(|operator| operator.prefer(preferences));
         if let Some(gpu) = gpu {
-            operators.iter_mut().flatten().for_each(|operator| operator.prefer(preferences));
             prepare(&plan, &mut operators, gpu)?;
         }
         let pool = rayon::ThreadPoolBuilder::new()
@@ -97,6 +98,7 @@ impl Executor {
             operators,
             pool,
             memory: Arc::new(HostPool::default()),
+            inputs_may_change: preferences.inputs_may_change,
             recorder,
             may_settle,
             counters: Counters::default(),
@@ -290,7 +292,7 @@ impl Executor {
                     input.name
                 )));
             }
-            if plan.steers[input.value.0] {
+            if self.inputs_may_change && plan.steers[input.value.0] {
                 own::take(&mut batch, &self.pool, &self.memory)?;
                 own.push(batch.clone());
             }

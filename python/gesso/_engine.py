@@ -67,7 +67,7 @@ class Engine:
         self._instance = ctypes.c_void_p()
         self._lock = threading.Lock()
         _library.call("gesso_pipeline_load", serialized, len(serialized), device, ctypes.byref(self._pipeline))
-        options = InstanceOptions(ctypes.sizeof(InstanceOptions), num_threads, gpu, 1)
+        options = InstanceOptions(ctypes.sizeof(InstanceOptions), num_threads, gpu, 1, 1)
         _library.call("gesso_instance_create", self._pipeline, ctypes.byref(options), ctypes.byref(self._instance))
         self.output_count = _library.library().gesso_pipeline_output_count(self._pipeline)
 

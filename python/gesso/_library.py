@@ -59,6 +59,7 @@ class InstanceOptions(ctypes.Structure):
         ("num_threads", c_size_t),
         ("gpu", c_int32),
         ("outputs_on_host", c_int32),
+        ("inputs_may_change", c_int32),
     ]
 
 

@@ -43,20 +43,20 @@ pub unsafe extern "C" fn gesso_instance_create(
         *out = std::ptr::null_mut();
         // SAFETY: the caller vouches for the pointer.
         let pipeline = &unsafe { types::reference("pipeline", pipeline) }?.pipeline;
-        let made = if options.is_null() {
-            InstanceHandle::new(pipeline, 0, 0, false)
+        let options = if options.is_null() {
+            InstanceOptions::default()
         } else {
             // SAFETY: the caller vouches for the pointer.
-            let options = unsafe { size::read("options", options) }?;
-            InstanceHandle::new(pipeline, options.num_threads, options.gpu, options.outputs_on_host != 0)
-        }?;
-        *out = Box::into_raw(Box::new(made));
+            unsafe { size::read("options", options) }?
+        };
+        *out = Box::into_raw(Box::new(InstanceHandle::new(pipeline, &options)?));
         Ok(())
     })
 }
 
 impl InstanceHandle {
-    fn new(pipeline: &Arc<Pipeline>, threads: usize, ordinal: i32, outputs_on_host: bool) -> Result<Self> {
+    fn new(pipeline: &Arc<Pipeline>, options: &InstanceOptions) -> Result<Self> {
+        let ordinal = options.gpu;
         let number = usize::try_from(ordinal)
             .map_err(|_| Error::invalid(format!("`gpu` is {ordinal}, expected at least 0")))?;
         let gpu = pipeline.needs_gpu().then(|| Gpu::open(number)).transpose().map_err(|error| {
@@ -65,9 +65,16 @@ impl InstanceHandle {
                 format!("{error}; load the pipeline for `GESSO_DEVICE_CPU` to run it on host threads"),
             )
         })?;
-        let threads = (threads != 0).then_some(threads);
-        let instance = pipeline.instance_with(threads, gpu.as_ref(), &Preferences::default())?;
-        Ok(Self { pipeline: Arc::clone(pipeline), instance: Mutex::new(instance), ordinal, outputs_on_host })
+        let threads = (options.num_threads != 0).then_some(options.num_threads);
+        let preferences =
+            Preferences { inputs_may_change: options.inputs_may_change != 0, ..Preferences::default() };
+        let instance = pipeline.instance_with(threads, gpu.as_ref(), &preferences)?;
+        Ok(Self {
+            pipeline: Arc::clone(pipeline),
+            instance: Mutex::new(instance),
+            ordinal,
+            outputs_on_host: options.outputs_on_host != 0,
+        })
     }
 }
 
@@ -88,7 +95,8 @@ pub unsafe extern "C" fn gesso_instance_free(instance: *mut InstanceHandle) {
 /// Runs one batch of `batch_size` samples; returns when it is done. The outputs are in memory of the result: see
 /// `gesso_result_tensor`. A sample that fails leaves the others alone: see `gesso_result_sample_status`.
 ///
-/// The inputs and their memory are the caller's, are read during the call only, and must not change during it. `*result` is the caller's, to give to
+/// The inputs and their memory are the caller's, are read during the call only, and must not change during it
+/// unless `inputs_may_change` is set. `*result` is the caller's, to give to
 /// `gesso_result_free`; it is null after an error. Any thread, but one at a time for an instance: else
 /// `GESSO_STATUS_UNAVAILABLE`.
 ///

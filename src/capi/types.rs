@@ -75,6 +75,7 @@ pub struct TensorInfo {
 
 /// How an instance is made. Zeros are the defaults.
 #[repr(C)]
+#[derive(Default)]
 pub struct InstanceOptions {
     /// `sizeof(gesso_instance_options)`.
     pub struct_size: usize,
@@ -84,6 +85,9 @@ pub struct InstanceOptions {
     pub gpu: i32,
     /// Not 0: outputs that are made on the GPU are copied to host memory of the result.
     pub outputs_on_host: i32,
+    /// Not 0: the memory of inputs may change while a batch runs, as when others can write to it. Such samples have any values then, and the
+    /// library copies first what it would else look at twice. 0: it must not change.
+    pub inputs_may_change: i32,
 }
 
 /// One sample of an input.

@@ -192,7 +192,7 @@ pub enum Routing {
     Merge,
 }
 
-/// What the author of a model may wish of its operators beyond what the pipeline says.
+/// What the author of a model, or who makes an instance of it, may wish beyond what the pipeline says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Preferences {
     /// Where JPEGs are decoded that can be decoded there; `None`: where it takes least time.
@@ -201,6 +201,9 @@ pub struct Preferences {
     pub jpeg_decoder: crate::cpu::decode::JpegDecoder,
     /// Whether decoders may make smaller images where an operator behind them makes them smaller anyway: other pixels than DALI's.
     pub jpeg_scaled_decode: bool,
+    /// Whether somebody may write to the memory of inputs while a batch runs, as a client of a server who shares it. What decides where
+    /// operators read and write is copied first, then.
+    pub inputs_may_change: bool,
 }
 
 /// Numbers of decoded images.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::axes::Axes;
-use super::resize::attributes::{Geometry, ResizeAttributes};
+use super::resize::attributes::ResizeAttributes;
+use super::resize::geometry::Geometry;
 use super::resize::{Job, ScratchPool, gpu, job, output_shapes};
 use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::{Error, Result};

@@ -2,20 +2,12 @@
 
 use std::ffi::{c_char, c_void};
 
-use crate::host::objects::Instance;
-use crate::host::request::{Request, Response};
+use crate::host::request::Request;
 use crate::host::server::Error;
 use crate::host::{Host, at, book, call, end, make, put, text};
 
 /// What the plugin answers about itself.
 pub(crate) struct Attributes;
-
-#[derive(Default)]
-pub(crate) struct BufferAttributes {
-    memory: u32,
-    device: i64,
-    bytes: usize,
-}
 
 pub(crate) struct Parameter(String);
 
@@ -60,100 +52,6 @@ extern "C" fn TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(
 #[unsafe(no_mangle)]
 extern "C" fn TRITONBACKEND_RequestIsCancelled(request: *mut Request, out: *mut bool) -> *mut Error {
     call("TRITONBACKEND_RequestIsCancelled", || put(out, at("request", request)?.cancelled))
-}
-
-fn parameter(response: *mut Response, name: *const c_char, value: String) -> Result<(), String> {
-    at("response", response)?.parameters.push((text(name), value));
-    Ok(())
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn TRITONBACKEND_ResponseSetStringParameter(
-    response: *mut Response,
-    name: *const c_char,
-    value: *const c_char,
-) -> *mut Error {
-    call("TRITONBACKEND_ResponseSetStringParameter", || parameter(response, name, text(value)))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn TRITONBACKEND_ResponseSetIntParameter(
-    response: *mut Response,
-    name: *const c_char,
-    value: i64,
-) -> *mut Error {
-    call("TRITONBACKEND_ResponseSetIntParameter", || parameter(response, name, value.to_string()))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn TRITONBACKEND_ResponseSetBoolParameter(
-    response: *mut Response,
-    name: *const c_char,
-    value: bool,
-) -> *mut Error {
-    call("TRITONBACKEND_ResponseSetBoolParameter", || parameter(response, name, value.to_string()))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn TRITONSERVER_BufferAttributesNew(out: *mut *mut BufferAttributes) -> *mut Error {
-    call("TRITONSERVER_BufferAttributesNew", || {
-        put(out, make("buffer attributes", BufferAttributes::default()))
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn TRITONSERVER_BufferAttributesDelete(attributes: *mut BufferAttributes) -> *mut Error {
-    call("TRITONSERVER_BufferAttributesDelete", || end("buffer attributes", attributes))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn TRITONSERVER_BufferAttributesSetMemoryType(
-    attributes: *mut BufferAttributes,
-    memory: u32,
-) -> *mut Error {
-    call("TRITONSERVER_BufferAttributesSetMemoryType", || {
-        at("buffer attributes", attributes)?.memory = memory;
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn TRITONSERVER_BufferAttributesSetMemoryTypeId(
-    attributes: *mut BufferAttributes,
-    device: i64,
-) -> *mut Error {
-    call("TRITONSERVER_BufferAttributesSetMemoryTypeId", || {
-        at("buffer attributes", attributes)?.device = device;
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn TRITONSERVER_BufferAttributesSetByteSize(
-    attributes: *mut BufferAttributes,
-    bytes: usize,
-) -> *mut Error {
-    call("TRITONSERVER_BufferAttributesSetByteSize", || {
-        at("buffer attributes", attributes)?.bytes = bytes;
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn TRITONBACKEND_ModelInstanceReportMemoryUsage(
-    instance: *mut Instance,
-    usage: *mut *mut BufferAttributes,
-    count: u32,
-) -> *mut Error {
-    call("TRITONBACKEND_ModelInstanceReportMemoryUsage", || {
-        at("instance", instance)?;
-        // SAFETY: the plugin passes `count` entries.
-        for entry in unsafe { std::slice::from_raw_parts(usage, count as usize) } {
-            let entry = at("buffer attributes", *entry)?;
-            book().memory.push((entry.memory, entry.device, entry.bytes));
-        }
-        Ok(())
-    })
 }
 
 #[unsafe(no_mangle)]

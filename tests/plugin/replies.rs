@@ -7,7 +7,7 @@ use triton_gesso::triton::exchange::{self, Claim, Round};
 
 use crate::host::{Answer, Host, book, code};
 use crate::library::Plugin;
-use crate::wrappers::run;
+use crate::wrappers::{host_memory, run};
 use crate::{failure, ready};
 
 const FINAL: u32 = 1;
@@ -15,7 +15,7 @@ const FINAL: u32 = 1;
 /// Fills the open reply with one byte.
 fn fill(claim: &Claim, byte: u8) {
     let output = claim.reply().unwrap().output("pixels", DataType::Dense(DType::U8), &[1]).unwrap();
-    output.host_buffer(1).unwrap().fill(byte);
+    host_memory(output, 1).fill(byte);
 }
 
 /// The bytes of the outputs that went to a request, and whether each was said to be the last.

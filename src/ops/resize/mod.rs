@@ -1,6 +1,7 @@
 //! `Resize`: images and volumes to another size.
 
 pub(super) mod attributes;
+pub(super) mod geometry;
 pub(super) mod gpu;
 mod volume;
 mod volume_gpu;
@@ -16,7 +17,8 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View, ViewMut};
-use attributes::{Geometry, ResizeAttributes, Target, rows_axis};
+use attributes::{ResizeAttributes, Target};
+use geometry::{Geometry, rows_axis};
 use volume::{VolumeJob, is_volume};
 
 struct Resize {

@@ -37,7 +37,6 @@ pub(crate) struct Answer {
     pub(crate) flags: u32,
     pub(crate) failure: Option<Failure>,
     pub(crate) outputs: Vec<request::Output>,
-    pub(crate) parameters: Vec<(String, String)>,
 }
 
 /// Statistics of one request.
@@ -73,7 +72,6 @@ pub(crate) struct Book {
     pub(crate) places: VecDeque<(i64, u64)>,
     /// The type of memory, and its device, that the plugin asked for.
     pub(crate) wishes: Vec<(u32, i64)>,
-    pub(crate) memory: Vec<(u32, i64, usize)>,
     /// What was counted, by name and labels.
     pub(crate) metrics: HashMap<String, f64>,
 }

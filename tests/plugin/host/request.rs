@@ -50,7 +50,6 @@ impl Chunk {
 pub(crate) struct Response {
     request: String,
     outputs: Vec<*mut Output>,
-    pub(crate) parameters: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone)]
@@ -191,7 +190,7 @@ extern "C" fn TRITONBACKEND_InputBuffer(
 extern "C" fn TRITONBACKEND_ResponseNew(out: *mut *mut Response, request: *mut Request) -> *mut Error {
     call("TRITONBACKEND_ResponseNew", || {
         let request = id_of(request)?;
-        put(out, make("response", Response { request, outputs: Vec::new(), parameters: Vec::new() }))
+        put(out, make("response", Response { request, outputs: Vec::new() }))
     })
 }
 
@@ -273,13 +272,8 @@ extern "C" fn TRITONBACKEND_ResponseSend(
         gone?;
         let outputs =
             response.outputs.iter().map(|output| at("output", *output).cloned()).collect::<Result<_, _>>()?;
-        let answer = Answer {
-            request: response.request.clone(),
-            flags,
-            failure: server::read(error),
-            outputs,
-            parameters: response.parameters.clone(),
-        };
+        let answer =
+            Answer { request: response.request.clone(), flags, failure: server::read(error), outputs };
         book().answers.push(answer);
         Ok(())
     })

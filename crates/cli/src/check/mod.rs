@@ -175,6 +175,7 @@ fn load(model: &Model, version: u64, options: &Options) -> Result<Loaded, Failed
         jpeg_path: settings.jpeg_path,
         jpeg_decoder: settings.jpeg_decoder.unwrap_or_default(),
         jpeg_scaled_decode: settings.jpeg_scaled_decode,
+        ..Preferences::default()
     };
     for (_, pipeline) in &planned {
         warnings.extend(pipeline.warnings().iter().cloned());

@@ -67,6 +67,8 @@ impl InstanceState {
             jpeg_path: model.settings.jpeg_path,
             jpeg_decoder: model.settings.jpeg_decoder.unwrap_or_default(),
             jpeg_scaled_decode: model.settings.jpeg_scaled_decode,
+            // A client's shared memory.
+            inputs_may_change: true,
         };
         let lane = || {
             let device = ordinal.map(|ordinal| LaneDevice::new(model, ordinal));

@@ -886,12 +886,6 @@ impl Required {
 pub struct TRITONBACKEND_BackendAttribute {
     _unused: [u8; 0],
 }
-#[doc = " How many bytes of which memory."]
-#[repr(C)]
-#[derive(Debug)]
-pub struct TRITONSERVER_BufferAttributes {
-    _unused: [u8; 0],
-}
 #[doc = " A name and a value."]
 #[repr(C)]
 #[derive(Debug)]
@@ -948,67 +942,6 @@ pub struct Newer {
         unsafe extern "C" fn(
             request: *mut TRITONBACKEND_Request,
             cancelled: *mut bool,
-        ) -> *mut TRITONSERVER_Error,
-        ::libloading::Error,
-    >,
-    pub TRITONBACKEND_ResponseSetStringParameter: Result<
-        unsafe extern "C" fn(
-            response: *mut TRITONBACKEND_Response,
-            name: *const ::std::os::raw::c_char,
-            value: *const ::std::os::raw::c_char,
-        ) -> *mut TRITONSERVER_Error,
-        ::libloading::Error,
-    >,
-    pub TRITONBACKEND_ResponseSetIntParameter: Result<
-        unsafe extern "C" fn(
-            response: *mut TRITONBACKEND_Response,
-            name: *const ::std::os::raw::c_char,
-            value: i64,
-        ) -> *mut TRITONSERVER_Error,
-        ::libloading::Error,
-    >,
-    pub TRITONBACKEND_ResponseSetBoolParameter: Result<
-        unsafe extern "C" fn(
-            response: *mut TRITONBACKEND_Response,
-            name: *const ::std::os::raw::c_char,
-            value: bool,
-        ) -> *mut TRITONSERVER_Error,
-        ::libloading::Error,
-    >,
-    pub TRITONSERVER_BufferAttributesNew: Result<
-        unsafe extern "C" fn(attributes: *mut *mut TRITONSERVER_BufferAttributes) -> *mut TRITONSERVER_Error,
-        ::libloading::Error,
-    >,
-    pub TRITONSERVER_BufferAttributesDelete: Result<
-        unsafe extern "C" fn(attributes: *mut TRITONSERVER_BufferAttributes) -> *mut TRITONSERVER_Error,
-        ::libloading::Error,
-    >,
-    pub TRITONSERVER_BufferAttributesSetMemoryType: Result<
-        unsafe extern "C" fn(
-            attributes: *mut TRITONSERVER_BufferAttributes,
-            memory: TRITONSERVER_MemoryType,
-        ) -> *mut TRITONSERVER_Error,
-        ::libloading::Error,
-    >,
-    pub TRITONSERVER_BufferAttributesSetMemoryTypeId: Result<
-        unsafe extern "C" fn(
-            attributes: *mut TRITONSERVER_BufferAttributes,
-            memory_id: i64,
-        ) -> *mut TRITONSERVER_Error,
-        ::libloading::Error,
-    >,
-    pub TRITONSERVER_BufferAttributesSetByteSize: Result<
-        unsafe extern "C" fn(
-            attributes: *mut TRITONSERVER_BufferAttributes,
-            bytes: usize,
-        ) -> *mut TRITONSERVER_Error,
-        ::libloading::Error,
-    >,
-    pub TRITONBACKEND_ModelInstanceReportMemoryUsage: Result<
-        unsafe extern "C" fn(
-            instance: *mut TRITONBACKEND_ModelInstance,
-            usage: *mut *mut TRITONSERVER_BufferAttributes,
-            count: u32,
         ) -> *mut TRITONSERVER_Error,
         ::libloading::Error,
     >,
@@ -1071,24 +1004,6 @@ impl Newer {
                 .map(|sym| *sym);
         let TRITONBACKEND_RequestIsCancelled =
             unsafe { __library.get(b"TRITONBACKEND_RequestIsCancelled\0") }.map(|sym| *sym);
-        let TRITONBACKEND_ResponseSetStringParameter =
-            unsafe { __library.get(b"TRITONBACKEND_ResponseSetStringParameter\0") }.map(|sym| *sym);
-        let TRITONBACKEND_ResponseSetIntParameter =
-            unsafe { __library.get(b"TRITONBACKEND_ResponseSetIntParameter\0") }.map(|sym| *sym);
-        let TRITONBACKEND_ResponseSetBoolParameter =
-            unsafe { __library.get(b"TRITONBACKEND_ResponseSetBoolParameter\0") }.map(|sym| *sym);
-        let TRITONSERVER_BufferAttributesNew =
-            unsafe { __library.get(b"TRITONSERVER_BufferAttributesNew\0") }.map(|sym| *sym);
-        let TRITONSERVER_BufferAttributesDelete =
-            unsafe { __library.get(b"TRITONSERVER_BufferAttributesDelete\0") }.map(|sym| *sym);
-        let TRITONSERVER_BufferAttributesSetMemoryType =
-            unsafe { __library.get(b"TRITONSERVER_BufferAttributesSetMemoryType\0") }.map(|sym| *sym);
-        let TRITONSERVER_BufferAttributesSetMemoryTypeId =
-            unsafe { __library.get(b"TRITONSERVER_BufferAttributesSetMemoryTypeId\0") }.map(|sym| *sym);
-        let TRITONSERVER_BufferAttributesSetByteSize =
-            unsafe { __library.get(b"TRITONSERVER_BufferAttributesSetByteSize\0") }.map(|sym| *sym);
-        let TRITONBACKEND_ModelInstanceReportMemoryUsage =
-            unsafe { __library.get(b"TRITONBACKEND_ModelInstanceReportMemoryUsage\0") }.map(|sym| *sym);
         let TRITONSERVER_ParameterNew =
             unsafe { __library.get(b"TRITONSERVER_ParameterNew\0") }.map(|sym| *sym);
         let TRITONSERVER_ParameterDelete =
@@ -1105,15 +1020,6 @@ impl Newer {
             TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup,
             TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading,
             TRITONBACKEND_RequestIsCancelled,
-            TRITONBACKEND_ResponseSetStringParameter,
-            TRITONBACKEND_ResponseSetIntParameter,
-            TRITONBACKEND_ResponseSetBoolParameter,
-            TRITONSERVER_BufferAttributesNew,
-            TRITONSERVER_BufferAttributesDelete,
-            TRITONSERVER_BufferAttributesSetMemoryType,
-            TRITONSERVER_BufferAttributesSetMemoryTypeId,
-            TRITONSERVER_BufferAttributesSetByteSize,
-            TRITONBACKEND_ModelInstanceReportMemoryUsage,
             TRITONSERVER_ParameterNew,
             TRITONSERVER_ParameterDelete,
             TRITONSERVER_MetricFamilyNew,
@@ -1163,118 +1069,6 @@ impl Newer {
             (self.TRITONBACKEND_RequestIsCancelled.as_ref().expect("Expected function, got error."))(
                 request, cancelled,
             )
-        }
-    }
-    #[doc = " Adds a named text to a response."]
-    pub unsafe fn TRITONBACKEND_ResponseSetStringParameter(
-        &self,
-        response: *mut TRITONBACKEND_Response,
-        name: *const ::std::os::raw::c_char,
-        value: *const ::std::os::raw::c_char,
-    ) -> *mut TRITONSERVER_Error {
-        unsafe {
-            (self.TRITONBACKEND_ResponseSetStringParameter.as_ref().expect("Expected function, got error."))(
-                response, name, value,
-            )
-        }
-    }
-    #[doc = " Adds a named integer to a response."]
-    pub unsafe fn TRITONBACKEND_ResponseSetIntParameter(
-        &self,
-        response: *mut TRITONBACKEND_Response,
-        name: *const ::std::os::raw::c_char,
-        value: i64,
-    ) -> *mut TRITONSERVER_Error {
-        unsafe {
-            (self.TRITONBACKEND_ResponseSetIntParameter.as_ref().expect("Expected function, got error."))(
-                response, name, value,
-            )
-        }
-    }
-    #[doc = " Adds a named truth value to a response."]
-    pub unsafe fn TRITONBACKEND_ResponseSetBoolParameter(
-        &self,
-        response: *mut TRITONBACKEND_Response,
-        name: *const ::std::os::raw::c_char,
-        value: bool,
-    ) -> *mut TRITONSERVER_Error {
-        unsafe {
-            (self.TRITONBACKEND_ResponseSetBoolParameter.as_ref().expect("Expected function, got error."))(
-                response, name, value,
-            )
-        }
-    }
-    #[doc = " Makes an empty description of memory."]
-    pub unsafe fn TRITONSERVER_BufferAttributesNew(
-        &self,
-        attributes: *mut *mut TRITONSERVER_BufferAttributes,
-    ) -> *mut TRITONSERVER_Error {
-        unsafe {
-            (self.TRITONSERVER_BufferAttributesNew.as_ref().expect("Expected function, got error."))(
-                attributes,
-            )
-        }
-    }
-    #[doc = " Frees a description of memory."]
-    pub unsafe fn TRITONSERVER_BufferAttributesDelete(
-        &self,
-        attributes: *mut TRITONSERVER_BufferAttributes,
-    ) -> *mut TRITONSERVER_Error {
-        unsafe {
-            (self.TRITONSERVER_BufferAttributesDelete.as_ref().expect("Expected function, got error."))(
-                attributes,
-            )
-        }
-    }
-    #[doc = " Sets the type of the memory."]
-    pub unsafe fn TRITONSERVER_BufferAttributesSetMemoryType(
-        &self,
-        attributes: *mut TRITONSERVER_BufferAttributes,
-        memory: TRITONSERVER_MemoryType,
-    ) -> *mut TRITONSERVER_Error {
-        unsafe {
-            (self.TRITONSERVER_BufferAttributesSetMemoryType.as_ref().expect("Expected function, got error."))(
-                attributes, memory,
-            )
-        }
-    }
-    #[doc = " Sets the device of the memory."]
-    pub unsafe fn TRITONSERVER_BufferAttributesSetMemoryTypeId(
-        &self,
-        attributes: *mut TRITONSERVER_BufferAttributes,
-        memory_id: i64,
-    ) -> *mut TRITONSERVER_Error {
-        unsafe {
-            (self
-                .TRITONSERVER_BufferAttributesSetMemoryTypeId
-                .as_ref()
-                .expect("Expected function, got error."))(attributes, memory_id)
-        }
-    }
-    #[doc = " Sets the size of the memory."]
-    pub unsafe fn TRITONSERVER_BufferAttributesSetByteSize(
-        &self,
-        attributes: *mut TRITONSERVER_BufferAttributes,
-        bytes: usize,
-    ) -> *mut TRITONSERVER_Error {
-        unsafe {
-            (self.TRITONSERVER_BufferAttributesSetByteSize.as_ref().expect("Expected function, got error."))(
-                attributes, bytes,
-            )
-        }
-    }
-    #[doc = " Tells the server what an instance holds; one entry for each type and device. The entries stay the caller's."]
-    pub unsafe fn TRITONBACKEND_ModelInstanceReportMemoryUsage(
-        &self,
-        instance: *mut TRITONBACKEND_ModelInstance,
-        usage: *mut *mut TRITONSERVER_BufferAttributes,
-        count: u32,
-    ) -> *mut TRITONSERVER_Error {
-        unsafe {
-            (self
-                .TRITONBACKEND_ModelInstanceReportMemoryUsage
-                .as_ref()
-                .expect("Expected function, got error."))(instance, usage, count)
         }
     }
     #[doc = " Makes a parameter; name and value (for a string, its text) are copied. NULL for a type that the server does not know."]

@@ -5,7 +5,6 @@ use std::ptr::NonNull;
 
 use super::Slot;
 use super::error::not_null;
-use super::memory::{BufferAttributes, Memory};
 use super::model::Model;
 use super::request::Request;
 use super::server::Server;
@@ -171,27 +170,6 @@ impl Instance {
                 times.end,
             )
         })
-    }
-
-    /// Tells the server how many bytes of which memory the instance holds. Does nothing where the server is older than
-    /// this function.
-    ///
-    /// # Errors
-    /// What Triton says.
-    pub fn report_memory(&self, usage: &[(Memory, usize)]) -> Result<()> {
-        let Ok(report) = &self.server.newer.TRITONBACKEND_ModelInstanceReportMemoryUsage else {
-            return Ok(());
-        };
-        let owned = usage
-            .iter()
-            .map(|(memory, bytes)| BufferAttributes::new(self.server, *memory, *bytes))
-            .collect::<Result<Vec<_>>>()?;
-        let mut raw: Vec<_> = owned.iter().map(|attributes| attributes.raw.as_ptr()).collect();
-        let count =
-            u32::try_from(raw.len()).map_err(|_| Error::internal("too many kinds of memory to report"))?;
-        // SAFETY: the instance is valid by the contract of `from_raw`; `raw` holds `count` valid descriptions, which
-        // `owned` deletes after the call.
-        self.server.check(unsafe { report(self.raw.as_ptr(), raw.as_mut_ptr(), count) })
     }
 }
 

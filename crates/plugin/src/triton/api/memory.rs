@@ -1,12 +1,8 @@
-//! Where a buffer of Triton lies, and how the server is told what lies where.
+//! Where a buffer of Triton lies.
 
 use std::fmt;
-use std::ptr::NonNull;
 
-use super::error::not_null;
-use super::server::Server;
-use crate::triton::sys::{self, TRITONSERVER_MemoryType as Raw};
-use gesso::error::{Error, Result};
+use crate::triton::sys::TRITONSERVER_MemoryType as Raw;
 
 /// Kinds of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,48 +70,6 @@ impl fmt::Display for Memory {
             MemoryKind::Pinned => f.write_str("pinned"),
             MemoryKind::Gpu => write!(f, "gpu {}", self.device),
             MemoryKind::Other(number) => write!(f, "type {number} of device {}", self.device),
-        }
-    }
-}
-
-/// A description of memory that we own, as the server wants usage reported.
-pub(super) struct BufferAttributes<'s> {
-    server: &'s Server,
-    pub(super) raw: NonNull<sys::TRITONSERVER_BufferAttributes>,
-}
-
-impl<'s> BufferAttributes<'s> {
-    pub(super) fn new(server: &'s Server, memory: Memory, bytes: usize) -> Result<Self> {
-        let (Ok(new), Ok(set_kind), Ok(set_device), Ok(set_bytes)) = (
-            &server.newer.TRITONSERVER_BufferAttributesNew,
-            &server.newer.TRITONSERVER_BufferAttributesSetMemoryType,
-            &server.newer.TRITONSERVER_BufferAttributesSetMemoryTypeId,
-            &server.newer.TRITONSERVER_BufferAttributesSetByteSize,
-        ) else {
-            return Err(Error::unsupported("this server cannot be told of memory usage"));
-        };
-        // SAFETY: the out pointer is valid for the call.
-        let raw = server.out(std::ptr::null_mut(), |out| unsafe { new(out) })?;
-        let made = Self { server, raw: not_null(raw, "buffer attributes")? };
-        // SAFETY: the description was just made.
-        server.check(unsafe { set_kind(raw, memory.kind.raw()) })?;
-        // SAFETY: as above.
-        server.check(unsafe { set_device(raw, memory.device) })?;
-        // SAFETY: as above.
-        server.check(unsafe { set_bytes(raw, bytes) })?;
-        Ok(made)
-    }
-}
-
-impl Drop for BufferAttributes<'_> {
-    fn drop(&mut self) {
-        let Ok(delete) = &self.server.newer.TRITONSERVER_BufferAttributesDelete else {
-            return;
-        };
-        // SAFETY: we own the description, and nothing uses it after `drop`.
-        let deleted = unsafe { delete(self.raw.as_ptr()) };
-        if let Err(error) = self.server.check(deleted) {
-            tracing::warn!("cannot delete buffer attributes: {error}");
         }
     }
 }

@@ -236,21 +236,6 @@ impl<'r> Input<'r> {
             .context(|| format!("input `{}`", self.name))
     }
 
-    /// The pieces that the tensor arrived in, in order, all of which must be in host memory.
-    ///
-    /// # Errors
-    /// `Unsupported` when one is not, naming where it is; else what Triton says.
-    pub fn host_chunks(&self) -> Result<Vec<&'r [u8]>> {
-        let on_host = |chunk| match chunk {
-            Chunk::Host(bytes) => Ok(bytes),
-            Chunk::Device { memory, .. } => Err(Error::unsupported(format!(
-                "input `{}` is in memory `{memory}`, expected host memory",
-                self.name
-            ))),
-        };
-        self.chunks()?.into_iter().map(on_host).collect()
-    }
-
     fn chunk(&self, index: u32) -> Result<Chunk<'r>> {
         let Handle { server, raw, .. } = self.handle;
         let (mut buffer, mut bytes) = (std::ptr::null(), 0);

@@ -110,39 +110,6 @@ impl Response {
         Ok(Output { server: self.server, raw, name: name.to_owned(), response: PhantomData })
     }
 
-    /// Adds a named text to the response. Does nothing where the server is older than this function.
-    ///
-    /// # Errors
-    /// What Triton says.
-    pub fn set_text(&self, name: &str, value: &str) -> Result<()> {
-        let Ok(set) = &self.server.newer.TRITONBACKEND_ResponseSetStringParameter else { return Ok(()) };
-        let (name, value) = (c_string(name), c_string(value));
-        // SAFETY: we own the response and did not send it; both texts end with NUL and are copied by the call.
-        self.server.check(unsafe { set(self.raw.as_ptr(), name.as_ptr(), value.as_ptr()) })
-    }
-
-    /// Adds a named integer to the response. Does nothing where the server is older than this function.
-    ///
-    /// # Errors
-    /// What Triton says.
-    pub fn set_integer(&self, name: &str, value: i64) -> Result<()> {
-        let Ok(set) = &self.server.newer.TRITONBACKEND_ResponseSetIntParameter else { return Ok(()) };
-        let name = c_string(name);
-        // SAFETY: we own the response and did not send it; the name ends with NUL and is copied by the call.
-        self.server.check(unsafe { set(self.raw.as_ptr(), name.as_ptr(), value) })
-    }
-
-    /// Adds a named truth value to the response. Does nothing where the server is older than this function.
-    ///
-    /// # Errors
-    /// What Triton says.
-    pub fn set_truth(&self, name: &str, value: bool) -> Result<()> {
-        let Ok(set) = &self.server.newer.TRITONBACKEND_ResponseSetBoolParameter else { return Ok(()) };
-        let name = c_string(name);
-        // SAFETY: we own the response and did not send it; the name ends with NUL and is copied by the call.
-        self.server.check(unsafe { set(self.raw.as_ptr(), name.as_ptr(), value) })
-    }
-
     /// Sends the outputs to the client; unless it is the `last`, other responses to the request follow.
     ///
     /// # Errors
@@ -243,20 +210,5 @@ impl<'s> Output<'s> {
         // response is sent or deleted, which is not during `'s`. This call consumed the output and names are unique,
         // so no second slice of the same memory is made.
         Ok(OutputMemory::Host(unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr().cast::<u8>(), bytes) }))
-    }
-
-    /// Memory for the whole tensor, on the host. What it holds is unspecified until it is written.
-    ///
-    /// # Errors
-    /// `Unsupported` when Triton provides another kind of memory than was asked for, naming it; else as
-    /// [`Output::memory`].
-    pub fn host_buffer(self, bytes: usize) -> Result<&'s mut [u8]> {
-        let name = self.name.clone();
-        match self.memory(bytes, Memory::HOST)? {
-            OutputMemory::Host(buffer) => Ok(buffer),
-            OutputMemory::Device { memory, .. } => Err(Error::unsupported(format!(
-                "Triton offers memory `{memory}` for output `{name}`, expected host memory"
-            ))),
-        }
     }
 }
