@@ -22,6 +22,7 @@ use gesso::gpu::jpeg::{
     Candidate, CoresNeed, Engines, Format, Path, Picture, Predicted, Settings, Size, Speeds, assign,
 };
 use gesso::gpu::{Gpu, devices};
+use gesso::limits::CORES_SCRATCH_PART;
 use gesso::pipeline::{Decoded, Instance, Keep, Pipeline, Preferences};
 use gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
 use pictures::Recipe;
@@ -106,7 +107,8 @@ fn main() -> Result<()> {
     let gpu = Gpu::open(0)?;
     let engines = Engines::open(&gpu, Settings::new(Format::Rgb, false)).map_or(0, |engines| engines.count());
     let threads = std::thread::available_parallelism()?.get();
-    let speeds = Speeds::new(engines, gpu.multiprocessors());
+    let scratch = gpu.ceiling()? / CORES_SCRATCH_PART;
+    let speeds = Speeds::new(engines, gpu.multiprocessors()).within(scratch);
     println!(
         "`{}`: {} multiprocessors, {engines} engines, {threads} threads",
         gpu.name(),

@@ -111,8 +111,8 @@ pub const MAX_GPU_MEMORY_MB: usize = 1 << 24;
 /// Random windows of an image that are drawn until one fits; DALI's default is 10. Stops a file that draws for minutes.
 pub const MAX_CROP_ATTEMPTS: i64 = 1_000;
 
-/// Bytes of device memory that a model keeps on a device between batches. Stops one batch of huge images from taking memory
-/// away from the models behind it for good.
+/// Bytes of device memory that a model keeps on a device whether its last batches needed them or not. Stops one batch of huge images from
+/// taking memory away from the models behind it for good.
 pub const MAX_RETAINED_DEVICE_BYTES: u64 = 8 << 30;
 
 /// Bytes of pinned host memory that an instance keeps for its next upload, for the same reason.
@@ -142,7 +142,10 @@ pub const MAX_CORES_SCAN_BYTES: usize = (1 << 25) - 4_096;
 
 /// Scratch bytes on a device for the JPEGs of a batch that its cores decode. Stops a batch of large images from taking all of
 /// its memory: what does not fit is decoded elsewhere.
-pub const MAX_CORES_SCRATCH_BYTES: usize = 3 << 30;
+pub const MAX_CORES_SCRATCH_BYTES: usize = 16 << 30;
+
+/// The same as a part of the memory that a model may have there: several instances are at work at a time.
+pub const CORES_SCRATCH_PART: usize = 16;
 
 /// Bytes on a device for pictures of a batch of which outputs are cut, turned or converted (of those on the cores, for the windows). Stops small windows of many
 /// large images from taking all of its memory: what does not fit is decoded on the host, window by window.

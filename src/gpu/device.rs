@@ -12,9 +12,9 @@ use super::context::{Bound, Context, driver_error};
 use super::kernel::{Kernel, Module};
 use super::library::Library;
 use super::nvrtc::Nvrtc;
+use super::pool::Pool;
 use super::under_way::Timeline;
 use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
 
 /// How many CUDA devices there are.
 ///
@@ -155,61 +155,17 @@ impl Gpu {
         result::mem_get_info().map_err(|error| driver_error("asking for free memory", error))
     }
 
-    pub(super) fn pool(&self) -> sys::CUmemoryPool {
-        self.pool.raw
+    /// Bytes of the device that batches may take together.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn ceiling(&self) -> Result<usize> {
+        let (_, total) = self.memory()?;
+        Ok(self.pool.most().map_or(total, |most| most.get().min(total)))
     }
 
-    /// The most bytes that buffers may take together, when there is such a limit.
-    pub(super) fn most_bytes(&self) -> Option<NonZeroUsize> {
-        self.pool.most
-    }
-}
-
-/// Device memory that stays with us between batches.
-struct Pool {
-    raw: sys::CUmemoryPool,
-    most: Option<NonZeroUsize>,
-    context: Arc<Context>,
-}
-
-// SAFETY: a pool is a handle that the driver lets any thread use.
-unsafe impl Send for Pool {}
-// SAFETY: as above.
-unsafe impl Sync for Pool {}
-
-impl Pool {
-    fn new(context: Arc<Context>, ordinal: usize, most: Option<NonZeroUsize>) -> Result<Self> {
-        let failed = |error| driver_error("making a memory pool", error);
-        // SAFETY: all zeros is a valid value of this plain struct: no exported handles, no largest size.
-        let mut props: sys::CUmemPoolProps = unsafe { std::mem::zeroed() };
-        props.allocType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
-        props.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
-        props.location.id = ordinal as i32;
-        props.maxSize = most.map_or(0, NonZeroUsize::get);
-        let bound = context.bind()?;
-        // SAFETY: the context is current and the properties are valid.
-        let raw = unsafe { result::mem_pool::create(&props) }.map_err(failed)?;
-        drop(bound);
-        let pool = Self { raw, most, context };
-        let mut threshold = limits::MAX_RETAINED_DEVICE_BYTES;
-        // SAFETY: this attribute is a `u64`; the driver reads it before it returns.
-        unsafe {
-            result::mem_pool::set_attribute(
-                raw,
-                sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
-                (&raw mut threshold).cast(),
-            )
-        }
-        .map_err(failed)?;
-        Ok(pool)
-    }
-}
-
-impl Drop for Pool {
-    fn drop(&mut self) {
-        let _bound = self.context.bind();
-        // SAFETY: every buffer holds its `Gpu`, so none is left.
-        let _ = unsafe { result::mem_pool::destroy(self.raw) };
+    pub(super) fn pool(&self) -> &Pool {
+        &self.pool
     }
 }
 

@@ -25,6 +25,7 @@ mod kernel;
 mod library;
 mod memory;
 mod nvrtc;
+mod pool;
 mod recorder;
 mod retention;
 mod slab;

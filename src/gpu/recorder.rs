@@ -386,6 +386,7 @@ impl Recorder {
         self.reports.iter_mut().for_each(Reused::end_batch);
         self.kept.clear();
         self.staging.clear();
+        self.stream.gpu().pool().end_batch();
         self.counters = Counters::default();
     }
 }

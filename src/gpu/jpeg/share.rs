@@ -85,6 +85,8 @@ pub struct Speeds {
     count: usize,
     thread: f64,
     cores: f64,
+    /// Bytes of scratch memory that the cores may take for a batch.
+    scratch: usize,
 }
 
 /// Seconds that a batch takes on one path alone.
@@ -153,7 +155,13 @@ impl Speeds {
     /// What is assumed of `count` engines and of as many `multiprocessors` before anything was measured.
     pub fn new(count: usize, multiprocessors: usize) -> Self {
         let cores = multiprocessors.max(1) as f64 / MULTIPROCESSORS;
-        Self { engines: 1.0, count: count.max(1), thread: 1.0, cores }
+        let scratch = limits::MAX_CORES_SCRATCH_BYTES;
+        Self { engines: 1.0, count: count.max(1), thread: 1.0, cores, scratch }
+    }
+
+    /// The same with `bytes` of scratch memory at most for what the cores decode of a batch.
+    pub fn within(self, bytes: usize) -> Self {
+        Self { scratch: bytes.min(limits::MAX_CORES_SCRATCH_BYTES), ..self }
     }
 
     /// Takes in that a thread would have been `busy` for what it takes `expected` long on the measured machine
@@ -235,7 +243,7 @@ fn follow(old: f64, seen: f64) -> f64 {
 
 /// Where each of `images` goes. Without a `wish` the batch shall be done soon. `threads` is the number of threads.
 pub fn assign(images: &[Candidate], threads: usize, speeds: &Speeds, wish: Option<Wish>) -> Vec<Path> {
-    let mut room = limits::MAX_CORES_SCRATCH_BYTES;
+    let mut room = speeds.scratch;
     let mut fits = |image: &Candidate| {
         let rest = image.cores.and_then(|cores| room.checked_sub(cores.scratch));
         rest.inspect(|&rest| room = rest).is_some()

@@ -117,7 +117,8 @@ impl Mixed {
         };
         let count = engines.as_ref().map_or(0, Engines::count);
         let cores = OnCores::open(gpu, format, options)?;
-        let speeds = Speeds::new(count, gpu.multiprocessors());
+        let scratch = gpu.ceiling()? / limits::CORES_SCRATCH_PART;
+        let speeds = Speeds::new(count, gpu.multiprocessors()).within(scratch);
         Ok(Self { engines, cores, speeds, wish, finish, leaves_planes, decoded: Decoded::default() })
     }
 
