@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! cargo bench --bench pipeline -- --images FOLDER [--device cpu|gpu] [--batch 32] [--threads 2] [--instances 1]
-//!                                 [--seconds 3] [--jpeg auto|engines|cores|threads]
+//!                                 [--seconds 3] [--jpeg auto|engines|cores|threads] [--inputs fixed|shared]
 //! ```
 //!
 //! FOLDER holds JPEGs; `benches/peers` makes some and runs the peers beside this. Outputs stay where they are made. Several
-//! instances, a thread each, overlap their batches as a server does. Prints one line of JSON.
+//! instances, a thread each, overlap their batches as a server does. With `--inputs shared` they are copied first, as in a server, where
+//! clients can change them. Prints one line of JSON.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -43,7 +44,8 @@ fn main() -> Result<()> {
         Some(&"threads") => Some(jpeg::Path::Threads),
         _ => None,
     };
-    let preferences = Preferences { jpeg_path, ..Preferences::default() };
+    let inputs_may_change = options.get("--inputs") == Some(&"shared");
+    let preferences = Preferences { jpeg_path, inputs_may_change, ..Preferences::default() };
 
     let files = read(Path::new(folder))?;
     let (gpu, pipeline) = if on_gpu {
