@@ -39,6 +39,8 @@ def _command_line(arguments):
         sys.exit(f"error: cannot load `{path}`: {error}")
     if not hasattr(library, "gesso_main"):
         sys.exit(f"error: `{path}` has no command line: that is in the library of a wheel, and in the program that cargo makes")
+    # What models in Python are serialized by.
+    os.environ.setdefault("GESSO_PYTHON", sys.executable)
     words = [b"gesso", *map(os.fsencode, arguments)]
     # Python only notes Ctrl-C, and looks at its note when a call has come back.
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -9,14 +9,13 @@ use gesso::error::{Error, Result};
 
 use crate::Exit;
 
-/// Names the interpreter that has the Python package.
-const PYTHON: &str = "GESSO_PYTHON";
-
-/// Write the pipeline of a Python program as a file; by the Python package `gesso` of `python3`, or of the interpreter that the environment
-/// variable GESSO_PYTHON names.
+/// Write the pipeline of a Python program as a file; by the Python package `gesso`, which must be there.
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Options {
+    /// The interpreter that has the package.
+    #[arg(long, env = "GESSO_PYTHON", default_value = "python3")]
+    python: OsString,
     /// What the package's own `serialize` takes: `MODEL.py -o model.dali`; `--help` tells.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
@@ -24,7 +23,7 @@ pub(crate) struct Options {
 
 /// Runs the command: becomes the interpreter.
 pub(crate) fn serialize(options: &Options) -> Result<Exit> {
-    let python = std::env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
-    let error = Command::new(&python).args(["-m", "gesso", "serialize"]).args(&options.arguments).exec();
+    let python = &options.python;
+    let error = Command::new(python).args(["-m", "gesso", "serialize"]).args(&options.arguments).exec();
     Err(Error::not_found(format!("cannot run `{}`: {error}", python.display())))
 }

@@ -30,7 +30,7 @@ pub(crate) struct Options {
     #[arg(long)]
     disable_auto_complete_config: bool,
     /// The interpreter for models in Python, as the backend option `python`.
-    #[arg(long, default_value = "python3")]
+    #[arg(long, env = "GESSO_PYTHON", default_value = "python3")]
     python: String,
     /// For scripts.
     #[arg(long)]
