@@ -6,6 +6,7 @@ import threading
 import numpy as np
 
 from . import _library
+from ._ahead import Process
 from ._enums import DALIDataType, to_numpy_type
 from ._library import Input, InstanceOptions, Sample, Tensor
 
@@ -16,13 +17,16 @@ _TYPES = {i: np.dtype(to_numpy_type(DALIDataType(i))) for i in range(12)}
 class _Result:
     """The library's result of one batch; the arrays made of it keep it alive."""
 
-    __slots__ = ("handle",)
+    __slots__ = ("handle", "process")
 
-    def __init__(self, handle):
+    def __init__(self, handle, process):
         self.handle = handle
+        self.process = process
 
     def __del__(self):
-        _library.library().gesso_result_free(self.handle)
+        # In a child the locks of the library may be held by threads that are not there.
+        if self.process.is_here():
+            _library.library().gesso_result_free(self.handle)
 
 
 class _View:
@@ -66,6 +70,7 @@ class Engine:
         self._pipeline = ctypes.c_void_p()
         self._instance = ctypes.c_void_p()
         self._lock = threading.Lock()
+        self._process = Process()
         _library.call("gesso_pipeline_load", serialized, len(serialized), device, ctypes.byref(self._pipeline))
         options = InstanceOptions(ctypes.sizeof(InstanceOptions), num_threads, gpu, 1)
         _library.call("gesso_instance_create", self._pipeline, ctypes.byref(options), ctypes.byref(self._instance))
@@ -75,6 +80,8 @@ class Engine:
         try:
             library = _library.library()
         except Exception:  # the interpreter is going
+            return
+        if not self._process.is_here():
             return
         library.gesso_instance_free(self._instance)
         library.gesso_pipeline_free(self._pipeline)
@@ -86,7 +93,7 @@ class Engine:
         with self._lock:
             _library.call("gesso_instance_run", self._instance, batch_size, given, len(inputs), ctypes.byref(handle))
         del keep
-        owner = _Result(handle)
+        owner = _Result(handle, self._process)
         return self._outcome(owner, batch_size)
 
     def _outcome(self, owner, batch_size):

@@ -4,7 +4,7 @@
 
 mod bench;
 mod check;
-mod exported;
+pub mod exported;
 mod inputs;
 mod inspect;
 mod install;
