@@ -5,6 +5,7 @@ those of `fn`; arrays among them are values for each sample. A plan is made for 
 """
 
 import functools
+import os
 import threading
 
 import numpy as np
@@ -40,7 +41,7 @@ class _Plan:
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def _plan(function, kinds, tensors, fixed, layouts, batch_size, seed):
+def _plan(_process, function, kinds, tensors, fixed, layouts, batch_size, seed):
     return _Plan(function, len(kinds), tensors, fixed, layouts, batch_size, seed)
 
 
@@ -59,7 +60,7 @@ def _call(function, *inputs, layout=None, seed=None, **arguments):
     fixed = tuple(sorted((name, _hashable(value)) for name, value in arguments.items() if name not in tensors))
     layouts = layout if isinstance(layout, (list, tuple)) else [layout] + [None] * (len(batches) - 1)
     kinds = tuple((batch[0].dtype.str, batch[0].ndim) for batch in batches)
-    plan = _plan(function, kinds, tuple(sorted(tensors)), fixed, tuple(layouts), max(size, 1), seed)
+    plan = _plan(os.getpid(), function, kinds, tuple(sorted(tensors)), fixed, tuple(layouts), max(size, 1), seed)
     feed = {f"input_{i}": batch for i, batch in enumerate(batches)}
     for name, value in tensors.items():
         values = [np.asarray(x) for x in value] if _is_batch(value) else [value] * size
