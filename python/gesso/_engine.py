@@ -1,6 +1,7 @@
 """One loaded file that runs batches: the library's pipeline and instance. Knows arrays and names, no Python graphs."""
 
 import ctypes
+import struct
 import threading
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from . import _library
 from ._ahead import Process
 from ._enums import DALIDataType, to_numpy_type
+from ._feeding import parts
 from ._library import Input, InstanceOptions, Sample, Tensor
 
 # The structures as tables, which numpy fills and reads a column at a time.
@@ -20,8 +22,6 @@ _TENSOR = np.dtype(
         "itemsize": ctypes.sizeof(Tensor),
     }
 )
-_EXTENT = np.dtype(np.int64)
-_EXTENTS = ctypes.POINTER(ctypes.c_int64)
 # The type of a sample that failed.
 _NONE = -1
 _TYPES = {i: np.dtype(to_numpy_type(DALIDataType(i))) for i in range(12)}
@@ -77,14 +77,11 @@ def _shapes(table):
     ndim = int(table["ndim"][0])
     if ndim == 0:
         return ()
-    step = _evenly(table["shape"])
-    if step is None:
-        return [tuple(ctypes.cast(int(pointer), _EXTENTS)[:ndim]) for pointer in table["shape"]]
-    view = _View(int(table["shape"][0]), (len(table), ndim), _EXTENT, None, (step, _EXTENT.itemsize))
-    shapes = np.asarray(view)
-    if (shapes == shapes[0]).all():
-        return tuple(shapes[0].tolist())
-    return [tuple(shape) for shape in shapes.tolist()]
+    shapes = [ctypes.string_at(pointer, 8 * ndim) for pointer in table["shape"].tolist()]
+    extents = struct.Struct(f"{ndim}q")
+    if shapes.count(shapes[0]) == len(shapes):
+        return extents.unpack(shapes[0])
+    return [extents.unpack(shape) for shape in shapes]
 
 
 def _strides(shape, size):
@@ -106,7 +103,7 @@ def _arrays(table, owner):
         return [_array(address, shapes, dtype, owner) for address in table["data"].tolist()]
     # Side by side: one array, of which the samples are parts.
     whole = np.asarray(_View(int(table["data"][0]), (count, *shapes), dtype, owner, (step, *_strides(shapes, dtype.itemsize))))
-    return [whole[i, ...] for i in range(count)]
+    return parts(whole)
 
 
 class Outcome:
@@ -187,7 +184,7 @@ def _inputs(inputs):
     """The inputs as structures, and what must live while the library reads them."""
     structures, keep = (Input * max(len(inputs), 1))(), []
     for structure, (name, batch) in zip(structures, inputs):
-        samples, shapes = _samples(batch.arrays)
+        samples, shapes = _samples(batch)
         structure.struct_size = ctypes.sizeof(Input)
         structure.name = name.encode()
         structure.dtype = int(batch.dtype)
@@ -197,17 +194,24 @@ def _inputs(inputs):
     return structures, keep
 
 
-def _samples(arrays):
+def _samples(batch):
     """A table of `gesso_sample`s, and the shapes that it points at."""
-    table = np.zeros(max(len(arrays), 1), _SAMPLE)
+    arrays, count = batch.arrays, len(batch.arrays)
+    table = np.zeros(max(count, 1), _SAMPLE)
     table["struct_size"] = _SAMPLE.itemsize
     if not arrays:
         return table, None
-    ndim = arrays[0].ndim
-    shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), ndim)
+    ndim, whole = arrays[0].ndim, batch.whole
     table["ndim"] = ndim
-    table["shape"] = shapes.ctypes.data + np.arange(len(arrays), dtype=np.uint64) * np.uint64(8 * ndim)
-    table["data"] = [array.__array_interface__["data"][0] if array.size else 0 for array in arrays]
+    numbers = np.arange(count, dtype=np.uint64)
+    if whole is not None and whole.size:
+        shapes = np.array(whole.shape[1:], np.int64)
+        table["shape"] = shapes.ctypes.data
+        table["data"] = whole.ctypes.data + numbers * np.uint64(whole.strides[0])
+    else:
+        shapes = np.array([array.shape for array in arrays], np.int64).reshape(count, ndim)
+        table["shape"] = shapes.ctypes.data + numbers * np.uint64(8 * ndim)
+        table["data"] = [array.__array_interface__["data"][0] if array.size else 0 for array in arrays]
     return table, shapes
 
 

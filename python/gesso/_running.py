@@ -258,8 +258,8 @@ class Running(Asking):
         """Whether `run`, `schedule_run` and iterators may not be mixed."""
         self._skip_api_check = not enable
 
-    def _one_batch(self):
-        """Begins one batch; raises StopIteration at the end of an epoch."""
+    def _one_batch(self, is_ahead=True):
+        """Begins one batch, in the caller's own thread unless `is_ahead`; raises StopIteration at the end of an epoch."""
         self._gather()
         self._batches_to_consume += 1
         if any(declared["blocking"] for declared in self._execution.inputs.values()) and (self._waiting or not self._is_fed()):
@@ -271,10 +271,13 @@ class Running(Asking):
         except RuntimeError as error:
             self._results.append(_execution.failed(error))
             return
-        self._results.append(self._execution.submit(taken, self._exec_async and self._exec_pipelined))
+        self._results.append(self._execution.submit(taken, is_ahead and self._exec_async and self._exec_pipelined))
 
     def schedule_run(self):
         """Begins the next batch; at first, as many as are prepared ahead. `outputs` or `share_outputs` waits for it."""
+        self._schedule()
+
+    def _schedule(self, is_ahead=True):
         self.build()
         with self._scope(PipelineAPIType.SCHEDULED):
             count = self._queue_depth() if self._first_iter and self._exec_pipelined else 1
@@ -285,7 +288,7 @@ class Running(Asking):
                     return
                 self._first_iter = False
                 try:
-                    self._one_batch()
+                    self._one_batch(is_ahead)
                 except StopIteration:
                     self._last_iter = True
 
@@ -323,7 +326,8 @@ class Running(Asking):
         for name, value in pipeline_inputs.items():
             self.feed_input(name, value)
         with self._scope(PipelineAPIType.BASIC):
-            self.schedule_run()
+            # Whoever waits at once for the only batch needs no other thread.
+            self._schedule(is_ahead=self._queue_depth() > 1 or bool(self._results))
             return self.outputs(cuda_stream)
 
     def _can_feed_by_name(self):
