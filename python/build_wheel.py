@@ -1,6 +1,6 @@
-"""Makes the wheel: the package, the library, and the command line, zipped. Needs nothing but Python; is also a PEP 517 backend.
+"""Makes the wheel: the package and the library, zipped. Needs Python and numpy (for the type stubs); is also a PEP 517 backend.
 
-    python3 build_wheel.py FOLDER LIBRARY [COMMAND]      prints the wheel's path
+    python3 build_wheel.py FOLDER LIBRARY      prints the wheel's path
 """
 
 import base64
@@ -19,6 +19,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 LIBRARY = "libtriton_gesso.so"
 PACKAGE = "gesso"
+COMMAND = "gesso_command"
+OLDEST_GLIBC = (2, 28)
 SUFFIXES = (".py", ".pyi", ".typed")
 
 
@@ -33,40 +35,37 @@ def _project():
     return {name: field(name) for name in ("name", "version", "description", "requires-python")} | {"dependencies": dependencies}
 
 
-def _glibc(binaries):
-    """The newest version of glibc that the binaries ask for."""
-    versions = [(2, 17)]
-    for binary in binaries:
-        for found in re.findall(rb"GLIBC_(\d+)\.(\d+)", Path(binary).read_bytes()):
-            versions.append(tuple(map(int, found)))
+def glibc(library):
+    """The newest version of glibc that the library asks for, and no older one than the wheel promises."""
+    versions = [OLDEST_GLIBC]
+    for found in re.findall(rb"GLIBC_(\d+)\.(\d+)", Path(library).read_bytes()):
+        versions.append(tuple(map(int, found)))
     return max(versions)
 
 
-def _tag(binaries):
-    major, minor = _glibc(binaries)
+def _tag(library):
+    major, minor = glibc(library)
     return f"py3-none-manylinux_{major}_{minor}_{platform.machine()}"
 
 
-def _files(library, command):
-    """(name in the wheel, bytes, whether it is run)"""
+def _files(library):
+    """(name in the wheel, bytes)"""
     for path in sorted((HERE / PACKAGE).rglob("*")):
         if path.is_file() and (path.suffix in SUFFIXES or path.name == "py.typed"):
-            yield path.relative_to(HERE).as_posix(), path.read_bytes(), False
+            yield path.relative_to(HERE).as_posix(), path.read_bytes()
     for name, text in _stubs(library).items():
-        yield f"{PACKAGE}/{name}", text.encode(), False
-    yield f"{PACKAGE}/{LIBRARY}", Path(library).read_bytes(), False
-    if command is not None:
-        yield f"{PACKAGE}/bin/gesso", Path(command).read_bytes(), True
+        yield f"{PACKAGE}/{name}", text.encode()
+    yield f"{COMMAND}.py", (HERE / f"{COMMAND}.py").read_bytes()
+    yield f"{PACKAGE}/{LIBRARY}", Path(library).read_bytes()
 
 
 def _stubs(library):
-    """Type stubs, which the library's list of operators gives. Without numpy there are none."""
+    """Type stubs, which the library's list of operators gives."""
     program = "import json, gesso._stubs; print(json.dumps(gesso._stubs.make()))"
     environment = dict(os.environ, GESSO_LIBRARY=str(Path(library).resolve()), PYTHONPATH=str(HERE))
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     if done.returncode != 0:
-        print(f"no type stubs: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
-        return {}
+        raise RuntimeError(f"the package cannot make its type stubs: {done.stderr.strip()}")
     return json.loads(done.stdout)
 
 
@@ -87,37 +86,37 @@ def _metadata(project):
     return "\n".join(lines).encode()
 
 
-def build(folder, library, command=None):
+def build(folder, library):
     """Writes the wheel into `folder`; returns its path."""
     project = _project()
-    tag = _tag([path for path in (library, command) if path])
+    tag = _tag(library)
     stem = f"{project['name']}-{project['version']}"
     info = f"{stem}.dist-info"
-    files = list(_files(library, command))
+    files = list(_files(library))
     files += [
-        (f"{info}/METADATA", _metadata(project), False),
-        (f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: gesso\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), False),
-        (f"{info}/entry_points.txt", b"[console_scripts]\ngesso = gesso.__main__:main\n", False),
+        (f"{info}/METADATA", _metadata(project)),
+        (f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: gesso\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()),
+        (f"{info}/entry_points.txt", f"[console_scripts]\ngesso = {COMMAND}:main\n".encode()),
     ]
     record = io.StringIO()
     rows = csv.writer(record, lineterminator="\n")
     path = Path(folder) / f"{stem}-{tag}.whl"
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
-        for name, data, is_run in files:
+        for name, data in files:
             digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
             rows.writerow((name, f"sha256={digest}", len(data)))
-            _add(wheel, name, data, 0o755 if is_run else 0o644)
+            _add(wheel, name, data)
         rows.writerow((f"{info}/RECORD", "", ""))
-        _add(wheel, f"{info}/RECORD", record.getvalue().encode(), 0o644)
+        _add(wheel, f"{info}/RECORD", record.getvalue().encode())
     return path
 
 
-def _add(wheel, name, data, mode):
+def _add(wheel, name, data):
     # The same date for all, so that the same files make the same wheel.
     entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
     entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.external_attr = (0o100000 | mode) << 16
+    entry.external_attr = 0o100644 << 16
     wheel.writestr(entry, data)
 
 
@@ -128,4 +127,4 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 if __name__ == "__main__":
-    print(build(*sys.argv[1:4]))
+    print(build(*sys.argv[1:3]))

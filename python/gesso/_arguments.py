@@ -1,8 +1,8 @@
 """Arguments of operators: from Python values to the typed values that files have. Knows no pipelines."""
 
-import warnings
+import difflib
 
-from . import types
+from . import _origin, types
 from ._enums import DALIDataType, DALIImageType, DALIInterpType
 
 _ENUMS = {
@@ -11,7 +11,33 @@ _ENUMS = {
     "_DATA_TYPE_VEC": DALIDataType,
     "INTERP_TYPE": DALIInterpType,
 }
-_CONVERTERS = {"int64": int, "float": float, "bool": bool, "string": str, "object": lambda value: value}
+_INT64 = range(-(1 << 63), 1 << 63)
+
+
+def _integer(value):
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError("it is not a whole number")
+    number = int(value)
+    if number not in _INT64:
+        raise ValueError("it does not fit 64 bits")
+    return number
+
+
+def _truth(value):
+    if isinstance(value, (str, bytes)):
+        raise TypeError("text is neither true nor false")
+    return bool(value)
+
+
+def _text(value):
+    if isinstance(value, bytes):
+        return value.decode()
+    if not isinstance(value, str):
+        raise TypeError("it is no text")
+    return str(value)
+
+
+_CONVERTERS = {"int64": _integer, "float": float, "bool": _truth, "string": _text, "object": lambda value: value}
 
 
 class TypedValue:
@@ -41,6 +67,16 @@ def type_name(argument):
     return f"{name} or list of {name}" if is_list else name
 
 
+def _expected(argument):
+    """What an argument takes, for a message."""
+    kind, is_list = argument.kind
+    enum = _ENUMS.get(argument.type)
+    name = {"int64": "an integer", "float": "a number", "bool": "True or False", "string": "a text"}.get(kind, kind)
+    if enum is not None:
+        name = f"a `types.{enum.__name__}`, such as `types.{next(iter(enum)).name if enum is not DALIDataType else 'FLOAT'}`"
+    return f"{name} or a list of them" if is_list else name
+
+
 def _convert_one(argument, kind, value):
     enum = _ENUMS.get(argument.type)
     if enum is not None:
@@ -48,8 +84,21 @@ def _convert_one(argument, kind, value):
     return _CONVERTERS[kind](value)
 
 
-def convert(argument, value):
-    """The typed value of `argument`; raises what Python's own conversion raises."""
+def convert(argument, value, operator):
+    """The typed value of `argument` of `operator`; raises TypeError or ValueError, as Python's own conversion does."""
+    try:
+        return _converted(argument, value)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        found = repr(value)
+        found = found if len(found) <= 80 else found[:77] + "..."
+        raise kind(
+            f"Argument `{argument.name}` of operator `{operator}`: expected {_expected(argument)}, found {found} of type "
+            f"`{type(value).__name__}`: {error}."
+        ) from None
+
+
+def _converted(argument, value):
     kind, is_list = argument.kind
     item = getattr(value, "item", None)
     if item is not None and getattr(value, "size", 1) == 1:
@@ -101,9 +150,7 @@ def rename_deprecated(schema, keywords, operator_name):
             keywords[new_name] = keywords.pop(name)
         elif argument.deprecation.get("removed"):
             del keywords[name]
-        with warnings.catch_warnings():
-            warnings.simplefilter("default")
-            warnings.warn(argument.deprecation.get("msg", f"The argument `{name}` is deprecated."), DeprecationWarning, stacklevel=2)
+        _origin.warn(argument.deprecation.get("msg", f"The argument `{name}` is deprecated."), DeprecationWarning)
     return keywords
 
 
@@ -111,5 +158,7 @@ def lookup(schema, name):
     """The argument `name`; KeyError if the operator has none."""
     argument = schema.arguments.get(name)
     if argument is None:
-        raise KeyError(f'Argument "{name}" is not defined for operator "{schema.name}".')
+        near = difflib.get_close_matches(name, [known for known in schema.arguments if not known.startswith("_")], n=1)
+        hint = f' Did you mean "{near[0]}"?' if near else ""
+        raise KeyError(f'Argument "{name}" is not defined for operator "{schema.name}".{hint}')
     return argument

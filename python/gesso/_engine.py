@@ -1,28 +1,45 @@
 """One loaded file that runs batches: the library's pipeline and instance. Knows arrays and names, no Python graphs."""
 
 import ctypes
+import struct
 import threading
 
 import numpy as np
 
 from . import _library
+from ._ahead import Process
 from ._enums import DALIDataType, to_numpy_type
+from ._feeding import parts
 from ._library import Input, InstanceOptions, Sample, Tensor
 
-_SAMPLE_SIZE = ctypes.sizeof(Sample)
+# The structures as tables, which numpy fills and reads a column at a time.
+_SAMPLE = np.dtype({"names": ["struct_size", "data", "shape", "ndim"], "formats": ["u8"] * 4})
+_TENSOR = np.dtype(
+    {
+        "names": ["struct_size", "data", "dtype", "ndim", "shape", "layout"],
+        "formats": ["u8", "u8", "i4", "i4", "u8", "u8"],
+        "offsets": [getattr(Tensor, name).offset for name in ("struct_size", "data", "dtype", "ndim", "shape", "layout")],
+        "itemsize": ctypes.sizeof(Tensor),
+    }
+)
+# The type of a sample that failed.
+_NONE = -1
 _TYPES = {i: np.dtype(to_numpy_type(DALIDataType(i))) for i in range(12)}
 
 
 class _Result:
     """The library's result of one batch; the arrays made of it keep it alive."""
 
-    __slots__ = ("handle",)
+    __slots__ = ("handle", "process")
 
-    def __init__(self, handle):
+    def __init__(self, handle, process):
         self.handle = handle
+        self.process = process
 
     def __del__(self):
-        _library.library().gesso_result_free(self.handle)
+        # In a child the locks of the library may be held by threads that are not there.
+        if self.process.is_here():
+            _library.library().gesso_result_free(self.handle)
 
 
 class _View:
@@ -30,22 +47,63 @@ class _View:
 
     __slots__ = ("__array_interface__", "owner")
 
-    def __init__(self, tensor, shape, dtype, owner):
+    def __init__(self, address, shape, dtype, owner, strides=None):
         self.__array_interface__ = {
             "version": 3,
             "shape": shape,
             "typestr": dtype.str,
-            "data": (tensor.data, False),
+            "data": (address, False),
+            "strides": strides,
         }
         self.owner = owner
 
 
-def _array(tensor, owner):
-    shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
-    dtype = _TYPES[tensor.dtype]
-    if not tensor.data:
+def _array(address, shape, dtype, owner):
+    if not address:
         return np.empty(shape, dtype)
-    return np.asarray(_View(tensor, shape, dtype, owner))
+    return np.asarray(_View(address, shape, dtype, owner))
+
+
+def _evenly(addresses):
+    """How far apart the addresses are, if all are equally far; else None."""
+    if len(addresses) == 1:
+        return 0
+    steps = np.diff(addresses.astype(np.int64))
+    return int(steps[0]) if (steps == steps[0]).all() else None
+
+
+def _shapes(table):
+    """The shape of each sample, as tuples; one tuple if all are the same."""
+    ndim = int(table["ndim"][0])
+    if ndim == 0:
+        return ()
+    shapes = [ctypes.string_at(pointer, 8 * ndim) for pointer in table["shape"].tolist()]
+    extents = struct.Struct(f"{ndim}q")
+    if shapes.count(shapes[0]) == len(shapes):
+        return extents.unpack(shapes[0])
+    return [extents.unpack(shape) for shape in shapes]
+
+
+def _strides(shape, size):
+    """Those of a dense array with elements of `size` bytes."""
+    strides = []
+    for extent in reversed(shape):
+        strides.insert(0, size)
+        size *= extent
+    return strides
+
+
+def _arrays(table, owner):
+    """The samples that a table of `gesso_tensor`s describes."""
+    dtype, shapes = _TYPES[int(table["dtype"][0])], _shapes(table)
+    if isinstance(shapes, list):
+        return [_array(address, shape, dtype, owner) for address, shape in zip(table["data"].tolist(), shapes)]
+    count, step = len(table), _evenly(table["data"])
+    if not step:
+        return [_array(address, shapes, dtype, owner) for address in table["data"].tolist()]
+    # Side by side: one array, of which the samples are parts.
+    whole = np.asarray(_View(int(table["data"][0]), (count, *shapes), dtype, owner, (step, *_strides(shapes, dtype.itemsize))))
+    return parts(whole)
 
 
 class Outcome:
@@ -66,6 +124,7 @@ class Engine:
         self._pipeline = ctypes.c_void_p()
         self._instance = ctypes.c_void_p()
         self._lock = threading.Lock()
+        self._process = Process()
         _library.call("gesso_pipeline_load", serialized, len(serialized), device, ctypes.byref(self._pipeline))
         options = InstanceOptions(ctypes.sizeof(InstanceOptions), num_threads, gpu, 1, 1)
         _library.call("gesso_instance_create", self._pipeline, ctypes.byref(options), ctypes.byref(self._instance))
@@ -75,6 +134,8 @@ class Engine:
         try:
             library = _library.library()
         except Exception:  # the interpreter is going
+            return
+        if not self._process.is_here():
             return
         library.gesso_instance_free(self._instance)
         library.gesso_pipeline_free(self._pipeline)
@@ -86,50 +147,72 @@ class Engine:
         with self._lock:
             _library.call("gesso_instance_run", self._instance, batch_size, given, len(inputs), ctypes.byref(handle))
         del keep
-        owner = _Result(handle)
+        owner = _Result(handle, self._process)
         return self._outcome(owner, batch_size)
 
     def _outcome(self, owner, batch_size):
-        library, message = _library.library(), ctypes.c_char_p()
-        errors = {}
-        for i in range(batch_size):
-            if library.gesso_result_sample_status(owner.handle, i, ctypes.byref(message)) != 0:
-                errors[i] = (message.value or b"").decode("utf-8", "replace")
-        outputs = [self._output(library, owner, k, batch_size, errors) for k in range(self.output_count)]
+        errors = {} if self.output_count else self._errors(owner, range(batch_size))
+        outputs = [self._output(owner, k, batch_size, errors) for k in range(self.output_count)]
         return Outcome(outputs, errors, batch_size)
 
-    def _output(self, library, owner, index, batch_size, errors):
-        tensor = Tensor(ctypes.sizeof(Tensor))
-        reference = ctypes.byref(tensor)
-        arrays, layout = [], b""
-        for i in range(batch_size):
-            if i in errors:
-                arrays.append(None)
-                continue
-            if library.gesso_result_tensor(owner.handle, index, i, reference) != 0:
-                raise _library.GessoError(_library.last_error())
-            arrays.append(_array(tensor, owner))
-            layout = tensor.layout
-        return arrays, (layout or b"").decode(), None
+    def _errors(self, owner, samples):
+        """Why those of `samples` failed that did."""
+        library, message, errors = _library.library(), ctypes.c_char_p(), {}
+        for i in samples:
+            if library.gesso_result_sample_status(owner.handle, i, ctypes.byref(message)) != 0:
+                errors[i] = (message.value or b"").decode("utf-8", "replace")
+        return errors
+
+    def _output(self, owner, index, batch_size, errors):
+        table = np.zeros(batch_size, _TENSOR)
+        table["struct_size"] = _TENSOR.itemsize
+        _library.call("gesso_result_tensors", owner.handle, index, table.ctypes.data, batch_size)
+        good = table["dtype"] != _NONE
+        if good.all():
+            present, arrays = table, _arrays(table, owner) if batch_size else []
+        else:
+            present, arrays = table[good], [None] * batch_size
+            if not errors:
+                errors.update(self._errors(owner, np.flatnonzero(~good).tolist()))
+            for i, array in zip(np.flatnonzero(good).tolist(), _arrays(present, owner) if len(present) else []):
+                arrays[i] = array
+        layout = int(present["layout"][-1]) if len(present) else 0
+        return arrays, ctypes.string_at(layout).decode() if layout else "", None
 
 
 def _inputs(inputs):
     """The inputs as structures, and what must live while the library reads them."""
     structures, keep = (Input * max(len(inputs), 1))(), []
     for structure, (name, batch) in zip(structures, inputs):
-        samples = (Sample * max(len(batch.arrays), 1))()
-        for sample, array in zip(samples, batch.arrays):
-            shape = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
-            sample.struct_size = _SAMPLE_SIZE
-            sample.data = array.__array_interface__["data"][0] if array.size else None
-            sample.shape, sample.ndim = shape, array.ndim
+        samples, shapes = _samples(batch)
         structure.struct_size = ctypes.sizeof(Input)
         structure.name = name.encode()
         structure.dtype = int(batch.dtype)
         structure.device = _library.CPU
-        structure.samples = samples
-        keep.append((samples, batch))
+        structure.samples = ctypes.cast(samples.ctypes.data, ctypes.POINTER(Sample))
+        keep.append((samples, shapes, batch))
     return structures, keep
+
+
+def _samples(batch):
+    """A table of `gesso_sample`s, and the shapes that it points at."""
+    arrays, count = batch.arrays, len(batch.arrays)
+    table = np.zeros(max(count, 1), _SAMPLE)
+    table["struct_size"] = _SAMPLE.itemsize
+    if not arrays:
+        return table, None
+    ndim, whole = arrays[0].ndim, batch.whole
+    table["ndim"] = ndim
+    numbers = np.arange(count, dtype=np.uint64)
+    if whole is not None and whole.size:
+        shapes = np.array(whole.shape[1:], np.int64)
+        table["shape"] = shapes.ctypes.data
+        table["data"] = whole.ctypes.data + numbers * np.uint64(whole.strides[0])
+    else:
+        shapes = np.array([array.shape for array in arrays], np.int64).reshape(count, ndim)
+        table["shape"] = shapes.ctypes.data + numbers * np.uint64(8 * ndim)
+        table["data"] = [array.__array_interface__["data"][0] if array.size else 0 for array in arrays]
+    return table, shapes
 
 
 def describe(serialized):

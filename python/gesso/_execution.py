@@ -2,9 +2,10 @@
 
 import json
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 
 from . import _author, _dali_words, _engine, _library, _origin
+from ._ahead import Ahead, Process
 from ._engine import Engine, describe  # noqa: F401
 from ._declared import check_consistent
 from ._enums import DALIDataType
@@ -41,6 +42,7 @@ class Execution:
         self._on_error = on_error
         self._origins = origins
         self._thread = None
+        self.process = Process()
         self.reader_meta = dict
         self.skip = None
 
@@ -48,7 +50,7 @@ class Execution:
         """Begins a batch, in the background if `ahead`; a future of (outputs, errors)."""
         if ahead:
             if self._thread is None:
-                self._thread = ThreadPoolExecutor(1, "gesso")
+                self._thread = Ahead()
             return self._thread.submit(self._batch, fed)
         future = Future()
         try:

@@ -9,12 +9,13 @@ from ._tensor_list import TensorListCPU
 
 
 class Batch:
-    """One batch of an input: dense arrays of one type and rank."""
+    """One batch of an input: dense arrays of one type and rank. `whole` is the array that they are parts of, where there is one."""
 
-    __slots__ = ("arrays", "dtype", "layout", "infos")
+    __slots__ = ("arrays", "dtype", "layout", "infos", "whole")
 
-    def __init__(self, arrays, dtype, layout="", infos=None):
+    def __init__(self, arrays, dtype, layout="", infos=None, whole=None):
         self.arrays = arrays
+        self.whole = whole
         self.dtype = dtype
         self.layout = layout
         self.infos = infos
@@ -48,6 +49,18 @@ def _dense(array, copy):
     if copy:
         return np.array(array, order="C", copy=True)
     return array if array.flags.c_contiguous and array.flags.aligned else np.ascontiguousarray(array).reshape(array.shape)
+
+
+def _is_uniform(arrays):
+    if not arrays:
+        return False
+    shape, dtype = arrays[0].shape, arrays[0].dtype
+    return all(array.dtype is dtype and array.shape == shape for array in arrays)
+
+
+def parts(whole):
+    """The samples of an array whose first dimension counts them."""
+    return list(whole) if whole.ndim > 1 else [whole[i, ...] for i in range(len(whole))]
 
 
 def _check_size(count, limit):
@@ -90,8 +103,15 @@ def to_batch(data, limit, layout=None, copy=True):
         arrays = [whole[i, ...] for i in range(whole.shape[0])]
     _check_size(len(arrays), limit)
     _check_rank(arrays, layout)
-    arrays = [_dense(array, copy) for array in arrays]
-    kinds = [dtype_of(array) for array in arrays]
+    whole = None
+    if copy and _is_uniform(arrays):
+        # One copy for all.
+        whole = _dense(np.array(arrays), copy=False)
+        arrays = parts(whole)
+        kinds = [dtype_of(whole)]
+    else:
+        arrays = [_dense(array, copy) for array in arrays]
+        kinds = [dtype_of(array) for array in arrays]
     if None in kinds:
         wrong = arrays[kinds.index(None)]
         raise TypeError(f"Data of the type {wrong.dtype} cannot be fed: expected numbers or truth values.")
@@ -102,4 +122,4 @@ def to_batch(data, limit, layout=None, copy=True):
             )
     layout = layout_text(layout) or own
     check_layout(layout if arrays else "", arrays[0].ndim if arrays else 0, "batch")
-    return Batch(arrays, dtype if dtype is not None else kinds[0] if kinds else None, layout, infos)
+    return Batch(arrays, dtype if dtype is not None else kinds[0] if kinds else None, layout, infos, whole)

@@ -34,27 +34,37 @@ def as_outputs(returned):
 
 def collect(edges):
     """The operators that `edges` need, each behind those it reads; in the order in which DALI's files have them."""
-    seen, ordered = set(), []
+    done, ordered = set(), []
     for edge in edges:
-        # A stack of its own: deep graphs are longer than Python's.
-        stack = [(edge.source, None)]
+        # A stack of its own: deep graphs are longer than Python's. `path` has the operators that wait for what they read.
+        stack, path = [(edge.source, None)], {}
         while stack:
             node, remaining = stack.pop()
             if remaining is None:
                 if node is None:
                     raise RuntimeError("Pipeline encountered an Edge with no source op.")
-                if id(node) in seen:
+                if id(node) in path:
+                    raise RuntimeError(f"The graph has a cycle: each of these operators needs what the next one makes: {_cycle(path, node)}.")
+                if id(node) in done:
                     continue
-                seen.add(id(node))
+                path[id(node)] = node
                 node.check_required()
                 remaining = iter([*node.inputs, *node.tensors.values()])
             following = next(remaining, None)
             if following is None:
+                del path[id(node)]
+                done.add(id(node))
                 ordered.append(node)
             else:
                 stack.append((node, remaining))
                 stack.append((following.source, None))
     return ordered
+
+
+def _cycle(path, node):
+    """The operators of a cycle that `node` closes."""
+    inside = list(path.values())
+    return [*inside[inside.index(node) :], node]
 
 
 def require_unique_names(pipeline, operators):
@@ -72,6 +82,16 @@ def require_unique_names(pipeline, operators):
             "current pipeline (e.g. inside another pipeline's graph definition function).\n"
         )
     raise RuntimeError(text)
+
+
+def forbid_foreign(pipeline, operators):
+    """Raises if an operator belongs to another pipeline."""
+    foreign = [operator for operator in operators if operator.is_foreign(pipeline)]
+    if foreign:
+        raise RuntimeError(
+            f"The pipeline uses what operators of another pipeline make: {foreign}. Operators belong to the pipeline whose "
+            "definition made them; make them again in this one."
+        )
 
 
 def require_own(pipeline, operators, message):

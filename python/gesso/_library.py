@@ -87,7 +87,7 @@ _SIGNATURES = {
     "gesso_instance_create": [c_void_p, POINTER(InstanceOptions), POINTER(c_void_p)],
     "gesso_instance_run": [c_void_p, c_size_t, POINTER(Input), c_size_t, POINTER(c_void_p)],
     "gesso_result_sample_status": [c_void_p, c_size_t, POINTER(c_char_p)],
-    "gesso_result_tensor": [c_void_p, c_size_t, c_size_t, POINTER(Tensor)],
+    "gesso_result_tensors": [c_void_p, c_size_t, c_void_p, c_size_t],
     "gesso_load_operators": [c_char_p],
     "gesso_operators_json": [POINTER(c_char_p)],
     "gesso_author": [c_char_p, c_size_t, POINTER(POINTER(c_uint8)), POINTER(c_size_t)],

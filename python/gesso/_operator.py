@@ -2,7 +2,6 @@
 
 import itertools
 import threading
-import warnings
 import weakref
 
 from . import _arguments, _context, _origin, _outputs, types
@@ -62,7 +61,17 @@ class Node:
         """The operator as a message shows it."""
         return self.schema.target
 
+    def __repr__(self):
+        file, line, _ = self.origin[-1] if self.origin else ("an unknown file", 0, "")
+        return f'{self.operator.display} "{self.name}" of {file}:{line}'
+
+    def is_foreign(self, pipeline):
+        """Whether it was made in another pipeline than this one."""
+        return self._pipeline is not None and self._pipeline() is not pipeline
+
     def _take_name(self, name):
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"The name of operator `{self.operator.display}`: expected a text, found {name!r}.")
         self.is_named = name is not None
         infix = "_" if self.pipeline is not None else "_detached_"
         self.name = name if name is not None else f"__{type(self.operator).__name__}{infix}{self.id}"
@@ -212,7 +221,7 @@ class Operator:
         converted = {}
         for keyword, value in scalars.items():
             if value is not None and keyword not in _TAKES_ANY:
-                converted[keyword] = _arguments.convert(_arguments.lookup(self.schema, keyword), value)
+                converted[keyword] = _arguments.convert(_arguments.lookup(self.schema, keyword), value, self.display)
         return converted
 
     def output_count(self, node):
@@ -236,9 +245,7 @@ class Operator:
             other = find(schema.replacement)
             name = ".".join([*other.modules, other.function_name]) if other else schema.replacement
             text += f" Use `{_context.package}.fn.{name}` instead."
-        with warnings.catch_warnings():
-            warnings.simplefilter("default")
-            warnings.warn(text + "\n" + schema.deprecation, DeprecationWarning, stacklevel=2)
+        _origin.warn(text + "\n" + schema.deprecation, DeprecationWarning)
 
     def _input_device(self, index):
         return self.schema.input_devices.get(str(index)) or ("gpu" if self.device == "gpu" else "cpu")

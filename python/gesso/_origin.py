@@ -3,7 +3,9 @@
 import linecache
 import os
 import sys
+import warnings
 
+_AUTOMATIC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "auto_aug", "")
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -22,6 +24,16 @@ def of_caller():
             break
         frame = frame.f_back
     return found[::-1]
+
+
+def warn(text, category):
+    """Warns at the line of the user's code that called; not of what the package itself does for him, in `auto_aug`."""
+    frame, level = sys._getframe(1), 2
+    while frame is not None and not _is_foreign(frame):
+        if frame.f_code.co_filename.startswith(_AUTOMATIC):
+            return
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
 
 
 def describe(origin):

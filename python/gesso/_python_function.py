@@ -5,7 +5,7 @@ import numpy as np
 from . import _dlpack
 from ._arguments import TypedValue
 from ._enums import dtype_of
-from ._feeding import Batch, _dense, to_array
+from ._feeding import Batch, _check_rank, _dense, to_array
 from ._operator import Operator, require_pipeline
 from ._schema import Argument, Schema
 from .data_node import DataNode
@@ -34,6 +34,7 @@ def _as_sample(value):
 
 def _as_batch(samples, layout):
     arrays = [_as_sample(value) for value in samples]
+    _check_rank(arrays, layout)
     return Batch(arrays, dtype_of(arrays[0]) if arrays else None, layout)
 
 

@@ -7,8 +7,8 @@ from collections import deque
 from concurrent.futures import Future
 
 from . import _author, _checkpoint, _execution
+from ._asking import Asking
 from ._declared import check_declared, check_same
-from ._enums import DALIDataType
 from ._feeding import to_batch
 from .data_node import _check
 from .types import PipelineAPIType
@@ -19,7 +19,7 @@ _NO_INPUTS = (
 )
 
 
-class Running:
+class Running(Asking):
     """Running a pipeline."""
 
     def _start_running(self):
@@ -83,6 +83,7 @@ class Running:
     def build(self):
         """Makes all that is needed to run. Called by what needs it."""
         if self._built:
+            self._execution.process.check("The pipeline")
             return
         if self._num_threads is not None and self._num_threads < 1:
             raise ValueError("Pipeline created with `num_threads` < 1 can only be used for serialization.")
@@ -257,8 +258,8 @@ class Running:
         """Whether `run`, `schedule_run` and iterators may not be mixed."""
         self._skip_api_check = not enable
 
-    def _one_batch(self):
-        """Begins one batch; raises StopIteration at the end of an epoch."""
+    def _one_batch(self, is_ahead=True):
+        """Begins one batch, in the caller's own thread unless `is_ahead`; raises StopIteration at the end of an epoch."""
         self._gather()
         self._batches_to_consume += 1
         if any(declared["blocking"] for declared in self._execution.inputs.values()) and (self._waiting or not self._is_fed()):
@@ -270,10 +271,13 @@ class Running:
         except RuntimeError as error:
             self._results.append(_execution.failed(error))
             return
-        self._results.append(self._execution.submit(taken, self._exec_async and self._exec_pipelined))
+        self._results.append(self._execution.submit(taken, is_ahead and self._exec_async and self._exec_pipelined))
 
     def schedule_run(self):
         """Begins the next batch; at first, as many as are prepared ahead. `outputs` or `share_outputs` waits for it."""
+        self._schedule()
+
+    def _schedule(self, is_ahead=True):
         self.build()
         with self._scope(PipelineAPIType.SCHEDULED):
             count = self._queue_depth() if self._first_iter and self._exec_pipelined else 1
@@ -284,7 +288,7 @@ class Running:
                     return
                 self._first_iter = False
                 try:
-                    self._one_batch()
+                    self._one_batch(is_ahead)
                 except StopIteration:
                     self._last_iter = True
 
@@ -322,7 +326,8 @@ class Running:
         for name, value in pipeline_inputs.items():
             self.feed_input(name, value)
         with self._scope(PipelineAPIType.BASIC):
-            self.schedule_run()
+            # Whoever waits at once for the only batch needs no other thread.
+            self._schedule(is_ahead=self._queue_depth() > 1 or bool(self._results))
             return self.outputs(cuda_stream)
 
     def _can_feed_by_name(self):
@@ -358,68 +363,6 @@ class Running:
             group.reset()
         if self._workers is not None:
             self._workers.reset(self._groups)
-
-    # --- asking
-
-    @property
-    def num_outputs(self):
-        """How many outputs there are."""
-        self.build()
-        return len(self._execution.outputs)
-
-    def output_dtype(self):
-        """The declared types of the outputs."""
-        self.build()
-        return [None if dtype in (None, DALIDataType.NO_TYPE) else dtype for _, dtype, _, _ in self._execution.outputs]
-
-    def output_ndim(self):
-        """The declared ranks of the outputs."""
-        self.build()
-        return [ndim for _, _, ndim, _ in self._execution.outputs]
-
-    def reader_meta(self, name=None):
-        """What readers say of their data: of one, or of all by name."""
-        self.build()
-        meta = self._execution.reader_meta()
-        if name is None:
-            return meta
-        if name not in meta:
-            raise ValueError(f"There is no reader named `{name}` in the pipeline; it has {sorted(meta)}.")
-        return meta[name]
-
-    def epoch_size(self, name=None):
-        """Samples of an epoch: of one reader, or of all by name."""
-        meta = self.reader_meta(name)
-        if name is not None:
-            return meta["epoch_size_padded"]
-        return {key: value["epoch_size_padded"] for key, value in meta.items()}
-
-    def executor_statistics(self):
-        """What DALI counts of memory. Empty."""
-        self.build()
-        return {}
-
-    def external_source_shm_statistics(self):
-        """Shared memory of parallel sources, in bytes."""
-        if self._workers is None:
-            return {"capacities": [], "per_sample_capacities": []}
-        return self._workers.statistics(self._max_batch_size)
-
-    def checkpoint(self, filename=None):
-        """The state of the pipeline, to go on from; also written to `filename`."""
-        self.build()
-        saved = self._get_checkpoint()
-        if filename is not None:
-            with open(filename, "wb") as file:
-                file.write(saved)
-        return saved
-
-    def _get_checkpoint(self, iterator_data=""):
-        return _checkpoint.save(self, iterator_data)
-
-    def output_stream(self):
-        """The stream of the outputs: None, they are done."""
-        return None
 
 
 class _Unchecked:

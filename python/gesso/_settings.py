@@ -1,11 +1,24 @@
 """Settings of a pipeline as files have them, and checks of what outputs are declared to be."""
 
+import operator
+
 from .types import NO_TYPE, DALIDataType
 
 _PIPELINED, _ASYNC, _SEPARATED, _DYNAMIC = 1, 2, 4, 8
 _AFFINITY = 1
 _CONCURRENCY_MASK, _STREAM_MASK = 0xE, 0x70
 _DEFAULT_CONCURRENCY = 4
+
+
+def integer(name, value):
+    """An argument of the pipeline that is an integer or None; TypeError for others."""
+    if value is None or isinstance(value, int):
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        found = f"{value!r} of type `{type(value).__name__}`"
+        raise TypeError(f"Argument `{name}` of the pipeline: expected an integer, found {found}.") from None
 
 
 def executor_type(pipelined, is_async, separated, dynamic):

@@ -77,6 +77,13 @@ class TensorCPU:
         self._dtype = _dtype
         check_layout(self._layout, array.ndim, "Tensor")
 
+    @classmethod
+    def _of(cls, array, layout, info, dtype):
+        """A tensor of a dense array, which is not checked."""
+        tensor = cls.__new__(cls)
+        tensor.array, tensor._layout, tensor._info, tensor._dtype = array, layout, info, dtype
+        return tensor
+
     @property
     def dtype(self):
         """The type of the elements."""
@@ -140,7 +147,7 @@ class TensorCPU:
 
     @property
     def __array_interface__(self):
-        interface = dict(self.array.__array_interface__)
+        interface = self.array.__array_interface__
         interface["data"] = (interface["data"][0], False)
         return interface
 

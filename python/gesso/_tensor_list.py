@@ -136,10 +136,7 @@ class TensorListCPU:
         if not -count <= index < count:
             raise IndexError(f"Index {index} is out of range for a batch of {count} samples.")
         info = self._infos[index] if self._infos else ""
-        return self._sample_type(self._wrap(self.arrays[index]), self._layout, _info=info, _dtype=self._dtype)
-
-    def _wrap(self, array):
-        return array
+        return self._sample_type._of(self.arrays[index], self._layout, info, self._dtype)
 
     def __iter__(self):
         return (self[i] for i in range(len(self)))

@@ -5,13 +5,16 @@ those of `fn`; arrays among them are values for each sample. A plan is made for 
 """
 
 import functools
+import os
 import threading
 
 import numpy as np
 
 from . import fn as _fn
+from ._enums import dtype_of
 from ._feeding import to_array
 from ._pipeline_def import pipeline_def
+from ._single import Single, as_dense
 
 _KEPT = 256
 
@@ -23,49 +26,92 @@ def _is_batch(value):
 class _Plan:
     """One operator, ready for inputs of one kind."""
 
-    def __init__(self, function, count, tensors, fixed, layouts, batch_size, seed):
-        @pipeline_def(batch_size=batch_size, num_threads=2, prefetch_queue_depth=1, exec_async=False, seed=seed)
+    def __init__(self, function, kinds, tensors, fixed, layouts, size, seed):
+        names = [f"input_{i}" for i in range(len(kinds))] + [f"argument_{name}" for name, *_ in tensors]
+        facts = [*kinds, *((dtype, ndim) for _, dtype, ndim in tensors)]
+
+        @pipeline_def(batch_size=size, num_threads=2, prefetch_queue_depth=1, seed=seed)
         def define():
-            inputs = [_fn.external_source(name=f"input_{i}", layout=layouts[i], no_copy=True) for i in range(count)]
-            named = {name: _fn.external_source(name=f"argument_{name}", no_copy=True) for name in tensors}
+            def source(i, layout=None):
+                return _fn.external_source(name=names[i], layout=layout, dtype=facts[i][0], ndim=facts[i][1], no_copy=True)
+
+            inputs = [source(i, layouts[i]) for i in range(len(kinds))]
+            named = {name: source(len(kinds) + i) for i, (name, *_) in enumerate(tensors)}
             results = function(*inputs, **named, **dict(fixed))
             return tuple(results) if isinstance(results, (list, tuple)) else results
 
-        self.pipeline = define()
-        self.lock = threading.Lock()
+        self._names, self._lock = names, threading.Lock()
+        self.single, self._pipeline = None, define()
+        try:
+            file = self._pipeline.serialize()
+        except RuntimeError:
+            # A function of the user's is in it.
+            return
+        self.single = Single(file, [(name, *fact) for name, fact in zip(names, facts)], size)
 
-    def run(self, feed):
-        with self.lock:
-            return [[np.asarray(array) for array in output.arrays] for output in self.pipeline.run(**feed)]
+    def run(self, batches):
+        """For each output a list of arrays."""
+        if self.single is not None:
+            return self.single.run(batches)
+        with self._lock:
+            return [[np.asarray(array) for array in output.arrays] for output in self._pipeline.run(**dict(zip(self._names, batches)))]
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def _plan(function, kinds, tensors, fixed, layouts, batch_size, seed):
-    return _Plan(function, len(kinds), tensors, fixed, layouts, batch_size, seed)
+def _plan(_process, function, kinds, tensors, fixed, layouts, size, seed):
+    return _Plan(function, kinds, tensors, fixed, layouts, size, seed)
 
 
 def _hashable(value):
     return tuple(value) if isinstance(value, list) else value
 
 
-def _call(function, *inputs, layout=None, seed=None, **arguments):
-    batches = [[to_array(x) for x in value] if _is_batch(value) else [to_array(value)] for value in inputs]
-    sizes = {len(batch) for batch in batches if len(batch) != 1} or {1}
-    if len(sizes) > 1:
-        raise ValueError(f"The batches have different numbers of samples: {sorted(sizes)}.")
-    size = sizes.pop()
+def _batch(value):
+    """A value as a list of dense arrays of one kind."""
+    arrays = [as_dense(to_array(x)) for x in value] if _is_batch(value) else [as_dense(to_array(value))]
+    first = arrays[0]
+    for i, array in enumerate(arrays):
+        if array.dtype != first.dtype or array.ndim != first.ndim:
+            raise ValueError(
+                f"The samples of a batch must have one type and rank: sample {i} is {array.dtype} of {array.ndim} dimensions, the first one "
+                f"{first.dtype} of {first.ndim}."
+            )
+    if dtype_of(first) is None:
+        raise TypeError(f"Data of the type {first.dtype} cannot be fed: expected numbers or truth values.")
+    return arrays
+
+
+def _argument(value):
+    arrays = _batch(value)
+    return [array.astype(np.float32) for array in arrays] if arrays[0].dtype == np.float64 else arrays
+
+
+def _prepare(function, inputs, layout, seed, arguments):
+    """(the plan, its batches)"""
+    batches, tensors, fixed = [_batch(value) for value in inputs], [], []
+    for name, value in sorted(arguments.items()) if len(arguments) > 1 else arguments.items():
+        if isinstance(value, np.ndarray) or _is_batch(value):
+            batches.append(_argument(value))
+            tensors.append((name, dtype_of(batches[-1][0]), batches[-1][0].ndim))
+        else:
+            fixed.append((name, _hashable(value)))
+    size = 1
+    for batch in batches:
+        if len(batch) != size and len(batch) != 1:
+            if size != 1:
+                raise ValueError(f"The batches have different numbers of samples: {sorted({len(batch) for batch in batches})}.")
+            size = len(batch)
     batches = [batch * size if len(batch) == 1 else batch for batch in batches]
-    tensors = {name: value for name, value in arguments.items() if _is_batch(value) or isinstance(value, np.ndarray)}
-    fixed = tuple(sorted((name, _hashable(value)) for name, value in arguments.items() if name not in tensors))
-    layouts = layout if isinstance(layout, (list, tuple)) else [layout] + [None] * (len(batches) - 1)
-    kinds = tuple((batch[0].dtype.str, batch[0].ndim) for batch in batches)
-    plan = _plan(function, kinds, tuple(sorted(tensors)), fixed, tuple(layouts), max(size, 1), seed)
-    feed = {f"input_{i}": batch for i, batch in enumerate(batches)}
-    for name, value in tensors.items():
-        values = [np.asarray(x) for x in value] if _is_batch(value) else [value] * size
-        feed[f"argument_{name}"] = [v.astype(np.float32) if v.dtype == np.float64 else v for v in values]
-    outputs = plan.run(feed)
-    if not any(_is_batch(value) for value in inputs):
+    count = len(inputs)
+    kinds = tuple([(dtype_of(batch[0]), batch[0].ndim) for batch in batches[:count]])
+    layouts = tuple(layout) if isinstance(layout, (list, tuple)) else (layout, *(None,) * (count - 1))
+    return _plan(os.getpid(), function, kinds, tuple(tensors), tuple(fixed), layouts, size, seed), batches
+
+
+def _call(function, *inputs, layout=None, seed=None, **arguments):
+    plan, batches = _prepare(function, inputs, layout, seed, arguments)
+    outputs = plan.run(batches)
+    if not any(map(_is_batch, inputs)):
         outputs = [arrays[0] if len(arrays) == 1 else arrays for arrays in outputs]
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -77,13 +123,14 @@ class _Namespace:
         self._module = module
 
     def __getattr__(self, name):
-        return _wrapped(getattr(self._module, name), name)
+        self.__dict__[name] = found = _wrapped(getattr(self._module, name))
+        return found
 
     def __dir__(self):
         return [name for name in dir(self._module) if not name.startswith("_")]
 
 
-def _wrapped(found, name):
+def _wrapped(found):
     if callable(found):
         wrapper = functools.partial(_call, found)
         wrapper.__doc__ = found.__doc__
@@ -94,7 +141,8 @@ def _wrapped(found, name):
 def __getattr__(name):
     if name.startswith("_") or not hasattr(_fn, name):
         raise AttributeError(f"module `gesso.dynamic` has no operator `{name}`")
-    return _wrapped(getattr(_fn, name), name)
+    globals()[name] = found = _wrapped(getattr(_fn, name))
+    return found
 
 
 def __dir__():

@@ -125,7 +125,7 @@ class ExternalSource(Operator):
 
     def _check_types(self, scalars):
         for name, value in scalars.items():
-            convert(lookup(self.schema, name), value)
+            convert(lookup(self.schema, name), value, self.display)
 
 
 def _check_parallel(options, described):

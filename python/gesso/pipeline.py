@@ -1,12 +1,11 @@
 """`Pipeline`: its settings, its definition, its file. Running is in `_running`, the decorator in `_pipeline_def`."""
 
 import copy
-import warnings
 from enum import Enum
 
-from . import _author, _context, _drawing, _graph, types
+from . import _author, _context, _drawing, _graph, _origin, types
 from ._running import Running
-from ._settings import check_output_declarations, executor_flags, executor_type
+from ._settings import check_output_declarations, executor_flags, executor_type, integer
 from .data_node import DataNode  # noqa: F401
 
 
@@ -26,12 +25,6 @@ class OperatorConcurrency(Enum):
     NONE = 2
     BACKEND = 4
     FULL = 6
-
-
-def _warn(text):
-    with warnings.catch_warnings():
-        warnings.simplefilter("default", append=True)
-        warnings.warn(text, Warning, stacklevel=3)
 
 
 class Pipeline(Running):
@@ -71,16 +64,16 @@ class Pipeline(Running):
         on_error="raise",
     ):
         if experimental_exec_dynamic is not None:
-            _warn("experimental_exec_dynamic is deprecated, please use exec_dynamic instead")
+            _origin.warn("experimental_exec_dynamic is deprecated, please use exec_dynamic instead", Warning)
             exec_dynamic = experimental_exec_dynamic
         if default_cuda_stream_priority is not None:
-            _warn("The `default_cuda_stream_priority` is deprecated and has no effect.")
+            _origin.warn("The `default_cuda_stream_priority` is deprecated and has no effect.", Warning)
         if max_streams is not None:
-            _warn("The `max_streams` is deprecated and has no effect.")
+            _origin.warn("The `max_streams` is deprecated and has no effect.", Warning)
+        batch_size, num_threads, device_id = integer("batch_size", batch_size), integer("num_threads", num_threads), integer("device_id", device_id)
+        seed, bytes_per_sample = integer("seed", seed), integer("bytes_per_sample", bytes_per_sample)
         if seed is not None and seed < 0:
-            warnings.warn(
-                "The use of negative seed to use automatic seed asignment is deprecated. Use `None` instead.", stacklevel=2
-            )
+            _origin.warn("The use of negative seed to use automatic seed asignment is deprecated. Use `None` instead.", UserWarning)
             seed = None
         if on_error not in ("raise", "skip", "mark"):
             raise ValueError(f'`on_error` must be "raise", "skip" or "mark", got {on_error!r}.')
@@ -132,7 +125,9 @@ class Pipeline(Running):
         elif type(depth) is int:
             self._cpu_queue_size = self._gpu_queue_size = depth
         else:
-            raise TypeError("Expected prefetch_queue_depth to be either int or Dict[int, int]")
+            raise TypeError(f"Expected prefetch_queue_depth to be either int or Dict[int, int], found {depth!r}.")
+        if min(self._cpu_queue_size, self._gpu_queue_size) < 1:
+            raise ValueError(f"`prefetch_queue_depth` must be at least 1, got {depth}.")
 
     # --- which pipeline operators are added to
 
@@ -203,6 +198,7 @@ class Pipeline(Running):
         outputs = _graph.as_outputs(outputs)
         operators = _graph.collect(outputs + self._sinks)
         _graph.require_unique_names(self, operators)
+        _graph.forbid_foreign(self, operators)
         if self._enable_checkpointing:
             _graph.require_own(self, operators, "The pipeline does not support checkpointing")
         self._graph_outputs = outputs
@@ -293,7 +289,7 @@ class Pipeline(Running):
     def save_graph_to_dot_file(self, filename, *, show_tensors=False, show_ids=None, use_colors=False):
         """Writes its graph in the language of Graphviz."""
         if show_ids is not None:
-            warnings.warn("The argument `show_ids` has no effect any more.", DeprecationWarning, stacklevel=2)
+            _origin.warn("The argument `show_ids` has no effect any more.", DeprecationWarning)
         with open(filename, "w", encoding="utf-8") as file:
             file.write(_drawing.as_dot(self.description(), show_tensors, use_colors))
 
@@ -349,7 +345,7 @@ def _device_id(self):
 
 def _batch_size(self):
     """Deprecated: `max_batch_size`."""
-    _warn("batch_size is deprecated, please use max_batch_size instead")
+    _origin.warn("batch_size is deprecated, please use max_batch_size instead", Warning)
     return self._max_batch_size
 
 

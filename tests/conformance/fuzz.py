@@ -13,6 +13,7 @@ drawn for which operator: draw.py, draw_media.py.
 import argparse
 import collections
 import copy
+import functools
 import io
 import json
 import multiprocessing.connection
@@ -25,7 +26,6 @@ import zipfile
 
 import numpy as np
 import nvidia.dali
-from nvidia.dali import Pipeline, fn, types
 from nvidia.dali._utils import dali_trace
 from PIL import Image
 
@@ -135,8 +135,9 @@ def data(entry):
     return samples
 
 
-def apply(step, inputs, args):
-    """One step in DALI's Python."""
+def apply(step, inputs, args, package=nvidia.dali):
+    """One step in Python, of DALI or of a package like it."""
+    types, fn = package.types, package.fn
     for name in args:
         if name == "dtype":
             args[name] = types.DALIDataType(args[name])
@@ -149,7 +150,7 @@ def apply(step, inputs, args):
     if step["op"] == "subscript":
         return inputs[0][tuple(i[1] if i[0] == "at" else slice(*i[1:]) for i in args["indices"])]
     if step["op"] == "arithmetic":
-        return calculate(args.pop("function"), *inputs, **args)
+        return calculate(package, args.pop("function"), *inputs, **args)
     if "a" in args:
         inputs = [args.pop("a"), *inputs]
     function = fn
@@ -158,7 +159,7 @@ def apply(step, inputs, args):
     return function(*inputs, **args)
 
 
-def calculate(function, x, y=None, constant=None, left=False):
+def calculate(package, function, x, y=None, constant=None, left=False):
     operands = [x] if y is None and constant is None else [x, constant if y is None else y]
     if left:
         operands.reverse()
@@ -169,7 +170,7 @@ def calculate(function, x, y=None, constant=None, left=False):
     unary = dict(neg="-a", pos="+a", invert="~a")
     if function in unary:
         return eval(unary[function], {}, dict(a=x))
-    return getattr(nvidia.dali.math, function)(*operands)
+    return getattr(package.math, function)(*operands)
 
 
 def on_host(spec):
@@ -188,15 +189,15 @@ def on_host(spec):
     return kept
 
 
-def answers(spec, gpu=False):
-    """The file, the inputs by name, and DALI's outputs."""
-    samples = {f"X{i}": data(entry) for i, entry in enumerate(spec["inputs"])}
-    pipe = Pipeline(batch_size=draw.BATCH, num_threads=1, device_id=0 if gpu else None, prefetch_queue_depth=1, seed=spec["seed"])
+def authored(spec, gpu=False, package=nvidia.dali):
+    """The pipeline, made by DALI's Python or by a package like it."""
+    types, fn = package.types, package.fn
+    pipe = package.Pipeline(batch_size=draw.BATCH, num_threads=1, device_id=0 if gpu else None, prefetch_queue_depth=1, seed=spec["seed"])
     kept = on_host(spec) if gpu else set()
     with pipe:
         values = [fn.external_source(name=name, dtype=types.DALIDataType(draw.TYPES[entry["dtype"]]), ndim=1 if "files" in entry else len(entry["shapes"][0]),
                                      layout=entry["layout"] or None)
-                  for name, entry in zip(samples, spec["inputs"])]
+                  for name, entry in ((f"X{i}", entry) for i, entry in enumerate(spec["inputs"]))]
         files = {i for i, entry in enumerate(spec["inputs"]) if "files" in entry}
 
         def moved(number):
@@ -216,38 +217,55 @@ def answers(spec, gpu=False):
                     args |= dict(device="mixed") if "image" in step["op"] else {}
                 elif step["op"] not in ("_shape", "subscript", "arithmetic"):
                     args["device"] = "gpu"
-            made = apply(step, inputs, args)
+            made = apply(step, inputs, args, package)
             values += made if isinstance(made, (list, tuple)) else [made]
         pipe.set_outputs(*values[-spec["steps"][-1]["outputs"]:])
-    file = pipe.serialize()
+    return pipe
+
+
+def inputs_of(spec, file):
+    """The samples of each input that the file has."""
+    names = {f"X{i}": entry for i, entry in enumerate(spec["inputs"])}
+    return {name: data(entry) for name, entry in names.items() if name.encode() in file}
+
+
+def outputs_of(pipe, inputs):
+    """The outputs of one batch, as arrays."""
     pipe.build()
-    used = {name: batch for name, batch in samples.items() if name.encode() in file}
-    for name, batch in used.items():
+    for name, batch in inputs.items():
         pipe.feed_input(name, batch)
-    return file, used, [[np.array(out.at(i)) for i in range(draw.BATCH)] for out in (o.as_cpu() for o in pipe.run())]
+    return [[np.array(out.at(i)) for i in range(draw.BATCH)] for out in (o.as_cpu() for o in pipe.run())]
 
 
-def answer_all(specs, gpu, connection):
-    """Sends the `answers` to each; None when DALI refuses the pipeline."""
+def answers(spec, gpu=False):
+    """The file, the inputs by name, and DALI's outputs."""
+    pipe = authored(spec, gpu)
+    file = pipe.serialize()
+    inputs = inputs_of(spec, file)
+    return file, inputs, outputs_of(pipe, inputs)
+
+
+def answer_all(specs, answer, connection):
+    """Sends the answer to each; None when DALI refuses the pipeline."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     for spec in specs:
         result = None
         try:
-            result = answers(spec, gpu)
+            result = answer(spec)
         except Exception as error:
             if os.environ.get("FUZZ_SHOW"):
                 print(spec["operator"], json.dumps(spec["steps"]), str(error).replace("\n", " ")[-300:], flush=True)
         connection.send(result)
 
 
-def in_children(specs, gpu):
-    """`answers` to all, in processes of their own, which DALI may take down; None where it did, or refused the pipeline."""
+def in_children(specs, answer):
+    """`answer` of all, in processes of their own, which DALI may take down; None where it did, or refused the pipeline."""
     results, running = [None] * len(specs), {}
 
     def start(share):
         if share:
             reader, writer = multiprocessing.Pipe(duplex=False)
-            child = multiprocessing.get_context("fork").Process(target=answer_all, args=([specs[n] for n in share], gpu, writer))
+            child = multiprocessing.get_context("fork").Process(target=answer_all, args=([specs[n] for n in share], answer, writer))
             child.start()
             writer.close()
             running[reader] = child, share
@@ -357,7 +375,7 @@ def smaller(spec):
 def shrunk(binary, spec, error, gpu):
     for _ in range(30):
         specs = list(smaller(spec))
-        tried = [(s, a) for s, a in zip(specs, in_children(specs, gpu)) if a]
+        tried = [(s, a) for s, a in zip(specs, in_children(specs, functools.partial(answers, gpu=gpu))) if a]
         failing = [(s, found["error"]) for (s, _), found in zip(tried, compare(binary, tried, gpu) if tried else []) if found["error"]]
         if not failing:
             break
@@ -410,7 +428,7 @@ def main():
         if options.gpu:
             others.update(filter(None, map(other_on_gpu, specs)))
             specs = [spec for spec in specs if not other_on_gpu(spec)]
-        for spec, answer in zip(specs, in_children(specs, options.gpu)):
+        for spec, answer in zip(specs, in_children(specs, functools.partial(answers, gpu=options.gpu))):
             if answer:
                 cases.append((spec, answer))
             else:

@@ -77,6 +77,47 @@ def test_pipelines_in_python_are_serialized(tmp_path):
     assert set(left) <= {"config.pbtxt", "dali.py", "model.dali", "my model.py"}, "a file was left behind"
 
 
+OWN_SCRIPT = """
+from gesso import fn, pipeline_def, types
+from gesso.triton import autoserialize
+
+@autoserialize
+@pipeline_def(batch_size=5, num_threads=2, device_id=0)
+def made_in_python():
+    x = fn.external_source(name="X", dtype=types.FLOAT, ndim=1)
+    return fn.cast(x.gpu() + 1.0, dtype=types.FLOAT, name="SUM")
+"""
+
+
+def test_pipelines_in_python_are_written_by_our_own_package(tmp_path):
+    pytest.importorskip("gesso", reason="the package is not installed: `scripts/wheel` makes it")
+    # An interpreter in which DALI cannot be imported, whatever else it has.
+    python = tmp_path / "python"
+    blocked = "import sys\nsys.modules['nvidia.dali.backend_impl'] = None\n"
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "sitecustomize.py").write_text(blocked)
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}/first:$PYTHONPATH" exec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    models = tmp_path / "models"
+    write_python(models, "own", OWN_SCRIPT, ["max_batch_size: 7"], "pipeline.py")
+    write_python(models, "alone.gesso", OWN_SCRIPT, None, "pipeline.py")
+    write_python(models, "dalis", SCRIPT.replace("device_id=None", "device_id=0"), ["max_batch_size: 7"])
+    write_python(models, "lacking", SCRIPT.replace("dali.fn.cast(", "dali.fn.no_such("), ["max_batch_size: 7"])
+    arguments = [f"--backend-config={name},python={python}" for name in ("dali", "gesso")]
+    with Server(models, arguments=arguments, strict=False) as server, Client("grpc", server) as client:
+        for name in ("own", "alone.gesso", "dalis"):
+            np.testing.assert_array_equal(client.infer(name, {"X": ONE_ROW}).as_numpy("SUM"), ONE_ROW + 1)
+        said = reasons(client)
+    assert set(said) == {"lacking"} and "no_such" in said["lacking"], said
+    # What the program `gesso serialize` writes is the same.
+    (tmp_path / "my.py").write_text(OWN_SCRIPT)
+    program = [sys.executable, "-m", "gesso", "serialize", str(tmp_path / "my.py"), "-o", str(tmp_path / "model.dali")]
+    subprocess.run(program, check=True, capture_output=True)
+    write_model(tmp_path / "written", "written", (tmp_path / "model.dali").read_bytes(), config("max_batch_size: 7"))
+    with Server(tmp_path / "written") as server, Client("grpc", server) as client:
+        np.testing.assert_array_equal(client.infer("written", {"X": ONE_ROW}).as_numpy("SUM"), ONE_ROW + 1)
+
+
 def test_a_pipeline_in_python_where_dali_is_not_is_told_what_to_do(tmp_path):
     empty = tmp_path / "empty python"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(empty)], check=True)
@@ -84,7 +125,7 @@ def test_a_pipeline_in_python_where_dali_is_not_is_told_what_to_do(tmp_path):
     arguments = [f"--backend-config=dali,python={empty}/bin/python3"]
     with Server(tmp_path / "models", arguments=arguments, strict=False) as server, Client("grpc", server) as client:
         said = reasons(client)["no_dali"]
-    for word in ("no DALI", "No module named", "nvidia-dali", "model.dali", "dali.py"):
+    for word in ("neither Gesso's package nor DALI", "No module named", "nvidia-dali", "model.dali", "dali.py"):
         assert word in said, said
     with Server(tmp_path / "models", arguments=["--backend-config=dali,python=nothing"], strict=False) as server:
         with Client("grpc", server) as client:

@@ -1,7 +1,6 @@
 //! `gesso bench`: how long batches take and how many images a second come out, for batch sizes and numbers of threads.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -10,6 +9,7 @@ use gesso::limits;
 use gesso::pipeline::{Instance, Keep, Pipeline, Preferences};
 use serde_json::json;
 
+use crate::Exit;
 use crate::inputs::Samples;
 use crate::run::{Place, progress};
 use crate::terminal::{DIM, Table, print, print_json, styled};
@@ -77,7 +77,7 @@ impl Figure {
 }
 
 /// Runs the command.
-pub(crate) fn bench(options: &Options) -> Result<ExitCode> {
+pub(crate) fn bench(options: &Options) -> Result<Exit> {
     if !(0.0..=3600.0).contains(&options.seconds) {
         return Err(Error::invalid(format!("`--seconds {}`, expected 0 to 3600", options.seconds)));
     }
@@ -105,7 +105,7 @@ pub(crate) fn bench(options: &Options) -> Result<ExitCode> {
     } else {
         print(&text(&figures, &pipeline, &samples));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }
 
 fn measure(instance: &mut Instance, samples: &Samples, batch: usize, seconds: f64) -> Result<Vec<Duration>> {

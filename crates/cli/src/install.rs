@@ -1,15 +1,18 @@
 //! `gesso install`: the plugin where a Triton installation looks for it.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use gesso::error::{Context, Error, ErrorKind, Result};
 
+use crate::Exit;
 use crate::terminal::{GOOD, print, read_file, styled};
 
 /// The plugin, as cargo calls it.
 const PLUGIN: &str = "libtriton_gesso.so";
+
+/// Names the library of the Python package, which is a plugin, too.
+const LIBRARY: &str = "GESSO_LIBRARY";
 
 /// What the file of another backend is kept as.
 const KEPT: &str = "before-gesso";
@@ -30,16 +33,16 @@ pub(crate) struct Options {
     /// `libtriton_dali.so.before-gesso`.
     #[arg(long)]
     as_dali: bool,
-    /// The plugin; absent: `libtriton_gesso.so` beside this program.
+    /// The plugin; absent: what the environment variable GESSO_LIBRARY names, else `libtriton_gesso.so` beside this program.
     #[arg(long)]
     plugin: Option<PathBuf>,
 }
 
 /// Runs the command.
-pub(crate) fn install(options: &Options) -> Result<ExitCode> {
+pub(crate) fn install(options: &Options) -> Result<Exit> {
     let plugin = match &options.plugin {
         Some(path) => path.clone(),
-        None => beside_this_program()?,
+        None => std::env::var_os(LIBRARY).map_or_else(beside_this_program, |path| Ok(path.into()))?,
     };
     let bytes = read_file(&plugin, MAX_PLUGIN_BYTES).context(|| {
         "the plugin (`cargo build --release` makes it, `--plugin FILE` names another)".to_owned()
@@ -57,7 +60,7 @@ pub(crate) fn install(options: &Options) -> Result<ExitCode> {
     }
     text += &format!("models with `backend: \"{name}\"` use it from the server's next start on\n");
     print(&text);
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }
 
 fn beside_this_program() -> Result<PathBuf> {

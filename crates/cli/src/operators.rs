@@ -1,11 +1,10 @@
 //! `gesso operators`: which operators there are, and what one of them takes. It says only what the table of operators says.
 
-use std::process::ExitCode;
-
 use clap::Args;
 use gesso::error::{Error, Result};
 use gesso::ops::{ArgSpec, OpDef, find, schema};
 
+use crate::Exit;
 use crate::terminal::{BOLD, DIM, Table, clean, print, styled};
 
 /// Names that an error offers in place of one that there is not.
@@ -22,7 +21,7 @@ pub(crate) struct Options {
 }
 
 /// Runs the command.
-pub(crate) fn operators(options: &Options) -> Result<ExitCode> {
+pub(crate) fn operators(options: &Options) -> Result<Exit> {
     let chosen = options.name.as_deref().map(named).transpose()?;
     let text = match chosen {
         None if options.json => schema::json() + "\n",
@@ -31,7 +30,7 @@ pub(crate) fn operators(options: &Options) -> Result<ExitCode> {
         Some(op) => detail(op),
     };
     print(&text);
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }
 
 /// The operator that somebody calls `name`.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,7 @@ use serde_json::{Value, json};
 use crate::inputs::Samples;
 use crate::preview::Normalization;
 use crate::terminal::{BAD, BOLD, Table, WARN, clean, print, print_json, read_pipeline, styled, write_file};
-use crate::{On, npy, preview};
+use crate::{Exit, On, npy, preview};
 
 /// Samples and operators that are listed one by one.
 const LISTED: usize = 32;
@@ -110,7 +109,7 @@ struct Written {
 }
 
 /// Runs the command.
-pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+pub(crate) fn run(options: &Options) -> Result<Exit> {
     let (bytes, pipeline) = options.place.load(&options.pipeline)?;
     let samples = Samples::read(pipeline.inputs(), &options.input)?;
     let description = Pipeline::describe(&bytes)?;
@@ -156,7 +155,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     } else {
         print(&text(&done, &samples, &pipeline, running, begun.elapsed()));
     }
-    Ok(if done.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if done.failed.is_empty() { Exit::Success } else { Exit::Failure })
 }
 
 fn write(

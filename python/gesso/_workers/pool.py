@@ -8,6 +8,7 @@ import weakref
 from collections import deque
 
 from .. import _context
+from .._ahead import Process
 from .._sources import SourceKind
 from . import pickling
 from .worker import run
@@ -88,6 +89,7 @@ class Pool:
         loader = None
         if method != "fork":
             given, loader = pickling.pack(given, pickler)
+        self._process = Process()
         self.workers = []
         for _ in range(count):
             self.workers.append(_Worker(context, given, loader, self.workers))
@@ -104,7 +106,9 @@ class Pool:
         self._depth = depth
 
     def close(self):
-        """Ends the workers."""
+        """Ends the workers. In a child of this process they are somebody else's."""
+        if not self._process.is_here():
+            return
         for worker in self.workers:
             worker.connection.close()
         for worker in self.workers:

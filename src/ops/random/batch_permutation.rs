@@ -26,6 +26,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         SEED,
         ArgSpec::bool("allow_repetitions", "whether samples may come twice").or_bool(false),
         ArgSpec::bool("no_fixed_points", "whether no sample may stay at its place").or_bool(false),
+        ArgSpec::int("_scope", "tells in which branch of a conditional it is").tensor().no_effect(),
     ],
     build: &build,
     outputs: &one_output,

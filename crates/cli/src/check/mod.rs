@@ -4,7 +4,6 @@
 mod repository;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use gesso::error::{Context, Error, Result};
@@ -13,6 +12,7 @@ use gesso::tensor::Device;
 use serde_json::{Value, json};
 use triton_gesso::config::{Facts, InstanceKind, ModelConfig, ModelFile, Source, written_max_batch_size};
 
+use crate::Exit;
 use crate::run::progress;
 use crate::terminal::{BAD, DIM, GOOD, WARN, clean, print, print_json, styled};
 use repository::{Kind, Model, to_pbtxt};
@@ -30,7 +30,7 @@ pub(crate) struct Options {
     #[arg(long)]
     disable_auto_complete_config: bool,
     /// The interpreter for models in Python, as the backend option `python`.
-    #[arg(long, default_value = "python3")]
+    #[arg(long, env = "GESSO_PYTHON", default_value = "python3")]
     python: String,
     /// For scripts.
     #[arg(long)]
@@ -63,7 +63,7 @@ struct Loaded {
 }
 
 /// Runs the command.
-pub(crate) fn check(options: &Options) -> Result<ExitCode> {
+pub(crate) fn check(options: &Options) -> Result<Exit> {
     let mut directories = Vec::new();
     for repository in &options.repository {
         directories.extend(repository::directories(repository)?);
@@ -81,7 +81,7 @@ pub(crate) fn check(options: &Options) -> Result<ExitCode> {
         print(&text(&reports, options.config));
     }
     let failed = reports.iter().any(|report| matches!(report.outcome, Outcome::Fails { .. }));
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if failed { Exit::Failure } else { Exit::Success })
 }
 
 fn model(directory: &Path, options: &Options) -> Vec<Report> {

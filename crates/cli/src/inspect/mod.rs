@@ -4,7 +4,6 @@ mod draw;
 mod outline;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 use gesso::error::{Error, Result};
@@ -12,8 +11,8 @@ use gesso::pipeline::{ArgumentValue, Description, OperatorDescription, Output, P
 use gesso::tensor::{DType, Device, ValueType};
 use serde_json::json;
 
-use crate::On;
 use crate::terminal::{BAD, BOLD, DIM, GOOD, Table, WARN, clean, print, print_json, read_pipeline, styled};
+use crate::{Exit, On};
 use outline::{Choice, Item, counts, short_name};
 
 /// From so many operators on, conditionals are told as choices.
@@ -53,7 +52,7 @@ pub(crate) struct Options {
 }
 
 /// Runs the command.
-pub(crate) fn inspect(options: &Options) -> Result<ExitCode> {
+pub(crate) fn inspect(options: &Options) -> Result<Exit> {
     let bytes = read_pipeline(&options.pipeline)?;
     let in_file = |error: Error| error.context(format!("`{}`", options.pipeline.display()));
     if options.plan {
@@ -62,13 +61,13 @@ pub(crate) fn inspect(options: &Options) -> Result<ExitCode> {
         for warning in pipeline.warnings() {
             print(&format!("{}\n", styled(WARN, clean(warning, usize::MAX))));
         }
-        return Ok(ExitCode::SUCCESS);
+        return Ok(Exit::Success);
     }
     let description = Pipeline::describe(&bytes).map_err(in_file)?;
     let loads = [Device::Cpu, Device::Gpu].map(|device| (device, Pipeline::load(&bytes, device)));
     if options.json {
         print_json(&as_json(&description, &loads));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(Exit::Success);
     }
     let told = if options.all || description.operators.len() < MANY {
         outline::flat(&description)
@@ -83,7 +82,7 @@ pub(crate) fn inspect(options: &Options) -> Result<ExitCode> {
         let name = options.pipeline.file_name().unwrap_or_default().to_string_lossy();
         print(&text(&name, &description, &told, &loads));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }
 
 type Loads = [(Device, Result<Pipeline>); 2];

@@ -1,5 +1,5 @@
-//! A pipeline written in Python: an interpreter with DALI makes the bytes of a file of it, in a process of its own that no
-//! shell starts, that has a time limit, and that leaves no file behind. It must not know pipelines.
+//! A pipeline written in Python: an interpreter with Gesso's package, or else with DALI, makes the bytes of a file of it, in a process of
+//! its own that no shell starts, that has a time limit, and that leaves no file behind. It must not know pipelines.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -16,19 +16,21 @@ use gesso::limits;
 /// Time between two looks at whether the interpreter is done.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The exit status for an interpreter that cannot import DALI.
-const NO_DALI: i32 = 3;
+/// The exit status for an interpreter that cannot import the package.
+const NO_PACKAGE: i32 = 3;
 
-/// What the interpreter runs; its arguments are the model's file and [`HERE`] or [`NOT_HERE`], a GPU. The bytes go to what was its
-/// standard output, while what the model prints goes to its errors. DALI looks the pipeline up itself, by the mark that its
-/// `@autoserialize` leaves. It builds what it serializes, which fails without a GPU where the author names one. What is
-/// serialized does not depend on that number, so that it is asked again without.
+/// What the interpreter runs; its arguments are the model's file, [`HERE`] or [`NOT_HERE`], a GPU, and the package that is to write the
+/// pipeline: with `gesso`, `nvidia.dali` is another name of it. The bytes go to what was its standard output, while what the model
+/// prints goes to its errors. The package looks the pipeline up itself, by the mark that its `@autoserialize` leaves. DALI builds what it
+/// serializes, which fails without a GPU where the author names one. What is serialized does not depend on that number, so that it is
+/// asked again without.
 const PROGRAM: &str = r#"
 import importlib.machinery, importlib.util, inspect, os, sys
 pipeline = os.dup(1)
 os.dup2(2, 1)
 try:
-    import nvidia.dali
+    if sys.argv[3] == "gesso":
+        import gesso.as_dali
     from nvidia.dali._utils.autoserialize import invoke_autoserialize
     from nvidia.dali.pipeline import Pipeline
 except ImportError as error:
@@ -49,7 +51,7 @@ try:
     invoke_autoserialize(module, f"/dev/fd/{pipeline}")
     sys.exit()
 except Exception as error:
-    if sys.argv[2] == "gpu":
+    if sys.argv[2] == "gpu" or sys.argv[3] == "gesso":
         raise
     print("without a GPU, tried again with device_id=None:", error, file=sys.stderr)
 Pipeline.__init__ = make_without_device
@@ -61,17 +63,61 @@ const HERE: &str = "gpu";
 /// No GPU is here.
 const NOT_HERE: &str = "no gpu";
 
-/// The serialized form of the pipeline that the Python file at `path` marks with DALI's `@autoserialize`, by the interpreter
-/// `python`. A pipeline that is made for a device is serialized all the same where the host `has_gpu` not.
+/// The packages that can write a pipeline, the preferred one first.
+const PACKAGES: [&str; 2] = ["gesso", "nvidia.dali"];
+
+/// What came of asking a package.
+enum Attempt {
+    Made(Vec<u8>),
+    /// The interpreter does not have it, as it says.
+    NoPackage(String),
+    Failed(Error),
+}
+
+/// The serialized form of the pipeline that the Python file at `path` marks with `@autoserialize`, by the interpreter `python`: by
+/// Gesso's own package, or by DALI where that is not there or lacks something; and then why. A pipeline that is made for
+/// a device is serialized all the same where the host `has_gpu` not.
 ///
 /// # Errors
-/// Unsupported when there is no such interpreter or it has no DALI, unavailable when it takes too long, invalid when it
-/// fails, with the end of what it printed.
-pub fn serialize(python: &str, path: &Path, has_gpu: bool) -> Result<Vec<u8>> {
+/// Unsupported when there is no such interpreter or it has neither package, unavailable when it takes too long, invalid when
+/// none can, with the end of what they printed.
+pub fn serialize(python: &str, path: &Path, has_gpu: bool) -> Result<(Vec<u8>, Option<String>)> {
+    let shown = path.display();
+    let (mut missing, mut failed) = (Vec::new(), Vec::new());
+    for package in PACKAGES {
+        match ask(python, path, has_gpu, package)? {
+            Attempt::Made(bytes) => {
+                let warning = failed.first().map(|why| format!("DALI's package wrote `{shown}`: {why}"));
+                return Ok((bytes, warning));
+            }
+            Attempt::NoPackage(printed) => missing.push(printed),
+            Attempt::Failed(error) => failed.push(error),
+        }
+    }
+    match failed.pop() {
+        None => Err(Error::unsupported(format!(
+            "model file `{shown}` is Python, and `{python}`, which would serialize its pipeline, has neither Gesso's package nor DALI \
+             ({}); {HELP}",
+            missing.join("; ")
+        ))),
+        Some(last) => match failed.pop() {
+            None => Err(last),
+            Some(first) => Err(Error::new(last.kind(), format!("{first}; with DALI instead: {last}"))),
+        },
+    }
+}
+
+fn ask(python: &str, path: &Path, has_gpu: bool, package: &str) -> Result<Attempt> {
     let shown = path.display();
     let mut command = Command::new(python);
     // -B: no compiled file beside the model's.
-    command.arg("-B").arg("-c").arg(PROGRAM).arg(path).arg(if has_gpu { HERE } else { NOT_HERE });
+    command
+        .arg("-B")
+        .arg("-c")
+        .arg(PROGRAM)
+        .arg(path)
+        .arg(if has_gpu { HERE } else { NOT_HERE })
+        .arg(package);
     let done = run(&mut command, Duration::from_secs(limits::MAX_SERIALIZE_SECONDS)).map_err(|error| {
         Error::unsupported(format!(
             "model file `{shown}` is Python, and `{python}`, which would serialize its pipeline, cannot be run: {error}; {HELP}"
@@ -93,18 +139,16 @@ pub fn serialize(python: &str, path: &Path, has_gpu: bool) -> Result<Vec<u8>> {
                 limits::MAX_PIPELINE_BYTES
             )))
         }
-        Some(status) if status.success() => Ok(done.bytes),
-        Some(status) if status.code() == Some(NO_DALI) => Err(Error::unsupported(format!(
-            "model file `{shown}` is Python, and `{python}`, which would serialize its pipeline, has no DALI ({printed}); {HELP}"
-        ))),
-        Some(status) => Err(Error::invalid(format!(
-            "`{python}` could not serialize the pipeline of `{shown}` ({status}); it printed: {printed}"
-        ))),
+        Some(status) if status.success() => Ok(Attempt::Made(done.bytes)),
+        Some(status) if status.code() == Some(NO_PACKAGE) => Ok(Attempt::NoPackage(printed.to_owned())),
+        Some(status) => Ok(Attempt::Failed(Error::invalid(format!(
+            "`{python}` could not serialize the pipeline of `{shown}` with `{package}` ({status}); it printed: {printed}"
+        )))),
     }
 }
 
-const HELP: &str = "install `nvidia-dali` there, name another interpreter by the backend option `python`, or serialize the \
-                    pipeline with `Pipeline.serialize()` into `model.dali` where DALI is";
+const HELP: &str = "install `gesso` or `nvidia-dali` there, name another interpreter by the backend option `python`, or serialize the \
+                    pipeline with `Pipeline.serialize()` into `model.dali`";
 
 /// What became of a program.
 struct Done {
@@ -230,6 +274,18 @@ def invoke_autoserialize(module, filename):
         file.write(module.pipe().made)
 "#;
 
+    /// As much of Gesso's package: it takes the pipeline for a device, and refuses the other.
+    const OWN: &str = r#"
+import sys, types
+module = types.ModuleType("nvidia.dali._utils.autoserialize")
+def invoke_autoserialize(model, filename):
+    if "None, seed" in open(model.__file__).read():
+        raise NotImplementedError("there is no operator for this")
+    open(filename, "w").write("written by gesso")
+module.invoke_autoserialize = invoke_autoserialize
+sys.modules["nvidia.dali._utils.autoserialize"] = module
+"#;
+
     #[test]
     fn a_pipeline_for_a_device_is_serialized_without_one() {
         let folder = std::env::temp_dir().join(format!("gesso-autoserialize-{}", std::process::id()));
@@ -248,14 +304,26 @@ def invoke_autoserialize(module, filename):
         std::fs::set_permissions(&python, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let python = python.to_str().unwrap();
 
-        let bytes = serialize(python, &model, false).unwrap();
+        let (bytes, warning) = serialize(python, &model, false).unwrap();
         assert_eq!(String::from_utf8(bytes).unwrap(), "4 2 None {'seed': 7}");
+        assert_eq!(warning, None);
         // Where there is a GPU, DALI's error is the answer.
         let error = serialize(python, &model, true).unwrap_err().to_string();
         assert!(error.contains("CUDA is not available"), "{error}");
         std::fs::write(&model, "def pipe():\n    raise ValueError('broken')\n").unwrap();
         let error = serialize(python, &model, false).unwrap_err().to_string();
         assert!(error.contains("ValueError: broken"), "{error}");
+
+        // Gesso's package comes first; where it lacks something, DALI's writes the pipeline, and that is told.
+        std::fs::create_dir_all(folder.join("gesso")).unwrap();
+        std::fs::write(folder.join("gesso/__init__.py"), "").unwrap();
+        std::fs::write(folder.join("gesso/as_dali.py"), OWN).unwrap();
+        std::fs::write(&model, source).unwrap();
+        assert_eq!(serialize(python, &model, true).unwrap(), (b"written by gesso".to_vec(), None));
+        std::fs::write(&model, source.replace("0, seed", "None, seed")).unwrap();
+        let (bytes, warning) = serialize(python, &model, true).unwrap();
+        assert_eq!(String::from_utf8(bytes).unwrap(), "4 2 None {'seed': 7}");
+        assert!(warning.unwrap().contains("there is no operator for this"));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

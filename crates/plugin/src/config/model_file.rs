@@ -11,8 +11,8 @@ use super::DEFAULT_MODEL_FILE;
 use gesso::error::{Error, ErrorKind, Result};
 use gesso::limits;
 
-/// A model written in Python, which stands in for a model file that is not there or holds no pipeline.
-const PYTHON_MODEL_FILE: &str = "dali.py";
+/// Models written in Python, which stand in for a model file that is not there or holds no pipeline. DALI's backend knows the first.
+const PYTHON_MODEL_FILES: [&str; 2] = ["dali.py", "pipeline.py"];
 
 /// A model directory called `NAME.gesso` needs no configuration; the server then assumes this name for the model file.
 /// The author has chosen none.
@@ -39,7 +39,7 @@ pub enum Content {
 }
 
 impl ModelFile {
-    /// Reads `<directory>/<version>/<name>`, or finds `dali.py` beside it. `directory` is the model's, `name` from
+    /// Reads `<directory>/<version>/<name>`, or finds `dali.py` or `pipeline.py` beside it. `directory` is the model's, `name` from
     /// [`ModelConfig::model_filename`](super::ModelConfig::model_filename).
     ///
     /// # Errors
@@ -48,7 +48,12 @@ impl ModelFile {
     pub fn read(directory: &Path, version: u64, name: &str) -> Result<Self> {
         check_name(name)?;
         let folder = directory.join(version.to_string());
-        let python = folder.join(PYTHON_MODEL_FILE);
+        let mut python = None;
+        for path in PYTHON_MODEL_FILES.map(|name| folder.join(name)) {
+            if python.is_none() && exists(&path)? {
+                python = Some(path);
+            }
+        }
         let mut tried = Vec::new();
         let defaults = (name == ASSUMED_MODEL_FILE).then_some(DEFAULT_MODEL_FILE);
         for candidate in [name].into_iter().chain(defaults) {
@@ -61,13 +66,12 @@ impl ModelFile {
                 return Ok(Self { path, content: Content::Python, fallback: None });
             }
             let content = Content::Pipeline(read(&path)?);
-            let fallback = if exists(&python)? { Some(python) } else { None };
-            return Ok(Self { path, content, fallback });
+            return Ok(Self { path, content, fallback: python });
         }
-        if exists(&python)? {
-            return Ok(Self { path: python, content: Content::Python, fallback: None });
+        if let Some(path) = python {
+            return Ok(Self { path, content: Content::Python, fallback: None });
         }
-        tried.push(python);
+        tried.extend(PYTHON_MODEL_FILES.map(|name| folder.join(name)));
         let tried: Vec<String> = tried.iter().map(|path| format!("`{}`", path.display())).collect();
         Err(Error::not_found(format!("there is no model file: looked for {}", tried.join(" and "))))
     }
@@ -187,7 +191,7 @@ mod tests {
         let folder = Folder::new("missing");
         let error = folder.read("model.dali").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
-        for name in ["3/model.dali", "3/dali.py"] {
+        for name in ["3/model.dali", "3/dali.py", "3/pipeline.py"] {
             assert!(error.to_string().contains(&folder.0.join(name).display().to_string()), "{error}");
         }
         // No version directory is the same to the reader.
@@ -212,7 +216,9 @@ mod tests {
             assert_eq!((file.content, file.fallback), (Content::Python, None), "{name}");
             assert_eq!(file.path, folder.0.join("3").join(found));
         }
-        let folder = folder.with("model.dali", b"x");
+        let other = Folder::new("other python").with("pipeline.py", b"import gesso");
+        assert_eq!(other.read("model.dali").unwrap().path, other.0.join("3/pipeline.py"));
+        let folder = folder.with("model.dali", b"x").with("pipeline.py", b"import gesso");
         assert_eq!(folder.bytes("model.dali"), b"x");
         assert_eq!(folder.read("model.dali").unwrap().fallback, Some(folder.0.join("3/dali.py")));
     }

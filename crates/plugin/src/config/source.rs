@@ -29,8 +29,11 @@ impl Source {
         };
         match (fallback, Pipeline::check_file(&bytes)) {
             (Some(source), Err(error)) => {
-                let warning = format!("`{}` is passed over: {error}", path.display());
-                Ok(Self { warning: Some(warning), ..Self::from_python(name, source, python)? })
+                let made = Self::from_python(name, source, python)?;
+                let passed_over = format!("`{}` is passed over: {error}", path.display());
+                let warning =
+                    [Some(passed_over), made.warning].into_iter().flatten().collect::<Vec<_>>().join("; ");
+                Ok(Self { warning: Some(warning), ..made })
             }
             // Without a fallback, planning says what is wrong.
             _ => Ok(Self { path, bytes, warning: None }),
@@ -39,7 +42,7 @@ impl Source {
 
     fn from_python(name: &str, path: PathBuf, python: &str) -> Result<Self> {
         tracing::info!(model = name, "`{python}` serializes the pipeline of `{}`", path.display());
-        let bytes = autoserialize::serialize(python, &path, pipeline::devices().is_ok())?;
-        Ok(Self { path, bytes, warning: None })
+        let (bytes, warning) = autoserialize::serialize(python, &path, pipeline::devices().is_ok())?;
+        Ok(Self { path, bytes, warning })
     }
 }

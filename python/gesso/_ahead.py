@@ -1,0 +1,67 @@
+"""A thread that runs calls one after the other while the caller does something else. Knows no pipelines."""
+
+import atexit
+import os
+import queue
+import threading
+import weakref
+from concurrent.futures import Future
+
+# How long the end of the program waits for a call that is under way; one that never returns must not keep it.
+_PATIENCE = 1.0
+_threads = weakref.WeakSet()
+
+
+def _serve(calls):
+    while (call := calls.get()) is not None:
+        future, function, arguments = call
+        try:
+            future.set_result(function(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+        # Nothing of a call is kept while the thread waits for the next.
+        del call, future, function, arguments
+
+
+class Ahead:
+    """Runs calls in order in a thread of its own, which ends with it."""
+
+    def __init__(self):
+        self._calls = queue.SimpleQueue()
+        thread = threading.Thread(target=_serve, args=(self._calls,), name="gesso", daemon=True)
+        thread.start()
+        thread.calls = self._calls
+        _threads.add(thread)
+        weakref.finalize(self, self._calls.put, None).atexit = False
+
+    def submit(self, function, *arguments):
+        """Queues a call; a future of what it returns."""
+        future = Future()
+        self._calls.put((future, function, arguments))
+        return future
+
+
+@atexit.register
+def _end():
+    for thread in list(_threads):
+        thread.calls.put(None)
+        thread.join(_PATIENCE)
+
+
+class Process:
+    """The process in which something was made that does not survive a fork: threads stay behind."""
+
+    def __init__(self):
+        self._id = os.getpid()
+
+    def is_here(self):
+        """Whether this is still that process."""
+        return os.getpid() == self._id
+
+    def check(self, what):
+        """Raises unless this is still that process."""
+        if not self.is_here():
+            raise RuntimeError(
+                f"{what} was made in process {self._id} and this is its child {os.getpid()}: threads do not survive a fork. Make it in the "
+                "child, or start the child with the method `spawn`."
+            )
