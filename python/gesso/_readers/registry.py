@@ -5,8 +5,9 @@ from .coco import COCO
 from .file import File
 from .numpy import Numpy
 from .records import MXNet, TFRecord
+from .webdataset import Webdataset
 
-READERS = {kind.schema_name: kind for kind in (File, Caffe, Caffe2, COCO, MXNet, Numpy, TFRecord)}
+READERS = {kind.schema_name: kind for kind in (File, Caffe, Caffe2, COCO, MXNet, Numpy, TFRecord, Webdataset)}
 OLD_NAMES = {
     "FileReader": File,
     "CaffeReader": Caffe,
