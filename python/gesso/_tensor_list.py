@@ -26,6 +26,9 @@ def _dense(arrays):
         whole = getattr(base, "shape", None)
         if isinstance(base, np.ndarray) and whole == (len(arrays), *first.shape) and base.flags.c_contiguous:
             return base
+        owner = getattr(base, "owner", None)
+        if owner is not None and first.flags.c_contiguous and all(getattr(array.base, "owner", None) is owner for array in arrays):
+            return np.lib.stride_tricks.as_strided(first, (len(arrays), *first.shape), (size, *first.strides))
     return np.stack(arrays)
 
 

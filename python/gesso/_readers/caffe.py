@@ -70,13 +70,32 @@ def _tensor2(message):
             texts.append(value)
     if kind == 4:
         return np.frombuffer(texts[0] if texts else b"", np.uint8)
-    if kind == 3:
-        return np.frombuffer(data, np.uint8).reshape(dims)
-    return np.array(numbers, _TYPES2.get(kind, np.float32)).reshape(dims or -1)
+    if kind != 3:
+        values = np.array(numbers, _TYPES2.get(kind, np.float32))
+        return values.reshape(dims) if values.size == np.prod(dims) else values
+    if len(data) != np.prod(dims):
+        raise RuntimeError(f"Image data size mismatch: {len(data)} bytes for a tensor of shape {dims}.")
+    return np.frombuffer(data, np.uint8).reshape(dims)
+
+
+_SINGLE, _SPARSE, _DENSE, _WEIGHTED_SPARSE, _NO_LABEL = range(5)
+
+
+def _spread(indices, weights, count):
+    """A label for each class, of the classes that are there."""
+    labels = np.zeros(count, weights.dtype)
+    indices = indices.ravel()
+    if indices.size and not 0 <= indices.min() <= indices.max() < count:
+        raise RuntimeError(f"Label index out of bounds: the indices {indices.tolist()} must be below `num_labels`, {count}.")
+    labels[indices] = weights.ravel()
+    return labels
 
 
 class Caffe2(Reader):
-    """Reads Caffe2's LMDB databases. Outputs: images, and what `label_type` says of labels."""
+    """Reads Caffe2's LMDB databases. Outputs: images, and what `label_type` says of labels.
+
+    Sparse labels are two outputs: a label for each of `num_labels` classes, and the classes that are there.
+    """
 
     schema_name = "readers__Caffe2"
     schema = named_schema = schema(
@@ -94,12 +113,29 @@ class Caffe2(Reader):
     )
     shuffles_all = False
 
+    def output_count(self, node):
+        get = node.values_of
+        labels = {_NO_LABEL: 0, _SPARSE: 2, _WEIGHTED_SPARSE: 2}.get(get("label_type", _SINGLE), 1)
+        return bool(get("image_available", True)) + labels + get("additional_inputs", 0) + bool(get("bbox"))
+
     def begin(self, node):
         """Opens the databases."""
-        has_image = node.values_of("image_available", True)
+        get = node.values_of
+        label_type, count = get("label_type", _SINGLE), get("num_labels", 1)
+        images, wanted = bool(get("image_available", True)), self.output_count(node)
 
         def read(record):
             tensors = [_tensor2(value) for number, value in wire.fields(record) if number == 1]
-            return tensors if has_image else tensors[1:]
+            outputs, rest = tensors[:images], tensors[images:]
+            if label_type == _SPARSE:
+                outputs += [_spread(rest[0], np.ones(rest[0].size, np.int32), count), rest[0]]
+                rest = rest[1:]
+            elif label_type == _WEIGHTED_SPARSE:
+                outputs += [_spread(rest[0], rest[1], count), rest[0]]
+                rest = rest[2:]
+            outputs += rest
+            if len(outputs) < wanted:
+                raise RuntimeError(f"A record has {len(tensors)} tensors, which is too few for {wanted} outputs.")
+            return outputs
 
-        return _Records(node.values_of("path"), read)
+        return _Records(get("path"), read)

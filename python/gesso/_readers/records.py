@@ -1,9 +1,12 @@
 """`fn.readers.tfrecord` and `fn.readers.mxnet`: records in files with an index."""
 
+import os
 import struct
 
 import numpy as np
 
+from .. import _context
+from ..tfrecord import Feature
 from . import wire
 from .source import Reader, schema
 
@@ -94,8 +97,7 @@ def _feature(found, feature):
     if found is None or found[0] == 0:
         if wanted == "STRING":
             return np.frombuffer(str(feature.default or "").encode(), np.uint8)
-        shape = feature.shape if feature.shape is not None else [0]
-        return np.full(shape, feature.default, _NUMPY[wanted])
+        return np.array(feature.default, _NUMPY[wanted])
     if _KINDS[found[0]] != wanted:
         raise RuntimeError(f"Feature of the type {_KINDS[found[0]]} does not match the wanted type {wanted}.")
     values = _values(*found)
@@ -119,6 +121,13 @@ class TFRecord(Reader):
     def __init__(self, path, index_path=None, features=None, **keywords):
         super().__init__(path=path, index_path=index_path, **keywords)
         self.features = features or {}
+        for name, feature in self.features.items():
+            if not isinstance(feature, Feature):
+                raise TypeError(
+                    f'Expected `{_context.package}.tfrecord.Feature` for the "{name}", but got {type(feature)}. Use '
+                    f"`{_context.package}.tfrecord.FixedLenFeature` or `{_context.package}.tfrecord.VarLenFeature` to define the features to "
+                    "extract."
+                )
 
     def __call__(self, *inputs, **keywords):
         outputs = super().__call__(*inputs, **keywords)
@@ -134,29 +143,47 @@ class TFRecord(Reader):
 
 
 _MAGIC = 0xCED7230A
+_KIND_BITS, _LENGTH_MASK = 29, 0x1FFFFFFF
+_WHOLE, _LAST = 0, 3
 
 
 class _RecordIO(_Indexed):
+    """Records of files that one index counts through as if they were one file."""
+
     def __init__(self, paths, indices):
-        _count(paths, indices, "RecordIO")
-        places = []
-        for number, (path, index) in enumerate(zip(paths, indices)):
-            with _open(index) as file:
-                offsets = sorted(int(line.split()[1]) for line in file.read().decode().splitlines() if line.split())
-            with _open(path) as file:
-                end = file.seek(0, 2)
-            places += [(number, at, (offsets + [end])[k + 1] - at) for k, at in enumerate(offsets)]
+        if len(indices) != 1:
+            raise RuntimeError(f"The reader of RecordIO takes a single index file for all files, got {len(indices)}.")
+        ends = np.cumsum([os.path.getsize(path) for path in paths]).tolist()
+        with _open(indices[0]) as file:
+            offsets = sorted(int(line.split()[1]) for line in file.read().decode().splitlines() if line.split())
+        places, number = [], 0
+        for at, behind in zip(offsets, offsets[1:] + [ends[-1]]):
+            while at >= ends[number]:
+                number += 1
+            if behind > at:
+                places.append((number, at - (ends[number - 1] if number else 0), behind - at))
         super().__init__(paths, places)
 
     def read(self, index):
         data, where = self.bytes(index)
-        magic, length = struct.unpack_from("<II", data)
-        if magic != _MAGIC:
-            raise RuntimeError(f"Invalid RecordIO: wrong magic number in {where}.")
-        record = data[8 : 8 + (length & 0x1FFFFFFF)]
+        record = _joined(data, where)
         flag, label = struct.unpack_from("<If", record)
         labels = np.frombuffer(record, np.float32, flag, 24) if flag else np.array([label], np.float32)
-        return (np.frombuffer(record[24 + 4 * flag :], np.uint8), labels), where
+        return (np.frombuffer(record, np.uint8, offset=24 + 4 * flag), labels), where
+
+
+def _joined(data, where):
+    """A record's bytes. One that has the magic number inside is stored in parts that are cut there."""
+    parts, at = [], 0
+    while True:
+        magic, word = struct.unpack_from("<II", data, at)
+        if magic != _MAGIC:
+            raise RuntimeError(f"Invalid RecordIO: wrong magic number in {where}.")
+        length, kind = word & _LENGTH_MASK, word >> _KIND_BITS
+        parts.append(data[at + 8 : at + 8 + length])
+        if kind in (_WHOLE, _LAST):
+            return struct.pack("<I", _MAGIC).join(parts)
+        at += 8 + (length + 3) // 4 * 4
 
 
 class MXNet(Reader):

@@ -3,16 +3,23 @@
 from .caffe import Caffe, Caffe2
 from .coco import COCO
 from .file import File
+from .file_read import Read
+from .nemo_asr import NemoAsr
 from .numpy import Numpy
 from .records import MXNet, TFRecord
+from .sequence import Sequence
+from .webdataset import Webdataset
 
-READERS = {kind.schema_name: kind for kind in (File, Caffe, Caffe2, COCO, MXNet, Numpy, TFRecord)}
+_ALL = (File, Caffe, Caffe2, COCO, MXNet, NemoAsr, Numpy, Read, Sequence, TFRecord, Webdataset)
+READERS = {kind.schema_name: kind for kind in _ALL}
 OLD_NAMES = {
     "FileReader": File,
     "CaffeReader": Caffe,
     "Caffe2Reader": Caffe2,
     "COCOReader": COCO,
     "MXNetReader": MXNet,
+    "NemoAsrReader": NemoAsr,
     "NumpyReader": Numpy,
+    "SequenceReader": Sequence,
     "TFRecordReader": TFRecord,
 }

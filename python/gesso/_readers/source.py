@@ -64,12 +64,16 @@ class Reader(Operator):
 
     def run_python(self, node, inputs, batch_size):
         """The next batch of each output."""
+        return self.read_batch(node, batch_size, len(node.outputs))
+
+    def read_batch(self, node, batch_size, columns):
+        """The next batch as `read` gives it: so many columns."""
         indices = node.order.batch(batch_size)
         rows = [node.samples.read(index, **_of_sample(node, i)) for i, index in enumerate(indices)]
         infos = [info for _, info in rows]
-        layouts = getattr(node.samples, "layouts", None) or [""] * len(node.outputs)
+        layouts = getattr(node.samples, "layouts", None) or [""] * columns
         batches = []
-        for i in range(len(node.outputs)):
+        for i in range(columns):
             arrays = [np.asarray(arrays[i]) for arrays, _ in rows]
             batches.append(Batch(arrays, dtype_of(arrays[0]), layouts[i], infos))
         return batches

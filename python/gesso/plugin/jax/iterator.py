@@ -11,9 +11,8 @@ from ..base_iterator import BaseIterator, LastBatchPolicy
 _DEFAULT_THREADS = 4
 
 
-def _array(batch, copies):
-    array = jax.dlpack.from_dlpack(batch.as_tensor())
-    return array.copy() if copies else array
+def _array(batch):
+    return jax.dlpack.from_dlpack(batch.as_tensor())
 
 
 class DALIGenericIterator(BaseIterator):
@@ -70,7 +69,7 @@ class DALIGenericIterator(BaseIterator):
         outputs = self._get_outputs()
         batch = {}
         for i, name in enumerate(self.output_map):
-            parts = [_array(pipe_outputs[i], copies=True) for pipe_outputs in outputs]
+            parts = [_array(pipe_outputs[i]) for pipe_outputs in outputs]
             batch[name] = self._joined(parts)
         self._schedule_runs()
         self._advance_and_check_drop_last()
@@ -104,7 +103,15 @@ def data_iterator(
     devices=None,
     pmap_compatible=None,
 ):
-    """Makes a definition of a pipeline one of an iterator: calling it makes pipeline and iterator."""
+    """Makes a definition of a pipeline one of an iterator: calling it makes pipeline and iterator.
+
+    With `sharding` or `devices` there is a pipeline for each device; its definition takes `shard_id` and `num_shards`.
+    """
+    return decorator(DALIGenericIterator, **locals())
+
+
+def decorator(iterator, pipeline_fn, output_map, sharding, devices, pmap_compatible, **options):
+    """`data_iterator` for a class of iterators."""
     if sharding is not None and devices is not None:
         raise ValueError("Only one of `sharding` and `devices` arguments can be provided.")
 
@@ -127,18 +134,8 @@ def data_iterator(
                 if device is not None:
                     own.update(device_id=device.id, shard_id=device.id, num_shards=len(targets))
                 pipelines.append(define(*args, **own))
-            return DALIGenericIterator(
-                pipelines,
-                output_map,
-                size,
-                reader_name,
-                auto_reset,
-                last_batch_padded,
-                last_batch_policy,
-                prepare_first_batch,
-                sharding,
-                pmap_compatible if devices is None else True,
-            )
+            pmap = pmap_compatible if devices is None else True
+            return iterator(pipelines, output_map, sharding=sharding, pmap_compatible=pmap, **options)
 
         return create_iterator
 

@@ -1,0 +1,194 @@
+"""`fn.readers.webdataset`: samples in tar archives. Files whose names are equal up to the first dot are the components of one sample."""
+
+import os
+
+import numpy as np
+
+from .._enums import DALIDataType, to_numpy_type
+from .source import Reader, schema
+
+_BLOCK = 512
+_FILES = (b"0", b"\0", b"7")
+_LONG_NAME, _EXTENDED = b"L", b"x"
+_VERSIONS = ("v1.1", "v1.2")
+_MISSING = ("", "empty", "skip", "error")
+
+
+def split_name(path):
+    """(name of the sample, extension): a path is cut at the first dot behind its last slash."""
+    dot = path.find(".", path.rfind("/") + 1)
+    return (path, "") if dot < 0 else (path[:dot], path[dot + 1 :])
+
+
+def _number(field):
+    if field[0] & 0x80:
+        return int.from_bytes(field[1:], "big")
+    text = field.split(b"\0")[0].strip()
+    return int(text, 8) if text else 0
+
+
+def _path_of_extended(content):
+    """The `path` of a header of the pax kind, or None."""
+    while content:
+        length, _, rest = content.partition(b" ")
+        if not length.isdigit():
+            return None
+        name, _, value = rest[: int(length) - len(length) - 1].partition(b"=")
+        if name == b"path":
+            return value.rstrip(b"\n").decode("utf-8", "surrogateescape")
+        content = content[int(length) :]
+    return None
+
+
+def members(file):
+    """(path, offset, size) of the regular files in a tar archive."""
+    at, given = 0, None
+    while True:
+        file.seek(at)
+        header = file.read(_BLOCK)
+        if len(header) < _BLOCK or header == bytes(_BLOCK):
+            return
+        size, kind = _number(header[124:136]), header[156:157]
+        if kind in (_LONG_NAME, _EXTENDED):
+            content = file.read(size)
+            given = content.rstrip(b"\0").decode("utf-8", "surrogateescape") if kind == _LONG_NAME else _path_of_extended(content)
+        else:
+            if kind in _FILES:
+                path = header[:100].split(b"\0")[0].decode("utf-8", "surrogateescape")
+                prefix = header[345:500].split(b"\0")[0].decode("utf-8", "surrogateescape")
+                if prefix and header[257:262] == b"ustar":
+                    path = f"{prefix}/{path}"
+                yield given or path, at + _BLOCK, size
+            given = None
+        at += _BLOCK + -(-size // _BLOCK) * _BLOCK
+
+
+def of_archive(path):
+    """The samples of an archive: lists of (extension, offset, size)."""
+    samples, last = [], None
+    with _open(path) as file:
+        for name, offset, size in members(file):
+            stem, extension = split_name(name)
+            if not os.path.basename(stem):
+                continue
+            if stem != last:
+                samples.append([])
+                last = stem
+            samples[-1].append((extension, offset, size))
+    return samples
+
+
+def of_index(path):
+    """The samples that an index file lists: a line with the version and the number of samples, then a line for each."""
+    with _open(path) as file:
+        lines = file.read().decode("utf-8", "surrogateescape").splitlines()
+    head = lines[0].split() if lines else []
+    if len(head) < 2 or head[0] not in _VERSIONS:
+        raise RuntimeError(f"Unsupported version of the index file ({head[0] if head else 'empty'}): {path}; expected one of {_VERSIONS}.")
+    if len(lines) - 1 < int(head[1]) or int(head[1]) <= 0:
+        raise RuntimeError(f"Malformed index file at \"{path}\": {len(lines) - 1} lines of samples, expected {head[1]}.")
+    width = 4 if head[0] == "v1.2" else 3
+    samples = []
+    for number, line in enumerate(lines[1 : int(head[1]) + 1], 2):
+        words = line.split()
+        if not words or len(words) % width:
+            raise RuntimeError(f"Malformed index file at \"{path}\" line {number}: {len(words)} words, expected a multiple of {width}.")
+        parts = [(words[k], int(words[k + 1]), int(words[k + 2])) for k in range(0, len(words), width)]
+        if any(offset % _BLOCK for _, offset, _ in parts):
+            raise RuntimeError(f"Malformed index file at \"{path}\" line {number}: tar offset is not a multiple of tar block size ({_BLOCK}).")
+        samples.append(parts)
+    return samples
+
+
+def _open(path):
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise RuntimeError(f"Could not open file {path}: {error.strerror or error}") from None
+
+
+class _Archives:
+    """Samples: (archive, for each output where it is or None)."""
+
+    def __init__(self, get):
+        paths, indices = get("paths"), get("index_paths")
+        if indices and len(indices) != len(paths):
+            raise RuntimeError(f"The number of index files, if any, must match the number of archives in the dataset: {len(indices)} and {len(paths)}.")
+        self._fold = (lambda text: text) if get("case_sensitive_extensions", True) else str.lower
+        self._outputs = {}
+        for output, group in enumerate(get("ext")):
+            for extension in filter(None, group.split(";")):
+                self._outputs.setdefault(self._fold(extension), []).append(output)
+        self._count = len(get("ext"))
+        self._dtypes = [DALIDataType(dtype) for dtype in get("dtypes") or [DALIDataType.UINT8] * self._count]
+        if len(self._dtypes) != self._count:
+            raise RuntimeError(f"Number of extensions does not match the number of types: {self._count} and {len(self._dtypes)}.")
+        self._missing = get("missing_component_behavior", "")
+        if self._missing not in _MISSING:
+            raise RuntimeError(f"Invalid value for missing_component_behavior '{self._missing}'; expected one of {_MISSING[1:]}.")
+        self.paths, self.samples, self.groups = paths, [], []
+        for number, path in enumerate(paths):
+            first = len(self.samples)
+            found = of_index(indices[number]) if indices else of_archive(path)
+            for parts in found:
+                self._add(number, parts)
+            self.groups.append(list(range(first, len(self.samples))))
+        self.size = len(self.samples)
+        self._files = {}
+
+    def _add(self, number, parts):
+        places = [None] * self._count
+        for extension, offset, size in parts:
+            for output in self._outputs.get(self._fold(extension), ()):
+                places[output] = places[output] or (offset, size)
+        if None in places and self._missing == "skip":
+            return
+        if None in places and self._missing == "error":
+            raise RuntimeError(
+                f"Underful sample detected at \"{self.paths[number]}\" offset {parts[0][1]}: it has no component for output {places.index(None)}."
+            )
+        self.samples.append((number, places))
+
+    def read(self, index):
+        number, places = self.samples[index]
+        if number not in self._files:
+            self._files[number] = _open(self.paths[number])
+        first = min((place[0] for place in places if place), default=0)
+        where = f"{self.paths[number]} at index {first}"
+        return [self._component(number, place, dtype, where) for place, dtype in zip(places, self._dtypes)], where
+
+    def _component(self, number, place, dtype, where):
+        dtype = np.dtype(to_numpy_type(dtype))
+        if place is None:
+            return np.empty(0, dtype)
+        offset, size = place
+        if size % dtype.itemsize:
+            raise RuntimeError(f"Error in index file at {where}: component size and dtype incompatible: {size} bytes of {dtype}.")
+        data = os.pread(self._files[number].fileno(), size, offset)
+        if len(data) != size:
+            raise RuntimeError(f"Error reading from {where}: the archive ends within a component of {size} bytes.")
+        return np.frombuffer(data, dtype)
+
+
+class Webdataset(Reader):
+    """Reads samples of tar archives. `ext`: for each output the extension of its component, or several with `;` between them."""
+
+    schema_name = "readers__Webdataset"
+    schema = named_schema = schema(
+        "readers__Webdataset",
+        "Reads samples of tar archives: files whose names are equal up to the first dot.",
+        {
+            "paths": ("_STRING_VEC", None),
+            "ext": ("_STRING_VEC", None),
+            "index_paths": ("_STRING_VEC", None),
+            "case_sensitive_extensions": ("BOOL", True),
+            "missing_component_behavior": ("STRING", ""),
+            "dtypes": ("_DATA_TYPE_VEC", None),
+        },
+        required=("paths", "ext"),
+    )
+    shuffles_all = False
+
+    def begin(self, node):
+        """Reads the indices, or makes them."""
+        return _Archives(node.values_of)

@@ -1,0 +1,23 @@
+"""Batches for PyTorch: iterators over pipelines, a data set for `torch.utils.data`, transforms of an existing one."""
+
+from ..base_iterator import LastBatchPolicy
+from .data import Collate, PipelineDataset, Transform
+from .iterator import DALIClassificationIterator, DALIGenericIterator, DALIRaggedIterator
+from .tensors import feed_ndarray, to_torch_type
+
+Iterator, ClassificationIterator, RaggedIterator = DALIGenericIterator, DALIClassificationIterator, DALIRaggedIterator
+
+__all__ = [
+    "ClassificationIterator",
+    "Collate",
+    "DALIClassificationIterator",
+    "DALIGenericIterator",
+    "DALIRaggedIterator",
+    "Iterator",
+    "LastBatchPolicy",
+    "PipelineDataset",
+    "RaggedIterator",
+    "Transform",
+    "feed_ndarray",
+    "to_torch_type",
+]
