@@ -53,6 +53,11 @@ NEIGHBOUR_SECONDS = 0.005
 TABLES = 4_000
 # An answer that takes longer is none: a server whose heap is broken often hangs in place of ending.
 PATIENCE = 60
+# Within this time an answered request must be released.
+RELEASE_SECONDS = 20
+IN_USE = "currently in use"
+# What the plugin says last, when all models are gone.
+UNLOADED = "Gesso is unloaded"
 GONE = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 
 
@@ -180,7 +185,18 @@ class Region:
     def __exit__(self, kind, *_):
         self.path.unlink()
         if kind is None:
-            self.client.unregister_system_shared_memory(self.name)
+            self._unregister()
+
+    def _unregister(self):
+        """The server lets go of the region when the last request is released, shortly after its answer has arrived."""
+        ends = time.monotonic() + RELEASE_SECONDS
+        while True:
+            try:
+                return self.client.unregister_system_shared_memory(self.name)
+            except InferenceServerException as error:
+                if IN_USE not in str(error) or time.monotonic() > ends:
+                    raise
+                time.sleep(0.01)
 
 
 def rewrite(memory, variants, outputs, over):
@@ -352,7 +368,8 @@ def run(options, repository):
             faults.append("the server died")
         status = server.stop()
         log = server.log
-    if status != 0:
+    # Under the sanitizer a library of the server's own (p11-kit) never comes back from its destructor, after the end of `main`.
+    if status != 0 and not (options.sanitizer and UNLOADED in log):
         faults.append(f"the server left with status {status}")
     if SANITIZER in log:
         faults.append(log[log.index(SANITIZER) :][:6_000])
