@@ -4,7 +4,7 @@ import json
 import os
 from concurrent.futures import Future
 
-from . import _author, _dali_words, _engine, _library, _origin
+from . import _author, _engine, _library, _origin
 from ._ahead import Ahead, Process
 from ._engine import Engine, describe  # noqa: F401
 from ._declared import check_consistent
@@ -14,6 +14,7 @@ from ._stages import StagedGraph, is_python
 from ._tensor_list import TensorListCPU, TensorListGPU
 
 _DTYPES = {name: dtype for dtype, name in ((d, _author._dtype_name(d)) for d in list(DALIDataType)[1:13])}
+_OTHER = "{} in the output_idx={} does not match. Expected: {}. Received: {}."
 
 
 def failed(error):
@@ -70,7 +71,7 @@ class Execution:
             raise RuntimeError(self._explained(errors[index], index))
         if errors and self._on_error == "skip":
             results = [([array for array in arrays if array is not None], layout, None) for arrays, layout, _ in results]
-        return tuple(self._wrap(result, declared) for result, declared in zip(results, self.outputs)), errors
+        return tuple(self._wrap(i, result, declared) for i, (result, declared) in enumerate(zip(results, self.outputs))), errors
 
     def _batch_size(self, fed):
         sizes = {name: len(batch.arrays) for name, batch in fed.items()}
@@ -81,7 +82,7 @@ class Execution:
             )
         return next(iter(sizes.values()), self._max_batch_size)
 
-    def _wrap(self, result, declared):
+    def _wrap(self, index, result, declared):
         arrays, layout, infos = result
         device, dtype, ndim, expected = declared
         if any(array is None for array in arrays):
@@ -92,12 +93,12 @@ class Execution:
             arrays = [np.empty(shape, kind) if array is None else array for array in arrays]
         kind = TensorListGPU if device == "gpu" else TensorListCPU
         batch = kind._of(arrays, layout, infos=infos)
-        if arrays and dtype not in (None, DALIDataType.NO_TYPE) and batch.dtype != dtype:
-            raise RuntimeError(f"Data type of the output was declared as {dtype}, but it is {batch.dtype}.")
         if arrays and ndim is not None and batch.ndim() != ndim:
-            raise RuntimeError(f"Number of dimensions of the output was declared as {ndim}, but it is {batch.ndim()}.")
+            raise RuntimeError(_OTHER.format("Number of dimensions", index, ndim, batch.ndim()))
+        if arrays and dtype not in (None, DALIDataType.NO_TYPE) and batch.dtype != dtype:
+            raise RuntimeError(_OTHER.format("Data type", index, dtype.name, batch.dtype.name))
         if expected and arrays and layout != expected:
-            raise RuntimeError(f'Layout of the output was declared as "{expected}", but it is "{layout}".')
+            raise RuntimeError(_OTHER.format("Layout", index, expected, layout))
         return batch
 
     def _explained(self, message, index):
@@ -106,7 +107,6 @@ class Execution:
 
 def explained(message, origins, lead=""):
     """A message of the library, with the user's lines where it names an operator."""
-    message = _dali_words.added(message)
     for name, node in origins.items():
         if f"`{name}`" in message or f"({name})" in message:
             return (

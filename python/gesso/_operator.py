@@ -10,6 +10,7 @@ from .data_node import DataNode
 
 _detached = itertools.count()
 _detached_lock = threading.Lock()
+_NO_SEED = "The argument \"seed\" should not be used with operators that don't use random numbers. It is left out."
 _TAKES_ANY = {"name", "_module", "_display_name"}
 
 
@@ -220,7 +221,9 @@ class Operator:
         scalars = _arguments.rename_deprecated(self.schema, scalars, self.display)
         converted = {}
         for keyword, value in scalars.items():
-            if value is not None and keyword not in _TAKES_ANY:
+            if keyword == "seed" and "seed" not in self.schema.arguments:
+                _origin.warn(_NO_SEED, DeprecationWarning)
+            elif value is not None and keyword not in _TAKES_ANY:
                 converted[keyword] = _arguments.convert(_arguments.lookup(self.schema, keyword), value, self.display)
         return converted
 

@@ -144,6 +144,7 @@ class Running(Asking):
         self._exec_pipelined, self._exec_async, self._exec_dynamic = read
         self._exec_separated = bool(bits & 4)
         self._cpu_queue_size, self._gpu_queue_size = own
+        self._take_wishes(described.get("executor_flags") or 0, settings)
         self._prefetch_queue_depth = {"cpu_size": own[0], "gpu_size": own[1]} if self._exec_separated else own[0]
 
     # --- feeding

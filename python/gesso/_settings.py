@@ -35,6 +35,11 @@ def executor_flags(set_affinity, stream_policy, concurrency):
     return flags | ((concurrency.value & _CONCURRENCY_MASK) if concurrency is not None else _DEFAULT_CONCURRENCY)
 
 
+def wishes(flags):
+    """(set_affinity, bits of the stream policy, bits of the concurrency) of what `executor_flags` made."""
+    return bool(flags & _AFFINITY), flags & _STREAM_MASK, flags & _CONCURRENCY_MASK
+
+
 def _each(value):
     """(values, where they stand in a message)"""
     return (value, " in the list") if isinstance(value, (list, tuple)) else ((value,), "")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from . import _author, _origin
+from ._branches import Branches, is_split, run as run_conditional
 from ._enums import DALIDataType, dtype_of, to_numpy_type
 from ._feeding import Batch
 from ._lazy import LayoutEngines
@@ -40,13 +41,13 @@ def _constant(node, batch_size):
     return [Batch([array] * batch_size, dtype, node.values_of("layout", ""))]
 
 
-def _levels(operators):
-    """For each operator the stage that it belongs to: behind every Python function that it needs."""
+def _levels(operators, is_here):
+    """For each operator the stage that it belongs to: behind everything in the interpreter (`is_here`) that it needs."""
     levels = {}
     for node in operators:
         level = 0
         for edge in [*node.inputs, *node.tensors.values()]:
-            behind = is_python(edge.source) and not is_source(edge.source)
+            behind = is_here(edge.source) and not is_source(edge.source)
             level = max(level, levels[id(edge.source)] + behind)
         levels[id(node)] = level
     return levels
@@ -62,9 +63,10 @@ class _Stand:
 
 
 class Stage:
-    """One file: what it needs from earlier stages, what it gives."""
+    """One file: what it needs from earlier stages, what it gives, and the branches that it is in."""
 
-    def __init__(self, operators, needed, given, parameters, open_engine):
+    def __init__(self, path, operators, needed, given, parameters, open_engine):
+        self.path = path
         self.inputs = [node.name for node in operators if node.schema.target == _author.SOURCE]
         self.needed = needed
         self.given = given
@@ -77,8 +79,11 @@ class Stage:
         self.engine = LayoutEngines(description, open_engine) if outputs else None
 
     def run(self, batch_size, values, fed):
-        """Adds what it gives to `values`; returns the errors of samples."""
+        """Adds what it gives to `values`; returns the errors of samples. In their places stand others, so that what follows can go on."""
         if self.engine is None:
+            return {}
+        if batch_size == 0:
+            values.update({edge.name: Batch([], None) for edge in self.given})
             return {}
         inputs = [(name, fed[name]) for name in self.inputs]
         inputs += [(edge.name, values[edge.name]) for edge in self.needed]
@@ -90,7 +95,30 @@ class Stage:
 
 def _batch(arrays, layout):
     present = next((array for array in arrays if array is not None), None)
-    return Batch(arrays, None if present is None else dtype_of(present), layout)
+    if present is None:
+        return Batch(arrays, None, layout)
+    return Batch([present if array is None else array for array in arrays], dtype_of(present), layout)
+
+
+class _Batches:
+    """What a run knows: the batches by edge, and the samples of each branch by their numbers in the whole batch."""
+
+    def __init__(self, batch_size):
+        self.values, self.errors = {}, {}
+        self.numbers = {(): list(range(batch_size))}
+
+    def add_errors(self, path, errors):
+        """Notes why samples of a branch failed."""
+        self.errors.update({self.numbers[path][i]: text for i, text in errors.items()})
+
+    def is_lost(self):
+        """Whether no sample is left."""
+        return len(self.errors) >= len(self.numbers[()]) > 0
+
+
+def _without(arrays, errors):
+    """The samples of an output, without those that failed somewhere."""
+    return [None if i in errors else array for i, array in enumerate(arrays)] if errors else arrays
 
 
 class StagedGraph:
@@ -99,21 +127,29 @@ class StagedGraph:
     def __init__(self, operators, outputs, parameters, open_engine):
         self.outputs = outputs
         operators = assign(operators, parameters["seed"])
-        levels = _levels(operators)
+        self.branches = Branches(operators, lambda node: is_python(node) and not is_source(node))
+        levels = _levels(operators, self._is_here)
         self.sources = [node for node in operators if is_source(node)]
         self.readers = [node for node in operators if getattr(node.operator, "is_source", False)]
         for node in self.readers:
             node.operator.start(node, parameters["enable_checkpointing"])
-        self.functions, self.stages = [], []
+        # For each level: stages, one for each branch that is a batch of its own, and what runs here behind them.
+        self.levels = []
         for level in range(max(levels.values(), default=0) + 1):
             here = [node for node in operators if levels[id(node)] == level]
-            engine_nodes = [node for node in here if not is_python(node)]
-            self.functions.append([node for node in here if is_python(node) and not is_source(node)])
-            needed = self._crossing(engine_nodes, here, levels, level)
-            given = self._given(engine_nodes, operators, levels, level)
-            self.stages.append(Stage(engine_nodes, needed, given, parameters, open_engine))
+            by_path = {}
+            for node in here:
+                if not self._is_here(node):
+                    by_path.setdefault(self.branches.path(node), []).append(node)
+            stages = []
+            for path, nodes in by_path.items():
+                stages.append(Stage(path, nodes, self._crossing(nodes), self._given(nodes, operators), parameters, open_engine))
+            self.levels.append((stages, [node for node in here if self._is_here(node) and not is_source(node)]))
 
-    def _crossing(self, engine_nodes, here, levels, level):
+    def _is_here(self, node):
+        return is_python(node) or self.branches.is_held(node)
+
+    def _crossing(self, engine_nodes):
         own = {id(node) for node in engine_nodes}
         needed = {}
         for node in engine_nodes:
@@ -122,7 +158,7 @@ class StagedGraph:
                     needed.setdefault(edge.name, edge)
         return list(needed.values())
 
-    def _given(self, engine_nodes, operators, levels, level):
+    def _given(self, engine_nodes, operators):
         own = {id(node) for node in engine_nodes}
         wanted = {}
         for node in operators:
@@ -138,23 +174,41 @@ class StagedGraph:
 
     def run(self, batch_size, fed):
         """(arrays and layout of each output, errors of samples)"""
-        values, errors = {}, {}
+        batches = _Batches(batch_size)
+        values = batches.values
         for node in self.sources:
             self._keep(node, [], batch_size, values)
-        for stage, functions in zip(self.stages, self.functions):
-            errors.update(stage.run(batch_size, values, fed))
-            if errors:
-                return None, errors
-            for node in functions:
-                self._keep(node, [values[edge.name] for edge in node.inputs], batch_size, values)
-        batches = [values[edge.name] for edge in self.outputs]
-        return [(batch.arrays, batch.layout, batch.infos) for batch in batches], errors
+        for stages, nodes in self.levels:
+            for stage in stages:
+                batches.add_errors(stage.path, stage.run(len(batches.numbers[stage.path]), values, fed))
+            if batches.is_lost():
+                return [([None] * batch_size, "", None) for _ in self.outputs], batches.errors
+            for node in nodes:
+                self._run_here(node, batches)
+        results = [values[edge.name] for edge in self.outputs]
+        outputs = [(_without(batch.arrays, batches.errors), batch.layout, batch.infos) for batch in results]
+        return outputs, batches.errors
+
+    def _run_here(self, node, batches):
+        path, values = self.branches.path(node), batches.values
+        inputs = [values[edge.name] for edge in node.inputs]
+        if not self.branches.is_held(node):
+            return self._keep(node, inputs, len(batches.numbers[path]), values)
+        predicate = values[node.tensors["predicate"].name]
+        for i, (edge, batch) in enumerate(zip(node.outputs, run_conditional(node, inputs, predicate))):
+            values[edge.name] = batch
+            if is_split(node):
+                taken = [bool(np.asarray(array)) == (i == 0) for array in predicate.arrays]
+                step = (node.tensors["predicate"].name, i)
+                batches.numbers[(*path, step)] = [number for number, is_in in zip(batches.numbers[path], taken) if is_in]
 
     def _keep(self, node, inputs, batch_size, values):
         node.fed = {name: values[edge.name].arrays for name, edge in node.tensors.items()}
         try:
             if is_large_constant(node):
                 results = _constant(node, batch_size)
+            elif batch_size == 0 and not is_source(node):
+                results = [Batch([], None) for _ in node.outputs]
             else:
                 results = node.operator.run_python(node, inputs, batch_size)
         except Exception as error:
@@ -171,7 +225,7 @@ class StagedGraph:
         for node in self.readers:
             for _ in range(batches):
                 node.order.batch(batch_size)
-        for stage in self.stages:
+        for stage in (stage for stages, _ in self.levels for stage in stages):
             if stage.engine is not None:
                 stage.engine.skip(batches)
 

@@ -5,7 +5,7 @@ from enum import Enum
 
 from . import _author, _context, _drawing, _graph, _origin, types
 from ._running import Running
-from ._settings import check_output_declarations, executor_flags, executor_type, integer
+from ._settings import check_output_declarations, executor_flags, executor_type, integer, wishes
 from .data_node import DataNode  # noqa: F401
 
 
@@ -128,6 +128,14 @@ class Pipeline(Running):
             raise TypeError(f"Expected prefetch_queue_depth to be either int or Dict[int, int], found {depth!r}.")
         if min(self._cpu_queue_size, self._gpu_queue_size) < 1:
             raise ValueError(f"`prefetch_queue_depth` must be at least 1, got {depth}.")
+
+    def _take_wishes(self, flags, settings):
+        """What a file asks of DALI's executor; `settings` come first."""
+        affinity, policy, concurrency = wishes(flags)
+        given = settings.get
+        self._set_affinity = affinity if given("set_affinity") is None else given("set_affinity")
+        self._stream_policy = StreamPolicy(policy) if given("stream_policy") is None else given("stream_policy")
+        self._concurrency = OperatorConcurrency(concurrency) if given("concurrency") is None else given("concurrency")
 
     # --- which pipeline operators are added to
 
@@ -334,6 +342,7 @@ for _name, _doc in {
     "is_restored_from_checkpoint": "Whether it goes on from a checkpoint.",
 }.items():
     setattr(Pipeline, _name, _property(_name, _doc))
+Pipeline._py_pool = property(lambda self: self._workers, doc="DALI's name of the worker processes.")
 Pipeline.max_streams = property(lambda self: -1, doc="Not used.")
 Pipeline.default_cuda_stream_priority = property(lambda self: 0, doc="Not used.")
 
