@@ -3,6 +3,7 @@
 
 mod bench;
 mod check;
+mod index;
 mod inputs;
 mod inspect;
 mod install;
@@ -42,6 +43,8 @@ enum Command {
     Bench(bench::Options),
     Install(install::Options),
     Operators(operators::Options),
+    #[command(subcommand)]
+    Index(index::Kind),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -97,5 +100,6 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Command::Bench(options) => bench::bench(options),
         Command::Install(options) => install::install(options),
         Command::Operators(options) => operators::operators(options),
+        Command::Index(kind) => index::index(kind),
     }
 }
