@@ -13,7 +13,7 @@ _SAMPLE_SIZE = ctypes.sizeof(Sample)
 _TYPES = {i: np.dtype(to_numpy_type(DALIDataType(i))) for i in range(12)}
 
 
-class _Result:
+class Result:
     """The library's result of one batch; the arrays made of it keep it alive."""
 
     __slots__ = ("handle",)
@@ -86,31 +86,35 @@ class Engine:
         with self._lock:
             _library.call("gesso_instance_run", self._instance, batch_size, given, len(inputs), ctypes.byref(handle))
         del keep
-        owner = _Result(handle)
-        return self._outcome(owner, batch_size)
+        owner = Result(handle)
+        return outcome_of(owner, batch_size, self.output_count)
 
-    def _outcome(self, owner, batch_size):
-        library, message = _library.library(), ctypes.c_char_p()
-        errors = {}
-        for i in range(batch_size):
-            if library.gesso_result_sample_status(owner.handle, i, ctypes.byref(message)) != 0:
-                errors[i] = (message.value or b"").decode("utf-8", "replace")
-        outputs = [self._output(library, owner, k, batch_size, errors) for k in range(self.output_count)]
-        return Outcome(outputs, errors, batch_size)
 
-    def _output(self, library, owner, index, batch_size, errors):
-        tensor = Tensor(ctypes.sizeof(Tensor))
-        reference = ctypes.byref(tensor)
-        arrays, layout = [], b""
-        for i in range(batch_size):
-            if i in errors:
-                arrays.append(None)
-                continue
-            if library.gesso_result_tensor(owner.handle, index, i, reference) != 0:
-                raise _library.GessoError(_library.last_error())
-            arrays.append(_array(tensor, owner))
-            layout = tensor.layout
-        return arrays, (layout or b"").decode(), None
+
+def outcome_of(owner, batch_size, output_count):
+    """What a result of the library holds."""
+    library, message = _library.library(), ctypes.c_char_p()
+    errors = {}
+    for i in range(batch_size):
+        if library.gesso_result_sample_status(owner.handle, i, ctypes.byref(message)) != 0:
+            errors[i] = (message.value or b"").decode("utf-8", "replace")
+    outputs = [_output(library, owner, k, batch_size, errors) for k in range(output_count)]
+    return Outcome(outputs, errors, batch_size)
+
+
+def _output(library, owner, index, batch_size, errors):
+    tensor = Tensor(ctypes.sizeof(Tensor))
+    reference = ctypes.byref(tensor)
+    arrays, layout = [], b""
+    for i in range(batch_size):
+        if i in errors:
+            arrays.append(None)
+            continue
+        if library.gesso_result_tensor(owner.handle, index, i, reference) != 0:
+            raise _library.GessoError(_library.last_error())
+        arrays.append(_array(tensor, owner))
+        layout = tensor.layout
+    return arrays, (layout or b"").decode(), None
 
 
 def _inputs(inputs):
