@@ -23,6 +23,9 @@ pub const MAX_EDGES_PER_OPERATOR: usize = 256;
 /// Elements of one list argument (look-up tables hold up to 65,536 entries).
 pub const MAX_LIST_ARGUMENT: usize = 1 << 20;
 
+/// Samples of a data set that a reader lists. Stops lists and shuffling buffers that fill memory.
+pub const MAX_DATASET_SAMPLES: usize = 1 << 30;
+
 /// Dimensions of a sample. Stops shapes that would overflow fixed-size index tables.
 pub const MAX_NDIM: usize = 16;
 
@@ -42,6 +45,9 @@ pub const MAX_THREADS: usize = 1_024;
 /// Batches of one instance that are worked on at the same time. Stops a configuration that asks for thousands, each of
 /// which has threads and memory of its own.
 pub const MAX_BATCHES_IN_FLIGHT: usize = 16;
+
+/// Batches of a stream that are read and not yet taken. Stops a caller's number that would fill memory.
+pub const MAX_STREAM_BATCHES: usize = 1_024;
 
 /// Pixels of one decoded image (about 11,500 x 11,500). Stops a header of a few bytes that asks for gigabytes.
 pub const MAX_IMAGE_PIXELS: u64 = 1 << 27;

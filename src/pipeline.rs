@@ -190,6 +190,11 @@ impl Pipeline {
         self.plan.needs_gpu()
     }
 
+    /// Whether the pipeline reads a data set by itself: then [`Pipeline::stream`] runs it.
+    pub fn reads(&self) -> bool {
+        !self.plan.graph.sources.is_empty()
+    }
+
     /// Whether numbers are drawn from a seed of the file. Those of a sample follow from the seed, the samples of earlier batches
     /// and its place in its own: every instance draws the same ones, and [`Instance::run_at`] draws those of any batch.
     pub fn is_seeded(&self) -> bool {

@@ -3,10 +3,10 @@
 //!
 //! What those that come will find here:
 //!
-//! - **Readers** (files, shards, shuffling): [`Source::next`] fills a batch, `None` ends an epoch, and the call after it begins the
-//!   next one. A file that cannot be read fails its sample ([`Pulled::failures`]), not the batch. A stream asks ahead; so a
+//! - **Readers** ([`crate::readers`]): [`Source::next`] fills a batch, one epoch behind the other without an end; [`Source::facts`] says how
+//!   long one is. A file that cannot be read fails its sample ([`Pulled::failures`]), not the batch. A stream asks ahead; so a
 //!   checkpoint is not what the source knows now. It is how many samples were delivered
-//!   ([`crate::pipeline::Delivered::first`]), and a reader that goes on there skips as many.
+//!   ([`crate::pipeline::Delivered::first`]), and a reader that goes on there skips as many ([`Source::skip`]).
 //! - **Videos**: [`Source::feed`] takes the file that a request brought, each `next` decodes the next sequences, and `None` says that
 //!   the video is over: the request's last answer is sent.
 //! - **Another thread that feeds** (`external_source` in Python): the source is the receiving end of a channel, whose sending end
@@ -43,11 +43,45 @@ pub trait Source: Send {
     /// Why this batch cannot be had. The next one is asked for all the same: a source that is at its end then says so.
     fn next(&mut self, most: usize, memory: &Arc<HostPool>) -> Result<Option<Pulled>>;
 
+    /// Goes on behind `samples` samples, of which `most` would have been asked for at a time. Comes before the first [`Source::next`]. Does
+    /// nothing in sources that a program brings to where they go on.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn skip(&mut self, _samples: u64, _most: usize) -> Result<()> {
+        Ok(())
+    }
+
+    /// How much there is to read, for sources that read a data set over and over.
+    fn facts(&self) -> Option<Facts> {
+        None
+    }
+
     /// For a source that may wait long: how another thread ends that. Once it was called, `next` returns soon, whatever it returns,
     /// also when it is only called afterwards.
     fn interrupter(&self) -> Option<Interrupt> {
         None
     }
+}
+
+/// What a reader knows of its data set: what a training loop counts epochs by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Facts {
+    /// Samples of the whole data set.
+    #[serde(rename = "epoch_size")]
+    pub size: usize,
+    /// Parts that it is read in, each by another process.
+    #[serde(rename = "number_of_shards")]
+    pub shards: usize,
+    /// The part that is read first.
+    #[serde(rename = "shard_id")]
+    pub shard: usize,
+    /// Whether the last sample is repeated until all parts are of the same size.
+    #[serde(rename = "pad_last_batch")]
+    pub pads: bool,
+    /// Whether every epoch is of the same part.
+    #[serde(rename = "stick_to_shard")]
+    pub sticks: bool,
 }
 
 /// Makes a waiting [`Source::next`] return.

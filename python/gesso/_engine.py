@@ -27,7 +27,7 @@ _NONE = -1
 _TYPES = {i: np.dtype(to_numpy_type(DALIDataType(i))) for i in range(12)}
 
 
-class _Result:
+class Result:
     """The library's result of one batch; the arrays made of it keep it alive."""
 
     __slots__ = ("handle", "process")
@@ -147,37 +147,40 @@ class Engine:
         with self._lock:
             _library.call("gesso_instance_run", self._instance, batch_size, given, len(inputs), ctypes.byref(handle))
         del keep
-        owner = _Result(handle, self._process)
-        return self._outcome(owner, batch_size)
+        return outcome_of(Result(handle, self._process), batch_size, self.output_count)
 
-    def _outcome(self, owner, batch_size):
-        errors = {} if self.output_count else self._errors(owner, range(batch_size))
-        outputs = [self._output(owner, k, batch_size, errors) for k in range(self.output_count)]
-        return Outcome(outputs, errors, batch_size)
 
-    def _errors(self, owner, samples):
-        """Why those of `samples` failed that did."""
-        library, message, errors = _library.library(), ctypes.c_char_p(), {}
-        for i in samples:
-            if library.gesso_result_sample_status(owner.handle, i, ctypes.byref(message)) != 0:
-                errors[i] = (message.value or b"").decode("utf-8", "replace")
-        return errors
+def outcome_of(owner, batch_size, output_count):
+    """What a result of the library holds."""
+    errors = {} if output_count else _errors(owner, range(batch_size))
+    outputs = [_output(owner, k, batch_size, errors) for k in range(output_count)]
+    return Outcome(outputs, errors, batch_size)
 
-    def _output(self, owner, index, batch_size, errors):
-        table = np.zeros(batch_size, _TENSOR)
-        table["struct_size"] = _TENSOR.itemsize
-        _library.call("gesso_result_tensors", owner.handle, index, table.ctypes.data, batch_size)
-        good = table["dtype"] != _NONE
-        if good.all():
-            present, arrays = table, _arrays(table, owner) if batch_size else []
-        else:
-            present, arrays = table[good], [None] * batch_size
-            if not errors:
-                errors.update(self._errors(owner, np.flatnonzero(~good).tolist()))
-            for i, array in zip(np.flatnonzero(good).tolist(), _arrays(present, owner) if len(present) else []):
-                arrays[i] = array
-        layout = int(present["layout"][-1]) if len(present) else 0
-        return arrays, ctypes.string_at(layout).decode() if layout else "", None
+
+def _errors(owner, samples):
+    """Why those of `samples` failed that did."""
+    library, message, errors = _library.library(), ctypes.c_char_p(), {}
+    for i in samples:
+        if library.gesso_result_sample_status(owner.handle, i, ctypes.byref(message)) != 0:
+            errors[i] = (message.value or b"").decode("utf-8", "replace")
+    return errors
+
+
+def _output(owner, index, batch_size, errors):
+    table = np.zeros(batch_size, _TENSOR)
+    table["struct_size"] = _TENSOR.itemsize
+    _library.call("gesso_result_tensors", owner.handle, index, table.ctypes.data, batch_size)
+    good = table["dtype"] != _NONE
+    if good.all():
+        present, arrays = table, _arrays(table, owner) if batch_size else []
+    else:
+        present, arrays = table[good], [None] * batch_size
+        if not errors:
+            errors.update(_errors(owner, np.flatnonzero(~good).tolist()))
+        for i, array in zip(np.flatnonzero(good).tolist(), _arrays(present, owner) if len(present) else []):
+            arrays[i] = array
+    layout = int(present["layout"][-1]) if len(present) else 0
+    return arrays, ctypes.string_at(layout).decode() if layout else "", None
 
 
 def _inputs(inputs):

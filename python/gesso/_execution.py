@@ -10,11 +10,16 @@ from ._engine import Engine, describe  # noqa: F401
 from ._declared import check_consistent
 from ._enums import DALIDataType
 from ._lazy import LayoutEngines
+from ._stream import StreamEngine
 from ._stages import StagedGraph, is_python
 from ._tensor_list import TensorListCPU, TensorListGPU
 
 _DTYPES = {name: dtype for dtype, name in ((d, _author._dtype_name(d)) for d in list(DALIDataType)[1:13])}
 _OTHER = "{} in the output_idx={} does not match. Expected: {}. Received: {}."
+
+
+# Readers that the library has itself, by their names in files.
+_READERS = ("readers__File", "FileReader")
 
 
 def failed(error):
@@ -46,6 +51,7 @@ class Execution:
         self.process = Process()
         self.reader_meta = dict
         self.skip = None
+        self.restart = None
 
     def submit(self, fed, ahead):
         """Begins a batch, in the background if `ahead`; a future of (outputs, errors)."""
@@ -154,16 +160,17 @@ def of_graph(pipeline):
     if any(is_python(node) for node in pipeline._operators):
         staged = StagedGraph(pipeline._operators, pipeline._graph_outputs, parameters, open_engine)
         run, meta = staged.run, staged.reader_meta
+        restart = staged.restart
 
         def skip(batches):
             staged.skip(batches, pipeline.max_batch_size)
 
     else:
-        meta = dict
+        meta, restart = dict, None
         engines = LayoutEngines({**pipeline.description(), "seed": pipeline._run_seed}, open_engine)
         run, skip = _whole(engines), engines.skip
     execution = Execution(run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, origins)
-    execution.reader_meta, execution.skip = meta, skip
+    execution.reader_meta, execution.skip, execution.restart = meta, skip, restart
     return execution
 
 
@@ -191,9 +198,16 @@ def of_file(pipeline, serialized):
             "repeat_last": flags.get("repeat_last", False),
             "blocking": flags.get("blocking", False),
         }
-    engines = LayoutEngines(described, _opener(pipeline, {}))
-    execution = Execution(_whole(engines), inputs, outputs, pipeline.max_batch_size, pipeline._on_error, {})
-    execution.skip = engines.skip
+    if any(operator["name"] in _READERS for operator in described["operators"]):
+        engine = StreamEngine(
+            serialized, _device(pipeline), pipeline.device_id or 0, pipeline.num_threads or 0, pipeline.max_batch_size, pipeline._queue_depth()
+        )
+        execution = Execution(engine.run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, {})
+        execution.reader_meta = engine.reader_meta
+    else:
+        engine = LayoutEngines(described, _opener(pipeline, {}))
+        execution = Execution(_whole(engine), inputs, outputs, pipeline.max_batch_size, pipeline._on_error, {})
+    execution.skip = engine.skip
     return execution
 
 

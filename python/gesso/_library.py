@@ -63,6 +63,20 @@ class InstanceOptions(ctypes.Structure):
     ]
 
 
+class StreamOptions(ctypes.Structure):
+    """gesso_stream_options"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("batch_size", c_size_t),
+        ("prefetch", c_size_t),
+        ("lanes", c_size_t),
+        ("num_threads", c_size_t),
+        ("first", ctypes.c_uint64),
+        ("gpu", c_int32),
+    ]
+
+
 class Tensor(ctypes.Structure):
     """gesso_tensor"""
 
@@ -86,6 +100,9 @@ _SIGNATURES = {
     "gesso_pipeline_output": [c_void_p, c_size_t, POINTER(TensorInfo)],
     "gesso_instance_create": [c_void_p, POINTER(InstanceOptions), POINTER(c_void_p)],
     "gesso_instance_run": [c_void_p, c_size_t, POINTER(Input), c_size_t, POINTER(c_void_p)],
+    "gesso_stream_create": [c_void_p, POINTER(StreamOptions), POINTER(c_void_p)],
+    "gesso_stream_next": [c_void_p, POINTER(c_void_p), POINTER(ctypes.c_uint64)],
+    "gesso_stream_readers": [c_void_p, POINTER(c_void_p)],
     "gesso_result_sample_status": [c_void_p, c_size_t, POINTER(c_char_p)],
     "gesso_result_tensors": [c_void_p, c_size_t, c_void_p, c_size_t],
     "gesso_load_operators": [c_char_p],
@@ -96,6 +113,7 @@ _FREES = (
     "gesso_string_free",
     "gesso_pipeline_free",
     "gesso_instance_free",
+    "gesso_stream_free",
     "gesso_result_free",
 )
 

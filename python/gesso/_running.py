@@ -365,6 +365,22 @@ class Running(Asking):
         if self._workers is not None:
             self._workers.reset(self._groups)
 
+    def restart(self):
+        """Begins the next epoch of the readers at once, in the middle of one. Batches that were prepared are thrown away."""
+        self.build()
+        if self._execution.restart is None:
+            raise RuntimeError("`restart` is for pipelines with readers that were defined here.")
+        if self._groups or self._fed:
+            raise RuntimeError("A pipeline that is fed cannot be restarted: nobody would feed again what was prepared.")
+        while self._results:
+            self._results.popleft().exception()
+        self._batches_to_consume = 0
+        self._execution.restart(self._consumed, self._max_batch_size)
+        self._first_iter, self._last_iter = True, False
+        self._epoch_idx += 1
+        self._consumer_epoch_idx += 1
+        self._consumer_iter = 0
+
 
 class _Unchecked:
     """Inside of it the kinds of running may be mixed."""

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 
 from . import _library
-from ._engine import Engine, _array, _Result, _TYPES
+from ._engine import _TYPES, Engine, Result, _array
 from ._library import Input, Sample, Tensor
 
 _FAILED = -1
@@ -43,7 +43,7 @@ class Single:
         handle = ctypes.c_void_p()
         if self._run(self._engine._instance, self._size, self._inputs, self._count, ctypes.byref(handle)) != 0:
             raise RuntimeError(_library.last_error())
-        return _Result(handle, self._engine._process)
+        return Result(handle, self._engine._process)
 
     def _take(self, batches):
         for samples, shapes, arrays in zip(self._samples, self._shapes, batches):

@@ -229,6 +229,11 @@ class StagedGraph:
             if stage.engine is not None:
                 stage.engine.skip(batches)
 
+    def restart(self, batches, batch_size):
+        """Goes on with the epoch of the readers behind the one that so many batches have got to."""
+        for node in self.readers:
+            node.operator.restart(node, batches, batch_size)
+
     def reader_meta(self):
         """What the readers say of their data."""
         return {node.name: node.operator.meta(node) for node in self.readers}

@@ -3,6 +3,7 @@
 //! ```text
 //! types    what crosses: enumerations, structs with a size        status   statuses, the last error, the fence
 //! pipeline load, describe          instance   create, run         result   what came out of a batch
+//! stream   batches that readers feed
 //! size     structs of older and newer callers              sample     samples that came out           dlpack   the same for others
 //! operator what libraries with operators offer      library    loads them      foreign    runs them
 //! ```
@@ -24,6 +25,7 @@ mod sample;
 pub mod sink;
 mod size;
 pub mod status;
+pub mod stream;
 #[cfg(test)]
 mod tests;
 pub mod types;

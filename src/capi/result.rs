@@ -9,6 +9,7 @@ use super::size::Out;
 use super::status::{Status, c_text, guard, guarded};
 use super::types::{self, ElementType, Tensor};
 use crate::error::{Error, Result};
+use crate::memory::HostPool;
 use crate::pipeline::{Instance, Outcome};
 use crate::tensor::{Batch, Sample};
 
@@ -57,6 +58,27 @@ impl ResultHandle {
             outputs.push((0..batch.len()).map(made).collect::<Result<Vec<_>>>()?);
         }
         Ok(Self(Arc::new(Data { exports: Exports::default(), outputs, failures, ordinal })))
+    }
+}
+
+impl ResultHandle {
+    /// Takes over a batch whose outputs are all on the host.
+    ///
+    /// # Errors
+    /// Internal for a sample that has neither bytes nor an error.
+    pub(super) fn on_host(outcome: &Outcome<'static>, pool: &Arc<HostPool>) -> Result<Self> {
+        let count = outcome.failures.len();
+        let failure =
+            |i| outcome.failures.get(i).map(|error| (error.kind().into(), c_text(&error.to_string())));
+        let failures: Vec<_> = (0..count).map(failure).collect();
+        let made = |batch: &Batch<'_>, i: usize| match failures.get(i) {
+            Some(None) => Made::new(batch, i, None, pool).map(Some),
+            _ => Ok(None),
+        };
+        let of_output =
+            |batch: &Batch<'_>| (0..batch.len()).map(|i| made(batch, i)).collect::<Result<Vec<_>>>();
+        let outputs = outcome.outputs.iter().map(of_output).collect::<Result<_>>()?;
+        Ok(Self(Arc::new(Data { exports: Exports::default(), outputs, failures, ordinal: 0 })))
     }
 }
 

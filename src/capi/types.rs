@@ -90,6 +90,25 @@ pub struct InstanceOptions {
     pub inputs_may_change: i32,
 }
 
+/// How a stream is made. Zeros are the defaults.
+#[repr(C)]
+pub struct StreamOptions {
+    /// `sizeof(gesso_stream_options)`.
+    pub struct_size: usize,
+    /// Samples of a batch; 0: as many as the file was made for.
+    pub batch_size: usize,
+    /// Batches that are read and not yet taken, at most; 0: 2. That bounds the memory of a stream.
+    pub prefetch: usize,
+    /// Batches that are worked on at the same time; 0: 1. Each has threads of its own.
+    pub lanes: usize,
+    /// Worker threads of each of these; 0: as many as the file asks for.
+    pub num_threads: usize,
+    /// Samples before the first batch: where a stream that ended goes on. A multiple of the batch size.
+    pub first: u64,
+    /// The number of the GPU, for a pipeline that was loaded for one.
+    pub gpu: i32,
+}
+
 /// One sample of an input.
 #[repr(C)]
 pub struct InputSample {
@@ -181,6 +200,12 @@ unsafe impl Versioned for TensorInfo {
 unsafe impl Versioned for InstanceOptions {
     const NAME: &'static str = "gesso_instance_options";
     const FIRST: usize = 24;
+}
+
+// SAFETY: as above.
+unsafe impl Versioned for StreamOptions {
+    const NAME: &'static str = "gesso_stream_options";
+    const FIRST: usize = 56;
 }
 
 // SAFETY: as above.

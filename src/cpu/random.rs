@@ -198,12 +198,22 @@ impl BatchRandom {
     }
 }
 
-/// The seeds that a pipeline with seed `seed` has for its operators, in their order: C++'s `std::seed_seq`.
+/// The seeds that a pipeline with seed `seed` has for its operators, in their order.
 pub fn operator_seeds(seed: i64) -> Vec<u32> {
-    const COUNT: usize = 1024;
+    seed_sequence(seed, 1024)
+}
+
+/// So many words of C++'s `std::seed_seq` of one number, at least 2.
+pub fn seed_sequence(seed: i64, n: usize) -> Vec<u32> {
     let mix = |value: u32| value ^ (value >> 27);
     // The distances that the standard asks for when so many are wanted.
-    let (t, n) = (11, COUNT);
+    let t = match n {
+        623.. => 11,
+        68.. => 7,
+        39.. => 5,
+        7.. => 3,
+        _ => (n.max(2) - 1) / 2,
+    };
     let p = (n - t) / 2;
     let q = p + t;
     let mut all = vec![0x8b8b_8b8b_u32; n];

@@ -12,11 +12,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use prost::Message;
 
 use super::proto::{Argument, InputOutput, OpDef, PipelineDef};
-use super::{Feed, Graph, GraphInput, GraphOutput, Node, NodeKind, Placement, Value, ValueId};
+use super::{Feed, Graph, GraphInput, GraphOutput, GraphSource, Node, NodeKind, Placement, Value, ValueId};
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::ops::args::Value as ArgValue;
 use crate::ops::{self, Args};
+use crate::readers::{self, ReaderDef};
 use crate::tensor::{DType, Device, Layout, ValueType};
 use arguments::{argument, arguments, is_bookkeeping};
 use seeds::Seeds;
@@ -50,7 +51,8 @@ impl PipelineFile {
                 limits::MAX_OPERATORS
             )));
         }
-        let sources = def.op.iter().filter(|op| is_source(op.name.as_deref().unwrap_or_default())).count();
+        let names = def.op.iter().map(|op| op.name.as_deref().unwrap_or_default());
+        let sources = names.filter(|name| is_source(name) || readers::find(name).is_some()).count();
         let tensors = def.pipe_outputs.len() + def.external_inputs.len() + sources;
         if tensors > limits::MAX_PIPELINE_TENSORS {
             return Err(Error::invalid(format!(
@@ -176,6 +178,9 @@ impl<'d> Importer<'d> {
             let edge = output.name.as_deref().unwrap_or_default();
             return self.add_input(if instance.is_empty() { edge } else { instance }, edge, device, &values);
         }
+        if let Some(reader) = readers::find(name) {
+            return self.reader(op, reader, values);
+        }
         let Some(def) = ops::find(name) else {
             return Err(describe::unknown(name));
         };
@@ -205,7 +210,7 @@ impl<'d> Importer<'d> {
             }
         }
         let mut values = values.into_iter().filter(|(keyword, _)| !is_bookkeeping(keyword)).collect();
-        seeds::give(&mut self.seeds, def, op.logical_id, &mut values);
+        seeds::give(&mut self.seeds, def.is_random(), op.logical_id, &mut values);
         let args = Args::new(values, tensors);
         let expected = (def.outputs)(&args)?;
         if op.output.len() != expected {
@@ -225,6 +230,38 @@ impl<'d> Importer<'d> {
             arguments,
             outputs,
         });
+        Ok(())
+    }
+
+    /// A reader is a source, and its outputs are inputs that it feeds.
+    fn reader(
+        &mut self,
+        op: &'d OpDef,
+        reader: &'static ReaderDef,
+        values: BTreeMap<String, ArgValue>,
+    ) -> Result<()> {
+        if let Some(input) = op.input.first() {
+            let name = input.name.as_deref().unwrap_or_default();
+            return Err(Error::unsupported(format!("it reads `{}`, expected no inputs", shortened(name))));
+        }
+        let mut values = values.into_iter().filter(|(keyword, _)| !is_bookkeeping(keyword)).collect();
+        seeds::give(&mut self.seeds, true, op.logical_id, &mut values);
+        let args = Args::new(values, BTreeMap::new());
+        let types = (reader.outputs)(&args)?;
+        if op.output.len() != types.len() {
+            return Err(Error::invalid(format!("{} outputs, expected {}", op.output.len(), types.len())));
+        }
+        let source = self.graph.sources.len();
+        for (output, (edge, ty)) in op.output.iter().zip(types).enumerate() {
+            let name = edge.name.as_deref().unwrap_or_default();
+            let value = self.produce(name, Device::Cpu)?;
+            let layout = ty.layout.unwrap_or(Layout::NONE);
+            let (dtype, ndim, feed) = (ty.dtype, ty.ndim(), Feed::Source { source, output });
+            self.graph.values[value.0].ty = ty;
+            self.graph.inputs.push(GraphInput { name: name.to_owned(), value, dtype, ndim, layout, feed });
+        }
+        let name = op.inst_name.clone().unwrap_or_default();
+        self.graph.sources.push(GraphSource { name, make: reader.source(&args)? });
         Ok(())
     }
 

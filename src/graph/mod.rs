@@ -39,7 +39,15 @@ pub struct Graph {
     /// Warnings for the log: residency broken, say.
     pub warnings: Vec<String>,
     /// What feeds inputs in place of the caller.
-    pub sources: Vec<MakeSource>,
+    pub sources: Vec<GraphSource>,
+}
+
+/// What feeds inputs in place of the caller.
+pub struct GraphSource {
+    /// The instance's name in the file, for a reader; empty for what a program brings.
+    pub name: String,
+    /// Makes it.
+    pub make: MakeSource,
 }
 
 /// A wire of the graph.

@@ -1,6 +1,6 @@
 //! Sources in place of the caller: which inputs they feed, and what that says about types.
 
-use super::{Feed, Graph};
+use super::{Feed, Graph, GraphSource};
 use crate::error::{Context, Error, Result};
 use crate::source::MakeSource;
 use crate::tensor::ValueType;
@@ -24,7 +24,7 @@ impl Graph {
         for (output, (name, ty)) in names.iter().zip(types).enumerate() {
             self.feed_one(name, ty, Feed::Source { source, output }).context(|| format!("input `{name}`"))?;
         }
-        self.sources.push(make);
+        self.sources.push(GraphSource { name: String::new(), make });
         Ok(())
     }
 

@@ -27,7 +27,7 @@ use crate::graph::{Feed, Graph};
 use crate::lanes::Lanes;
 use crate::memory::HostPool;
 use crate::ops::Preferences;
-use crate::source::{Interrupt, Source};
+use crate::source::{Facts, Interrupt, Source};
 use crate::tensor::Batch;
 use puller::{Asked, Puller, Sources, Wire};
 use work::worker;
@@ -44,7 +44,7 @@ pub struct Settings {
     pub lanes: usize,
     /// Worker threads of each lane; absent: as many as the file asks for.
     pub num_threads: Option<usize>,
-    /// Samples before the first batch: those of a stream that this one goes on from.
+    /// Samples before the first batch: those of a stream that this one goes on from. Readers skip as many.
     pub first: u64,
     /// Whether outputs that are made on a device are brought into host memory.
     pub to_host: bool,
@@ -84,6 +84,8 @@ pub struct Delivered {
 /// [`Stream::feed`] does so with something new. Dropped, a stream ends what it is doing at the next operator.
 pub struct Stream {
     sources: Sources,
+    /// What readers know of their data sets, by their names.
+    facts: Vec<(String, Facts)>,
     /// The names of the inputs, and who feeds each.
     inputs: Vec<(String, Feed)>,
     batch_size: Arc<AtomicUsize>,
@@ -119,10 +121,16 @@ struct Ends {
 impl Stream {
     /// A stream over the sources of `graph`, in which each of `executors` works on one batch at a time.
     pub(super) fn new(graph: &Graph, executors: Vec<Executor>, settings: &Settings) -> Result<Self> {
-        let made = graph.sources.iter().map(|make| make()).collect::<Result<Vec<Box<dyn Source>>>>()?;
+        let mut made =
+            graph.sources.iter().map(|source| (source.make)()).collect::<Result<Vec<Box<dyn Source>>>>()?;
+        let names = graph.sources.iter().map(|source| source.name.clone());
+        let facts = names.zip(&made).filter_map(|(name, source)| Some((name, source.facts()?))).collect();
         let interrupts = made.iter().filter_map(|source| source.interrupter()).collect();
-        let sources: Sources = Arc::new(Mutex::new(made));
         let batch_size = settings.batch_size.unwrap_or(graph.max_batch_size).max(1);
+        for source in &mut made {
+            source.skip(settings.first, batch_size)?;
+        }
+        let sources: Sources = Arc::new(Mutex::new(made));
         let batch_size = Arc::new(AtomicUsize::new(batch_size));
         let is_closed = Arc::new(AtomicBool::new(false));
         let workers = executors.into_iter().map(|it| worker(it, settings.to_host, Arc::clone(&is_closed)));
@@ -148,6 +156,7 @@ impl Stream {
             .map_err(|error| Error::new(ErrorKind::Unavailable, format!("a stream's thread: {error}")))?;
         Ok(Self {
             sources,
+            facts,
             inputs: graph.inputs.iter().map(|input| (input.name.clone(), input.feed)).collect(),
             batch_size,
             phase: Phase::New,
@@ -188,6 +197,11 @@ impl Stream {
         }
         self.phase = Phase::Running;
         Ok(())
+    }
+
+    /// What the pipeline's readers know of their data sets, with their names in the file.
+    pub fn readers(&self) -> &[(String, Facts)] {
+        &self.facts
     }
 
     /// Asks for batches of at most so many samples from now on. Those that were asked for already stay as they are.

@@ -7,13 +7,14 @@ use gesso::ops::OPS;
 use crate::root;
 
 /// Modules from the bottom up; each may use those on the lines before it and itself, but not its neighbours on one line.
-const LAYERS: [&[&str]; 12] = [
+const LAYERS: [&[&str]; 13] = [
     &["limits"],
     &["error"],
     &["lanes", "memory"],
     &["tensor"],
     &["cpu", "gpu"],
     &["ops", "source"],
+    &["readers"],
     &["graph"],
     &["executor"],
     &["pipeline"],

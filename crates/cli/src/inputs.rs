@@ -113,6 +113,11 @@ impl Samples {
         Ok(Self { columns, count })
     }
 
+    /// So many samples of a pipeline that reads them by itself.
+    pub(crate) fn counted(count: usize) -> Self {
+        Self { columns: Vec::new(), count }
+    }
+
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.count

@@ -4,6 +4,7 @@
 
 mod bench;
 mod check;
+mod index;
 pub mod exported;
 mod inputs;
 mod inspect;
@@ -45,6 +46,8 @@ enum Command {
     Bench(bench::Options),
     Install(install::Options),
     Operators(operators::Options),
+    #[command(subcommand)]
+    Index(index::Kind),
     Serialize(serialize::Options),
 }
 
@@ -115,6 +118,7 @@ fn run(cli: &Cli) -> Result<Exit> {
         Command::Bench(options) => bench::bench(options),
         Command::Install(options) => install::install(options),
         Command::Operators(options) => operators::operators(options),
+        Command::Index(kind) => index::index(kind),
         Command::Serialize(options) => serialize::serialize(options),
     }
 }

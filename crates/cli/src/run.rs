@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
-use gesso::pipeline::{Gpu, Instance, Keep, Pipeline, Preferences};
+use gesso::pipeline::{Gpu, Instance, Keep, Outcome, Pipeline, Preferences, Stream, StreamSettings, Tally};
 use gesso::tensor::Batch;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
@@ -35,6 +35,9 @@ pub(crate) struct Options {
     out: Option<PathBuf>,
     #[command(flatten)]
     place: Place,
+    /// Samples of a pipeline that reads them by itself; absent: those of an epoch.
+    #[arg(long, value_name = "COUNT")]
+    samples: Option<usize>,
     /// Samples run at a time; absent: as many as the file was made for.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=limits::MAX_BATCH_SIZE as i64))]
     batch: Option<u32>,
@@ -111,11 +114,14 @@ struct Written {
 /// Runs the command.
 pub(crate) fn run(options: &Options) -> Result<Exit> {
     let (bytes, pipeline) = options.place.load(&options.pipeline)?;
-    let samples = Samples::read(pipeline.inputs(), &options.input)?;
+    let mut work = Work::new(options, &pipeline)?;
+    let samples = match &work {
+        Work::Fed(_) => Samples::read(pipeline.inputs(), &options.input)?,
+        Work::Read(stream) => Samples::counted(options.samples.unwrap_or_else(|| epoch(stream))),
+    };
     let description = Pipeline::describe(&bytes)?;
     let normalizations: Vec<Option<Normalization>> =
         pipeline.outputs().iter().map(|output| Normalization::of(&description, &output.name)).collect();
-    let mut instance = options.place.instance(&pipeline)?;
     if let Some(folder) = &options.out {
         std::fs::create_dir_all(folder)
             .map_err(|error| Error::invalid(format!("cannot make `{}`: {error}", folder.display())))?;
@@ -128,16 +134,16 @@ pub(crate) fn run(options: &Options) -> Result<Exit> {
     for first in (0..samples.len()).step_by(batch) {
         let count = batch.min(samples.len() - first);
         let started = Instant::now();
-        let outcome = instance.run(count, samples.batches(first, count)?, &mut Keep)?;
+        let (outcome, tally) = work.batch(&samples, first, count)?;
         running += started.elapsed();
-        for (total, time) in done.operators.iter_mut().zip(&instance.tally().operators) {
+        for (total, time) in done.operators.iter_mut().zip(&tally.operators) {
             *total += *time;
         }
-        done.device += instance.tally().device;
+        done.device += tally.device;
         let failed = (0..count).filter_map(|i| Some((first + i, outcome.failures.get(i)?.clone())));
         done.failed.extend(failed);
         for (output, made) in outcome.outputs.iter().enumerate() {
-            let made = instance.to_host(made)?;
+            let made = work.to_host(made)?;
             for i in (0..count).filter(|&i| outcome.failures.get(i).is_none()) {
                 let name = pipeline.outputs().get(output).map_or("", |output| &output.name);
                 // Two outputs may have one name.
@@ -156,6 +162,60 @@ pub(crate) fn run(options: &Options) -> Result<Exit> {
         print(&text(&done, &samples, &pipeline, running, begun.elapsed()));
     }
     Ok(if done.failed.is_empty() { Exit::Success } else { Exit::Failure })
+}
+
+/// What gives batches.
+enum Work {
+    /// Of files that the command line names.
+    Fed(Box<Instance>),
+    /// Of the pipeline's own readers.
+    Read(Box<Stream>),
+}
+
+impl Work {
+    fn new(options: &Options, pipeline: &Pipeline) -> Result<Self> {
+        if !pipeline.reads() {
+            return Ok(Self::Fed(Box::new(options.place.instance(pipeline)?)));
+        }
+        let settings = StreamSettings {
+            batch_size: options.batch.map(|n| n as usize),
+            num_threads: options.place.threads.map(|n| n as usize),
+            to_host: true,
+            ..StreamSettings::default()
+        };
+        let gpu = options.place.open(pipeline)?;
+        Ok(Self::Read(Box::new(pipeline.stream(&settings, gpu.as_ref())?)))
+    }
+
+    fn batch<'s>(
+        &mut self,
+        samples: &'s Samples,
+        first: usize,
+        count: usize,
+    ) -> Result<(Outcome<'s>, Tally)> {
+        match self {
+            Self::Fed(instance) => {
+                let outcome = instance.run(count, samples.batches(first, count)?, &mut Keep)?;
+                Ok((outcome, instance.tally().clone()))
+            }
+            Self::Read(stream) => {
+                let delivered = stream.next().ok_or_else(|| Error::internal("a reader has ended"))??;
+                Ok((delivered.outcome, delivered.tally))
+            }
+        }
+    }
+
+    fn to_host<'s>(&mut self, batch: &Batch<'s>) -> Result<Batch<'s>> {
+        match self {
+            Self::Fed(instance) => instance.to_host(batch),
+            Self::Read(_) => Ok(batch.clone()),
+        }
+    }
+}
+
+/// Samples of an epoch: those of the first reader's part.
+fn epoch(stream: &Stream) -> usize {
+    stream.readers().first().map_or(1, |(_, facts)| facts.size.div_ceil(facts.shards))
 }
 
 fn write(

@@ -31,7 +31,8 @@ class Order:
         self._entries = list(range(size))
         if self.is_random and shuffles_all:
             shuffle(self._entries, Mersenne32(_FIXED_SEED))
-        self._restarts = restarts
+        # Where files are shuffled, DALI begins from their own order in every epoch.
+        self._restarts = restarts or groups is not None
         self._virtual = self.shard
         self._epoch = 0
         self._rewind(True)
@@ -103,6 +104,14 @@ class Order:
         oldest[0] += 1
         self._returned += 1
         return self._last
+
+    def next_epoch(self):
+        """Goes on with the first sample of the next epoch."""
+        if self._buffer is None:
+            return
+        while self._ranges[0][0] != self._ranges[0][1]:
+            self._next(False)
+        self._returned = -(-self.size // self.shards)
 
     def batch(self, count):
         """The next `count` indices."""

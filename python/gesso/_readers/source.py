@@ -1,12 +1,17 @@
 """`Reader`: an operator without inputs whose batches are read in the interpreter."""
 
+import functools
+import logging
+
 import numpy as np
 
+from .. import _shards
 from .._enums import dtype_of
 from .._feeding import Batch
 from .._operator import Operator
 from .._schema import Argument, Schema
 from .order import Order
+from .sampling import Sampled
 
 _SHARED = {
     "random_shuffle": ("BOOL", False),
@@ -44,6 +49,20 @@ class Reader(Operator):
     is_source = True
     shuffles_all = True
 
+    def __init__(self, *, sampler=None, weights=None, shards=None, on_missing="raise", **keywords):
+        """Beside DALI's arguments: `sampler`, numbers of samples or a function of the epoch that gives them, in place of shuffling; `weights`, how
+        likely each sample is drawn, with replacement; `shards`, where `shard_id` and `num_shards` come from ("auto", "torch", "jax", "env", or a
+        pair); `on_missing`, what becomes of a sample that cannot be read: "raise", "skip" (the next one is read) or "pad" (the last one that could
+        be read takes its place)."""
+        if on_missing not in ("raise", "skip", "pad"):
+            raise ValueError(f'`on_missing` must be "raise", "skip" or "pad", got {on_missing!r}.')
+        if sampler is not None and weights is not None:
+            raise ValueError("`sampler` and `weights` exclude each other.")
+        if shards is not None:
+            keywords["shard_id"], keywords["num_shards"] = _shards.of(shards)
+        self._sampler, self._weights, self._on_missing = sampler, weights, on_missing
+        super().__init__(**keywords)
+
     def begin(self, node):
         """Makes what reads for one pipeline: an object with `size` and `read(index)` > arrays of all outputs, where the sample is from."""
         raise NotImplementedError
@@ -60,7 +79,20 @@ class Reader(Operator):
                 f"The number of input samples: {node.samples.size}, needs to be at least equal to the requested number of shards: "
                 f"{options['num_shards']}."
             )
-        node.order = Order(node.samples.size, options["seed"], options, self.shuffles_all, restarts, getattr(node.samples, "groups", None))
+        node.new_order = functools.partial(self._order, node.samples, options, restarts)
+        node.order = node.new_order()
+
+    def _order(self, samples, options, restarts):
+        if self._sampler is not None or self._weights is not None:
+            return Sampled(samples.size, self._sampler, self._weights, options)
+        return Order(samples.size, options["seed"], options, self.shuffles_all, restarts, getattr(samples, "groups", None))
+
+    def restart(self, node, batches, batch_size):
+        """Goes on with the epoch behind the one that `batches` have got to."""
+        node.order = node.new_order()
+        for _ in range(batches):
+            node.order.batch(batch_size)
+        node.order.next_epoch()
 
     def run_python(self, node, inputs, batch_size):
         """The next batch of each output."""
@@ -69,7 +101,7 @@ class Reader(Operator):
     def read_batch(self, node, batch_size, columns):
         """The next batch as `read` gives it: so many columns."""
         indices = node.order.batch(batch_size)
-        rows = [node.samples.read(index, **_of_sample(node, i)) for i, index in enumerate(indices)]
+        rows = [self._read(node, index, i) for i, index in enumerate(indices)]
         infos = [info for _, info in rows]
         layouts = getattr(node.samples, "layouts", None) or [""] * columns
         batches = []
@@ -78,9 +110,23 @@ class Reader(Operator):
             batches.append(Batch(arrays, dtype_of(arrays[0]), layouts[i], infos))
         return batches
 
+    def _read(self, node, index, i):
+        for _ in range(node.samples.size):
+            try:
+                row = node.last_read = node.samples.read(index, **_of_sample(node, i))
+                return row
+            except (RuntimeError, OSError) as error:
+                if self._on_missing == "raise":
+                    raise
+                logging.getLogger("gesso").warning("a sample cannot be read: %s", error)
+                if self._on_missing == "pad" and getattr(node, "last_read", None) is not None:
+                    return node.last_read
+                index, = node.order.batch(1)
+        raise RuntimeError(f"None of the {node.samples.size} samples of `{self.display}` can be read.")
+
     def meta(self, node):
         """What `Pipeline.reader_meta` says."""
-        size, shards = node.samples.size, node.order.shards
+        size, shards = node.order.size, node.order.shards
         return {
             "epoch_size": size,
             "epoch_size_padded": -(-size // shards) * shards if node.order.pads else size,

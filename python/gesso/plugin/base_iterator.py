@@ -222,6 +222,20 @@ class BaseIterator:
                 with pipe._scope(PipelineAPIType.ITERATOR):
                     pipe.schedule_run()
 
+    def restart(self):
+        """Begins the next epoch at once, in the middle of one; `reset` only does so at its end. Batches that were prepared are thrown away."""
+        for pipe in self._pipes:
+            pipe.restart()
+        self._counter = 0
+        self._ever_scheduled = self._ever_consumed = False
+        self._first_batch = None
+        if self._shards:
+            if not self._shards.sticks:
+                self._shards.ids = (self._shards.ids + 1) % self._shards.count
+                self._shards.sizes = np.roll(self._shards.sizes, 1)
+            self._shards.read[:] = 0
+            self._size = self._shards.size(self._policy, self.batch_size)
+
     def __iter__(self):
         if self._counter != 0 and self._ever_consumed:
             self.reset()

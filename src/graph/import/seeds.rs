@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::cpu::random::operator_seeds;
 use crate::graph::proto::PipelineDef;
+use crate::ops::SEED;
 use crate::ops::args::Value;
-use crate::ops::{OpDef, SEED};
 
 /// Seeds for the operators of a pipeline that has one: by their order in the file, one for each that can be seeded and is not.
 pub(super) struct Seeds {
@@ -36,11 +36,11 @@ impl Seeds {
 /// Gives an operator its seed, if it takes one and has none; takes one away that old versions write for every operator.
 pub(super) fn give(
     seeds: &mut Option<Seeds>,
-    def: &OpDef,
+    is_random: bool,
     logical_id: Option<i32>,
     values: &mut BTreeMap<String, Value>,
 ) {
-    if !def.is_random() {
+    if !is_random {
         values.remove(SEED);
     } else if let (Some(seeds), false) = (seeds, values.contains_key(SEED)) {
         values.insert(SEED.to_owned(), Value::Ints(vec![i64::from(seeds.next(logical_id))]));

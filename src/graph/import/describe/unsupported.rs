@@ -6,11 +6,15 @@ use super::super::super::proto::OpDef;
 use super::super::is_bookkeeping;
 use crate::error::{Error, Result};
 use crate::ops::{self, Args};
+use crate::readers;
 
 /// Whether an operator by itself can be built.
 pub(super) fn check(op: &OpDef) -> Result<()> {
     let values = super::super::arguments(&op.args)?;
     let name = op.name.as_deref().unwrap_or_default();
+    if let Some(reader) = readers::find(name) {
+        return reader.source(&Args::new(values, BTreeMap::new())).map(drop);
+    }
     let Some(def) = ops::find(name) else { return Err(unknown(name)) };
     let fed = op.input.iter().filter(|edge| edge.is_argument_input.unwrap_or(false));
     let tensors: BTreeMap<String, usize> =

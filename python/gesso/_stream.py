@@ -1,0 +1,61 @@
+"""A loaded file that reads its data set by itself: batches one after the other, prepared ahead in threads of the library."""
+
+import ctypes
+import json
+
+from . import _library
+from ._ahead import Process
+from ._engine import Result, outcome_of
+
+
+class StreamEngine:
+    """Runs a file whose inputs are all fed by readers. It is opened when it is first asked for something."""
+
+    def __init__(self, serialized, device=_library.CPU, gpu=0, num_threads=0, batch_size=0, prefetch=0):
+        self._pipeline, self._stream = ctypes.c_void_p(), None
+        self._process = Process()
+        _library.call("gesso_pipeline_load", serialized, len(serialized), device, ctypes.byref(self._pipeline))
+        self.output_count = _library.library().gesso_pipeline_output_count(self._pipeline)
+        size = ctypes.sizeof(_library.StreamOptions)
+        self._options = _library.StreamOptions(size, batch_size, prefetch, 0, num_threads, 0, gpu)
+        self._batch_size = batch_size
+
+    def __del__(self):
+        if not self._process.is_here():
+            return
+        try:
+            library = _library.library()
+        except Exception:  # the interpreter is going
+            return
+        library.gesso_stream_free(self._stream)
+        library.gesso_pipeline_free(self._pipeline)
+
+    def _opened(self):
+        self._process.check("A pipeline")
+        if self._stream is None:
+            stream = ctypes.c_void_p()
+            _library.call("gesso_stream_create", self._pipeline, ctypes.byref(self._options), ctypes.byref(stream))
+            self._stream = stream
+        return self._stream
+
+    def run(self, batch_size, fed):
+        """The next batch: arrays and layout of each output, errors of samples."""
+        handle = ctypes.c_void_p()
+        _library.call("gesso_stream_next", self._opened(), ctypes.byref(handle), None)
+        owner = Result(handle, self._process)
+        count = _library.library().gesso_result_batch_size(handle)
+        outcome = outcome_of(owner, count, self.output_count)
+        return outcome.outputs, outcome.errors
+
+    def skip(self, batches):
+        """Goes on behind so many batches; before the first one."""
+        self._options.first = batches * self._batch_size
+
+    def reader_meta(self):
+        """What `Pipeline.reader_meta` says, by the names of readers."""
+        readers = json.loads(_library.take_string("gesso_stream_readers", self._opened()))
+        for meta in readers.values():
+            size, shards = meta["epoch_size"], meta["number_of_shards"]
+            meta["epoch_size_padded"] = -(-size // shards) * shards if meta["pad_last_batch"] else size
+            meta.update({key: int(value) for key, value in meta.items()})
+        return readers

@@ -1,0 +1,151 @@
+//! Streams: batches of a pipeline whose inputs readers feed, one after the other.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::pipeline::PipelineHandle;
+use super::result::ResultHandle;
+use super::size;
+use super::status::{Status, c_text, guard, guarded};
+use super::types::{self, StreamOptions};
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits;
+use crate::memory::HostPool;
+use crate::pipeline::{Gpu, Stream, StreamSettings};
+
+/// Reads, computes and gives batches in order, ahead of who takes them.
+pub struct StreamHandle {
+    stream: Mutex<Stream>,
+    /// Memory for samples that a result cannot keep where they are.
+    pool: Arc<HostPool>,
+    readers: String,
+}
+
+/// Makes a stream of a pipeline whose inputs are all fed by readers, or which has none: finds the samples, and begins to read ahead when the first
+/// batch is asked for. `options` may be null. Outputs are in host memory.
+///
+/// `*stream` is the caller's, to give to `gesso_stream_free`; it is null after an error. The pipeline may be freed before. Any thread.
+///
+/// # Safety
+/// `pipeline` is valid; `options` is null or points at a struct of the size that it says; `stream` points at a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_stream_create(
+    pipeline: *const PipelineHandle,
+    options: *const StreamOptions,
+    stream: *mut *mut StreamHandle,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { types::place("stream", stream) }?;
+        *out = std::ptr::null_mut();
+        // SAFETY: the caller vouches for the pointer.
+        let pipeline = &unsafe { types::reference("pipeline", pipeline) }?.pipeline;
+        let (settings, gpu) = if options.is_null() {
+            (StreamSettings::default(), 0)
+        } else {
+            // SAFETY: the caller vouches for the pointer.
+            let options = unsafe { size::read("options", options) }?;
+            (settings(&options)?, options.gpu)
+        };
+        let number = usize::try_from(gpu)
+            .map_err(|_| Error::invalid(format!("`gpu` is {gpu}, expected at least 0")))?;
+        let gpu = pipeline.needs_gpu().then(|| Gpu::open(number)).transpose()?;
+        let made = pipeline.stream(&StreamSettings { to_host: true, ..settings }, gpu.as_ref())?;
+        let readers: serde_json::Map<_, _> =
+            made.readers().iter().map(|(name, facts)| (name.clone(), serde_json::json!(facts))).collect();
+        let readers = serde_json::Value::Object(readers).to_string();
+        *out =
+            Box::into_raw(Box::new(StreamHandle { stream: Mutex::new(made), pool: Arc::default(), readers }));
+        Ok(())
+    })
+}
+
+fn settings(options: &StreamOptions) -> Result<StreamSettings> {
+    let given = |value: usize| (value != 0).then_some(value);
+    let within = |name: &str, value: usize, most: usize| match value <= most {
+        true => Ok(given(value)),
+        false => Err(Error::invalid(format!("`{name}` is {value}, expected at most {most}"))),
+    };
+    let usual = StreamSettings::default();
+    Ok(StreamSettings {
+        batch_size: within("batch_size", options.batch_size, limits::MAX_BATCH_SIZE)?,
+        prefetch: within("prefetch", options.prefetch, limits::MAX_STREAM_BATCHES)?.unwrap_or(usual.prefetch),
+        lanes: within("lanes", options.lanes, limits::MAX_BATCHES_IN_FLIGHT)?.unwrap_or(usual.lanes),
+        num_threads: given(options.num_threads),
+        first: options.first,
+        ..usual
+    })
+}
+
+/// Frees a stream; what it is doing ends at the next operator. Results stay. Null is all right. Any thread, while no other uses the stream.
+///
+/// # Safety
+/// `stream` is null or from `gesso_stream_create`, and not freed before.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_stream_free(stream: *mut StreamHandle) {
+    guarded((), || {
+        if !stream.is_null() {
+            // SAFETY: made by `Box::into_raw` in `gesso_stream_create`; the caller gives it back once.
+            drop(unsafe { Box::from_raw(stream) });
+        }
+    });
+}
+
+/// Waits for the next batch. Readers have no end: one epoch follows the other. A stream that has ended, as it has no inputs or a source
+/// that ends, gives a null `*result` and `GESSO_STATUS_OK`. An error is that of one batch; the call after it gives the next.
+///
+/// `*result` is the caller's, to give to `gesso_result_free`; it is null after an error. Any thread, but one at a time for a stream: else
+/// `GESSO_STATUS_UNAVAILABLE`.
+///
+/// # Safety
+/// `stream` is valid; `result` points at a pointer; `first` is null or points at a number, which becomes the number of samples before the batch.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_stream_next(
+    stream: *const StreamHandle,
+    result: *mut *mut ResultHandle,
+    first: *mut u64,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { types::place("result", result) }?;
+        *out = std::ptr::null_mut();
+        // SAFETY: the caller vouches for the pointer.
+        let handle = unsafe { types::reference("stream", stream) }?;
+        let Some(mut stream) = handle.stream.try_lock() else {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                "another thread waits for a batch of this stream",
+            ));
+        };
+        let Some(delivered) = stream.next().transpose()? else { return Ok(()) };
+        if !first.is_null() {
+            // SAFETY: the caller vouches for the pointer.
+            *unsafe { types::place("first", first) }? = delivered.first;
+        }
+        let made = ResultHandle::on_host(&delivered.outcome, &handle.pool)?;
+        *out = Box::into_raw(Box::new(made));
+        Ok(())
+    })
+}
+
+/// What a stream's readers know of their data sets, as a JSON object: a name for each reader, with `epoch_size`, `number_of_shards`, `shard_id`,
+/// `pad_last_batch` and `stick_to_shard`.
+///
+/// `*json` is the caller's, to give to `gesso_string_free`; it is null after an error. Any thread.
+///
+/// # Safety
+/// `stream` is valid; `json` points at a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_stream_readers(stream: *const StreamHandle, json: *mut *mut c_char) -> Status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { types::place("json", json) }?;
+        *out = std::ptr::null_mut();
+        // SAFETY: the caller vouches for the pointer.
+        let handle = unsafe { types::reference("stream", stream) }?;
+        *out = c_text(&handle.readers).into_raw();
+        Ok(())
+    })
+}

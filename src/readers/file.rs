@@ -1,0 +1,127 @@
+//! `readers.File`: files as they are, with labels.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::list::{self, Filter, Labelled};
+use super::{Dataset, ReaderDef, Tensor};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::memory::HostPool;
+use crate::ops::args::Value;
+use crate::ops::{ArgSpec, Args};
+use crate::tensor::{DType, Sample, Shape, ValueType};
+
+/// The reader's line in [`super::READERS`].
+pub(super) const DEF: ReaderDef = ReaderDef {
+    name: "readers__File",
+    aliases: &["FileReader"],
+    doc: "Files of folders, of a list or as they are given, with labels",
+    args: &[
+        ArgSpec::string("file_root", "folder with a folder for each label, or where other paths begin"),
+        ArgSpec::string("file_list", "text file with a path and a label in each line"),
+        ArgSpec::strings("files", "paths"),
+        ArgSpec::ints("labels", "a label for each of `files`").or_computed("their numbers"),
+        ArgSpec::strings("file_filters", "which files of the folders")
+            .or_computed("images and sound, by their names"),
+        ArgSpec::strings("dir_filters", "which folders").or_computed("all"),
+        ArgSpec::bool("case_sensitive_filter", "whether case counts in filters").or_bool(false),
+    ],
+    outputs,
+    open,
+    shuffles_list: true,
+};
+
+/// Files that are wanted when nothing is said.
+const IMAGES_AND_SOUND: &str =
+    "*.jpg *.jpeg *.png *.bmp *.tif *.tiff *.pnm *.ppm *.pgm *.pbm *.jp2 *.webp *.flac *.ogg *.wav";
+
+fn outputs(_: &Args) -> Result<Vec<ValueType>> {
+    let known = |dtype, extent| ValueType {
+        dtype: Some(dtype),
+        dims: Some(vec![extent]),
+        layout: Some(Default::default()),
+    };
+    Ok(vec![known(DType::U8, None), known(DType::I32, Some(1))])
+}
+
+fn strings(args: &Args, name: &str) -> Option<Vec<String>> {
+    match args.values().find(|(keyword, _)| *keyword == name) {
+        Some((_, Value::Strings(texts))) => Some(texts.clone()),
+        _ => None,
+    }
+}
+
+fn open(args: &Args) -> Result<Box<dyn Dataset>> {
+    let root = args.string("file_root")?.map(Path::new);
+    let (listed, given) = (args.string("file_list")?, strings(args, "files"));
+    let found = match (root, listed, given) {
+        (_, Some(_), Some(_)) => {
+            return Err(Error::invalid(
+                "files are given by `files` and by `file_list`, expected one of them",
+            ));
+        }
+        (_, _, Some(files)) => of_paths(files, args.ints("labels")?, root)?,
+        (_, Some(listed), _) => list::of_list(Path::new(listed), root)?,
+        (Some(root), ..) => {
+            let is_case_sensitive = args.bool("case_sensitive_filter")?.unwrap_or(false);
+            let usual = || IMAGES_AND_SOUND.split(' ').map(str::to_owned).collect();
+            let files =
+                Filter { patterns: strings(args, "file_filters").unwrap_or_else(usual), is_case_sensitive };
+            let folders = strings(args, "dir_filters").map(|patterns| Filter { patterns, is_case_sensitive });
+            list::in_folders(root, &files, folders.as_ref())?
+        }
+        _ => return Err(Error::invalid("one of `file_root`, `files` and `file_list` must be given")),
+    };
+    Ok(Box::new(Files(found)))
+}
+
+fn of_paths(files: Vec<String>, labels: Option<Vec<i64>>, root: Option<&Path>) -> Result<Vec<Labelled>> {
+    let count = files.len();
+    let labels = labels.unwrap_or_else(|| (0..count as i64).collect());
+    if labels.len() != count {
+        return Err(Error::invalid(format!("{} `labels` for {count} `files`", labels.len())));
+    }
+    let paths =
+        files.into_iter().map(|file| root.map_or_else(|| PathBuf::from(&file), |root| root.join(&file)));
+    Ok(paths.zip(labels.into_iter().map(|label| label as i32)).collect())
+}
+
+struct Files(Vec<Labelled>);
+
+impl Dataset for Files {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
+        let (path, label) = self.0.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
+        let label = label.to_ne_bytes();
+        Ok(vec![read_file(path, memory)?, tensor(1, &label, memory)?])
+    }
+}
+
+/// A list of `count` elements.
+fn tensor(count: usize, bytes: &[u8], memory: &Arc<HostPool>) -> Result<Tensor> {
+    let mut buffer = memory.take(bytes.len())?;
+    buffer.bytes_mut().get_mut(..bytes.len()).unwrap_or_default().copy_from_slice(bytes);
+    Ok(Tensor { shape: Shape::from([count]), bytes: Sample::Pooled(Arc::new(buffer), 0..bytes.len()) })
+}
+
+/// A file's bytes. One that grows or shrinks meanwhile has as many as it had at first, or is an error.
+pub(super) fn read_file(path: &Path, memory: &Arc<HostPool>) -> Result<Tensor> {
+    let failed = |error: std::io::Error| Error::not_found(format!("the file `{}`: {error}", path.display()));
+    let mut file = std::fs::File::open(path).map_err(failed)?;
+    let size = usize::try_from(file.metadata().map_err(failed)?.len()).unwrap_or(usize::MAX);
+    if size > limits::MAX_SAMPLE_BYTES {
+        return Err(Error::invalid(format!(
+            "the file `{}` has {size} bytes, more than the limit of {}",
+            path.display(),
+            limits::MAX_SAMPLE_BYTES
+        )));
+    }
+    let mut buffer = memory.take(size)?;
+    file.read_exact(buffer.bytes_mut().get_mut(..size).unwrap_or_default()).map_err(failed)?;
+    Ok(Tensor { shape: Shape::from([size]), bytes: Sample::Pooled(Arc::new(buffer), 0..size) })
+}

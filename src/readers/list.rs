@@ -1,0 +1,154 @@
+//! Lists of files: in folders whose order gives the labels, in a text file, or as they are given. It must not know what is in the files.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// A file and its label.
+pub(super) type Labelled = (PathBuf, i32);
+
+/// Which names are wanted.
+pub(super) struct Filter {
+    pub(super) patterns: Vec<String>,
+    pub(super) is_case_sensitive: bool,
+}
+
+impl Filter {
+    fn takes(&self, name: &str) -> bool {
+        let folded = |text: &str| if self.is_case_sensitive { text.to_owned() } else { text.to_lowercase() };
+        let name = folded(name);
+        self.patterns.iter().any(|pattern| matches(folded(pattern).as_bytes(), name.as_bytes()))
+    }
+}
+
+/// Whether `name` is as `pattern` says: `*` stands for anything, `?` for one byte, `[a-z]` for one of these.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n) = (0, 0);
+    // Behind the last star, and where in the name it ended.
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        let step = match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p + 1, n));
+                p += 1;
+                continue;
+            }
+            Some(b'?') => Some(p + 1),
+            Some(b'[') => one_of(pattern, p, name[n]),
+            Some(&byte) if byte == name[n] => Some(p + 1),
+            _ => None,
+        };
+        (p, n) = match (step, star) {
+            (Some(next), _) => (next, n + 1),
+            (None, Some((behind, taken))) => {
+                star = Some((behind, taken + 1));
+                (behind, taken + 1)
+            }
+            (None, None) => return false,
+        };
+    }
+    pattern[p..].iter().all(|&byte| byte == b'*')
+}
+
+/// Behind the class that begins at `start`, if `byte` is in it.
+fn one_of(pattern: &[u8], start: usize, byte: u8) -> Option<usize> {
+    let body = pattern.get(start + 1..)?;
+    let negated = matches!(body.first(), Some(b'!' | b'^'));
+    let body = if negated { &body[1..] } else { body };
+    let end = body.iter().skip(1).position(|&b| b == b']')? + 1;
+    let (mut i, mut is_in) = (0, false);
+    while i < end {
+        let (low, high, length) = match body.get(i + 1..i + 3) {
+            Some([b'-', high]) if i + 2 < end => (body[i], *high, 3),
+            _ => (body[i], body[i], 1),
+        };
+        is_in |= (low..=high).contains(&byte);
+        i += length;
+    }
+    (is_in != negated).then_some(start + 1 + usize::from(negated) + end + 1)
+}
+
+/// The files of the folders of `root` that are wanted; the label is the number of the folder, in order of their names.
+pub(super) fn in_folders(root: &Path, files: &Filter, folders: Option<&Filter>) -> Result<Vec<Labelled>> {
+    let mut found = Vec::new();
+    let wanted =
+        names(root, true)?.into_iter().filter(|name| folders.is_none_or(|filter| filter.takes(name)));
+    for (label, folder) in (0..).zip(wanted) {
+        let folder = root.join(folder);
+        for name in names(&folder, false)?.into_iter().filter(|name| files.takes(name)) {
+            found.push((folder.join(name), label));
+        }
+        check_count(found.len())?;
+    }
+    Ok(found)
+}
+
+/// Sorted names of what is in a folder: its folders, or its files.
+fn names(folder: &Path, is_folder: bool) -> Result<Vec<String>> {
+    let failed =
+        |error: std::io::Error| Error::not_found(format!("the folder `{}`: {error}", folder.display()));
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        // What a link points at counts.
+        let metadata = std::fs::metadata(entry.path()).map_err(failed)?;
+        if metadata.is_dir() == is_folder
+            && let Ok(name) = entry.file_name().into_string()
+        {
+            found.push(name);
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Each line `path label` of a text file. Paths are relative to `root`, else to the list's own folder.
+pub(super) fn of_list(list: &Path, root: Option<&Path>) -> Result<Vec<Labelled>> {
+    let text = std::fs::read_to_string(list)
+        .map_err(|error| Error::not_found(format!("the list `{}`: {error}", list.display())))?;
+    let base = root.or(list.parent()).unwrap_or(Path::new(""));
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let parsed =
+            line.trim().rsplit_once(' ').and_then(|(name, label)| Some((name.trim(), label.parse().ok()?)));
+        let (name, label) = parsed.ok_or_else(|| {
+            Error::invalid(format!("line {} of `{}`: expected `path label`", number + 1, list.display()))
+        })?;
+        found.push((base.join(name), label));
+    }
+    check_count(found.len())?;
+    Ok(found)
+}
+
+fn check_count(count: usize) -> Result<()> {
+    match count <= limits::MAX_DATASET_SAMPLES {
+        true => Ok(()),
+        false => Err(Error::invalid(format!("more than {} files", limits::MAX_DATASET_SAMPLES))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn patterns() {
+        let holds = |pattern: &str, name: &str| matches(pattern.as_bytes(), name.as_bytes());
+        for (pattern, name) in [
+            ("*.jpg", "a.jpg"),
+            ("a?c", "abc"),
+            ("*", ""),
+            ("[a-c]x*", "bx1"),
+            ("[!a]b", "cb"),
+            ("a*b*c", "aXbYbZc"),
+        ] {
+            assert!(holds(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in
+            [("*.jpg", "a.jpeg"), ("a?c", "ac"), ("[a-c]x", "dx"), ("[!a]b", "ab"), ("[a", "a"), ("", "a")]
+        {
+            assert!(!holds(pattern, name), "{pattern} {name}");
+        }
+    }
+}

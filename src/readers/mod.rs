@@ -1,0 +1,117 @@
+//! Readers: sources that find, shuffle and read data sets, with DALI's names, arguments and order of samples. A reader is a file that
+//! lists a data set and reads one sample; shards, shuffling, padding and going on in the middle are written once. It must not know graphs.
+//!
+//! ```text
+//! file.rs ...   what samples there are, and the bytes of one          list.rs     files of folders and lists
+//! order.rs      which sample comes next                               engines.rs  the random numbers that decide it
+//! reader.rs     both together as a [`crate::source::Source`]
+//! ```
+
+mod engines;
+mod file;
+mod list;
+mod order;
+mod reader;
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::memory::HostPool;
+use crate::ops::{ArgSpec, Args, EVERYWHERE};
+use crate::source::MakeSource;
+use crate::tensor::{Sample, Shape, ValueType};
+
+/// A reader: its name in files, what it takes, what it gives.
+pub struct ReaderDef {
+    /// Its schema's name.
+    pub name: &'static str,
+    /// Other names for it in files.
+    pub aliases: &'static [&'static str],
+    /// What it reads, in a line.
+    pub doc: &'static str,
+    /// Its own arguments; those that all have are [`SHARED`].
+    pub args: &'static [ArgSpec],
+    /// What is known of its outputs.
+    pub outputs: fn(&Args) -> Result<Vec<ValueType>>,
+    /// Finds the samples.
+    pub open: fn(&Args) -> Result<Box<dyn Dataset>>,
+    /// Whether `random_shuffle` also shuffles the list of samples.
+    pub shuffles_list: bool,
+}
+
+/// All readers, sorted by name.
+pub const READERS: &[&ReaderDef] = &[&file::DEF];
+
+/// The arguments that all readers have.
+pub const SHARED: &[ArgSpec] = &[
+    ArgSpec::bool("random_shuffle", "samples come in random order, by a buffer").or_bool(false),
+    ArgSpec::int("initial_fill", "samples in that buffer").or_int(1024),
+    ArgSpec::int("num_shards", "parts of the data set, for several processes").or_int(1),
+    ArgSpec::int("shard_id", "the part that is read first").or_int(0),
+    ArgSpec::bool("stick_to_shard", "every epoch is of the same part").or_bool(false),
+    ArgSpec::bool("pad_last_batch", "the last sample is repeated until all parts and the batch are full")
+        .or_bool(false),
+    ArgSpec::bool("shuffle_after_epoch", "the list of samples is shuffled before each epoch").or_bool(false),
+    ArgSpec::int("shuffle_after_epoch_seed", "start of that shuffling").or_int(order::FIXED_SEED as i64),
+    ArgSpec::int("tensor_init_bytes", "a hint for DALI's memory").or_int(1_048_576).no_effect(),
+    ArgSpec::bool("read_ahead", "a hint for the system").or_bool(false).no_effect(),
+    ArgSpec::int("prefetch_queue_depth", "a stream reads ahead by itself").or_int(1).no_effect(),
+    ArgSpec::bool("skip_cached_images", "for DALI's cache of decoded images").or_bool(false).no_effect(),
+    ArgSpec::bool("lazy_init", "samples are found when a stream begins").or_bool(false).no_effect(),
+    ArgSpec::bool("dont_use_mmap", "files are read").or_bool(false).no_effect(),
+];
+
+/// The samples of a data set.
+pub trait Dataset: Send {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// One tensor for each output, in memory of `memory`.
+    ///
+    /// # Errors
+    /// Why it cannot be read; the message names the file.
+    fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>>;
+}
+
+/// One output of a sample.
+pub struct Tensor {
+    /// Its shape.
+    pub shape: Shape,
+    /// Its bytes.
+    pub bytes: Sample<'static>,
+}
+
+/// The reader that is called `name` in a file.
+pub fn find(name: &str) -> Option<&'static ReaderDef> {
+    READERS.iter().copied().find(|reader| reader.name == name || reader.aliases.contains(&name))
+}
+
+impl ReaderDef {
+    /// Every argument that a file may have, but for those of all operators.
+    pub fn all_args(&self) -> impl Iterator<Item = &'static ArgSpec> {
+        self.args.iter().chain(SHARED)
+    }
+
+    /// What makes the source for the arguments of a file. Nothing is looked for on the disk yet.
+    ///
+    /// # Errors
+    /// An argument that there is not, or whose value is wrong.
+    pub fn source(&'static self, args: &Args) -> Result<MakeSource> {
+        for name in args.names() {
+            if !self.all_args().chain(EVERYWHERE).any(|spec| spec.name == name) {
+                return Err(Error::unsupported(format!(
+                    "argument `{name}` is not supported by reader `{}`",
+                    self.name
+                )));
+            }
+            if args.is_tensor(name) {
+                return Err(Error::unsupported(format!(
+                    "argument `{name}` is a tensor, expected a fixed value"
+                )));
+            }
+        }
+        order::Options::new(args, self.shuffles_list)?;
+        let args = args.clone();
+        Ok(Arc::new(move || Ok(Box::new(reader::Reader::open(self, &args)?))))
+    }
+}

@@ -1,0 +1,90 @@
+//! A data set and an order as a source: batches, endlessly, one epoch behind the other. It must not know what a sample is.
+
+use std::sync::Arc;
+
+use super::order::{Options, Order};
+use super::{Dataset, ReaderDef, Tensor};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::memory::HostPool;
+use crate::ops::Args;
+use crate::source::{Facts, Pulled, Source};
+use crate::tensor::{Batch, BatchDesc, Layout, Sample, Shape, ValueType};
+
+/// Reads the samples that come next.
+pub(super) struct Reader {
+    dataset: Box<dyn Dataset>,
+    order: Order,
+    options: Options,
+    outputs: Vec<ValueType>,
+}
+
+impl Reader {
+    /// Finds the samples.
+    pub(super) fn open(def: &ReaderDef, args: &Args) -> Result<Self> {
+        let options = Options::new(args, def.shuffles_list)?;
+        let dataset = (def.open)(args)?;
+        if dataset.len() > limits::MAX_DATASET_SAMPLES {
+            return Err(Error::invalid(format!(
+                "{} samples, more than the limit of {}",
+                dataset.len(),
+                limits::MAX_DATASET_SAMPLES
+            )));
+        }
+        let order = Order::new(dataset.len(), &options)?;
+        Ok(Self { dataset, order, options, outputs: (def.outputs)(args)? })
+    }
+}
+
+impl Source for Reader {
+    fn infer(&self) -> Result<Vec<ValueType>> {
+        Ok(self.outputs.clone())
+    }
+
+    fn facts(&self) -> Option<Facts> {
+        let size = self.dataset.len();
+        Some(Facts {
+            size,
+            shards: self.options.shards,
+            shard: self.options.shard,
+            pads: self.options.pads,
+            sticks: self.options.sticks,
+        })
+    }
+
+    fn next(&mut self, most: usize, memory: &Arc<HostPool>) -> Result<Option<Pulled>> {
+        let mut columns: Vec<(Vec<Shape>, Vec<Sample<'static>>)> =
+            vec![Default::default(); self.outputs.len()];
+        let mut failures = Vec::new();
+        for (i, index) in self.order.batch(most).into_iter().enumerate() {
+            let tensors = self.dataset.read(index, memory).unwrap_or_else(|error| {
+                failures.push((i, error));
+                let missing = |ty: &ValueType| Tensor {
+                    shape: Shape::from(vec![0; ty.ndim().unwrap_or(1)]),
+                    bytes: Sample::Missing,
+                };
+                self.outputs.iter().map(missing).collect()
+            });
+            for ((shapes, samples), tensor) in columns.iter_mut().zip(tensors) {
+                shapes.push(tensor.shape);
+                samples.push(tensor.bytes);
+            }
+        }
+        let batches = columns.into_iter().zip(&self.outputs).map(|((shapes, samples), ty)| {
+            let dtype = ty.dtype.ok_or_else(|| Error::internal("a reader's output without a type"))?;
+            Batch::new(BatchDesc::new(dtype, ty.layout.unwrap_or(Layout::NONE), shapes), samples)
+        });
+        Ok(Some(Pulled { batches: batches.collect::<Result<_>>()?, failures }))
+    }
+
+    fn skip(&mut self, samples: u64, most: usize) -> Result<()> {
+        let mut left =
+            usize::try_from(samples).map_err(|_| Error::invalid("so many samples cannot be skipped"))?;
+        while left > 0 {
+            let count = left.min(most);
+            self.order.batch(count);
+            left -= count;
+        }
+        Ok(())
+    }
+}
