@@ -5,6 +5,7 @@
 //! kind, or because something about it is odd. So nothing needs to be judged here, and nothing is forgiven.
 
 use super::huffman::Spec;
+use super::transform;
 
 /// Zigzag order: at which place of a block, row by row, each coefficient of a scan lies.
 pub(super) const ZIGZAG: [u8; 64] = [
@@ -186,7 +187,7 @@ impl<'a> Reader<'a> {
                     u16::from(values[i])
                 };
                 // Products are kept in 16 bits: their sign does not matter.
-                quant[usize::from(place)] = value as i16;
+                quant[transform::place(usize::from(place) / 8, usize::from(place) % 8)] = value as i16;
             }
             *table = Some(quant);
             payload = rest;
@@ -242,7 +243,7 @@ impl<'a> Reader<'a> {
         self.frame.as_ref()
     }
 
-    /// The quantisation table of a component.
+    /// The quantisation table of a component, in the transform's order.
     pub(super) fn quant(&self, component: &Component) -> Option<[i16; 64]> {
         self.quants[component.quant]
     }

@@ -97,7 +97,7 @@ fn sequential(
     }
     let rest = reader.rest()?;
     let pairs = rest.len() > MANY_BYTES;
-    let Scratch { data, cache, groups, lasts, .. } = scratch;
+    let Scratch { data, cache, groups, .. } = scratch;
     let mut tables = Vec::with_capacity(scan.parts.len());
     for part in &scan.parts {
         let (dc, ac) = (reader.spec(0, part.dc)?, reader.spec(1, part.ac)?);
@@ -110,9 +110,7 @@ fn sequential(
     }
     let batch = Batch::new(layout);
     groups.clear();
-    groups.resize(batch.groups, [0; 64 * BLOCKS]);
-    lasts.clear();
-    lasts.resize(batch.groups, [0; BLOCKS]);
+    groups.resize(batch.groups + 1, [0; 64 * BLOCKS]);
     let mut segments = Segments::new(&data.ends, reader.restart, layout.mcus.0 * layout.mcus.1);
     let mut bits = Bits::from(0);
     let mut predictions = [0; 4];
@@ -124,7 +122,7 @@ fn sequential(
             while done < count {
                 let next = done + segments.left.min(count - done);
                 let places = &batch.places[done * per_mcu..next * per_mcu];
-                bits = blocks(&data.bytes, bits, &tables, places, groups, lasts, &mut predictions)?;
+                bits = blocks(&data.bytes, bits, &tables, places, groups, &mut predictions)?;
                 if segments.advance(next - done, bits)? {
                     (bits, predictions) = (Bits::from(segments.start), [0; 4]);
                 }
@@ -140,15 +138,8 @@ fn sequential(
                             ..first + within.end * component.h / BLOCKS;
                         let y = (row * component.v + v) * component.side;
                         let x = (columns.start - layout.columns.start) * component.h * component.side;
-                        let (groups, lasts) = (&groups[part.clone()], &lasts[part]);
-                        transform(
-                            component,
-                            groups,
-                            lasts,
-                            &quants[i],
-                            (&mut planes[i], x, y),
-                            rows.vectors,
-                        )?;
+                        let to = (&mut planes[i], x, y);
+                        transform(component, &groups[part], &quants[i], to, rows.vectors)?;
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use super::color::STEP;
 use super::layout::{Layout, Sized};
 use super::reduced::reduce;
-use super::transform::{Group, Lasts, Transform};
+use super::transform::{Group, Transform};
 use super::vector::Vectors;
 
 /// The last rows of one component, from the first transformed column on.
@@ -51,7 +51,6 @@ pub(super) fn keep(planes: Vec<Plane>, spare: &mut Vec<Vec<u8>>) {
 pub(super) fn transform(
     component: &Sized,
     groups: &[Group],
-    lasts: &[Lasts],
     quant: &[i16; 64],
     (plane, x, y): (&mut Plane, usize, usize),
     vectors: Vectors,
@@ -59,7 +58,7 @@ pub(super) fn transform(
     let stride = plane.stride;
     let out = &mut plane.rows_from(y)[x..];
     let narrow = if component.side == 8 {
-        Transform { groups, lasts, quant, out, stride }.done_by(vectors)
+        Transform { groups, quant, out, stride }.done_by(vectors)
     } else {
         reduce(component.side, groups, quant, out, stride)
     };

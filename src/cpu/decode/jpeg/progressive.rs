@@ -5,10 +5,11 @@ use super::bits::Bits;
 use super::frame::{Frame, Part, Reader, Scan};
 use super::planes::{Plane, transform};
 use super::rows::Rows;
-use super::scans::{self, Band, Coefficients};
+use super::scans::{self, Band, Coefficients, Refine};
 use super::scratch::Scratch;
 use super::segments::Segments;
 use super::transform::{BLOCKS, Group};
+use super::vector::Vectors;
 use crate::limits;
 
 /// Bytes of coefficients beyond which libjpeg-turbo decodes: memory that is kept would not pay.
@@ -81,7 +82,7 @@ pub(super) fn decode(
             }
             goes_on(&mut known[part.component], &scan)?;
         }
-        decode_scan(reader, &scan, &extents, layout.mcus, scratch)?;
+        decode_scan(reader, &scan, &extents, layout.mcus, scratch, rows.vectors)?;
         next = reader.next_scan()?;
     }
     // Where bits are missing libjpeg smooths between blocks.
@@ -114,6 +115,7 @@ fn decode_scan(
     extents: &[Extent],
     mcus: (usize, usize),
     scratch: &mut Scratch,
+    vectors: Vectors,
 ) -> Option<()> {
     let Scratch { data, cache, groups, masks, .. } = scratch;
     let length = data.read(reader.rest()?)?;
@@ -172,7 +174,8 @@ fn decode_scan(
                 (bits, run) = if scan.high == 0 {
                     scans::first(&data.bytes, (bits, run), &table, band, &mut row, done..next)?
                 } else {
-                    scans::refine(&data.bytes, (bits, run), &table, band, &mut row, done..next)?
+                    let (data, start, blocks) = (&data.bytes, (bits, run), done..next);
+                    vectors.run(Refine { data, start, table: &table, band, row: &mut row, blocks })?
                 };
                 if segments.advance(next - done, bits)? {
                     (bits, run) = (Bits::from(segments.start), 0);
@@ -193,7 +196,7 @@ fn pixels(
     out: &mut [u8],
 ) -> Option<()> {
     let layout = rows.layout;
-    let Scratch { groups, masks, lasts, .. } = scratch;
+    let groups = &scratch.groups;
     for row in layout.rows.clone() {
         for (i, component) in layout.components.iter().enumerate().filter(|(_, c)| c.needed) {
             let extent = &extents[i];
@@ -202,13 +205,8 @@ fn pixels(
                 let y = row * component.v + v;
                 let first = extent.first + y * extent.groups;
                 let part = first + start * component.h / BLOCKS..first + end * component.h / BLOCKS;
-                lasts.clear();
-                let masks = masks[part.start * BLOCKS..part.end * BLOCKS].as_chunks::<BLOCKS>().0;
-                lasts.extend(
-                    masks.iter().map(|masks| masks.map(|mask| 63 - (mask | 1).leading_zeros() as u8)),
-                );
                 let to = (&mut planes[i], 0, y * component.side);
-                transform(component, &groups[part], lasts, quants[i].as_ref()?, to, rows.vectors)?;
+                transform(component, &groups[part], quants[i].as_ref()?, to, rows.vectors)?;
             }
         }
         rows.up_to(row + 1, planes, out);

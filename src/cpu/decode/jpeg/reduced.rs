@@ -1,7 +1,7 @@
 //! Transforms that make 4 x 4, 2 x 2 or one sample of a block: a half, a quarter or an eighth of an image, as libjpeg reduces.
 //! Plain code: of a reduced image little time goes here.
 
-use super::transform::{BLOCKS, Group};
+use super::transform::{BLOCKS, Group, place};
 
 /// Constants of the transforms, times 2^13.
 const F0_211: i64 = 1730;
@@ -33,7 +33,8 @@ pub(super) fn reduce(
     for (i, group) in groups.iter().enumerate() {
         for block in 0..BLOCKS {
             let at = |row: usize, column: usize| {
-                let (value, scale) = (group[8 * BLOCKS * row + 8 * block + column], quant[8 * row + column]);
+                let place = place(row, column);
+                let (value, scale) = (group[place / 8 * 8 * BLOCKS + 8 * block + place % 8], quant[place]);
                 i32::from(value.wrapping_mul(scale))
             };
             narrow &= (0..8).all(|column| (-8192..8192).contains(&at(0, column)));

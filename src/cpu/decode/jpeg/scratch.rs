@@ -3,7 +3,7 @@
 use super::bits::Data;
 use super::huffman::Cache;
 use super::rows::Lines;
-use super::transform::{Group, Lasts};
+use super::transform::Group;
 
 /// Memory that goes from image to image.
 #[derive(Default)]
@@ -11,7 +11,6 @@ pub(super) struct Scratch {
     pub(super) data: Data,
     pub(super) cache: Cache,
     pub(super) groups: Vec<Group>,
-    pub(super) lasts: Vec<Lasts>,
     /// Of progressive files: which coefficients of each block are not zero.
     pub(super) masks: Vec<u64>,
     pub(super) planes: Vec<Vec<u8>>,
