@@ -6,14 +6,30 @@ use std::sync::Arc;
 use multiversion::multiversion;
 
 use super::bits::Bits;
-use super::frame::ZIGZAG;
-use super::huffman::{AC_BITS, Ac, DC_BITS, Dc, END, LONG, extend, number};
+use super::frame::{Reader, Scan, ZIGZAG};
+use super::huffman::{AC_BITS, Ac, Cache, DC_BITS, Dc, END, LONG, extend, number};
 use super::transform::{self, BLOCKS, Group};
 
-/// A component's tables.
+/// Tables of one part of a scan.
 pub(super) struct Tables {
     pub(super) dc: Arc<Dc>,
     pub(super) ac: Arc<Ac>,
+}
+
+/// From so many bytes on it pays to make tables that give two codes at once.
+const MANY_BYTES: usize = 6_000;
+
+impl Tables {
+    /// Those of each part of a scan, in order.
+    pub(super) fn all(reader: &Reader<'_>, scan: &Scan, cache: &mut Cache) -> Option<Vec<Self>> {
+        let pairs = reader.rest()?.len() > MANY_BYTES;
+        let mut all = Vec::with_capacity(scan.parts.len());
+        for part in &scan.parts {
+            let (dc, ac) = (reader.spec(0, part.dc)?, reader.spec(1, part.ac)?);
+            all.push(Self { dc: cache.dc(dc)?, ac: cache.ac(ac, pairs)? });
+        }
+        Some(all)
+    }
 }
 
 /// Where a block is decoded to.
@@ -21,13 +37,14 @@ pub(super) struct Tables {
 pub(super) struct Place {
     /// Its first coefficient among those of all groups.
     coefficient: u32,
-    component: u32,
+    /// Which of the scan's parts.
+    part: u32,
 }
 
 impl Place {
     /// In a group, the block at `lane`.
-    pub(super) fn new(group: usize, lane: usize, component: usize) -> Self {
-        Self { coefficient: (64 * BLOCKS * group + 8 * lane) as u32, component: component as u32 }
+    pub(super) fn new(group: usize, lane: usize, part: usize) -> Self {
+        Self { coefficient: (64 * BLOCKS * group + 8 * lane) as u32, part: part as u32 }
     }
 }
 
@@ -73,7 +90,7 @@ pub(super) fn blocks(
     let coefficients = groups.as_flattened_mut();
     for to in places {
         bits.refill(data)?;
-        let Tables { dc, ac } = tables.get(to.component as usize)?;
+        let Tables { dc, ac } = tables.get(to.part as usize)?;
         let (all, which) = dc.entries[(bits.buffer >> (64 - DC_BITS)) as usize];
         let (difference, length) = if all == 0 {
             let (length, size) = dc.search.find(bits.buffer)?;
@@ -84,7 +101,7 @@ pub(super) fn blocks(
         bits.skip(length);
         // So long that no index needs a check.
         let block: &mut [i16; 256] = coefficients.get_mut(to.coefficient as usize..)?.first_chunk_mut()?;
-        let prediction = &mut predictions[to.component as usize & 3];
+        let prediction = &mut predictions[to.part as usize & 3];
         *prediction = prediction.checked_add(difference)?;
         bits = rest_of_block(data, bits, ac, block)?;
         block[0] = *prediction as i16;

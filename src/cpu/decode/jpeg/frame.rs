@@ -114,6 +114,13 @@ pub(super) struct Scan {
     pub(super) low: u32,
 }
 
+impl Scan {
+    /// Whether it brings all of its components, as all scans of sequential files do.
+    pub(super) fn is_whole(&self) -> bool {
+        (self.first, self.last, self.high, self.low) == (0, 63, 0, 0)
+    }
+}
+
 /// Reads segments and keeps what they define.
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
@@ -148,6 +155,11 @@ impl<'a> Reader<'a> {
             let &[0xFF, marker] = self.bytes.get(self.at..)?.first_chunk()? else { return None };
             if marker == 0xD9 {
                 return Some(None);
+            }
+            if marker == 0xFF {
+                // A marker may be preceded by any number of these.
+                self.at += 1;
+                continue;
             }
             let &[high, low] = self.bytes.get(self.at + 2..)?.first_chunk()?;
             let end = self.at + 2 + usize::from(u16::from_be_bytes([high, low]));

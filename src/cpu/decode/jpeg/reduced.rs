@@ -42,7 +42,12 @@ pub(super) fn reduce(
             match side {
                 4 => quarter(at, out, stride),
                 2 => sixteenth(at, out, stride),
-                _ => out[0] = sample(at(0, 0), 3),
+                _ => {
+                    // Where the others keep 16 bits of a product, libjpeg keeps all of this one.
+                    let product = i32::from(group[8 * block]) * i32::from(quant[0]);
+                    narrow &= product == at(0, 0);
+                    out[0] = sample(product, 3);
+                }
             }
         }
     }
