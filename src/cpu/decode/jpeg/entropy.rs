@@ -87,7 +87,7 @@ pub(super) fn blocks(
 ) -> Option<Bits> {
     // A copy: an argument would be kept in the caller's memory.
     let mut bits = start;
-    let coefficients = groups.as_flattened_mut();
+    let coefficients = bytemuck::cast_slice_mut::<Group, i16>(groups);
     for to in places {
         bits.refill(data)?;
         let Tables { dc, ac } = tables.get(to.part as usize)?;

@@ -74,7 +74,7 @@ pub(super) fn decode(
     }
     scratch.groups.clear();
     // One more: a block is seen with what lies behind it.
-    scratch.groups.resize(groups + 1, [0; 64 * BLOCKS]);
+    scratch.groups.resize(groups + 1, Group::ZERO);
     scratch.masks.clear();
     scratch.masks.resize(groups * BLOCKS, 0);
     let mut known: Vec<Known> = vec![[None; 64]; extents.len()];
@@ -204,7 +204,7 @@ fn progressive(
                 let extent = &extents[part.component];
                 for (x, y) in extent.blocks(scan, column, row) {
                     let group = groups.get_mut(extent.first + y * extent.groups + x / BLOCKS)?;
-                    let dc = &mut group[8 * (x % BLOCKS)];
+                    let dc = &mut group.0[8 * (x % BLOCKS)];
                     bits.refill(&data.bytes)?;
                     match table {
                         Some(table) => {

@@ -9,7 +9,7 @@ use super::planes::{self, Plane, transform};
 use super::rows::Rows;
 use super::scratch::Scratch;
 use super::segments::Segments;
-use super::transform::BLOCKS;
+use super::transform::{BLOCKS, Group};
 use super::vector::Vectors;
 use super::{Ask, multiscan};
 
@@ -103,7 +103,7 @@ fn sequential(
     }
     let batch = Batch::new(layout);
     groups.clear();
-    groups.resize(batch.groups + 1, [0; 64 * BLOCKS]);
+    groups.resize(batch.groups + 1, Group::ZERO);
     let mut segments = Segments::new(&data.ends, reader.restart, layout.mcus.0 * layout.mcus.1);
     let mut bits = Bits::from(0);
     let mut predictions = [0; 4];
@@ -136,10 +136,14 @@ fn sequential(
                     }
                 }
             }
-            groups.fill([0; 64 * BLOCKS]);
+            groups.fill(Group::ZERO);
         }
         if layout.rows.contains(&row) {
             rows.up_to(row + 1, planes, out);
+        }
+        if row + 1 == layout.rows.end && row + 1 < layout.mcus.1 {
+            // Damage of what follows is nothing that libjpeg would refuse the file for, nor does it change what was before.
+            return Some(());
         }
     }
     segments.is_over().then_some(())

@@ -37,7 +37,7 @@ impl Coefficients<'_> {
     #[inline(always)]
     fn block(&mut self, index: usize) -> Option<(&mut [i16; 232], &mut u64)> {
         let group = self.groups.get_mut(index / BLOCKS)?;
-        let block = group.get_mut(8 * (index % BLOCKS)..)?.first_chunk_mut()?;
+        let block = group.0.get_mut(8 * (index % BLOCKS)..)?.first_chunk_mut()?;
         Some((block, self.masks.get_mut(index)?))
     }
 }

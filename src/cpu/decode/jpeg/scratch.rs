@@ -2,6 +2,7 @@
 
 use super::bits::Data;
 use super::huffman::Cache;
+use super::planes::Line;
 use super::rows::Lines;
 use super::transform::Group;
 
@@ -13,7 +14,7 @@ pub(super) struct Scratch {
     pub(super) groups: Vec<Group>,
     /// Of progressive files: which coefficients of each block are not zero.
     pub(super) masks: Vec<u64>,
-    pub(super) planes: Vec<Vec<u8>>,
+    pub(super) planes: Vec<Vec<Line>>,
     pub(super) lines: Lines,
 }
 
@@ -24,6 +25,6 @@ impl Scratch {
         self.data.bytes.capacity()
             + groups
             + 8 * self.masks.capacity()
-            + self.planes.iter().map(Vec::capacity).sum::<usize>()
+            + size_of::<Line>() * self.planes.iter().map(Vec::capacity).sum::<usize>()
     }
 }

@@ -13,14 +13,23 @@
 //!                    ..
 //! ```
 
+use bytemuck::{Pod, Zeroable};
+
 use super::vector::{MOST_PARTS, Vector, Vectors, Work};
 
 /// Blocks of a group.
 pub(super) const BLOCKS: usize = MOST_PARTS;
 /// Coefficients of one unit of a group.
 const UNIT: usize = 8 * BLOCKS;
-/// Coefficients of four blocks: unit u of block b begins at `32 * u + 8 * b`.
-pub(super) type Group = [i16; 64 * BLOCKS];
+/// Coefficients of four blocks: unit u of block b begins at `32 * u + 8 * b`. They lie as vectors like it: what is loaded across two lines
+/// of a cache takes twice as long.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(64))]
+pub(super) struct Group(pub(super) [i16; 64 * BLOCKS]);
+
+impl Group {
+    pub(super) const ZERO: Self = Self([0; 64 * BLOCKS]);
+}
 
 /// Rows and columns in pairs that are multiplied together.
 const ORDER: [usize; 8] = [0, 4, 7, 1, 2, 6, 3, 5];
@@ -62,9 +71,8 @@ impl Work for Transform<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) -> bool {
-        let mut wide = Wide([V::splat16(0); 2]);
-        let mut quant = [[0; 8]; 8];
-        quant.copy_from_slice(self.quant.as_chunks().0);
+        let mut wide = Wide::new();
+        let quant = by_units(self.quant);
         let mut rest = self.out;
         let rows: [&mut [u8]; 8] = std::array::from_fn(|_| {
             let row = rest.split_off_mut(..self.stride.min(rest.len()));
@@ -73,11 +81,7 @@ impl Work for Transform<'_> {
         let [r0, r1, r2, r3, r4, r5, r6, r7] = rows;
         for (i, group) in self.groups.iter().enumerate() {
             for part in (0..BLOCKS).step_by(V::PARTS) {
-                let group = &group[8 * part..];
-                let mut units = [V::splat16(0); 8];
-                for (u, unit) in units.iter_mut().enumerate() {
-                    *unit = V::load(&group[UNIT * u..]).mul16(V::load_each(&quant[u]));
-                }
+                let units = dequantised::<V>(&group.0[8 * part..], &quant);
                 // All at once: checks between the steps would keep the compiler from ordering them.
                 let x = 8 * (BLOCKS * i + part);
                 let x = x..x + 8 * V::PARTS;
@@ -90,19 +94,42 @@ impl Work for Transform<'_> {
     }
 }
 
+/// The units of the blocks that `group` begins with, as many as a vector has parts.
+#[inline(always)]
+pub(super) fn dequantised<V: Vector>(group: &[i16], quant: &[[i16; 8]; 8]) -> [V; 8] {
+    let mut units = [V::splat16(0); 8];
+    for (u, unit) in units.iter_mut().enumerate() {
+        *unit = V::load(&group[UNIT * u..]).mul16(V::load_each(&quant[u]));
+    }
+    units
+}
+
+/// A quantisation table unit by unit. A copy, of which the compiler knows that nobody writes to it.
+#[inline(always)]
+pub(super) fn by_units(quant: &[i16; 64]) -> [[i16; 8]; 8] {
+    let mut units = [[0; 8]; 8];
+    units.copy_from_slice(quant.as_chunks().0);
+    units
+}
+
 /// Whether numbers were too wide: those before the first pass for 14 bits, those before the second one for 15.
-struct Wide<V>([V; 2]);
+pub(super) struct Wide<V>([V; 2]);
 
 impl<V: Vector> Wide<V> {
+    #[inline(always)]
+    pub(super) fn new() -> Self {
+        Self([V::splat16(0); 2])
+    }
+
     /// Notes numbers before a pass.
     #[inline(always)]
-    fn note<const PASS: usize>(&mut self, numbers: V) {
+    pub(super) fn note<const PASS: usize>(&mut self, numbers: V) {
         let moved = numbers.add16(V::splat16(8192 << PASS));
         self.0[PASS] = self.0[PASS].or(moved);
     }
 
     #[inline(always)]
-    fn is_any(&self) -> bool {
+    pub(super) fn is_any(&self) -> bool {
         let [first, second] = self.0;
         !first.and(V::splat16(-1 << 14)).or(second.and(V::splat16(-1 << 15))).is_zero()
     }
