@@ -58,9 +58,15 @@ fn written(dice: &mut Dice) -> Vec<u8> {
     compressor.compress_to_vec(Image { pixels: &pixels[..], width, pitch, height, format }).unwrap()
 }
 
+/// What libjpeg-turbo does not write: odd samplings, tables, restarts, fill bytes, a scan for each component.
+fn composed(seed: u64) -> Vec<u8> {
+    let recipe = Recipe::random(seed, 90);
+    Recipe { separate: seed.is_multiple_of(6), ..recipe }.encode().file
+}
+
 /// A file, whole or damaged.
 fn file(seed: u64, dice: &mut Dice) -> Vec<u8> {
-    let whole = if dice.below(2) == 0 { written(dice) } else { Recipe::random(seed, 90).encode().file };
+    let whole = if dice.below(2) == 0 { written(dice) } else { composed(seed) };
     match dice.below(6) {
         0 | 1 => damaged(&whole, seed),
         2 => whole[..dice.below(whole.len())].to_vec(),
@@ -154,9 +160,9 @@ fn equals_libjpeg_turbo() {
         left += if fine { by_libjpeg } else { 0 };
     }
     assert!(decoded > QUICK / 2, "{decoded} of {QUICK} files are decoded");
-    // Rare kinds of files are left, and damaged ones that libjpeg-turbo forgives.
+    // Damaged files that libjpeg-turbo forgives are left.
     let kinds = decoders.0.len() as u64 - 1;
-    assert!(left * 2 < decoded * kinds, "{left} of {} decodings were left to libjpeg-turbo", decoded * kinds);
+    assert!(left * 4 < decoded * kinds, "{left} of {} decodings were left to libjpeg-turbo", decoded * kinds);
 }
 
 #[test]
@@ -175,15 +181,17 @@ fn recorded_files_equal_libjpeg_turbo() {
     }
 }
 
-/// Whole files of the common kinds are decoded by our own decoder, or all of this would test nothing.
+/// Whole files are decoded by our own decoder, or all of this would test nothing.
 #[test]
-fn common_files_are_not_left_to_libjpeg_turbo() {
+fn whole_files_are_not_left_to_libjpeg_turbo() {
     let mut dice = Dice::new(1);
     let decoders = Decoders::new();
-    for _ in 0..100 {
-        let file = written(&mut dice);
-        let (fine, left) = decoders.agree(&file, &DecodeOptions::default(), "written by libjpeg-turbo");
-        assert!(fine && left == 0);
+    for seed in 0..300 {
+        for file in [written(&mut dice), composed(seed)] {
+            let (fine, left) =
+                decoders.agree(&file, &DecodeOptions::default(), &format!("whole file {seed}"));
+            assert!(fine && left == 0, "file {seed}: decoded {fine}, left {left} times");
+        }
     }
 }
 

@@ -57,6 +57,8 @@ pub(crate) struct Recipe {
     pub(crate) restart: Option<usize>,
     /// Bytes of ones before each marker in the scan.
     pub(crate) fill: usize,
+    /// Whether each component has a scan of its own.
+    pub(crate) separate: bool,
     pub(crate) seed: u64,
 }
 
@@ -80,6 +82,9 @@ pub(crate) const FACTORS: [[[usize; 2]; 3]; 17] = [
     [[1, 1], [1, 1], [2, 2]],
     [[4, 1], [1, 2], [2, 1]],
 ];
+
+/// Of each MCU the blocks, with the tables that they take.
+type Scan = Vec<Vec<(usize, Vec<Token>)>>;
 
 /// A file, and what it holds.
 pub(crate) struct Encoded {
@@ -114,6 +119,7 @@ impl Recipe {
             wide: dice.below(6) == 0,
             restart: (dice.below(3) == 0).then(|| 1 + dice.below(dice.clone().pick(&[1, 4, 40]))),
             fill: dice.pick(&[0, 0, 0, 1, 3]),
+            separate: false,
             seed,
         }
     }
@@ -132,40 +138,59 @@ impl Recipe {
             shrunk.iter().map(|plane| Plane::new(plane.width, plane.height)).collect();
         let across = self.width.div_ceil(8 * largest[0]);
         let mcus = across * self.height.div_ceil(8 * largest[1]);
-        let mut scan: Vec<Vec<(usize, Vec<Token>)>> = Vec::with_capacity(mcus);
-        let mut before = vec![0; planes.len()];
-        for mcu in 0..mcus {
-            if self.restart.is_some_and(|interval| mcu % interval == 0) {
-                before.fill(0);
-            }
-            let mut blocks = Vec::new();
-            for (i, plane) in shrunk.iter().enumerate() {
-                let [w, h] = self.blocks(i);
-                for place in 0..w * h {
-                    let (x, y) = (mcu % across * w + place % w, mcu / across * h + place / w);
-                    let block: Block = plane.block(x, y, &quantisation[tables(i)]);
-                    blocks.push((tables(i), tokens(&block, before[i])));
-                    before[i] = block[0];
-                    decoded[i].put(x, y, &block, &quantisation[tables(i)]);
+        let mut scans: Vec<Scan> = Vec::new();
+        for parts in self.parts() {
+            // Alone a component is not interleaved, and has no blocks that are all outside.
+            let alone = parts.len() == 1;
+            let sides = |i: usize| [shrunk[i].width.div_ceil(8), shrunk[i].height.div_ceil(8)];
+            let (across, mcus) =
+                if alone { (sides(parts[0])[0], sides(parts[0]).iter().product()) } else { (across, mcus) };
+            let mut scan = Vec::with_capacity(mcus);
+            let mut before = vec![0; planes.len()];
+            for mcu in 0..mcus {
+                if self.restart.is_some_and(|interval| mcu % interval == 0) {
+                    before.fill(0);
                 }
+                let mut blocks = Vec::new();
+                for &i in &parts {
+                    let [w, h] = if alone { [1, 1] } else { self.blocks(i) };
+                    for place in 0..w * h {
+                        let (x, y) = (mcu % across * w + place % w, mcu / across * h + place / w);
+                        let block: Block = shrunk[i].block(x, y, &quantisation[tables(i)]);
+                        blocks.push((tables(i), tokens(&block, before[i])));
+                        before[i] = block[0];
+                        decoded[i].put(x, y, &block, &quantisation[tables(i)]);
+                    }
+                }
+                scan.push(blocks);
             }
-            scan.push(blocks);
+            scans.push(scan);
         }
 
-        let huffman = self.huffman(&scan, &mut dice);
+        let huffman = self.huffman(&scans, &mut dice);
         let mut file = vec![0xFF, 0xD8];
         self.header(&mut file, &quantisation, &huffman);
         let codes: Vec<[Codes; 2]> = huffman.iter().map(|pair| pair.each_ref().map(Codes::from)).collect();
         let mut bits = Bits::default();
-        for (mcu, blocks) in scan.iter().enumerate() {
-            if let Some(interval) = self.restart.filter(|interval| mcu > 0 && mcu % interval == 0) {
-                bits.marker(0xD0 + ((mcu / interval + 7) % 8) as u8, self.fill);
+        for (parts, scan) in self.parts().iter().zip(&scans) {
+            bits.marker(0xDA, if bits.bytes.is_empty() { 0 } else { self.fill });
+            bits.bytes.extend(self.scan_header(parts));
+            for (mcu, blocks) in scan.iter().enumerate() {
+                if let Some(interval) = self.restart.filter(|interval| mcu > 0 && mcu % interval == 0) {
+                    bits.marker(0xD0 + ((mcu / interval + 7) % 8) as u8, self.fill);
+                }
+                blocks.iter().for_each(|(pair, tokens)| bits.tokens(tokens, &codes[*pair]));
             }
-            blocks.iter().for_each(|(pair, tokens)| bits.tokens(tokens, &codes[*pair]));
         }
         bits.marker(0xD9, self.fill);
         file.extend(bits.bytes);
         Encoded { file, pixels: self.pixels(&decoded) }
+    }
+
+    /// The components of each scan.
+    fn parts(&self) -> Vec<Vec<usize>> {
+        let all = 0..self.factors.len();
+        if self.separate { all.map(|i| vec![i]).collect() } else { vec![all.collect()] }
     }
 
     /// Blocks of a component in an MCU: alone it is not interleaved.
@@ -198,13 +223,13 @@ impl Recipe {
     }
 
     /// A pair of tables for luma and, unless they are shared, one for chroma.
-    fn huffman(&self, scan: &[Vec<(usize, Vec<Token>)>], dice: &mut Dice) -> Vec<[Table; 2]> {
+    fn huffman(&self, scans: &[Scan], dice: &mut Dice) -> Vec<[Table; 2]> {
         let pairs = if self.shared || self.factors.len() == 1 { 1 } else { 2 };
         if self.coding == Coding::Standard {
             return standard().into_iter().take(pairs).collect();
         }
         let mut weights = vec![[[0; 256]; 2]; pairs];
-        for (pair, tokens) in scan.iter().flatten() {
+        for (pair, tokens) in scans.iter().flatten().flatten() {
             for token in tokens {
                 weights[*pair][usize::from(!token.first)][usize::from(token.symbol)] += 1;
             }
@@ -239,22 +264,12 @@ impl Recipe {
             }
             segment(0xDB, &payload);
         }
-        let ids: &[u8] = match (self.colour, self.mark) {
-            (Colour::Rgb, Mark::Nothing) => b"RGB",
-            // What says nothing of colours is YCbCr when it counts from 1, or is none of the known.
-            (Colour::YCbCr, _) if self.seed.is_multiple_of(5) => &[7, 200, 0],
-            _ => &[1, 2, 3],
-        };
         let sides = [self.height, self.width].map(|side| (side as u16).to_be_bytes());
         let count = self.factors.len() as u8;
-        let chroma = |i: usize| u8::from(i > 0 && !self.shared);
         let mut frame = [&[8], sides.as_flattened(), &[count]].concat();
-        let mut scan = vec![count];
         for (i, [across, down]) in self.factors.iter().enumerate() {
-            frame.extend([ids[i], (across << 4 | down) as u8, chroma(i)]);
-            scan.extend([ids[i], chroma(i) * 0x11]);
+            frame.extend([self.ids()[i], (across << 4 | down) as u8, self.table(i)]);
         }
-        scan.extend([0, 63, 0]);
         segment(if self.wide { 0xC1 } else { 0xC0 }, &frame);
         for (number, pair) in huffman.iter().enumerate() {
             for (class, table) in pair.iter().enumerate() {
@@ -264,7 +279,29 @@ impl Recipe {
         if let Some(interval) = self.restart {
             segment(0xDD, &(interval as u16).to_be_bytes());
         }
-        segment(0xDA, &scan);
+    }
+
+    /// What components are called.
+    fn ids(&self) -> &'static [u8; 3] {
+        match (self.colour, self.mark) {
+            (Colour::Rgb, Mark::Nothing) => b"RGB",
+            // What says nothing of colours is YCbCr when it counts from 1, or is none of the known.
+            (Colour::YCbCr, _) if self.seed.is_multiple_of(5) => &[7, 200, 0],
+            _ => &[1, 2, 3],
+        }
+    }
+
+    /// Which tables a component has.
+    fn table(&self, component: usize) -> u8 {
+        u8::from(component > 0 && !self.shared)
+    }
+
+    /// What follows the marker of a scan, up to the data.
+    fn scan_header(&self, parts: &[usize]) -> Vec<u8> {
+        let mut header = vec![0, 6 + 2 * parts.len() as u8, parts.len() as u8];
+        parts.iter().for_each(|&i| header.extend([self.ids()[i], self.table(i) * 0x11]));
+        header.extend([0, 63, 0]);
+        header
     }
 
     /// Pixels of decoded planes.

@@ -23,25 +23,27 @@ impl Data {
         loop {
             let rest = from.get(at..)?;
             let plain = memchr::memchr(0xFF, rest)?;
-            match *rest.get(plain + 1)? {
-                0 => {
-                    bytes.extend_from_slice(&rest[..=plain]);
-                    at += plain + 2;
-                }
-                0xD0..=0xD7 if rest[plain + 1] & 7 == ends.len() as u8 & 7 => {
+            // Any number of FF may stand before what follows one.
+            let mut next = plain + 1;
+            while *rest.get(next)? == 0xFF {
+                next += 1;
+            }
+            match rest[next] {
+                0 => bytes.extend_from_slice(&rest[..=plain]),
+                0xD0..=0xD7 if rest[next] & 7 == ends.len() as u8 & 7 => {
                     bytes.extend_from_slice(&rest[..plain]);
                     ends.push(bytes.len());
-                    at += plain + 2;
                 }
-                // Fill bytes, and markers out of order.
-                0xD0..=0xD7 | 0xFF => return None,
+                // Markers out of order.
+                0xD0..=0xD7 => return None,
                 _ => {
                     bytes.extend_from_slice(&rest[..plain]);
                     ends.push(bytes.len());
                     bytes.resize(bytes.len() + PAD, 0);
-                    return Some(at + plain);
+                    return Some(at + next - 1);
                 }
             }
+            at += next + 1;
         }
     }
 }
@@ -92,12 +94,11 @@ impl Bits {
         (self.at * 8).wrapping_sub(self.count as usize)
     }
 
-    /// `first` if so, else `second`, without a branch. `second` must come from the same refill.
+    /// Goes on by some bits, less than 64, behind which there is `buffer`.
     #[inline(always)]
-    pub(super) fn select(so: bool, first: Self, second: Self) -> Self {
-        let buffer = std::hint::select_unpredictable(so, first.buffer, second.buffer);
-        let count = std::hint::select_unpredictable(so, first.count, second.count);
-        Self { at: second.at, buffer, count }
+    pub(super) fn go_on(&mut self, buffer: u64, count: u32) {
+        self.buffer = buffer;
+        self.count = self.count.wrapping_sub(count);
     }
 }
 

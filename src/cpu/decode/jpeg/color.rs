@@ -42,12 +42,22 @@ impl Work for Ycc<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { y, cb, cr, out, bgr } = self;
+        match self.bgr {
+            true => self.row_of::<V, true>(),
+            false => self.row_of::<V, false>(),
+        }
+    }
+}
+
+impl Ycc<'_> {
+    #[inline(always)]
+    fn row_of<V: Vector, const BGR: bool>(self) {
+        let Self { y, cb, cr, out, .. } = self;
         match (cb, cr) {
-            (Chroma::Each(cb), Chroma::Each(cr)) => row::<V, _>(y, &[Each(cb), Each(cr)], out, bgr),
-            (Chroma::Two(cb), Chroma::Two(cr)) => row::<V, _>(y, &[Two(cb), Two(cr)], out, bgr),
+            (Chroma::Each(cb), Chroma::Each(cr)) => row::<V, _, BGR>(y, &[Each(cb), Each(cr)], out),
+            (Chroma::Two(cb), Chroma::Two(cr)) => row::<V, _, BGR>(y, &[Two(cb), Two(cr)], out),
             (Chroma::Smooth(cb, round), Chroma::Smooth(cr, _)) => {
-                row::<V, _>(y, &[Smooth(cb, round), Smooth(cr, round)], out, bgr);
+                row::<V, _, BGR>(y, &[Smooth(cb, round), Smooth(cr, round)], out);
             }
             // Both have the same sampling, or it was evened out before.
             _ => {}
@@ -55,36 +65,65 @@ impl Work for Ycc<'_> {
     }
 }
 
-/// Where chroma comes from. Its methods must be inlined.
+/// Where chroma comes from. What works on vectors must be inlined, which closures of iterators are not.
 trait Source {
-    /// Of the even and of the odd pixels from one on: twice the distance from the middle.
-    fn doubled<V: Vector>(&self, x: usize) -> [V; 2];
+    /// What one vector of pixels takes.
+    type Piece;
+
+    /// All of it from a pixel on, which is even. An iterator and not a function of the place: then it is found out once that all
+    /// pieces are there.
+    fn pieces<V: Vector>(&self, x: usize) -> impl Iterator<Item = Self::Piece>;
+
+    /// Of the even and of the odd pixels: twice the distance from the middle.
+    fn doubled<V: Vector>(&self, piece: Self::Piece) -> [V; 2];
 }
 
 struct Each<'a>(&'a [u8]);
 struct Two<'a>(&'a [u8]);
 struct Smooth<'a>(&'a [i16], [i16; 2]);
 
-impl Source for Each<'_> {
+impl<'a> Source for Each<'a> {
+    type Piece = &'a [u8];
+
     #[inline(always)]
-    fn doubled<V: Vector>(&self, x: usize) -> [V; 2] {
-        let both = V::load_bytes(&self.0[x..]);
+    fn pieces<V: Vector>(&self, x: usize) -> impl Iterator<Item = &'a [u8]> {
+        self.0[x..].chunks_exact(16 * V::PARTS)
+    }
+
+    #[inline(always)]
+    fn doubled<V: Vector>(&self, piece: &[u8]) -> [V; 2] {
+        let both = V::load_bytes(piece);
         [centred(both.and(V::splat16(255))), centred(both.srl16::<8>())]
     }
 }
 
-impl Source for Two<'_> {
+impl<'a> Source for Two<'a> {
+    type Piece = &'a [u8];
+
     #[inline(always)]
-    fn doubled<V: Vector>(&self, x: usize) -> [V; 2] {
-        [centred(V::widen(&self.0[x / 2..])); 2]
+    fn pieces<V: Vector>(&self, x: usize) -> impl Iterator<Item = &'a [u8]> {
+        self.0[x / 2..].chunks_exact(8 * V::PARTS)
+    }
+
+    #[inline(always)]
+    fn doubled<V: Vector>(&self, piece: &[u8]) -> [V; 2] {
+        [centred(V::widen(piece)); 2]
     }
 }
 
-impl Source for Smooth<'_> {
+impl<'a> Source for Smooth<'a> {
+    /// Left neighbours, samples, right neighbours.
+    type Piece = ((&'a [i16], &'a [i16]), &'a [i16]);
+
     #[inline(always)]
-    fn doubled<V: Vector>(&self, x: usize) -> [V; 2] {
-        let sums = &self.0[x / 2..];
-        let (left, own, right) = (V::load(sums), V::load(&sums[1..]), V::load(&sums[2..]));
+    fn pieces<V: Vector>(&self, x: usize) -> impl Iterator<Item = Self::Piece> {
+        let from = |first: usize| self.0[x / 2 + first..].chunks_exact(8 * V::PARTS);
+        from(0).zip(from(1)).zip(from(2))
+    }
+
+    #[inline(always)]
+    fn doubled<V: Vector>(&self, ((left, own), right): Self::Piece) -> [V; 2] {
+        let (left, own, right) = (V::load(left), V::load(own), V::load(right));
         let own = own.add16(own).add16(own);
         let mut sides = [left, right];
         for (side, round) in sides.iter_mut().zip(self.1) {
@@ -104,37 +143,37 @@ fn centred<V: Vector>(samples: V) -> V {
 
 /// All of a row.
 #[inline(always)]
-fn row<V: Vector, S: Source>(y: &[u8], chroma: &[S; 2], out: &mut [u8], bgr: bool) {
+fn row<V: Vector, S: Source, const BGR: bool>(y: &[u8], chroma: &[S; 2], out: &mut [u8]) {
     let step = 16 * V::PARTS;
-    let mut steps = out.chunks_exact_mut(3 * step);
-    let mut x = 0;
-    for out in &mut steps {
-        V::store_pixels(pixels(y, chroma, bgr, x), out);
-        x += step;
-    }
-    let rest = steps.into_remainder();
+    let whole = out.len() / (3 * step) * step;
+    let (out, rest) = out.split_at_mut(3 * whole);
+    steps::<V, S, BGR>(y, chroma, 0, out);
     if !rest.is_empty() {
         let mut last = [0; 3 * STEP];
-        V::store_pixels(pixels(y, chroma, bgr, x), &mut last);
+        steps::<V, S, BGR>(&y[whole..], chroma, whole, &mut last[..3 * step]);
         rest.copy_from_slice(&last[..rest.len()]);
     }
 }
 
-/// Channels of the pixels from one on.
+/// As many pixels as fill whole vectors, with chroma from `x` on.
 #[inline(always)]
-fn pixels<V: Vector, S: Source>(y: &[u8], [cb, cr]: &[S; 2], bgr: bool, x: usize) -> [V; 3] {
-    let both = V::load_bytes(&y[x..]);
-    let (cb, cr) = (cb.doubled::<V>(x), cr.doubled::<V>(x));
-    let even = rgb(both.and(V::splat16(255)), cb[0], cr[0]);
-    let odd = rgb(both.srl16::<8>(), cb[1], cr[1]);
-    let mut channels = even;
-    for (channel, odd) in channels.iter_mut().zip(odd) {
-        *channel = channel.packus16(odd);
+fn steps<V: Vector, S: Source, const BGR: bool>(y: &[u8], [cb, cr]: &[S; 2], x: usize, out: &mut [u8]) {
+    let step = 16 * V::PARTS;
+    let samples = y.chunks_exact(step).zip(cb.pieces::<V>(x).zip(cr.pieces::<V>(x)));
+    for (out, (y, (cb_piece, cr_piece))) in out.chunks_exact_mut(3 * step).zip(samples) {
+        let both = V::load_bytes(y);
+        let (cb, cr) = (cb.doubled::<V>(cb_piece), cr.doubled::<V>(cr_piece));
+        let even = rgb(both.and(V::splat16(255)), cb[0], cr[0]);
+        let odd = rgb(both.srl16::<8>(), cb[1], cr[1]);
+        let mut channels = even;
+        for (channel, odd) in channels.iter_mut().zip(odd) {
+            *channel = channel.packus16(odd);
+        }
+        if BGR {
+            channels.swap(0, 2);
+        }
+        V::store_pixels(channels, out);
     }
-    if bgr {
-        channels.swap(0, 2);
-    }
-    channels
 }
 
 /// Red, green and blue in 16 bits, not clamped, of doubled chroma. The products are rounded as libjpeg's tables are: this was

@@ -6,14 +6,30 @@ use std::sync::Arc;
 use multiversion::multiversion;
 
 use super::bits::Bits;
-use super::frame::ZIGZAG;
-use super::huffman::{AC_BITS, Ac, DC_BITS, Dc, END, Entry, LONG, extend};
-use super::transform::{BLOCKS, Group, Lasts};
+use super::frame::{Reader, Scan, ZIGZAG};
+use super::huffman::{AC_BITS, Ac, Cache, DC_BITS, Dc, END, LONG, extend, number};
+use super::transform::{self, BLOCKS, Group};
 
-/// A component's tables.
+/// Tables of one part of a scan.
 pub(super) struct Tables {
     pub(super) dc: Arc<Dc>,
     pub(super) ac: Arc<Ac>,
+}
+
+/// From so many bytes on it pays to make tables that give two codes at once.
+const MANY_BYTES: usize = 6_000;
+
+impl Tables {
+    /// Those of each part of a scan, in order.
+    pub(super) fn all(reader: &Reader<'_>, scan: &Scan, cache: &mut Cache) -> Option<Vec<Self>> {
+        let pairs = reader.rest()?.len() > MANY_BYTES;
+        let mut all = Vec::with_capacity(scan.parts.len());
+        for part in &scan.parts {
+            let (dc, ac) = (reader.spec(0, part.dc)?, reader.spec(1, part.ac)?);
+            all.push(Self { dc: cache.dc(dc)?, ac: cache.ac(ac, pairs)? });
+        }
+        Some(all)
+    }
 }
 
 /// Where a block is decoded to.
@@ -21,26 +37,21 @@ pub(super) struct Tables {
 pub(super) struct Place {
     /// Its first coefficient among those of all groups.
     coefficient: u32,
-    /// Its place among the blocks of all groups.
-    block: u32,
-    component: u32,
+    /// Which of the scan's parts.
+    part: u32,
 }
 
 impl Place {
     /// In a group, the block at `lane`.
-    pub(super) fn new(group: usize, lane: usize, component: usize) -> Self {
-        Self {
-            coefficient: (64 * BLOCKS * group + 8 * lane) as u32,
-            block: (BLOCKS * group + lane) as u32,
-            component: component as u32,
-        }
+    pub(super) fn new(group: usize, lane: usize, part: usize) -> Self {
+        Self { coefficient: (64 * BLOCKS * group + 8 * lane) as u32, part: part as u32 }
     }
 }
 
 /// Where the coefficient at a zigzag position lies in a group, from its block's first one on. Positions behind a block's end are
 /// DC's place, which is written last.
-static SPREAD: [u8; 1024] = {
-    let mut spread = [0; 1024];
+static SPREAD: [u8; 2048] = {
+    let mut spread = [0; 2048];
     let mut k = 0;
     while k < 64 {
         spread[k] = spread_of(k);
@@ -51,21 +62,14 @@ static SPREAD: [u8; 1024] = {
 
 /// The place of a zigzag position below 64 in a group.
 pub(super) const fn spread_of(k: usize) -> u8 {
-    let place = ZIGZAG[k];
-    place / 8 * 32 + place % 8
+    let natural = ZIGZAG[k] as usize;
+    let place = transform::place(natural / 8, natural % 8);
+    (place / 8 * 8 * BLOCKS + place % 8) as u8
 }
 
 #[inline(always)]
 fn place(k: u32, more: u8) -> usize {
     usize::from(SPREAD[k as usize + usize::from(more)])
-}
-
-/// The last number of an entry, which `buffer` begins with.
-#[inline(always)]
-fn number(buffer: u64, entry: &Entry) -> i16 {
-    let ending_here = buffer >> (u32::from(entry.length).wrapping_neg() & 63);
-    let bits = ending_here & !(!0 << (entry.size & 63));
-    (bits as i16).wrapping_add(entry.bias)
 }
 
 /// Decodes blocks to where `places` says; what they are decoded to must be zero. Returns where the data go on.
@@ -79,49 +83,73 @@ pub(super) fn blocks(
     tables: &[Tables],
     places: &[Place],
     groups: &mut [Group],
-    lasts: &mut [Lasts],
     predictions: &mut [i32; 4],
 ) -> Option<Bits> {
     // A copy: an argument would be kept in the caller's memory.
     let mut bits = start;
-    let (coefficients, lasts) = (groups.as_flattened_mut(), lasts.as_flattened_mut());
+    let coefficients = bytemuck::cast_slice_mut::<Group, i16>(groups);
     for to in places {
         bits.refill(data)?;
-        let Tables { dc, ac } = tables.get(to.component as usize)?;
-        let entry = &dc.entries[(bits.buffer >> (64 - DC_BITS)) as usize];
-        let (difference, length) = if entry.advance == LONG {
+        let Tables { dc, ac } = tables.get(to.part as usize)?;
+        let (all, which) = dc.entries[(bits.buffer >> (64 - DC_BITS)) as usize];
+        let (difference, length) = if all == 0 {
             let (length, size) = dc.search.find(bits.buffer)?;
             (extend(bits.buffer << length, u32::from(size)), length + u32::from(size))
         } else {
-            (i32::from(number(bits.buffer, entry)), u32::from(entry.length))
+            (i32::from(number(bits.buffer, u32::from(all), which)), u32::from(all))
         };
         bits.skip(length);
         // So long that no index needs a check.
-        let block: &mut [i16; 232] = coefficients.get_mut(to.coefficient as usize..)?.first_chunk_mut()?;
-        let prediction = &mut predictions[to.component as usize & 3];
+        let block: &mut [i16; 256] = coefficients.get_mut(to.coefficient as usize..)?.first_chunk_mut()?;
+        let prediction = &mut predictions[to.part as usize & 3];
         *prediction = prediction.checked_add(difference)?;
-        let last;
-        (bits, last) = rest_of_block(data, bits, ac, block)?;
+        bits = rest_of_block(data, bits, ac, block)?;
         block[0] = *prediction as i16;
-        *lasts.get_mut(to.block as usize)? = last;
     }
     Some(bits)
 }
 
-/// One look-up: writes its numbers and returns where it comes to.
-#[inline(always)]
-fn look_up(bits: Bits, k: u32, ac: &Ac, block: &mut [i16; 232]) -> (Bits, u32) {
-    let entry = &ac.entries[(bits.buffer >> (64 - AC_BITS)) as usize];
-    block[place(k, entry.first)] = i16::from(entry.value);
-    block[place(k, entry.second)] = number(bits.buffer, entry);
-    let mut next = bits;
-    next.skip(u32::from(entry.length));
-    (next, k + u32::from(entry.advance))
+/// Where look-ups have come to since the last refill.
+#[derive(Clone, Copy)]
+struct Reached {
+    buffer: u64,
+    /// Steps of entries, from the position times 256 on.
+    steps: u32,
 }
 
-/// The AC coefficients of a block. Returns where the data go on, and the last position that may not be zero.
+impl Reached {
+    /// The position in the block.
+    #[inline(always)]
+    fn k(self) -> u32 {
+        self.steps >> 8
+    }
+
+    /// One look-up: writes its numbers and goes on.
+    #[inline(always)]
+    fn look_up(self, ac: &Ac, block: &mut [i16; 256]) -> Self {
+        let index = (self.buffer >> (64 - AC_BITS)) as usize;
+        let step = u32::from(ac.steps[index]);
+        let entry = &ac.entries[index];
+        block[place(self.k(), entry.first)] = i16::from(entry.value);
+        block[place(self.k(), entry.second)] = number(self.buffer, step, entry.number);
+        // No more than the lowest six bits of a number shift: those are the length.
+        Self { buffer: self.buffer << (step & 63), steps: self.steps + step }
+    }
+
+    /// `self` if it is at the end of a block, else `other`, without a branch.
+    #[inline(always)]
+    fn if_ended(self, other: Self) -> Self {
+        let ended = self.steps >= 64 << 8;
+        Self {
+            buffer: select_unpredictable(ended, self.buffer, other.buffer),
+            steps: select_unpredictable(ended, self.steps, other.steps),
+        }
+    }
+}
+
+/// The AC coefficients of a block. Returns where the data go on.
 #[inline(always)]
-fn rest_of_block(data: &[u8], mut bits: Bits, ac: &Ac, block: &mut [i16; 232]) -> Option<(Bits, u8)> {
+fn rest_of_block(data: &[u8], mut bits: Bits, ac: &Ac, block: &mut [i16; 256]) -> Option<Bits> {
     let mut k = 1_u32;
     loop {
         // Never: for the compiler, which then knows that no place is beyond the table.
@@ -129,33 +157,32 @@ fn rest_of_block(data: &[u8], mut bits: Bits, ac: &Ac, block: &mut [i16; 232]) -
             return None;
         }
         bits.refill(data)?;
-        // Places before and after each look-up. As an array they would live in memory, which costs more than the look-ups.
-        let (bits0, k0) = (bits, k);
-        let (bits1, k1) = look_up(bits0, k0, ac, block);
-        let (bits2, k2) = look_up(bits1, k1, ac, block);
-        (bits, k) = look_up(bits2, k2, ac, block);
-        if k < 64 {
+        // Each look-up in variables of its own. As an array they would live in memory, which costs more than the look-ups.
+        let start = Reached { buffer: bits.buffer, steps: k << 8 };
+        let first = start.look_up(ac, block);
+        let second = first.look_up(ac, block);
+        let third = second.look_up(ac, block);
+        if third.k() < 64 {
+            bits.go_on(third.buffer, third.steps & 255);
+            k = third.k();
             continue;
         }
         // Back to the first of them that came to the end.
-        (bits, k) = (Bits::select(k2 >= 64, bits2, bits), select_unpredictable(k2 >= 64, k2, k));
-        (bits, k) = (Bits::select(k1 >= 64, bits1, bits), select_unpredictable(k1 >= 64, k1, k));
-        if k.wrapping_sub(END_AT) < 63 {
-            return Some((bits, (k - END_AT) as u8));
-        }
-        if k == 64 {
-            return Some((bits, 63));
+        let end = first.if_ended(second.if_ended(third));
+        if end.k() == 64 || end.k().wrapping_sub(END_AT) < 63 {
+            bits.go_on(end.buffer, end.steps & 255);
+            return Some(bits);
         }
         // Seldom: a long code, or the second number belongs to the next block. The first code alone, as it should be.
-        (bits, k) = match (k1 < 64, k2 < 64) {
-            (false, _) => (bits0, k0),
-            (_, false) => (bits1, k1),
-            _ => (bits2, k2),
+        let before = match (first.k() < 64, second.k() < 64) {
+            (false, _) => start,
+            (_, false) => first,
+            _ => second,
         };
-        let last;
-        (bits, k, last) = long(data, bits, k, ac, block)?;
-        if let Some(last) = last {
-            return Some((bits, last));
+        bits.go_on(before.buffer, before.steps & 255);
+        (bits, k) = long(data, bits, before.k(), ac, block)?;
+        if k == 64 {
+            return Some(bits);
         }
     }
 }
@@ -163,22 +190,16 @@ fn rest_of_block(data: &[u8], mut bits: Bits, ac: &Ac, block: &mut [i16; 232]) -
 /// Where a block has come to that ends before position 1.
 const END_AT: u32 = END as u32 + 1;
 
-/// A code of any length, and its number. The last position, if the block ends.
+/// A code of any length, and its number. Position 64 if the block ends.
 #[cold]
 #[inline(never)]
-fn long(
-    data: &[u8],
-    mut bits: Bits,
-    k: u32,
-    ac: &Ac,
-    block: &mut [i16; 232],
-) -> Option<(Bits, u32, Option<u8>)> {
+fn long(data: &[u8], mut bits: Bits, k: u32, ac: &Ac, block: &mut [i16; 256]) -> Option<(Bits, u32)> {
     bits.refill(data)?;
     let (length, symbol) = ac.search.find(bits.buffer)?;
     let (run, size) = (u32::from(symbol >> 4), u32::from(symbol & 15));
     if size == 0 && run != 15 {
         bits.skip(length);
-        return Some((bits, k, Some((k - 1) as u8)));
+        return Some((bits, 64));
     }
     let k = k + run + 1;
     if k > 64 {
@@ -189,7 +210,7 @@ fn long(
         block[place(k - 1, 0)] = extend(bits.buffer << length, size) as i16;
     }
     bits.skip(length + size);
-    Some((bits, k, (k == 64).then_some(63)))
+    Some((bits, k))
 }
 
 // A block that ends has come to 129 and more, below 192; what comes to more is no end.

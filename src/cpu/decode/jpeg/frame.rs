@@ -5,6 +5,7 @@
 //! kind, or because something about it is odd. So nothing needs to be judged here, and nothing is forgiven.
 
 use super::huffman::Spec;
+use super::transform;
 
 /// Zigzag order: at which place of a block, row by row, each coefficient of a scan lies.
 pub(super) const ZIGZAG: [u8; 64] = [
@@ -113,6 +114,13 @@ pub(super) struct Scan {
     pub(super) low: u32,
 }
 
+impl Scan {
+    /// Whether it brings all of its components, as all scans of sequential files do.
+    pub(super) fn is_whole(&self) -> bool {
+        (self.first, self.last, self.high, self.low) == (0, 63, 0, 0)
+    }
+}
+
 /// Reads segments and keeps what they define.
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
@@ -147,6 +155,11 @@ impl<'a> Reader<'a> {
             let &[0xFF, marker] = self.bytes.get(self.at..)?.first_chunk()? else { return None };
             if marker == 0xD9 {
                 return Some(None);
+            }
+            if marker == 0xFF {
+                // A marker may be preceded by any number of these.
+                self.at += 1;
+                continue;
             }
             let &[high, low] = self.bytes.get(self.at + 2..)?.first_chunk()?;
             let end = self.at + 2 + usize::from(u16::from_be_bytes([high, low]));
@@ -186,7 +199,7 @@ impl<'a> Reader<'a> {
                     u16::from(values[i])
                 };
                 // Products are kept in 16 bits: their sign does not matter.
-                quant[usize::from(place)] = value as i16;
+                quant[transform::place(usize::from(place) / 8, usize::from(place) % 8)] = value as i16;
             }
             *table = Some(quant);
             payload = rest;
@@ -242,7 +255,7 @@ impl<'a> Reader<'a> {
         self.frame.as_ref()
     }
 
-    /// The quantisation table of a component.
+    /// The quantisation table of a component, in the transform's order.
     pub(super) fn quant(&self, component: &Component) -> Option<[i16; 64]> {
         self.quants[component.quant]
     }

@@ -5,6 +5,7 @@
 //! table; the last one's is taken from the stream by a few instructions without a branch, so it may be longer than the look-up.
 
 use std::hint::select_unpredictable;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A table as a file gives it, checked.
@@ -86,29 +87,58 @@ pub(super) fn extend(bits: u64, size: u32) -> i32 {
     select_unpredictable(bits >> 63 == 0, value - (1 << size) + 1, value)
 }
 
-/// What some bits of the stream say.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C, align(8))]
+/// What some bits of the stream say: up to two numbers. Small, because tables that do not fit into the first cache cost more than
+/// anything that is done with them.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(4))]
 pub(super) struct Entry {
-    /// Bits of all of it.
-    pub(super) length: u8,
-    /// Bits of the last number. They end where the entry ends.
-    pub(super) size: u8,
-    /// Where the first and the last number go, in zigzag positions from here.
-    pub(super) first: u8,
-    pub(super) second: u8,
-    /// Positions to move on; [`END`] more if the block ends, [`LONG`] if a look-up does not tell.
-    pub(super) advance: u8,
     /// The first number.
     pub(super) value: i8,
-    /// What is added to the bits of the last number.
-    pub(super) bias: i16,
+    /// Where both go, in zigzag positions from here; [`NOWHERE`] if there is none.
+    pub(super) first: u8,
+    pub(super) second: u8,
+    /// Which of [`NUMBERS`] the second one is. Its bits end where the entry's end.
+    pub(super) number: u8,
 }
 
-/// Added to [`Entry::advance`] at the end of a block.
-pub(super) const END: u8 = 128;
-/// [`Entry::advance`] where the code or its sign is not within the bits of a look-up.
-pub(super) const LONG: u8 = 192;
+/// What is done with the bits of a number to get it: by its size, plus 16 if its first bit is set. A bit mask, and what is added.
+pub(super) static NUMBERS: [[i16; 2]; 256] = {
+    let mut numbers = [[0; 2]; 256];
+    let mut size = 1;
+    while size < 16 {
+        let ones = (1_i32 << size) - 1;
+        numbers[size] = [ones as i16, -ones as i16];
+        numbers[16 + size] = [ones as i16, 0];
+        size += 1;
+    }
+    numbers
+};
+
+/// The number whose bits are the last ones of the first `length` of `buffer`.
+#[inline(always)]
+pub(super) fn number(buffer: u64, length: u32, which: u8) -> i16 {
+    let ending_here = buffer >> (length.wrapping_neg() & 63);
+    let [mask, bias] = NUMBERS[usize::from(which)];
+    (ending_here as i16 & mask).wrapping_add(bias)
+}
+
+/// Which of [`NUMBERS`] has so many bits, of which the first one is `bit`.
+fn which(size: u32, bit: u32) -> u8 {
+    (size + 16 * bit) as u8
+}
+
+/// A position that is behind the end of any block.
+const NOWHERE: u8 = 64;
+
+/// Positions that a look-up moves on at the end of a block, and more.
+pub(super) const END: u16 = 128;
+/// Positions to move on where the code or its sign is not within the bits of a look-up.
+pub(super) const LONG: u16 = 192;
+
+/// Bits, and positions to move on, of an entry: what the next look-up waits for.
+fn step(length: u32, advance: u16) -> u16 {
+    length as u16 | advance << 8
+}
 
 /// Bits of a look-up.
 pub(super) const AC_BITS: u32 = 11;
@@ -117,52 +147,48 @@ pub(super) const DC_BITS: u32 = 10;
 const LOOKUPS: usize = 3;
 const LONGEST: u32 = 56 / LOOKUPS as u32;
 
-const NOT_HERE: Entry = Entry { length: 0, size: 0, first: 0, second: 0, advance: LONG, value: 0, bias: 0 };
-
-/// What is added to the bits of a number whose sign bit is `bit`.
-fn bias(size: u32, bit: u32) -> i16 {
-    if size == 0 || bit == 1 { 0 } else { (1 - (1_i32 << size)) as i16 }
-}
-
 /// A DC table.
 #[derive(Debug)]
 pub(super) struct Dc {
-    pub(super) entries: [Entry; 1 << DC_BITS],
+    /// Bits of a code and its number (0: not within the bits of a look-up), and which number it is.
+    pub(super) entries: [(u8, u8); 1 << DC_BITS],
     pub(super) search: Search,
 }
 
 /// An AC table.
 #[derive(Debug)]
 pub(super) struct Ac {
+    /// Of each entry its length, and 256 times the positions to move on. Apart from the rest, because each look-up waits for the last one's
+    /// step, and so they stay in the first cache.
+    pub(super) steps: [u16; 1 << AC_BITS],
     pub(super) entries: [Entry; 1 << AC_BITS],
     pub(super) search: Search,
     pairs: bool,
 }
 
-/// Fills the entries of a code and a number of `size` bits behind it, one for each sign.
-fn fill(entries: &mut [Entry], bits: u32, (length, code): (u32, u32), size: u32, entry: Entry) {
-    let signs = if size == 0 { 0..1 } else { 0..2 };
+/// Where the beginnings of a code and of a number of `size` bits behind it are among all of so many bits, and which number it is: one for
+/// each first bit of the number.
+fn beginnings(bits: u32, (length, code): (u32, u32), size: u32) -> impl Iterator<Item = (Range<usize>, u8)> {
     let known = length + u32::from(size > 0);
-    if known > bits {
-        return;
-    }
-    for sign in signs {
+    let signs = if known > bits { 0..0 } else { 0..1 + u32::from(size > 0) };
+    signs.map(move |sign| {
         let prefix = if size == 0 { code } else { code << 1 | sign };
         let at = (prefix as usize) << (bits - known);
-        entries[at..at + (1 << (bits - known))].fill(Entry { bias: bias(size, sign), ..entry });
-    }
+        (at..at + (1 << (bits - known)), which(size, sign))
+    })
 }
 
 impl Dc {
     /// `None`: a symbol that is no size, for which libjpeg refuses the table.
     pub(super) fn new(spec: &Spec) -> Option<Self> {
-        let mut entries = [NOT_HERE; 1 << DC_BITS];
+        let mut entries = [(0, 0); 1 << DC_BITS];
         for (length, code, symbol) in spec.codes() {
             let size = u32::from(symbol);
             match size {
                 0..12 => {
-                    let entry = Entry { length: (length + size) as u8, size: symbol, advance: 1, ..NOT_HERE };
-                    fill(&mut entries, DC_BITS, (length, code), size, entry);
+                    for (at, number) in beginnings(DC_BITS, (length, code), size) {
+                        entries[at].fill(((length + size) as u8, number));
+                    }
                 }
                 12..16 => {}
                 _ => return None,
@@ -175,55 +201,54 @@ impl Dc {
 impl Ac {
     /// With `pairs` a look-up gives two codes where they fit; that takes longer to make and pays for more than some kilobytes.
     pub(super) fn new(spec: &Spec, pairs: bool) -> Self {
-        let mut entries = [NOT_HERE; 1 << AC_BITS];
+        let nothing = Entry { value: 0, first: NOWHERE, second: NOWHERE, number: 0 };
+        let mut steps = [step(0, LONG); 1 << AC_BITS];
+        let mut entries = [nothing; 1 << AC_BITS];
         for (length, code, symbol) in spec.codes() {
             let (run, size) = (symbol >> 4, u32::from(symbol & 15));
-            let all = length + size;
-            let entry = if size == 0 && run != 15 {
-                Entry { length: length as u8, advance: END, ..NOT_HERE }
-            } else if all <= LONGEST {
-                let (length, size) = (all as u8, size as u8);
-                Entry { length, size, first: run, second: run, advance: run + 1, ..NOT_HERE }
-            } else {
+            let ends = size == 0 && run != 15;
+            let (all, advance) = if ends { (length, END) } else { (length + size, u16::from(run) + 1) };
+            if all > LONGEST {
                 continue;
-            };
-            fill(&mut entries, AC_BITS, (length, code), size, entry);
-        }
-        if pairs {
-            let singles = entries;
-            for (bits, entry) in (0..).zip(&mut entries) {
-                couple(entry, bits, &singles);
+            }
+            for (at, number) in beginnings(AC_BITS, (length, code), size) {
+                steps[at.clone()].fill(step(all, advance));
+                if size > 0 {
+                    entries[at].fill(Entry { second: run, number, ..nothing });
+                }
             }
         }
-        Self { entries, search: Search::new(spec), pairs }
+        let mut table = Self { steps, entries, search: Search::new(spec), pairs };
+        if pairs {
+            let singles = (steps, entries);
+            for bits in 0..1 << AC_BITS {
+                table.couple(bits, &singles);
+            }
+        }
+        table
     }
-}
 
-/// Takes the number of `entry` into the table and adds the code behind it, if both are whole within the look-up.
-fn couple(entry: &mut Entry, bits: u32, singles: &[Entry; 1 << AC_BITS]) {
-    let (length, size) = (u32::from(entry.length), u32::from(entry.size));
-    if entry.advance >= END || length > AC_BITS || size > 7 {
-        return;
+    /// Adds the code behind the one of an entry, if both are whole within the look-up.
+    fn couple(&mut self, bits: usize, (steps, entries): &([u16; 1 << AC_BITS], [Entry; 1 << AC_BITS])) {
+        let (step, entry) = (steps[bits], entries[bits]);
+        let (length, advance) = (u32::from(step & 255), step >> 8);
+        let size = u32::from(entry.number & 15);
+        if advance >= END || length > AC_BITS || size > 7 {
+            return;
+        }
+        let behind = bits << length & ((1 << AC_BITS) - 1);
+        let (next_step, next) = (steps[behind], entries[behind]);
+        // Of the next code and its sign all bits must be known.
+        let (next_length, next_size) = (u32::from(next_step & 255), u32::from(next.number & 15));
+        let known = next_length - next_size + u32::from(next_size > 0);
+        if next_step >> 8 == LONG || length + known > AC_BITS || length + next_length > LONGEST {
+            return;
+        }
+        self.steps[bits] = step + next_step;
+        let value = number((bits as u64) << (64 - AC_BITS), length, entry.number) as i8;
+        let second = if next_size > 0 { advance as u8 + next.second } else { NOWHERE };
+        self.entries[bits] = Entry { value, first: entry.second, second, number: next.number };
     }
-    let number = (bits >> (AC_BITS - length) & ((1 << size) - 1)) as i16 + entry.bias;
-    (entry.value, entry.bias, entry.size) = (number as i8, number, 0);
-    let next = &singles[(bits << length) as usize & ((1 << AC_BITS) - 1)];
-    if next.advance == LONG {
-        return;
-    }
-    // Of the next code and its sign all bits must be known.
-    let known = u32::from(next.length) - u32::from(next.size) + u32::from(next.size > 0);
-    if length + known > AC_BITS || length + u32::from(next.length) > LONGEST {
-        return;
-    }
-    entry.length += next.length;
-    if next.advance == END {
-        entry.advance += END;
-        return;
-    }
-    (entry.size, entry.bias) = (next.size, next.bias);
-    entry.second = entry.advance + next.second;
-    entry.advance += next.advance;
 }
 
 /// A table of single codes, for progressive scans.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! bytes > frame (headers) > bits (data without stuffing) > entropy > transform, reduced > planes > rows (upsampling) > color
-//!             |                   |                        |  progressive   |
+//!             |                   |                        |   multiscan    |
 //!             +-------------------+-----------+------------+----------------+   anything rare or odd
 //!                                             v
 //!                                     turbo (libjpeg-turbo), from the file's beginning
@@ -19,9 +19,9 @@ mod frame;
 mod header;
 mod huffman;
 mod layout;
+mod multiscan;
 mod own;
 mod planes;
-mod progressive;
 mod reduced;
 mod rows;
 mod scans;

@@ -9,14 +9,12 @@ use super::planes::{self, Plane, transform};
 use super::rows::Rows;
 use super::scratch::Scratch;
 use super::segments::Segments;
-use super::transform::BLOCKS;
+use super::transform::{BLOCKS, Group};
 use super::vector::Vectors;
-use super::{Ask, progressive};
+use super::{Ask, multiscan};
 
 /// Blocks that are decoded before they are transformed: together they stay in the first cache.
 const BATCH_BLOCKS: usize = 192;
-/// From so many bytes on it pays to make tables that give two codes at once.
-const MANY_BYTES: usize = 6_000;
 
 /// Decodes what `ask` says to `out`, dense.
 pub(super) fn decode(
@@ -36,10 +34,11 @@ pub(super) fn decode(
     let mut planes = planes::planes(&layout, &mut scratch.planes);
     let mut lines = std::mem::take(&mut scratch.lines);
     let mut rows = Rows::new(&layout, ask.kind, vectors, &mut lines);
-    let decoded = if frame.progressive {
-        progressive::decode(&mut reader, scan, &frame, &mut rows, &mut planes, scratch, out)
-    } else {
+    let one = !frame.progressive && scan.parts.len() == frame.components.len();
+    let decoded = if one {
         sequential(&mut reader, &scan, &frame, &mut rows, &mut planes, scratch, out)
+    } else {
+        multiscan::decode(&mut reader, scan, &frame, &mut rows, &mut planes, scratch, out)
     };
     scratch.lines = lines;
     planes::keep(planes, &mut scratch.planes);
@@ -91,28 +90,20 @@ fn sequential(
     out: &mut [u8],
 ) -> Option<()> {
     let layout = rows.layout;
-    let whole = (scan.first, scan.last, scan.high, scan.low) == (0, 63, 0, 0);
-    if !whole || scan.parts.len() != frame.components.len() {
+    if !scan.is_whole() {
         return None;
     }
-    let rest = reader.rest()?;
-    let pairs = rest.len() > MANY_BYTES;
-    let Scratch { data, cache, groups, lasts, .. } = scratch;
-    let mut tables = Vec::with_capacity(scan.parts.len());
-    for part in &scan.parts {
-        let (dc, ac) = (reader.spec(0, part.dc)?, reader.spec(1, part.ac)?);
-        tables.push(Tables { dc: cache.dc(dc)?, ac: cache.ac(ac, pairs)? });
-    }
+    let Scratch { data, cache, groups, .. } = scratch;
+    let tables = Tables::all(reader, scan, cache)?;
     let quants: Vec<_> = frame.components.iter().map(|c| reader.quant(c)).collect::<Option<_>>()?;
-    let length = data.read(rest)?;
-    if rest.get(length..length + 2)? != [0xFF, 0xD9] {
+    reader.skip(data.read(reader.rest()?)?);
+    // Nothing but tables and comments may follow.
+    if reader.next_scan()?.is_some() {
         return None;
     }
     let batch = Batch::new(layout);
     groups.clear();
-    groups.resize(batch.groups, [0; 64 * BLOCKS]);
-    lasts.clear();
-    lasts.resize(batch.groups, [0; BLOCKS]);
+    groups.resize(batch.groups + 1, Group::ZERO);
     let mut segments = Segments::new(&data.ends, reader.restart, layout.mcus.0 * layout.mcus.1);
     let mut bits = Bits::from(0);
     let mut predictions = [0; 4];
@@ -124,7 +115,7 @@ fn sequential(
             while done < count {
                 let next = done + segments.left.min(count - done);
                 let places = &batch.places[done * per_mcu..next * per_mcu];
-                bits = blocks(&data.bytes, bits, &tables, places, groups, lasts, &mut predictions)?;
+                bits = blocks(&data.bytes, bits, &tables, places, groups, &mut predictions)?;
                 if segments.advance(next - done, bits)? {
                     (bits, predictions) = (Bits::from(segments.start), [0; 4]);
                 }
@@ -140,22 +131,19 @@ fn sequential(
                             ..first + within.end * component.h / BLOCKS;
                         let y = (row * component.v + v) * component.side;
                         let x = (columns.start - layout.columns.start) * component.h * component.side;
-                        let (groups, lasts) = (&groups[part.clone()], &lasts[part]);
-                        transform(
-                            component,
-                            groups,
-                            lasts,
-                            &quants[i],
-                            (&mut planes[i], x, y),
-                            rows.vectors,
-                        )?;
+                        let to = (&mut planes[i], x, y);
+                        transform(component, &groups[part], &quants[i], to, rows.vectors)?;
                     }
                 }
             }
-            groups.fill([0; 64 * BLOCKS]);
+            groups.fill(Group::ZERO);
         }
         if layout.rows.contains(&row) {
             rows.up_to(row + 1, planes, out);
+        }
+        if row + 1 == layout.rows.end && row + 1 < layout.mcus.1 {
+            // Damage of what follows is nothing that libjpeg would refuse the file for, nor does it change what was before.
+            return Some(());
         }
     }
     segments.is_over().then_some(())

@@ -1,8 +1,9 @@
 //! How blocks of progressive scans are coded: a band of coefficients of one component, for the first time or a bit more. It must
 //! not know where blocks lie in an image.
 //!
-//! For each block a mask says which coefficients are not zero, in zigzag order. A scan that brings a further bit goes from
-//! one of those to the next, not from coefficient to coefficient.
+//! For each block a mask says which coefficients are not zero, in zigzag order from the highest bit on. A scan that brings a further
+//! bit finds its way by masks, not from coefficient to coefficient: one instruction gives the bits of the stream, highest first, to the
+//! bits of a mask.
 
 use std::ops::Range;
 
@@ -10,8 +11,9 @@ use multiversion::multiversion;
 
 use super::bits::Bits;
 use super::entropy::spread_of;
-use super::huffman::{Codes, DC_BITS, Dc, LONG, extend};
+use super::huffman::{Codes, DC_BITS, Dc, extend};
 use super::transform::{BLOCKS, Group};
+use super::vector::{Vector, Work};
 
 /// What a scan brings.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +37,7 @@ impl Coefficients<'_> {
     #[inline(always)]
     fn block(&mut self, index: usize) -> Option<(&mut [i16; 232], &mut u64)> {
         let group = self.groups.get_mut(index / BLOCKS)?;
-        let block = group.get_mut(8 * (index % BLOCKS)..)?.first_chunk_mut()?;
+        let block = group.0.get_mut(8 * (index % BLOCKS)..)?.first_chunk_mut()?;
         Some((block, self.masks.get_mut(index)?))
     }
 }
@@ -59,12 +61,10 @@ fn place(k: u32) -> usize {
 /// The difference that a block's first coefficient is coded as. There must be bits.
 #[inline(always)]
 pub(super) fn dc(bits: &mut Bits, table: &Dc) -> Option<i32> {
-    let entry = &table.entries[(bits.buffer >> (64 - DC_BITS)) as usize];
-    let (length, size) = if entry.advance == LONG {
-        let (length, size) = table.search.find(bits.buffer)?;
-        (length, u32::from(size))
-    } else {
-        (u32::from(entry.length - entry.size), u32::from(entry.size))
+    let (all, number) = table.entries[(bits.buffer >> (64 - DC_BITS)) as usize];
+    let (length, size) = match u32::from(all) {
+        0 => table.search.find(bits.buffer).map(|(length, size)| (length, u32::from(size)))?,
+        all => (all - u32::from(number & 15), u32::from(number & 15)),
     };
     let difference = extend(bits.buffer << length, size);
     bits.skip(length + size);
@@ -115,7 +115,7 @@ pub(super) fn first(
                     return None;
                 }
                 block[place(k)] = kept;
-                found |= 1 << k;
+                found |= 1 << 63 >> k;
             }
             bits.skip(length + size);
             k += 1;
@@ -126,24 +126,30 @@ pub(super) fn first(
 }
 
 /// Blocks of whose band a further bit comes.
-#[multiversion(targets("x86_64+avx2+bmi1+bmi2+lzcnt+popcnt"))]
-pub(super) fn refine(
-    data: &[u8],
-    (mut bits, mut run): (Bits, u32),
-    table: &Codes,
-    band: Band,
-    row: &mut Coefficients<'_>,
-    blocks: Range<usize>,
-) -> Option<(Bits, u32)> {
-    let one = 1_i16 << band.low;
-    let whole = (!0 << band.first) & (!0 >> (63 - band.last));
-    for index in blocks {
-        let (block, mask) = row.block(index)?;
-        let old = *mask & whole;
-        // What is left of the band.
-        let mut rest = whole;
-        if run == 0 {
-            while rest != 0 {
+pub(super) struct Refine<'a, 'b> {
+    pub(super) data: &'a [u8],
+    /// Where the data go on, and how many blocks from there on bring no new coefficients.
+    pub(super) start: (Bits, u32),
+    pub(super) table: &'a Codes,
+    pub(super) band: Band,
+    pub(super) row: &'a mut Coefficients<'b>,
+    pub(super) blocks: Range<usize>,
+}
+
+impl Work for Refine<'_, '_> {
+    type Out = Option<(Bits, u32)>;
+
+    #[inline(always)]
+    fn run<V: Vector>(self) -> Self::Out {
+        let Self { data, start: (mut bits, mut run), table, band, row, blocks } = self;
+        let one = 1_i16 << band.low;
+        let whole = (!0 >> band.first) & (!0 << (63 - band.last));
+        for index in blocks {
+            let (block, mask) = row.block(index)?;
+            let old = *mask & whole;
+            // What is left of the band, and coefficients that are not zero and become greater.
+            let (mut rest, mut greater) = (whole, 0);
+            while run == 0 && rest != 0 {
                 bits.refill(data)?;
                 let (length, symbol) = table.find(bits.buffer)?;
                 bits.skip(length);
@@ -156,54 +162,46 @@ pub(super) fn refine(
                     return None;
                 }
                 let sign = if size > 0 { bits.take(1) as i16 } else { 0 };
-                // Plus or minus, without a branch.
-                let value = one * (2 * sign - 1);
                 // Past so many zeros to the one behind them.
-                let mut free = rest & !old;
-                for _ in 0..zeros {
-                    free &= free.wrapping_sub(1);
-                }
-                if free == 0 {
-                    return None;
-                }
-                let k = free.trailing_zeros();
-                let passed = rest & old & ((1 << k) - 1);
-                bits = correct(data, bits, block, passed, one)?;
+                let free = rest & !old;
+                let behind = free.count_ones().checked_sub(zeros + 1)?;
+                let new = V::deposit(1 << behind, free);
+                greater |= correct::<V>(data, &mut bits, rest & old & !(new | (new - 1)))?;
                 if size > 0 {
-                    block[place(k)] = value;
-                    *mask |= 1 << k;
+                    // Plus or minus, without a branch.
+                    block[place(new.leading_zeros())] = one * (2 * sign - 1);
+                    *mask |= new;
                 }
-                rest &= !1 << k;
+                rest &= new - 1;
+            }
+            if run > 0 {
+                run -= 1;
+                greater |= correct::<V>(data, &mut bits, rest & old)?;
+            }
+            while greater != 0 {
+                let coefficient = &mut block[place(greater.trailing_zeros() ^ 63)];
+                // Away from zero.
+                let negative = *coefficient >> 15;
+                *coefficient = coefficient.wrapping_add((one ^ negative).wrapping_sub(negative));
+                greater &= greater - 1;
             }
         }
-        if run > 0 {
-            run -= 1;
-            if rest & old != 0 {
-                bits = correct(data, bits, block, rest & old, one)?;
-            }
-        }
+        Some((bits, run))
     }
-    Some((bits, run))
 }
 
-/// A further bit for each coefficient of `which`.
+/// Takes a bit for each coefficient of `which`. Returns those whose bit is set.
 #[inline(always)]
-fn correct(data: &[u8], mut bits: Bits, block: &mut [i16; 232], mut which: u64, one: i16) -> Option<Bits> {
-    let mut left = 0;
-    while which != 0 {
-        if left == 0 {
+fn correct<V: Vector>(data: &[u8], bits: &mut Bits, which: u64) -> Option<u64> {
+    let mut set = 0;
+    // A refill has bits for 56.
+    for part in if which.count_ones() > 56 { [which & !0 << 32, which & !0 >> 32] } else { [which, 0] } {
+        let count = part.count_ones();
+        if count > 0 {
             bits.refill(data)?;
-            left = 56;
+            set |= V::deposit(bits.buffer >> (64 - count), part);
+            bits.skip(count);
         }
-        let coefficient = &mut block[place(which.trailing_zeros())];
-        // Away from zero.
-        let negative = *coefficient >> 15;
-        let step = (one ^ negative).wrapping_sub(negative);
-        let bit = (bits.buffer >> 63) as i16;
-        *coefficient = coefficient.wrapping_add(step & bit.wrapping_neg());
-        bits.skip(1);
-        left -= 1;
-        which &= which - 1;
     }
-    Some(bits)
+    Some(set)
 }

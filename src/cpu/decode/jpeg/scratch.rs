@@ -2,8 +2,9 @@
 
 use super::bits::Data;
 use super::huffman::Cache;
+use super::planes::Line;
 use super::rows::Lines;
-use super::transform::{Group, Lasts};
+use super::transform::Group;
 
 /// Memory that goes from image to image.
 #[derive(Default)]
@@ -11,10 +12,9 @@ pub(super) struct Scratch {
     pub(super) data: Data,
     pub(super) cache: Cache,
     pub(super) groups: Vec<Group>,
-    pub(super) lasts: Vec<Lasts>,
     /// Of progressive files: which coefficients of each block are not zero.
     pub(super) masks: Vec<u64>,
-    pub(super) planes: Vec<Vec<u8>>,
+    pub(super) planes: Vec<Vec<Line>>,
     pub(super) lines: Lines,
 }
 
@@ -25,6 +25,6 @@ impl Scratch {
         self.data.bytes.capacity()
             + groups
             + 8 * self.masks.capacity()
-            + self.planes.iter().map(Vec::capacity).sum::<usize>()
+            + size_of::<Line>() * self.planes.iter().map(Vec::capacity).sum::<usize>()
     }
 }

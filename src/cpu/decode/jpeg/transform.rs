@@ -1,30 +1,56 @@
 //! From coefficients to samples: dequantisation and libjpeg's accurate inverse cosine transform (ISLOW), to the bit as
 //! libjpeg-turbo's vector code computes it. It must not know where coefficients come from or what samples mean.
 //!
-//! Four neighbouring blocks are a group, interleaved row by row: a vector's 128-bit part holds a row of one block, and
-//! nothing ever moves between parts. The first pass makes columns of a block; turned around, the second one makes rows.
+//! Four neighbouring blocks are a group. A vector's 128-bit part holds numbers of one block, and nothing ever moves between
+//! parts. Instructions multiply pairs of numbers and add the products up, so what is multiplied together lies side by side: rows 0
+//! and 4, 7 and 1, 2 and 6, 3 and 5 for the first pass, and columns in the same order, so that the second pass finds its pairs
+//! when 4 x 4 of them have been turned.
+//!
+//! ```text
+//! units of a block   0: rows 0, 4, columns 0 4 7 1    00 40 04 44 07 47 01 41       (row, column)
+//! (128 bits each)    1: rows 0, 4, columns 2 6 3 5    02 42 06 46 03 43 05 45
+//!                    2: rows 7, 1, columns 0 4 7 1    70 10 74 14 77 17 71 11
+//!                    ..
+//! ```
+
+use bytemuck::{Pod, Zeroable};
 
 use super::vector::{MOST_PARTS, Vector, Vectors, Work};
 
 /// Blocks of a group.
 pub(super) const BLOCKS: usize = MOST_PARTS;
-/// Coefficients of one row of a group.
-const ROW: usize = 8 * BLOCKS;
-/// Coefficients of four blocks: row r of block b begins at `32 * r + 8 * b`.
-pub(super) type Group = [i16; 64 * BLOCKS];
-/// The last zigzag position of each block of a group that may not be zero.
-pub(super) type Lasts = [u8; BLOCKS];
+/// Coefficients of one unit of a group.
+const UNIT: usize = 8 * BLOCKS;
+/// Coefficients of four blocks: unit u of block b begins at `32 * u + 8 * b`. They lie as vectors like it: what is loaded across two lines
+/// of a cache takes twice as long.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(64))]
+pub(super) struct Group(pub(super) [i16; 64 * BLOCKS]);
 
-/// The zigzag positions up to here lie in the first four rows and columns.
-const LAST_OF_QUARTER: u8 = 9;
+impl Group {
+    pub(super) const ZERO: Self = Self([0; 64 * BLOCKS]);
+}
+
+/// Rows and columns in pairs that are multiplied together.
+const ORDER: [usize; 8] = [0, 4, 7, 1, 2, 6, 3, 5];
+
+/// Where a coefficient lies in a block: unit and lane as `8 * unit + lane`.
+pub(super) const fn place(row: usize, column: usize) -> usize {
+    let (mut r, mut c) = (0, 0);
+    while ORDER[r] != row {
+        r += 1;
+    }
+    while ORDER[c] != column {
+        c += 1;
+    }
+    8 * (r / 2 * 2 + c / 4) + c % 4 * 2 + r % 2
+}
 
 /// A row of groups to samples.
 pub(super) struct Transform<'a> {
     /// The groups, left to right.
     pub(super) groups: &'a [Group],
-    /// Of each group.
-    pub(super) lasts: &'a [Lasts],
-    /// The quantisation table, row by row.
+    /// The quantisation table in the order of [`place`].
     pub(super) quant: &'a [i16; 64],
     /// Where the first block's first sample goes; the rows are `stride` apart.
     pub(super) out: &'a mut [u8],
@@ -32,8 +58,8 @@ pub(super) struct Transform<'a> {
 }
 
 impl Transform<'_> {
-    /// Transforms all groups. False: a first row has 14 bits or more, which no encoder makes. There libjpeg-turbo wraps
-    /// around where this saturates, so it shall decode the file.
+    /// Transforms all groups. False: a number has 14 bits or more (15 between the passes), which no encoder makes. There
+    /// libjpeg-turbo wraps around where this does not, so it shall decode the file.
     #[must_use]
     pub(super) fn done_by(self, vectors: Vectors) -> bool {
         vectors.run(self)
@@ -45,59 +71,108 @@ impl Work for Transform<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) -> bool {
-        let mut narrow = true;
-        let mut quant = [[0; 8]; 8];
-        quant.copy_from_slice(self.quant.as_chunks().0);
-        for (i, (group, lasts)) in self.groups.iter().zip(self.lasts).enumerate() {
+        let mut wide = Wide::new();
+        let quant = by_units(self.quant);
+        let mut rest = self.out;
+        let rows: [&mut [u8]; 8] = std::array::from_fn(|_| {
+            let row = rest.split_off_mut(..self.stride.min(rest.len()));
+            row.unwrap_or_default()
+        });
+        let [r0, r1, r2, r3, r4, r5, r6, r7] = rows;
+        for (i, group) in self.groups.iter().enumerate() {
             for part in (0..BLOCKS).step_by(V::PARTS) {
-                let sparse = lasts[part..part + V::PARTS].iter().all(|&last| last <= LAST_OF_QUARTER);
-                let group = &group[8 * part..];
-                let out = &mut self.out[8 * (BLOCKS * i + part)..];
-                let zero = V::splat16(0);
-                let mut rows = [zero; 8];
-                for (r, row) in rows.iter_mut().enumerate().take(if sparse { 4 } else { 8 }) {
-                    *row = V::load(&group[ROW * r..]).mul16(V::load_each(&quant[r]));
-                }
-                if sparse {
-                    blocks::<V, true>(rows, out, self.stride);
-                } else {
-                    blocks::<V, false>(rows, out, self.stride);
-                }
-                narrow &= !rows[0].is_wide();
+                let units = dequantised::<V>(&group.0[8 * part..], &quant);
+                // All at once: checks between the steps would keep the compiler from ordering them.
+                let x = 8 * (BLOCKS * i + part);
+                let x = x..x + 8 * V::PARTS;
+                let upper = [&mut r0[x.clone()], &mut r1[x.clone()], &mut r2[x.clone()], &mut r3[x.clone()]];
+                let lower = [&mut r4[x.clone()], &mut r5[x.clone()], &mut r6[x.clone()], &mut r7[x]];
+                blocks(units, &mut wide, upper, lower);
             }
         }
-        narrow
+        !wide.is_any()
     }
 }
 
-/// As many blocks side by side as a vector has parts. `HALF`: the lower and the right half of each is zero.
+/// The units of the blocks that `group` begins with, as many as a vector has parts.
 #[inline(always)]
-fn blocks<V: Vector, const HALF: bool>(rows: [V; 8], out: &mut [u8], stride: usize) {
-    const FIRST_ROUND: i32 = 1 << 10;
+pub(super) fn dequantised<V: Vector>(group: &[i16], quant: &[[i16; 8]; 8]) -> [V; 8] {
+    let mut units = [V::splat16(0); 8];
+    for (u, unit) in units.iter_mut().enumerate() {
+        *unit = V::load(&group[UNIT * u..]).mul16(V::load_each(&quant[u]));
+    }
+    units
+}
+
+/// A quantisation table unit by unit. A copy, of which the compiler knows that nobody writes to it.
+#[inline(always)]
+pub(super) fn by_units(quant: &[i16; 64]) -> [[i16; 8]; 8] {
+    let mut units = [[0; 8]; 8];
+    units.copy_from_slice(quant.as_chunks().0);
+    units
+}
+
+/// Whether numbers were too wide: those before the first pass for 14 bits, those before the second one for 15.
+pub(super) struct Wide<V>([V; 2]);
+
+impl<V: Vector> Wide<V> {
+    #[inline(always)]
+    pub(super) fn new() -> Self {
+        Self([V::splat16(0); 2])
+    }
+
+    /// Notes numbers before a pass.
+    #[inline(always)]
+    pub(super) fn note<const PASS: usize>(&mut self, numbers: V) {
+        let moved = numbers.add16(V::splat16(8192 << PASS));
+        self.0[PASS] = self.0[PASS].or(moved);
+    }
+
+    #[inline(always)]
+    pub(super) fn is_any(&self) -> bool {
+        let [first, second] = self.0;
+        !first.and(V::splat16(-1 << 14)).or(second.and(V::splat16(-1 << 15))).is_zero()
+    }
+}
+
+/// As many blocks side by side as a vector has parts.
+#[inline(always)]
+fn blocks<V: Vector>(
+    [u0, u1, u2, u3, u4, u5, u6, u7]: [V; 8],
+    wide: &mut Wide<V>,
+    upper: [&mut [u8]; 4],
+    lower: [&mut [u8]; 4],
+) {
+    wide.note::<0>(u0);
+    wide.note::<0>(u1);
+    // Columns 0 and 4, 7 and 1, then 2 and 6, 3 and 5: of four rows each.
+    let [[upper04, upper71], [lower04, lower71]] = two_pairs([u0, u2, u4, u6]);
+    let [[upper26, upper35], [lower26, lower35]] = two_pairs([u1, u3, u5, u7]);
+    wide.note::<1>(upper04);
+    wide.note::<1>(lower04);
+    four_rows([upper04, upper71, upper26, upper35], upper);
+    four_rows([lower04, lower71, lower26, lower35], lower);
+}
+
+/// The first pass, for two pairs of columns: what the second one takes of the upper and of the lower rows.
+#[inline(always)]
+fn two_pairs<V: Vector>(pairs: [V; 4]) -> [[V; 2]; 2] {
+    const ROUND: i32 = 1 << 10;
+    let [r0, r1, r2, r3, r4, r5, r6, r7] = pass::<V, 11>(pairs, ROUND);
+    let (r01, r23, r45, r67) = (r0.packs32(r1), r2.packs32(r3), r4.packs32(r5), r6.packs32(r7));
+    [[r01.even32(r23), r01.odd32(r23)], [r45.even32(r67), r45.odd32(r67)]]
+}
+
+/// The second pass, for four rows.
+#[inline(always)]
+fn four_rows<V: Vector>(pairs: [V; 4], [first, second, third, fourth]: [&mut [u8]; 4]) {
     // Samples are stored with an offset of 128.
-    const SECOND_ROUND: i32 = (1 << 17) + (128 << 18);
-    let columns = turned(pass::<V, HALF, 11>(rows, FIRST_ROUND));
-    let [c0, c1, c2, c3, c4, c5, c6, c7] = pass::<V, HALF, 18>(columns, SECOND_ROUND);
-    let (upper_left, lower_left) = four_of_rows(c0, c1, c2, c3);
-    let (upper_right, lower_right) = four_of_rows(c4, c5, c6, c7);
-    let pairs = [
-        upper_left.low32(upper_right),
-        upper_left.high32(upper_right),
-        lower_left.low32(lower_right),
-        lower_left.high32(lower_right),
-    ];
-    for (i, pair) in pairs.into_iter().enumerate() {
-        let (first, second) = out[2 * i * stride..].split_at_mut(stride);
-        pair.store_halves(first, second);
-    }
-}
-
-/// Four columns to four samples of each row: of the first four rows, and of the others.
-#[inline(always)]
-fn four_of_rows<V: Vector>(a: V, b: V, c: V, d: V) -> (V, V) {
-    let (ab, cd) = (a.packus16(b), c.packus16(d));
-    let (even, odd) = (ab.low8(cd), ab.high8(cd));
-    (even.low8(odd), even.high8(odd))
+    const ROUND: i32 = (1 << 17) + (128 << 18);
+    let [c0, c1, c2, c3, c4, c5, c6, c7] = pass::<V, 18>(pairs, ROUND);
+    let left = c0.packs32(c1).packus16(c2.packs32(c3)).turned8();
+    let right = c4.packs32(c5).packus16(c6.packs32(c7)).turned8();
+    left.low32(right).store_halves(first, second);
+    left.high32(right).store_halves(third, fourth);
 }
 
 /// Constants of the transform, times 2^13.
@@ -114,59 +189,25 @@ const F2_053: i16 = 16819;
 const F2_562: i16 = 20995;
 const F3_072: i16 = 25172;
 
-/// Two constants for [`Vector::madd`].
+/// One pass: pairs of four rows (or columns) to eight in 32 bits, one for each place. Each pair of lanes is on its own.
 #[inline(always)]
-pub(super) fn pair<V: Vector>(first: i16, second: i16) -> V {
-    V::splat32(i32::from(first as u16) | i32::from(second) << 16)
-}
-
-/// One pass: eight vectors, one for each frequency, to eight vectors, one for each place. Each lane is on its own.
-#[inline(always)]
-fn pass<V: Vector, const HALF: bool, const DOWN: u32>(i: [V; 8], round: i32) -> [V; 8] {
-    let mut packed = half::<V, HALF, DOWN, false>(i, round);
-    let high = half::<V, HALF, DOWN, true>(i, round);
-    for (low, high) in packed.iter_mut().zip(high) {
-        *low = low.packs32(high);
-    }
-    packed
-}
-
-/// Lanes of two vectors in turn: the lower or the upper four of each part.
-#[inline(always)]
-fn zip<V: Vector, const HIGH: bool>(a: V, b: V) -> V {
-    if HIGH { a.high16(b) } else { a.low16(b) }
-}
-
-/// Numbers times 2^13 in 32 bits, with what rounds them later.
-#[inline(always)]
-fn scaled<V: Vector, const HIGH: bool>(v: V, round: i32) -> V {
-    zip::<V, HIGH>(V::splat16(0), v).sra32::<3>().add32(V::splat32(round))
-}
-
-/// The pass for the lower or the upper four lanes of each part, in 32 bits.
-#[inline(always)]
-fn half<V: Vector, const HALF: bool, const DOWN: u32, const HIGH: bool>(i: [V; 8], round: i32) -> [V; 8] {
-    let zero = V::splat16(0);
-    // Even frequencies.
-    let z26 = zip::<V, HIGH>(i[2], if HALF { zero } else { i[6] });
+fn pass<V: Vector, const DOWN: u32>([z04, z71, z26, z35]: [V; 4], round: i32) -> [V; 8] {
+    const ONE: i16 = 1 << 13;
+    // Even frequencies, with what rounds them later.
+    let round = V::splat32(round);
+    let t0 = z04.madd(pair(ONE, ONE)).add32(round);
+    let t1 = z04.madd(pair(ONE, -ONE)).add32(round);
     let t2 = z26.madd(pair(F0_541, F0_541 - F1_847));
     let t3 = z26.madd(pair(F0_541 + F0_765, F0_541));
-    let t0 = scaled::<V, HIGH>(if HALF { i[0] } else { i[0].add16(i[4]) }, round);
-    let t1 = if HALF { t0 } else { scaled::<V, HIGH>(i[0].sub16(i[4]), round) };
     let (e0, e3, e1, e2) = (t0.add32(t3), t0.sub32(t3), t1.add32(t2), t1.sub32(t2));
     // Odd frequencies.
-    let z34 = match HALF {
-        true => zip::<V, HIGH>(i[3], i[1]),
-        false => zip::<V, HIGH>(i[7].add16(i[3]), i[5].add16(i[1])),
-    };
+    let z34 = z71.add16(z35);
     let z3 = z34.madd(pair(F1_175 - F1_961, F1_175));
     let z4 = z34.madd(pair(F1_175, F1_175 - F0_390));
-    let z17 = zip::<V, HIGH>(if HALF { zero } else { i[7] }, i[1]);
-    let z35 = zip::<V, HIGH>(if HALF { zero } else { i[5] }, i[3]);
-    let o0 = z17.madd(pair(-F0_899, F1_501 - F0_899)).add32(z4);
-    let o1 = z35.madd(pair(-F2_562, F3_072 - F2_562)).add32(z3);
-    let o2 = z35.madd(pair(F2_053 - F2_562, -F2_562)).add32(z4);
-    let o3 = z17.madd(pair(F0_298 - F0_899, -F0_899)).add32(z3);
+    let o0 = z71.madd(pair(-F0_899, F1_501 - F0_899)).add32(z4);
+    let o1 = z35.madd(pair(F3_072 - F2_562, -F2_562)).add32(z3);
+    let o2 = z35.madd(pair(-F2_562, F2_053 - F2_562)).add32(z4);
+    let o3 = z71.madd(pair(F0_298 - F0_899, -F0_899)).add32(z3);
     [
         e0.add32(o0).sra32::<DOWN>(),
         e1.add32(o1).sra32::<DOWN>(),
@@ -179,21 +220,8 @@ fn half<V: Vector, const HALF: bool, const DOWN: u32, const HIGH: bool>(i: [V; 8
     ]
 }
 
-/// Rows and columns exchanged within each part.
+/// Two constants for [`Vector::madd`].
 #[inline(always)]
-fn turned<V: Vector>(i: [V; 8]) -> [V; 8] {
-    let (a0, a1, a2, a3) = (i[0].low16(i[1]), i[0].high16(i[1]), i[2].low16(i[3]), i[2].high16(i[3]));
-    let (a4, a5, a6, a7) = (i[4].low16(i[5]), i[4].high16(i[5]), i[6].low16(i[7]), i[6].high16(i[7]));
-    let (b0, b1, b2, b3) = (a0.low32(a2), a0.high32(a2), a1.low32(a3), a1.high32(a3));
-    let (b4, b5, b6, b7) = (a4.low32(a6), a4.high32(a6), a5.low32(a7), a5.high32(a7));
-    [
-        b0.low64(b4),
-        b0.high64(b4),
-        b1.low64(b5),
-        b1.high64(b5),
-        b2.low64(b6),
-        b2.high64(b6),
-        b3.low64(b7),
-        b3.high64(b7),
-    ]
+pub(super) fn pair<V: Vector>(first: i16, second: i16) -> V {
+    V::splat32(i32::from(first as u16) | i32::from(second) << 16)
 }

@@ -9,7 +9,7 @@ use super::{Vector, Work};
 pub(super) struct Avx2(__m256i);
 
 /// Does the work with these vectors.
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) fn run<W: Work>(work: W) -> W::Out {
     work.run::<Avx2>()
 }
@@ -53,11 +53,27 @@ const fn belongs(row: usize, channel: usize) -> [i8; 16] {
     mask
 }
 
+/// Where the bytes of 4 x 4 go when rows and columns are exchanged.
+static TURNED: [i8; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
+
 static SCATTER: [[i8; 16]; 3] = [scatter(0), scatter(1), scatter(2)];
 static SECOND: [[i8; 16]; 3] = [belongs(0, 1), belongs(1, 1), belongs(2, 1)];
 static THIRD: [[i8; 16]; 3] = [belongs(0, 2), belongs(1, 2), belongs(2, 2)];
 
 impl Avx2 {
+    /// Two lanes of `self` and two of `other`, part by part.
+    #[inline(always)]
+    fn lanes32<const WHICH: i32>(self, other: Self) -> Self {
+        // SAFETY: AVX2 is there, as above.
+        let a = unsafe { _mm256_castsi256_ps(self.0) };
+        // SAFETY: as above.
+        let b = unsafe { _mm256_castsi256_ps(other.0) };
+        // SAFETY: as above.
+        let lanes = unsafe { _mm256_shuffle_ps::<WHICH>(a, b) };
+        // SAFETY: as above.
+        Self(unsafe { _mm256_castps_si256(lanes) })
+    }
+
     /// The same 16 bytes in both parts.
     #[inline(always)]
     fn both(bytes: &[i8; 16]) -> __m256i {
@@ -85,8 +101,15 @@ impl Avx2 {
 impl Vector for Avx2 {
     const PARTS: usize = 2;
 
+    #[inline(always)]
+    fn deposit(bits: u64, places: u64) -> u64 {
+        // SAFETY: the processor has BMI2: only `run` asks for vectors of this kind.
+        unsafe { _pdep_u64(bits, places) }
+    }
+
     instructions! {
         and = _mm256_and_si256;
+        or = _mm256_or_si256;
         add16 = _mm256_add_epi16;
         sub16 = _mm256_sub_epi16;
         mul16 = _mm256_mullo_epi16;
@@ -96,14 +119,10 @@ impl Vector for Avx2 {
         sub32 = _mm256_sub_epi32;
         packs32 = _mm256_packs_epi32;
         packus16 = _mm256_packus_epi16;
-        low8 = _mm256_unpacklo_epi8;
-        high8 = _mm256_unpackhi_epi8;
         low16 = _mm256_unpacklo_epi16;
         high16 = _mm256_unpackhi_epi16;
         low32 = _mm256_unpacklo_epi32;
         high32 = _mm256_unpackhi_epi32;
-        low64 = _mm256_unpacklo_epi64;
-        high64 = _mm256_unpackhi_epi64;
     }
 
     #[inline(always)]
@@ -171,13 +190,22 @@ impl Vector for Avx2 {
         }
     }
     #[inline(always)]
-    fn is_wide(self) -> bool {
-        // A sign bit of its own and two copies of it, or the number does not fit into 14 bits.
-        let (sign, bits) = (self.sra16::<15>(), self.sra16::<13>());
+    fn is_zero(self) -> bool {
         // SAFETY: AVX2 is there, as above.
-        let same = unsafe { _mm256_cmpeq_epi16(sign.0, bits.0) };
-        // SAFETY: as above.
-        unsafe { _mm256_movemask_epi8(same) != -1 }
+        unsafe { _mm256_testz_si256(self.0, self.0) != 0 }
+    }
+    #[inline(always)]
+    fn even32(self, other: Self) -> Self {
+        self.lanes32::<0b10_00_10_00>(other)
+    }
+    #[inline(always)]
+    fn odd32(self, other: Self) -> Self {
+        self.lanes32::<0b11_01_11_01>(other)
+    }
+    #[inline(always)]
+    fn turned8(self) -> Self {
+        // SAFETY: AVX2 is there, as above.
+        Self(unsafe { _mm256_shuffle_epi8(self.0, Self::both(&TURNED)) })
     }
     #[inline(always)]
     fn sra16<const N: u32>(self) -> Self {

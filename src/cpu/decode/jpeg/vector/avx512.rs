@@ -9,7 +9,7 @@ use super::{Vector, Work};
 pub(super) struct Avx512(__m512i);
 
 /// Does the work with these vectors.
-#[target_feature(enable = "avx512bw,avx512vbmi")]
+#[target_feature(enable = "avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) fn run<W: Work>(work: W) -> W::Out {
     work.run::<Avx512>()
 }
@@ -62,9 +62,25 @@ const fn pick(row: usize) -> Pick {
     pick
 }
 
+/// Where the bytes of 4 x 4 go when rows and columns are exchanged.
+static TURNED: [i8; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
+
 static PICKS: [Pick; 3] = [pick(0), pick(1), pick(2)];
 
 impl Avx512 {
+    /// Two lanes of `self` and two of `other`, part by part.
+    #[inline(always)]
+    fn lanes32<const WHICH: i32>(self, other: Self) -> Self {
+        // SAFETY: AVX-512 is there, as above.
+        let a = unsafe { _mm512_castsi512_ps(self.0) };
+        // SAFETY: as above.
+        let b = unsafe { _mm512_castsi512_ps(other.0) };
+        // SAFETY: as above.
+        let lanes = unsafe { _mm512_shuffle_ps::<WHICH>(a, b) };
+        // SAFETY: as above.
+        Self(unsafe { _mm512_castps_si512(lanes) })
+    }
+
     #[inline(always)]
     fn of(bytes: &[u8; 64]) -> __m512i {
         // SAFETY: 64 bytes are read; AVX-512 is there, as above.
@@ -89,8 +105,15 @@ impl Avx512 {
 impl Vector for Avx512 {
     const PARTS: usize = 4;
 
+    #[inline(always)]
+    fn deposit(bits: u64, places: u64) -> u64 {
+        // SAFETY: the processor has BMI2: only `run` asks for vectors of this kind.
+        unsafe { _pdep_u64(bits, places) }
+    }
+
     instructions! {
         and = _mm512_and_si512;
+        or = _mm512_or_si512;
         add16 = _mm512_add_epi16;
         sub16 = _mm512_sub_epi16;
         mul16 = _mm512_mullo_epi16;
@@ -100,14 +123,10 @@ impl Vector for Avx512 {
         sub32 = _mm512_sub_epi32;
         packs32 = _mm512_packs_epi32;
         packus16 = _mm512_packus_epi16;
-        low8 = _mm512_unpacklo_epi8;
-        high8 = _mm512_unpackhi_epi8;
         low16 = _mm512_unpacklo_epi16;
         high16 = _mm512_unpackhi_epi16;
         low32 = _mm512_unpacklo_epi32;
         high32 = _mm512_unpackhi_epi32;
-        low64 = _mm512_unpacklo_epi64;
-        high64 = _mm512_unpackhi_epi64;
     }
 
     shifts! {
@@ -182,9 +201,25 @@ impl Vector for Avx512 {
         }
     }
     #[inline(always)]
-    fn is_wide(self) -> bool {
-        let moved = self.add16(Self::splat16(8192));
+    fn is_zero(self) -> bool {
         // SAFETY: AVX-512 is there, as above.
-        unsafe { _mm512_cmpgt_epu16_mask(moved.0, Self::splat16(16383).0) != 0 }
+        unsafe { _mm512_test_epi16_mask(self.0, self.0) == 0 }
+    }
+    #[inline(always)]
+    fn even32(self, other: Self) -> Self {
+        self.lanes32::<0b10_00_10_00>(other)
+    }
+    #[inline(always)]
+    fn odd32(self, other: Self) -> Self {
+        self.lanes32::<0b11_01_11_01>(other)
+    }
+    #[inline(always)]
+    fn turned8(self) -> Self {
+        // SAFETY: 16 bytes are read; AVX-512 is there, as above.
+        let part = unsafe { _mm_loadu_si128(TURNED.as_ptr().cast()) };
+        // SAFETY: as above.
+        let places = unsafe { _mm512_broadcast_i32x4(part) };
+        // SAFETY: as above.
+        Self(unsafe { _mm512_shuffle_epi8(self.0, places) })
     }
 }

@@ -27,6 +27,20 @@ pub(super) trait Vector: Copy {
     /// 128-bit parts.
     const PARTS: usize;
 
+    /// The lowest bits of `bits`, in their order, at the places where `places` has ones. No vectors, but one instruction where
+    /// there are some.
+    #[inline(always)]
+    fn deposit(mut bits: u64, mut places: u64) -> u64 {
+        let mut deposited = 0;
+        while places != 0 {
+            if bits & 1 != 0 {
+                deposited |= places & places.wrapping_neg();
+            }
+            (bits, places) = (bits >> 1, places & (places - 1));
+        }
+        deposited
+    }
+
     /// The same number in all lanes.
     fn splat16(value: i16) -> Self;
     fn splat32(value: i32) -> Self;
@@ -44,10 +58,11 @@ pub(super) trait Vector: Copy {
     fn store_halves(self, a: &mut [u8], b: &mut [u8]);
     /// Pixels of three bytes. A part of each channel holds its even pixels, then its odd ones, as `packus16` leaves them.
     fn store_pixels(channels: [Self; 3], to: &mut [u8]);
-    /// Whether a lane lies outside of -8192 to 8191.
-    fn is_wide(self) -> bool;
+    /// Whether all bits are zero.
+    fn is_zero(self) -> bool;
 
     fn and(self, other: Self) -> Self;
+    fn or(self, other: Self) -> Self;
     fn add16(self, other: Self) -> Self;
     fn sub16(self, other: Self) -> Self;
     fn mul16(self, other: Self) -> Self;
@@ -65,14 +80,15 @@ pub(super) trait Vector: Copy {
     fn packs32(self, other: Self) -> Self;
     fn packus16(self, other: Self) -> Self;
     /// Lanes of both in turn, from the lower or the upper halves of the parts.
-    fn low8(self, other: Self) -> Self;
-    fn high8(self, other: Self) -> Self;
     fn low16(self, other: Self) -> Self;
     fn high16(self, other: Self) -> Self;
     fn low32(self, other: Self) -> Self;
     fn high32(self, other: Self) -> Self;
-    fn low64(self, other: Self) -> Self;
-    fn high64(self, other: Self) -> Self;
+    /// The even (0, 2) or the odd (1, 3) lanes of `self`, then those of `other`, part by part.
+    fn even32(self, other: Self) -> Self;
+    fn odd32(self, other: Self) -> Self;
+    /// Each part's bytes, rows and columns of 4 x 4 exchanged.
+    fn turned8(self) -> Self;
 }
 
 /// Work that is written once for all kinds of vectors. `run` must be inlined, so that it is compiled for the kind.
@@ -103,7 +119,12 @@ impl Vectors {
         #[cfg(target_arch = "aarch64")]
         found.push(Kind::Neon);
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
+        let bits = is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
+        #[cfg(target_arch = "x86_64")]
+        if bits && is_x86_feature_detected!("avx2") {
             found.push(Kind::Avx2);
             let avx512 = is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vbmi");
             found.extend(avx512.then_some(Kind::Avx512));
@@ -140,10 +161,10 @@ impl Vectors {
             Kind::Plain => work.run::<plain::Plain>(),
             #[cfg(target_arch = "aarch64")]
             Kind::Neon => work.run::<neon::Neon>(),
-            // SAFETY: this kind exists only where `available` found AVX2.
+            // SAFETY: this kind exists only where `available` found AVX2 and the instructions for bits.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => unsafe { avx2::run(work) },
-            // SAFETY: this kind exists only where `available` found AVX-512 BW and VBMI.
+            // SAFETY: this kind exists only where `available` found AVX-512 BW and VBMI, and the instructions for bits.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512 => unsafe { avx512::run(work) },
         }

@@ -51,16 +51,6 @@ impl Neon {
         // SAFETY: as above.
         Self(unsafe { vreinterpretq_s16_u8(value) })
     }
-    #[inline(always)]
-    fn as64(self) -> int64x2_t {
-        // SAFETY: as above.
-        unsafe { vreinterpretq_s64_s16(self.0) }
-    }
-    #[inline(always)]
-    fn of64(value: int64x2_t) -> Self {
-        // SAFETY: as above.
-        Self(unsafe { vreinterpretq_s16_s64(value) })
-    }
     /// The even pixels of a channel and the odd ones in turn.
     #[inline(always)]
     fn in_order(self) -> uint8x16_t {
@@ -71,11 +61,15 @@ impl Neon {
     }
 }
 
+/// Where the bytes of 4 x 4 go when rows and columns are exchanged.
+static TURNED: [u8; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
+
 impl Vector for Neon {
     const PARTS: usize = 1;
 
     on16! {
         and = vandq_s16;
+        or = vorrq_s16;
         add16 = vaddq_s16;
         sub16 = vsubq_s16;
         mul16 = vmulq_s16;
@@ -89,6 +83,8 @@ impl Vector for Neon {
         sub32 = vsubq_s32;
         low32 = vzip1q_s32;
         high32 = vzip2q_s32;
+        even32 = vuzp1q_s32;
+        odd32 = vuzp2q_s32;
     }
 
     #[inline(always)]
@@ -153,12 +149,9 @@ impl Vector for Neon {
         unsafe { vst3q_u8(to.as_mut_ptr(), channels) };
     }
     #[inline(always)]
-    fn is_wide(self) -> bool {
-        let moved = self.add16(Self::splat16(8192));
+    fn is_zero(self) -> bool {
         // SAFETY: as above.
-        let moved = unsafe { vreinterpretq_u16_s16(moved.0) };
-        // SAFETY: as above.
-        unsafe { vmaxvq_u16(moved) > 16383 }
+        unsafe { vmaxvq_u8(self.as8()) == 0 }
     }
     #[inline(always)]
     fn madd(self, other: Self) -> Self {
@@ -210,23 +203,10 @@ impl Vector for Neon {
         Self::of8(unsafe { vqmovun_high_s16(low, other.0) })
     }
     #[inline(always)]
-    fn low8(self, other: Self) -> Self {
+    fn turned8(self) -> Self {
+        // SAFETY: 16 bytes are read.
+        let places = unsafe { vld1q_u8(TURNED.as_ptr()) };
         // SAFETY: as above.
-        Self::of8(unsafe { vzip1q_u8(self.as8(), other.as8()) })
-    }
-    #[inline(always)]
-    fn high8(self, other: Self) -> Self {
-        // SAFETY: as above.
-        Self::of8(unsafe { vzip2q_u8(self.as8(), other.as8()) })
-    }
-    #[inline(always)]
-    fn low64(self, other: Self) -> Self {
-        // SAFETY: as above.
-        Self::of64(unsafe { vzip1q_s64(self.as64(), other.as64()) })
-    }
-    #[inline(always)]
-    fn high64(self, other: Self) -> Self {
-        // SAFETY: as above.
-        Self::of64(unsafe { vzip2q_s64(self.as64(), other.as64()) })
+        Self::of8(unsafe { vqtbl1q_u8(self.as8(), places) })
     }
 }

@@ -79,12 +79,16 @@ impl Vector for Plain {
         }
     }
     #[inline(always)]
-    fn is_wide(self) -> bool {
-        self.0.iter().any(|lane| !(-8192..8192).contains(lane))
+    fn is_zero(self) -> bool {
+        self.0 == [0; 8]
     }
     #[inline(always)]
     fn and(self, other: Self) -> Self {
         each(self, other, |a, b| a & b)
+    }
+    #[inline(always)]
+    fn or(self, other: Self) -> Self {
+        each(self, other, |a, b| a | b)
     }
     #[inline(always)]
     fn add16(self, other: Self) -> Self {
@@ -141,14 +145,6 @@ impl Vector for Plain {
         Self(bytemuck::cast(bytes))
     }
     #[inline(always)]
-    fn low8(self, other: Self) -> Self {
-        interleave::<u8, 16>(self, other, false)
-    }
-    #[inline(always)]
-    fn high8(self, other: Self) -> Self {
-        interleave::<u8, 16>(self, other, true)
-    }
-    #[inline(always)]
     fn low16(self, other: Self) -> Self {
         interleave::<u16, 8>(self, other, false)
     }
@@ -165,11 +161,19 @@ impl Vector for Plain {
         interleave::<u32, 4>(self, other, true)
     }
     #[inline(always)]
-    fn low64(self, other: Self) -> Self {
-        interleave::<u64, 2>(self, other, false)
+    fn even32(self, other: Self) -> Self {
+        let (a, b) = (words(self), words(other));
+        Self(bytemuck::cast([a[0], a[2], b[0], b[2]]))
     }
     #[inline(always)]
-    fn high64(self, other: Self) -> Self {
-        interleave::<u64, 2>(self, other, true)
+    fn odd32(self, other: Self) -> Self {
+        let (a, b) = (words(self), words(other));
+        Self(bytemuck::cast([a[1], a[3], b[1], b[3]]))
+    }
+    #[inline(always)]
+    fn turned8(self) -> Self {
+        let bytes: [u8; 16] = bytemuck::cast(self.0);
+        let turned: [u8; 16] = std::array::from_fn(|i| bytes[i % 4 * 4 + i / 4]);
+        Self(bytemuck::cast(turned))
     }
 }

@@ -1,14 +1,16 @@
-//! Progressive files: scans over the coefficients of the whole image, then all transforms. It must not know pixels, or
-//! how a scan is coded.
+//! Files of several scans: each goes over coefficients of the whole image, then everything is transformed. Those are progressive files,
+//! and sequential ones whose components come one after the other. It must not know pixels, or how a scan is coded.
 
 use super::bits::Bits;
+use super::entropy::{self, Place, Tables};
 use super::frame::{Frame, Part, Reader, Scan};
 use super::planes::{Plane, transform};
 use super::rows::Rows;
-use super::scans::{self, Band, Coefficients};
+use super::scans::{self, Band, Coefficients, Refine};
 use super::scratch::Scratch;
 use super::segments::Segments;
 use super::transform::{BLOCKS, Group};
+use super::vector::Vectors;
 use crate::limits;
 
 /// Bytes of coefficients beyond which libjpeg-turbo decodes: memory that is kept would not pay.
@@ -26,6 +28,15 @@ struct Extent {
     height: usize,
     h: usize,
     v: usize,
+}
+
+impl Extent {
+    /// Its blocks of an MCU of a scan.
+    #[inline(always)]
+    fn blocks(&self, scan: &Scan, column: usize, row: usize) -> impl Iterator<Item = (usize, usize)> {
+        let (h, v) = if scan.parts.len() == 1 { (1, 1) } else { (self.h, self.v) };
+        (0..h * v).map(move |place| (column * h + place % h, row * v + place / h))
+    }
 }
 
 /// Which bits of each coefficient scans have brought, as libjpeg counts: those up from a number; none yet.
@@ -62,7 +73,8 @@ pub(super) fn decode(
         return None;
     }
     scratch.groups.clear();
-    scratch.groups.resize(groups, [0; 64 * BLOCKS]);
+    // One more: a block is seen with what lies behind it.
+    scratch.groups.resize(groups + 1, Group::ZERO);
     scratch.masks.clear();
     scratch.masks.resize(groups * BLOCKS, 0);
     let mut known: Vec<Known> = vec![[None; 64]; extents.len()];
@@ -79,9 +91,13 @@ pub(super) fn decode(
             if quant.is_none() {
                 *quant = Some(reader.quant(&frame.components[part.component])?);
             }
-            goes_on(&mut known[part.component], &scan)?;
+            goes_on(&mut known[part.component], &scan, frame.progressive)?;
         }
-        decode_scan(reader, &scan, &extents, layout.mcus, scratch)?;
+        if frame.progressive {
+            progressive(reader, &scan, &extents, layout.mcus, scratch, rows.vectors)?;
+        } else {
+            sequential(reader, &scan, &extents, layout.mcus, scratch)?;
+        }
         next = reader.next_scan()?;
     }
     // Where bits are missing libjpeg smooths between blocks.
@@ -92,7 +108,12 @@ pub(super) fn decode(
 }
 
 /// Whether a scan is the next one for a component, by libjpeg's rules.
-fn goes_on(known: &mut Known, scan: &Scan) -> Option<()> {
+fn goes_on(known: &mut Known, scan: &Scan, progressive: bool) -> Option<()> {
+    if !progressive {
+        let new = scan.is_whole() && *known == [None; 64];
+        *known = [Some(0); 64];
+        return new.then_some(());
+    }
     let Scan { first, last, high, low, ref parts } = *scan;
     let bands = if first == 0 { last == 0 } else { first <= last && last < 64 && parts.len() == 1 };
     let bits = if high == 0 { low <= 13 } else { low + 1 == high };
@@ -108,20 +129,67 @@ fn goes_on(known: &mut Known, scan: &Scan) -> Option<()> {
     Some(())
 }
 
-fn decode_scan(
+/// A scan of whole blocks.
+fn sequential(
     reader: &mut Reader<'_>,
     scan: &Scan,
     extents: &[Extent],
     mcus: (usize, usize),
     scratch: &mut Scratch,
 ) -> Option<()> {
+    let Scratch { data, cache, groups, .. } = scratch;
+    let tables = Tables::all(reader, scan, cache)?;
+    reader.skip(data.read(reader.rest()?)?);
+    let (across, down) = scan_mcus(scan, extents, mcus);
+    let mut segments = Segments::new(&data.ends, reader.restart, across * down);
+    let (mut bits, mut predictions) = (Bits::from(0), [0; 4]);
+    let mut places = Vec::new();
+    for row in 0..down {
+        places.clear();
+        for column in 0..across {
+            for (i, part) in scan.parts.iter().enumerate() {
+                let extent = &extents[part.component];
+                for (x, y) in extent.blocks(scan, column, row) {
+                    places.push(Place::new(extent.first + y * extent.groups + x / BLOCKS, x % BLOCKS, i));
+                }
+            }
+        }
+        let per_mcu = places.len() / across;
+        let mut done = 0;
+        while done < across {
+            let next = done + segments.left.min(across - done);
+            let places = &places[done * per_mcu..next * per_mcu];
+            bits = entropy::blocks(&data.bytes, bits, &tables, places, groups, &mut predictions)?;
+            if segments.advance(next - done, bits)? {
+                (bits, predictions) = (Bits::from(segments.start), [0; 4]);
+            }
+            done = next;
+        }
+    }
+    segments.is_over().then_some(())
+}
+
+/// MCUs of a scan, across and down: of one component alone they are its blocks.
+fn scan_mcus(scan: &Scan, extents: &[Extent], mcus: (usize, usize)) -> (usize, usize) {
+    match scan.parts[..] {
+        [Part { component, .. }] => (extents[component].width, extents[component].height),
+        _ => mcus,
+    }
+}
+
+/// A scan of a band, or of a bit of it.
+fn progressive(
+    reader: &mut Reader<'_>,
+    scan: &Scan,
+    extents: &[Extent],
+    mcus: (usize, usize),
+    scratch: &mut Scratch,
+    vectors: Vectors,
+) -> Option<()> {
     let Scratch { data, cache, groups, masks, .. } = scratch;
     let length = data.read(reader.rest()?)?;
     reader.skip(length);
-    let (across, down) = match scan.parts[..] {
-        [Part { component, .. }] => (extents[component].width, extents[component].height),
-        _ => mcus,
-    };
+    let (across, down) = scan_mcus(scan, extents, mcus);
     let mut segments = Segments::new(&data.ends, reader.restart, across * down);
     let mut bits = Bits::from(0);
     if scan.first == 0 {
@@ -134,11 +202,9 @@ fn decode_scan(
             let (column, row) = (mcu % across, mcu / across);
             for (part, table) in scan.parts.iter().zip(&tables) {
                 let extent = &extents[part.component];
-                let (h, v) = if scan.parts.len() == 1 { (1, 1) } else { (extent.h, extent.v) };
-                for place in 0..h * v {
-                    let (x, y) = (column * h + place % h, row * v + place / h);
+                for (x, y) in extent.blocks(scan, column, row) {
                     let group = groups.get_mut(extent.first + y * extent.groups + x / BLOCKS)?;
-                    let dc = &mut group[8 * (x % BLOCKS)];
+                    let dc = &mut group.0[8 * (x % BLOCKS)];
                     bits.refill(&data.bytes)?;
                     match table {
                         Some(table) => {
@@ -172,7 +238,8 @@ fn decode_scan(
                 (bits, run) = if scan.high == 0 {
                     scans::first(&data.bytes, (bits, run), &table, band, &mut row, done..next)?
                 } else {
-                    scans::refine(&data.bytes, (bits, run), &table, band, &mut row, done..next)?
+                    let (data, start, blocks) = (&data.bytes, (bits, run), done..next);
+                    vectors.run(Refine { data, start, table: &table, band, row: &mut row, blocks })?
                 };
                 if segments.advance(next - done, bits)? {
                     (bits, run) = (Bits::from(segments.start), 0);
@@ -193,7 +260,7 @@ fn pixels(
     out: &mut [u8],
 ) -> Option<()> {
     let layout = rows.layout;
-    let Scratch { groups, masks, lasts, .. } = scratch;
+    let groups = &scratch.groups;
     for row in layout.rows.clone() {
         for (i, component) in layout.components.iter().enumerate().filter(|(_, c)| c.needed) {
             let extent = &extents[i];
@@ -202,13 +269,8 @@ fn pixels(
                 let y = row * component.v + v;
                 let first = extent.first + y * extent.groups;
                 let part = first + start * component.h / BLOCKS..first + end * component.h / BLOCKS;
-                lasts.clear();
-                let masks = masks[part.start * BLOCKS..part.end * BLOCKS].as_chunks::<BLOCKS>().0;
-                lasts.extend(
-                    masks.iter().map(|masks| masks.map(|mask| 63 - (mask | 1).leading_zeros() as u8)),
-                );
                 let to = (&mut planes[i], 0, y * component.side);
-                transform(component, &groups[part], lasts, quants[i].as_ref()?, to, rows.vectors)?;
+                transform(component, &groups[part], quants[i].as_ref()?, to, rows.vectors)?;
             }
         }
         rows.up_to(row + 1, planes, out);
