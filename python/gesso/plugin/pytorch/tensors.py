@@ -52,7 +52,7 @@ def sparse(batch):
     places = [np.indices(array.shape).reshape(array.ndim, -1) for array in arrays]
     indices = np.concatenate([np.vstack([np.full((1, place.shape[1]), i), place]) for i, place in enumerate(places)], axis=1)
     values = np.concatenate([array.ravel() for array in arrays])
-    tensor = torch.sparse_coo_tensor(torch.from_numpy(indices), of_array(values), tuple(map(int, shape)))
+    tensor = torch.sparse_coo_tensor(torch.from_numpy(indices), of_array(values), tuple(map(int, shape)), check_invariants=True)
     return _placed(tensor, batch)
 
 
