@@ -151,9 +151,17 @@ class Engine:
         return self._outcome(owner, batch_size)
 
     def _outcome(self, owner, batch_size):
-        errors = {} if self.output_count else self._errors(owner, range(batch_size))
+        # Without outputs nothing else tells; and where no sample is left, there are none.
+        errors = self._errors(owner, range(batch_size)) if not self.output_count or self._has_none(owner) else {}
+        if errors and len(errors) == batch_size:
+            return Outcome([([None] * batch_size, "", None)] * self.output_count, errors, batch_size)
         outputs = [self._output(owner, k, batch_size, errors) for k in range(self.output_count)]
         return Outcome(outputs, errors, batch_size)
+
+    @staticmethod
+    def _has_none(owner):
+        """Whether the first sample failed."""
+        return _library.library().gesso_result_sample_status(owner.handle, 0, None) != 0
 
     def _errors(self, owner, samples):
         """Why those of `samples` failed that did."""
