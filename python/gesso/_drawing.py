@@ -42,7 +42,11 @@ def as_dot(description, show_tensors=False, use_colors=False):
     """A graph in the language of Graphviz."""
     makers, lines = {}, ["digraph pipeline {", "  node [shape=box];"]
 
+    def quoted(text):
+        return text.replace("\\", "\\\\").replace('"', '\\"')
+
     def node(name, label, device):
+        name = quoted(name)
         colour = f' style=filled fillcolor="{"#cfe2f3" if device == "cpu" else "#d9ead3"}"' if use_colors else ""
         lines.append(f'  "{name}" [label="{label}\\n{name}"{colour}];')
 
@@ -56,8 +60,9 @@ def as_dot(description, show_tensors=False, use_colors=False):
         edges += [(edge, name) for name, edge in operator["argument_inputs"].items()]
         for edge, name in edges:
             label = name or (edge if show_tensors else "")
-            lines.append(f'  "{makers[edge]}" -> "{operator["instance"]}"' + (f' [label="{label}"];' if label else ";"))
+            label = f' [label="{quoted(label)}"];' if label else ";"
+            lines.append(f'  "{quoted(makers[edge])}" -> "{quoted(operator["instance"])}"{label}')
     for i, output in enumerate(description["outputs"]):
         lines.append(f'  "output {i}" [shape=ellipse];')
-        lines.append(f'  "{makers[output["name"]]}" -> "output {i}";')
+        lines.append(f'  "{quoted(makers[output["name"]])}" -> "output {i}";')
     return "\n".join([*lines, "}", ""])

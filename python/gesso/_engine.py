@@ -152,9 +152,17 @@ class Engine:
 
 def outcome_of(owner, batch_size, output_count):
     """What a result of the library holds."""
-    errors = {} if output_count else _errors(owner, range(batch_size))
+    # Without outputs nothing else tells; and where no sample is left, there are none.
+    errors = _errors(owner, range(batch_size)) if not output_count or _has_none(owner) else {}
+    if errors and len(errors) == batch_size:
+        return Outcome([([None] * batch_size, "", None)] * output_count, errors, batch_size)
     outputs = [_output(owner, k, batch_size, errors) for k in range(output_count)]
     return Outcome(outputs, errors, batch_size)
+
+
+def _has_none(owner):
+    """Whether the first sample failed."""
+    return _library.library().gesso_result_sample_status(owner.handle, 0, None) != 0
 
 
 def _errors(owner, samples):

@@ -92,11 +92,11 @@ class Execution:
         arrays, layout, infos = result
         device, dtype, ndim, expected = declared
         if any(array is None for array in arrays):
-            shape = (0,) * max((array.ndim for array in arrays if array is not None), default=0)
+            shape = (0,) * max((array.ndim for array in arrays if array is not None), default=1)
             kind = next((array.dtype for array in arrays if array is not None), "u1")
             import numpy as np
 
-            arrays = [np.empty(shape, kind) if array is None else array for array in arrays]
+            arrays = [np.zeros(shape, kind) if array is None else array for array in arrays]
         kind = TensorListGPU if device == "gpu" else TensorListCPU
         batch = kind._of(arrays, layout, infos=infos)
         if arrays and ndim is not None and batch.ndim() != ndim:

@@ -56,15 +56,19 @@ class Single:
         outputs = []
         for index in range(self._engine.output_count):
             if self._read(result.handle, index, self._table, self._size) != 0:
-                raise RuntimeError(_library.last_error())
+                self._fail(result)
             outputs.append([self._output(tensor, result) for tensor in self._tensors])
         return outputs
 
+    def _fail(self, result):
+        """Raises what a sample failed with."""
+        errors = self._engine._errors(result, range(self._size)) or {0: _library.last_error()}
+        index = min(errors)
+        raise RuntimeError(f"Sample {index} of the batch failed. {errors[index]}" if self._size > 1 else errors[index])
+
     def _output(self, tensor, result):
         if tensor.dtype == _FAILED:
-            errors = self._engine._errors(result, range(self._size))
-            index = min(errors)
-            raise RuntimeError(f"Sample {index} of the batch failed. {errors[index]}" if self._size > 1 else errors[index])
+            self._fail(result)
         shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
         return _array(tensor.data, shape, _TYPES[tensor.dtype], result)
 

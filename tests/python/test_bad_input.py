@@ -109,6 +109,21 @@ def test_errors_inside_of_branches_name_the_users_line():
     assert any('fn.resize(x, size="abc")' in line for line in lines), lines
 
 
+def test_errors_while_running_name_the_line_of_the_if():
+    @pipeline_def(batch_size=2, num_threads=1, enable_conditionals=True)
+    def define():
+        x = image()
+        if fn.random.coin_flip():
+            y = fn.reshape(x, shape=[7])
+        else:
+            y = fn.reshape(x, shape=[48])
+        return y
+
+    with pytest.raises(RuntimeError, match=r"in define\n +if fn.random.coin_flip[\s\S]*y = fn.reshape\(x, shape=\[7\]\)"):
+        for _ in range(10):
+            define(seed=1).run()
+
+
 def test_a_cycle_is_told_with_its_operators():
     pipeline = Pipeline(batch_size=2, num_threads=1)
     with pipeline:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gesso import fn, pipeline_def
+from gesso import fn, pipeline_def, types
 
 
 def run(define, *sources, batch_size=4):
@@ -135,4 +135,59 @@ def test_errors_name_the_line():
         return y
 
     with pytest.raises(KeyError, match="nonsense"):
+        run(define, even, number)
+
+
+def test_python_functions_inside_of_branches():
+    def define(p, q, x):
+        y = x
+        if p:
+            z = x * 2
+            if q:
+                y = fn.python_function(z + 1, function=lambda a: a * 100)
+            else:
+                y = z
+            y = fn.python_function(y, function=lambda a: a + 1000) + 1
+        return y
+
+    assert run(define, low, even, number) == [[1101, 1003, 2, 3]]
+
+
+def test_a_python_function_in_a_branch_without_samples():
+    def never(info):
+        return np.array(False)
+
+    def define(p, x):
+        if p:
+            y = fn.python_function(x, function=lambda a: a + 1)
+        else:
+            y = x
+        return y
+
+    assert run(define, never, number) == [[0, 1, 2, 3]]
+
+
+def test_random_numbers_of_a_branch_stay_when_a_function_is_in_it():
+    def numbers(function):
+        def define(p, x):
+            if p:
+                y = fn.random.normal(x, seed=5) + function(x)
+            else:
+                y = fn.cast(x, dtype=types.FLOAT)
+            return y
+
+        return run(define, even, number)
+
+    assert numbers(lambda x: fn.python_function(x, function=lambda a: a * 0)) == numbers(lambda x: x * 0)
+
+
+def test_branches_that_give_different_data_around_a_function():
+    def define(p, x):
+        if p:
+            y = fn.python_function(x, function=lambda a: a.astype(np.float32))
+        else:
+            y = x
+        return y
+
+    with pytest.raises(RuntimeError, match="branches of a conditional give different data"):
         run(define, even, number)

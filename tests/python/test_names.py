@@ -116,6 +116,17 @@ def test_pipelines_show_themselves(tmp_path, capsys):
     assert '"image" -> "small"' in (tmp_path / "graph.dot").read_text()
 
 
+def test_names_with_quotes_do_not_break_pictures(tmp_path):
+    @pipeline_def(batch_size=2, num_threads=1)
+    def define():
+        return fn.resize(fn.external_source(name='a"b<i>'), size=[2, 2])
+
+    pipeline = define()
+    pipeline.save_graph_to_dot_file(str(tmp_path / "graph.dot"))
+    assert r'"a\"b<i>" -> ' in (tmp_path / "graph.dot").read_text()
+    assert "a&quot;b&lt;i&gt;" in pipeline._repr_html_()
+
+
 def test_stubs_are_python():
     from gesso import _stubs
 

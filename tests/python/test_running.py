@@ -88,6 +88,39 @@ def test_a_failed_sample_stops_or_is_left_out_or_is_empty():
     assert list(pipeline.errors) == [1]
 
 
+def test_a_batch_of_which_no_sample_is_left():
+    def define(on_error):
+        @pipeline_def(batch_size=2, num_threads=1, on_error=on_error, prefetch_queue_depth=1)
+        def pipeline():
+            return fn.reshape(fn.external_source(lambda: [np.zeros(6)] * 2), shape=fn.external_source(lambda: [np.array([5], np.int32)] * 2))
+
+        return pipeline()
+
+    with pytest.raises(RuntimeError, match=r"Sample 0 of the batch failed[\s\S]*does not fit the shape"):
+        define("raise").run()
+    pipeline = define("skip")
+    assert len(pipeline.run()[0]) == 0 and list(pipeline.errors) == [0, 1]
+    assert define("mark").run()[0].shape() == [(0,), (0,)]
+    from gesso import dynamic
+
+    with pytest.raises(RuntimeError, match="does not fit the shape"):
+        dynamic.reshape(np.zeros(6, np.float32), shape=[5])
+
+
+@pytest.mark.parametrize("on_error, shapes", [("skip", [(2, 3), (2, 3)]), ("mark", [(2, 3), (0, 0), (2, 3)])])
+def test_failed_samples_pass_python_functions_by(on_error, shapes):
+    @pipeline_def(batch_size=3, num_threads=1, on_error=on_error, prefetch_queue_depth=1)
+    def define():
+        shape = fn.external_source(lambda info: np.array([2, 3 + info.idx_in_batch % 2], np.int32), batch=False)
+        x = fn.reshape(fn.external_source(lambda: [np.zeros(6)] * 3), shape=shape)
+        return fn.python_function(x, function=lambda a: a + 1) + 1
+
+    pipeline = define()
+    (out,) = pipeline.run()
+    assert out.shape() == shapes and list(pipeline.errors) == [1]
+    assert out.at(0).tolist() == [[2.0] * 3] * 2
+
+
 def test_python_functions_by_sample_and_by_batch():
     @pipeline_def(batch_size=3, num_threads=1, seed=1)
     def define():

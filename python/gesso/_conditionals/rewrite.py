@@ -139,8 +139,10 @@ class Rewriter(ast.NodeTransformer):
         names = [ast.Name(name, ast.Load()) for name in ("__gesso_body", "__gesso_else", "__gesso_get", "__gesso_set")]
         texts = ast.Tuple([ast.Constant(key) for key in state.order], ast.Load())
         run = ast.Expr(_call("if_", test, *names, texts, ast.Constant(state.count)))
-        for statement in (*statements, run):
+        for statement in statements:
             ast.copy_location(statement, node)
+        # Where it runs is the line of the `if`, not that of its end.
+        ast.copy_location(run.value, ast.copy_location(run, node.test))
         return [*statements, run]
 
     def _declaration(self, names):

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Prints docs/python-api.md: every public name of the Python package with its signature and docstring.
+
+    PYTHONPATH=python GESSO_LIBRARY=target/release/libtriton_gesso.so python3 scripts/lib/python_reference.py > docs/python-api.md
+"""
+import importlib
+import inspect
+
+HEAD = """# Reference of the Python package
+
+Made from the docstrings by `scripts/lib/python_reference.py`. Operators, which are functions of `gesso.fn`, classes of `gesso.ops` and, on arrays,
+functions of `gesso.dynamic`, are on a page of their own: [operators](operators.md); `help(fn.resize)` says the same.
+"""
+# (module, what of it: names, or None for all public ones that are defined there)
+MODULES = (
+    ("gesso", ("pipeline_def", "do_not_convert", "Pipeline", "DataNode", "TensorCPU", "TensorListCPU", "TensorGPU", "TensorListGPU", "GessoError")),
+    ("gesso.fn", ("external_source", "python_function")),
+    ("gesso.types", ("Constant", "SampleInfo", "BatchInfo")),
+    ("gesso.math", None),
+    ("gesso.dynamic", ()),
+    ("gesso.triton", None),
+    ("gesso.auto_aug.rand_augment", None),
+    ("gesso.auto_aug.auto_augment", None),
+    ("gesso.auto_aug.trivial_augment", None),
+    ("gesso.auto_aug.core", ("augmentation", "select", "signed_bin", "Policy")),
+    ("gesso.auto_aug.augmentations", None),
+    ("gesso.plugin.base_iterator", None),
+    ("gesso.as_dali", ()),
+)
+
+
+def signature(thing):
+    """As in a definition, without annotations: these are in the stubs."""
+    try:
+        found = inspect.signature(thing)
+    except (TypeError, ValueError):
+        return ""
+    plain = [p.replace(annotation=inspect.Parameter.empty) for p in found.parameters.values() if p.name not in ("self", "cls")]
+    text = str(inspect.Signature(plain))
+    # Objects that have no literal show where they are in memory.
+    return text if " at 0x" not in text and len(text) < 700 else "(...)"
+
+
+def documented(name, thing, level):
+    """A heading and the docstring; of a class also its public methods."""
+    doc = inspect.getdoc(thing) or ""
+    shown = f"{name}{signature(thing)}" if callable(thing) else name
+    lines = [f"{'#' * level} `{shown}`", "", doc, ""]
+    if inspect.isclass(thing):
+        lines += members(thing)
+    return lines
+
+
+def members(kind):
+    """The public methods and properties of a class, a line each."""
+    lines = []
+    for name, found in sorted(inspect.getmembers(kind)):
+        doc = inspect.getdoc(found)
+        if name.startswith("_") or not doc or getattr(found, "__module__", "gesso").split(".")[0] not in ("gesso", "builtins"):
+            continue
+        call = signature(found) if inspect.isroutine(found) else ""
+        lines.append(f"- `{name}{call}`: {' '.join(doc.split())}")
+    return [*lines, ""] if lines else []
+
+
+def names_of(module):
+    """What a module defines itself, in the order of its file."""
+    own = [(name, thing) for name, thing in vars(module).items() if getattr(thing, "__module__", None) == module.__name__]
+    return [name for name, thing in own if not name.startswith("_") and (inspect.isfunction(thing) or inspect.isclass(thing))]
+
+
+def page():
+    """The whole page."""
+    lines = [HEAD]
+    for name, wanted in MODULES:
+        module = importlib.import_module(name)
+        lines += [f"## `{name}`", "", (module.__doc__ or "").strip(), ""]
+        for member in names_of(module) if wanted is None else wanted:
+            lines += documented(member, getattr(module, member), 3)
+    text = "\n".join(line.rstrip() for line in "\n".join(lines).splitlines())
+    while "\n\n\n" in text:
+        text = text.replace("\n\n\n", "\n\n")
+    return text.rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")
