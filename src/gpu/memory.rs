@@ -28,15 +28,16 @@ impl DeviceBuffer {
         let bytes = bytes.max(1);
         let _bound = stream.gpu().bind()?;
         // SAFETY: pool and stream are valid; nobody relies on what the memory holds.
-        let address = unsafe { result::mem_pool::alloc_async(stream.gpu().pool().raw(), bytes, stream.raw()) }
-            .map_err(|error| {
-                let limit =
-                    stream.gpu().pool().most().map(|most| format!(", within a limit of {most} in all"));
-                driver_error(
-                    &format!("allocating {bytes} bytes on the device{}", limit.unwrap_or_default()),
-                    error,
-                )
-            })?;
+        let address =
+            unsafe { result::mem_pool::alloc_async(stream.gpu().pool().raw(), bytes, stream.raw()) }
+                .map_err(|error| {
+                    let limit =
+                        stream.gpu().pool().most().map(|most| format!(", within a limit of {most} in all"));
+                    driver_error(
+                        &format!("allocating {bytes} bytes on the device{}", limit.unwrap_or_default()),
+                        error,
+                    )
+                })?;
         Ok(Self { address, bytes, stream: Arc::clone(stream) })
     }
 

@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use gesso::error::{Error, Result};
 use indicatif::ProgressBar;
 
+use crate::Exit;
 use crate::run::progress;
 use crate::terminal::print;
 
@@ -43,7 +43,7 @@ struct Source {
 }
 
 /// Runs the command.
-pub(crate) fn index(kind: &Kind) -> Result<ExitCode> {
+pub(crate) fn index(kind: &Kind) -> Result<Exit> {
     let (files, make): (_, fn(Source) -> std::io::Result<Vec<String>>) = match kind {
         Kind::Tfrecord(files) => (files, tfrecord),
         Kind::Recordio(files) => (files, recordio),
@@ -58,7 +58,7 @@ pub(crate) fn index(kind: &Kind) -> Result<ExitCode> {
         write(&target, &lines).map_err(|error| failed(&target, error))?;
         print(&format!("{}: {samples} samples\n", target.display()));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Success)
 }
 
 impl Files {

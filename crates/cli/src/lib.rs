@@ -4,8 +4,8 @@
 
 mod bench;
 mod check;
-mod index;
 pub mod exported;
+mod index;
 mod inputs;
 mod inspect;
 mod install;
