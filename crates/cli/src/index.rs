@@ -42,9 +42,12 @@ struct Source {
     bar: ProgressBar,
 }
 
+/// Reads a file; returns the lines of its index.
+type Make = fn(Source) -> std::io::Result<Vec<String>>;
+
 /// Runs the command.
 pub(crate) fn index(kind: &Kind) -> Result<Exit> {
-    let (files, make): (_, fn(Source) -> std::io::Result<Vec<String>>) = match kind {
+    let (files, make): (_, Make) = match kind {
         Kind::Tfrecord(files) => (files, tfrecord),
         Kind::Recordio(files) => (files, recordio),
         Kind::Webdataset(files) => (files, webdataset),
