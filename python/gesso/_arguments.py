@@ -1,6 +1,7 @@
 """Arguments of operators: from Python values to the typed values that files have. Knows no pipelines."""
 
 import difflib
+import os
 
 from . import _origin, types
 from ._enums import DALIDataType, DALIImageType, DALIInterpType
@@ -30,8 +31,10 @@ def _truth(value):
 
 
 def _text(value):
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
     if isinstance(value, bytes):
-        return value.decode()
+        return os.fsdecode(value)
     if not isinstance(value, str):
         raise TypeError("it is no text")
     return str(value)

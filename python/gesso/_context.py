@@ -5,6 +5,8 @@ import threading
 _local = threading.local()
 # What messages call the package: `gesso`, or `nvidia.dali` once `gesso.as_dali` is in place.
 package = "gesso"
+# What adds to a message of the library; `gesso.as_dali` has DALI's words for some.
+add_words = str
 
 
 def current():

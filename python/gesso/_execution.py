@@ -4,7 +4,7 @@ import json
 import os
 from concurrent.futures import Future
 
-from . import _author, _engine, _library, _origin
+from . import _author, _context, _engine, _library, _origin
 from ._ahead import Ahead, Process
 from ._engine import Engine, describe  # noqa: F401
 from ._declared import check_consistent
@@ -113,6 +113,7 @@ class Execution:
 
 def explained(message, origins, lead=""):
     """A message of the library, with the user's lines where it names an operator."""
+    message = _context.add_words(message)
     for name, node in origins.items():
         if f"`{name}`" in message or f"({name})" in message:
             return (

@@ -298,7 +298,9 @@ class Operator:
         for node in nodes:
             node.group = nodes[0].group
         outputs = [node.outputs for node in nodes]
-        if len(outputs) > 1 and len(outputs[0]) == 1:
+        if len(outputs) == 1:
+            return unwrap(outputs[0])
+        if len(outputs[0]) == 1:
             return [one[0] for one in outputs]
         return [list(column) for column in zip(*outputs)]
 

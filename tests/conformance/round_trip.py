@@ -9,7 +9,6 @@ Runs in a Python that has both packages (or Gesso's by PYTHONPATH=python and GES
 import argparse
 import collections
 import json
-import os
 import sys
 import warnings
 

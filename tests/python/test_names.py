@@ -132,3 +132,24 @@ def test_stubs_are_python():
 
     for path, text in _stubs.make().items():
         compile(text, path, "exec")
+
+
+def test_programs_for_dali_get_its_words_and_others_do_not():
+    program = """
+import sys
+if sys.argv[1:]:
+    import gesso.as_dali
+    from nvidia.dali import fn, pipeline_def
+else:
+    from gesso import fn, pipeline_def
+@pipeline_def(batch_size=1, num_threads=1)
+def define():
+    return fn.random.uniform() & 1
+try:
+    define().run()
+except RuntimeError as error:
+    print(error)
+"""
+    words = "Inputs to bitwise operator `bitand` must be of integral type."
+    theirs, own = python("-c", program, "as_dali").stdout, python("-c", program).stdout
+    assert words in theirs and words not in own and own.strip() and theirs.count("\n") > own.count("\n")

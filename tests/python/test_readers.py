@@ -56,6 +56,14 @@ def test_folders_are_labels(folder):
     assert pipeline.epoch_size("reader") == 4
 
 
+def test_paths_are_texts(folder):
+    @pipeline_def(batch_size=4, num_threads=1)
+    def define():
+        return fn.readers.file(file_root=folder, file_filters=["*.npy"])[1]
+
+    assert define().run()[0].as_array().ravel().tolist() == [0, 0, 1, 1]
+
+
 def test_arrays_whole_and_in_part(folder):
     @pipeline_def(batch_size=2, num_threads=1)
     def define():

@@ -76,7 +76,8 @@ def test_the_program_says_what_the_library_says(tmp_path):
     missing = program("inspect", str(tmp_path / "none.dali"))
     assert missing.returncode == 1 and "none.dali" in missing.stderr
     script = tmp_path / "model.py"
-    script.write_text("from gesso import fn, pipeline_def\n@pipeline_def(batch_size=2, num_threads=1)\ndef model():\n    return fn.external_source(name='x') + 1\n")
+    head = "from gesso import fn, pipeline_def\n@pipeline_def(batch_size=2, num_threads=1)\n"
+    script.write_text(head + "def model():\n    return fn.external_source(name='x') + 1\n")
     assert program("serialize", str(script), "-o", str(tmp_path / "model.dali")).returncode == 0
     assert "add" in program("inspect", str(tmp_path / "model.dali")).stdout
     broken = tmp_path / "broken.py"

@@ -11,6 +11,7 @@ import sys
 import types
 
 from .. import _context
+from . import _words
 
 _ROOT = "nvidia.dali"
 _HERE = __name__
@@ -56,7 +57,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 def _install():
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
-    _context.package = _ROOT
+    _context.package, _context.add_words = _ROOT, _words.added
     try:
         parent = importlib.import_module("nvidia")
     except ImportError:
