@@ -73,7 +73,7 @@ fn a_pipeline_reads_its_files_in_order() {
     let path = folder.write("model.dali", &reading(&root, r#""shard_id": 0"#));
     let to = folder.path("out").display().to_string();
     let told = json(&gesso(&["run", &path, "--json", "--out", &to]));
-    assert_eq!(told["samples"], 3, "an epoch: {told}");
+    assert_eq!(told["samples"].as_array().map(Vec::len), Some(3), "an epoch: {told}");
     let file = |name: &str| std::fs::read(folder.path("out").join(name)).unwrap();
     for (i, (data, label)) in [("zero", 0), ("one", 0), ("two", 1)].iter().enumerate() {
         assert!(file(&format!("data.{i}.npy")).ends_with(data.as_bytes()));
