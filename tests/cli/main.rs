@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod check;
+mod readers;
 #[path = "../common/recorded.rs"]
 mod recorded;
 

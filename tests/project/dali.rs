@@ -10,12 +10,15 @@ use serde_json::Value;
 /// Operators that Gesso does not have.
 pub(crate) const MISSING: &[(&str, &[&str])] = &[
     (
-        "reads files: feed what is in them to an external source",
+        "a reader, not an operator: the engine reads the data set itself, in a stream",
+        &["FileReader", "readers__File"],
+    ),
+    (
+        "reads files: the Python package does so; elsewhere feed what is in them to an external source",
         &[
             "COCOReader",
             "Caffe2Reader",
             "CaffeReader",
-            "FileReader",
             "MXNetReader",
             "NemoAsrReader",
             "NumpyReader",
@@ -25,7 +28,6 @@ pub(crate) const MISSING: &[(&str, &[&str])] = &[
             "readers__COCO",
             "readers__Caffe",
             "readers__Caffe2",
-            "readers__File",
             "readers__MXNet",
             "readers__NemoAsr",
             "readers__Numpy",
