@@ -23,19 +23,19 @@ impl Data {
         loop {
             let rest = from.get(at..)?;
             let plain = memchr::memchr(0xFF, rest)?;
-            // Any number of FF may stand before what follows one.
+            // A marker may be preceded by any number of FF.
             let mut next = plain + 1;
             while *rest.get(next)? == 0xFF {
                 next += 1;
             }
             match rest[next] {
-                0 => bytes.extend_from_slice(&rest[..=plain]),
+                0 if next == plain + 1 => bytes.extend_from_slice(&rest[..=plain]),
                 0xD0..=0xD7 if rest[next] & 7 == ends.len() as u8 & 7 => {
                     bytes.extend_from_slice(&rest[..plain]);
                     ends.push(bytes.len());
                 }
-                // Markers out of order.
-                0xD0..=0xD7 => return None,
+                // Markers out of order, and zeros behind more than one FF.
+                0 | 0xD0..=0xD7 => return None,
                 _ => {
                     bytes.extend_from_slice(&rest[..plain]);
                     ends.push(bytes.len());

@@ -96,12 +96,8 @@ fn four<V: Vector>([u0, u1, u2, u3, u4, u5, u6, u7]: [V; 8], wide: &mut Wide<V>)
     let [b0, b1, b2, b3] = four_places::<V, 12>([u1, u3, u5, u7], ROUND);
     let (a01, a23, b01, b23) = (a0.packs32(a1), a2.packs32(a3), b0.packs32(b1), b2.packs32(b3));
     let pairs = [a01.even32(a23), a01.odd32(a23), b01.even32(b23), b01.odd32(b23)];
-    for numbers in pairs {
-        wide.note::<1>(numbers);
-    }
-    // Samples are stored with an offset of 128.
-    let [c0, c1, c2, c3] = four_places::<V, 19>(pairs, (1 << 18) + (128 << 19));
-    c0.packs32(c1).packus16(c2.packs32(c3)).turned8()
+    let [c0, c1, c2, c3] = four_places::<V, 19>(pairs, 1 << 18);
+    c0.packs32(c1).samples8(c2.packs32(c3)).turned8()
 }
 
 /// Four places of eight frequencies in pairs; the fourth one has no part in them.
@@ -130,12 +126,9 @@ fn two<V: Vector>([u0, u1, u2, u3, _, _, u6, u7]: [V; 8], wide: &mut Wide<V>) ->
     let [b0, b1] = two_places::<V, 13>([u1, u3, u7], ROUND);
     let (a, b) = (a0.packs32(a1), b0.packs32(b1));
     let pairs = [a.even32(a), a.odd32(a), b.odd32(b)];
-    for numbers in pairs {
-        wide.note::<1>(numbers);
-    }
-    let [c0, c1] = two_places::<V, 20>(pairs, (1 << 19) + (128 << 20));
+    let [c0, c1] = two_places::<V, 20>(pairs, 1 << 19);
     let both = c0.packs32(c1);
-    both.packus16(both).turned8()
+    both.samples8(both).turned8()
 }
 
 /// Two places of eight frequencies in pairs; of the even ones only the first has a part in them.

@@ -166,11 +166,10 @@ fn two_pairs<V: Vector>(pairs: [V; 4]) -> [[V; 2]; 2] {
 /// The second pass, for four rows.
 #[inline(always)]
 fn four_rows<V: Vector>(pairs: [V; 4], [first, second, third, fourth]: [&mut [u8]; 4]) {
-    // Samples are stored with an offset of 128.
-    const ROUND: i32 = (1 << 17) + (128 << 18);
+    const ROUND: i32 = 1 << 17;
     let [c0, c1, c2, c3, c4, c5, c6, c7] = pass::<V, 18>(pairs, ROUND);
-    let left = c0.packs32(c1).packus16(c2.packs32(c3)).turned8();
-    let right = c4.packs32(c5).packus16(c6.packs32(c7)).turned8();
+    let left = c0.packs32(c1).samples8(c2.packs32(c3)).turned8();
+    let right = c4.packs32(c5).samples8(c6.packs32(c7)).turned8();
     left.low32(right).store_halves(first, second);
     left.high32(right).store_halves(third, fourth);
 }

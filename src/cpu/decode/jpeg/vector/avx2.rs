@@ -195,6 +195,15 @@ impl Vector for Avx2 {
         unsafe { _mm256_testz_si256(self.0, self.0) != 0 }
     }
     #[inline(always)]
+    fn samples8(self, other: Self) -> Self {
+        // SAFETY: AVX2 is there, as above.
+        let packed = unsafe { _mm256_packs_epi16(self.0, other.0) };
+        // SAFETY: as above.
+        let offset = unsafe { _mm256_set1_epi8(-128) };
+        // SAFETY: as above.
+        Self(unsafe { _mm256_xor_si256(packed, offset) })
+    }
+    #[inline(always)]
     fn even32(self, other: Self) -> Self {
         self.lanes32::<0b10_00_10_00>(other)
     }

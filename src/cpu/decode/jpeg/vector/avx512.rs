@@ -206,6 +206,15 @@ impl Vector for Avx512 {
         unsafe { _mm512_test_epi16_mask(self.0, self.0) == 0 }
     }
     #[inline(always)]
+    fn samples8(self, other: Self) -> Self {
+        // SAFETY: AVX-512 is there, as above.
+        let packed = unsafe { _mm512_packs_epi16(self.0, other.0) };
+        // SAFETY: as above.
+        let offset = unsafe { _mm512_set1_epi8(-128) };
+        // SAFETY: as above.
+        Self(unsafe { _mm512_xor_si512(packed, offset) })
+    }
+    #[inline(always)]
     fn even32(self, other: Self) -> Self {
         self.lanes32::<0b10_00_10_00>(other)
     }

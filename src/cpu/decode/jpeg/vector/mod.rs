@@ -79,6 +79,8 @@ pub(super) trait Vector: Copy {
     /// Both vectors' lanes at half their width, saturated, part by part.
     fn packs32(self, other: Self) -> Self;
     fn packus16(self, other: Self) -> Self;
+    /// Both vectors' 16-bit lanes to bytes of samples: saturated as signed numbers, plus 128.
+    fn samples8(self, other: Self) -> Self;
     /// Lanes of both in turn, from the lower or the upper halves of the parts.
     fn low16(self, other: Self) -> Self;
     fn high16(self, other: Self) -> Self;

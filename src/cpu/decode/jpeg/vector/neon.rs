@@ -203,6 +203,19 @@ impl Vector for Neon {
         Self::of8(unsafe { vqmovun_high_s16(low, other.0) })
     }
     #[inline(always)]
+    fn samples8(self, other: Self) -> Self {
+        // SAFETY: as above.
+        let low = unsafe { vqmovn_s16(self.0) };
+        // SAFETY: as above.
+        let packed = unsafe { vqmovn_high_s16(low, other.0) };
+        // SAFETY: as above.
+        let offset = unsafe { vdupq_n_s8(-128) };
+        // SAFETY: as above.
+        let moved = unsafe { veorq_s8(packed, offset) };
+        // SAFETY: as above.
+        Self(unsafe { vreinterpretq_s16_s8(moved) })
+    }
+    #[inline(always)]
     fn turned8(self) -> Self {
         // SAFETY: 16 bytes are read.
         let places = unsafe { vld1q_u8(TURNED.as_ptr()) };

@@ -145,6 +145,12 @@ impl Vector for Plain {
         Self(bytemuck::cast(bytes))
     }
     #[inline(always)]
+    fn samples8(self, other: Self) -> Self {
+        let packed = |i: usize| if i < 8 { self.0[i] } else { other.0[i - 8] };
+        let bytes: [u8; 16] = std::array::from_fn(|i| (packed(i).clamp(-128, 127) + 128) as u8);
+        Self(bytemuck::cast(bytes))
+    }
+    #[inline(always)]
     fn low16(self, other: Self) -> Self {
         interleave::<u16, 8>(self, other, false)
     }
