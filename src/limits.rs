@@ -176,3 +176,6 @@ pub const MAX_REGIONS: usize = 4_096;
 
 /// Operators that libraries may bring. Stops a table without an end.
 pub const MAX_CUSTOM_OPERATORS: usize = 1_024;
+
+/// Comparisons of random windows with bounding boxes for one sample: a search whose conditions no window meets ends.
+pub const MAX_BOX_COMPARISONS: usize = 1 << 24;

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use super::args::Value;
-use super::resize::attributes::{self, Geometry, ResizeAttributes, Target};
+use super::resize::attributes::{self, ResizeAttributes, Target};
+use super::resize::geometry::Geometry;
 use super::resize::{Job, ScratchPool, gpu, infer_resized, job, output_shapes};
 use super::window::{CROP_ARGS, CropWindow, OutOfBounds};
 use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};

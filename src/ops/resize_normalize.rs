@@ -7,7 +7,8 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use super::crop_mirror_normalize::{self, CropMirrorNormalize, Order};
-use super::resize::attributes::{Geometry, ResizeAttributes};
+use super::resize::attributes::ResizeAttributes;
+use super::resize::geometry::Geometry;
 use super::resize::gpu::{MAX_CHANNELS, ResampleRow, launch, of_planes, tiles};
 use super::resize::{self, Job};
 use super::{Accepts, Args, CpuCx, Deferred, Fusion, GpuCx, GpuIo, Inputs, Io, Operator};

@@ -10,7 +10,8 @@ use crate::gpu::Gpu;
 use crate::limits;
 use crate::ops::args::numbers;
 use crate::ops::decoders_image::{self, Image, Region};
-use crate::ops::resize::attributes::{Geometry, ResizeAttributes};
+use crate::ops::resize::attributes::ResizeAttributes;
+use crate::ops::resize::geometry::Geometry;
 use crate::ops::resize::{Job, ScratchPool, gpu, infer_resized, job, output_shapes};
 use crate::ops::window::Window;
 use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
@@ -160,7 +161,7 @@ pub(in crate::ops) const GENERATOR: OpDef = OpDef {
     args: &[],
     shared_args: &[ARGS],
     build: &|args, _| Ok(Box::new(Generator(RandomCrop::new(args)?))),
-    outputs: &|_| Ok(2),
+    outputs: &|_, _| Ok(2),
     ..OpDef::BASE
 };
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::attributes::{Geometry, ResizeAttributes, Target};
+use super::attributes::{ResizeAttributes, Target};
+use super::geometry::Geometry;
 use super::{Job, job};
 use crate::cpu::resample::{AxisParameters, FilterSpec};
 use crate::error::{Error, Result};

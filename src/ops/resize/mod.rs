@@ -1,8 +1,9 @@
 //! `Resize`: images and volumes to another size.
 
 pub(super) mod attributes;
+pub(super) mod geometry;
 pub(super) mod gpu;
-mod volume;
+pub(super) mod volume;
 mod volume_gpu;
 
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View, ViewMut};
-use attributes::{Geometry, ResizeAttributes, Target, rows_axis};
+use attributes::{ResizeAttributes, Target};
+use geometry::{Geometry, rows_axis};
 use volume::{VolumeJob, is_volume};
 
 struct Resize {
@@ -44,7 +46,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     shared_args: &[attributes::ARGS],
     build: &build,
-    outputs: &|args| Ok(if args.bool("save_attrs")?.unwrap_or(false) { 2 } else { 1 }),
+    outputs: &|args, _| Ok(if args.bool("save_attrs")?.unwrap_or(false) { 2 } else { 1 }),
     kernels: &[gpu::kernels],
     sequences: true,
     ..OpDef::BASE

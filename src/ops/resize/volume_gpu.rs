@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use super::attributes::{Geometry, ResizeAttributes, Target};
+use super::attributes::{ResizeAttributes, Target};
+use super::geometry::Geometry;
 use super::gpu::{AxisRow, Images, MAX_CHANNELS, ResampleRow, channels_at_once, kernel, launch, tiles};
 use super::volume::VolumeJob;
 use crate::error::{Error, Result};
