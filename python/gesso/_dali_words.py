@@ -24,6 +24,8 @@ _WORDS = (
         "Conditions inside `if` statements are restricted to scalar (0-d tensors) inputs, that are placed on CPU. Got a 1-d input as a "
         "condition of the `if` statement.",
     ),
+    (r"a scalar has no frames", "Cannot mark zero-dimensional input as a sequence."),
+    (r"expected frames \(`F`\) first", "Per-frame argument input must be a sequence. The input layout should start with 'F'."),
     (r"operands of shapes (.*) do not fit", r"Can't broadcast shapes: \1"),
     (r"operands have layouts `(\w*)` and `(\w*)`", r"They must be equal or one must be a suffix of the other: \1, \2"),
     (r"argument `axis_name` is not one letter", "Unsupported axis_name value"),

@@ -18,13 +18,14 @@ impl<T> Blob<T> {
     }
 }
 
-/// The parts of `labels`, a tensor of shape `shape`, in the order of their first elements. Elements of the value `background`
-/// belong to none.
+/// The parts of `labels`, a tensor of shape `shape`, in the order of their first elements; `None` if they are more than `most`.
+/// Elements for which `is_background` holds belong to none.
 pub fn blobs<T: Copy + PartialEq>(
     labels: &[T],
     shape: &[usize],
+    most: usize,
     is_background: impl Fn(T) -> bool,
-) -> Vec<Blob<T>> {
+) -> Option<Vec<Blob<T>>> {
     let mut strides = vec![1; shape.len()];
     for d in (1..shape.len()).rev() {
         strides[d - 1] = strides[d] * shape[d];
@@ -35,6 +36,9 @@ pub fn blobs<T: Copy + PartialEq>(
         let label = labels[start];
         if is_done[start] || is_background(label) {
             continue;
+        }
+        if found.len() == most {
+            return None;
         }
         is_done[start] = true;
         open.push(start);
@@ -56,7 +60,7 @@ pub fn blobs<T: Copy + PartialEq>(
         }
         found.push(blob);
     }
-    found
+    Some(found)
 }
 
 #[cfg(test)]
@@ -66,12 +70,13 @@ mod tests {
     #[test]
     fn parts_touch_along_dimensions_not_corners() {
         let map = [1, 1, 0, 0, 2, 1, 0, 2, 2];
-        let found = blobs(&map, &[3, 3], |label| label == 0);
+        let found = blobs(&map, &[3, 3], 3, |label| label == 0).unwrap();
         let boxes: Vec<_> = found.iter().map(|blob| (blob.label, &blob.low[..], &blob.high[..])).collect();
         let expected: [(i32, &[usize], &[usize]); 3] =
             [(1, &[0, 0], &[1, 2]), (2, &[1, 1], &[3, 3]), (1, &[1, 2], &[2, 3])];
         assert_eq!(boxes, expected);
         assert_eq!(found[1].volume(), 4);
-        assert!(blobs::<i32>(&[], &[0, 3], |_| false).is_empty());
+        assert!(blobs(&map, &[3, 3], 2, |label| label == 0).is_none());
+        assert!(blobs::<i32>(&[], &[0, 3], 0, |_| false).unwrap().is_empty());
     }
 }

@@ -1,10 +1,13 @@
 //! `segmentation__RandomObjectBBox`: the box around a random object of a label map.
 
+use std::collections::BTreeMap;
+
 use crate::cpu::blobs::{Blob, blobs};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_int};
 use crate::dispatch;
 use crate::error::{Error, Result};
+use crate::limits;
 use crate::ops::random::{SEED, choice::by_sums, seed};
 use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, dtypes};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View};
@@ -182,30 +185,49 @@ impl RandomObjectBBox {
         if unit(random) >= f64::from(request.foreground_prob) {
             return Ok(None);
         }
-        let found = blobs(map.as_slice::<T>()?, map.shape, |label| label.convert_sat() == request.background);
-        let is_large = |blob: &Blob<i64>| {
-            let mut sides = blob.low.iter().zip(&blob.high).map(|(low, high)| high - low);
-            request.threshold.iter().all(|&least| sides.next().is_some_and(|side| side >= least))
-        };
-        let found =
-            found.into_iter().map(|Blob { label, low, high }| Blob { label: label.convert_sat(), low, high });
-        let found: Vec<Blob<i64>> = found.collect();
-        if self.ignore_class {
-            return Ok(self.pick(found.into_iter().filter(is_large).collect(), random));
+        let elements = map.as_slice::<T>()?;
+        if elements.len() as u64 > limits::MAX_IMAGE_PIXELS {
+            return Err(Error::invalid(format!(
+                "a map of shape {}, expected at most {} elements",
+                map.shape,
+                limits::MAX_IMAGE_PIXELS
+            )));
         }
-        let present: std::collections::BTreeSet<i64> = found.iter().map(|blob| blob.label).collect();
+        let is_background = |label: T| label.convert_sat() == request.background;
+        let found = blobs(elements, map.shape, limits::MAX_OBJECTS, is_background);
+        let found = found.ok_or_else(|| {
+            Error::invalid(format!("a map of more than {} objects", limits::MAX_OBJECTS))
+        })?;
+        let found = found.into_iter().map(|Blob { label, low, high }| Blob { label: label.convert_sat(), low, high });
+        let is_large = |blob: &Blob<i64>| {
+            let sides = blob.low.iter().zip(&blob.high).map(|(low, high)| high - low);
+            sides.zip(&request.threshold).all(|(side, &least)| side >= least)
+        };
+        if self.ignore_class {
+            return Ok(self.pick(found.filter(is_large).collect(), random));
+        }
+        // Large objects of each class that occurs.
+        let mut objects: BTreeMap<i64, Vec<Blob<i64>>> = BTreeMap::new();
+        for blob in found {
+            let own = objects.entry(blob.label).or_default();
+            if is_large(&blob) {
+                own.push(blob);
+            }
+        }
         // A class that does not occur keeps its place, but is never drawn.
         let mut classes: Vec<(i64, f64)> = match &request.classes {
-            None => present.iter().map(|&class| (class, 1.0)).collect(),
-            Some(given) => given
-                .iter()
-                .map(|&(c, weight)| (c, if present.contains(&c) { weight } else { 0.0 }))
-                .collect(),
+            None => objects.keys().map(|&class| (class, 1.0)).collect(),
+            Some(given) => {
+                given.iter().map(|&(c, weight)| (c, if objects.contains_key(&c) { weight } else { 0.0 })).collect()
+            }
         };
+        if classes.len() > limits::MAX_CLASSES {
+            let (found, most) = (classes.len(), limits::MAX_CLASSES);
+            return Err(Error::invalid(format!("{found} classes, expected at most {most}")));
+        }
         while let Some(drawn) = weighted(&classes, random) {
             let (class, weight) = &mut classes[drawn];
-            let own = found.iter().filter(|blob| blob.label == *class && is_large(blob)).cloned().collect();
-            if let Some(blob) = self.pick(own, random) {
+            if let Some(blob) = self.pick(objects.remove(class).unwrap_or_default(), random) {
                 return Ok(Some(blob));
             }
             *weight = 0.0;
