@@ -185,3 +185,12 @@ pub const MAX_REGIONS: usize = 4_096;
 
 /// Operators that libraries may bring. Stops a table without an end.
 pub const MAX_CUSTOM_OPERATORS: usize = 1_024;
+
+/// Comparisons of random windows with bounding boxes for one sample: a search whose conditions no window meets ends.
+pub const MAX_BOX_COMPARISONS: usize = 1 << 24;
+
+/// Objects of one label map. Stops a map of a pattern that takes a hundred times its memory.
+pub const MAX_OBJECTS: usize = 1 << 20;
+
+/// Classes that an object is drawn from. Each may be drawn and rejected, which looks at all others again.
+pub const MAX_CLASSES: usize = 8_192;

@@ -121,7 +121,7 @@ impl Checked {
             inputs: (table.min_inputs, table.max_inputs),
             args: Vec::leak(arguments),
             build: Box::leak(Box::new(move |args: &_, inputs| foreign::build(table, args, inputs))),
-            outputs: Box::leak(Box::new(|_: &_| Ok(table.output_count))),
+            outputs: Box::leak(Box::new(|_: &_, _| Ok(table.output_count))),
             ..OpDef::BASE
         }
     }

@@ -1,10 +1,12 @@
 //! Pure functions on slices for host pixels. Nothing here knows operators, graphs or Triton.
 
 pub mod audio;
+pub mod blobs;
 pub mod clahe;
 pub mod color;
 pub mod convert;
 pub mod convolve;
+pub mod debayer;
 pub mod decode;
 pub mod encode;
 pub mod lab;

@@ -212,7 +212,7 @@ impl<'d> Importer<'d> {
         let mut values = values.into_iter().filter(|(keyword, _)| !is_bookkeeping(keyword)).collect();
         seeds::give(&mut self.seeds, def.is_random(), op.logical_id, &mut values);
         let args = Args::new(values, tensors);
-        let expected = (def.outputs)(&args)?;
+        let expected = (def.outputs)(&args, inputs.len())?;
         if op.output.len() != expected {
             return Err(Error::invalid(format!("{} outputs, expected {expected}", op.output.len())));
         }

@@ -22,7 +22,7 @@ pub(super) const SPLIT: OpDef = OpDef {
         let predicate = predicate(args)?;
         Ok(Box::new(Split { predicate, sources: [Vec::new(), Vec::new()] }))
     },
-    outputs: &|_| Ok(2),
+    outputs: &|_, _| Ok(2),
     ..OpDef::BASE
 };
 

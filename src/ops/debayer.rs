@@ -1,18 +1,18 @@
 //! `Debayer`: colours from the image of a sensor whose pixels see one colour each.
 
-use multiversion::multiversion;
-
 use super::{
     Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, dtypes, layouts, one_output,
 };
+use crate::cpu::debayer::{Algorithm, debayer};
 use crate::error::{Error, Result};
-use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
+use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// Layouts of the images, the one of samples without a layout first.
 const LAYOUTS: [&str; 4] = ["HW", "HWC", "FHW", "FHWC"];
 
 struct Debayer {
     blue_position: Arg,
+    algorithm: Algorithm,
     /// Per sample: row and column of a blue pixel among the first two.
     blues: Vec<[usize; 2]>,
 }
@@ -32,7 +32,8 @@ pub(super) const DEF: OpDef = OpDef {
         .tensor()
         .per_frame()
         .required(),
-        ArgSpec::string("algorithm", "only `bilinear_ocv` is known").or_computed("bilinear_ocv"),
+        ArgSpec::string("algorithm", "`bilinear_ocv`, `edgeaware_ocv` or `gray_ocv`")
+            .or_computed("bilinear_ocv"),
     ],
     build: &build,
     outputs: &one_output,
@@ -41,13 +42,20 @@ pub(super) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    if let Some(other) = args.string("algorithm")?.filter(|&name| name != "bilinear_ocv") {
-        let text = format!("argument `algorithm` is `{other}`, expected `bilinear_ocv`");
-        return Err(Error::unsupported(text));
-    }
+    let algorithm = match args.string("algorithm")?.unwrap_or("bilinear_ocv") {
+        "bilinear_ocv" => Algorithm::Bilinear,
+        "edgeaware_ocv" => Algorithm::EdgeAware,
+        "gray_ocv" => Algorithm::Gray,
+        other => {
+            let expected = "`bilinear_ocv`, `edgeaware_ocv` or `gray_ocv`";
+            return Err(Error::unsupported(format!(
+                "argument `algorithm` is `{other}`, expected {expected}"
+            )));
+        }
+    };
     let blue_position = args.arg("blue_position")?;
     let blue_position = blue_position.ok_or_else(|| Error::invalid("argument `blue_position` is missing"))?;
-    Ok(Box::new(Debayer { blue_position, blues: Vec::new() }))
+    Ok(Box::new(Debayer { blue_position, algorithm, blues: Vec::new() }))
 }
 
 fn check(dtype: DType) -> Result<()> {
@@ -72,14 +80,14 @@ impl Debayer {
     }
 }
 
-fn output_shape(shape: &Shape, rows: usize) -> Result<Shape> {
-    let channels: usize = shape[rows + 2..].iter().product();
-    if channels != 1 || !shape[rows].is_multiple_of(2) || !shape[rows + 1].is_multiple_of(2) {
+fn output_shape(shape: &Shape, rows: usize, channels: usize) -> Result<Shape> {
+    let found: usize = shape[rows + 2..].iter().product();
+    if found != 1 || !shape[rows].is_multiple_of(2) || !shape[rows + 1].is_multiple_of(2) {
         return Err(Error::invalid(format!(
             "an image of shape {shape}, expected an even height and width and one channel"
         )));
     }
-    Ok(Shape::from([&shape[..rows + 2], &[3]].concat()))
+    Ok(Shape::from([&shape[..rows + 2], &[channels]].concat()))
 }
 
 impl Operator for Debayer {
@@ -89,7 +97,7 @@ impl Operator for Debayer {
         let accepted = layouts::of_type(input, &LAYOUTS)?.map(output_layout);
         let dims = accepted.zip(input.dims.as_ref()).map(|((_, rows), dims)| {
             let mut dims = dims[..rows + 2].to_vec();
-            dims.push(Some(3));
+            dims.push(Some(self.algorithm.channels()));
             dims
         });
         Ok(vec![ValueType { dtype: input.dtype, dims, layout: accepted.map(|(layout, _)| layout) }])
@@ -100,26 +108,28 @@ impl Operator for Debayer {
         check(desc.dtype)?;
         let (layout, rows) = output_layout(layouts::of_batch(desc, &LAYOUTS)?);
         self.blues = inputs.map(|sample| self.blue(&sample));
-        let shapes = inputs.map_shapes(rows + 3, |sample| output_shape(sample.input(0)?.shape, rows));
+        let channels = self.algorithm.channels();
+        let shapes =
+            inputs.map_shapes(rows + 3, |sample| output_shape(sample.input(0)?.shape, rows, channels));
         Ok(vec![BatchDesc::new(desc.dtype, layout, shapes)])
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let blues = &self.blues;
+        let (blues, algorithm) = (&self.blues, self.algorithm);
         macro_rules! run {
             ($T:ty) => {
                 io.for_each_sample(cx, |sample| {
                     let blue = blues[sample.index()];
                     let (input, output) = sample.unary()?;
-                    let [.., height, width, _] = output.shape[..] else {
+                    let [.., height, width, channels] = output.shape[..] else {
                         return Err(Error::internal("a planned image has rows and columns"));
                     };
                     if output.bytes.is_empty() {
                         return Ok(());
                     }
-                    let images = output.as_slice_mut::<$T>()?.chunks_exact_mut(height * width * 3);
+                    let images = output.as_slice_mut::<$T>()?.chunks_exact_mut(height * width * channels);
                     for (src, dst) in input.as_slice::<$T>()?.chunks_exact(height * width).zip(images) {
-                        debayer(src, dst.as_chunks_mut().0, [height, width], blue);
+                        debayer(algorithm, src, dst, [height, width], blue);
                     }
                     Ok(())
                 })
@@ -130,49 +140,5 @@ impl Operator for Debayer {
             DType::U16 => run!(u16),
             other => check(other),
         }
-    }
-}
-
-/// Fills in the two colours that every pixel lacks with the means of its neighbours that have them. The frame of the image is
-/// that of the pixels inside of it; an image without an inside is black.
-fn debayer<T: Element + Into<u32> + TryFrom<u32>>(
-    src: &[T],
-    dst: &mut [[T; 3]],
-    [height, width]: [usize; 2],
-    blue: [usize; 2],
-) {
-    if height <= 2 || width <= 2 {
-        return dst.fill([T::default(); 3]);
-    }
-    for (y, row) in dst.chunks_exact_mut(width).enumerate().take(height - 1).skip(1) {
-        let lines = [y - 1, y, y + 1].map(|y| &src[y * width..][..width]);
-        fill_row(lines, &mut row[1..width - 1], y % 2 == blue[0], blue[1]);
-        row[0] = row[1];
-        row[width - 1] = row[width - 2];
-    }
-    dst.copy_within(width..2 * width, 0);
-    dst.copy_within((height - 2) * width..(height - 1) * width, (height - 1) * width);
-}
-
-/// Fills in the pixels between the first and the last of a row, from that row and those above and below it.
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
-fn fill_row<T>([above, own, below]: [&[T]; 3], dst: &mut [[T; 3]], in_blue_row: bool, blue_column: usize)
-where
-    T: Element + Into<u32> + TryFrom<u32>,
-{
-    let lines = above.array_windows().zip(own.array_windows()).zip(below.array_windows());
-    for (x, (to, ((a, o), b))) in dst.iter_mut().zip(lines).enumerate() {
-        let [a, o, b]: [[u32; 3]; 3] = [a, o, b].map(|line: &[T; 3]| line.map(Into::into));
-        let across = (a[1] + b[1] + o[0] + o[2] + 2) / 4;
-        let diagonal = (a[0] + a[2] + b[0] + b[2] + 2) / 4;
-        let (beside, upright) = ((o[0] + o[2]).div_ceil(2), (a[1] + b[1]).div_ceil(2));
-        let in_blue_column = (x + 1) % 2 == blue_column;
-        let colour = match (in_blue_row, in_blue_column) {
-            (true, true) => [diagonal, across, o[1]],
-            (true, false) => [upright, o[1], beside],
-            (false, true) => [beside, o[1], upright],
-            (false, false) => [o[1], across, diagonal],
-        };
-        *to = colour.map(|level| T::try_from(level).unwrap_or_default());
     }
 }

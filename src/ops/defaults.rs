@@ -15,6 +15,8 @@ fn needed(name: &str) -> Vec<(&'static str, Value)> {
         "ArithmeticGenericOp" => vec![("expression_desc", text("add(&0 &0)"))],
         "AudioResample" => vec![("scale", floats(&[0.5]))],
         "BBoxPaste" => vec![("ratio", floats(&[2.0]))],
+        "BBoxRotate" => vec![("angle", floats(&[30.0])), ("input_shape", ints(&[40, 50]))],
+        "BoxEncoder" => vec![("anchors", floats(&[0.0, 0.0, 0.5, 0.5]))],
         "Cast" => vec![("dtype", ints(&[9]))],
         "Clahe" => {
             vec![("tiles_x", ints(&[2])), ("tiles_y", ints(&[2])), ("clip_limit", floats(&[2.0]))]
@@ -29,6 +31,9 @@ fn needed(name: &str) -> Vec<(&'static str, Value)> {
         "OneHot" => vec![("num_classes", ints(&[4]))],
         "Paste" => vec![("ratio", floats(&[2.0])), ("fill_value", ints(&[1, 2, 3]))],
         "PermuteBatch" => vec![("indices", ints(&[0]))],
+        "ROIRandomCrop" => {
+            vec![("crop_shape", ints(&[2, 3])), ("roi_start", ints(&[0, 1])), ("roi_shape", ints(&[5, 6]))]
+        }
         "RandomResizedCrop" => vec![("size", ints(&[4, 4]))],
         "Reshape" => vec![("shape", ints(&[-1]))],
         "FastResizeCropMirror" | "Resize" | "ResizeCropMirror" => vec![("size", floats(&[4.0, 5.0]))],
@@ -43,6 +48,7 @@ fn needed(name: &str) -> Vec<(&'static str, Value)> {
             vec![("matrix", floats(&[1.0, 0.5, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]))]
         }
         "WarpAffine" => vec![("matrix", floats(&[1.0, 0.5, 0.0, 0.0, 1.0, 1.0]))],
+        "segmentation__RandomObjectBBox" => vec![("format", text("box"))],
         "transforms__Scale" => vec![("scale", floats(&[2.0, 3.0]))],
         "transforms__Shear" => vec![("shear", floats(&[0.5, 0.25]))],
         "transforms__Translation" => vec![("offset", floats(&[1.0, 2.0]))],
@@ -65,9 +71,11 @@ const CHOOSE: &[&str] = &[
 
 /// Operators that none of the samples here suits: they want files, or a tensor for an argument.
 const NOT_RUN: &[&str] = &[
+    "BoxEncoder",
     "ExternalSource",
     "NonsilentRegion",
     "PeekImageShape",
+    "RandomBBoxCrop",
     "RandomCropGenerator",
     "conditional__Merge",
     "conditional__Split",
@@ -79,6 +87,7 @@ const NOT_RUN: &[&str] = &[
     "decoders__Numpy",
     "reductions__StdDev",
     "reductions__Variance",
+    "segmentation__SelectMasks",
 ];
 
 /// Samples of many kinds, each with a name for messages.

@@ -18,7 +18,7 @@ pub(super) const DEF: OpDef = OpDef {
     inputs: (1, 1),
     args: &[ArgSpec::ints("element_map", "the frame of each output").required()],
     build: &build,
-    outputs: &|args| Ok(frames(args)?.len()),
+    outputs: &|args, _| Ok(frames(args)?.len()),
     kernels: &[super::gpu_io::kernels],
     ..OpDef::BASE
 };

@@ -60,6 +60,10 @@ impl Operator for Flip {
                 if flag.int(&sample)? == 0 {
                     continue;
                 }
+                // Images have no depth, which DALI lets pass.
+                if letter == b'D' && layout.find(letter).is_none() {
+                    continue;
+                }
                 let axis = layout.find(letter).filter(|&axis| axis < shape.len()).ok_or_else(|| {
                     Error::invalid(format!(
                         "layout `{layout}` has no dimension `{}` to flip",

@@ -7,8 +7,11 @@ mod audio;
 mod axes;
 mod bb_flip;
 mod bbox_paste;
+mod bbox_rotate;
 #[cfg(feature = "fault-injection")]
 mod boom;
+mod box_encoder;
+mod boxes;
 mod cast;
 mod cast_like;
 mod clahe;
@@ -72,6 +75,7 @@ mod resize;
 mod resize_crop_mirror;
 mod resize_normalize;
 pub mod schema;
+mod segmentation;
 mod separable;
 mod sequence_rearrange;
 mod shape_arg;
@@ -243,7 +247,7 @@ pub struct OpDef {
     pub shared_args: &'static [&'static [ArgSpec]],
     /// Makes an instance from its arguments. `inputs` is the number of regular inputs.
     pub build: &'static Build,
-    /// How many outputs an instance with these arguments has.
+    /// How many outputs an instance with these arguments and so many inputs has.
     pub outputs: &'static Outputs,
     /// The kernels it launches: those that tests compile for all architectures. One for each path through the source, not one
     /// for each type.
@@ -264,8 +268,8 @@ pub struct OpDef {
 /// Makes an instance of an operator.
 pub type Build = dyn Fn(&Args, usize) -> Result<Box<dyn Operator>> + Send + Sync;
 
-/// Counts the outputs of an instance.
-pub type Outputs = dyn Fn(&Args) -> Result<usize> + Send + Sync;
+/// Counts the outputs of an instance, from its arguments and the number of its regular inputs.
+pub type Outputs = dyn Fn(&Args, usize) -> Result<usize> + Send + Sync;
 
 impl OpDef {
     /// What most operators have: one output, on the host; no arguments, other spellings or kernels. It cannot be built.
@@ -342,7 +346,7 @@ impl OpDef {
 }
 
 /// `outputs` of an operator that has one.
-pub fn one_output(_: &Args) -> Result<usize> {
+pub fn one_output(_: &Args, _inputs: usize) -> Result<usize> {
     Ok(1)
 }
 

@@ -49,19 +49,7 @@ pub(crate) const MISSING: &[(&str, &[&str])] = &[
             "readers__VideoResize",
         ],
     ),
-    (
-        "labels of training, not of requests",
-        &[
-            "BBoxRotate",
-            "BoxEncoder",
-            "ROIRandomCrop",
-            "RandomBBoxCrop",
-            "SSDRandomCrop",
-            "segmentation__RandomMaskPixel",
-            "segmentation__RandomObjectBBox",
-            "segmentation__SelectMasks",
-        ],
-    ),
+    ("deprecated in favour of `RandomBBoxCrop`", &["SSDRandomCrop"]),
     (
         "runs on a GPU only in DALI",
         &[
@@ -182,11 +170,7 @@ pub(crate) const DIFFERENT: &[(&str, &str, Difference, &str)] = &[
         "what is not given follows from `axis_names`, as in DALI",
     ),
     ("Squeeze", "axes", Difference::Tensor, "dimensions are known at load"),
-    ("TensorResize", "alignment", Difference::Unknown, "no pipeline that uses it was seen"),
     ("TensorResize", "axes", Difference::Tensor, "a tensor is taken too"),
-    ("TensorResize", "scales", Difference::Unknown, "no pipeline that uses it was seen"),
-    ("TensorResize", "size_rounding", Difference::Unknown, "it belongs to `scales`"),
-    ("TensorResize", "sizes", Difference::Default, "required, as there are no `scales`"),
     ("TensorSubscript", "at_*", Difference::Unknown, "dimensions from 16 on: tensors have fewer"),
     ("TensorSubscript", "hi_*", Difference::Unknown, "dimensions from 16 on: tensors have fewer"),
     ("TensorSubscript", "lo_*", Difference::Unknown, "dimensions from 16 on: tensors have fewer"),

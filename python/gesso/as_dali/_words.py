@@ -28,6 +28,8 @@ _WORDS = (
     ),
     (r"an operand of `and` or `or` is (\w+) of (\d+) dimensions", _operand),
     (r"a condition of shape `?\[(.*?)\]`?, expected a scalar", _condition),
+    (r"a scalar has no frames", "Cannot mark zero-dimensional input as a sequence."),
+    (r"expected frames \(`F`\) first", "Per-frame argument input must be a sequence. The input layout should start with 'F'."),
     (r"operands of shapes (.*) do not fit", r"Can't broadcast shapes: \1"),
     (r"operands have layouts `(\w*)` and `(\w*)`", r"They must be equal or one must be a suffix of the other: \1, \2"),
     (r"argument `axis_name` is not one letter", "Unsupported axis_name value"),

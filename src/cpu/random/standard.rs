@@ -95,6 +95,17 @@ fn unit_f64(random: &mut Philox) -> f64 {
     random.unit_f64().min(1f64.next_down())
 }
 
+/// A beta number of two parameters below 1, by the method of Jöhnk, with logarithms, as powers of small parameters vanish.
+pub fn small_beta(random: &mut Philox, [alpha, beta]: [f64; 2]) -> f64 {
+    loop {
+        // From 1 down to above 0.
+        let [x, y] = [alpha, beta].map(|parameter| (1.0 - unit_f64(random)).ln() / parameter);
+        if x.exp() + y.exp() <= 1.0 {
+            return 1.0 / (1.0 + (y - x).exp());
+        }
+    }
+}
+
 /// ln n! for small n.
 static LN_FACTORIALS: LazyLock<[f64; 20]> =
     LazyLock::new(|| std::array::from_fn(|n| (2..=n).map(|k| (k as f64).ln()).sum()));
@@ -218,6 +229,23 @@ mod tests {
         let mut random = Philox::new(1, 0);
         for mean in [f64::NAN, -1.0, 0.0, f64::INFINITY, 1e300, 2_147_483_600.0] {
             poisson(&mut random, mean);
+        }
+    }
+
+    #[test]
+    fn small_beta_numbers_have_their_mean_and_variance() {
+        for [alpha, beta] in [[0.5, 0.5], [0.3, 0.7], [0.01, 0.02], [1e-6, 1e-6]] {
+            let mut random = Philox::new(1, 0);
+            let drawn: Vec<f64> = (0..4_000).map(|_| small_beta(&mut random, [alpha, beta])).collect();
+            let mean = drawn.iter().sum::<f64>() / 4_000.0;
+            let variance = drawn.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 4_000.0;
+            let sum = alpha + beta;
+            let expected = [alpha / sum, alpha * beta / (sum * sum * (sum + 1.0))];
+            assert!((mean - expected[0]).abs() < 0.04, "{alpha} {beta}: {mean}, expected {expected:?}");
+            assert!(
+                (variance - expected[1]).abs() < 0.02,
+                "{alpha} {beta}: {variance}, expected {expected:?}"
+            );
         }
     }
 

@@ -41,7 +41,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::float("quality", "of resampling, 0 to 100").or_float(50.0),
     ],
     build: &build,
-    outputs: &|_| Ok(2),
+    outputs: &|_, _| Ok(2),
     ..OpDef::BASE
 };
 

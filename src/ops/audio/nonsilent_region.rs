@@ -33,7 +33,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::int("reset_interval", "samples between sums computed anew, a multiple").or_int(8192),
     ],
     build: &build,
-    outputs: &|_| Ok(2),
+    outputs: &|_, _| Ok(2),
     kernels: &[super::kernels],
     ..OpDef::BASE
 };

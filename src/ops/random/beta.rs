@@ -1,7 +1,8 @@
-//! `random__Beta`: numbers from 0 to 1 of a beta distribution.
+//! `random__Beta`: numbers from 0 to 1 of a beta distribution. They are those of DALI but for two parameters below 1, where only the
+//! distribution is.
 
 use super::{SEED, seed};
-use crate::cpu::random::standard::{Gamma32, Gamma64};
+use crate::cpu::random::standard::{Gamma32, Gamma64, small_beta};
 use crate::cpu::random::{BatchRandom, Seed};
 use crate::error::{Error, Result};
 use crate::ops::shape_arg::ShapeArg;
@@ -28,7 +29,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     args: &[
         SEED,
         ArgSpec::float("alpha", "first parameter, positive").tensor().or_float(1.0),
-        ArgSpec::float("beta", "second parameter, positive; not both of them below 1").tensor().or_float(1.0),
+        ArgSpec::float("beta", "second parameter, positive").tensor().or_float(1.0),
         ArgSpec::ints("shape", "shape of the output").tensor().or_computed("that of the input, or a scalar"),
         ArgSpec::dtype("dtype", "element type of the output: float32 or float64").or_computed("float32"),
     ],
@@ -59,10 +60,6 @@ impl Beta {
         if parameters.iter().any(|p| !p.is_finite() || *p <= 0.0) {
             return Err(Error::invalid(format!("parameters {parameters:?}, expected positive ones")));
         }
-        if parameters.iter().all(|&p| p < 1.0) {
-            let text = format!("parameters {parameters:?}, expected one of them to be 1 or more");
-            return Err(Error::unsupported(text));
-        }
         Ok(parameters)
     }
 }
@@ -85,9 +82,15 @@ impl Operator for Beta {
             ($real:ty, $gamma:ident) => {
                 io.for_each_sample(cx, |sample| {
                     let random = self.batch.sample(sample.index());
-                    let [mut a, mut b] =
-                        self.parameters[sample.index()].map(|p| $gamma::new(<$real>::from(p)));
+                    let parameters = self.parameters[sample.index()];
+                    let [mut a, mut b] = parameters.map(|p| $gamma::new(<$real>::from(p)));
                     let numbers = sample.output(0)?.as_slice_mut::<$real>()?;
+                    if parameters.iter().all(|&p| p < 1.0) {
+                        for (number, mut random) in numbers.iter_mut().zip(random.elements()) {
+                            *number = small_beta(&mut random, parameters.map(f64::from)) as $real;
+                        }
+                        return Ok(());
+                    }
                     for (number, mut random) in numbers.iter_mut().zip(random.elements()) {
                         let (x, y) = (a.draw(&mut random), b.draw(&mut random));
                         *number = x / (x + y);

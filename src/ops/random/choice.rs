@@ -148,7 +148,7 @@ impl Choice {
 }
 
 /// The choice whose range of the sums a random double falls into, as libstdc++'s `discrete_distribution` finds it.
-fn by_sums(random: &mut Philox, sums: &[f64]) -> usize {
+pub(in crate::ops) fn by_sums(random: &mut Philox, sums: &[f64]) -> usize {
     let unit = (random.next_u64() as f64 * 2f64.powi(-64)).min(1f64.next_down());
     sums.partition_point(|&sum| sum < unit).min(sums.len() - 1)
 }

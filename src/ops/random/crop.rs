@@ -161,7 +161,7 @@ pub(in crate::ops) const GENERATOR: OpDef = OpDef {
     args: &[],
     shared_args: &[ARGS],
     build: &|args, _| Ok(Box::new(Generator(RandomCrop::new(args)?))),
-    outputs: &|_| Ok(2),
+    outputs: &|_, _| Ok(2),
     ..OpDef::BASE
 };
 

@@ -2,6 +2,8 @@
 //! is drawn. The generator is [`crate::cpu::random`].
 
 pub(super) mod batch_permutation;
+pub(super) mod bbox_crop;
+mod bbox_window;
 pub(super) mod beta;
 pub(super) mod choice;
 pub(super) mod coin_flip;
@@ -9,6 +11,7 @@ pub(super) mod crop;
 mod gpu;
 pub(super) mod noise;
 pub(super) mod normal;
+pub(super) mod roi_crop;
 pub(super) mod salt_and_pepper;
 pub(super) mod shot;
 pub(super) mod uniform;

@@ -65,6 +65,8 @@ enum Mode {
 enum Requested {
     /// All sides in one argument.
     Size(Arg),
+    /// All of them as multiples of the region's.
+    Scales(Arg),
     /// Depth, height and width, each may be absent.
     Separate([Option<Arg>; 3]),
     /// The same size for all sides.
@@ -78,6 +80,9 @@ pub(in crate::ops) struct ResizeAttributes {
     /// One for all sides or one each.
     max_size: Option<Vec<f32>>,
     subpixel_scale: bool,
+    /// Which point of the region stays where it is when a size is rounded, from 0 to 1: one for all sides or one each.
+    alignment: Option<Arg>,
+    rounding: fn(f32) -> f32,
     roi: Option<(Arg, Arg)>,
     roi_relative: bool,
     interp: Option<Arg>,
@@ -117,7 +122,7 @@ impl ResizeAttributes {
             }
         };
         let ways = [
-            args.has("size"),
+            args.has("size") || args.has("scales"),
             SEPARATE.iter().any(|name| args.has(name)),
             args.has("resize_shorter"),
             args.has("resize_longer"),
@@ -137,6 +142,10 @@ impl ResizeAttributes {
             }
             (Some((arg, mode)), _) => (Requested::Same(arg), mode),
             (None, Some(arg)) => (Requested::Size(arg), mode.unwrap_or(Mode::Default)),
+            (None, None) if args.has("scales") => {
+                let scales = args.arg_or("scales", &[])?;
+                (Requested::Scales(scales), mode.unwrap_or(Mode::Default))
+            }
             (None, None) => {
                 let [z, y, x] = SEPARATE;
                 let sides = [args.arg(z)?, args.arg(y)?, args.arg(x)?];
@@ -158,6 +167,8 @@ impl ResizeAttributes {
             mode,
             max_size,
             subpixel_scale: args.bool("subpixel_scale")?.unwrap_or(true),
+            alignment: args.arg("alignment")?,
+            rounding: rounding(args)?,
             roi,
             roi_relative: args.bool("roi_relative")?.unwrap_or(false),
             interp: args.arg("interp_type")?,
@@ -198,12 +209,12 @@ impl ResizeAttributes {
             Requested::Separate(args) => {
                 args.get(SEPARATE.len() - N + d)?.as_ref()?.known()?.first().copied()
             }
-            Requested::Same(_) => None,
+            Requested::Same(_) | Requested::Scales(_) => None,
         };
         std::array::from_fn(|d| {
             let size = known(d).filter(|&size| size != 0.0 && size.is_finite())?.abs() as f32;
             let size = max_size.map_or(size, |max| size.min(max[d]));
-            (size < MAX_EXTENT).then(|| size.round().max(1.0) as usize)
+            (size < MAX_EXTENT).then(|| (self.rounding)(size).max(1.0) as usize)
         })
     }
 
@@ -216,8 +227,7 @@ impl ResizeAttributes {
     fn max_size<const N: usize>(&self) -> Result<Option<[f32; N]>> {
         match self.max_size.as_deref() {
             None => Ok(None),
-            Some([all]) => Ok(Some([*all; N])),
-            Some(each) => sides("max_size", each).map(Some),
+            Some(max) => all_or_each("max_size", max).map(Some),
         }
     }
 
@@ -256,10 +266,17 @@ impl ResizeAttributes {
         if extent.contains(&0.0) {
             return Err(Error::invalid("cannot resize a region without pixels"));
         }
+        if let Requested::Scales(_) = self.requested {
+            requested = std::array::from_fn(|d| requested[d] * extent[d]);
+        }
         let wanted = adjust(requested, extent, self.mode, self.max_size()?);
+        let alignment = match &self.alignment {
+            None => [0.5; N],
+            Some(arg) => all_or_each("alignment", &arg.floats(sample)?)?,
+        };
         let mut size = [0; N];
         for d in 0..N {
-            let rounded = wanted[d].abs().round().max(1.0);
+            let rounded = (self.rounding)(wanted[d].abs()).max(1.0);
             if rounded.is_nan() || rounded >= MAX_EXTENT {
                 return Err(Error::invalid(format!(
                     "a size of {} pixels is too large to resize to",
@@ -268,7 +285,8 @@ impl ResizeAttributes {
             }
             size[d] = rounded as usize;
             if self.subpixel_scale && rounded != wanted[d].abs() {
-                roi[d] = rescale(roi[d], f64::from(rounded) / f64::from(wanted[d].abs()));
+                let ratio = f64::from(rounded) / f64::from(wanted[d].abs());
+                roi[d] = rescale(roi[d], f64::from(alignment[d]), ratio);
             }
             if wanted[d] < 0.0 {
                 roi[d] = (roi[d].1, roi[d].0);
@@ -280,6 +298,7 @@ impl ResizeAttributes {
     fn requested_size<const N: usize>(&self, sample: &SampleInputs<'_>) -> Result<[f32; N]> {
         let size = match &self.requested {
             Requested::Size(arg) => sides("size", &arg.floats(sample)?)?,
+            Requested::Scales(arg) => sides("scales", &arg.floats(sample)?)?,
             Requested::Separate(args) => {
                 let side = |arg: &Option<Arg>| arg.as_ref().map_or(Ok(0.0), |arg| arg.float(sample));
                 let all = args.iter().map(side).collect::<Result<Vec<_>>>()?;
@@ -330,10 +349,28 @@ impl ResizeAttributes {
 
 /// One value for each side.
 fn sides<const N: usize>(name: &str, values: &[f32]) -> Result<[f32; N]> {
-    <[f32; N]>::try_from(values).map_err(|_| {
-        let order = if N == 2 { "height and width" } else { "depth, height and width" };
-        Error::invalid(format!("argument `{name}` has {} values, expected {N} ({order})", values.len()))
-    })
+    <[f32; N]>::try_from(values)
+        .map_err(|_| Error::invalid(format!("argument `{name}` has {} values, expected {N}", values.len())))
+}
+
+/// One value for each side, or one for all.
+fn all_or_each<const N: usize>(name: &str, values: &[f32]) -> Result<[f32; N]> {
+    match values {
+        [all] => Ok([*all; N]),
+        each => sides(name, each),
+    }
+}
+
+/// How sizes become whole.
+fn rounding(args: &Args) -> Result<fn(f32) -> f32> {
+    match args.string("size_rounding")?.unwrap_or("round") {
+        "round" => Ok(f32::round),
+        "truncate" => Ok(f32::trunc),
+        "ceil" => Ok(f32::ceil),
+        other => Err(Error::invalid(format!(
+            "argument `size_rounding` is `{other}`, expected `round`, `truncate` or `ceil`"
+        ))),
+    }
 }
 
 /// The wanted size, still a float and signed, from the requested one (0: not given) and the region's extent.
@@ -367,12 +404,12 @@ fn adjust<const N: usize>(
     })
 }
 
-/// Scales a region around its centre.
-fn rescale((start, end): (f32, f32), ratio: f64) -> (f32, f32) {
+/// Scales a region around the point that lies `alignment` of the way through it.
+fn rescale((start, end): (f32, f32), alignment: f64, ratio: f64) -> (f32, f32) {
     let ratio = ratio.clamp(-MAX_SUBPIXEL_CORRECTION, MAX_SUBPIXEL_CORRECTION);
     let (start, end) = (f64::from(start), f64::from(end));
-    let centre = (start + end) / 2.0;
-    ((centre + (start - centre) * ratio) as f32, (centre + (end - centre) * ratio) as f32)
+    let fixed = (1.0 - alignment) * start + alignment * end;
+    ((fixed + (start - fixed) * ratio) as f32, (fixed + (end - fixed) * ratio) as f32)
 }
 
 #[cfg(test)]

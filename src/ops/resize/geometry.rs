@@ -1,4 +1,4 @@
-//! Where the rows and columns of an image lie in a sample: shared by the operators that resize images.
+//! Where images are in a sample: its rows, columns and channels, by its layout.
 
 use crate::error::{Error, Result};
 use crate::tensor::{Layout, Shape};

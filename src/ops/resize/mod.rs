@@ -3,7 +3,7 @@
 pub(super) mod attributes;
 pub(super) mod geometry;
 pub(super) mod gpu;
-mod volume;
+pub(super) mod volume;
 mod volume_gpu;
 
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     shared_args: &[attributes::ARGS],
     build: &build,
-    outputs: &|args| Ok(if args.bool("save_attrs")?.unwrap_or(false) { 2 } else { 1 }),
+    outputs: &|args, _| Ok(if args.bool("save_attrs")?.unwrap_or(false) { 2 } else { 1 }),
     kernels: &[gpu::kernels],
     sequences: true,
     ..OpDef::BASE

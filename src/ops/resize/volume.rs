@@ -8,7 +8,7 @@ use crate::ops::SampleInputs;
 use crate::tensor::{DType, Element, Layout, Shape, ValueType, View, ViewMut};
 
 /// Whether samples of this layout have a depth.
-pub(super) fn is_volume(layout: Layout) -> bool {
+pub(in crate::ops) fn is_volume(layout: Layout) -> bool {
     layout.find(b'D').is_some()
 }
 
@@ -34,7 +34,7 @@ pub(super) fn infer(input: &ValueType, layout: Layout, attributes: &ResizeAttrib
 }
 
 /// One sample's resize: volumes of the same size, one behind the other.
-pub(super) struct VolumeJob {
+pub(in crate::ops) struct VolumeJob {
     axis: usize,
     /// Volumes in the sample.
     pub(super) count: usize,
@@ -58,7 +58,15 @@ impl VolumeJob {
         let shape = sample.input(0)?.shape;
         let axis = depth_axis(layout, shape.len())?;
         let size = [shape[axis], shape[axis + 1], shape[axis + 2]];
-        let target = attributes.target(sample, size)?;
+        Self::at(shape, axis, attributes.target(sample, size)?)
+    }
+
+    /// The work on a sample of shape `shape` whose volumes begin at dimension `axis`.
+    ///
+    /// # Errors
+    /// When they cannot be resized to `target`.
+    pub(in crate::ops) fn at(shape: &Shape, axis: usize, target: Target<3>) -> Result<Self> {
+        let size = [shape[axis], shape[axis + 1], shape[axis + 2]];
         let channels = shape[axis + 3..].iter().product();
         VolumePlan::check(size, channels, target.size, target.roi, target.filter)?;
         Ok(Self { axis, count: shape[..axis].iter().product(), size, channels, target })
@@ -75,7 +83,7 @@ impl VolumeJob {
     ///
     /// # Errors
     /// Internal, when a buffer has an unplanned type or size.
-    pub(super) fn run(&self, input: &View<'_>, output: &mut ViewMut<'_>) -> Result<()> {
+    pub(in crate::ops) fn run(&self, input: &View<'_>, output: &mut ViewMut<'_>) -> Result<()> {
         match (input.dtype, output.dtype) {
             (DType::U8, DType::U8) => self.run_as::<u8, u8>(input, output),
             (DType::I16, DType::I16) => self.run_as::<i16, i16>(input, output),

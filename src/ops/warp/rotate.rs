@@ -100,7 +100,7 @@ impl Placement for Rotate {
 
 /// Height and width that hold an image turned by `angle`. They are odd where the side that mostly lies along them is, so that
 /// the middle of the image stays sharp.
-fn canvas(h: usize, w: usize, angle: f64) -> [usize; 2] {
+pub(in crate::ops) fn canvas(h: usize, w: usize, angle: f64) -> [usize; 2] {
     let (sin, cos) = (angle.sin().abs(), angle.cos().abs());
     let (height, width) = (h as f64, w as f64);
     let sides = [cos * height + sin * width, cos * width + sin * height];

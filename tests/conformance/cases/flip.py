@@ -27,3 +27,8 @@ def volumes_in_depth():
 @case(inputs=IMAGES | FLAGS)
 def flags_per_sample():
     return fn.flip(source("X", layout="HWC"), horizontal=source("H", types.INT32, 0), vertical=source("V", types.INT32, 0))
+
+
+@case(inputs=IMAGES)
+def images_have_no_depth():
+    return fn.flip(source("X", layout="HWC"), horizontal=0, depthwise=1)

@@ -81,3 +81,9 @@ def variances_of_no_dimension():
 def odd_values():
     x, e, s = source("X", types.FLOAT, 1), source("E", types.FLOAT, 2), source("S", types.FLOAT, 0)
     return R.min(x), R.max(x), R.sum(e), R.mean(e), R.min(e, axes=0), R.max(e, axes=1, keep_dims=True), R.sum(s), R.mean(s), R.min(fn.cast(e, dtype=types.UINT8))
+
+
+@case(inputs={"X": noise((2, 3, 4), (4, 1, 2), (3, 3, 3))})
+def no_dimension_by_name():
+    x = source("X", layout="HWC")
+    return fn.reductions.sum(x, axis_names=""), fn.reductions.max(x, axis_names="", keep_dims=True), fn.reductions.sum(x, axes=[])

@@ -19,3 +19,23 @@ def by_names():
 def all_dimensions():
     x = source("X", types.INT16, 2)
     return fn.tensor_resize(x, sizes=[10, 11]), fn.tensor_resize(x, sizes=[12, 12], mode="not_larger"), fn.tensor_resize(x, sizes=[30, 28], max_size=[25, 26])
+
+
+FLOATS = {"X": noise((1, 2, 4, 6), (1, 1, 5, 3), (1, 3, 2, 2), dtype=np.float32)}
+
+
+@case(inputs=FLOATS, tol=2e-2)
+def by_scales():
+    x = source("X", types.FLOAT, 4)
+    r = fn.tensor_resize
+    return (*(r(x, scales=[1., 1., 0.6, 0.7], alignment=a, antialias=False) for a in (0, 0.5, 1)), r(x, scales=[1.5, 2.], axes=[2, 3], interp_type=types.INTERP_CUBIC),
+            r(x, scales=[1., 1., 0.7, 1.3], size_rounding="truncate"), r(x, scales=[1., 1., 0.7, 1.3], size_rounding="ceil", alignment=[0, 0, 1, 0]),
+            r(x, scales=[1., 1., 2., 3.], alignment=0, interp_type=types.INTERP_NN), r(x, scales=[1., 1., 0.6, 0.7], subpixel_scale=False))
+
+
+@case(inputs=FLOATS, tol=2e-2)
+def other_numbers_of_dimensions():
+    x = source("X", types.FLOAT, 4)
+    r = fn.tensor_resize
+    return (r(x, sizes=[9], axes=[3]), r(x, sizes=[3], axes=[2]), r(x, sizes=[4, 5, 6], axes=[1, 2, 3]), r(x, sizes=[1, 1, 7, 8]), r(x, scales=[2., 1., 2.], axes=[1, 2, 3]),
+            r(x, sizes=[0, 0, 5, 0], mode="stretch"))

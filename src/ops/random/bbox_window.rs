@@ -1,0 +1,287 @@
+//! The search for a random window that bounding boxes survive, as DALI's `RandomBBoxCrop` does it. It knows boxes and random
+//! numbers, no tensors and no layouts.
+
+use crate::cpu::random::{Philox, canonical_f32, uniform_int};
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// A box of relative coordinates in `N` dimensions: x, y and perhaps z.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Region<const N: usize> {
+    pub(super) low: [f32; N],
+    pub(super) high: [f32; N],
+}
+
+impl<const N: usize> Region<N> {
+    /// All of an image.
+    const WHOLE: Self = Self { low: [0.0; N], high: [1.0; N] };
+
+    /// What is left when nothing was found.
+    const NOTHING: Self = Self { low: [0.0; N], high: [0.0; N] };
+
+    fn size(&self) -> [f32; N] {
+        std::array::from_fn(|d| self.high[d] - self.low[d])
+    }
+
+    fn volume(&self) -> f32 {
+        self.size().into_iter().product()
+    }
+
+    /// The volume of what both have.
+    fn shared(&self, other: &Self) -> f32 {
+        let mut volume = 1.0;
+        for d in 0..N {
+            let side = self.high[d].min(other.high[d]) - self.low[d].max(other.low[d]);
+            if side.is_nan() || side <= 0.0 {
+                return 0.0;
+            }
+            volume *= side;
+        }
+        volume
+    }
+
+    fn has_center_of(&self, other: &Self) -> bool {
+        (0..N).all(|d| (self.low[d]..=self.high[d]).contains(&(0.5 * (other.low[d] + other.high[d]))))
+    }
+
+    /// What is left of `other` in this window, relative to it.
+    pub(super) fn cut(&self, other: &Self) -> Self {
+        let size = self.size();
+        let relative = |at: &[f32; N]| {
+            std::array::from_fn(|d| (at[d].min(self.high[d]).max(self.low[d]) - self.low[d]) / size[d])
+        };
+        Self { low: relative(&other.low), high: relative(&other.high) }
+    }
+}
+
+/// How well a window covers a box.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Metric {
+    /// The volume that both have, over that of both together.
+    IntersectionOverUnion,
+    /// The part of the box that lies in the window.
+    Overlap,
+}
+
+/// Which windows are drawn, and which of them are good.
+#[derive(Debug)]
+pub(super) struct Rules {
+    /// Least and largest side, relative to the image.
+    pub(super) scaling: [f32; 2],
+    /// Least and largest ratio of x to y; or of x to y, x to z and y to z.
+    pub(super) ratios: Vec<[f32; 2]>,
+    /// What is drawn first is which of these a window must reach,
+    pub(super) thresholds: Vec<f32>,
+    /// or, as one choice more, that the whole image is taken.
+    pub(super) may_keep_all: bool,
+    /// Windows that are drawn for one of the choices.
+    pub(super) attempts: usize,
+    /// Windows after which the best one is taken.
+    pub(super) total: Option<usize>,
+    pub(super) metric: Metric,
+    /// Whether all boxes must reach the threshold; else one is enough.
+    pub(super) all_boxes: bool,
+    /// The part of a box that must lie in the window for the box to stay. Without: its center must.
+    pub(super) least_part: Option<f32>,
+}
+
+/// Sizes in pixels, as far as they are given.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pixels<const N: usize> {
+    /// Of the image.
+    pub(super) image: Option<[i32; N]>,
+    /// Of the window, when it is not drawn.
+    pub(super) window: Option<[i32; N]>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Found<const N: usize> {
+    /// The window, relative to the image.
+    pub(super) window: Region<N>,
+    /// Where it begins and how large it is: in pixels if its size was given in pixels, else relative.
+    pub(super) anchor: [f32; N],
+    pub(super) size: [f32; N],
+    /// The boxes that stay.
+    pub(super) kept: Vec<usize>,
+}
+
+impl<const N: usize> Found<N> {
+    fn relative(window: Region<N>, kept: Vec<usize>) -> Self {
+        Self { window, anchor: window.low, size: window.size(), kept }
+    }
+}
+
+/// The dimensions that a ratio is of, in the order of ratios.
+const PAIRS: [[usize; 2]; 3] = [[0, 1], [0, 2], [1, 2]];
+
+impl Rules {
+    /// Draws windows for `boxes` until one is good.
+    ///
+    /// # Errors
+    /// When that takes too long.
+    pub(super) fn find<const N: usize>(
+        &self,
+        random: &mut Philox,
+        boxes: &[Region<N>],
+        pixels: Pixels<N>,
+    ) -> Result<Found<N>> {
+        let choices = self.thresholds.len() + usize::from(self.may_keep_all);
+        let mut best = (-1.0, Found::relative(Region::NOTHING, Vec::new()));
+        let mut tried = 0;
+        loop {
+            let choice = uniform_int(random, choices.saturating_sub(1) as u32) as usize;
+            let Some(&threshold) = self.thresholds.get(choice) else {
+                return Ok(Found::relative(Region::WHOLE, (0..boxes.len()).collect()));
+            };
+            // DALI draws on when it has found one: the last good one of these attempts is taken.
+            let mut found = None;
+            for _ in 0..self.attempts {
+                tried += 1;
+                if tried * (boxes.len() + 1) > limits::MAX_BOX_COMPARISONS {
+                    return Err(Error::invalid(format!(
+                        "no window was found for {} boxes in {tried} attempts",
+                        boxes.len()
+                    )));
+                }
+                let Some(mut candidate) = self.draw(random, pixels) else { continue };
+                if boxes.is_empty() {
+                    found = Some(candidate);
+                    continue;
+                }
+                let metric = self.worth(&candidate.window, boxes);
+                candidate.kept = self.kept(&candidate.window, boxes);
+                if metric >= threshold {
+                    found = (!candidate.kept.is_empty()).then(|| candidate.clone());
+                }
+                if metric > best.0 {
+                    best = (metric, candidate);
+                }
+            }
+            if let Some(found) = found {
+                return Ok(found);
+            }
+            if self.total.is_some_and(|total| tried >= total) {
+                return Ok(best.1);
+            }
+        }
+    }
+
+    /// The next window, with no boxes kept; `None` if its sides have a wrong ratio.
+    fn draw<const N: usize>(&self, random: &mut Philox, pixels: Pixels<N>) -> Option<Found<N>> {
+        if let (Some(window), Some(image)) = (pixels.window, pixels.image) {
+            let anchor: [f32; N] = std::array::from_fn(|d| {
+                let room = i64::from(image[d]) - i64::from(window[d]);
+                (room.min(0) + i64::from(uniform_int(random, room.unsigned_abs() as u32))) as f32
+            });
+            let size = window.map(|side| side as f32);
+            let low: [f32; N] = std::array::from_fn(|d| anchor[d] / image[d] as f32);
+            let high = std::array::from_fn(|d| low[d] + size[d] / image[d] as f32);
+            return Some(Found { window: Region { low, high }, anchor, size, kept: Vec::new() });
+        }
+        let [least, most] = self.scaling;
+        let drawn: [f32; N] = std::array::from_fn(|_| canonical_f32(random, least, most));
+        let image = pixels.image.map_or([1.0; N], |image| image.map(|side| side as f32));
+        let mut sides: [f32; N] = std::array::from_fn(|d| drawn[d] * image[d]);
+        self.settle_fixed_ratios(&mut sides);
+        for (range, [a, b]) in self.pairs::<N>() {
+            let ratio = sides[a] / sides[b];
+            if range[0] < range[1] && !(range[0]..=range[1]).contains(&ratio) {
+                return None;
+            }
+        }
+        let sides: [f32; N] = std::array::from_fn(|d| sides[d] / image[d]);
+        let low: [f32; N] = std::array::from_fn(|d| canonical_f32(random, 0.0, 1.0 - sides[d]));
+        let high = std::array::from_fn(|d| low[d] + sides[d]);
+        Some(Found::relative(Region { low, high }, Vec::new()))
+    }
+
+    /// The ratios with the dimensions that they are of.
+    fn pairs<const N: usize>(&self) -> impl Iterator<Item = ([f32; 2], [usize; 2])> + '_ {
+        let count = if N == 3 { 3 } else { 1 };
+        self.ratios.iter().cycle().copied().zip(PAIRS).take(count)
+    }
+
+    /// Gives the sides those ratios that leave no choice; the longest side stays as long.
+    fn settle_fixed_ratios<const N: usize>(&self, sides: &mut [f32; N]) {
+        let longest = |sides: &[f32; N]| sides.iter().copied().fold(0.0, f32::max);
+        let before = longest(sides);
+        let mut is_changed = false;
+        for ([least, most], [a, b]) in self.pairs::<N>() {
+            if least == most {
+                sides[b] = sides[a] / least;
+                is_changed = true;
+            }
+        }
+        if is_changed {
+            let after = longest(sides);
+            *sides = sides.map(|side| side * before / after);
+        }
+    }
+
+    /// The metric of a window: that of the worst box, or of the best.
+    fn worth<const N: usize>(&self, window: &Region<N>, boxes: &[Region<N>]) -> f32 {
+        let size = window.volume();
+        let each = boxes.iter().map(|one| match (window.shared(one), self.metric) {
+            (0.0, _) => 0.0,
+            (shared, Metric::IntersectionOverUnion) => shared / (one.volume() + size - shared),
+            (shared, Metric::Overlap) => shared / one.volume(),
+        });
+        if self.all_boxes { each.fold(f32::INFINITY, f32::min) } else { each.fold(0.0, f32::max) }
+    }
+
+    fn kept<const N: usize>(&self, window: &Region<N>, boxes: &[Region<N>]) -> Vec<usize> {
+        let stays = |one: &Region<N>| match self.least_part {
+            None => window.has_center_of(one),
+            Some(least) => {
+                let shared = window.shared(one);
+                shared > 0.0 && shared / one.volume() >= least
+            }
+        };
+        (0..boxes.len()).filter(|&i| stays(&boxes[i])).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules() -> Rules {
+        Rules {
+            scaling: [0.1, 1.0],
+            ratios: vec![[0.5, 0.5]],
+            thresholds: vec![0.0],
+            may_keep_all: false,
+            attempts: 1,
+            total: None,
+            metric: Metric::Overlap,
+            all_boxes: true,
+            least_part: None,
+        }
+    }
+
+    const FREE: Pixels<2> = Pixels { image: None, window: None };
+
+    #[test]
+    fn a_fixed_ratio_is_that_of_the_sides() {
+        let boxes = [Region { low: [0.4; 2], high: [0.6; 2] }];
+        let found = rules().find(&mut Philox::new(1, 0), &boxes, FREE).unwrap();
+        assert!((found.size[0] / found.size[1] - 0.5).abs() < 1e-5, "{found:?}");
+    }
+
+    #[test]
+    fn a_search_without_an_end_ends() {
+        let boxes = [Region { low: [0.0; 2], high: [1.0; 2] }];
+        let rules = Rules { thresholds: vec![1.0], ..rules() };
+        let error = rules.find(&mut Philox::new(1, 0), &boxes, FREE).unwrap_err().to_string();
+        assert!(error.contains("no window was found"), "{error}");
+    }
+
+    #[test]
+    fn the_best_window_is_taken_when_attempts_are_counted() {
+        let boxes = [Region { low: [0.0; 2], high: [1.0; 2] }];
+        let rules = Rules { thresholds: vec![1.0], total: Some(20), ..rules() };
+        let found = rules.find(&mut Philox::new(1, 0), &boxes, FREE).unwrap();
+        assert!(found.window.volume() > 0.1, "{found:?}");
+    }
+}

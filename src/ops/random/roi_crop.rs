@@ -1,0 +1,140 @@
+//! `ROIRandomCrop`: where a window of a given size begins that holds as much of a region as it can.
+
+use super::{SEED, seed};
+use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_int};
+use crate::error::{Error, Result};
+use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
+
+struct RoiRandomCrop {
+    crop_shape: Arg,
+    roi_start: Arg,
+    /// Size or end of the region.
+    roi: Arg,
+    has_end: bool,
+    in_shape: Option<Arg>,
+    has_input: bool,
+    seed: Seed,
+    batch: BatchRandom,
+    /// Per sample, for each dimension: the first and the last place of the window.
+    places: Vec<Vec<[i64; 2]>>,
+}
+
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
+    name: "ROIRandomCrop",
+    doc: "Where a random window begins that holds as much of a region as it can",
+    devices: &[Device::Cpu],
+    inputs: (0, 1),
+    args: &[
+        SEED,
+        ArgSpec::ints("crop_shape", "size of the window").tensor().required(),
+        ArgSpec::ints("roi_start", "where the region begins").tensor().required(),
+        ArgSpec::ints("roi_shape", "size of the region").tensor(),
+        ArgSpec::ints("roi_end", "where the region ends, in place of its size").tensor(),
+        ArgSpec::ints("in_shape", "size of what the window must lie in").tensor(),
+    ],
+    build: &build,
+    outputs: &one_output,
+    ..OpDef::BASE
+};
+
+fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
+    let needed =
+        |name| args.arg(name)?.ok_or_else(|| Error::invalid(format!("argument `{name}` is missing")));
+    if args.has("roi_shape") == args.has("roi_end") {
+        return Err(Error::invalid("expected one of the arguments `roi_shape` and `roi_end`"));
+    }
+    if args.has("in_shape") && inputs > 0 {
+        return Err(Error::invalid("argument `in_shape` and an input exclude each other"));
+    }
+    let has_end = args.has("roi_end");
+    Ok(Box::new(RoiRandomCrop {
+        crop_shape: needed("crop_shape")?,
+        roi_start: needed("roi_start")?,
+        roi: needed(if has_end { "roi_end" } else { "roi_shape" })?,
+        has_end,
+        in_shape: args.arg("in_shape")?,
+        has_input: inputs > 0,
+        seed: seed(args)?,
+        batch: BatchRandom::default(),
+        places: Vec::new(),
+    }))
+}
+
+impl RoiRandomCrop {
+    fn places(&self, sample: &SampleInputs<'_>) -> Result<Vec<[i64; 2]>> {
+        let crop = self.crop_shape.ints(sample)?;
+        let whole = match &self.in_shape {
+            Some(arg) => Some(arg.ints(sample)?),
+            None if self.has_input => {
+                Some(sample.input(0)?.shape.iter().map(|&extent| extent as i64).collect())
+            }
+            None => None,
+        };
+        let of = |values: Vec<i64>, what: &str| {
+            // Further dimensions of what is cropped, such as channels, stay as they are.
+            if values.len() == crop.len() || (what == "whole" && values.len() > crop.len()) {
+                return Ok(values);
+            }
+            Err(Error::invalid(format!("{} values for a window of {} dimensions", values.len(), crop.len())))
+        };
+        let (start, roi) =
+            (of(self.roi_start.ints(sample)?, "start")?, of(self.roi.ints(sample)?, "region")?);
+        let whole = whole.map(|whole| of(whole, "whole")).transpose()?;
+        (0..crop.len())
+            .map(|d| {
+                // Numbers beyond 32 bits are no positions; within them nothing below overflows.
+                let [crop, start, roi] =
+                    [crop[d], start[d], roi[d]].map(i32::try_from).map(|v| v.map(i64::from));
+                let (Ok(crop), Ok(start), Ok(roi)) = (crop, start, roi) else {
+                    return Err(Error::invalid("a window or a region beyond 32 bits"));
+                };
+                let end = if self.has_end { roi } else { start + roi };
+                if crop < 0 || end < start {
+                    return Err(Error::invalid(format!(
+                        "a window of {crop} and a region from {start} to {end}"
+                    )));
+                }
+                let (one, other) = (start, end - crop);
+                let (first, last) = (one.min(other), one.max(other));
+                let Some(whole) = whole.as_ref().map(|whole| whole[d]) else { return Ok([first, last]) };
+                if crop > whole || start < 0 || end > whole {
+                    return Err(Error::invalid(format!(
+                        "a window of {crop} and a region from {start} to {end}, expected both within {whole}"
+                    )));
+                }
+                Ok([first.max(0), last.min(whole - crop)])
+            })
+            .collect()
+    }
+}
+
+/// A place between two.
+fn place(random: &mut Philox, [first, last]: [i64; 2]) -> i64 {
+    first + i64::from(uniform_int(random, u32::try_from(last - first).unwrap_or(u32::MAX)))
+}
+
+impl Operator for RoiRandomCrop {
+    fn infer(&self, _inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        let ndim = self.crop_shape.known().map(<[f64]>::len);
+        Ok(vec![ValueType { dtype: Some(DType::I64), dims: Some(vec![ndim]), layout: Some(Layout::NONE) }])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        self.batch = self.seed.batch(inputs.first_sample());
+        self.places = inputs.map(|sample| self.places(&sample));
+        let shapes = self.places.iter().map(|places| Shape::from([places.len()])).collect();
+        Ok(vec![BatchDesc::new(DType::I64, Layout::NONE, shapes)])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        io.for_each_sample(cx, |sample| {
+            let (places, mut random) = (&self.places[sample.index()], self.batch.sample(sample.index()));
+            for (to, &between) in sample.output(0)?.as_slice_mut::<i64>()?.iter_mut().zip(places) {
+                *to = place(&mut random, between);
+            }
+            Ok(())
+        })
+    }
+}
