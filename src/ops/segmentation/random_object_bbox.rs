@@ -195,10 +195,10 @@ impl RandomObjectBBox {
         }
         let is_background = |label: T| label.convert_sat() == request.background;
         let found = blobs(elements, map.shape, limits::MAX_OBJECTS, is_background);
-        let found = found.ok_or_else(|| {
-            Error::invalid(format!("a map of more than {} objects", limits::MAX_OBJECTS))
-        })?;
-        let found = found.into_iter().map(|Blob { label, low, high }| Blob { label: label.convert_sat(), low, high });
+        let found = found
+            .ok_or_else(|| Error::invalid(format!("a map of more than {} objects", limits::MAX_OBJECTS)))?;
+        let found =
+            found.into_iter().map(|Blob { label, low, high }| Blob { label: label.convert_sat(), low, high });
         let is_large = |blob: &Blob<i64>| {
             let sides = blob.low.iter().zip(&blob.high).map(|(low, high)| high - low);
             sides.zip(&request.threshold).all(|(side, &least)| side >= least)
@@ -217,9 +217,10 @@ impl RandomObjectBBox {
         // A class that does not occur keeps its place, but is never drawn.
         let mut classes: Vec<(i64, f64)> = match &request.classes {
             None => objects.keys().map(|&class| (class, 1.0)).collect(),
-            Some(given) => {
-                given.iter().map(|&(c, weight)| (c, if objects.contains_key(&c) { weight } else { 0.0 })).collect()
-            }
+            Some(given) => given
+                .iter()
+                .map(|&(c, weight)| (c, if objects.contains_key(&c) { weight } else { 0.0 }))
+                .collect(),
         };
         if classes.len() > limits::MAX_CLASSES {
             let (found, most) = (classes.len(), limits::MAX_CLASSES);
