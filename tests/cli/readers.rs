@@ -16,19 +16,23 @@ fn the_index_of_a_tfrecord_file() {
     assert!(out(&gesso(&["index", "tfrecord", &path])).contains("3 samples"));
     assert_eq!(text(&path.replace("a.tfrecord", "a.idx")), "0 19\n19 16\n35 21\n");
     let path = folder.write("cut.tfrecord", &record(b"one")[..18]);
-    assert!(errors(&gesso(&["index", "tfrecord", &path])).contains("18 bytes, but its last record ends at 19"));
+    assert!(
+        errors(&gesso(&["index", "tfrecord", &path])).contains("18 bytes, but its last record ends at 19")
+    );
 }
 
 #[test]
 fn the_index_of_a_recordio_file_has_whole_records() {
     let folder = Folder::new("index recordio");
     let part = |kind: u32, data: &[u8]| {
-        let mut bytes = [0xCED7_230A_u32.to_le_bytes(), (kind << 29 | data.len() as u32).to_le_bytes()].concat();
+        let mut bytes =
+            [0xCED7_230A_u32.to_le_bytes(), (kind << 29 | data.len() as u32).to_le_bytes()].concat();
         bytes.extend_from_slice(data);
         bytes.resize(bytes.len().next_multiple_of(4), 0);
         bytes
     };
-    let path = folder.write("a.rec", &[part(0, b"abcde"), part(1, b"x"), part(3, b"y"), part(0, b"z")].concat());
+    let path =
+        folder.write("a.rec", &[part(0, b"abcde"), part(1, b"x"), part(3, b"y"), part(0, b"z")].concat());
     let to = folder.path("b.txt").display().to_string();
     out(&gesso(&["index", "recordio", &path, "--out", &to]));
     assert_eq!(text(&to), "0\t0\n1\t16\n2\t40\n");
@@ -41,7 +45,8 @@ fn the_index_of_a_tar_archive() {
     let folder = Folder::new("index webdataset");
     let mut archive = tar::Builder::new(Vec::new());
     let long = "x".repeat(150) + "/1.jpg";
-    for (name, data) in [("d/0.jpg", "zero"), ("d/0.seg.png", "seg"), (long.as_str(), "one"), ("d/none", "")] {
+    for (name, data) in [("d/0.jpg", "zero"), ("d/0.seg.png", "seg"), (long.as_str(), "one"), ("d/none", "")]
+    {
         let mut header = tar::Header::new_gnu();
         header.set_size(data.len() as u64);
         archive.append_data(&mut header, name, data.as_bytes()).unwrap();
@@ -66,7 +71,9 @@ fn reading(root: &str, arguments: &str) -> Vec<u8> {
 #[test]
 fn a_pipeline_reads_its_files_in_order() {
     let folder = Folder::new("reads");
-    for (label, name, data) in [("a", "0.bin", "zero"), ("a", "1.bin", "one"), ("b", "2.bin", "two"), ("b", "no.txt", "")] {
+    for (label, name, data) in
+        [("a", "0.bin", "zero"), ("a", "1.bin", "one"), ("b", "2.bin", "two"), ("b", "no.txt", "")]
+    {
         folder.write(&format!("set/{label}/{name}"), data.as_bytes());
     }
     let root = folder.path("set").display().to_string();
