@@ -144,7 +144,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         let failed = (0..count).filter_map(|i| Some((first + i, outcome.failures.get(i)?.clone())));
         done.failed.extend(failed);
         for (output, made) in outcome.outputs.iter().enumerate() {
-            let made = work.to_host(made)?;
+            let made = work.on_host(made)?;
             for i in (0..count).filter(|&i| outcome.failures.get(i).is_none()) {
                 let name = pipeline.outputs().get(output).map_or("", |output| &output.name);
                 // Two outputs may have one name.
@@ -206,7 +206,7 @@ impl Work {
         }
     }
 
-    fn to_host<'s>(&mut self, batch: &Batch<'s>) -> Result<Batch<'s>> {
+    fn on_host<'s>(&mut self, batch: &Batch<'s>) -> Result<Batch<'s>> {
         match self {
             Self::Fed(instance) => instance.to_host(batch),
             Self::Read(_) => Ok(batch.clone()),
