@@ -111,6 +111,9 @@ typedef struct gesso_pipeline gesso_pipeline;
 // The outputs of one batch. It never changes, and may outlive its instance and its pipeline.
 typedef struct gesso_result gesso_result;
 
+// Reads, computes and gives batches in order, ahead of who takes them.
+typedef struct gesso_stream gesso_stream;
+
 // An input or an output of a pipeline, as far as it is known before there is a batch.
 typedef struct {
   // `sizeof(gesso_tensor_info)`; the caller sets it.
@@ -216,6 +219,24 @@ typedef int32_t (*gesso_allocate)(void *user,
                                   size_t sample,
                                   const gesso_tensor *tensor,
                                   gesso_target *target);
+
+// How a stream is made. Zeros are the defaults.
+typedef struct {
+  // `sizeof(gesso_stream_options)`.
+  size_t struct_size;
+  // Samples of a batch; 0: as many as the file was made for.
+  size_t batch_size;
+  // Batches that are read and not yet taken, at most; 0: 2. That bounds the memory of a stream.
+  size_t prefetch;
+  // Batches that are worked on at the same time; 0: 1. Each has threads of its own.
+  size_t lanes;
+  // Worker threads of each of these; 0: as many as the file asks for.
+  size_t num_threads;
+  // Samples before the first batch: where a stream that ended goes on. A multiple of the batch size.
+  uint64_t first;
+  // The number of the GPU, for a pipeline that was loaded for one.
+  int32_t gpu;
+} gesso_stream_options;
 
 // An argument of an operator, as the pipeline file gives it. Lives during the call.
 typedef struct {
@@ -411,6 +432,30 @@ gesso_status gesso_instance_run_into(const gesso_instance *instance,
                                      gesso_allocate allocate,
                                      void *user,
                                      gesso_result **result);
+
+// Makes a stream of a pipeline whose inputs are all fed by readers, or which has none: finds the samples, and begins to read ahead when the first
+// batch is asked for. `options` may be null. Outputs are in host memory.
+//
+// `*stream` is the caller's, to give to `gesso_stream_free`; it is null after an error. The pipeline may be freed before. Any thread.
+gesso_status gesso_stream_create(const gesso_pipeline *pipeline,
+                                 const gesso_stream_options *options,
+                                 gesso_stream **stream);
+
+// Frees a stream; what it is doing ends at the next operator. Results stay. Null is all right. Any thread, while no other uses the stream.
+void gesso_stream_free(gesso_stream *stream);
+
+// Waits for the next batch. Readers have no end: one epoch follows the other. A stream that has ended, as it has no inputs or a source
+// that ends, gives a null `*result` and `GESSO_STATUS_OK`. An error is that of one batch; the call after it gives the next.
+//
+// `*result` is the caller's, to give to `gesso_result_free`; it is null after an error. Any thread, but one at a time for a stream: else
+// `GESSO_STATUS_UNAVAILABLE`.
+gesso_status gesso_stream_next(const gesso_stream *stream, gesso_result **result, uint64_t *first);
+
+// What a stream's readers know of their data sets, as a JSON object: a name for each reader, with `epoch_size`, `number_of_shards`, `shard_id`,
+// `pad_last_batch` and `stick_to_shard`.
+//
+// `*json` is the caller's, to give to `gesso_string_free`; it is null after an error. Any thread.
+gesso_status gesso_stream_readers(const gesso_stream *stream, char **json);
 
 // Frees a result. Tensors that were exported stay. Null is all right. Any thread, while no other uses the result.
 void gesso_result_free(gesso_result *result);

@@ -46,6 +46,22 @@ def restore(pipeline, state):
     pipeline._execution.skip(batches)
 
 
+def next_epoch(pipeline):
+    """Brings the readers of a pipeline to their next epoch; throws away what was prepared."""
+    if pipeline._execution.restart is None:
+        raise RuntimeError("`restart` is for pipelines with readers that were defined here.")
+    if pipeline._groups or pipeline._fed:
+        raise RuntimeError("A pipeline that is fed cannot be restarted: nobody would feed again what was prepared.")
+    while pipeline._results:
+        pipeline._results.popleft().exception()
+    pipeline._batches_to_consume = 0
+    pipeline._execution.restart(pipeline._consumed, pipeline._max_batch_size)
+    pipeline._first_iter, pipeline._last_iter = True, False
+    pipeline._epoch_idx += 1
+    pipeline._consumer_epoch_idx += 1
+    pipeline._consumer_iter = 0
+
+
 def warn_of_sources(pipeline):
     """Says which sources cannot go back to where they were."""
     for group in pipeline._groups:

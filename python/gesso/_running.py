@@ -2,7 +2,6 @@
 
 import json
 import random
-import warnings
 from collections import deque
 from concurrent.futures import Future
 
@@ -10,6 +9,7 @@ from . import _author, _checkpoint, _execution
 from ._asking import Asking
 from ._declared import check_declared, check_same
 from ._feeding import to_batch
+from ._sources import warn_unused
 from .data_node import _check
 from .types import PipelineAPIType
 
@@ -69,7 +69,7 @@ class Running(Asking):
         for group in groups:
             unused = group.skip_unused(lambda node: id(node) in used)
             if unused:
-                _warn_unused(group, unused)
+                warn_unused(group, unused)
 
     def start_py_workers(self):
         """Starts the worker processes of parallel sources. Call it before anything that does not survive a fork, such as CUDA."""
@@ -368,18 +368,7 @@ class Running(Asking):
     def restart(self):
         """Begins the next epoch of the readers at once, in the middle of one. Batches that were prepared are thrown away."""
         self.build()
-        if self._execution.restart is None:
-            raise RuntimeError("`restart` is for pipelines with readers that were defined here.")
-        if self._groups or self._fed:
-            raise RuntimeError("A pipeline that is fed cannot be restarted: nobody would feed again what was prepared.")
-        while self._results:
-            self._results.popleft().exception()
-        self._batches_to_consume = 0
-        self._execution.restart(self._consumed, self._max_batch_size)
-        self._first_iter, self._last_iter = True, False
-        self._epoch_idx += 1
-        self._consumer_epoch_idx += 1
-        self._consumer_iter = 0
+        _checkpoint.next_epoch(self)
 
 
 class _Unchecked:
@@ -394,16 +383,3 @@ class _Unchecked:
 
     def __exit__(self, *_):
         self._pipeline._skip_api_check = self._before
-
-
-def _warn_unused(group, unused):
-    text = str(group.source_desc.source)
-    text = text if len(text) <= 103 else text[:100] + "..."
-    where = ", ".join(str(i) for i in unused)
-    which = f"outputs at the indices {where} are" if len(unused) > 1 else f"output at the index {where} is"
-    warnings.warn(
-        f"The external source node '{text}' produces {len(group.nodes)} outputs, but the {which} not used. For best performance, "
-        "adjust your callback so that it computes only the needed outputs.",
-        Warning,
-        stacklevel=4,
-    )

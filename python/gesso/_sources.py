@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import warnings
 from enum import Enum
 
 _COUNT = (
@@ -142,3 +143,17 @@ def _is_iterable(source):
             raise
         return False
     return True
+
+
+def warn_unused(group, unused):
+    """Says which outputs of a source nobody reads."""
+    text = str(group.source_desc.source)
+    text = text if len(text) <= 103 else text[:100] + "..."
+    where = ", ".join(str(i) for i in unused)
+    which = f"outputs at the indices {where} are" if len(unused) > 1 else f"output at the index {where} is"
+    warnings.warn(
+        f"The external source node '{text}' produces {len(group.nodes)} outputs, but the {which} not used. For best performance, "
+        "adjust your callback so that it computes only the needed outputs.",
+        Warning,
+        stacklevel=4,
+    )

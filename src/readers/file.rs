@@ -91,7 +91,7 @@ fn of_paths(files: Vec<String>, labels: Option<Vec<i64>>, root: Option<&Path>) -
 struct Files(Vec<Labelled>);
 
 impl Dataset for Files {
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.0.len()
     }
 

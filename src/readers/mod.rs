@@ -64,7 +64,7 @@ pub const SHARED: &[ArgSpec] = &[
 /// The samples of a data set.
 pub trait Dataset: Send {
     /// How many there are.
-    fn len(&self) -> usize;
+    fn count(&self) -> usize;
 
     /// Whether there is none.
     fn is_empty(&self) -> bool {

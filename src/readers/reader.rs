@@ -24,14 +24,14 @@ impl Reader {
     pub(super) fn open(def: &ReaderDef, args: &Args) -> Result<Self> {
         let options = Options::new(args, def.shuffles_list)?;
         let dataset = (def.open)(args)?;
-        if dataset.len() > limits::MAX_DATASET_SAMPLES {
+        if dataset.count() > limits::MAX_DATASET_SAMPLES {
             return Err(Error::invalid(format!(
                 "{} samples, more than the limit of {}",
-                dataset.len(),
+                dataset.count(),
                 limits::MAX_DATASET_SAMPLES
             )));
         }
-        let order = Order::new(dataset.len(), &options)?;
+        let order = Order::new(dataset.count(), &options)?;
         Ok(Self { dataset, order, options, outputs: (def.outputs)(args)? })
     }
 }
@@ -42,7 +42,7 @@ impl Source for Reader {
     }
 
     fn facts(&self) -> Option<Facts> {
-        let size = self.dataset.len();
+        let size = self.dataset.count();
         Some(Facts {
             size,
             shards: self.options.shards,

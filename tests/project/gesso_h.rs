@@ -4,11 +4,12 @@
 use crate::root;
 
 /// The files whose functions and types the header has, in its order.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "types.rs",
     "status.rs",
     "pipeline.rs",
     "instance.rs",
+    "stream.rs",
     "result.rs",
     "dlpack.rs",
     "operator.rs",

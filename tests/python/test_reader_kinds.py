@@ -178,3 +178,29 @@ def test_paths_in_a_pipeline(files):
     made = pipeline(lambda: fn.io.file.read(fn.external_source(name="paths")), prefetch_queue_depth=1)
     made.feed_input("paths", [np.frombuffer(path.encode(), np.uint8) for path in files[:2]])
     assert [bytes(made.run()[0].at(i)) for i in range(1)] == [b"\0"]
+
+
+# --- files with readers in them
+
+
+def test_a_file_with_a_reader_reads_as_its_definition(files):
+    def make():
+        data, labels = fn.readers.file(files=files, random_shuffle=True, initial_fill=3, num_shards=2, shard_id=1, name="r")
+        return data, labels, fn.random.uniform(range=[0, 1])
+
+    defined = pipeline(make, 3)
+    loaded = Pipeline.deserialize(defined.serialize())
+    assert loaded.reader_meta("r") == defined.reader_meta("r") and loaded.reader_meta("r")["epoch_size"] == 8
+    for _ in range(9):
+        for one, other in zip(loaded.run(), defined.run()):
+            assert [array.tolist() for array in one.arrays] == [array.tolist() for array in other.arrays]
+
+
+def test_a_file_with_a_reader_says_what_fails(files, tmp_path):
+    made = pipeline(lambda: fn.readers.file(files=files)[1])
+    serialized = made.serialize()
+    (tmp_path / "1").unlink()
+    loaded = Pipeline.deserialize(serialized)
+    with pytest.raises(RuntimeError, match="Sample 1 of the batch.*No such file"):
+        loaded.run()
+    assert loaded.run()[0].as_array().ravel().tolist() == [2, 3]
