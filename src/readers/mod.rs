@@ -66,11 +66,6 @@ pub trait Dataset: Send {
     /// How many there are.
     fn count(&self) -> usize;
 
-    /// Whether there is none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// One tensor for each output, in memory of `memory`.
     ///
     /// # Errors
