@@ -120,7 +120,8 @@ struct Reduction {
 
 impl Reduction {
     fn operator(args: &Args, kind: Kind) -> Result<Box<dyn Operator>> {
-        let none = args.ints("axes")?.is_some_and(|axes| axes.is_empty()) || args.string("axis_names")? == Some("");
+        let none =
+            args.ints("axes")?.is_some_and(|axes| axes.is_empty()) || args.string("axis_names")? == Some("");
         Ok(Box::new(Self {
             kind,
             axes: if none { None } else { Some(Axes::new(args, Axes::All)?) },

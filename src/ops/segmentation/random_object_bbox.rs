@@ -195,10 +195,10 @@ impl RandomObjectBBox {
         }
         let is_background = |label: T| label.convert_sat() == request.background;
         let found = blobs(elements, map.shape, limits::MAX_OBJECTS, is_background);
-        let found = found.ok_or_else(|| {
-            Error::invalid(format!("a map of more than {} objects", limits::MAX_OBJECTS))
-        })?;
-        let found = found.into_iter().map(|Blob { label, low, high }| Blob { label: label.convert_sat(), low, high });
+        let found = found
+            .ok_or_else(|| Error::invalid(format!("a map of more than {} objects", limits::MAX_OBJECTS)))?;
+        let found =
+            found.into_iter().map(|Blob { label, low, high }| Blob { label: label.convert_sat(), low, high });
         let is_large = |blob: &Blob<i64>| {
             let sides = blob.low.iter().zip(&blob.high).map(|(low, high)| high - low);
             sides.zip(&request.threshold).all(|(side, &least)| side >= least)
@@ -217,9 +217,10 @@ impl RandomObjectBBox {
         // A class that does not occur keeps its place, but is never drawn.
         let mut classes: Vec<(i64, f64)> = match &request.classes {
             None => objects.keys().map(|&class| (class, 1.0)).collect(),
-            Some(given) => {
-                given.iter().map(|&(c, weight)| (c, if objects.contains_key(&c) { weight } else { 0.0 })).collect()
-            }
+            Some(given) => given
+                .iter()
+                .map(|&(c, weight)| (c, if objects.contains_key(&c) { weight } else { 0.0 }))
+                .collect(),
         };
         if classes.len() > limits::MAX_CLASSES {
             let (found, most) = (classes.len(), limits::MAX_CLASSES);
@@ -251,14 +252,12 @@ fn unit(random: &mut Philox) -> f64 {
     random.unit_f64().min(1f64.next_down())
 }
 
-/// Draws one of `classes` by their weights, as `std::discrete_distribution` does; `None` if all weights are zero.
+/// Draws one of `classes` by their weights, as `std::discrete_distribution` does, but with a number for a
+/// single one too; `None` if all weights are zero.
 fn weighted(classes: &[(i64, f64)], random: &mut Philox) -> Option<usize> {
     let total: f64 = classes.iter().map(|(_, weight)| weight).sum();
     if classes.iter().all(|(_, weight)| *weight <= 0.0) || !total.is_finite() {
         return None;
-    }
-    if classes.len() == 1 {
-        return Some(0);
     }
     let mut sum = 0.0;
     let mut sums: Vec<f64> = classes
