@@ -5,27 +5,13 @@ use multiversion::multiversion;
 
 use super::convert::ConvertSat;
 use super::resample::Output;
-use super::warp::{LANES, Pixels};
+use super::warp::{LANES, Pixels, Sampling};
 
 /// Places between two pixels for linear interpolation on the grid.
 const GRID: f64 = 32.0;
 
 /// From homogeneous coordinates of the output to those of the source, pixel centers at integers.
 pub type Matrix = [[f64; 3]; 3];
-
-/// How values between pixels are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sampling {
-    /// The pixel that is nearest.
-    Nearest,
-    /// Of the four pixels around.
-    Linear,
-    /// Of the sixteen pixels around, by cubic polynomials; on the grid.
-    Cubic,
-}
-
-/// The parameter of cubic polynomials in OpenCV: their slope one pixel away.
-const CUBIC_SLOPE: f32 = -0.75;
 
 /// What lies outside of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,26 +116,6 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
         }
     }
 
-    /// The sum of the sixteen pixels around a place, weighted by cubic polynomials.
-    fn cubic(&self, [x, y]: [i64; 2], part: [f32; 2], pixel: &mut [T]) {
-        let [across, down] = part.map(cubic_weights);
-        let mut taps = [(None, 0.0); 16];
-        for (i, tap) in taps.iter_mut().enumerate() {
-            let (row, column) = (i / 4, i % 4);
-            let start = self.start(x - 1 + column as i64, y - 1 + row as i64);
-            *tap = (start, down[row] * across[column]);
-        }
-        for (c, to) in pixel.iter_mut().enumerate() {
-            let value =
-                |start: Option<usize>| start.map_or(self.fill[c], |start| self.source.values[start + c]);
-            let sum = taps.iter().fold(0.0, |sum, &(start, weight)| {
-                let value: f32 = value(start).convert_sat();
-                sum + value * weight
-            });
-            *to = if size_of::<T>() == 1 { T::from_away(sum) } else { T::from_even(sum) };
-        }
-    }
-
     /// The value at a place, along x first.
     #[inline(always)]
     fn between(&self, place: [f32; 2], pixel: &mut [T]) {
@@ -179,16 +145,6 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
             *to = T::from_even(value);
         }
     }
-}
-
-/// The weights of four neighbours for a place that lies `part` of a pixel behind the second.
-fn cubic_weights(part: f32) -> [f32; 4] {
-    const A: f32 = CUBIC_SLOPE;
-    let near = |x: f32| ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0;
-    let x = part + 1.0;
-    let first = ((A * x - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A;
-    let (second, third) = (near(part), near(1.0 - part));
-    [first, second, third, 1.0 - first - second - third]
 }
 
 /// The value between four corners, along x first.
@@ -239,11 +195,7 @@ fn on_a_grid<T: Output + ConvertSat<f32>>(view: &View<'_, T>, matrix: &Matrix, y
             let place = on_grid(matrix, x, y, GRID);
             let grid = GRID as i64;
             let part = place.map(|place| place.rem_euclid(grid) as f32 / GRID as f32);
-            let first = place.map(|place| place.div_euclid(grid));
-            match view.sampling {
-                Sampling::Cubic => view.cubic(first, part, pixel),
-                Sampling::Nearest | Sampling::Linear => view.weighted(first, part, pixel),
-            }
+            view.weighted(place.map(|place| place.div_euclid(grid)), part, pixel);
         }
     }
 }
@@ -294,13 +246,6 @@ mod tests {
         assert_eq!(line(Border::Reflect101), all([0, 1, 2, 1, 0, 1, 2, 1, 0, 1, 2, 1]));
         assert_eq!(Border::Reflect101.inside(-9, 1), Some(0));
         assert_eq!(Border::Constant.inside(3, 3), None);
-    }
-
-    #[test]
-    fn cubic_weights_meet_pixels_and_are_even() {
-        assert_eq!(cubic_weights(0.0), [0.0, 1.0, 0.0, 0.0]);
-        let [a, b, c, d] = cubic_weights(0.5);
-        assert!(a == d && b == c && (a + b - 0.5).abs() < 1e-6, "{a} {b}");
     }
 
     #[test]

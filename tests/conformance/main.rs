@@ -300,7 +300,7 @@ fn pipelines_that_draw_numbers_from_a_seed_say_so() {
         for case in &recording.index.cases {
             let Ok(pipeline) = Pipeline::load(recording.bytes(&case.pipeline), Device::Cpu) else { continue };
             let draws = |name: &String| {
-                ["random__", "noise__", "Random", "BatchPermutation"]
+                ["random__", "noise__", "Random", "ROIRandomCrop", "segmentation__Random", "BatchPermutation"]
                     .iter()
                     .any(|start| name.starts_with(start))
             };

@@ -252,14 +252,12 @@ fn unit(random: &mut Philox) -> f64 {
     random.unit_f64().min(1f64.next_down())
 }
 
-/// Draws one of `classes` by their weights, as `std::discrete_distribution` does; `None` if all weights are zero.
+/// Draws one of `classes` by their weights, as `std::discrete_distribution` does, but with a number for a
+/// single one too; `None` if all weights are zero.
 fn weighted(classes: &[(i64, f64)], random: &mut Philox) -> Option<usize> {
     let total: f64 = classes.iter().map(|(_, weight)| weight).sum();
     if classes.iter().all(|(_, weight)| *weight <= 0.0) || !total.is_finite() {
         return None;
-    }
-    if classes.len() == 1 {
-        return Some(0);
     }
     let mut sum = 0.0;
     let mut sums: Vec<f64> = classes

@@ -119,23 +119,6 @@ def warp_perspective_coarse():
     return *projections(x, fill_value=100.), *projections(fn.cast(x, dtype=types.UINT8)), *projections(x, border_mode="wrap")
 
 
-# With cubic polynomials and mirrored edges, DALI never comes back from an image of one pixel.
-@case(tol=1, mean=0.02, inputs=images(3) | {"X": noise((21, 33, 3), (5, 4, 3), (8, 5, 3))})
-def warp_perspective_cubic():
-    x = source("X", layout="HWC")
-    return *projections(x, interp_type=types.INTERP_CUBIC, fill_value=[200., 1., 2.6]), *projections(x, interp_type=types.INTERP_CUBIC, border_mode="reflect_101")
-
-
-@case(tol=1, mean=0.02, inputs=images(1, np.uint16))
-def warp_perspective_cubic_of_words():
-    return projections(source("X", types.UINT16, layout="HWC"), interp_type=types.INTERP_CUBIC, fill_value=9.)
-
-
-@case(tol=2e-2, inputs=images(4, np.float32))
-def warp_perspective_cubic_of_floats():
-    return projections(source("X", types.FLOAT, layout="HWC"), interp_type=types.INTERP_CUBIC, fill_value=-9.)
-
-
 @case(tol=2e-2, inputs=images(4, np.float32))
 def warp_perspective_of_floats():
     x = source("X", types.FLOAT, layout="HWC")
