@@ -1,5 +1,6 @@
 """Operators that numba compiles: `fn.numba_function` in `gesso.plugin.numba`."""
 
+import inspect
 import sys
 import types as _types
 
@@ -37,8 +38,9 @@ class NumbaFunction(PythonFunction):
         for dtype in (*self.out_types, *self.in_types):
             to_numpy_type(dtype)
         super().__init__(run_fn, len(self.out_types), batch_processing=batch_processing, **keywords)
-        self._run = numba.njit(run_fn)
-        self._setup = numba.njit(setup_fn) if setup_fn is not None else None
+        # Without what `do_not_convert` puts around a function: numba cannot compile that.
+        self._run = numba.njit(inspect.unwrap(run_fn))
+        self._setup = numba.njit(inspect.unwrap(setup_fn)) if setup_fn is not None else None
 
     def _check_inputs(self, inputs):
         if len(inputs) != len(self.in_types):
