@@ -449,13 +449,16 @@ void gesso_stream_free(gesso_stream *stream);
 //
 // `*result` is the caller's, to give to `gesso_result_free`; it is null after an error. Any thread, but one at a time for a stream: else
 // `GESSO_STATUS_UNAVAILABLE`.
-gesso_status gesso_stream_next(const gesso_stream *stream, gesso_result **result, uint64_t *first);
+gesso_status gesso_stream_next(const gesso_stream *stream,
+                               gesso_result **result,
+                               uint64_t *first);
 
 // What a stream's readers know of their data sets, as a JSON object: a name for each reader, with `epoch_size`, `number_of_shards`, `shard_id`,
 // `pad_last_batch` and `stick_to_shard`.
 //
 // `*json` is the caller's, to give to `gesso_string_free`; it is null after an error. Any thread.
-gesso_status gesso_stream_readers(const gesso_stream *stream, char **json);
+gesso_status gesso_stream_readers(const gesso_stream *stream,
+                                  char **json);
 
 // Frees a result. Tensors that were exported stay. Null is all right. Any thread, while no other uses the result.
 void gesso_result_free(gesso_result *result);
