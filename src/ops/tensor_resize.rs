@@ -6,7 +6,7 @@ use super::axes::Axes;
 use super::resize::attributes::{ResizeAttributes, Target};
 use super::resize::geometry::Geometry;
 use super::resize::volume::VolumeJob;
-use super::resize::{Job, ScratchPool, gpu};
+use super::resize::{Job, ScratchPool, gpu, volume_gpu};
 use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::cpu::resample::FilterSpec;
 use crate::error::{Error, Result};
@@ -254,9 +254,12 @@ impl Operator for TensorResize {
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let to = self.attributes.output_dtype(io.inputs().desc(0)?.dtype)?;
-        if self.volumes.iter().any(Option::is_some) {
-            return Err(Error::unsupported("three dimensions that change, on a GPU; expected at most two"));
+        match (self.images.iter().any(Option::is_some), self.volumes.iter().any(Option::is_some)) {
+            (true, true) => Err(Error::unsupported(
+                "samples of which three dimensions change beside others, in one batch on a GPU; expected them in all or none",
+            )),
+            (_, true) => volume_gpu::run(cx, io, &self.volumes, to),
+            (_, false) => gpu::run(cx, io, &self.images, to, false),
         }
-        gpu::run(cx, io, &self.images, to, false)
     }
 }

@@ -4,7 +4,7 @@ pub(super) mod attributes;
 pub(super) mod geometry;
 pub(super) mod gpu;
 pub(super) mod volume;
-mod volume_gpu;
+pub(super) mod volume_gpu;
 
 use std::sync::Arc;
 

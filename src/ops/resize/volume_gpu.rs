@@ -58,7 +58,12 @@ pub(super) fn prepare(gpu: &Arc<Gpu>, input: &ValueType, attributes: &ResizeAttr
 }
 
 /// Records the resize of every live sample to elements of type `to`.
-pub(super) fn run(cx: &mut GpuCx<'_>, io: &GpuIo<'_>, jobs: &[Option<VolumeJob>], to: DType) -> Result<()> {
+pub(in crate::ops) fn run(
+    cx: &mut GpuCx<'_>,
+    io: &GpuIo<'_>,
+    jobs: &[Option<VolumeJob>],
+    to: DType,
+) -> Result<()> {
     let from = io.inputs().desc(0)?.dtype;
     let mut between = 0;
     let volumes = io.rows(|sample| {
