@@ -153,7 +153,7 @@ class Engine:
 def outcome_of(owner, batch_size, output_count):
     """What a result of the library holds."""
     # Without outputs nothing else tells; and where no sample is left, there are none.
-    errors = _errors(owner, range(batch_size)) if not output_count or _has_none(owner) else {}
+    errors = errors_of(owner, range(batch_size)) if not output_count or _has_none(owner) else {}
     if errors and len(errors) == batch_size:
         return Outcome([([None] * batch_size, "", None)] * output_count, errors, batch_size)
     outputs = [_output(owner, k, batch_size, errors) for k in range(output_count)]
@@ -165,7 +165,7 @@ def _has_none(owner):
     return _library.library().gesso_result_sample_status(owner.handle, 0, None) != 0
 
 
-def _errors(owner, samples):
+def errors_of(owner, samples):
     """Why those of `samples` failed that did."""
     library, message, errors = _library.library(), ctypes.c_char_p(), {}
     for i in samples:
@@ -184,7 +184,7 @@ def _output(owner, index, batch_size, errors):
     else:
         present, arrays = table[good], [None] * batch_size
         if not errors:
-            errors.update(_errors(owner, np.flatnonzero(~good).tolist()))
+            errors.update(errors_of(owner, np.flatnonzero(~good).tolist()))
         for i, array in zip(np.flatnonzero(good).tolist(), _arrays(present, owner) if len(present) else []):
             arrays[i] = array
     layout = int(present["layout"][-1]) if len(present) else 0

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 
 from . import _library
-from ._engine import _TYPES, Engine, Result, _array
+from ._engine import _TYPES, Engine, Result, _array, errors_of
 from ._library import Input, Sample, Tensor
 
 _FAILED = -1
@@ -62,7 +62,7 @@ class Single:
 
     def _fail(self, result):
         """Raises what a sample failed with."""
-        errors = self._engine._errors(result, range(self._size)) or {0: _library.last_error()}
+        errors = errors_of(result, range(self._size)) or {0: _library.last_error()}
         index = min(errors)
         raise RuntimeError(f"Sample {index} of the batch failed. {errors[index]}" if self._size > 1 else errors[index])
 

@@ -34,7 +34,7 @@ def by_scales():
 
 
 @case(inputs=FLOATS, tol=2e-2)
-def other_numbers_of_dimensions():
+def other_numbers_of_dimensions_on_the_host():
     x = source("X", types.FLOAT, 4)
     r = fn.tensor_resize
     return (r(x, sizes=[9], axes=[3]), r(x, sizes=[3], axes=[2]), r(x, sizes=[4, 5, 6], axes=[1, 2, 3]), r(x, sizes=[1, 1, 7, 8]), r(x, scales=[2., 1., 2.], axes=[1, 2, 3]),
