@@ -218,7 +218,10 @@ impl Operator for BBoxRotate {
         };
         let labels = inputs.get(1).map(|labels| ValueType {
             dtype: Some(DType::I32),
-            dims: labels.dims.as_ref().map(|dims| [vec![None], dims.get(1..).unwrap_or_default().to_vec()].concat()),
+            dims: labels
+                .dims
+                .as_ref()
+                .map(|dims| [vec![None], dims.get(1..).unwrap_or_default().to_vec()].concat()),
             layout: Some(Layout::NONE),
         });
         Ok(std::iter::once(boxes).chain(labels).collect())
