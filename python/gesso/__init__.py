@@ -1,16 +1,16 @@
 """Gesso: data pipelines, written in Python, run in this process, on servers, or wherever `Pipeline.serialize`'s files are loaded.
 
-    import numpy as np
-    from gesso import fn, pipeline_def, types
+import numpy as np
+from gesso import fn, pipeline_def, types
 
-    @pipeline_def(batch_size=8, num_threads=4)
-    def preprocess():
-        encoded = fn.external_source(name="images")
-        images = fn.decoders.image(encoded, output_type=types.RGB)
-        return fn.resize(images, size=[224, 224])
+@pipeline_def(batch_size=8, num_threads=4)
+def preprocess():
+    encoded = fn.external_source(name="images")
+    images = fn.decoders.image(encoded, output_type=types.RGB)
+    return fn.resize(images, size=[224, 224])
 
-    pipeline = preprocess(prefetch_queue_depth=1)
-    (images,) = pipeline.run(images=[np.fromfile("a.jpg", np.uint8)])
+pipeline = preprocess(prefetch_queue_depth=1)
+(images,) = pipeline.run(images=[np.fromfile("a.jpg", np.uint8)])
 """
 
 from . import fn, math, ops, types  # noqa: F401

@@ -64,13 +64,13 @@ def type_name(argument):
     kind, is_list = argument.kind
     enum = _ENUMS.get(argument.type)
     names = {"int64": "int", "string": "str"}
-    name = f":class:`nvidia.dali.types.{enum.__name__}`" if enum else names.get(kind, kind)
+    name = f"types.{enum.__name__}" if enum else names.get(kind, kind)
     if argument.type in ("TENSOR_LAYOUT", "_TENSOR_LAYOUT_VEC"):
-        name = ":ref:`layout str<layout_str_doc>`"
+        name = "layout str"
     return f"{name} or list of {name}" if is_list else name
 
 
-def _expected(argument):
+def expected(argument):
     """What an argument takes, for a message."""
     kind, is_list = argument.kind
     enum = _ENUMS.get(argument.type)
@@ -96,7 +96,7 @@ def convert(argument, value, operator):
         found = repr(value)
         found = found if len(found) <= 80 else found[:77] + "..."
         raise kind(
-            f"Argument `{argument.name}` of operator `{operator}`: expected {_expected(argument)}, found {found} of type "
+            f"Argument `{argument.name}` of operator `{operator}`: expected {expected(argument)}, found {found} of type "
             f"`{type(value).__name__}`: {error}."
         ) from None
 

@@ -42,8 +42,7 @@ def _kind_of(value):
     if type(value) is float:
         return False, "float32"
     raise TypeError(
-        f"Constant argument to arithmetic operation not supported. Got {type(value)}, expected a constant value of type "
-        f"'bool', 'int', 'float' or '{_context.package}.types.Constant'."
+        f"a constant in arithmetic is a `{type(value).__name__}`, expected a bool, int, float or `{_context.package}.types.Constant`"
     )
 
 
@@ -51,17 +50,14 @@ def _has_node(value, seen):
     if id(value) in seen:
         return False
     seen.add(id(value))
-    return any(
-        isinstance(element, DataNode) or (isinstance(element, (list, tuple)) and _has_node(element, seen)) for element in value
-    )
+    return any(isinstance(element, DataNode) or (isinstance(element, (list, tuple)) and _has_node(element, seen)) for element in value)
 
 
 def _refuse_nested(name, position, value):
     if isinstance(value, (list, tuple)) and _has_node(value, set()):
         raise TypeError(
-            f"The input {position} of operator `{name}` must be a `DataNode` or a compatible constant. "
-            f"Got a `{type(value).__name__}` with nested `DataNode`(s).\n"
-            "Did you pass a return value of an operator producing multiple outputs?"
+            f"input {position} of operator `{name}` is a `{type(value).__name__}` that holds `DataNode`s, expected one `DataNode` or a constant; "
+            "an operator with several outputs returns a sequence: take one of them"
         )
 
 

@@ -27,8 +27,7 @@ def read(saved):
         return state
     except (ValueError, KeyError, TypeError):
         raise ValueError(
-            "Pipeline checkpoint data is not a valid JSON string. Please make sure that the checkpoint was created with the same "
-            "version of DALI: with Gesso, and for the same pipeline."
+            "the checkpoint is not one of this package: expected JSON, as `Pipeline.checkpoint` of Gesso gives it for the same pipeline"
         ) from None
 
 
@@ -73,9 +72,8 @@ def warn_of_sources(pipeline):
         else:
             reason = f"with {described.kind} as a 'source'"
         warnings.warn(
-            f"Checkpointing enabled in a pipeline with external source operator, {reason}. DALI doesn't capture state of such "
-            "'source'. When loading the checkpoint, the 'source' must be manually adjusted by the user to start from the correct "
-            "point, otherwise it will start from the beginning, potentially leading to mismatch with other data sources.",
+            f"the checkpoint does not hold where the source of an external source is: {reason}. Who goes on from it must bring the source to that "
+            "point, or it begins anew beside data that goes on",
             Warning,
             stacklevel=5,
         )

@@ -30,9 +30,7 @@ def as_text(description):
 
 def as_html(description):
     """A table."""
-    cells = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows(description)
-    )
+    cells = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows(description))
     head = "".join(f"<th>{name}</th>" for name in ("name", "operator", "device", "inputs", "arguments"))
     outputs = html.escape(", ".join(output["name"] for output in description["outputs"]))
     return f"<table><tr>{head}</tr>{cells}</table><p>outputs: {outputs}</p>"

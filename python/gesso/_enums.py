@@ -129,7 +129,7 @@ def to_dali_type(framework_type):
     try:
         return _BY_NAME[name]
     except KeyError:
-        raise TypeError(f"'{framework_type}' could not be converted into any known DALIDataType.") from None
+        raise TypeError(f"`{framework_type}` is no data type that this package knows") from None
 
 
 def dtype_of(array):

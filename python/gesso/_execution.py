@@ -83,7 +83,7 @@ class Execution:
         sizes = {name: len(batch.arrays) for name, batch in fed.items()}
         if len(set(sizes.values())) > 1:
             raise RuntimeError(
-                "Batch size must be uniform across an iteration. External Source operators got these numbers of samples: "
+                "all inputs of a batch need the same number of samples. Of the external sources came: "
                 + ", ".join(f"`{name}` {size}" for name, size in sizes.items())
             )
         return next(iter(sizes.values()), self._max_batch_size)
@@ -186,9 +186,7 @@ def _whole(engine):
 def of_file(pipeline, serialized):
     """The execution of a pipeline that came from a file."""
     described = json.loads(describe(serialized))
-    outputs = [
-        (output["device"], _DTYPES.get(output["dtype"]), output["ndim"], None) for output in described["outputs"]
-    ]
+    outputs = [(output["device"], _DTYPES.get(output["dtype"]), output["ndim"], None) for output in described["outputs"]]
     inputs = {}
     for source in described["inputs"]:
         flags = {name: bool(values and values[0]) for name, values in source.get("arguments", {}).items()}
@@ -201,7 +199,12 @@ def of_file(pipeline, serialized):
         }
     if any(operator["name"] in _READERS for operator in described["operators"]):
         engine = StreamEngine(
-            serialized, _device(pipeline), pipeline.device_id or 0, pipeline.num_threads or 0, pipeline.max_batch_size, pipeline._queue_depth()
+            serialized,
+            _device(pipeline),
+            pipeline.device_id or 0,
+            pipeline.num_threads or 0,
+            pipeline.max_batch_size,
+            pipeline._queue_depth(),
         )
         execution = Execution(engine.run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, {})
         execution.reader_meta = engine.reader_meta
@@ -210,5 +213,3 @@ def of_file(pipeline, serialized):
         execution = Execution(_whole(engine), inputs, outputs, pipeline.max_batch_size, pipeline._on_error, {})
     execution.skip = engine.skip
     return execution
-
-

@@ -65,9 +65,7 @@ def parts(whole):
 
 def _check_size(count, limit):
     if limit is not None and count > limit:
-        raise RuntimeError(
-            f"The external source callback returned an unexpected batch size. Expected batch_size <= {limit}, actual: {count}"
-        )
+        raise RuntimeError(f"the external source gave a batch of {count} samples, expected at most {limit}")
 
 
 def _check_rank(arrays, layout):
@@ -75,7 +73,7 @@ def _check_rank(arrays, layout):
         return
     rank = arrays[0].ndim
     if any(array.ndim != rank for array in arrays):
-        raise RuntimeError("All tensors in a batch must have the same number of dimensions")
+        raise RuntimeError("samples of one batch differ in their number of dimensions, expected the same of all")
     if layout and rank != len(layout):
         raise RuntimeError(f"The layout '{layout}' cannot describe {rank}-dimensional data")
 
@@ -117,9 +115,7 @@ def to_batch(data, limit, layout=None, copy=True):
         raise TypeError(f"Data of the type {wrong.dtype} cannot be fed: expected numbers or truth values.")
     for i, kind in enumerate(kinds):
         if kind != kinds[0]:
-            raise RuntimeError(
-                f"All samples of a batch must have the same type: sample {i} has {kind}, the first one has {kinds[0]}."
-            )
+            raise RuntimeError(f"All samples of a batch must have the same type: sample {i} has {kind}, the first one has {kinds[0]}.")
     layout = layout_text(layout) or own
     check_layout(layout if arrays else "", arrays[0].ndim if arrays else 0, "batch")
     return Batch(arrays, dtype if dtype is not None else kinds[0] if kinds else None, layout, infos, whole)

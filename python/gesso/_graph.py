@@ -17,16 +17,16 @@ def as_outputs(returned):
             outputs[i] = constant_input(value, "cpu", i, "output")
         elif _holds_node(value):
             raise TypeError(
-                f"Illegal pipeline output type. The output {i} contains a nested `DataNode`. "
-                "Missing list/tuple expansion (*) is the likely cause."
+                f"output {i} is a sequence with `DataNode`s in it, expected one `DataNode`: "
+                "unpack what an operator with several outputs returns (`*`)"
             )
         elif not isinstance(value, DataNode):
             try:
                 outputs[i] = types.Constant(value, device="cpu")
             except TypeError:
                 raise TypeError(
-                    f"Illegal output type. The output {i} is a `{type(value)}`. Allowed types are ``DataNode`` and types convertible to "
-                    "`types.Constant` (numerical constants, 1D lists/tuple of numbers and ND arrays)."
+                    f"output {i} is a `{type(value)}`, expected a `DataNode`, or what `types.Constant` takes: a number, a list or an array of "
+                    "numbers"
                 ) from None
         _check(outputs[i])
     return outputs
@@ -42,9 +42,11 @@ def collect(edges):
             node, remaining = stack.pop()
             if remaining is None:
                 if node is None:
-                    raise RuntimeError("Pipeline encountered an Edge with no source op.")
+                    raise RuntimeError("an input of an operator comes from nowhere: the operator behind its edge is missing")
                 if id(node) in path:
-                    raise RuntimeError(f"The graph has a cycle: each of these operators needs what the next one makes: {_cycle(path, node)}.")
+                    raise RuntimeError(
+                        f"The graph has a cycle: each of these operators needs what the next one makes: {_cycle(path, node)}."
+                    )
                 if id(node) in done:
                     continue
                 path[id(node)] = node
@@ -75,12 +77,9 @@ def require_unique_names(pipeline, operators):
     duplicates = {name: found for name, found in by_name.items() if len(found) > 1}
     if not duplicates:
         return
-    text = f"The pipeline is invalid because it contains operators with non-unique names:\n{duplicates}"
+    text = f"two operators of the pipeline have one name, expected a name of its own for each:\n{duplicates}"
     if any(operator.pipeline is not pipeline for found in duplicates.values() for operator in found):
-        text += (
-            "\nThe likely cause is that the pipeline contains a subgraph instantiated while a different pipeline was set as the "
-            "current pipeline (e.g. inside another pipeline's graph definition function).\n"
-        )
+        text += "\nA graph that was made while another pipeline was the current one does that, as inside of another definition.\n"
     raise RuntimeError(text)
 
 
@@ -99,7 +98,7 @@ def require_own(pipeline, operators, message):
     foreign = [operator.name for operator in operators if operator.pipeline is not pipeline]
     if foreign:
         raise RuntimeError(
-            f"{message} because it contains operator(s) that were defined outside the pipeline scope:\n{foreign}\n"
-            "All operators should be defined while the pipeline is set as the current pipeline. This happens automatically when "
-            "defining the pipeline in a function decorated with `@pipeline_def`."
+            f"{message}, as these of its operators belong to no pipeline or to another:\n{foreign}\n"
+            "Operators belong to the pipeline that is the current one when they are made; in a function that `@pipeline_def` marks that is "
+            "its own."
         )

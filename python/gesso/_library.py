@@ -153,9 +153,7 @@ def _load():
     lib.gesso_version.restype = c_char_p
     lib.gesso_abi_version.restype = ctypes.c_uint32
     if lib.gesso_abi_version() != ABI_VERSION:
-        raise ImportError(
-            f"{file} has version {lib.gesso_abi_version()} of the C interface; this package needs version {ABI_VERSION}."
-        )
+        raise ImportError(f"{file} has version {lib.gesso_abi_version()} of the C interface; this package needs version {ABI_VERSION}.")
     for name, arguments in _SIGNATURES.items():
         getattr(lib, name).argtypes = arguments
     for name in _FREES:

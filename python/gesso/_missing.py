@@ -17,9 +17,7 @@ def stand_ins(name):
 
     def refuse(*_, **__):
         path = ".".join((*modules, function_name))
-        raise NotImplementedError(
-            f"Gesso has no operator `{_context.package}.fn.{path}`. docs/operators.md lists those that it has."
-        )
+        raise NotImplementedError(f"Gesso has no operator `{_context.package}.fn.{path}`. docs/operators.md lists those that it has.")
 
     def function(*inputs, **keywords):
         refuse()

@@ -10,7 +10,7 @@ from .data_node import DataNode
 
 _detached = itertools.count()
 _detached_lock = threading.Lock()
-_NO_SEED = "The argument \"seed\" should not be used with operators that don't use random numbers. It is left out."
+_NO_SEED = 'The argument "seed" should not be used with operators that don\'t use random numbers. It is left out.'
 _TAKES_ANY = {"name", "_module", "_display_name"}
 
 
@@ -82,7 +82,7 @@ class Node:
         check_count(name, schema, inputs)
         for node in inputs:
             if not isinstance(node, DataNode):
-                raise TypeError(f"Expected inputs of type 'DataNode'. Received input of type '{node}'.")
+                raise TypeError(f"an input is `{node}`, expected a `DataNode`")
         return list(inputs)
 
     def _checked_tensors(self, tensors):
@@ -95,9 +95,7 @@ class Node:
                 continue
             node = constant_input(node, "cpu", keyword, name)
             if node.device != "cpu":
-                raise ValueError(
-                    f"Invalid device \"{node.device}\" for argument '{keyword}' of operator '{name}'. Named arguments must be on CPU."
-                )
+                raise ValueError(f"argument `{keyword}` of operator `{name}` is on the device `{node.device}`, expected on the CPU")
             check_tensor_argument(self.schema, name, keyword)
             checked[keyword] = node
         return checked
@@ -138,17 +136,15 @@ class Node:
 def require_pipeline(what):
     """Raises because there is no current pipeline."""
     raise RuntimeError(
-        f"Current Pipeline not set!\n{what} operator must be used inside `define_graph` or current pipeline must be explicitly set "
-        "using context manager (`with my_pipeline:`) or with a call to `Pipeline.push_current(my_pipeline)`."
+        f"{what} operator is made outside of a pipeline: no pipeline is the current one.\nMake it in `define_graph` or in a function that "
+        "`@pipeline_def` marks, inside of `with pipeline:`, or behind `Pipeline.push_current(pipeline)`."
     )
 
 
 def check_count(name, schema, inputs):
     """Raises unless an operator takes that many inputs."""
     if not schema.min_inputs <= len(inputs) <= schema.max_inputs:
-        raise ValueError(
-            f"Operator {name} expects from {schema.min_inputs} to {schema.max_inputs} inputs, but received {len(inputs)}."
-        )
+        raise ValueError(f"Operator {name} expects from {schema.min_inputs} to {schema.max_inputs} inputs, but received {len(inputs)}.")
 
 
 def check_tensor_argument(schema, name, keyword):
@@ -156,7 +152,7 @@ def check_tensor_argument(schema, name, keyword):
     argument = _arguments.lookup(schema, keyword)
     if not argument.tensor:
         raise TypeError(
-            f"The argument `{keyword}` for operator `{name}` should not be a 'DataNode' but a '{_arguments.type_name(argument)}'."
+            f"argument `{keyword}` of operator `{name}` is a `DataNode`, expected {_arguments.expected(argument)} that is known when the operator is made"
         )
 
 
@@ -170,8 +166,7 @@ def constant_input(value, device, where, name):
         return types.Constant(value, device=device)
     except Exception as error:
         raise TypeError(
-            f"when calling operator `{name}`: expected inputs of type 'DataNode', list of 'DataNode' or convertible to constant nodes. "
-            f"Received input `{where}` of type '{type(value).__name__}'."
+            f"input `{where}` of operator `{name}` is a `{type(value).__name__}`, expected a `DataNode`, a list of them, or a constant"
         ) from error
 
 
@@ -290,9 +285,7 @@ class Operator:
         """Several sets of inputs in one call make several operators that share a seed."""
         length = max(len(value) for value in inputs if isinstance(value, list))
         if any(isinstance(value, list) and len(value) != length for value in inputs):
-            raise ValueError(
-                f"All argument lists for Multiple Input Sets used with operator `{self.display}` must have the same length"
-            )
+            raise ValueError(f"lists of arguments for several input sets of operator `{self.display}` differ in length")
         sets = zip(*(value if isinstance(value, list) else [value] * length for value in inputs))
         nodes = [Node(self, list(one), dict(tensors), dict(scalars)) for one in sets]
         for node in nodes:

@@ -17,21 +17,18 @@ def _split(function, keywords):
     """(settings of the pipeline, arguments of the function) of a call's keywords."""
     found = inspect.getfullargspec(function)
     if found.varkw is not None:
-        raise TypeError(
-            f"Using variadic keyword argument `**{found.varkw}` in a  graph-defining function is not allowed."
-        )
+        raise TypeError(f"a definition of a graph takes `**{found.varkw}`, expected arguments with names")
     own, settings, arguments = {*found.args, *found.kwonlyargs}, {}, {}
     for name, value in keywords.items():
         if name in own:
             arguments[name] = value
             if name in _settings():
-                print(f"Warning: the argument `{name}` shadows a Pipeline constructor argument of the same name.")
+                print(f"`{name}` is an argument of the definition and of `Pipeline`; the definition gets it.")
         elif name in _settings():
             settings[name] = value
         elif name not in _OWN:
             raise TypeError(
-                f"`{function.__name__}` got an unexpected argument `{name}`: it is neither an argument of the function nor of "
-                "the pipeline."
+                f"`{function.__name__}` got an unexpected argument `{name}`: it is neither an argument of the function nor of the pipeline."
             )
     return settings, arguments
 
@@ -67,7 +64,7 @@ def pipeline_def(fn=None, *, enable_conditionals=False, **pipeline_kwargs):
         from ._conditionals import is_left_alone
 
         if is_left_alone(function):
-            raise ValueError("Pipeline definition cannot be marked with @do_not_convert.")
+            raise ValueError("a definition of a pipeline is marked by `@do_not_convert`, expected only functions that it calls")
 
         @functools.wraps(function)
         def create_pipeline(*args, **kwargs):
@@ -95,9 +92,7 @@ def do_not_convert(func=None):
     if func is None:
         return do_not_convert
     if getattr(func, "_is_pipeline_def", False):
-        raise ValueError("Pipeline definition cannot be marked with @do_not_convert.")
+        raise ValueError("a definition of a pipeline is marked by `@do_not_convert`, expected only functions that it calls")
     from ._conditionals import leave_alone
 
     return leave_alone(func)
-
-

@@ -86,8 +86,8 @@ class PythonFunction(Operator):
         for value in inputs:
             if isinstance(value, list) and any(isinstance(element, DataNode) for element in value):
                 raise TypeError(
-                    f"Expected inputs of type `DataNode`. Received input of type '{type(value).__name__}'. "
-                    "Python Operators do not support Multiple Input Sets."
+                    f"an input of a Python function is a `{type(value).__name__}`, expected a `DataNode`; lists of them (input sets) "
+                    "are not taken"
                 )
         self.pipeline = _context.current()._stub()
         return super()._promote(inputs)
@@ -110,9 +110,7 @@ class PythonFunction(Operator):
     def _check(self, results):
         if self.num_outputs > 1:
             if not isinstance(results, tuple):
-                raise TypeError(
-                    f"The output from a multi-output Python function operator must be a tuple, got: {type(results)}"
-                )
+                raise TypeError(f"The output from a multi-output Python function operator must be a tuple, got: {type(results)}")
             if len(results) != self.num_outputs:
                 raise ValueError(
                     f"Unexpected number of outputs from Python function operator - got {len(results)}, expected {self.num_outputs}"

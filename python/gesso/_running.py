@@ -14,8 +14,8 @@ from .data_node import _check
 from .types import PipelineAPIType
 
 _NO_INPUTS = (
-    "When using pipeline inputs named arguments (`run(name=data)`), `prefetch_queue_depth` in Pipeline constructor shall be set to 1, or "
-    "`exec_pipelined` to False: batches cannot be prepared ahead of data that comes with the call."
+    "`run(name=data)` needs a pipeline with `prefetch_queue_depth=1` or `exec_pipelined=False`: "
+    "batches cannot be prepared ahead of data that comes with the call."
 )
 
 
@@ -57,10 +57,8 @@ class Running(Asking):
         parallel = [group for group in groups if group.parallel]
         if parallel and (not isinstance(self._py_num_workers, int) or self._py_num_workers <= 0):
             raise RuntimeError(
-                "The pipeline contains `fn.external_source` with `parallel` argument specified to True. However, the "
-                f"`py_num_workers` was set to `{self._py_num_workers}`. The external source cannot run in parallel mode without "
-                "Python workers pool. Please specify the number of `py_num_workers` to a positive integer or set the `parallel` "
-                "parameter to False in external sources in the pipeline."
+                f"an external source has `parallel=True`, and `py_num_workers` is {self._py_num_workers}. Give the pipeline at least one worker, or "
+                "leave `parallel` out."
             )
         self._groups = groups
         if self._enable_checkpointing:
@@ -86,7 +84,7 @@ class Running(Asking):
             self._execution.process.check("The pipeline")
             return
         if self._num_threads is not None and self._num_threads < 1:
-            raise ValueError("Pipeline created with `num_threads` < 1 can only be used for serialization.")
+            raise ValueError("`num_threads` is below 1: such a pipeline can be serialized, not run")
         state = self._saved_state()
         if self._description is None:
             self._build_graph()
@@ -134,7 +132,7 @@ class Running(Asking):
         own = (described.get("prefetch_queue_depth_cpu") or 2, described.get("prefetch_queue_depth_gpu") or 2)
         if isinstance(depth, dict):
             if "cpu" not in depth and "gpu" not in depth:
-                raise ValueError("prefetch_queue_depth must contain either 'cpu' or 'gpu' key")
+                raise ValueError("`prefetch_queue_depth` is a dictionary without the key `cpu` or `gpu`")
             own = (depth.get("cpu", depth.get("gpu")), depth.get("gpu", depth.get("cpu")))
             bits |= 4
         elif depth is not None:
@@ -166,17 +164,13 @@ class Running(Asking):
             node = next((node for node in self._operators if node.name == name), None)
             group = getattr(node, "group_of_sources", None)
             if group is not None and group.callback is not None:
-                raise RuntimeError(
-                    f"Cannot use `feed_input` on the external source '{name}' with a `source` argument specified."
-                )
+                raise RuntimeError(f"the external source `{name}` has a `source`, which feeds it; `feed_input` is for those without")
         self._feed_input(name, data, layout)
 
     def _feed_input(self, name, data, layout=None, copy=True):
         declared = self._execution.inputs.get(name)
         if declared is None:
-            raise KeyError(
-                f"Could not find an input operator with name \"{name}\". The pipeline has {sorted(self._execution.inputs)}."
-            )
+            raise KeyError(f'Could not find an input operator with name "{name}". The pipeline has {sorted(self._execution.inputs)}.')
         batch = to_batch(data, self._max_batch_size, layout, copy)
         check_declared(name, declared, batch)
         check_same(self._facts.get(name), batch)
@@ -248,9 +242,7 @@ class Running(Asking):
             if self._api_type is None:
                 self._api_type = api_type
             if api_type != self._api_type:
-                raise RuntimeError(
-                    f"Mixing pipeline API type. Currently used: {self._api_type}, but trying to use {api_type}"
-                )
+                raise RuntimeError(f"Mixing pipeline API type. Currently used: {self._api_type}, but trying to use {api_type}")
         return _Unchecked(self)
 
     _check_api_type_scope = _scope
@@ -305,7 +297,7 @@ class Running(Asking):
     def outputs(self, cuda_stream=None):
         """The outputs of the oldest batch that was begun, a tuple; StopIteration when the epoch is over."""
         if cuda_stream is not None:
-            self._require_exec_dynamic("Asynchronous outputs require")
+            self._require_exec_dynamic("outputs that are not waited for need ")
         with self._scope(PipelineAPIType.SCHEDULED):
             self.build()
             return self._next_outputs()

@@ -46,5 +46,3 @@ def assign(operators, seed):
         node.values["seed"] = TypedValue("int64", False, [groups.setdefault(node.group, seeds[used % _COUNT])])
         used += 1
     return operators
-
-

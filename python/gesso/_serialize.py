@@ -21,7 +21,7 @@ def _only(found):
     unique = list({id(function): function for function in found}.values())
     if len(unique) != 1:
         what = f"Found {len(unique)}: {unique}." if unique else "Found none."
-        raise RuntimeError(f"Precisely one autoserialize function must exist in the module. {what}")
+        raise RuntimeError(f"expected one function marked by `autoserialize` in the module. {what}")
     return unique[0]
 
 

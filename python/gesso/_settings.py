@@ -51,9 +51,7 @@ def check_output_declarations(dtype, ndim, layout):
     for value in values:
         if not isinstance(value, (DALIDataType, type(None))):
             found = f"Found type {type(value)}{where}." if where else f"Found type: {type(value)}."
-            raise TypeError(
-                f"`output_dtype` must be either: a value from nvidia.dali.types.DALIDataType, a list of these or None. {found}"
-            )
+            raise TypeError(f"`output_dtype` is a data type, a list of them with None where it is not known, or None. {found}")
         if value == NO_TYPE:
             found = f"Found {value}{where}." if where else f"Found value: {value}"
             raise ValueError(f"`output_dtype` can't be a types.NO_TYPE. {found}")
@@ -61,11 +59,11 @@ def check_output_declarations(dtype, ndim, layout):
     for value in values:
         if not isinstance(value, (int, type(None))):
             found = f"Found type {type(value)}{where}." if where else f"Found type: {type(value)}."
-            raise TypeError(f"`output_ndim` must be either: an int, a list of ints or None. {found}")
+            raise TypeError(f"`output_ndim` is a number, a list of them with None where it is not known, or None. {found}")
         if value is not None and value < 0:
-            raise ValueError(f"`output_ndim` must be non-negative. Found value{'' if where else ':'} {value}{where}.")
+            raise ValueError(f"`output_ndim` is at least 0. Found{'' if where else ':'} {value}{where}.")
     values, where = _each(layout)
     for value in values:
         if not isinstance(value, (str, type(None))):
             found = f"Found type {type(value)}{where}." if where else f"Found type: {type(value)}."
-            raise TypeError(f"`output_layout` must be either: a string, a list of strings or None. {found}")
+            raise TypeError(f"`output_layout` is a text, a list of them with None where it is not known, or None. {found}")

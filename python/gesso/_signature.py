@@ -47,9 +47,7 @@ def _keywords(schema):
         default = None if argument.optional else inspect.Parameter.empty
         if argument.default is not None:
             default = argument.default
-        yield inspect.Parameter(
-            argument.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=_annotation(argument)
-        )
+        yield inspect.Parameter(argument.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=_annotation(argument))
     yield inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=str)
     yield inspect.Parameter("name", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=str)
 
@@ -69,7 +67,7 @@ def documentation(schema, named):
     for argument in schema.arguments.values():
         if argument.name.startswith("_") or argument.deprecation:
             continue
-        facts = _arguments.type_name(argument).replace(":class:", "").replace("`", "").replace(":ref:", "")
+        facts = _arguments.type_name(argument)
         facts += ", or a tensor for each sample" if argument.tensor else ""
         facts += "" if argument.optional else ", required"
         facts += f", default {argument.default!r}" if argument.default is not None else ""

@@ -5,10 +5,7 @@ import inspect
 import warnings
 from enum import Enum
 
-_COUNT = (
-    "The `source` callable must accept either 0 or 1 positional arguments to indicate whether it accepts the batch or sample "
-    "indexing information."
-)
+_COUNT = "A `source` that is called takes nothing, or one argument: which sample or batch is wanted."
 
 
 class SourceKind(Enum):
@@ -75,10 +72,10 @@ def _cycles(cycle):
     if cycle is True or cycle in ("quiet", "raise"):
         return True
     raise ValueError(
-        f"""Invalid value {cycle!r} for the argument `cycle`. Valid values are
-  - "no", False or None - cycling disabled
-  - "quiet", True - quietly rewind the data
-  - "raise" - raise StopIteration on each rewind"""
+        f"""`cycle` is {cycle!r}. Expected one of
+  - "no", False, None: the source is read once
+  - "quiet", True: it begins anew at its end
+  - "raise": StopIteration at each end, then it begins anew"""
     )
 
 
@@ -100,7 +97,7 @@ def accepted_arg_count(function):
             raise TypeError(f"{_COUNT} Found {wrong[parameter.kind].format(parameter.name)} which is not allowed.")
     count = len(parameters) - implicit
     if count not in (0, 1):
-        raise TypeError(f"{_COUNT} Found more than one positional argument, which is not allowed.")
+        raise TypeError(f"{_COUNT} This one takes more.")
     return count
 
 
@@ -108,13 +105,12 @@ def get_callback_from_source(source, cycle, batch_info=False):
     """(a function that gives the next data, what the source is); (None, None) without a source."""
     if source is None:
         if cycle:
-            raise ValueError("`cycle` argument is only valid for iterable `source`")
+            raise ValueError("`cycle` is for a `source` that is iterated over, not for one that is called")
         return None, None
     if _cycles(cycle):
         if inspect.isgenerator(source):
             raise TypeError(
-                "Cannot cycle through a generator - if the generator is a result of calling a generator function, pass that "
-                "function instead as `source`."
+                "what a generator function returns cannot begin anew, so that `cycle` has no effect on it; pass the function itself as `source`."
             )
         if is_generator_function(source):
             description = SourceDescription(source, SourceKind.GENERATOR_FUNC, False, cycle)
@@ -128,9 +124,11 @@ def get_callback_from_source(source, cycle, batch_info=False):
     elif _is_iterable(source):
         return functools.partial(next, iter(source)), SourceDescription(source, SourceKind.ITERABLE, False, cycle)
     if cycle is not None:
-        raise ValueError("The argument `cycle` can only be specified if `source` is iterable.")
+        raise ValueError("`cycle` is for a `source` that is iterated over")
     if not callable(source):
-        raise TypeError("The `source` must be callable, iterable or a parameterless generator function.")
+        raise TypeError(
+            "`source` is neither called nor iterated over: expected a function, an iterable, or a generator function without arguments"
+        )
     has_inputs = accepted_arg_count(source) > 0
     return source, SourceDescription(source, SourceKind.CALLABLE, has_inputs, cycle, batch_info)
 
@@ -152,8 +150,8 @@ def warn_unused(group, unused):
     where = ", ".join(str(i) for i in unused)
     which = f"outputs at the indices {where} are" if len(unused) > 1 else f"output at the index {where} is"
     warnings.warn(
-        f"The external source node '{text}' produces {len(group.nodes)} outputs, but the {which} not used. For best performance, "
-        "adjust your callback so that it computes only the needed outputs.",
+        f"The external source node '{text}' produces {len(group.nodes)} outputs, but the {which} not used. A source that does not make "
+        "them takes less time.",
         Warning,
         stacklevel=4,
     )

@@ -68,7 +68,5 @@ def make():
 
 
 def _plain(function):
-    parameters = [
-        parameter.replace(annotation=inspect.Parameter.empty) for parameter in inspect.signature(function).parameters.values()
-    ]
+    parameters = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in inspect.signature(function).parameters.values()]
     return str(inspect.Signature(parameters)) + " -> Any"

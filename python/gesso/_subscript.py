@@ -28,7 +28,7 @@ def subscript(node, index):
             arguments[f"at_{subscripts}"] = part
         subscripts += 1
     if names and len(names) != len(axes):
-        raise ValueError("New axis name must be specified for all axes or none.")
+        raise ValueError("names for new axes: expected one for each of them, or none at all")
     if arguments:
         node = fn._tensor_subscript(node, **arguments, num_subscripts=subscripts)
     elif not (axes and isinstance(parts[-1], _NewAxis)):

@@ -21,10 +21,7 @@ def layout_text(layout):
 def check_layout(layout, ndim, what):
     """Raises unless a layout has a letter for each dimension, or none."""
     if layout and len(layout) != ndim:
-        raise ValueError(
-            f"A non-empty layout must have the same number of dimensions as the number of dimensions of the {what}.\n"
-            f"Got: {len(layout)} ({layout})\nExpected: {ndim}."
-        )
+        raise ValueError(f"layout `{layout}` has {len(layout)} letters, expected {ndim}: one for each dimension of the {what}")
 
 
 def host_array(value, what):

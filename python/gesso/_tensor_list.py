@@ -12,9 +12,7 @@ _NOT_DENSE = (
     "Cannot produce a numpy array: the tensors in the list do not all have the same shape. "
     "Pad or crop the samples to a common shape, or check is_dense_tensor() beforehand."
 )
-_NOT_TENSOR = (
-    "The batch must be representable as a tensor - it must have uniform shape and be allocated in contiguous memory."
-)
+_NOT_TENSOR = "The batch must be representable as a tensor - it must have uniform shape and be allocated in contiguous memory."
 
 
 def _dense(arrays):

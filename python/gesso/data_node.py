@@ -8,9 +8,9 @@ class _NewAxis:
 
     def __init__(self, name=None):
         if name is not None and not isinstance(name, str):
-            raise TypeError("Axis name must be a single-character string")
+            raise TypeError("the name of an axis is one letter")
         if name is not None and len(name) != 1:
-            raise ValueError("Axis name must be a single-character string")
+            raise ValueError("the name of an axis is one letter")
         self._name = name
 
     @property
@@ -105,9 +105,7 @@ class DataNode:
     def _check_gpu2cpu(self):
         pipeline = self.source.pipeline if self.device == "gpu" and self.source is not None else None
         if pipeline is not None:
-            pipeline._require_exec_dynamic(
-                "This pipeline doesn't support transition from GPU to CPU.\nGPU->CPU transitions require "
-            )
+            pipeline._require_exec_dynamic("this pipeline brings nothing from the GPU back to the CPU: that needs ")
 
     def __pos__(self):
         return self
@@ -117,10 +115,9 @@ class DataNode:
 
     def __bool__(self):
         raise TypeError(
-            '"DataNode" was used in conditional context - it might have been used in truth evaluation for `if` statement, '
-            "logical expression or cast to a boolean. To use conditional execution via `if` statements you need to specify "
-            f"`enable_conditionals=True` in `@{_context.package}.pipeline_def` decorator. You can read more about conditional "
-            "execution in specific section of the Pipeline documentation. Bool conversion can be achieved with the `cast` operator."
+            "a `DataNode` was asked whether it is true, by `if`, `and`, `or`, `not` or `bool`: it has no value before the pipeline runs. With "
+            f"`enable_conditionals=True` in `@{_context.package}.pipeline_def` these become operators; `cast` makes "
+            "bools of numbers."
         )
 
     # Not iterable, and not an `Iterable` for those who ask, though it has `__getitem__`.
@@ -155,7 +152,4 @@ _add_operators()
 
 def _check(maybe_node):
     if not isinstance(maybe_node, DataNode):
-        raise TypeError(
-            f'Expected outputs of type compatible with "DataNode". Received output type with name '
-            f'"{type(maybe_node).__name__}" that does not match.'
-        )
+        raise TypeError(f"a `{type(maybe_node).__name__}` was returned, expected a `DataNode`")

@@ -39,7 +39,7 @@ class ExternalSource(Operator):
         super().__init__(device=device, **keywords)
         self._callback, self._described = get_callback_from_source(source, cycle, self.options["batch_info"] or False)
         if name is not None and num_outputs is not None:
-            raise ValueError(f"`num_outputs` is not compatible with named `{self.display}`")
+            raise ValueError(f"`{self.display}` has one name for one input: `num_outputs` does not go with `name`")
         self._name = name
         self._num_outputs = num_outputs
         self._repeat_last = repeat_last
@@ -70,12 +70,10 @@ class ExternalSource(Operator):
         if cycle is not None:
             if self._callback:
                 raise ValueError(
-                    "The argument ``cycle`` can only be specified if ``source`` is an iterable object or a generator function "
-                    "specified in this call. To cycle through an iterable specified in ``__init__``, set ``cycle`` there."
+                    "`cycle` is for an iterable or a generator function that is given in this call; for one that is given to "
+                    "`__init__`, it belongs there."
                 )
-            raise ValueError(
-                "The argument ``cycle`` can only be specified if ``source`` is a reusable iterable or a generator function."
-            )
+            raise ValueError("`cycle` is for an iterable that can begin anew, or a generator function.")
         return self._callback, self._described
 
     def __call__(self, *, source=None, cycle=None, name=None, repeat_last=False, **keywords):
@@ -86,21 +84,16 @@ class ExternalSource(Operator):
         options["batch_info"] = options["batch_info"] or False
         callback, described = self._source_of_call(source, cycle, options["batch_info"])
         if callback is not None and (repeat_last or self._repeat_last):
-            raise ValueError(
-                "``repeat_last`` must not be set when using the ``source`` argument It's usable only with manually fed "
-                f"`{self.display}`."
-            )
+            raise ValueError(f"`repeat_last` is for inputs that are fed by hand: with a `source` leave it out in `{self.display}`.")
         options["parallel"] = options["parallel"] or False
         if options["batch"] is None:
             options["batch"] = not options["parallel"]
         (_check_parallel if options["parallel"] else _check_sequential)(options, described)
         name = self._name if name is None else name
         if name is not None and self._num_outputs is not None:
-            raise RuntimeError(f"``num_outputs`` is not compatible with named `{self.display}`.")
+            raise RuntimeError(f"`{self.display}` has one name for one input: `num_outputs` does not go with `name`.")
         group = SourceGroup(callback, described, self._num_outputs is not None, options)
-        outputs = [
-            self._node(group, i, options, name) for i in range(1 if self._num_outputs is None else self._num_outputs)
-        ]
+        outputs = [self._node(group, i, options, name) for i in range(1 if self._num_outputs is None else self._num_outputs)]
         return unwrap(outputs) if self._num_outputs is None else outputs
 
     def _node(self, group, i, options, name):
@@ -134,7 +127,7 @@ def _check_parallel(options, described):
     if options["no_copy"] is None:
         options["no_copy"] = True
     if not options["no_copy"]:
-        raise ValueError("The argument ``no_copy`` cannot be specified to False  when used with ``parallel=True``.")
+        raise ValueError("`no_copy=False` does not go with `parallel=True`: batches of workers are never copied.")
     for name in ("prefetch_queue_depth", "bytes_per_sample_hint"):
         value = options[name]
         if value is not None and value < 1:
@@ -144,21 +137,18 @@ def _check_parallel(options, described):
     if described.kind is SourceKind.CALLABLE:
         if not described.has_inputs:
             raise TypeError(
-                "Callable passed to External Source in parallel mode (when `parallel=True`) must accept exactly one argument: "
-                f"`{_context.package}.types.SampleInfo` if run with `batch=False` or either `{_context.package}.types.BatchInfo` or "
-                "integer that represents the index of the batch within the epoch if `batch=True`. Got a callable that does not "
-                "accept arguments instead."
+                "a source with `parallel=True` takes one argument: with `batch=False` a "
+                f"`{_context.package}.types.SampleInfo`, with `batch=True` a `{_context.package}.types.BatchInfo` or the number of the "
+                "batch. This one takes "
+                "none."
             )
     elif not options["batch"]:
         what = "an iterable" if described.kind is SourceKind.ITERABLE else "a generator function"
-        raise TypeError(
-            f"Parallel external source with {what} must be run in a batch mode (specify `batch=True` in the external source "
-            "definition and make sure your source returns batches)"
-        )
+        raise TypeError(f"a parallel source that is {what} gives whole batches: set `batch=True`")
     if is_converted(described.source):
         raise ValueError(
-            "To allow the `source` to be correctly used with parallel external source, it must remain unconverted: it was created in a "
-            "scope that was converted with AutoGraph, that is inside of a pipeline definition with `enable_conditionals`. Define it "
+            "the `source` of a parallel external source must remain unconverted: it was made inside of a definition with `enable_conditionals`, "
+            "whose functions are rewritten. Define it "
             f"outside, or mark the function that makes it with `@{_context.package}.pipeline.do_not_convert`."
         )
 
@@ -166,9 +156,7 @@ def _check_parallel(options, described):
 def _check_sequential(options, described):
     for name in ("prefetch_queue_depth", "bytes_per_sample_hint"):
         if options[name] is not None:
-            raise ValueError(
-                f"The argument `{name}` is valid only for parallel external sources (when ``parallel`` is True)."
-            )
+            raise ValueError(f"`{name}` is for external sources with `parallel=True`.")
 
 
 def external_source(
@@ -208,8 +196,7 @@ def external_source(
     """
     if num_outputs is not None and source is None:
         raise ValueError(
-            "The parameter ``num_outputs`` is only valid when using ``source`` to provide data. To feed multiple external sources "
-            "in ``feed_input``, use multiple `external_source` nodes."
+            "`num_outputs` needs a `source`, which gives them. For several inputs that are fed by hand make several external sources."
         )
     operator = ExternalSource(
         source,

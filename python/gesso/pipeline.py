@@ -67,18 +67,22 @@ class Pipeline(Running):
             _origin.warn("experimental_exec_dynamic is deprecated, please use exec_dynamic instead", Warning)
             exec_dynamic = experimental_exec_dynamic
         if default_cuda_stream_priority is not None:
-            _origin.warn("The `default_cuda_stream_priority` is deprecated and has no effect.", Warning)
+            _origin.warn("`default_cuda_stream_priority` does nothing any more.", Warning)
         if max_streams is not None:
-            _origin.warn("The `max_streams` is deprecated and has no effect.", Warning)
-        batch_size, num_threads, device_id = integer("batch_size", batch_size), integer("num_threads", num_threads), integer("device_id", device_id)
+            _origin.warn("`max_streams` does nothing any more.", Warning)
+        batch_size, num_threads, device_id = (
+            integer("batch_size", batch_size),
+            integer("num_threads", num_threads),
+            integer("device_id", device_id),
+        )
         seed, bytes_per_sample = integer("seed", seed), integer("bytes_per_sample", bytes_per_sample)
         if seed is not None and seed < 0:
-            _origin.warn("The use of negative seed to use automatic seed asignment is deprecated. Use `None` instead.", UserWarning)
+            _origin.warn("a negative `seed` is an old way to say that there is none: leave it out, or give None.", UserWarning)
             seed = None
         if on_error not in ("raise", "skip", "mark"):
             raise ValueError(f'`on_error` must be "raise", "skip" or "mark", got {on_error!r}.')
         if py_callback_pickler is not None and py_start_method == "fork":
-            raise ValueError("``py_callback_pickler`` should not be set when 'fork' start method is used.")
+            raise ValueError("`py_callback_pickler` is given, and workers are started by fork, which pickles nothing.")
         self._max_batch_size = batch_size
         self._num_threads = num_threads
         self._device_id = device_id
@@ -120,12 +124,12 @@ class Pipeline(Running):
         self._exec_separated = isinstance(depth, dict)
         if self._exec_separated:
             if not self._exec_async:
-                raise ValueError("`exec_async` must not evaluate to `False` when using separated queues.")
+                raise ValueError("separate queues (`prefetch_queue_depth` as a dictionary) need `exec_async`")
             self._cpu_queue_size, self._gpu_queue_size = depth["cpu_size"], depth["gpu_size"]
         elif type(depth) is int:
             self._cpu_queue_size = self._gpu_queue_size = depth
         else:
-            raise TypeError(f"Expected prefetch_queue_depth to be either int or Dict[int, int], found {depth!r}.")
+            raise TypeError(f"`prefetch_queue_depth` is {depth!r}, expected an int, or a dictionary with `cpu_size` and `gpu_size`")
         if min(self._cpu_queue_size, self._gpu_queue_size) < 1:
             raise ValueError(f"`prefetch_queue_depth` must be at least 1, got {depth}.")
 
@@ -170,12 +174,12 @@ class Pipeline(Running):
         if self._exec_dynamic:
             return
         if self._exec_separated:
-            reason = "is not compatible with separated CPU/GPU queues"
+            reason = "does not go with separate queues for the CPU and the GPU"
         elif not self._exec_async or not self._exec_pipelined:
-            reason = "requires `exec_async` and `exec_pipelined` to be enabled"
+            reason = "needs `exec_async` and `exec_pipelined`"
         else:
-            reason = "was explicitly disabled in this pipeline"
-        raise RuntimeError(f"{message} legacy execution model, which {reason}.")
+            reason = "is switched off in this pipeline"
+        raise RuntimeError(f"{message}the dynamic executor, which {reason}.")
 
     # --- definition
 
@@ -195,10 +199,7 @@ class Pipeline(Running):
         if self._operators is not None:
             return
         if define_graph is not None and self._graph_out is not None:
-            raise RuntimeError(
-                "Duplicate graph definition - `define_graph` argument should not be specified when graph was defined with a call "
-                "to `set_outputs`."
-            )
+            raise RuntimeError("the graph is defined twice: by `set_outputs`, and by the `define_graph` of `build`")
         outputs = self._graph_out
         if not outputs:
             with self:
@@ -222,8 +223,7 @@ class Pipeline(Running):
         dtypes, ndims, layouts = each(self._output_dtype), each(self._output_ndim), each(self._output_layout)
         if not len(dtypes) == len(ndims) == count:
             raise RuntimeError(
-                f"Lengths of provided output descriptions do not match. \nExpected num_outputs={count}.\nReceived:\n"
-                f"output_dtype={dtypes}\noutput_ndim={ndims}"
+                f"outputs are described that there are not: `num_outputs` is {count}, `output_dtype` {dtypes}, `output_ndim` {ndims}"
             )
         nodes = self._graph_outputs
         return [(node.name, node.device, dtype, ndim) for node, dtype, ndim in zip(nodes, dtypes, ndims)], layouts
@@ -255,7 +255,7 @@ class Pipeline(Running):
         if define_graph is not None and not callable(define_graph):
             raise TypeError(
                 "Provided `define_graph` argument is not callable."
-                + (" Didn't you want to write `.serialize(filename=...)`?" if isinstance(define_graph, str) else "")
+                + (" A file's name is given as `serialize(filename=...)`." if isinstance(define_graph, str) else "")
             )
         if self._bytes is None:
             self._build_graph(define_graph)
@@ -269,9 +269,7 @@ class Pipeline(Running):
     def deserialize(cls, serialized_pipeline=None, filename=None, **settings):
         """A pipeline from what `serialize` made, of Gesso or DALI. `settings` replace those of the file."""
         if (serialized_pipeline is None) == (filename is None):
-            raise ValueError(
-                "serialized_pipeline and filename arguments are mutually exclusive. Precisely one of them should be defined."
-            )
+            raise ValueError("expected one of `serialized_pipeline` and `filename`, found both or none")
         if filename is not None:
             with open(filename, "rb") as file:
                 serialized_pipeline = file.read()
@@ -281,7 +279,11 @@ class Pipeline(Running):
 
     def deserialize_and_build(self, serialized_pipeline):
         """Makes this pipeline what the bytes say; settings that it has stay."""
-        own = {"batch_size": self._max_batch_size, "num_threads": None if self._num_threads is None else int(self._num_threads), "device_id": self._device_id}
+        own = {
+            "batch_size": self._max_batch_size,
+            "num_threads": None if self._num_threads is None else int(self._num_threads),
+            "device_id": self._device_id,
+        }
         self._load(serialized_pipeline, {key: value for key, value in own.items() if value is not None})
         self.build()
 
@@ -306,7 +308,7 @@ class Pipeline(Running):
         stub = copy.copy(self)
 
         def forbidden(*_, **__):
-            raise RuntimeError("This method is forbidden in current context")
+            raise RuntimeError("this cannot be called here")
 
         names = ("build", "run", "schedule_run", "outputs", "share_outputs", "release_outputs", "add_sink", "set_outputs")
         for name in (*names, "start_py_workers", "checkpoint", "executor_statistics"):

@@ -95,7 +95,7 @@ class ScalarConstant:
             value = value.item()
             dtype = to_dali_type(own) if dtype is None else dtype
         if not isinstance(value, (bool, int, float)):
-            raise TypeError(f"Expected scalar value of type 'bool', 'int' or 'float', got {type(value)}.")
+            raise TypeError(f"a constant is a `{type(value).__name__}`, expected a bool, int or float")
         if dtype is None:
             kinds = ((bool, DALIDataType.BOOL), (int, DALIDataType.INT32), (float, DALIDataType.FLOAT))
             dtype = next(kind for python, kind in kinds if isinstance(value, python))
@@ -120,8 +120,7 @@ class ScalarConstant:
         if self.dtype in allowed:
             return target(self.value)
         raise TypeError(
-            f"A scalar constant of type {self.dtype} must be converted to one of {allowed} before it becomes "
-            f"a Python `{target.__name__}`."
+            f"A scalar constant of type {self.dtype} must be converted to one of {allowed} before it becomes a Python `{target.__name__}`."
         )
 
     def __bool__(self):
@@ -249,10 +248,7 @@ def _type_of_values(values):
         if any(isinstance(value, enum) for value in values):
             for value in values:
                 if not isinstance(value, enum):
-                    raise TypeError(
-                        f"Expected all elements of the input to be the same enum type: `{enum.__name__}` "
-                        f"but got `{type(value).__name__}` for one of the elements."
-                    )
+                    raise TypeError(f"a list of `{enum.__name__}` has a `{type(value).__name__}` in it, expected one kind")
             return dtype
     for value in values:
         if not isinstance(value, (bool, int, float)):

@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "gpu-bundle"
 SITE = Path(sysconfig.get_paths()["purelib"])
 
-# Test binaries by package; `lib` is the package's own tests.
-TESTS = {"gesso": ["lib", "conformance", "gpu", "gpu_kernels", "operators"], "triton-gesso": ["capi"]}
+# Test binaries; `gesso` is the engine's own tests.
+TESTS = ["gesso", "conformance", "gpu", "gpu_kernels", "operators", "capi"]
 BENCHES = ["engines", "pipeline", "sweep"]
 # Files of the project that the tests and the scripts read or run there.
 SOURCES = ["benches", "examples", "include", "kernels", "model_repository", "scripts", "tests"]
@@ -152,12 +152,13 @@ def cargo(*arguments):
 
 
 def executables(messages, names):
-    """Name to path, of those that cargo just built; `lib` is a package's own tests."""
+    """Name to path, of those that cargo just built to test or to measure."""
     found = {}
     for message in messages:
-        if message["executable"] and message["profile"]["test"] | ("bench" in message["target"]["kind"]):
-            name = "lib" if set(message["target"]["kind"]) & {"lib", "rlib", "cdylib"} else message["target"]["name"]
-            found[name] = Path(message["executable"])
+        kind = message["target"]["kind"]
+        # The command line is called `gesso` too.
+        if message["executable"] and kind != ["bin"] and (message["profile"]["test"] or kind == ["bench"]):
+            found[message["target"]["name"]] = Path(message["executable"])
     return {name: found[name] for name in names}
 
 
@@ -171,22 +172,15 @@ def stripped(path):
 
 def project_archive():
     archive = Archive()
-    for package, tests in TESTS.items():
-        selected = [word for name in tests for word in (["--lib"] if name == "lib" else ["--test", name])]
-        for name, path in executables(cargo("test", "-p", package, "--no-run", *selected), tests).items():
-            archive.file(f"bin/{name}", stripped(path), executable=True)
+    # The whole workspace, as scripts/test builds it: fewer packages have other features, and everything would be compiled again.
+    for name, path in executables(cargo("test", "--no-run"), TESTS).items():
+        archive.file(f"bin/{name}", stripped(path), executable=True)
     # Together, so that the engine is compiled once.
-    built = cargo("build", "--release", "--lib", "--bin", "gesso", *(word for name in BENCHES for word in ("--bench", name)))
+    built = cargo("build", "--release", "--lib", "--bins", *(word for name in BENCHES for word in ("--bench", name)))
     benches = executables(built, BENCHES)
     for name, path in benches.items():
         archive.file(f"bin/bench-{name}", stripped(path), executable=True)
-    library = next(
-        Path(file)
-        for message in built
-        if "cdylib" in message["target"]["kind"]
-        for file in message["filenames"]
-        if file.endswith(".so")
-    )
+    library = next(Path(file) for message in built if message["target"]["name"] == "triton_gesso" for file in message["filenames"])
     archive.file("project/target/release/libtriton_gesso.so", stripped(library), executable=True)
     program = next(Path(message["executable"]) for message in built if message["target"]["kind"] == ["bin"])
     archive.file("project/target/release/gesso", stripped(program), executable=True)
@@ -196,7 +190,7 @@ def project_archive():
     for name in filter(None, listed.stdout.decode().split("\0")):
         if not name.endswith(".rs") and (ROOT / name).is_file():
             archive.copy(f"project/{name}", ROOT / name)
-    archive.file("manifest.json", json.dumps({"tests": tests, "benches": list(benches)}, indent=1).encode())
+    archive.file("manifest.json", json.dumps({"tests": TESTS, "benches": list(benches)}, indent=1).encode())
     return archive
 
 

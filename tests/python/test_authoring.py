@@ -43,11 +43,11 @@ def test_indices_become_subscripts():
     [
         (lambda: fn.resize(fn.random.uniform(), foo=1), KeyError, '"foo" is not defined for operator "Resize"'),
         (lambda: fn.cast(dtype=types.FLOAT), ValueError, "expects from 1 to 1 inputs, but received 0"),
-        (lambda: fn.cast("a", dtype=types.FLOAT), TypeError, "Received input `0` of type 'str'"),
+        (lambda: fn.cast("a", dtype=types.FLOAT), TypeError, "input `0` of operator"),
         (lambda: bool(fn.random.uniform()), TypeError, "enable_conditionals=True"),
         (lambda: list(fn.random.uniform()), TypeError, "not iterable"),
         (lambda: fn.random.uniform()[...], NotImplementedError, "Ellipsis"),
-        (lambda: fn.cast(fn.random.uniform(), dtype=fn.random.uniform()), TypeError, "should not be a 'DataNode'"),
+        (lambda: fn.cast(fn.random.uniform(), dtype=fn.random.uniform()), TypeError, "is a `DataNode`, expected"),
     ],
 )
 def test_mistakes_are_named(build, error, text):
@@ -61,7 +61,7 @@ def test_a_missing_argument_names_the_line():
 
 
 def test_names_are_unique():
-    with pytest.raises(RuntimeError, match="non-unique names"):
+    with pytest.raises(RuntimeError, match="have one name"):
         described(lambda: fn.random.uniform(name="a") + fn.random.uniform(name="a"))
 
 

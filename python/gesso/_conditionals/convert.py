@@ -120,7 +120,8 @@ def _explain(error):
     if len(error.args) != 1 or not isinstance(error.args[0], str) or isinstance(error, KeyError):
         return
     frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__)
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith(_PACKAGE) and not frame.name.startswith("__gesso")
     ]
     if not frames or error.args[0].startswith("in user code:"):
@@ -148,7 +149,8 @@ def _node_of(code):
     found = [
         node
         for node in ast.walk(_tree_of_file(code.co_filename, text))
-        if isinstance(node, kinds) and _first_line(node) == code.co_firstlineno
+        if isinstance(node, kinds)
+        and _first_line(node) == code.co_firstlineno
         and (code.co_name == "<lambda>" or node.name == code.co_name)
     ]
     if len(found) > 1:
@@ -227,5 +229,3 @@ def rewritten(function):
     new.__dict__.update(function.__dict__)
     new.__module__, new.__qualname__, new.__doc__ = function.__module__, function.__qualname__, function.__doc__
     return mark(new)
-
-

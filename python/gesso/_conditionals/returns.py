@@ -31,10 +31,7 @@ def _returns_from_loop(node):
 
 
 def _partial_with(node):
-    return any(
-        isinstance(child, ast.With) and _within(child, (ast.Return,)) and not always_returns(child.body)
-        for child in ast.walk(node)
-    )
+    return any(isinstance(child, ast.With) and _within(child, (ast.Return,)) and not always_returns(child.body) for child in ast.walk(node))
 
 
 def why_native(node):
@@ -68,8 +65,11 @@ def _has_return(node):
 
 def _needs_lowering(statements):
     return any(
-        isinstance(node, ast.If) and _has_return(node) and why_native(node) is None
-        or isinstance(node, (ast.If, ast.With)) and _needs_lowering(getattr(node, "body", []) + getattr(node, "orelse", []))
+        isinstance(node, ast.If)
+        and _has_return(node)
+        and why_native(node) is None
+        or isinstance(node, (ast.If, ast.With))
+        and _needs_lowering(getattr(node, "body", []) + getattr(node, "orelse", []))
         for node in statements
     )
 

@@ -5,15 +5,9 @@ from ..data_node import DataNode
 from .scopes import enabled
 from .trees import leaves_like, map_tree, same_structure, shown
 
-_INCONSISTENT = (
-    "Encountered inconsistent outputs out of the `if/else` control flow statement. Variables need to be initialized in every code "
-    "path (both `if` branches)."
-)
-_DIVERGENT = """Divergent data found in different branches of `if/else` control flow statement. Variables in all code paths are merged into \
-common output batches. The values assigned to a given variable need to have the same nesting structure in every code path (both `if` branches).
-For example, if we define a variable as a tuple in one branch, it must be defined as a tuple of the same length in the other branch - the \
-contents of the tuples may be different. If we define a variable as a dictionary, the other branch must define it as a dictionary with the same \
-set of keys, the values may be different.
+_INCONSISTENT = "after an `if` a variable has a value from one branch alone: give it one in both."
+_DIVERGENT = """The two branches of an `if` give a variable values of different structure. What comes out of an `if` is one batch, so both must give \
+the same: a node, or tuples of one length, or dictionaries with the same keys; what is inside may differ.
 """
 
 
@@ -99,8 +93,8 @@ def _check_defined(first, second, names):
             continue
         branch, missing = ("else", other) if is_defined(one) else ("if", one)
         if isinstance(missing, NoReturn):
-            raise RuntimeError(f"{_INCONSISTENT} The `{branch}` branch must also have a return statement.")
-        raise RuntimeError(f"{_INCONSISTENT} Variable '{name}' must also be initialized in the `{branch}` branch.")
+            raise RuntimeError(f"{_INCONSISTENT} There is no `return` in the branch `{branch}`.")
+        raise RuntimeError(f"{_INCONSISTENT} `{name}` has none in the branch `{branch}`.")
 
 
 def _branch_values(conditions, values):
@@ -117,9 +111,7 @@ def _as_node(conditions, value):
 
 def _merge(first, second, predicate):
     if not same_structure(first, second):
-        raise ValueError(
-            f"{_DIVERGENT}\n'If' output structure: {shown(first)}\n'Else' output structure: {shown(second)}"
-        )
+        raise ValueError(f"{_DIVERGENT}\n'If' output structure: {shown(first)}\n'Else' output structure: {shown(second)}")
 
     def merge(a, b):
         return fn._conditional.merge(a, b, predicate=predicate) if is_defined(a) else a
@@ -153,10 +145,7 @@ def not_(value):
 def _validated(value, name, side):
     node = fn._conditional.validate_logical(value, expression_name=name, expression_side=side)
     if node.device != "cpu":
-        raise RuntimeError(
-            f"Logical expression `{value}` is restricted to scalar (0-d tensors) inputs of `bool` type, that are placed on CPU. Got a "
-            f"GPU input as the {side} argument in logical expression."
-        )
+        raise RuntimeError(f"the {side} operand of `{value}` is on the GPU, expected a bool of no dimensions on the CPU")
     return node
 
 

@@ -92,9 +92,7 @@ class Conditions:
     def use_all(self, inputs, tensors):
         """Inputs and tensor arguments of an operator, as the branch at hand sees them."""
         inputs = [self.use(node) if isinstance(node, DataNode) else node for node in inputs]
-        return inputs, {
-            name: self.use(node) if isinstance(node, DataNode) else node for name, node in tensors.items()
-        }
+        return inputs, {name: self.use(node) if isinstance(node, DataNode) else node for name, node in tensors.items()}
 
     def add_scope(self, schema, tensors):
         """Tells operators without inputs how many samples the branch has, where they want to know."""

@@ -69,6 +69,4 @@ class File(Reader):
             return _Files(_given(given, get("labels"), root))
         if listed is not None:
             return _Files(files.of_list(listed, root))
-        return _Files(
-            files.in_folders(root, get("file_filters"), get("dir_filters"), get("case_sensitive_filter", False))
-        )
+        return _Files(files.in_folders(root, get("file_filters"), get("dir_filters"), get("case_sensitive_filter", False)))

@@ -3,9 +3,7 @@
 import fnmatch
 import os
 
-IMAGES_AND_SOUND = (
-    "*.jpg *.jpeg *.png *.bmp *.tif *.tiff *.pnm *.ppm *.pgm *.pbm *.jp2 *.webp *.flac *.ogg *.wav".split()
-)
+IMAGES_AND_SOUND = "*.jpg *.jpeg *.png *.bmp *.tif *.tiff *.pnm *.ppm *.pgm *.pbm *.jp2 *.webp *.flac *.ogg *.wav".split()
 
 
 def _matches(name, patterns, case_sensitive):
@@ -49,5 +47,5 @@ def of_list(path, root):
             try:
                 found.append((os.path.join(base, name.strip()), int(label)))
             except ValueError:
-                raise RuntimeError(f"Incorrect format of the list file \"{path}\":{number}: expected `path label`, got {line!r}.") from None
+                raise RuntimeError(f'Incorrect format of the list file "{path}":{number}: expected `path label`, got {line!r}.') from None
     return found

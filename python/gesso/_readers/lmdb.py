@@ -29,13 +29,13 @@ class Lmdb:
         newest = None
         offset = 0
         for _ in range(2):
-            magic, = struct.unpack_from("<I", self._data, offset + _HEADER)
+            (magic,) = struct.unpack_from("<I", self._data, offset + _HEADER)
             if magic != _MAGIC:
                 raise RuntimeError("LMDB Error: the file has no LMDB header.")
             at = offset + _HEADER + 24
-            page_size, = struct.unpack_from("<I", self._data, at)
-            root, = struct.unpack_from("<Q", self._data, at + 48 + 40)
-            transaction, = struct.unpack_from("<Q", self._data, at + 96 + 8)
+            (page_size,) = struct.unpack_from("<I", self._data, at)
+            (root,) = struct.unpack_from("<Q", self._data, at + 48 + 40)
+            (transaction,) = struct.unpack_from("<Q", self._data, at + 96 + 8)
             if newest is None or transaction > newest[0]:
                 newest = (transaction, page_size, root)
             offset = page_size

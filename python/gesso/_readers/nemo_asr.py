@@ -46,7 +46,9 @@ def _lines(path):
                     try:
                         yield _Speech(json.loads(line))
                     except (ValueError, KeyError, TypeError) as error:
-                        raise RuntimeError(f"Line {number} of the manifest {path} is not an object with `audio_filepath`: {error!r}") from None
+                        raise RuntimeError(
+                            f"Line {number} of the manifest {path} is not an object with `audio_filepath`: {error!r}"
+                        ) from None
     except OSError as error:
         raise RuntimeError(f"Could not open manifest file {path}: {error.strerror or error}") from None
 

@@ -56,7 +56,7 @@ class _Features(_Indexed):
 
     def read(self, index):
         data, where = self.bytes(index)
-        length, = struct.unpack_from("<Q", data)
+        (length,) = struct.unpack_from("<Q", data)
         found = _example(data[12 : 12 + length])
         return [_feature(found.get(name), feature) for name, feature in self.features.items()], where
 
@@ -113,9 +113,7 @@ class TFRecord(Reader):
     """Reads `Example`s of TFRecord files; `features` names the outputs: feature > what it is."""
 
     schema_name = "readers__TFRecord"
-    schema = named_schema = schema(
-        "readers__TFRecord", "Reads features of TFRecord files.", _OWN, required=("path", "index_path")
-    )
+    schema = named_schema = schema("readers__TFRecord", "Reads features of TFRecord files.", _OWN, required=("path", "index_path"))
     shuffles_all = False
 
     def __init__(self, path, index_path=None, features=None, **keywords):
@@ -190,9 +188,7 @@ class MXNet(Reader):
     """Reads RecordIO files. Outputs: images, and labels."""
 
     schema_name = "readers__MXNet"
-    schema = named_schema = schema(
-        "readers__MXNet", "Reads images and labels of RecordIO files.", _OWN, required=("path", "index_path")
-    )
+    schema = named_schema = schema("readers__MXNet", "Reads images and labels of RecordIO files.", _OWN, required=("path", "index_path"))
     shuffles_all = False
 
     def begin(self, node):

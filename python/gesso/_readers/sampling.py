@@ -15,7 +15,9 @@ class Sampled:
         if weights is not None:
             weights = np.asarray(weights, np.float64)
             if weights.shape != (size,) or weights.min() < 0 or weights.sum() <= 0:
-                raise ValueError(f"`weights` needs a number of at least 0 for each of {size} samples, not all 0; got the shape {weights.shape}.")
+                raise ValueError(
+                    f"`weights` needs a number of at least 0 for each of {size} samples, not all 0; got the shape {weights.shape}."
+                )
             self._probabilities = weights / weights.sum()
         self._seed = options["seed"]
         self._epoch = -1

@@ -58,7 +58,7 @@ class Sequence(Reader):
         if node.decoder is None:
             node.decoder = _decoder(node, length)
         node.decoder.feed_input("encoded", [array for batch in frames for array in batch.arrays])
-        images, = node.decoder.run()
+        (images,) = node.decoder.run()
         decoded = [images.arrays[k * batch_size : (k + 1) * batch_size] for k in range(length)]
         infos = frames[0].infos
         for i, info in enumerate(infos):

@@ -121,7 +121,7 @@ class Reader(Operator):
                 logging.getLogger("gesso").warning("a sample cannot be read: %s", error)
                 if self._on_missing == "pad" and getattr(node, "last_read", None) is not None:
                     return node.last_read
-                index, = node.order.batch(1)
+                (index,) = node.order.batch(1)
         raise RuntimeError(f"None of the {node.samples.size} samples of `{self.display}` can be read.")
 
     def meta(self, node):

@@ -86,16 +86,18 @@ def of_index(path):
     if len(head) < 2 or head[0] not in _VERSIONS:
         raise RuntimeError(f"Unsupported version of the index file ({head[0] if head else 'empty'}): {path}; expected one of {_VERSIONS}.")
     if len(lines) - 1 < int(head[1]) or int(head[1]) <= 0:
-        raise RuntimeError(f"Malformed index file at \"{path}\": {len(lines) - 1} lines of samples, expected {head[1]}.")
+        raise RuntimeError(f'Malformed index file at "{path}": {len(lines) - 1} lines of samples, expected {head[1]}.')
     width = 4 if head[0] == "v1.2" else 3
     samples = []
     for number, line in enumerate(lines[1 : int(head[1]) + 1], 2):
         words = line.split()
         if not words or len(words) % width:
-            raise RuntimeError(f"Malformed index file at \"{path}\" line {number}: {len(words)} words, expected a multiple of {width}.")
+            raise RuntimeError(f'Malformed index file at "{path}" line {number}: {len(words)} words, expected a multiple of {width}.')
         parts = [(words[k], int(words[k + 1]), int(words[k + 2])) for k in range(0, len(words), width)]
         if any(offset % _BLOCK for _, offset, _ in parts):
-            raise RuntimeError(f"Malformed index file at \"{path}\" line {number}: tar offset is not a multiple of tar block size ({_BLOCK}).")
+            raise RuntimeError(
+                f'Malformed index file at "{path}" line {number}: tar offset is not a multiple of tar block size ({_BLOCK}).'
+            )
         samples.append(parts)
     return samples
 
@@ -113,7 +115,9 @@ class _Archives:
     def __init__(self, get):
         paths, indices = get("paths"), get("index_paths")
         if indices and len(indices) != len(paths):
-            raise RuntimeError(f"The number of index files, if any, must match the number of archives in the dataset: {len(indices)} and {len(paths)}.")
+            raise RuntimeError(
+                f"The number of index files, if any, must match the number of archives in the dataset: {len(indices)} and {len(paths)}."
+            )
         self._fold = (lambda text: text) if get("case_sensitive_extensions", True) else str.lower
         self._outputs = {}
         for output, group in enumerate(get("ext")):
@@ -145,7 +149,7 @@ class _Archives:
             return
         if None in places and self._missing == "error":
             raise RuntimeError(
-                f"Underful sample detected at \"{self.paths[number]}\" offset {parts[0][1]}: it has no component for output {places.index(None)}."
+                f'Underful sample detected at "{self.paths[number]}" offset {parts[0][1]}: it has no component for output {places.index(None)}.'
             )
         self.samples.append((number, places))
 

@@ -11,7 +11,7 @@ import types
 def pickle_by_value(function):
     """Marks a function that workers get as code, though they could import it."""
     if not isinstance(function, types.FunctionType):
-        raise TypeError("Only functions can be explicitely set to be pickled by value")
+        raise TypeError("only functions are pickled by value")
     function._gesso_by_value = True
     return function
 

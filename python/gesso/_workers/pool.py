@@ -199,8 +199,6 @@ class Pool:
 def start(pipeline):
     """The pool for a pipeline's parallel sources; it ends with the pipeline."""
     groups = [group for group in pipeline._groups if group.parallel]
-    pool = Pool(
-        groups, pipeline._py_num_workers, pipeline._py_start_method, pipeline._py_callback_pickler, pipeline._queue_depth()
-    )
+    pool = Pool(groups, pipeline._py_num_workers, pipeline._py_start_method, pipeline._py_callback_pickler, pipeline._queue_depth())
     weakref.finalize(pipeline, pool.close)
     return pool

@@ -32,8 +32,8 @@ def _plain(value):
     array = to_array(value)
     if array.dtype == object:
         raise TypeError(
-            "Unsupported callback return type. Expected NumPy array, PyTorch or MXNet cpu tensors, DALI TensorCPU, or list or tuple of "
-            f"them. Got {type(value)} instead."
+            f"a source in a worker returned a `{type(value)}`, expected an array of numpy or of PyTorch on the CPU, a `TensorCPU`, or a list or tuple of "
+            "them"
         )
     return array
 

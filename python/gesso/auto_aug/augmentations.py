@@ -136,7 +136,7 @@ def solarize(data, threshold):
 def solarize_add_shift(shift):
     """A shift that cannot overflow."""
     if shift >= 128:
-        raise Exception("The solarize_add augmentation accepts shifts from 0 to 128")
+        raise Exception("solarize_add shifts by 0 to 128")
     return np.uint8(shift)
 
 

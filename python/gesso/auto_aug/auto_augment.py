@@ -41,7 +41,7 @@ def auto_augment(
     """
     if not isinstance(policy_name, str) or policy_name not in _POLICIES:
         names = ", ".join(f"`{name}`" for name in _POLICIES)
-        raise Exception(f"The `policy_name` must be a string that takes one of the values: {names}")
+        raise Exception(f"`policy_name` is none of {names}")
     limits = {"shape": shape, "max_translate_abs": max_translate_abs, "max_translate_rel": max_translate_rel}
     options = {"fill_value": fill_value, "interp_type": interp_type}
     if shape is not None:
@@ -49,10 +49,7 @@ def auto_augment(
     if policy_name in _WITHOUT_TRANSLATION:
         given = next((name for name, value in limits.items() if value is not None), None)
         if given is not None:
-            raise Exception(
-                f"The policy `{policy_name}` does not contain any augmentations that rely on the image shape. The `{given}` "
-                "argument must not be specified in that case."
-            )
+            raise Exception(f"the policy `{policy_name}` has no translations, which alone want the shape; `{given}` must be left out there")
         policy = _POLICIES[policy_name]()
     else:
         policy = _POLICIES[policy_name](
@@ -71,9 +68,7 @@ def auto_augment_image_net(
     seed=None,
 ):
     """`auto_augment` with the policy for ImageNet."""
-    return auto_augment(
-        data, "image_net", shape, fill_value, interp_type, max_translate_abs, max_translate_rel, seed
-    )
+    return auto_augment(data, "image_net", shape, fill_value, interp_type, max_translate_abs, max_translate_rel, seed)
 
 
 def apply_auto_augment(policy, data, seed=None, **kwargs):
@@ -93,9 +88,7 @@ def apply_auto_augment(policy, data, seed=None, **kwargs):
     for i in range(length):
         if luck[i] < probabilities[i]:
             options = dict(data=data, magnitude_bin=bins[i], num_magnitude_bins=policy.num_magnitude_bins, **kwargs)
-            data = select_or_explain(
-                augmentations[i], chosen[i], options, "apply_auto_augment", "get_image_net_policy"
-            )
+            data = select_or_explain(augmentations[i], chosen[i], options, "apply_auto_augment", "get_image_net_policy")
     return data
 
 
@@ -116,10 +109,7 @@ def _sub_policy_to_augmentation_matrix_map(policy):
     The last one of each list changes nothing: for sub-policies that are shorter.
     """
     length = max(len(sub_policy) for sub_policy in policy.sub_policies)
-    steps = [
-        list(dict.fromkeys(sub_policy[i][0] for sub_policy in policy.sub_policies if i < len(sub_policy)))
-        for i in range(length)
-    ]
+    steps = [list(dict.fromkeys(sub_policy[i][0] for sub_policy in policy.sub_policies if i < len(sub_policy))) for i in range(length)]
     matrix = [
         [steps[i].index(sub_policy[i][0]) if i < len(sub_policy) else len(steps[i]) for i in range(length)]
         for sub_policy in policy.sub_policies

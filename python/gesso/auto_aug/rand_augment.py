@@ -35,27 +35,21 @@ def rand_augment(
         options["shape"] = shape
     suite = get_rand_augment_suite if monotonic_mag else get_rand_augment_non_monotonic_suite
     augmentations = without(suite(use_shape, max_translate_abs, max_translate_rel), excluded, "RandAugment")
-    return apply_rand_augment(
-        augmentations, data, n, m, num_magnitude_bins=num_magnitude_bins, seed=seed, **options
-    )
+    return apply_rand_augment(augmentations, data, n, m, num_magnitude_bins=num_magnitude_bins, seed=seed, **options)
 
 
 def apply_rand_augment(augmentations, data, n, m, num_magnitude_bins=31, seed=None, **kwargs):
     """RandAugment with augmentations of one's own."""
     if not isinstance(n, int) or n < 0:
-        raise Exception(f"The number of operations to apply `n` must be a non-negative integer, got {n}.")
+        raise Exception(f"`n`, how many augmentations an image gets, is {n}, expected an int of at least 0")
     check_bins(num_magnitude_bins)
     if not isinstance(m, int) or not 0 <= m < num_magnitude_bins:
-        raise Exception(
-            f"The magnitude bin `m` must be an integer from `[0, {num_magnitude_bins - 1}]` range. Got {m}."
-        )
+        raise Exception(f"`m` is {m}, expected an int from 0 to {num_magnitude_bins - 1}")
     if n == 0:
-        warnings.warn("The `apply_rand_augment` was called with `n=0`, no augmentation will be applied.", Warning, stacklevel=2)
+        warnings.warn("`n` is 0: images stay as they are.", Warning, stacklevel=2)
         return data
     if len(augmentations) == 0:
-        raise Exception(
-            "The `augmentations` list cannot be empty, unless n=0. Got empty list in `apply_rand_augment` call."
-        )
+        raise Exception("`augmentations` is empty, and `n` is above 0")
     drawn = () if n == 1 else (n,)
     chosen = fn.random.uniform(values=list(range(len(augmentations))), seed=seed, shape=drawn, dtype=types.INT32)
     is_signed = any(augmentation.randomly_negate for augmentation in augmentations)

@@ -32,16 +32,14 @@ def apply_trivial_augment(augmentations, data, num_magnitude_bins=31, seed=None,
     """TrivialAugment with augmentations of one's own."""
     check_bins(num_magnitude_bins)
     if len(augmentations) == 0:
-        raise Exception("The `augmentations` list cannot be empty. Got empty list in `apply_trivial_augment` call.")
+        raise Exception("`augmentations` is empty")
     bins = fn.random.uniform(values=list(range(num_magnitude_bins)), dtype=types.INT32, seed=seed)
     if any(augmentation.randomly_negate for augmentation in augmentations):
         bins = signed_bin(bins, seed=seed)
     forbid_unused_kwargs(augmentations, kwargs, "apply_trivial_augment")
     options = dict(data=data, magnitude_bin=bins, num_magnitude_bins=num_magnitude_bins, **kwargs)
     chosen = fn.random.uniform(values=list(range(len(augmentations))), seed=seed, dtype=types.INT32)
-    return select_or_explain(
-        augmentations, chosen, options, "apply_trivial_augment", "get_trivial_augment_wide_suite"
-    )
+    return select_or_explain(augmentations, chosen, options, "apply_trivial_augment", "get_trivial_augment_wide_suite")
 
 
 def get_trivial_augment_wide_suite(use_shape=False, max_translate_abs=None, max_translate_rel=None):

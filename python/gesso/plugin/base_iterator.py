@@ -81,13 +81,11 @@ class BaseIterator:
         last_batch_policy=LastBatchPolicy.FILL,
         prepare_first_batch=True,
     ):
-        assert pipelines is not None, "Number of provided pipelines has to be at least 1"
+        assert pipelines is not None, "no pipeline was given, expected one or a list"
         self._pipes = pipelines if isinstance(pipelines, list) else [pipelines]
         self._num_gpus = len(self._pipes)
         self.batch_size = self._pipes[0].max_batch_size
-        assert all(pipe.max_batch_size == self.batch_size for pipe in self._pipes), (
-            "All pipelines should have the same batch size set"
-        )
+        assert all(pipe.max_batch_size == self.batch_size for pipe in self._pipes), "the pipelines differ in their batch size"
         if auto_reset not in (False, None, "no", True, "yes"):
             raise ValueError(f"Unsupported value for `auto_reset` {auto_reset}")
         self._resets = auto_reset in (True, "yes")
@@ -96,16 +94,15 @@ class BaseIterator:
         self._size = int(size)
         self._padded = last_batch_padded
         assert self._size != 0, "Size cannot be 0"
-        assert self._size > 0 or self._num_gpus == 1 or reader_name, "Negative size is supported only for a single pipeline"
-        assert not reader_name or self._size < 0, "When reader_name is provided, size should not be set"
-        assert not reader_name or not last_batch_padded, "When reader_name is provided, last_batch_padded should not be set"
+        assert self._size > 0 or self._num_gpus == 1 or reader_name, "without a size and a reader's name there must be one pipeline"
+        assert not reader_name or self._size < 0, "`reader_name` says the size: leave `size` out"
+        assert not reader_name or not last_batch_padded, "`reader_name` says whether the data is padded: leave `last_batch_padded` out"
         if self._size < 0 and not reader_name:
             self._policy, self._padded = LastBatchPolicy.FILL, False
         if self._size > 0 and not reader_name:
             warnings.warn(
-                "Please set `reader_name` and don't set last_batch_padded and size manually whenever possible. This may lead, in some "
-                "situations, to missing some samples or returning duplicated ones. Check the Sharding section of the documentation "
-                "for more details.",
+                "`size` was given by hand: when it is not that of the data, samples are left out or come twice. `reader_name` takes it, and how the "
+                "data is split and padded, from the reader.",
                 Warning,
                 stacklevel=3,
             )
@@ -142,8 +139,7 @@ class BaseIterator:
         if self._reader_name or self._size != -1:
             for batch in (batch for pipe_outputs in outputs for batch in pipe_outputs):
                 assert len(batch) == self.batch_size, (
-                    "Variable batch size is not supported by the iterator when reader_name is provided or iterator size is set "
-                    "explicitly"
+                    f"a batch has {len(batch)} samples, expected {self.batch_size}: an epoch of a known size is counted in whole batches"
                 )
         return outputs
 
@@ -189,8 +185,7 @@ class BaseIterator:
     def _report_no_data_in_pipeline(self):
         if all(not pipe.is_restored_from_checkpoint or pipe._first_iter for pipe in self._pipes):
             raise RuntimeError(
-                "It seems that there is no data in the pipeline. This may happen if `last_batch_policy` is set to PARTIAL and the "
-                "requested batch size is greater than the shard size."
+                "the pipeline gave no batch. With `last_batch_policy` PARTIAL a shard with fewer samples than a batch can be the reason."
             )
 
     # --- epochs
@@ -204,7 +199,7 @@ class BaseIterator:
                 self._schedule_runs()
                 self._advance_and_check_drop_last(end_iteration=False)
         if 0 <= self._counter < self._size:
-            logging.warning("DALI iterator does not support resetting while epoch is not finished. Ignoring...")
+            logging.warning("`reset` in the middle of an epoch does nothing; `restart` begins the next at once.")
             return
         fills = self._policy == LastBatchPolicy.FILL and not self._padded
         if not fills:
@@ -263,7 +258,7 @@ class BaseIterator:
     def _begin_checkpoints(self):
         first = self._pipes[0]._enable_checkpointing
         if any(pipe._enable_checkpointing != first for pipe in self._pipes):
-            raise ValueError("All wrapped pipelines must have the same value for `enable_checkpointing`.")
+            raise ValueError("the pipelines differ in `enable_checkpointing`")
         self._enable_checkpointing = first
         if not first:
             return
@@ -280,9 +275,7 @@ class BaseIterator:
 
     def _restore_state(self, text):
         if not text:
-            logging.warning(
-                "Iterator data was not saved in the checkpoint. This iterator might produce unexpected results."
-            )
+            logging.warning("the checkpoint is of a pipeline without its iterator: where the epoch stood is not known.")
             return
         state = json.loads(text)
         self._counter, self._size = state["counter"], state["size"]
@@ -300,7 +293,7 @@ class BaseIterator:
 
 def _policy(fill_last_batch, policy):
     if fill_last_batch is not None:
-        warnings.warn("Please do not use `fill_last_batch` and use `last_batch_policy` instead.", Warning, stacklevel=4)
+        warnings.warn("`fill_last_batch` is an old spelling of `last_batch_policy`.", Warning, stacklevel=4)
         return LastBatchPolicy.FILL if fill_last_batch else LastBatchPolicy.PARTIAL
     if type(policy) is not LastBatchPolicy:
         raise ValueError(f"Wrong type for `last_batch_policy`. Expected {LastBatchPolicy}, got {type(policy)}")

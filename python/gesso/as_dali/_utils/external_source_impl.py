@@ -7,7 +7,7 @@ from ..._sources import SourceDescription, SourceKind, accepted_arg_count, get_c
 from ..._tensor_list import TensorListCPU
 
 _UNSUPPORTED = "Unsupported callback return type. Got: `{}`."
-_UNEVEN = "Uniform input is required (batch of tensors of equal shapes), got {}."
+_UNEVEN = "expected samples of one shape, found {}"
 
 
 def sample_to_numpy(sample, error_str=_UNSUPPORTED):

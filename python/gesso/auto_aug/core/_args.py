@@ -51,7 +51,6 @@ def forbid_unused_kwargs(augmentations, kwargs, call_name):
     if unused:
         subject, verb = ("kwarg", "is") if len(unused) == 1 else ("kwargs", "are")
         raise UnusedArgException(
-            f"The {call_name} got unexpected {subject}. The {subject} `{', '.join(unused)}` {verb} not used by any of the "
-            "augmentations.",
+            f"{call_name}: {subject} `{', '.join(unused)}` {verb} used by none of the augmentations",
             unused_args=unused,
         )

@@ -31,8 +31,8 @@ class Augmentation:
         count = count_positional(op)
         if count <= 1:
             raise Exception(
-                f"The {op} accepts {count} positional argument(s), but the functions decorated with `@augmentation` must accept at "
-                f"least two positional arguments: the samples and parameters.\nError in: {self}."
+                f"{op} takes {count} positional argument(s), expected at least two behind `@augmentation`: the samples and the "
+                f"parameter\nin: {self}"
             )
 
     def __repr__(self):
@@ -96,8 +96,7 @@ class Augmentation:
         lacking = missing(self._op, kwargs)
         if lacking:
             raise MissingArgException(
-                f"The augmentation `{self.name}` requires following named argument(s) which were not provided to the call: "
-                f"{', '.join(lacking)}. Please make sure to pass the required arguments when calling the augmentation.",
+                f"the augmentation `{self.name}` needs arguments that were not provided to the call: {', '.join(lacking)}",
                 augmentation=self,
                 missing_args=lacking,
             )
@@ -110,19 +109,18 @@ class Augmentation:
         if isinstance(given, np.ndarray):
             if count is not None and len(given) != count:
                 raise Exception(
-                    f"The augmentation `{self.name}` has nd.array of length {len(given)} specified as the `mag_range`. However, the "
-                    f"`num_magnitude_bins` passed to the call is {count}."
+                    f"the augmentation `{self.name}` has {len(given)} magnitudes in `mag_range`, and `num_magnitude_bins` is "
+                    f"{count}: expected as many"
                 )
             return given
         if count is None:
             raise Exception(
-                f"The `num_magnitude_bins` argument is missing in the call of the `{self.name}` augmentation. Please specify the "
-                f"`num_magnitude_bins` along with the samples and magnitude_bin.\nError in augmentation: {self}."
+                f"the augmentation `{self.name}` is called without `num_magnitude_bins`, which says what `magnitude_bin` is a part of\n"
+                f"in: {self}"
             )
         if not hasattr(given, "__len__") or len(given) != 2:
             raise Exception(
-                "The `mag_range` must be a tuple of (low, high) ends of magnitude range or nd.array of explicitly defined magnitudes. "
-                f"Got `{given}` for augmentation `{self.name}`."
+                f"`mag_range` of the augmentation `{self.name}` is `{given}`, expected a pair (lowest, highest) or an array with all magnitudes"
             )
         return np.linspace(*given, count, dtype=np.float32)
 
@@ -130,11 +128,9 @@ class Augmentation:
         parameter = self.mag_to_param(magnitude)
         if _holds_node(parameter):
             raise Exception(
-                f"The `mag_to_param` callback of `{self.name}` augmentation returned `DataNode`, i.e. an output of DALI pipelined "
-                "operator, which is not supported there. Instead, the `mag_to_param` callback must return parameter that is "
-                "`np.ndarray` or is directly convertible to `np.ndarray`, so that the all parameters can be precomputed and reused "
-                "across iterations.\n\nYou can move operators from the `mag_to_param` callback to the decorated function.\n\n"
-                f"Error in augmentation: {self}."
+                f"`mag_to_param` of the augmentation `{self.name}` returned a `DataNode`, expected something that numpy makes an array of: parameters "
+                "are computed once, before the pipeline runs. What needs operators belongs into the augmentation's own function.\n"
+                f"in: {self}"
             )
         return np.array(parameter)
 
@@ -143,10 +139,9 @@ class Augmentation:
         for parameter, magnitude in zip(found, magnitudes):
             if parameter.shape != found[0].shape or parameter.dtype != found[0].dtype:
                 raise Exception(
-                    f"The `mag_to_param` callback of `{self.name}` augmentation must return the arrays of the same type and shape for "
-                    f"different magnitudes. Got param of shape {found[0].shape} and {found[0].dtype} type for magnitude "
-                    f"{magnitudes[0]}, but for magnitude {magnitude} the returned array has shape {parameter.shape} and type "
-                    f"{parameter.dtype}.\n\nError in augmentation: {self}."
+                    f"`mag_to_param` of the `{self.name}` augmentation must return the arrays of the same type and shape for all magnitudes: that of "
+                    f"{magnitudes[0]} has shape {found[0].shape} and type {found[0].dtype}, that of {magnitude} "
+                    f"has shape {parameter.shape} and type {parameter.dtype}.\nin: {self}"
                 )
         return np.array(found)
 
@@ -156,8 +151,7 @@ class Augmentation:
             return None
         if chosen is None:
             raise Exception(
-                f"The augmentation `{self.name}` has `mag_range` specified, so when called, it requires `magnitude_bin` parameter to "
-                f"select the magnitude from the `mag_range`.\nError in augmentation: {self}."
+                f"the augmentation `{self.name}` has a `mag_range` and is called without `magnitude_bin`, which chooses from it\nin: {self}"
             )
         if self.randomly_negate:
             return self._negated(magnitudes, chosen, device)
@@ -171,10 +165,9 @@ class Augmentation:
         if not isinstance(chosen, SignedMagnitudeBin):
             chosen = signed_bin(chosen)
             warnings.warn(
-                f"The augmentation `{self.name}` was declared with `random_negate=True`, but unsigned `magnitude_bin` was passed to "
-                "the augmentation call. The augmentation will randomly negate the magnitudes manually. However, for better "
-                "performance, if you conditionally split batch between multiple augmentations, it is better to call "
-                "`signed_magnitude_bin = signed_bin(magnitude_bin)` before the split and pass the signed bins instead.",
+                f"the augmentation `{self.name}` turns signs of magnitudes at random (`randomly_negate`), but unsigned `magnitude_bin` was passed to the "
+                "augmentation call: it draws the signs itself. Where a batch is split among several augmentations it is quicker to draw them once, before: "
+                "`signed_bin(magnitude_bin)`.",
                 Warning,
                 stacklevel=4,
             )

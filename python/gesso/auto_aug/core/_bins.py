@@ -27,12 +27,9 @@ def with_signs(magnitudes):
 def signed_bin(magnitude_bin, random_sign=None, seed=None, shape=None):
     """A magnitude bin, a number or one for each sample, with a random sign for each sample."""
     if not isinstance(magnitude_bin, (int, DataNode)):
-        raise Exception(
-            "The `magnitude_bin` must be an int or _DataNode (output of DALI op or `types.Constant`) representing batch of ints from "
-            f"`[0..num_magnitude_bins-1]` range. Got {magnitude_bin} instead."
-        )
+        raise Exception(f"`magnitude_bin` is {magnitude_bin}, expected an int from 0 to `num_magnitude_bins - 1`, or a `DataNode` of such")
     if random_sign is not None and (seed is not None or shape is not None):
-        raise Exception("The `random_sign` cannot be specified together with neither `seed` nor `shape`.")
+        raise Exception("`random_sign` is given, and so are `seed` or `shape`, which are for drawing it")
     if random_sign is None:
         random_sign = fn.random.uniform(values=[0, 1], dtype=types.INT32, seed=seed, shape=shape)
     return SignedMagnitudeBin(magnitude_bin, random_sign, 2 * magnitude_bin + random_sign)

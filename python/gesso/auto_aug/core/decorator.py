@@ -34,11 +34,10 @@ def augmentation(
     if function is None:
         return decorate
     if not callable(function):
-        raise Exception(f"The `@augmentation` decorator was used to decorate the object that is not callable: {function}.")
+        raise Exception(f"`@augmentation` marks {function}, which cannot be called")
     if isinstance(function, Augmentation):
         raise Exception(
-            "The `@augmentation` was applied to already decorated Augmentation. Please call "
-            f"`{function.name}.augmentation` method to modify the augmentation setup or apply the decorator to the underlying "
-            f"`{function.name}.op` directly.\nError in augmentation: {function}."
+            f"`@augmentation` marks `{function.name}`, which is an augmentation already. Its method `augmentation` gives one with other settings, "
+            f"and `{function.name}.op` is the function.\nin: {function}"
         )
     return decorate(function)

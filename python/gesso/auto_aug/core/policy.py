@@ -15,36 +15,27 @@ class Policy:
         self.name = name
         self.num_magnitude_bins = num_magnitude_bins
         if not isinstance(num_magnitude_bins, int) or num_magnitude_bins < 1:
-            raise Exception(f"The `num_magnitude_bins` must be a positive integer, got {num_magnitude_bins}.")
+            raise Exception(f"`num_magnitude_bins` is {num_magnitude_bins}, expected an int above 0")
         if not isinstance(sub_policies, (list, tuple)):
-            raise Exception(f"The `sub_policies` must be a list or tuple of sub policies, got {type(sub_policies)}.")
+            raise Exception(f"`sub_policies` is a {type(sub_policies)}, expected a list or tuple")
         for sub_policy in sub_policies:
             if not isinstance(sub_policy, (list, tuple)):
-                raise Exception(f"Each sub policy must be a list or tuple, got {sub_policy}.")
+                raise Exception(f"a sub-policy is {sub_policy}, expected a list or tuple")
             for step in sub_policy:
                 self._check_step(step)
         self.sub_policies = _uniquely_named(sub_policies)
 
     def _check_step(self, step):
         if not isinstance(step, (list, tuple)) or len(step) != 3:
-            raise Exception(
-                f"Each operation in sub policy must be specified as a triple: (augmentation, probability, magnitude). Got {step}."
-            )
+            raise Exception(f"a step of a sub-policy is {step}, expected (augmentation, probability, magnitude)")
         augmentation, probability, magnitude = step
         if not isinstance(augmentation, Augmentation):
-            raise Exception(
-                f"Each augmentation in sub policies must be an instance of Augmentation. Got `{augmentation}`. Did you forget to use "
-                "`@augmentation` decorator?"
-            )
+            raise Exception(f"a step of a sub-policy has `{augmentation}`, expected an augmentation: a function that `@augmentation` marks")
         if not isinstance(probability, (float, int)) or not 0 <= probability <= 1:
-            raise Exception(
-                f"Probability of applying the augmentation must be a number from `[0, 1]` range. Got `{probability}` for "
-                f"augmentation `{augmentation.name}`."
-            )
+            raise Exception(f"the probability of the augmentation `{augmentation.name}` is `{probability}`, expected a number from 0 to 1")
         if probability == 0:
             warnings.warn(
-                f"The augmentation `{augmentation.name}` in policy `{self.name}` is used with probability 0 in one of the "
-                "sub-policies.",
+                f"the policy `{self.name}` has the augmentation `{augmentation.name}` with a probability of 0: it is never applied",
                 stacklevel=4,
             )
         self._check_magnitude(augmentation, magnitude)
@@ -53,21 +44,21 @@ class Policy:
         if magnitude is None:
             if augmentation.mag_range is not None:
                 raise Exception(
-                    f"The augmentation `{augmentation.name}` has `mag_range` specified, so the magnitude bin is required. However, got "
-                    f"`None` in the policy `{self.name}`."
+                    f"the policy `{self.name}` gives the augmentation `{augmentation.name}` no magnitude (None), which it needs for "
+                    "its `mag_range`"
                 )
             return
         if augmentation.mag_range is None:
             warnings.warn(
-                f"The magnitude bin `{magnitude}` for augmentation `{augmentation.name}` in policy `{self.name}` will be ignored. The "
-                "augmentation does not accept magnitudes (as it has no `mag_range` specified). You can specify `None` instead of "
-                f"`{magnitude}` to silence this warning.",
+                f"the policy `{self.name}` gives the augmentation `{augmentation.name}` the magnitude `{magnitude}`, which has no effect as "
+                "it has no `mag_range`; None says so without "
+                f"this warning",
                 stacklevel=5,
             )
         if not isinstance(magnitude, int) or not 0 <= magnitude < self.num_magnitude_bins:
             raise Exception(
-                f"Magnitude of the augmentation must be an integer from `[0, {self.num_magnitude_bins - 1}]` range. Got "
-                f"`{magnitude}` for augmentation `{augmentation.name}`."
+                f"the magnitude of the augmentation `{augmentation.name}` is `{magnitude}`, expected an int from 0 to "
+                f"{self.num_magnitude_bins - 1}"
             )
 
     @property

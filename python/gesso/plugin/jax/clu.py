@@ -104,7 +104,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
     def checkpoints(self):
         """The state of each pipeline, to go on from. Not while a batch is peeked at."""
         if self._peeked is not None:
-            raise RuntimeError("Checkpointing is not supported for peekable iterators with peeked data.")
+            raise RuntimeError("no checkpoint while a batch is peeked at: take it first")
         return super().checkpoints()
 
 

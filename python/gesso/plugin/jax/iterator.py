@@ -36,10 +36,8 @@ class DALIGenericIterator(BaseIterator):
     ):
         if len(set(output_map)) != len(output_map):
             raise AssertionError("output_map names should be distinct")
-        assert sharding is None or isinstance(sharding, jax.sharding.Sharding), (
-            "`sharding` should be an instance of `jax.sharding.Sharding`"
-        )
-        assert last_batch_policy != LastBatchPolicy.PARTIAL, "JAX iterator does not support partial last batch policy."
+        assert sharding is None or isinstance(sharding, jax.sharding.Sharding), "`sharding` is a `jax.sharding.Sharding`"
+        assert last_batch_policy != LastBatchPolicy.PARTIAL, "arrays of JAX have one shape: `last_batch_policy` cannot be PARTIAL"
         self.output_map = list(output_map)
         self._sharding = sharding
         self._pmap_compatible = bool(pmap_compatible)
@@ -81,7 +79,7 @@ class DALIGenericIterator(BaseIterator):
     def _joined(self, parts):
         if self._num_gpus == 1 and self._sharding is None and not self._pmap_compatible:
             return parts[0]
-        assert all(part.shape == parts[0].shape for part in parts), "Shards shapes have to be the same."
+        assert all(part.shape == parts[0].shape for part in parts), f"the shards differ in shape: {[part.shape for part in parts]}"
         if self._sharding is not None:
             mesh = getattr(self._sharding, "mesh", None)
             count = mesh.size if mesh is not None else len(self._sharding.device_set)
@@ -113,7 +111,7 @@ def data_iterator(
 def decorator(iterator, pipeline_fn, output_map, sharding, devices, pmap_compatible, **options):
     """`data_iterator` for a class of iterators."""
     if sharding is not None and devices is not None:
-        raise ValueError("Only one of `sharding` and `devices` arguments can be provided.")
+        raise ValueError("`sharding` and `devices` are two ways to say one thing: give one")
 
     def decorate(function):
         @functools.wraps(function)
@@ -122,10 +120,7 @@ def decorator(iterator, pipeline_fn, output_map, sharding, devices, pmap_compati
             settings.setdefault("num_threads", _DEFAULT_THREADS)
             targets = devices or (jax.local_devices() if sharding is not None else [None])
             if checkpoints and len(checkpoints) != len(targets):
-                raise RuntimeError(
-                    f"The number of checkpoints provided ({len(checkpoints)}) should match the number of devices to use "
-                    f"({len(targets)})."
-                )
+                raise RuntimeError(f"{len(checkpoints)} checkpoints for {len(targets)} devices, expected as many")
             if targets != [None]:
                 settings["batch_size"] //= len(jax.devices())
             pipelines = []

@@ -21,8 +21,17 @@ class NumbaFunction(PythonFunction):
     """
 
     def __init__(
-        self, run_fn, out_types, in_types, outs_ndim, ins_ndim, setup_fn=None, batch_processing=False, blocks=None,
-        threads_per_block=None, **keywords,
+        self,
+        run_fn,
+        out_types,
+        in_types,
+        outs_ndim,
+        ins_ndim,
+        setup_fn=None,
+        batch_processing=False,
+        blocks=None,
+        threads_per_block=None,
+        **keywords,
     ):
         def listed(value):
             return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -21,9 +21,7 @@ class PipelineDataset(IterableDataset):
     `define`, such as `batch_size`. A worker process is not needed: the pipeline has threads of its own and prepares batches ahead.
     """
 
-    def __init__(
-        self, define, output_map, reader_name, *, output_types=None, last_batch_policy=LastBatchPolicy.PARTIAL, **settings
-    ):
+    def __init__(self, define, output_map, reader_name, *, output_types=None, last_batch_policy=LastBatchPolicy.PARTIAL, **settings):
         self._define, self._settings = define, settings
         self._options = {
             "output_map": output_map,

@@ -67,10 +67,10 @@ class DALIGenericIterator(BaseIterator):
         outputs = self._get_outputs()
         for one in outputs:
             if len(one) != len(self.output_map):
-                raise RuntimeError(f"The pipeline has {len(one)} outputs, but `output_map` names {len(self.output_map)}: {self.output_map}.")
-        batches = [
-            {name: self._make(i, batch) for i, (name, batch) in enumerate(zip(self.output_map, one))} for one in outputs
-        ]
+                raise RuntimeError(
+                    f"The pipeline has {len(one)} outputs, but `output_map` names {len(self.output_map)}: {self.output_map}."
+                )
+        batches = [{name: self._make(i, batch) for i, (name, batch) in enumerate(zip(self.output_map, one))} for one in outputs]
         self._schedule_runs()
         self._advance_and_check_drop_last()
         return self._without_padding(batches)

@@ -60,12 +60,8 @@ def feed_ndarray(dali_tensor, arr, cuda_stream=None, non_blocking=False):
     """Copies a tensor, or a batch of samples of one shape, into the PyTorch tensor `arr`; returns it."""
     source = dali_tensor.as_tensor() if isinstance(dali_tensor, TensorListCPU) else dali_tensor
     wanted = to_torch_type[source.dtype]
-    assert wanted == arr.dtype, (
-        f"The element type of DALI Tensor/TensorList doesn't match the element type of the target PyTorch Tensor: {wanted} vs {arr.dtype}"
-    )
+    assert wanted == arr.dtype, f"the tensor has the type {arr.dtype}, expected {wanted}"
     shape = source.shape() if isinstance(source, TensorCPU) else tuple(source.shape)
-    assert tuple(shape) == tuple(arr.size()), (
-        f"Shapes do not match: DALI tensor has size {list(shape)}, but PyTorch Tensor has size {list(arr.size())}"
-    )
+    assert tuple(shape) == tuple(arr.size()), f"the tensor has the shape {list(arr.size())}, expected {list(shape)}"
     arr.copy_(of_array(np.asarray(source.array)), non_blocking=non_blocking)
     return arr
