@@ -292,11 +292,12 @@ impl Executor {
                     input.name
                 )));
             }
-            if self.inputs_may_change && plan.steers[input.value.0] {
+            let id = input.value.0;
+            if self.inputs_may_change && plan.steers[id] && !plan.copied_by_readers[id] {
                 own::take(&mut batch, &self.pool, &self.memory)?;
                 own.push(batch.clone());
             }
-            values[input.value.0] = Some(batch);
+            values[id] = Some(batch);
         }
         Ok(own)
     }

@@ -157,6 +157,12 @@ pub const CORES_SCRATCH_PART: usize = 16;
 /// large images from taking all of its memory: what does not fit is decoded on the host, window by window.
 pub const MAX_PICTURE_BYTES: usize = 4 << 30;
 
+/// Bytes of an encoded file's private copy that a decoder on a device keeps for the next batch, for each place in the batch.
+pub const MAX_RETAINED_HEAD_BYTES: usize = 256 << 10;
+
+/// Bytes of encoded files that a decoder keeps room for, of those that a device's engines read from a private copy.
+pub const MAX_RETAINED_ENGINE_BYTES: usize = 64 << 20;
+
 /// Huffman tables that an instance keeps as the device's cores read them (3.6 KB each). Stops files that all have tables of
 /// their own from filling memory.
 pub const MAX_RETAINED_HUFFMAN_TABLES: usize = 256;

@@ -26,6 +26,9 @@ pub struct Plan {
     /// For each value: whether its bytes decide where an operator on the host reads and writes. Then they are in no memory that
     /// somebody else can write to: neither in a request's nor in a response's.
     pub steers: Vec<bool>,
+    /// For each value: whether all that it steers are operators on a device that copy what they need of it. Inputs of the graph need
+    /// no other copy then.
+    pub copied_by_readers: Vec<bool>,
     /// Whether operators may do the work of their only reader, or leave it theirs.
     fused: bool,
 }
@@ -69,6 +72,7 @@ impl Plan {
     fn ordered(graph: Graph, operators: &Operators, fused: bool) -> Result<Self> {
         let branches = Branches::new(&graph, operators)?;
         let steers = steers(&graph, operators);
+        let copied_by_readers = copied_by_readers(&graph, operators);
         let mut written = vec![false; graph.outputs.len()];
         let mut steps: Vec<Step> = Vec::with_capacity(graph.nodes.len());
         for (i, node) in graph.nodes.iter().enumerate() {
@@ -90,7 +94,7 @@ impl Plan {
         for (step, value) in last_uses(&graph) {
             steps[step].frees.push(value);
         }
-        Ok(Self { graph, steps, copied_outputs, branches, steers, fused })
+        Ok(Self { graph, steps, copied_outputs, branches, steers, copied_by_readers, fused })
     }
 
     /// Whether `step` brings a value from the device to the host in the middle of a batch.
@@ -170,6 +174,21 @@ fn steers(graph: &Graph, operators: &Operators) -> Vec<bool> {
         node.arguments.iter().for_each(|id| steers[id.0] = true);
     }
     steers
+}
+
+/// For each value whether its readers copy what they look at more than once. Whoever makes a view of it does not.
+fn copied_by_readers(graph: &Graph, operators: &Operators) -> Vec<bool> {
+    let mut copied = vec![true; graph.values.len()];
+    for (node, operator) in graph.nodes.iter().zip(operators) {
+        let Some(operator) = operator else { continue };
+        let on_device = node.placement != Placement::Cpu;
+        for (i, id) in node.inputs.iter().enumerate() {
+            let own = on_device && operator.copies_itself(i);
+            copied[id.0] &= own || !(operator.is_steered_by(i) || operator.is_view());
+        }
+        node.arguments.iter().for_each(|id| copied[id.0] = false);
+    }
+    copied
 }
 
 /// For every value that is not an output: the last step that touches it.

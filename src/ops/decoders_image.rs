@@ -1,9 +1,11 @@
 //! `decoders__Image`: encoded images to HWC pixels. And what every image decoder shares: its arguments, and a [`Decoding`]
 //! that makes a [`Job`] of every sample. Those must not know on which device pixels are decoded.
 
+mod files;
 mod finish;
 mod mixed;
 mod on_cores;
+mod on_engines;
 mod on_host;
 
 use std::sync::Arc;
@@ -19,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::gpu::jpeg::{Path, Wish, cores};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
+use files::Files;
 use mixed::Mixed;
 
 /// Dimensions of a decoded image: rows, columns, channels.
@@ -195,12 +198,12 @@ impl Decoding {
         Ok(ValueType { dtype: Some(self.options.dtype), dims: Some(dims), layout: Some(Layout::hwc()) })
     }
 
-    /// What to decode for one sample, from its header and arguments.
+    /// What to decode for one sample, from its `file`'s header and its arguments.
     ///
     /// # Errors
     /// A header that cannot be read; a window that is empty or leaves the image.
-    pub(super) fn job(&self, sample: &SampleInputs<'_>) -> Result<Job> {
-        let info = decode::probe(sample.input(0)?.as_slice()?, self.options.adjust_orientation)?;
+    pub(super) fn job(&self, sample: &SampleInputs<'_>, file: &[u8]) -> Result<Job> {
+        let info = decode::probe(file, self.options.adjust_orientation)?;
         let size = [info.height, info.width];
         let window = match &self.region {
             Some(region) => settle(region.place(sample, &size)?, &size)?,
@@ -252,6 +255,7 @@ pub(super) struct Image {
     decoder: Decoder,
     on_device: OnDevice,
     mixed: Option<Mixed>,
+    files: Files,
     /// Whether on a device the pixels may be left to the reader.
     leaves_planes: bool,
     /// Of the batch at hand; `None` for samples that failed.
@@ -271,6 +275,7 @@ impl Image {
             decoder: Decoder::new(),
             on_device,
             mixed: None,
+            files: Files::default(),
             leaves_planes: false,
             jobs: Vec::new(),
             decoded: Decoded::default(),
@@ -287,6 +292,10 @@ impl Operator for Image {
         true
     }
 
+    fn copies_itself(&self, input: usize) -> bool {
+        input == 0
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         Ok(vec![self.decoding.infer(inputs)?])
     }
@@ -295,7 +304,8 @@ impl Operator for Image {
         if let Some(region) = &mut self.decoding.region {
             region.begin(inputs.first_sample());
         }
-        self.jobs = inputs.map(|sample| self.decoding.job(&sample).map(Some));
+        self.files.begin(inputs.batch_size());
+        self.jobs = inputs.map(|sample| self.decoding.job(&sample, self.files.look(&sample)?).map(Some));
         Ok(vec![self.decoding.describe(&self.jobs)])
     }
 
@@ -326,6 +336,7 @@ impl Operator for Image {
 
     fn prefer(&mut self, preferences: &Preferences) {
         self.on_device.path = preferences.jpeg_path;
+        self.files.may_change = preferences.inputs_may_change;
         if preferences.jpeg_decoder != JpegDecoder::default() {
             self.decoder = Decoder::with_jpeg(preferences.jpeg_decoder, Vectors::best());
         }
@@ -341,7 +352,7 @@ impl Operator for Image {
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let mixed = self.mixed.as_mut().ok_or_else(|| Error::internal("the device was not prepared"))?;
-        mixed.run(&self.decoder, &self.jobs, cx, io)
+        mixed.run(&self.decoder, &self.jobs, &self.files, cx, io)
     }
 }
 
@@ -362,7 +373,7 @@ impl Deferred for Image {
 
     fn settle(&mut self, cx: &mut GpuCx<'_>, inputs: Inputs<'_>) -> Result<bool> {
         match &mut self.mixed {
-            Some(mixed) => mixed.settle(&self.decoder, &self.jobs, cx, inputs),
+            Some(mixed) => mixed.settle(&self.decoder, &self.jobs, &self.files, cx, inputs),
             None => Ok(false),
         }
     }

@@ -181,6 +181,12 @@ pub trait Operator: Send {
         false
     }
 
+    /// Of a regular input that steers it: whether on a device it copies itself what it looks at more than once, so that it may get it
+    /// in memory that somebody else can write to.
+    fn copies_itself(&self, _input: usize) -> bool {
+        false
+    }
+
     /// Whether outputs have other samples of the batch than inputs, by the one argument input.
     fn routing(&self) -> Option<Routing> {
         None

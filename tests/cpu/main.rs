@@ -12,4 +12,5 @@ mod npz;
 #[path = "../gpu/pictures.rs"]
 #[expect(dead_code, reason = "shared with the tests of the device, which use more of it")]
 mod pictures;
+mod preferences;
 mod resample;

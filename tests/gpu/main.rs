@@ -11,6 +11,7 @@ mod fusion;
 mod header;
 mod pictures;
 mod promises;
+mod shared_files;
 mod soundness;
 
 use std::path::PathBuf;

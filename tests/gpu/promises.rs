@@ -32,8 +32,8 @@ pub(crate) fn photos() -> Vec<Vec<u8>> {
     sizes.into_iter().zip(subsampling).map(photo).collect()
 }
 
-pub(crate) fn encoded<'r>(files: impl IntoIterator<Item = &'r Vec<u8>>) -> Batch<'r> {
-    let files: Vec<&[u8]> = files.into_iter().map(Vec::as_slice).collect();
+pub(crate) fn encoded<'r, F: AsRef<[u8]> + ?Sized + 'r>(files: impl IntoIterator<Item = &'r F>) -> Batch<'r> {
+    let files: Vec<&[u8]> = files.into_iter().map(AsRef::as_ref).collect();
     let shapes = files.iter().map(|file| Shape::from([file.len()])).collect();
     Batch::new(
         BatchDesc::new(DType::U8, Layout::NONE, shapes),

@@ -80,6 +80,18 @@ pub struct Header<'a> {
 impl<'a> Header<'a> {
     /// Reads a file up to its data. `None`: it is for the CPU decoder.
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
+        Self::of_head(bytes, bytes)
+    }
+
+    /// The same when only the beginning of a file was copied, its `head`, which must reach to the data. What `file` has in its place
+    /// is not looked at.
+    pub fn of_head(head: &'a [u8], file: &'a [u8]) -> Option<Self> {
+        let header = Self::read_head(head)?;
+        let data = file.get(head.len() - header.data.len()..)?;
+        Some(Self { bytes: file, data, ..header })
+    }
+
+    fn read_head(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = Reader { bytes, at: 2, ..Reader::default() };
         if !bytes.starts_with(&[0xFF, 0xD8]) {
             return None;

@@ -15,12 +15,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Job;
+use super::files::{File, Files};
 use super::finish::{self, Extent, Finish, Stored};
 use super::on_cores::{Doubts, Loaded, OnCores};
+use super::on_engines::Copies;
 use super::on_host::{decode_on_host, unseen};
 use crate::cpu::decode::{self, Decoder};
 use crate::error::Result;
-use crate::gpu::jpeg::cores::{self, Coded, Part, Recorded, Scan};
+use crate::gpu::jpeg::cores::{self, Coded, Data, Part, Recorded, Scan};
 use crate::gpu::jpeg::{
     Candidate, CoresNeed, DevicePath, Engines, Header, Path, Picture, Settings, Size, Speeds, Task, Watch,
     Wish, assign,
@@ -40,6 +42,7 @@ pub(super) struct Mixed {
     finish: Finish,
     /// Whether whole pictures may be left as planes.
     leaves_planes: bool,
+    copies: Copies,
     /// Images decoded so far.
     pub(super) decoded: Decoded,
 }
@@ -48,7 +51,7 @@ pub(super) struct Mixed {
 struct Image<'a> {
     index: usize,
     job: Job,
-    bytes: &'a [u8],
+    file: File<'a>,
     target: DeviceBytes<'a>,
     /// Set when the engines take it.
     picture: Option<Picture<'a>>,
@@ -59,7 +62,7 @@ struct Image<'a> {
 impl Image<'_> {
     fn size(&self) -> Size {
         let (width, height) = self.job.info.stored_size();
-        Size { bytes: self.bytes.len(), pixels: width * height }
+        Size { bytes: self.file.all.len(), pixels: width * height }
     }
 
     /// What of the picture is asked for.
@@ -75,7 +78,7 @@ impl Image<'_> {
 /// What is decoded at the same time.
 #[derive(Clone, Copy, Default)]
 struct Shares<'s, 'a> {
-    engines: &'s [Task<'a>],
+    engines: &'s [(Task<'a>, File<'a>)],
     cores: &'s [&'s Image<'a>],
     threads: &'s [&'s Image<'a>],
 }
@@ -119,7 +122,16 @@ impl Mixed {
         let cores = OnCores::open(gpu, format, options)?;
         let scratch = gpu.ceiling()? / limits::CORES_SCRATCH_PART;
         let speeds = Speeds::new(count, gpu.multiprocessors()).within(scratch);
-        Ok(Self { engines, cores, speeds, wish, finish, leaves_planes, decoded: Decoded::default() })
+        Ok(Self {
+            engines,
+            cores,
+            speeds,
+            wish,
+            finish,
+            leaves_planes,
+            copies: Copies::default(),
+            decoded: Decoded::default(),
+        })
     }
 
     /// Records what decodes `jobs`, after the parts that are decoded while it records.
@@ -130,18 +142,19 @@ impl Mixed {
         &mut self,
         decoder: &Decoder,
         jobs: &[Option<Job>],
+        files: &Files,
         cx: &mut GpuCx<'_>,
         io: &GpuIo<'_>,
     ) -> Result<()> {
         self.cores.doubt(None);
         let mut images = io.rows(|sample| {
             let job = *jobs.get(sample.index()).and_then(Option::as_ref).ok_or_else(unseen)?;
-            let (bytes, target) = (sample.input(0)?.as_slice()?, sample.output(0)?.clone());
+            let (file, target) = (files.file(&sample.inputs)?, sample.output(0)?.clone());
             let is_jpeg = job.info.format == decode::Format::Jpeg;
-            let header = if is_jpeg { Header::read(bytes) } else { None };
+            let header = if is_jpeg { Header::of_head(file.head, file.all) } else { None };
             let picture = header.as_ref().and_then(|header| self.picture(&job, header));
             let coded = header.filter(|_| cx.may_settle).and_then(|header| self.cores.coded(&job, &header));
-            Ok(Image { index: sample.index(), job, bytes, target, picture, coded })
+            Ok(Image { index: sample.index(), job, file, target, picture, coded })
         });
         self.limit(&mut images);
         let paths = self.paths(&images, cx.cpu.pool.current_num_threads());
@@ -151,16 +164,19 @@ impl Mixed {
         };
         let (on_engines, on_cores, mut on_threads) = (on(Path::Engines), on(Path::Cores), on(Path::Threads));
         // The longest first, so that no thread is left with one at the end.
-        on_threads.sort_by_key(|image| std::cmp::Reverse(image.bytes.len()));
+        on_threads.sort_by_key(|image| std::cmp::Reverse(image.file.all.len()));
 
         let engine_targets = self.targets(cx, &on_engines, Extent::Picture)?;
         let core_targets = self.targets(cx, &on_cores, Extent::Window)?;
         let mut tasks = Vec::with_capacity(on_engines.len());
         for (image, target) in on_engines.iter().zip(&engine_targets) {
-            tasks.push(Task { picture: image.picture.ok_or_else(unseen)?, target: target.clone() });
+            tasks.push((
+                Task { picture: image.picture.ok_or_else(unseen)?, target: target.clone() },
+                image.file,
+            ));
         }
         let shares = Shares { engines: &tasks, cores: &on_cores, threads: &on_threads };
-        let Made { refused, scans } = self.decode(decoder, cx, io.inputs(), shares)?;
+        let Made { refused, scans } = self.decode(decoder, files, cx, io.inputs(), shares)?;
         if let Some(engines) = &self.engines {
             engines.join(cx.recorder);
         }
@@ -195,7 +211,7 @@ impl Mixed {
                 again.len(),
                 again.len() + made.len()
             );
-            self.decode(decoder, cx, io.inputs(), Shares { threads: &again, ..Shares::default() })?;
+            self.decode(decoder, files, cx, io.inputs(), Shares { threads: &again, ..Shares::default() })?;
         }
         let (report, left) = match recorded {
             Some(Recorded { report, planes }) => (Some(report), doubtful.into_iter().zip(planes).collect()),
@@ -236,10 +252,11 @@ impl Mixed {
         &mut self,
         decoder: &Decoder,
         jobs: &[Option<Job>],
+        files: &Files,
         cx: &mut GpuCx<'_>,
         inputs: Inputs<'_>,
     ) -> Result<bool> {
-        self.cores.settle(decoder, jobs, cx, inputs)
+        self.cores.settle(decoder, jobs, files, cx, inputs)
     }
 
     /// Where each image is decoded.
@@ -315,6 +332,7 @@ impl Mixed {
     fn decode(
         &mut self,
         decoder: &Decoder,
+        files: &Files,
         cx: &mut GpuCx<'_>,
         inputs: Inputs<'_>,
         shares: Shares<'_, '_>,
@@ -343,7 +361,7 @@ impl Mixed {
         let (busy, expected) = (AtomicU64::new(0), AtomicU64::new(0));
         let decode = |image: &Image<'_>, out: &mut [u8]| {
             let begun = Instant::now();
-            let done = decode_on_host(decoder, inputs, image.index, Some(&image.job), out);
+            let done = decode_on_host(decoder, files, inputs, (image.index, Some(&image.job)), out);
             by_threads.fetch_add(usize::from(done), Ordering::Relaxed);
             if done && image.job.info.format == decode::Format::Jpeg {
                 let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -355,11 +373,13 @@ impl Mixed {
         let idle = cores.len() + threads.len() <= cx.cpu.pool.current_num_threads() / 2;
         let read = |image: &Image<'_>, out: &mut [u8]| {
             let coded = image.coded.as_ref()?;
-            cores::read(coded.data, &coded.layout(), out, idle)
+            let data = Data { bytes: coded.data, may_change: image.file.may_change() };
+            cores::read(data, &coded.layout(), out, idle)
         };
+        let copying = self.copies.begin(tasks);
         let mut start = || match &mut self.engines {
             Some(engines) if !tasks.is_empty() => {
-                let refused = engines.start(&stream, tasks);
+                let refused = copying.start(engines, &stream, tasks);
                 watch.submitted();
                 refused
             }
@@ -368,7 +388,7 @@ impl Mixed {
         let mut scans = vec![None; cores.len()];
         let images = threads.iter().zip(buffers);
         let data = cores.iter().zip(for_cores).zip(&mut scans);
-        let bytes: usize = cores.iter().map(|image| image.bytes.len()).sum();
+        let bytes: usize = cores.iter().map(|image| image.file.all.len()).sum();
         let refused = if threads.len() <= usize::from(tasks.is_empty()) && bytes < SPREAD_BYTES {
             // So little gains nothing from another thread.
             let refused = start()?;
@@ -377,7 +397,11 @@ impl Mixed {
             refused
         } else {
             cx.cpu.pool.in_place_scope(|scope| {
-                let (decode, read) = (&decode, &read);
+                let (decode, read, copying) = (&decode, &read, &copying);
+                // First, as the engines wait for it.
+                for _ in 1..copying.len() {
+                    scope.spawn(move |_| copying.work());
+                }
                 for ((image, out), scan) in data {
                     scope.spawn(move |_| *scan = read(image, out));
                 }
@@ -394,7 +418,7 @@ impl Mixed {
         if tasks.is_empty() {
             self.speeds.engines_rested();
         } else if refused.is_empty() {
-            let files: Vec<Size> = tasks.iter().map(|task| task.picture.size()).collect();
+            let files: Vec<Size> = tasks.iter().map(|(task, _)| task.picture.size()).collect();
             let (least, most) = watch.bounds();
             self.speeds.engines_took(&files, least, most);
         }

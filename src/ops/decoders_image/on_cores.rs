@@ -2,6 +2,7 @@
 //! run. It must not know the other paths.
 
 use super::Job;
+use super::files::Files;
 use super::on_host::{decode_on_host, unseen};
 use crate::cpu::decode::{DecodeOptions, Decoder};
 use crate::error::Result;
@@ -145,6 +146,7 @@ impl OnCores {
         &mut self,
         decoder: &Decoder,
         jobs: &[Option<Job>],
+        files: &Files,
         cx: &mut GpuCx<'_>,
         inputs: Inputs<'_>,
     ) -> Result<bool> {
@@ -166,7 +168,7 @@ impl OnCores {
             for (&Doubtful { index, .. }, out) in wrong.iter().zip(buffers) {
                 let job = jobs.get(index).and_then(Option::as_ref);
                 scope.spawn(move |_| {
-                    decode_on_host(decoder, inputs, index, job, out);
+                    decode_on_host(decoder, files, inputs, (index, job), out);
                 });
             }
         });

@@ -32,7 +32,7 @@ use steps::{Plane, Planes, Steps};
 
 pub use coded::{Coded, Colour, Component};
 pub use part::{MAX_SHRINK, Part};
-pub use parts::read;
+pub use parts::{Data, read};
 pub use rows::Cut;
 pub use scan::{Layout, Scan, Segment, room};
 pub use steps::LIVE_BYTES;

@@ -4,7 +4,7 @@
 use memchr::memchr_iter;
 use rayon::prelude::*;
 
-use super::scan::{Layout, Scan};
+use super::scan::{Layout, Scan, copy_once};
 use crate::gpu::jpeg::header::EOI;
 
 /// Bytes of a part: so few that the threads are busy, so many that they are worth their while.
@@ -16,14 +16,31 @@ const FEWEST_PARTS: usize = 4;
 /// The bytes of a marker.
 const MARKER_BYTES: usize = 2;
 
+/// The data of a scan, in a file.
+#[derive(Debug, Clone, Copy)]
+pub struct Data<'a> {
+    /// What follows the scan's header.
+    pub bytes: &'a [u8],
+    /// Whether somebody else may write there meanwhile: then each byte is copied before it is looked at.
+    pub may_change: bool,
+}
+
 /// As [`Scan::read`], by the threads of the pool that this runs in when they are `idle`.
-pub fn read(data: &[u8], layout: &Layout, to: &mut [u8], idle: bool) -> Option<Scan> {
+pub fn read(data: Data<'_>, layout: &Layout, to: &mut [u8], idle: bool) -> Option<Scan> {
     let parts = if idle { in_parts(data, layout, to, PART_BYTES) } else { None };
-    parts.or_else(|| Scan::read(data, layout, to))
+    parts.or_else(|| match data.may_change {
+        true => Scan::read_once(data.bytes, layout, to),
+        false => Scan::read(data.bytes, layout, to),
+    })
 }
 
 /// `None`: the data is short, or not one segment with nothing but stuffed zeros before a marker at its end.
-fn in_parts(data: &[u8], layout: &Layout, to: &mut [u8], part_bytes: usize) -> Option<Scan> {
+fn in_parts(
+    Data { bytes: data, may_change }: Data<'_>,
+    layout: &Layout,
+    to: &mut [u8],
+    part_bytes: usize,
+) -> Option<Scan> {
     if layout.segments() != 1 || !layout.fits(data.len()) || data.len() < FEWEST_PARTS * part_bytes {
         return None;
     }
@@ -31,7 +48,17 @@ fn in_parts(data: &[u8], layout: &Layout, to: &mut [u8], part_bytes: usize) -> O
     if marker != [0xFF, EOI] {
         return None;
     }
-    let parts = split(data, part_bytes)?;
+    let mut parts = split(data, part_bytes)?;
+    let copies: Vec<Vec<u8>>;
+    if may_change {
+        let copied = |part: &&[u8]| {
+            let mut own = vec![0; part.len()];
+            copy_once(part, &mut own);
+            own
+        };
+        copies = parts.par_iter().map(copied).collect();
+        parts = copies.iter().map(Vec::as_slice).collect();
+    }
     let lengths: Vec<usize> =
         parts.par_iter().map(|part| part.len() - memchr_iter(0xFF, part).count()).collect();
     let mut places = Vec::with_capacity(parts.len());
@@ -84,13 +111,18 @@ mod tests {
     /// What both make of `data`.
     fn both(data: &[u8], part_bytes: usize) -> [Option<(Scan, Vec<u8>)>; 2] {
         let layout = Layout { mcus: 1, blocks: 1, interval: None };
+        let given = |may_change| Data { bytes: data, may_change };
         let read = |read: &dyn Fn(&mut [u8]) -> Option<Scan>| {
             let mut to = vec![0x5A; room(data.len(), 1)];
             let scan = read(&mut to)?;
             to.truncate(scan.bytes());
             Some((scan, to))
         };
-        [read(&|to| in_parts(data, &layout, to, part_bytes)), read(&|to| Scan::read(data, &layout, to))]
+        let parts =
+            [false, true].map(|may_change| read(&|to| in_parts(given(may_change), &layout, to, part_bytes)));
+        let [stable, once] = parts;
+        assert_eq!(stable, once);
+        [stable, read(&|to| Scan::read(data, &layout, to))]
     }
 
     proptest! {

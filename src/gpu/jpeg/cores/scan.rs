@@ -25,6 +25,9 @@ const MIN_SEGMENT_BYTES: usize = 3;
 
 const RST0: u8 = 0xD0;
 
+/// Bytes that are copied before they are read, where others can write to them: they stay in the first cache.
+const CHUNK_BYTES: usize = 16 << 10;
+
 /// A part of the data that begins anew: coefficients before it do not matter. As `kernels/jpeg.cuh` has it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
@@ -93,25 +96,22 @@ impl Scan {
     /// Writes the bits of `data` to `to`. `None`: something is missing, or is there that does not belong there, or there is not
     /// enough room.
     pub fn read(data: &[u8], layout: &Layout, to: &mut [u8]) -> Option<Self> {
-        if !layout.fits(data.len()) {
-            return None;
-        }
-        let (mut source, mut out) = (Source { rest: data }, Out { bytes: to, at: 0 });
-        let count = layout.segments();
-        let mut scan = Self { segments: Vec::with_capacity(count), bytes: 0 };
-        for number in 0..count {
-            let start = out.at;
-            let marker = source.segment(&mut out)?;
-            let expected = if number + 1 == count { EOI } else { RST0 + (number % 8) as u8 };
-            if marker != expected {
-                return None;
+        let mut reading = Reading::new(data.len(), layout, to)?;
+        reading.next(data)?.then_some(reading.scan)
+    }
+
+    /// The same of data in memory that somebody else may write to: each byte is read once.
+    pub fn read_once(data: &[u8], layout: &Layout, to: &mut [u8]) -> Option<Self> {
+        let mut reading = Reading::new(data.len(), layout, to)?;
+        let mut own = [0; CHUNK_BYTES];
+        for chunk in data.chunks(CHUNK_BYTES) {
+            let own = &mut own[..chunk.len()];
+            copy_once(chunk, own);
+            if reading.next(own)? {
+                return Some(reading.scan);
             }
-            let segment = Segment::new(layout, number, start, out.at)?;
-            scan.segments.push(segment);
-            out.pad()?;
         }
-        scan.bytes = out.at;
-        Some(scan)
+        None
     }
 
     /// The scan of one segment whose bits are the first `bytes` of `to`. `None`: that is too little, or there is not enough
@@ -134,28 +134,69 @@ impl Scan {
     }
 }
 
-/// What is left of the data.
-struct Source<'a> {
-    rest: &'a [u8],
+/// Not inlined, so that no compiler reads the original where the copy is meant.
+#[inline(never)]
+pub(super) fn copy_once(bytes: &[u8], own: &mut [u8]) {
+    own.copy_from_slice(bytes);
 }
 
-impl Source<'_> {
-    /// Writes the bytes up to the next marker, without what was stuffed between them, and returns the marker.
-    fn segment(&mut self, out: &mut Out<'_>) -> Option<u8> {
+/// Data that come in pieces.
+struct Reading<'a> {
+    layout: &'a Layout,
+    scan: Scan,
+    out: Out<'a>,
+    /// Where the segment at hand starts.
+    start: usize,
+    /// Whether the last byte was an FF, behind which there is a marker or a zero.
+    behind_ff: bool,
+}
+
+impl<'a> Reading<'a> {
+    /// `None`: so few bytes are no such scan.
+    fn new(bytes: usize, layout: &'a Layout, to: &'a mut [u8]) -> Option<Self> {
+        let scan =
+            Scan { segments: Vec::with_capacity(layout.fits(bytes).then(|| layout.segments())?), bytes: 0 };
+        Some(Self { layout, scan, out: Out { bytes: to, at: 0 }, start: 0, behind_ff: false })
+    }
+
+    /// Writes what a piece holds, without what was stuffed into it. Whether the scan is complete.
+    fn next(&mut self, mut piece: &[u8]) -> Option<bool> {
         loop {
-            let plain = memchr(0xFF, self.rest)?;
-            // The FF itself is data when a zero follows.
-            let (bytes, rest) = self.rest.split_at_checked(plain + 1)?;
-            out.write(bytes)?;
-            // Any number of fill bytes may stand before a marker.
-            let fill = rest.iter().position(|&byte| byte != 0xFF)?;
-            let marker = *rest.get(fill)?;
-            self.rest = rest.get(fill + 1..)?;
-            if marker != 0 {
-                out.at -= 1;
-                return Some(marker);
+            if self.behind_ff {
+                // Any number of fill bytes may stand before a marker.
+                let Some(fill) = piece.iter().position(|&byte| byte != 0xFF) else { return Some(false) };
+                let marker = *piece.get(fill)?;
+                piece = piece.get(fill + 1..)?;
+                self.behind_ff = false;
+                // The FF itself is data when a zero follows.
+                if marker != 0 {
+                    self.out.at -= 1;
+                    if self.end_segment(marker)? {
+                        return Some(true);
+                    }
+                }
             }
+            let Some(plain) = memchr(0xFF, piece) else {
+                self.out.write(piece)?;
+                return Some(false);
+            };
+            let (bytes, rest) = piece.split_at_checked(plain + 1)?;
+            self.out.write(bytes)?;
+            (piece, self.behind_ff) = (rest, true);
         }
+    }
+
+    /// Ends a segment at a marker. Whether it was the last.
+    fn end_segment(&mut self, marker: u8) -> Option<bool> {
+        let number = self.scan.segments.len();
+        let is_last = number + 1 == self.layout.segments();
+        if marker != if is_last { EOI } else { RST0 + (number % 8) as u8 } {
+            return None;
+        }
+        self.scan.segments.push(Segment::new(self.layout, number, self.start, self.out.at)?);
+        self.out.pad()?;
+        (self.start, self.scan.bytes) = (self.out.at, self.out.at);
+        Some(is_last)
     }
 }
 
@@ -229,7 +270,10 @@ mod tests {
     /// The bytes of each segment.
     fn copied(data: &[u8], layout: &Layout) -> Option<Vec<Vec<u8>>> {
         let mut to = vec![0x5A; room(data.len(), layout.segments())];
-        let scan = Scan::read(data, layout, &mut to)?;
+        let scan = Scan::read(data, layout, &mut to);
+        let mut again = vec![0x5A; to.len()];
+        assert_eq!((Scan::read_once(data, layout, &mut again), again == to), (scan.clone(), true));
+        let scan = scan?;
         let (mut end, mut block) = (0, 0);
         let part = |segment: &Segment| {
             assert_eq!(segment.first_block, block);
@@ -253,6 +297,28 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn pieces_are_the_whole(data in bytes(20..200), length in 1..9_usize, segments in 1..4_usize) {
+            let layout = layout(segments, Some(1));
+            let mut to = [(); 2].map(|()| vec![0x5A; room(data.len(), segments)]);
+            let [whole, pieces] = to.each_mut();
+            let expected = Scan::read(&data, &layout, whole);
+            let mut reading = Reading::new(data.len(), &layout, pieces).unwrap();
+            let mut found = None;
+            for piece in data.chunks(length) {
+                match reading.next(piece) {
+                    Some(false) => {}
+                    Some(true) => {
+                        found = Some(reading.scan.clone());
+                        break;
+                    }
+                    None => break,
+                }
+            }
+            prop_assert_eq!(found, expected);
+            prop_assert_eq!(&to[0], &to[1]);
+        }
 
         #[test]
         fn what_was_stuffed_comes_back(
