@@ -51,3 +51,65 @@ def is_host(value):
     """Whether a DLPack object is in memory that the host reads."""
     device = device_of(value)
     return device is not None and device[0] in (DLDeviceType.kDLCPU, DLDeviceType.kDLCUDAHost)
+
+
+class _Device(ctypes.Structure):
+    _fields_ = [("kind", ctypes.c_int32), ("number", ctypes.c_int32)]
+
+
+class _Type(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", _Device),
+        ("ndim", ctypes.c_int32),
+        ("dtype", _Type),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+_DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = [("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", _DELETER)]
+
+
+# DLPack's kinds of numbers, by numpy's.
+_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+# What capsules keep, by the addresses of their structures.
+_kept = {}
+
+
+@_DELETER
+def _release(address):
+    _kept.pop(address, None)
+
+
+# With bare addresses, as a capsule that is being freed must not be counted again.
+_is_unused = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, _DELETER]
+
+
+@_DELETER
+def _dropped(capsule):
+    if _is_unused(capsule, b"dltensor"):
+        _kept.pop(_pointer_of(capsule, b"dltensor"), None)
+
+
+def to_capsule(owner, device, address, shape, dtype, strides=None):
+    """A capsule with a tensor at `address`, which keeps `owner` until its consumer lets it go. `strides` are in bytes."""
+    extents = (ctypes.c_int64 * max(len(shape), 1))(*shape)
+    steps = strides and (ctypes.c_int64 * len(shape))(*(stride // dtype.itemsize for stride in strides))
+    kind = _Type(_CODES[dtype.kind], 8 * dtype.itemsize, 1)
+    tensor = _Tensor(address, _Device(*device), len(shape), kind, extents, steps or None, 0)
+    managed = _Managed(tensor, None, _release)
+    _kept[ctypes.addressof(managed)] = (managed, extents, steps, owner)
+    return _new_capsule(ctypes.addressof(managed), b"dltensor", _dropped)

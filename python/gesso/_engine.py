@@ -8,17 +8,19 @@ import numpy as np
 
 from . import _library
 from ._ahead import Process
+from ._device import DeviceArray, Memory, on_host
 from ._enums import DALIDataType, to_numpy_type
 from ._feeding import parts
 from ._library import Input, InstanceOptions, Sample, Tensor
 
 # The structures as tables, which numpy fills and reads a column at a time.
 _SAMPLE = np.dtype({"names": ["struct_size", "data", "shape", "ndim"], "formats": ["u8"] * 4})
+_FIELDS = ("struct_size", "data", "dtype", "device", "device_id", "ndim", "shape", "layout")
 _TENSOR = np.dtype(
     {
-        "names": ["struct_size", "data", "dtype", "ndim", "shape", "layout"],
-        "formats": ["u8", "u8", "i4", "i4", "u8", "u8"],
-        "offsets": [getattr(Tensor, name).offset for name in ("struct_size", "data", "dtype", "ndim", "shape", "layout")],
+        "names": _FIELDS,
+        "formats": ["u8", "u8", "i4", "i4", "i4", "i4", "u8", "u8"],
+        "offsets": [getattr(Tensor, name).offset for name in _FIELDS],
         "itemsize": ctypes.sizeof(Tensor),
     }
 )
@@ -96,6 +98,10 @@ def _strides(shape, size):
 def _arrays(table, owner):
     """The samples that a table of `gesso_tensor`s describes."""
     dtype, shapes = _TYPES[int(table["dtype"][0])], _shapes(table)
+    if table["device"][0] == _library.GPU:
+        memory = Memory(owner, int(table["device_id"][0]))
+        each = shapes if isinstance(shapes, list) else [shapes] * len(table)
+        return [DeviceArray(address, shape, dtype, memory) for address, shape in zip(table["data"].tolist(), each)]
     if isinstance(shapes, list):
         return [_array(address, shape, dtype, owner) for address, shape in zip(table["data"].tolist(), shapes)]
     count, step = len(table), _evenly(table["data"])
@@ -118,17 +124,19 @@ class Outcome:
 
 
 class Engine:
-    """Runs one file, one batch at a time."""
+    """Runs one file, one batch at a time. What is made on a GPU is brought to the host, or left there as a `DeviceArray`."""
 
-    def __init__(self, serialized, device=_library.CPU, gpu=0, num_threads=0):
+    def __init__(self, serialized, device=_library.CPU, gpu=0, num_threads=0, outputs_on_host=True):
         self._pipeline = ctypes.c_void_p()
         self._instance = ctypes.c_void_p()
         self._lock = threading.Lock()
         self._process = Process()
         _library.call("gesso_pipeline_load", serialized, len(serialized), device, ctypes.byref(self._pipeline))
-        options = InstanceOptions(ctypes.sizeof(InstanceOptions), num_threads, gpu, 1, 1)
+        options = InstanceOptions(ctypes.sizeof(InstanceOptions), num_threads, gpu, int(outputs_on_host), 1)
         _library.call("gesso_instance_create", self._pipeline, ctypes.byref(options), ctypes.byref(self._instance))
         self.output_count = _library.library().gesso_pipeline_output_count(self._pipeline)
+        # Names of inputs whose samples may be in memory of the GPU.
+        self._device_inputs = _device_inputs(self._pipeline) if device == _library.GPU else frozenset()
 
     def __del__(self):
         try:
@@ -142,7 +150,7 @@ class Engine:
 
     def run(self, batch_size, inputs):
         """Runs `batch_size` samples of `inputs`: pairs of a name and a `Batch`."""
-        given, keep = _inputs(inputs)
+        given, keep = _inputs(inputs, self._device_inputs)
         handle = ctypes.c_void_p()
         with self._lock:
             _library.call("gesso_instance_run", self._instance, batch_size, given, len(inputs), ctypes.byref(handle))
@@ -191,23 +199,45 @@ def _output(owner, index, batch_size, errors):
     return arrays, ctypes.string_at(layout).decode() if layout else "", None
 
 
-def _inputs(inputs):
-    """The inputs as structures, and what must live while the library reads them."""
+def _device_inputs(pipeline):
+    library, info, names = _library.library(), _library.TensorInfo(), set()
+    for i in range(library.gesso_pipeline_input_count(pipeline)):
+        info.struct_size = ctypes.sizeof(info)
+        _library.call("gesso_pipeline_input", pipeline, i, ctypes.byref(info))
+        if info.device == _library.GPU:
+            names.add(info.name.decode())
+    return frozenset(names)
+
+
+def _inputs(inputs, on_device):
+    """The inputs as structures, and what must live while the library reads them. Those whose names are in `on_device` may stay on the GPU."""
     structures, keep = (Input * max(len(inputs), 1))(), []
     for structure, (name, batch) in zip(structures, inputs):
-        samples, shapes = _samples(batch)
+        stays = name in on_device and bool(batch.arrays) and all(isinstance(array, DeviceArray) for array in batch.arrays)
+        samples, shapes = _device_samples(batch) if stays else _samples(batch)
         structure.struct_size = ctypes.sizeof(Input)
         structure.name = name.encode()
         structure.dtype = int(batch.dtype)
-        structure.device = _library.CPU
+        structure.device = _library.GPU if stays else _library.CPU
         structure.samples = ctypes.cast(samples.ctypes.data, ctypes.POINTER(Sample))
         keep.append((samples, shapes, batch))
     return structures, keep
 
 
+def _device_samples(batch):
+    """As `_samples`, where they are in memory of the GPU."""
+    arrays = batch.arrays
+    table = np.zeros(len(arrays), _SAMPLE)
+    shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), arrays[0].ndim)
+    table["struct_size"], table["ndim"] = _SAMPLE.itemsize, arrays[0].ndim
+    table["shape"] = shapes.ctypes.data + np.arange(len(arrays), dtype=np.uint64) * np.uint64(8 * arrays[0].ndim)
+    table["data"] = [array.address if array.size else 0 for array in arrays]
+    return table, (shapes, arrays)
+
+
 def _samples(batch):
-    """A table of `gesso_sample`s, and the shapes that it points at."""
-    arrays, count = batch.arrays, len(batch.arrays)
+    """A table of `gesso_sample`s, and what it points at."""
+    arrays, count = [on_host(array) for array in batch.arrays], len(batch.arrays)
     table = np.zeros(max(count, 1), _SAMPLE)
     table["struct_size"] = _SAMPLE.itemsize
     if not arrays:
@@ -223,7 +253,7 @@ def _samples(batch):
         shapes = np.array([array.shape for array in arrays], np.int64).reshape(count, ndim)
         table["shape"] = shapes.ctypes.data + numbers * np.uint64(8 * ndim)
         table["data"] = [array.__array_interface__["data"][0] if array.size else 0 for array in arrays]
-    return table, shapes
+    return table, (shapes, arrays)
 
 
 def describe(serialized):

@@ -129,10 +129,10 @@ def _device(pipeline):
     return _library.GPU if wanted and _engine.has_gpu() else _library.CPU
 
 
-def _opener(pipeline, origins):
+def _opener(pipeline, origins, outputs_on_host=False):
     def open_engine(serialized):
         try:
-            return Engine(serialized, _device(pipeline), pipeline.device_id or 0, pipeline.num_threads or 0)
+            return Engine(serialized, _device(pipeline), pipeline.device_id or 0, pipeline.num_threads or 0, outputs_on_host)
         except _library.GessoError as error:
             raise RuntimeError(explained(str(error), origins)) from error
 
@@ -156,9 +156,10 @@ def of_graph(pipeline):
                 "blocking": node.values_of("blocking", False),
             }
             check_consistent(inputs[node.name])
-    open_engine = _opener(pipeline, origins)
     parameters = {**pipeline._parameters(), "seed": pipeline._run_seed}
     if any(is_python(node) for node in pipeline._operators):
+        # What Python functions get, and what goes from stage to stage, is on the host.
+        open_engine = _opener(pipeline, origins, outputs_on_host=True)
         staged = StagedGraph(pipeline._operators, pipeline._graph_outputs, parameters, open_engine)
         run, meta = staged.run, staged.reader_meta
         restart = staged.restart
@@ -168,7 +169,7 @@ def of_graph(pipeline):
 
     else:
         meta, restart = dict, None
-        engines = LayoutEngines({**pipeline.description(), "seed": pipeline._run_seed}, open_engine)
+        engines = LayoutEngines({**pipeline.description(), "seed": pipeline._run_seed}, _opener(pipeline, origins))
         run, skip = _whole(engines), engines.skip
     execution = Execution(run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, origins)
     execution.reader_meta, execution.skip, execution.restart = meta, skip, restart

@@ -4,6 +4,7 @@ import numpy as np
 
 from . import _dlpack, types
 from ._enums import dtype_of
+from ._feeding_device import device_arrays
 from ._tensor import TensorCPU, check_layout, layout_text
 from ._tensor_list import TensorListCPU
 
@@ -78,12 +79,25 @@ def _check_rank(arrays, layout):
         raise RuntimeError(f"The layout '{layout}' cannot describe {rank}-dimensional data")
 
 
+def _device_batch(arrays, data, limit, layout):
+    _check_size(len(arrays), limit)
+    _check_rank(arrays, layout)
+    kinds = {array.dtype for array in arrays}
+    if len(kinds) > 1:
+        raise RuntimeError(f"All samples of a batch must have the same type, found {', '.join(sorted(map(str, kinds)))}.")
+    own = data.layout() if isinstance(data, TensorListCPU) else ""
+    return Batch(arrays, data.dtype if isinstance(data, TensorListCPU) else dtype_of(arrays[0]), layout_text(layout) or own)
+
+
 def to_batch(data, limit, layout=None, copy=True):
     """`data` as a `Batch` of at most `limit` samples.
 
     A list or a batch has a sample in each element; of an array the first dimension counts samples. Unless `copy` is False, the
     caller may change the data afterwards.
     """
+    device = device_arrays(data, copy)
+    if device is not None:
+        return _device_batch(device, data, limit, layout)
     own = ""
     infos = dtype = None
     if isinstance(data, TensorListCPU):

@@ -5,6 +5,7 @@ import ctypes
 import numpy as np
 
 from . import _dlpack, _format
+from ._device import DeviceArray, on_host
 from ._enums import DALIDataType, dtype_of, to_numpy_type
 
 
@@ -68,7 +69,7 @@ class TensorCPU:
 
     def __init__(self, value, layout=None, is_pinned=False, *, _info="", _dtype=None):
         array = value.array if isinstance(value, TensorCPU) else host_array(value, "TensorCPU")
-        self.array = array
+        self._data = array
         self._layout = layout_text(layout)
         self._info = _info
         self._dtype = _dtype
@@ -78,21 +79,26 @@ class TensorCPU:
     def _of(cls, array, layout, info, dtype):
         """A tensor of a dense array, which is not checked."""
         tensor = cls.__new__(cls)
-        tensor.array, tensor._layout, tensor._info, tensor._dtype = array, layout, info, dtype
+        tensor._data, tensor._layout, tensor._info, tensor._dtype = array, layout, info, dtype
         return tensor
+
+    @property
+    def array(self):
+        """The elements as a numpy array."""
+        return self._data
 
     @property
     def dtype(self):
         """The type of the elements."""
-        return self._dtype or dtype_of(self.array)
+        return self._dtype or dtype_of(self._data)
 
     def shape(self):
         """Extents."""
-        return list(self.array.shape)
+        return list(self._data.shape)
 
     def ndim(self):
         """The number of dimensions."""
-        return self.array.ndim
+        return self._data.ndim
 
     def layout(self):
         """One letter for each dimension, or nothing."""
@@ -100,7 +106,7 @@ class TensorCPU:
 
     def set_layout(self, layout):
         """Gives it another layout."""
-        check_layout(layout_text(layout), self.array.ndim, "Tensor")
+        check_layout(layout_text(layout), self._data.ndim, "Tensor")
         self._layout = layout_text(layout)
 
     def source_info(self):
@@ -117,15 +123,15 @@ class TensorCPU:
 
     def squeeze(self, dim=None):
         """Removes dimensions of extent 1, or only `dim`; says whether there were any."""
-        axes = _axes_to_squeeze(self.array.shape, dim)
+        axes = _axes_to_squeeze(self._data.shape, dim)
         if axes:
-            self.array = self.array.squeeze(tuple(axes))
+            self._data = self._data.squeeze(tuple(axes))
             self._layout = "".join(letter for i, letter in enumerate(self._layout) if i not in axes)
         return bool(axes)
 
     def reinterpret(self, new_type):
         """Reads the same bytes as another type of the same size."""
-        self.array = reinterpreted(self.array, new_type)
+        self._data = reinterpreted(self._data, new_type)
         self._dtype = None
 
     def as_cpu(self):
@@ -176,12 +182,24 @@ def reinterpreted(array, new_type):
 
 
 class TensorGPU(TensorCPU):
-    """A tensor that a pipeline makes on a GPU. What runs brings it to host memory, where it is read from."""
+    """A tensor that a pipeline makes on a GPU, in memory of the GPU: other libraries take it by DLPack or `__cuda_array_interface__`. On a
+    host without a GPU, and of what is made of host arrays, it is in host memory."""
 
     device_name = "gpu"
 
     def __init__(self, value, layout=None, device_id=None, *, _info="", _dtype=None):
-        super().__init__(_fetch(value), layout or getattr(value, "_layout", None), _info=_info, _dtype=_dtype)
+        layout = layout or getattr(value, "_layout", None)
+        device = value._data if isinstance(value, TensorGPU) else value
+        if not isinstance(device, DeviceArray):
+            super().__init__(_fetch(value), layout, _info=_info, _dtype=_dtype)
+            return
+        self._data, self._layout, self._info, self._dtype = device, layout_text(layout), _info, _dtype
+        check_layout(self._layout, device.ndim, "Tensor")
+
+    @property
+    def array(self):
+        """The elements as a numpy array; those in memory of the GPU are copied."""
+        return on_host(self._data)
 
     @property
     def stream(self):
@@ -190,7 +208,15 @@ class TensorGPU(TensorCPU):
 
     def device_id(self):
         """The number of the GPU."""
-        return 0
+        return self._data.device_id if isinstance(self._data, DeviceArray) else 0
+
+    def data_ptr(self):
+        """The address of the elements."""
+        return self._on_device().address if isinstance(self._data, DeviceArray) else super().data_ptr()
+
+    def _on_device(self):
+        self._data.memory.lent = True
+        return self._data
 
     def as_cpu(self):
         """The same tensor in host memory."""
@@ -198,6 +224,30 @@ class TensorGPU(TensorCPU):
 
     def _as_gpu(self):
         return self
+
+    def copy_to_external(self, pointer, *arguments, **named):
+        """Copies the elements to an address (`ctypes.c_void_p`) on the host or a GPU; returns when that is done."""
+        if isinstance(self._data, DeviceArray):
+            self._data.copied_to(address_in(pointer))
+        else:
+            super().copy_to_external(pointer, *arguments, **named)
+
+    @property
+    def __cuda_array_interface__(self):
+        if not isinstance(self._data, DeviceArray):
+            raise AttributeError("the tensor is in host memory: there is no GPU")
+        return self._data.__cuda_array_interface__
+
+    def __dlpack__(self, **named):
+        return self._data.__dlpack__(**named) if isinstance(self._data, DeviceArray) else super().__dlpack__(**named)
+
+    def __dlpack_device__(self):
+        return self._data.__dlpack_device__() if isinstance(self._data, DeviceArray) else super().__dlpack_device__()
+
+
+def address_in(pointer):
+    """The number in an address."""
+    return pointer.value if isinstance(pointer, ctypes.c_void_p) else int(pointer)
 
 
 def _fetch(value):

@@ -5,8 +5,9 @@ import ctypes
 import numpy as np
 
 from . import _dlpack, _format
+from ._device import DeviceArray, on_host, side_by_side, stacked
 from ._enums import DALIDataType, dtype_of
-from ._tensor import TensorCPU, TensorGPU, _fetch, address_of, check_layout, host_array, layout_text, reinterpreted
+from ._tensor import TensorCPU, TensorGPU, _fetch, address_in, address_of, check_layout, host_array, layout_text, reinterpreted
 
 _NOT_DENSE = (
     "Cannot produce a numpy array: the tensors in the list do not all have the same shape. "
@@ -42,17 +43,17 @@ class TensorListCPU:
     def __init__(self, value, layout=None, contiguous=True, is_pinned=False):
         self._infos = None
         if isinstance(value, TensorListCPU):
-            self.arrays, self._layout, self._dtype = list(value.arrays), value._layout, value._dtype
+            self._data, self._layout, self._dtype = list(value.arrays), value._layout, value._dtype
         elif isinstance(value, list):
             self._take_list(value, contiguous)
         else:
             array = host_array(value.array if isinstance(value, TensorCPU) else value, type(self).__name__)
             if array.ndim == 0:
                 raise RuntimeError("Cannot create TensorList from 0-dim array.")
-            self.arrays, self._layout, self._dtype = [array[i, ...] for i in range(len(array))], "", dtype_of(array)
+            self._data, self._layout, self._dtype = [array[i, ...] for i in range(len(array))], "", dtype_of(array)
             self._ndim = array.ndim - 1
         if not hasattr(self, "_ndim"):
-            self._ndim = self.arrays[0].ndim if self.arrays else 0
+            self._ndim = self._data[0].ndim if self._data else 0
         if layout is not None:
             self.set_layout(layout)
 
@@ -60,7 +61,7 @@ class TensorListCPU:
     def _of(cls, arrays, layout="", dtype=None, infos=None):
         """A batch of dense arrays of one type, which are not checked."""
         batch = cls.__new__(cls)
-        batch.arrays, batch._layout, batch._infos = arrays, layout, infos
+        batch._data, batch._layout, batch._infos = arrays, layout, infos
         batch._dtype = dtype or (dtype_of(arrays[0]) if arrays else DALIDataType.NO_TYPE)
         batch._ndim = arrays[0].ndim if arrays else 0
         return batch
@@ -83,7 +84,7 @@ class TensorListCPU:
                 )
             if tensor.ndim() != tensors[0].ndim():
                 raise TypeError(f"Object at position {i} cannot be converted to {kind.__name__}.")
-        self.arrays = [tensor.array.copy() if contiguous else tensor.array for tensor in tensors]
+        self._data = [tensor.array.copy() if contiguous else tensor.array for tensor in tensors]
         self._layout = tensors[0].layout() if tensors else ""
         self._dtype = tensors[0].dtype if tensors else DALIDataType.NO_TYPE
 
@@ -98,13 +99,18 @@ class TensorListCPU:
         return TensorListCPU._of([tensor.array] * count, tensor.layout(), tensor.dtype)
 
     @property
+    def arrays(self):
+        """The samples as numpy arrays."""
+        return self._data
+
+    @property
     def dtype(self):
         """The type of the elements."""
         return self._dtype
 
     def shape(self):
         """The shape of each sample."""
-        return [array.shape for array in self.arrays]
+        return [array.shape for array in self._data]
 
     def ndim(self):
         """The number of dimensions of a sample."""
@@ -122,22 +128,22 @@ class TensorListCPU:
 
     def reinterpret(self, new_type):
         """Reads the same bytes as another type of the same size."""
-        self.arrays = [reinterpreted(array, new_type) for array in self.arrays]
+        self._data = [reinterpreted(array, new_type) for array in self._data]
         self._dtype = new_type
 
     def is_dense_tensor(self):
         """Whether all samples have the same shape."""
-        return all(array.shape == self.arrays[0].shape for array in self.arrays)
+        return all(array.shape == self._data[0].shape for array in self._data)
 
     def __len__(self):
-        return len(self.arrays)
+        return len(self._data)
 
     def __getitem__(self, index):
-        count = len(self.arrays)
+        count = len(self._data)
         if not -count <= index < count:
             raise IndexError(f"Index {index} is out of range for a batch of {count} samples.")
         info = self._infos[index] if self._infos else ""
-        return self._sample_type._of(self.arrays[index], self._layout, info, self._dtype)
+        return self._sample_type._of(self._data[index], self._layout, info, self._dtype)
 
     def __iter__(self):
         return (self[i] for i in range(len(self)))
@@ -162,7 +168,7 @@ class TensorListCPU:
             raise RuntimeError(_NOT_TENSOR)
         layout = "N" + self._layout if self._layout else ""
         whole = self.as_array()
-        self.arrays = [whole[i, ...] for i in range(len(self.arrays))]
+        self._data = [whole[i, ...] for i in range(len(self._data))]
         return self._sample_type(whole, layout)
 
     def as_reshaped_tensor(self, shape):
@@ -182,7 +188,7 @@ class TensorListCPU:
         return self
 
     def _as_gpu(self):
-        return TensorListGPU._of(list(self.arrays), self._layout, self._dtype, self._infos)
+        return TensorListGPU._of(list(self._data), self._layout, self._dtype, self._infos)
 
     def _make_copy(self):
         return type(self)._of([array.copy() for array in self.arrays], self._layout, self._dtype, self._infos)
@@ -193,14 +199,14 @@ class TensorListCPU:
 
     def copy_to_external(self, pointer, *_, **__):
         """Copies all elements, one sample behind the other, to an address (`ctypes.c_void_p`)."""
-        address = pointer.value if isinstance(pointer, ctypes.c_void_p) else int(pointer)
+        address = address_in(pointer)
         for array in self.arrays:
             ctypes.memmove(address, address_of(array), array.nbytes)
             address += array.nbytes
 
     def reset(self):
         """Lets the samples go."""
-        self.arrays, self._infos = [], None
+        self._data, self._infos = [], None
 
     def __array__(self, dtype=None, copy=None):
         array = self.as_array()
@@ -214,26 +220,73 @@ class TensorListCPU:
 
 
 class TensorListGPU(TensorListCPU):
-    """A batch that a pipeline makes on a GPU. What runs brings it to host memory, where it is read from."""
+    """A batch that a pipeline makes on a GPU, in memory of the GPU: other libraries take its samples, or all of them as a tensor, by DLPack or
+    `__cuda_array_interface__`. On a host without a GPU, and of what is made of host arrays, it is in host memory."""
 
     device_name = "gpu"
     _sample_type = TensorGPU
 
     def __init__(self, value, layout=None, contiguous=True, device_id=None):
-        if not isinstance(value, (list, TensorListCPU)):
+        if isinstance(value, list) and value and all(isinstance(tensor, TensorGPU) for tensor in value):
+            value = TensorListGPU._of([tensor._data for tensor in value], value[0].layout(), value[0].dtype)
+        elif not isinstance(value, (list, TensorListCPU)):
             value = _fetch(value)
         super().__init__(value, layout, contiguous)
+        if isinstance(value, TensorListGPU):
+            self._data = list(value._data)
+
+    @property
+    def arrays(self):
+        """The samples as numpy arrays; those in memory of the GPU are copied."""
+        return [on_host(array) for array in self._data]
+
+    def _is_on_device(self):
+        return bool(self._data) and all(isinstance(array, DeviceArray) for array in self._data)
+
+    def as_array(self):
+        """All samples in one numpy array, if they have the same shape; copied from the GPU."""
+        whole = side_by_side(self._data) if self._is_on_device() and self.is_dense_tensor() else None
+        return on_host(whole) if whole is not None else super().as_array()
+
+    def _whole(self):
+        """All samples as one array on the GPU, copied unless they lie side by side; None: they are not there, or not of one shape."""
+        return stacked(self._data) if self._is_on_device() and self.is_dense_tensor() else None
+
+    def as_tensor(self):
+        """All samples in one tensor, if they have the same shape; on the GPU, if they are there."""
+        whole = self._whole()
+        if whole is None:
+            return super().as_tensor()
+        return TensorGPU._of(whole, "N" + self._layout if self._layout else "", "", self._dtype)
+
+    def as_reshaped_tensor(self, shape):
+        """All elements in one tensor of another shape."""
+        whole = self._whole()
+        if whole is None or int(np.prod(shape, dtype=np.int64)) != whole.size:
+            return super().as_reshaped_tensor(shape)
+        return TensorGPU(whole.reshape(tuple(shape)))
 
     def as_cpu(self):
         """The same batch in host memory."""
-        return TensorListCPU._of(list(self.arrays), self._layout, self._dtype, self._infos)
+        return TensorListCPU._of(self.arrays, self._layout, self._dtype, self._infos)
 
     def _as_gpu(self):
         return self
 
+    def data_ptr(self):
+        """The address of the first sample's elements."""
+        return self[0].data_ptr() if self._data else 0
+
+    def copy_to_external(self, pointer, *_, **__):
+        """Copies all elements, one sample behind the other, to an address (`ctypes.c_void_p`) on the host or a GPU."""
+        address = address_in(pointer)
+        for sample, array in zip(self, self._data):
+            sample.copy_to_external(address)
+            address += array.nbytes
+
     def device_id(self):
         """The number of the GPU."""
-        return 0
+        return self[0].device_id() if self._data else 0
 
     @property
     def stream(self):

@@ -1,10 +1,14 @@
 """PyTorch's tensors of our batches, without copies where memory allows."""
 
+import collections
+import contextlib
+
 import numpy as np
 import torch
 
+from ..._device import side_by_side
 from ..._enums import DALIDataType
-from ..._tensor import TensorCPU
+from ..._tensor import TensorCPU, TensorGPU
 from ..._tensor_list import TensorListCPU, TensorListGPU
 
 to_torch_type = {
@@ -35,13 +39,50 @@ def _placed(tensor, batch):
     return tensor
 
 
+class _View:
+    """Memory of the library's for PyTorch, whose user sees to it that it stays."""
+
+    def __init__(self, array):
+        self.__cuda_array_interface__ = array.interface()
+
+
+# Batches that are being copied on a GPU, and what says that this is done.
+_under_way = collections.deque()
+
+
+@contextlib.contextmanager
+def _lent(batch):
+    """Views of the samples on the GPU, to be copied in PyTorch's current stream: one of all or None, and one of each. Nobody waits: the batch's
+    memory stays until that is done, and is used again after it."""
+    device = torch.device("cuda", batch.device_id())
+    view = lambda array: torch.as_tensor(_View(array), device=device)
+    with torch.cuda.device(device):
+        whole = side_by_side(batch._data) if batch.is_dense_tensor() else None
+        yield (view(whole), []) if whole is not None else (None, [view(array) for array in batch._data])
+        done = torch.cuda.Event()
+        done.record()
+    while _under_way and _under_way[0][0].query():
+        _under_way.popleft()
+    _under_way.append((done, batch))
+
+
+def _is_on_device(batch):
+    return isinstance(batch, TensorListGPU) and batch._is_on_device()
+
+
 def dense(batch):
     """A batch of samples of one shape as one tensor."""
+    if _is_on_device(batch) and batch.is_dense_tensor():
+        with _lent(batch) as (whole, each):
+            return whole.clone(memory_format=torch.contiguous_format) if whole is not None else torch.stack(each)
     return _placed(of_array(np.asarray(batch.as_tensor().array)), batch)
 
 
 def samples(batch):
     """A tensor for each sample."""
+    if _is_on_device(batch):
+        with _lent(batch) as (whole, each):
+            return list(whole.clone(memory_format=torch.contiguous_format)) if whole is not None else [view.clone() for view in each]
     return [_placed(of_array(np.asarray(array)), batch) for array in batch.arrays]
 
 
@@ -63,5 +104,11 @@ def feed_ndarray(dali_tensor, arr, cuda_stream=None, non_blocking=False):
     assert wanted == arr.dtype, f"the tensor has the type {arr.dtype}, expected {wanted}"
     shape = source.shape() if isinstance(source, TensorCPU) else tuple(source.shape)
     assert tuple(shape) == tuple(arr.size()), f"the tensor has the shape {list(arr.size())}, expected {list(shape)}"
-    arr.copy_(of_array(np.asarray(source.array)), non_blocking=non_blocking)
-    return arr
+    if (
+        arr.is_cuda
+        and isinstance(source, TensorGPU)
+        and source.device_id() == arr.device.index
+        and hasattr(source, "__cuda_array_interface__")
+    ):
+        return arr.copy_(torch.as_tensor(source, device=arr.device))
+    return arr.copy_(of_array(np.asarray(source.array)), non_blocking=non_blocking)
