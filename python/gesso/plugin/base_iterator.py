@@ -67,8 +67,14 @@ class _Shards:
         return counter, size
 
 
+def distinct(output_map):
+    """The names of the outputs as a list; no name may be there twice."""
+    assert len(set(output_map)) == len(output_map), "output_map names should be distinct"
+    return list(output_map)
+
+
 class BaseIterator:
-    """Base of the iterators. Subclasses make a framework's tensors of the outputs in `__next__`."""
+    """Base of the iterators. Subclasses say in `_convert` what they make of the outputs, and call `_take_first_batch` when they are whole."""
 
     def __init__(
         self,
@@ -117,9 +123,38 @@ class BaseIterator:
             self._padded = self._shards.pads
             self._size = self._shards.size(self._policy, self.batch_size)
         self._ever_scheduled = self._ever_consumed = False
+        self._first_batch = None
         self._begin_checkpoints()
 
     # --- one batch
+
+    def _convert(self, outputs):
+        """A batch as the iterator gives it, of the outputs of all pipelines."""
+        raise NotImplementedError
+
+    def _cut(self, batch):
+        """The batch without samples that only fill it; called when it is counted."""
+        return batch
+
+    def _take_first_batch(self):
+        """Makes the first batch at once, if that is wanted; it is what `_next_batch` gives first."""
+        if not self._prepare_first_batch:
+            return
+        try:
+            self._first_batch = self._next_batch()
+            self._ever_consumed = False
+        except StopIteration:
+            self._report_no_data_in_pipeline()
+
+    def _next_batch(self):
+        self._ever_consumed = True
+        if self._first_batch is not None:
+            batch, self._first_batch = self._first_batch, None
+            return batch
+        batch = self._convert(self._get_outputs())
+        self._schedule_runs()
+        self._advance_and_check_drop_last()
+        return self._cut(batch)
 
     def _get_outputs(self):
         """The outputs of all pipelines; ends the epoch if it is over."""
@@ -237,7 +272,7 @@ class BaseIterator:
         return self
 
     def __next__(self):
-        raise NotImplementedError
+        return self._next_batch()
 
     def next(self):
         """The next batch."""
