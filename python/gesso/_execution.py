@@ -1,5 +1,6 @@
 """Runs the batches of a built pipeline, in a thread of its own where batches are prepared ahead. Makes `TensorList`s of what comes out."""
 
+import functools
 import json
 import os
 from concurrent.futures import Future
@@ -130,9 +131,12 @@ def _device(pipeline):
 
 
 def _opener(pipeline, origins):
+    # Nothing here keeps the pipeline: when its last user lets it go, it is gone at once, and its worker processes with it.
+    where = _device(pipeline), pipeline.device_id or 0, pipeline.num_threads or 0
+
     def open_engine(serialized):
         try:
-            return Engine(serialized, _device(pipeline), pipeline.device_id or 0, pipeline.num_threads or 0)
+            return Engine(serialized, *where)
         except _library.GessoError as error:
             raise RuntimeError(explained(str(error), origins)) from error
 
@@ -162,10 +166,7 @@ def of_graph(pipeline):
         staged = StagedGraph(pipeline._operators, pipeline._graph_outputs, parameters, open_engine)
         run, meta = staged.run, staged.reader_meta
         restart = staged.restart
-
-        def skip(batches):
-            staged.skip(batches, pipeline.max_batch_size)
-
+        skip = functools.partial(staged.skip, batch_size=pipeline.max_batch_size)
     else:
         meta, restart = dict, None
         engines = LayoutEngines({**pipeline.description(), "seed": pipeline._run_seed}, open_engine)
