@@ -49,3 +49,19 @@ def of_list(path, root):
             except ValueError:
                 raise RuntimeError(f'Incorrect format of the list file "{path}":{number}: expected `path label`, got {line!r}.') from None
     return found
+
+
+def of_arguments(get, pattern):
+    """The paths that a reader's arguments name: `files`, the lines of `file_list`, or all below `file_root` that match `file_filter`."""
+    root, listed, given = get("file_root"), get("file_list"), get("files")
+    if listed is not None and given is not None:
+        raise RuntimeError("File paths can be provided through `files` or `file_list` but not both.")
+    if given is not None:
+        return [os.path.join(root, path) if root else path for path in given]
+    if listed is not None:
+        base = root or os.path.dirname(os.path.abspath(listed))
+        with open(listed, encoding="utf-8") as file:
+            return [os.path.join(base, line.strip()) for line in file if line.strip()]
+    if root is None:
+        raise RuntimeError("Either `file_root`, `files` or `file_list` must be specified.")
+    return below(root, [get("file_filter", pattern)])

@@ -1,7 +1,5 @@
 """`fn.readers.numpy`: arrays in `.npy` files, or regions of them."""
 
-import os
-
 import numpy as np
 
 from . import files
@@ -110,21 +108,6 @@ class _Arrays:
         return (np.ascontiguousarray(part).reshape(part.shape),), path
 
 
-def _paths(get):
-    root, listed, given = get("file_root"), get("file_list"), get("files")
-    if listed is not None and given is not None:
-        raise RuntimeError("File paths can be provided through `files` or `file_list` but not both.")
-    if given is not None:
-        return [os.path.join(root, path) if root else path for path in given]
-    if listed is not None:
-        base = root or os.path.dirname(os.path.abspath(listed))
-        with open(listed, encoding="utf-8") as file:
-            return [os.path.join(base, line.strip()) for line in file if line.strip()]
-    if root is None:
-        raise RuntimeError("Either `file_root`, `files` or `file_list` must be specified.")
-    return files.below(root, [get("file_filter", "*.npy")])
-
-
 class Numpy(Reader):
     """Reads arrays from `.npy` files, whole or a region."""
 
@@ -133,7 +116,7 @@ class Numpy(Reader):
 
     def begin(self, node):
         """Finds the files."""
-        return _Arrays(_paths(node.values_of), _Region(node.values_of))
+        return _Arrays(files.of_arguments(node.values_of, "*.npy"), _Region(node.values_of))
 
     def run_python(self, node, inputs, batch_size):
         """The next batch."""
