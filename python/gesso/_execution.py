@@ -51,6 +51,7 @@ class Execution:
         self._thread = None
         self.process = Process()
         self.reader_meta = dict
+        self.reader_history = self.reader_left = _nothing
         self.skip = None
         self.restart = None
 
@@ -167,13 +168,26 @@ def of_graph(pipeline):
         run, meta = staged.run, staged.reader_meta
         restart = staged.restart
         skip = functools.partial(staged.skip, batch_size=pipeline.max_batch_size)
+        history, left = functools.partial(staged.reader_history, batch_size=pipeline.max_batch_size), staged.reader_left
     else:
-        meta, restart = dict, None
+        meta, restart, history, left = dict, None, _nothing, _nothing
         engines = LayoutEngines({**pipeline.description(), "seed": pipeline._run_seed}, open_engine)
-        run, skip = _whole(engines), engines.skip
+        run, skip = _whole(engines), _without_history(engines)
     execution = Execution(run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, origins)
     execution.reader_meta, execution.skip, execution.restart = meta, skip, restart
+    execution.reader_history, execution.reader_left = history, left
     return execution
+
+
+def _nothing(*_):
+    return {}
+
+
+def _without_history(engine):
+    def skip(batches, readers):
+        engine.skip(batches)
+
+    return skip
 
 
 def _whole(engine):
@@ -212,5 +226,5 @@ def of_file(pipeline, serialized):
     else:
         engine = LayoutEngines(described, _opener(pipeline, {}))
         execution = Execution(_whole(engine), inputs, outputs, pipeline.max_batch_size, pipeline._on_error, {})
-    execution.skip = engine.skip
+    execution.skip = _without_history(engine)
     return execution

@@ -220,11 +220,10 @@ class StagedGraph:
         for edge, batch in zip(node.outputs, results):
             values[edge.name] = batch
 
-    def skip(self, batches, batch_size):
-        """Goes to where so many batches were given."""
+    def skip(self, batches, readers, batch_size):
+        """Goes to where so many batches were given; `readers` says how readers had done so."""
         for node in self.readers:
-            for _ in range(batches):
-                node.order.batch(batch_size)
+            node.operator.skip(node, batches, batch_size, readers.get(node.name))
         for stage in (stage for stages, _ in self.levels for stage in stages):
             if stage.engine is not None:
                 stage.engine.skip(batches)
@@ -237,3 +236,11 @@ class StagedGraph:
     def reader_meta(self):
         """What the readers say of their data."""
         return {node.name: node.operator.meta(node) for node in self.readers}
+
+    def reader_history(self, batches, batch_size):
+        """How the readers have read so many batches."""
+        return {node.name: node.operator.history(node, batches, batch_size) for node in self.readers}
+
+    def reader_left(self):
+        """What is left for each shard of epochs that other shards began, by reader."""
+        return {node.name: node.operator.left(node) for node in self.readers}

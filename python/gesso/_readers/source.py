@@ -10,6 +10,7 @@ from .._enums import dtype_of
 from .._feeding import Batch
 from .._operator import Operator
 from .._schema import Argument, Schema
+from . import elastic
 from .order import Order
 from .sampling import Sampled
 
@@ -81,17 +82,36 @@ class Reader(Operator):
             )
         node.new_order = functools.partial(self._order, node.samples, options, restarts)
         node.order = node.new_order()
+        node.parts = []
 
-    def _order(self, samples, options, restarts):
+    def _order(self, samples, options, restarts, shard=None, shards=None):
+        if shards is not None:
+            options = {**options, "shard_id": shard, "num_shards": shards}
         if self._sampler is not None or self._weights is not None:
             return Sampled(samples.size, self._sampler, self._weights, options)
         return Order(samples.size, options["seed"], options, self.shuffles_all, restarts, getattr(samples, "groups", None))
 
+    def history(self, node, batches, batch_size):
+        """How `batches` were read, as parts: [shards, batch size, batches]. Only who goes on with another number of shards adds one."""
+        return [*node.parts, [node.order.shards, batch_size, batches - sum(part[2] for part in node.parts)]]
+
+    def skip(self, node, batches, batch_size, history=None):
+        """Goes to where so many batches were given; `history` says in which parts, if there were several or they differ from how it is now."""
+        now = [node.order.shards, batch_size]
+        parts = history or [[*now, batches]]
+        if parts[-1][:2] != now:
+            parts = [*parts, [*now, 0]]
+        node.parts = parts[:-1]
+        if node.parts:
+            node.order = elastic.go_on(node.new_order, parts, node.order.shard)
+        else:
+            node.order = node.new_order()
+            for _ in range(batches):
+                node.order.batch(batch_size)
+
     def restart(self, node, batches, batch_size):
         """Goes on with the epoch behind the one that `batches` have got to."""
-        node.order = node.new_order()
-        for _ in range(batches):
-            node.order.batch(batch_size)
+        self.skip(node, batches, batch_size, self.history(node, batches, batch_size))
         node.order.next_epoch()
 
     def run_python(self, node, inputs, batch_size):
@@ -123,6 +143,10 @@ class Reader(Operator):
                     return node.last_read
                 (index,) = node.order.batch(1)
         raise RuntimeError(f"None of the {node.samples.size} samples of `{self.display}` can be read.")
+
+    def left(self, node):
+        """Where other shards began this epoch: how many samples of it each shard of this run has; else None."""
+        return getattr(node.order, "left", None)
 
     def meta(self, node):
         """What `Pipeline.reader_meta` says."""
