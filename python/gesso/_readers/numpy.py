@@ -1,7 +1,10 @@
 """`fn.readers.numpy`: arrays in `.npy` files, or regions of them."""
 
+import io
+
 import numpy as np
 
+from .. import _storage
 from . import files
 from .source import Reader, schema
 
@@ -94,13 +97,17 @@ class _Arrays:
     def __init__(self, paths, region):
         self.paths = paths
         self.size = len(paths)
+        self.is_remote = any(map(_storage.is_remote, paths))
         self.region = region
 
     def read(self, index, fed=None):
         path = self.paths[index]
         try:
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
+            if self.is_remote:
+                array = np.load(io.BytesIO(_storage.read(path)), allow_pickle=False)
+            else:
+                array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, RuntimeError, ValueError) as error:
             raise RuntimeError(f"Could not read the array file {path}: {error}") from None
         if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
             raise RuntimeError(f"Unknown Numpy type string: {array.dtype.str} in {path}")

@@ -2,10 +2,11 @@
 
 import functools
 import logging
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from .. import _shards
+from .. import _shards, _storage
 from .._enums import dtype_of
 from .._feeding import Batch
 from .._operator import Operator
@@ -82,7 +83,7 @@ class Reader(Operator):
             )
         node.new_order = functools.partial(self._order, node.samples, options, restarts)
         node.order = node.new_order()
-        node.parts = []
+        node.parts, node.connections = [], None
 
     def _order(self, samples, options, restarts, shard=None, shards=None):
         if shards is not None:
@@ -121,7 +122,13 @@ class Reader(Operator):
     def read_batch(self, node, batch_size, columns):
         """The next batch as `read` gives it: so many columns."""
         indices = node.order.batch(batch_size)
-        rows = [self._read(node, index, i) for i, index in enumerate(indices)]
+        firsts = [functools.partial(node.samples.read, index, **_of_sample(node, i)) for i, index in enumerate(indices)]
+        if getattr(node.samples, "is_remote", False):
+            # From afar a batch comes at once; what is read again because something is missing, one by one.
+            if node.connections is None:
+                node.connections = ThreadPoolExecutor(_storage.CONNECTIONS, "gesso-read")
+            firsts = [node.connections.submit(first).result for first in firsts]
+        rows = [self._read(node, first, i) for i, first in enumerate(firsts)]
         infos = [info for _, info in rows]
         layouts = getattr(node.samples, "layouts", None) or [""] * columns
         batches = []
@@ -130,10 +137,10 @@ class Reader(Operator):
             batches.append(Batch(arrays, dtype_of(arrays[0]), layouts[i], infos))
         return batches
 
-    def _read(self, node, index, i):
-        for _ in range(node.samples.size):
+    def _read(self, node, read, i):
+        for _ in range(node.samples.size + 1):
             try:
-                row = node.last_read = node.samples.read(index, **_of_sample(node, i))
+                row = node.last_read = read()
                 return row
             except (RuntimeError, OSError) as error:
                 if self._on_missing == "raise":
@@ -141,7 +148,7 @@ class Reader(Operator):
                 logging.getLogger("gesso").warning("a sample cannot be read: %s", error)
                 if self._on_missing == "pad" and getattr(node, "last_read", None) is not None:
                     return node.last_read
-                (index,) = node.order.batch(1)
+                read = functools.partial(node.samples.read, node.order.batch(1)[0], **_of_sample(node, i))
         raise RuntimeError(f"None of the {node.samples.size} samples of `{self.display}` can be read.")
 
     def left(self, node):

@@ -1,9 +1,9 @@
 """The pool of worker processes of one pipeline: tasks out, batches in, in order. A worker that dies is an error, never a wait."""
 
+import itertools
 import multiprocessing
 import multiprocessing.connection
 import multiprocessing.reduction
-import itertools
 import os
 import socket
 import weakref

@@ -103,7 +103,7 @@ class _Shards:
         return counter, size
 
 
-def distinct(output_map):
+def _distinct(output_map):
     """The names of the outputs as a list; no name may be there twice."""
     assert len(set(output_map)) == len(output_map), "output_map names should be distinct"
     return list(output_map)

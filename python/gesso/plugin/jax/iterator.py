@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ..._pipeline_def import pipeline_def
-from ..base_iterator import BaseIterator, LastBatchPolicy, distinct
+from ..base_iterator import BaseIterator, LastBatchPolicy, _distinct
 
 _DEFAULT_THREADS = 4
 
@@ -36,7 +36,7 @@ class DALIGenericIterator(BaseIterator):
     ):
         assert sharding is None or isinstance(sharding, jax.sharding.Sharding), "`sharding` is a `jax.sharding.Sharding`"
         assert last_batch_policy != LastBatchPolicy.PARTIAL, "arrays of JAX have one shape: `last_batch_policy` cannot be PARTIAL"
-        self.output_map = distinct(output_map)
+        self.output_map = _distinct(output_map)
         self._sharding = sharding
         self._pmap_compatible = bool(pmap_compatible)
         super().__init__(

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..base_iterator import BaseIterator, LastBatchPolicy, distinct
+from ..base_iterator import BaseIterator, LastBatchPolicy, _distinct
 from . import tensors
 
 
@@ -32,7 +32,7 @@ class DALIGenericIterator(BaseIterator):
         last_batch_policy=LastBatchPolicy.FILL,
         prepare_first_batch=True,
     ):
-        self.output_map = distinct(output_map)
+        self.output_map = _distinct(output_map)
         super().__init__(
             pipelines,
             size,
