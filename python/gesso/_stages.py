@@ -1,5 +1,7 @@
 """Graphs with Python functions: cut into stages, each a file of its own; between them the functions run in the interpreter."""
 
+import weakref
+
 import numpy as np
 
 from . import _author, _origin
@@ -121,6 +123,12 @@ def _without(arrays, errors):
     return [None if i in errors else array for i, array in enumerate(arrays)] if errors else arrays
 
 
+def _stop(readers):
+    """Closes what readers have open, when nothing runs them any more: nodes of a graph may live longer."""
+    for node in readers:
+        node.operator.stop(node)
+
+
 class StagedGraph:
     """Runs a graph that has Python functions."""
 
@@ -133,6 +141,7 @@ class StagedGraph:
         self.readers = [node for node in operators if getattr(node.operator, "is_source", False)]
         for node in self.readers:
             node.operator.start(node, parameters["enable_checkpointing"])
+        weakref.finalize(self, _stop, self.readers).atexit = False
         # For each level: stages, one for each branch that is a batch of its own, and what runs here behind them.
         self.levels = []
         for level in range(max(levels.values(), default=0) + 1):

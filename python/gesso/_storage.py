@@ -74,6 +74,10 @@ class _Local:
         """The file, to be read from its beginning."""
         return open(self._path, "rb")
 
+    def close(self):
+        """Closes it."""
+        self._file.close()
+
 
 class _Remote:
     """A file in an object store."""
@@ -101,6 +105,9 @@ class _Remote:
     def stream(self):
         """The file, to be read from its beginning."""
         return io.BufferedReader(_Stream(self), _PIECE)
+
+    def close(self):
+        """Nothing is open."""
 
 
 class _Stream(io.RawIOBase):

@@ -23,6 +23,11 @@ class _Indexed:
         self.size = len(places)
         self.paths = paths
 
+    def close(self):
+        """Closes the files."""
+        for file in self._files:
+            file.close()
+
     def bytes(self, index):
         number, at, length = self.places[index]
         where = f"{self.paths[number]} at index {at}"

@@ -85,6 +85,13 @@ class Reader(Operator):
         node.order = node.new_order()
         node.parts, node.connections = [], None
 
+    def stop(self, node):
+        """Closes the data set."""
+        if node.connections is not None:
+            node.connections.shutdown(wait=False, cancel_futures=True)
+        if hasattr(node.samples, "close"):
+            node.samples.close()
+
     def _order(self, samples, options, restarts, shard=None, shards=None):
         if shards is not None:
             options = {**options, "shard_id": shard, "num_shards": shards}

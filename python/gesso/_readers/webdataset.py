@@ -50,8 +50,10 @@ def members(file):
     while True:
         file.seek(at)
         header = file.read(_BLOCK)
-        if len(header) < _BLOCK or header == bytes(_BLOCK):
+        if not header or header == bytes(_BLOCK):
             return
+        if len(header) < _BLOCK:
+            raise RuntimeError(f"The archive ends within a header, at byte {at + len(header)}.")
         size, kind = _number(header[124:136]), header[156:157]
         if size < 0:
             raise RuntimeError(f"There is no header of a tar archive at byte {at}.")
@@ -72,15 +74,23 @@ def members(file):
 def of_archive(path):
     """The samples of an archive: lists of (extension, offset, size)."""
     samples, last = [], None
-    with _storage.open_file(path).stream() as file:
-        for name, offset, size in members(file):
-            stem, extension = split_name(name)
-            if not os.path.basename(stem):
-                continue
-            if stem != last:
-                samples.append([])
-                last = stem
-            samples[-1].append((extension, offset, size))
+    archive = _storage.open_file(path)
+    with archive.stream() as file:
+        try:
+            found = list(members(file))
+        except RuntimeError as error:
+            raise RuntimeError(f"Error reading from {path}: {error}") from None
+    if found and found[-1][1] + found[-1][2] > archive.size:
+        name, offset, size = found[-1]
+        raise RuntimeError(f"Error reading from {path}: the archive ends within {name}, {offset + size - archive.size} bytes too early.")
+    for name, offset, size in found:
+        stem, extension = split_name(name)
+        if not os.path.basename(stem):
+            continue
+        if stem != last:
+            samples.append([])
+            last = stem
+        samples[-1].append((extension, offset, size))
     return samples
 
 
@@ -151,6 +161,11 @@ class _Archives:
                 f'Underful sample detected at "{self.paths[number]}" offset {parts[0][1]}: it has no component for output {places.index(None)}.'
             )
         self.samples.append((number, places))
+
+    def close(self):
+        """Closes the archives."""
+        for file in self._files.values():
+            file.close()
 
     def read(self, index):
         number, places = self.samples[index]

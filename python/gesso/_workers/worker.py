@@ -2,6 +2,7 @@
 
 import multiprocessing.reduction
 import os
+import signal
 import threading
 import traceback
 
@@ -80,6 +81,8 @@ def run(given, loader, connection, parent, package, others=()):
     """The loop of a worker."""
     if package != "gesso":
         from .. import as_dali  # noqa: F401
+    # Ctrl-C reaches all processes of a terminal; this one ends with the user's.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     for other in others:
         other.close()
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
