@@ -25,14 +25,17 @@ SUFFIXES = (".py", ".pyi", ".typed")
 
 
 def _project():
-    """Name, version, description, Python and dependencies from pyproject.toml: tomllib is not in Python 3.10."""
+    """Name, version, description, Python, dependencies and extras from pyproject.toml: tomllib is not in Python 3.10."""
     text = (HERE / "pyproject.toml").read_text(encoding="utf-8")
 
     def field(name):
         return re.search(rf'^{name} = "(.*)"$', text, re.MULTILINE).group(1)
 
     dependencies = re.findall(r'"([^"]+)"', re.search(r"^dependencies = \[(.*)\]$", text, re.MULTILINE).group(1))
-    return {name: field(name) for name in ("name", "version", "description", "requires-python")} | {"dependencies": dependencies}
+    section = text.partition("[project.optional-dependencies]\n")[2].partition("\n[")[0]
+    extras = {name: re.findall(r'"([^"]+)"', listed) for name, listed in re.findall(r"^(\w+) = \[(.*)\]$", section, re.MULTILINE)}
+    fields = {name: field(name) for name in ("name", "version", "description", "requires-python")}
+    return fields | {"dependencies": dependencies, "extras": extras}
 
 
 def glibc(library):
@@ -79,6 +82,8 @@ def _metadata(project):
         "License: Apache-2.0",
         f"Requires-Python: {project['requires-python']}",
         *(f"Requires-Dist: {dependency}" for dependency in project["dependencies"]),
+        *(f"Provides-Extra: {extra}" for extra in project["extras"]),
+        *(f'Requires-Dist: {needed} ; extra == "{extra}"' for extra, listed in project["extras"].items() for needed in listed),
         "Description-Content-Type: text/markdown",
         "",
         readme.read_text(encoding="utf-8") if readme.exists() else "",

@@ -1,8 +1,8 @@
 """Trains a small classifier of images with PyTorch; Gesso reads, decodes and augments.
 
-    pip install torch tqdm
-    python examples/python/train_classifier.py FOLDER            a folder of images for each class
-    python examples/python/train_classifier.py --made            on images that it makes itself
+pip install torch tqdm
+python examples/python/train_classifier.py FOLDER            a folder of images for each class
+python examples/python/train_classifier.py --made            on images that it makes itself
 """
 
 import argparse
@@ -22,9 +22,7 @@ def training(folder, side):
     encoded, labels = fn.readers.file(file_root=folder, random_shuffle=True, shards="auto", name="images")
     images = fn.decoders.image_random_crop(encoded, random_area=[0.08, 1.0], random_aspect_ratio=[3 / 4, 4 / 3])
     images = fn.resize(images, size=[side, side])
-    images = fn.crop_mirror_normalize(
-        images, mirror=fn.random.coin_flip(), mean=MEAN, std=STD, dtype=types.FLOAT, output_layout="CHW"
-    )
+    images = fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip(), mean=MEAN, std=STD, dtype=types.FLOAT, output_layout="CHW")
     return images, labels
 
 

@@ -23,6 +23,15 @@ def _serve(calls):
         del call, future, function, arguments
 
 
+def _drop(calls):
+    """Ends a thread whose calls nobody waits for any more: those that did not begin are forgotten."""
+    try:
+        while True:
+            calls.get_nowait()
+    except queue.Empty:
+        calls.put(None)
+
+
 class Ahead:
     """Runs calls in order in a thread of its own, which ends with it."""
 
@@ -32,7 +41,7 @@ class Ahead:
         thread.start()
         thread.calls = self._calls
         _threads.add(thread)
-        weakref.finalize(self, self._calls.put, None).atexit = False
+        weakref.finalize(self, _drop, self._calls).atexit = False
 
     def submit(self, function, *arguments):
         """Queues a call; a future of what it returns."""

@@ -1,4 +1,5 @@
-"""The state of a pipeline: how many batches it gave. Readers go there without reading; random numbers are drawn again."""
+"""The state of a pipeline: how many batches it gave, and in how many shards its readers read them. Readers go there without reading; random numbers
+are drawn again."""
 
 import json
 import warnings
@@ -15,6 +16,7 @@ def save(pipeline, iterator_data=""):
         "iter": pipeline._consumer_iter,
         "epoch_idx": pipeline._consumer_epoch_idx,
         "iterator_data": iterator_data,
+        "readers": pipeline._execution.reader_history(pipeline._consumed),
     }
     return json.dumps(state).encode()
 
@@ -42,7 +44,7 @@ def restore(pipeline, state):
     for group in pipeline._groups:
         group.current_iter = state["iter"]
         group.current_sample = state["iter"] * pipeline._max_batch_size
-    pipeline._execution.skip(batches)
+    pipeline._execution.skip(batches, state.get("readers", {}))
 
 
 def next_epoch(pipeline):

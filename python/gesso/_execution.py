@@ -1,5 +1,6 @@
 """Runs the batches of a built pipeline, in a thread of its own where batches are prepared ahead. Makes `TensorList`s of what comes out."""
 
+import functools
 import json
 import os
 from concurrent.futures import Future
@@ -50,6 +51,7 @@ class Execution:
         self._thread = None
         self.process = Process()
         self.reader_meta = dict
+        self.reader_history = self.reader_left = _nothing
         self.skip = None
         self.restart = None
 
@@ -130,9 +132,12 @@ def _device(pipeline):
 
 
 def _opener(pipeline, origins, outputs_on_host=False):
+    # Nothing here keeps the pipeline: when its last user lets it go, it is gone at once, and its worker processes with it.
+    where = _device(pipeline), pipeline.device_id or 0, pipeline.num_threads or 0, outputs_on_host
+
     def open_engine(serialized):
         try:
-            return Engine(serialized, _device(pipeline), pipeline.device_id or 0, pipeline.num_threads or 0, outputs_on_host)
+            return Engine(serialized, *where)
         except _library.GessoError as error:
             raise RuntimeError(explained(str(error), origins)) from error
 
@@ -163,17 +168,27 @@ def of_graph(pipeline):
         staged = StagedGraph(pipeline._operators, pipeline._graph_outputs, parameters, open_engine)
         run, meta = staged.run, staged.reader_meta
         restart = staged.restart
-
-        def skip(batches):
-            staged.skip(batches, pipeline.max_batch_size)
-
+        skip = functools.partial(staged.skip, batch_size=pipeline.max_batch_size)
+        history, left = functools.partial(staged.reader_history, batch_size=pipeline.max_batch_size), staged.reader_left
     else:
-        meta, restart = dict, None
+        meta, restart, history, left = dict, None, _nothing, _nothing
         engines = LayoutEngines({**pipeline.description(), "seed": pipeline._run_seed}, _opener(pipeline, origins))
-        run, skip = _whole(engines), engines.skip
+        run, skip = _whole(engines), _without_history(engines)
     execution = Execution(run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, origins)
     execution.reader_meta, execution.skip, execution.restart = meta, skip, restart
+    execution.reader_history, execution.reader_left = history, left
     return execution
+
+
+def _nothing(*_):
+    return {}
+
+
+def _without_history(engine):
+    def skip(batches, readers):
+        engine.skip(batches)
+
+    return skip
 
 
 def _whole(engine):
@@ -212,5 +227,5 @@ def of_file(pipeline, serialized):
     else:
         engine = LayoutEngines(described, _opener(pipeline, {}))
         execution = Execution(_whole(engine), inputs, outputs, pipeline.max_batch_size, pipeline._on_error, {})
-    execution.skip = engine.skip
+    execution.skip = _without_history(engine)
     return execution

@@ -1,5 +1,7 @@
 """Graphs with Python functions: cut into stages, each a file of its own; between them the functions run in the interpreter."""
 
+import weakref
+
 import numpy as np
 
 from . import _author, _origin
@@ -121,6 +123,12 @@ def _without(arrays, errors):
     return [None if i in errors else array for i, array in enumerate(arrays)] if errors else arrays
 
 
+def _stop(readers):
+    """Closes what readers have open, when nothing runs them any more: nodes of a graph may live longer."""
+    for node in readers:
+        node.operator.stop(node)
+
+
 class StagedGraph:
     """Runs a graph that has Python functions."""
 
@@ -133,6 +141,7 @@ class StagedGraph:
         self.readers = [node for node in operators if getattr(node.operator, "is_source", False)]
         for node in self.readers:
             node.operator.start(node, parameters["enable_checkpointing"])
+        weakref.finalize(self, _stop, self.readers).atexit = False
         # For each level: stages, one for each branch that is a batch of its own, and what runs here behind them.
         self.levels = []
         for level in range(max(levels.values(), default=0) + 1):
@@ -220,11 +229,10 @@ class StagedGraph:
         for edge, batch in zip(node.outputs, results):
             values[edge.name] = batch
 
-    def skip(self, batches, batch_size):
-        """Goes to where so many batches were given."""
+    def skip(self, batches, readers, batch_size):
+        """Goes to where so many batches were given; `readers` says how readers had done so."""
         for node in self.readers:
-            for _ in range(batches):
-                node.order.batch(batch_size)
+            node.operator.skip(node, batches, batch_size, readers.get(node.name))
         for stage in (stage for stages, _ in self.levels for stage in stages):
             if stage.engine is not None:
                 stage.engine.skip(batches)
@@ -237,3 +245,11 @@ class StagedGraph:
     def reader_meta(self):
         """What the readers say of their data."""
         return {node.name: node.operator.meta(node) for node in self.readers}
+
+    def reader_history(self, batches, batch_size):
+        """How the readers have read so many batches."""
+        return {node.name: node.operator.history(node, batches, batch_size) for node in self.readers}
+
+    def reader_left(self):
+        """What is left for each shard of epochs that other shards began, by reader."""
+        return {node.name: node.operator.left(node) for node in self.readers}

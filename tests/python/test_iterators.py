@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gesso import Pipeline, fn, pipeline_def, types
-from gesso.plugin.base_iterator import LastBatchPolicy
+from gesso.plugin.base_iterator import BaseIterator, LastBatchPolicy
 
 SAMPLES = 10
 
@@ -121,6 +121,24 @@ def test_state_in_the_middle_of_an_epoch(torch, files):
     labels(first, 2)
     state = first.checkpoints()[0]
     assert labels(begin(state), 2) == labels(first, 2)
+
+
+def test_an_iterator_of_ones_own(files):
+    class Labels(BaseIterator):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            self._take_first_batch()
+
+        def _convert(self, outputs):
+            return outputs[0][1].as_array().ravel().tolist()
+
+    for prepared in (True, False):
+        iterator = Labels(made(files, 5), reader_name="files", auto_reset=True, prepare_first_batch=prepared)
+        for _ in range(2):
+            assert list(iterator) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+        next(iterator)
+        iterator.restart()
+        assert next(iterator) == [0, 1, 2, 3, 4]
 
 
 def test_jax_peeks(files):

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 
+from .. import _storage
 from . import masks
 
 
@@ -23,9 +24,8 @@ def load(get):
     """The images that the arguments of a reader ask for, in the order of their numbers or as `images` lists them."""
     path = get("annotations_file")
     try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
-    except (OSError, ValueError) as error:
+        content = json.loads(_storage.text(path))
+    except (RuntimeError, ValueError) as error:
         raise RuntimeError(f"Could not read the annotation file {path}: {error}") from None
     kinds = sorted(category["id"] for category in content.get("categories", ()))
     classes = {kind: kind if get("avoid_class_remapping") else i for i, kind in enumerate(kinds, 1)}

@@ -1,9 +1,8 @@
 """`fn.readers.file`: files as they are, with labels."""
 
-import os
-
 import numpy as np
 
+from .. import _storage
 from . import files
 from .source import Reader, schema
 
@@ -18,26 +17,19 @@ _OWN = {
 }
 
 
-def read_bytes(path):
-    """A file as an array of bytes."""
-    try:
-        return np.fromfile(path, np.uint8)
-    except OSError as error:
-        raise RuntimeError(f"Could not open file {path}: {error.strerror or error}") from None
-
-
 class _Files:
     def __init__(self, found):
         self.found = found
         self.size = len(found)
+        self.is_remote = any(_storage.is_remote(path) for path, _ in found)
 
     def read(self, index):
         path, label = self.found[index]
-        return (read_bytes(path), np.array([label], np.int32)), path
+        return (_storage.read(path), np.array([label], np.int32)), path
 
 
 def _given(paths, labels, root):
-    paths = [os.path.join(root, path) if root else path for path in paths]
+    paths = [files.joined(root, path) for path in paths]
     if labels is None:
         labels = range(len(paths))
     elif len(labels) != len(paths):

@@ -3,6 +3,8 @@
 import fnmatch
 import os
 
+from .. import _storage
+
 IMAGES_AND_SOUND = "*.jpg *.jpeg *.png *.bmp *.tif *.tiff *.pnm *.ppm *.pgm *.pbm *.jp2 *.webp *.flac *.ogg *.wav".split()
 
 
@@ -14,13 +16,21 @@ def _matches(name, patterns, case_sensitive):
 
 def in_folders(root, file_filters=None, dir_filters=None, case_sensitive=False):
     """(path, label) of the files in the folders of `root`; the label is the number of the folder, in order of their names."""
-    folders = sorted(name for name in os.listdir(root) if os.path.isdir(os.path.join(root, name)))
+    if _storage.is_remote(root):
+        names = [path.split("/") for path in _storage.below(root)]
+        inside = {folder: [] for folder in sorted({parts[0] for parts in names if len(parts) > 1})}
+        for parts in names:
+            if len(parts) == 2:
+                inside[parts[0]].append(parts[1])
+    else:
+        inside = {name: None for name in sorted(os.listdir(root)) if os.path.isdir(os.path.join(root, name))}
+    folders = list(inside)
     if dir_filters:
         folders = [name for name in folders if _matches(name, dir_filters, case_sensitive)]
     patterns = file_filters or IMAGES_AND_SOUND
     found = []
     for label, folder in enumerate(folders):
-        for name in sorted(os.listdir(os.path.join(root, folder))):
+        for name in sorted(os.listdir(os.path.join(root, folder)) if inside[folder] is None else inside[folder]):
             if _matches(name, patterns, case_sensitive):
                 found.append((os.path.join(root, folder, name), label))
     return found
@@ -28,24 +38,44 @@ def in_folders(root, file_filters=None, dir_filters=None, case_sensitive=False):
 
 def below(root, patterns):
     """Paths of all files below `root` that match, sorted."""
-    found = []
-    for folder, _, names in os.walk(root, followlinks=True):
-        found += [os.path.join(folder, name) for name in names if _matches(name, patterns, True)]
-    return sorted(found)
+    paths = [name for name in _storage.below(root) if _matches(name.rpartition("/")[2], patterns, True)]
+    return sorted(os.path.join(root, name) for name in paths)
 
 
 def of_list(path, root):
     """(path, label) of each line `path label` of a text file; paths are relative to `root`, else to the list's folder."""
-    base = root or os.path.dirname(os.path.abspath(path))
+    base = root or _folder(path)
     found = []
-    with open(path, encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            words = line.split()
-            if not words:
-                continue
-            name, _, label = line.strip().rpartition(" ")
-            try:
-                found.append((os.path.join(base, name.strip()), int(label)))
-            except ValueError:
-                raise RuntimeError(f'Incorrect format of the list file "{path}":{number}: expected `path label`, got {line!r}.') from None
+    for number, line in enumerate(_storage.text(path).split("\n"), 1):
+        if not line.strip():
+            continue
+        name, _, label = line.strip().rpartition(" ")
+        try:
+            found.append((joined(base, name.strip()), int(label)))
+        except ValueError:
+            raise RuntimeError(f'Incorrect format of the list file "{path}":{number}: expected `path label`, got {line!r}.') from None
     return found
+
+
+def _folder(path):
+    return path.rpartition("/")[0] if _storage.is_remote(path) else os.path.dirname(os.path.abspath(path))
+
+
+def joined(base, path):
+    """A path below `base`, unless it says itself where it is."""
+    return path if not base or _storage.is_remote(path) else os.path.join(base, path)
+
+
+def of_arguments(get, pattern):
+    """The paths that a reader's arguments name: `files`, the lines of `file_list`, or all below `file_root` that match `file_filter`."""
+    root, listed, given = get("file_root"), get("file_list"), get("files")
+    if listed is not None and given is not None:
+        raise RuntimeError("File paths can be provided through `files` or `file_list` but not both.")
+    if given is not None:
+        return [joined(root, path) for path in given]
+    if listed is not None:
+        base = root or _folder(listed)
+        return [joined(base, line.strip()) for line in _storage.text(listed).split("\n") if line.strip()]
+    if root is None:
+        raise RuntimeError("Either `file_root`, `files` or `file_list` must be specified.")
+    return below(root, [get("file_filter", pattern)])

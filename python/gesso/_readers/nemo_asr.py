@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 
+from .. import _storage
 from .._enums import DALIDataType
 from .._feeding import Batch
-from .file import read_bytes
 from .source import Reader, schema
 
 _OWN = {
@@ -39,18 +39,12 @@ class _Speech:
 
 
 def _lines(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    try:
-                        yield _Speech(json.loads(line))
-                    except (ValueError, KeyError, TypeError) as error:
-                        raise RuntimeError(
-                            f"Line {number} of the manifest {path} is not an object with `audio_filepath`: {error!r}"
-                        ) from None
-    except OSError as error:
-        raise RuntimeError(f"Could not open manifest file {path}: {error.strerror or error}") from None
+    for number, line in enumerate(_storage.text(path).split("\n"), 1):
+        if line.strip():
+            try:
+                yield _Speech(json.loads(line))
+            except (ValueError, KeyError, TypeError) as error:
+                raise RuntimeError(f"Line {number} of the manifest {path} is not an object with `audio_filepath`: {error!r}") from None
 
 
 class _Manifests:
@@ -64,12 +58,13 @@ class _Manifests:
                     speech.number = len(self.found) - first
                     self.found.append(speech)
         self.size = len(self.found)
+        self.is_remote = any(_storage.is_remote(speech.path) for speech in self.found)
 
     def read(self, index):
         speech = self.found[index]
         text = np.frombuffer(speech.text.encode(), np.uint8)
         window = np.float64([speech.offset, speech.duration if speech.duration > 0 else math.inf])
-        return (read_bytes(speech.path), window, text, np.array([speech.number], np.int64)), speech.path
+        return (_storage.read(speech.path), window, text, np.array([speech.number], np.int64)), speech.path
 
 
 class _Decoder:

@@ -1,9 +1,10 @@
 """`fn.readers.numpy`: arrays in `.npy` files, or regions of them."""
 
-import os
+import io
 
 import numpy as np
 
+from .. import _storage
 from . import files
 from .source import Reader, schema
 
@@ -96,33 +97,22 @@ class _Arrays:
     def __init__(self, paths, region):
         self.paths = paths
         self.size = len(paths)
+        self.is_remote = any(map(_storage.is_remote, paths))
         self.region = region
 
     def read(self, index, fed=None):
         path = self.paths[index]
         try:
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
+            if self.is_remote:
+                array = np.load(io.BytesIO(_storage.read(path)), allow_pickle=False)
+            else:
+                array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, RuntimeError, ValueError) as error:
             raise RuntimeError(f"Could not read the array file {path}: {error}") from None
         if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
             raise RuntimeError(f"Unknown Numpy type string: {array.dtype.str} in {path}")
         part = self.region.of(array, path, fed or {})
         return (np.ascontiguousarray(part).reshape(part.shape),), path
-
-
-def _paths(get):
-    root, listed, given = get("file_root"), get("file_list"), get("files")
-    if listed is not None and given is not None:
-        raise RuntimeError("File paths can be provided through `files` or `file_list` but not both.")
-    if given is not None:
-        return [os.path.join(root, path) if root else path for path in given]
-    if listed is not None:
-        base = root or os.path.dirname(os.path.abspath(listed))
-        with open(listed, encoding="utf-8") as file:
-            return [os.path.join(base, line.strip()) for line in file if line.strip()]
-    if root is None:
-        raise RuntimeError("Either `file_root`, `files` or `file_list` must be specified.")
-    return files.below(root, [get("file_filter", "*.npy")])
 
 
 class Numpy(Reader):
@@ -133,7 +123,7 @@ class Numpy(Reader):
 
     def begin(self, node):
         """Finds the files."""
-        return _Arrays(_paths(node.values_of), _Region(node.values_of))
+        return _Arrays(files.of_arguments(node.values_of, "*.npy"), _Region(node.values_of))
 
     def run_python(self, node, inputs, batch_size):
         """The next batch."""

@@ -42,6 +42,7 @@ class Order:
         self._returned = 0
         self._ranges = deque()
         self._last = None
+        self._epochs_over = self._taken = 0
 
     def _start(self, shard):
         return self.size * shard // self.shards
@@ -92,7 +93,8 @@ class Order:
                 self._returned += 1
                 return self._last
             self._ranges.popleft()
-            self._returned = 0
+            self._returned = self._taken = 0
+            self._epochs_over += 1
         oldest, count = self._ranges[0], len(self._buffer)
         drawn = uniform(self._engine, oldest[1] - oldest[0] - 1) if self.is_random else 0
         chosen, first = (oldest[0] + drawn) % count, oldest[0] % count
@@ -103,14 +105,35 @@ class Order:
         self._ranges[-1][1] += 1
         oldest[0] += 1
         self._returned += 1
+        self._taken += 1
         return self._last
+
+    def _is_over(self):
+        return self._buffer is not None and self._ranges[0][0] == self._ranges[0][1]
+
+    @property
+    def epoch(self):
+        """The epoch of the next sample that is no padding, from 0."""
+        return self._epochs_over + self._is_over()
+
+    @property
+    def is_at_start(self):
+        """Whether that sample is the first one of its epoch."""
+        return self._taken == 0 or self._is_over()
+
+    def rest(self):
+        """The samples that are still to come in this epoch, at the start of one all of them; goes to the next one."""
+        self._returned = -(-self.size // self.shards)
+        found = [self._next(True)]
+        while not self._is_over():
+            found.append(self._next(False))
+        self._returned = -(-self.size // self.shards)
+        return found
 
     def next_epoch(self):
         """Goes on with the first sample of the next epoch."""
-        if self._buffer is None:
-            return
-        while self._ranges[0][0] != self._ranges[0][1]:
-            self._next(False)
+        if not self.is_at_start:
+            self.rest()
         self._returned = -(-self.size // self.shards)
 
     def batch(self, count):

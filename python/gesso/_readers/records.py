@@ -1,11 +1,10 @@
 """`fn.readers.tfrecord` and `fn.readers.mxnet`: records in files with an index."""
 
-import os
 import struct
 
 import numpy as np
 
-from .. import _context
+from .. import _context, _storage
 from ..tfrecord import Feature
 from . import wire
 from .source import Reader, schema
@@ -13,28 +12,29 @@ from .source import Reader, schema
 _OWN = {"path": ("_STRING_VEC", None), "index_path": ("_STRING_VEC", None), "use_o_direct": ("BOOL", False)}
 
 
-def _open(path):
-    try:
-        return open(path, "rb")
-    except OSError as error:
-        raise RuntimeError(f"Could not open file {path}: {error.strerror or error}") from None
-
-
 class _Indexed:
     """Pieces of files: (file, where, how long)."""
 
     def __init__(self, paths, places):
-        self._files = [_open(path) for path in paths]
+        self._files = [_storage.open_file(path) for path in paths]
+        self.is_remote = any(map(_storage.is_remote, paths))
         self.places = places
         self.groups = [[i for i, place in enumerate(places) if place[0] == k] for k in range(len(paths))]
         self.size = len(places)
         self.paths = paths
 
+    def close(self):
+        """Closes the files."""
+        for file in self._files:
+            file.close()
+
     def bytes(self, index):
         number, at, length = self.places[index]
-        file = self._files[number]
-        file.seek(at)
-        return file.read(length), f"{self.paths[number]} at index {at}"
+        where = f"{self.paths[number]} at index {at}"
+        data = self._files[number].read_at(at, length)
+        if len(data) != length:
+            raise RuntimeError(f"Error reading from {where}: the file ends within a record of {length} bytes. Does the index belong to it?")
+        return data, where
 
 
 def _count(paths, indices, what):
@@ -42,21 +42,37 @@ def _count(paths, indices, what):
         raise RuntimeError(f"Number of {what} files and index files should match: {len(paths)} and {len(indices)}.")
 
 
+def _index(path):
+    """The two numbers in each line of an index."""
+    pairs = []
+    for number, line in enumerate(_storage.text(path).splitlines(), 1):
+        words = line.split()[:2]
+        if not words:
+            continue
+        if len(words) < 2 or not all(word.isdigit() for word in words):
+            raise RuntimeError(f"Malformed index file {path}:{number}: expected two whole numbers, got {line[:40]!r}.")
+        pairs.append((int(words[0]), int(words[1])))
+    return pairs
+
+
+# Bytes of a record's length and of two sums, around its data.
+_FRAME = 16
+
+
 class _Features(_Indexed):
     def __init__(self, paths, indices, features):
         _count(paths, indices, "TFRecord")
         places = []
         for number, index in enumerate(indices):
-            with _open(index) as file:
-                for line in file.read().decode().splitlines():
-                    at, length = map(int, line.split()[:2])
-                    places.append((number, at, length))
+            places += [(number, at, length) for at, length in _index(index)]
         super().__init__(paths, places)
         self.features = features
 
     def read(self, index):
         data, where = self.bytes(index)
-        (length,) = struct.unpack_from("<Q", data)
+        length = struct.unpack_from("<Q", data)[0] if len(data) >= _FRAME else -1
+        if length != len(data) - _FRAME:
+            raise RuntimeError(f"No record of {len(data)} bytes begins in {where}: the index does not belong to this file.")
         found = _example(data[12 : 12 + length])
         return [_feature(found.get(name), feature) for name, feature in self.features.items()], where
 
@@ -151,9 +167,12 @@ class _RecordIO(_Indexed):
     def __init__(self, paths, indices):
         if len(indices) != 1:
             raise RuntimeError(f"The reader of RecordIO takes a single index file for all files, got {len(indices)}.")
-        ends = np.cumsum([os.path.getsize(path) for path in paths]).tolist()
-        with _open(indices[0]) as file:
-            offsets = sorted(int(line.split()[1]) for line in file.read().decode().splitlines() if line.split())
+        ends = np.cumsum([_storage.open_file(path).size for path in paths]).tolist()
+        offsets = sorted(at for _, at in _index(indices[0]))
+        if offsets and offsets[-1] >= ends[-1]:
+            raise RuntimeError(
+                f"The index {indices[0]} names byte {offsets[-1]}, but its files have {ends[-1]}: it does not belong to them."
+            )
         places, number = [], 0
         for at, behind in zip(offsets, offsets[1:] + [ends[-1]]):
             while at >= ends[number]:

@@ -4,13 +4,14 @@ from .caffe import Caffe, Caffe2
 from .coco import COCO
 from .file import File
 from .file_read import Read
+from .fits import Fits
 from .nemo_asr import NemoAsr
 from .numpy import Numpy
 from .records import MXNet, TFRecord
 from .sequence import Sequence
 from .webdataset import Webdataset
 
-_ALL = (File, Caffe, Caffe2, COCO, MXNet, NemoAsr, Numpy, Read, Sequence, TFRecord, Webdataset)
+_ALL = (File, Caffe, Caffe2, COCO, Fits, MXNet, NemoAsr, Numpy, Read, Sequence, TFRecord, Webdataset)
 READERS = {kind.schema_name: kind for kind in _ALL}
 OLD_NAMES = {
     "FileReader": File,

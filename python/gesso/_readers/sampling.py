@@ -21,8 +21,7 @@ class Sampled:
             self._probabilities = weights / weights.sum()
         self._seed = options["seed"]
         self._epoch = -1
-        self._left = iter(())
-        self._last = None
+        self._own, self._count, self._at = [], 0, 0
         if not callable(sampler) and sampler is not None:
             self._sampler = list(map(int, sampler))
             self._check(self._sampler)
@@ -47,25 +46,53 @@ class Sampled:
         """The next `count` indices."""
         found = []
         while len(found) < count:
-            index = next(self._left, None)
-            if index is None:
+            if self._at >= len(self._own):
                 if found and self.pads:
-                    index = self._last
+                    found.append(self._own[-1])
                 else:
-                    self.next_epoch()
-                    continue
-            self._last = index
-            found.append(index)
+                    self._begin_epoch()
+                continue
+            found.append(self._own[self._at])
+            self._at += 1
+        return found
+
+    def _dealt(self, indices):
+        """Every `num_shards`-th one; those that are too few for a last round go to the shards that have one more in DALI's count."""
+        rounds, shards = len(indices) // self.shards, self.shards
+        edges = [len(indices) * i // shards for i in range(shards + 1)]
+        longer = [i for i in range(shards) if edges[i + 1] - edges[i] > rounds]
+        own = indices[self.shard : rounds * shards : shards]
+        return own + [indices[rounds * shards + longer.index(self.shard)]] if self.shard in longer else own
+
+    def _begin_epoch(self):
+        self._epoch += 1
+        indices = self._indices()
+        own = self._dealt(indices)
+        if not own:
+            raise RuntimeError(f"A sampler gave {len(indices)} numbers, too few for {self.shards} shards.")
+        self._count, self._at = len(own), 0
+        self._own = own + own[-1:] * (-(-len(indices) // self.shards) - len(own) if self.pads else 0)
+
+    @property
+    def epoch(self):
+        """The epoch of the next sample that is no padding, from 0."""
+        return self._epoch + (self._at >= self._count)
+
+    @property
+    def is_at_start(self):
+        """Whether that sample is the first one of its epoch."""
+        return self._at == 0 or self._at >= self._count
+
+    def rest(self):
+        """The samples that are still to come in this epoch, at the start of one all of them; goes to the next one."""
+        if self._at >= self._count:
+            self._begin_epoch()
+        found = self._own[self._at : self._count]
+        self._at = len(self._own)
         return found
 
     def next_epoch(self):
         """Goes on with the first sample of the next epoch."""
-        self._epoch += 1
-        indices = self._indices()
-        length = -(-len(indices) // self.shards)
-        own = indices[self.shard :: self.shards]
-        if self.pads and own:
-            own = own + own[-1:] * (length - len(own))
-        if not own:
-            raise RuntimeError(f"A sampler gave {len(indices)} numbers, too few for {self.shards} shards.")
-        self._left = iter(own)
+        if not self.is_at_start:
+            self.rest()
+        self._at = len(self._own)

@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 
+from .. import _storage
 from .._feeding import Batch
-from .file import read_bytes
 from .source import Reader, schema
 
 _OWN = {
@@ -34,7 +34,7 @@ class _Sequences:
 
     def read(self, index):
         paths = self.found[index]
-        return [read_bytes(path) for path in paths], paths[0]
+        return [_storage.read(path) for path in paths], paths[0]
 
 
 class Sequence(Reader):

@@ -2,14 +2,16 @@
 
 import functools
 import logging
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from .. import _shards
+from .. import _shards, _storage
 from .._enums import dtype_of
 from .._feeding import Batch
 from .._operator import Operator
 from .._schema import Argument, Schema
+from . import elastic
 from .order import Order
 from .sampling import Sampled
 
@@ -81,17 +83,43 @@ class Reader(Operator):
             )
         node.new_order = functools.partial(self._order, node.samples, options, restarts)
         node.order = node.new_order()
+        node.parts, node.connections = [], None
 
-    def _order(self, samples, options, restarts):
+    def stop(self, node):
+        """Closes the data set."""
+        if node.connections is not None:
+            node.connections.shutdown(wait=False, cancel_futures=True)
+        if hasattr(node.samples, "close"):
+            node.samples.close()
+
+    def _order(self, samples, options, restarts, shard=None, shards=None):
+        if shards is not None:
+            options = {**options, "shard_id": shard, "num_shards": shards}
         if self._sampler is not None or self._weights is not None:
             return Sampled(samples.size, self._sampler, self._weights, options)
         return Order(samples.size, options["seed"], options, self.shuffles_all, restarts, getattr(samples, "groups", None))
 
+    def history(self, node, batches, batch_size):
+        """How `batches` were read, as parts: [shards, batch size, batches]. Only who goes on with another number of shards adds one."""
+        return [*node.parts, [node.order.shards, batch_size, batches - sum(part[2] for part in node.parts)]]
+
+    def skip(self, node, batches, batch_size, history=None):
+        """Goes to where so many batches were given; `history` says in which parts, if there were several or they differ from how it is now."""
+        now = [node.order.shards, batch_size]
+        parts = history or [[*now, batches]]
+        if parts[-1][:2] != now:
+            parts = [*parts, [*now, 0]]
+        node.parts = parts[:-1]
+        if node.parts:
+            node.order = elastic.go_on(node.new_order, parts, node.order.shard)
+        else:
+            node.order = node.new_order()
+            for _ in range(batches):
+                node.order.batch(batch_size)
+
     def restart(self, node, batches, batch_size):
         """Goes on with the epoch behind the one that `batches` have got to."""
-        node.order = node.new_order()
-        for _ in range(batches):
-            node.order.batch(batch_size)
+        self.skip(node, batches, batch_size, self.history(node, batches, batch_size))
         node.order.next_epoch()
 
     def run_python(self, node, inputs, batch_size):
@@ -101,7 +129,13 @@ class Reader(Operator):
     def read_batch(self, node, batch_size, columns):
         """The next batch as `read` gives it: so many columns."""
         indices = node.order.batch(batch_size)
-        rows = [self._read(node, index, i) for i, index in enumerate(indices)]
+        firsts = [functools.partial(node.samples.read, index, **_of_sample(node, i)) for i, index in enumerate(indices)]
+        if getattr(node.samples, "is_remote", False):
+            # From afar a batch comes at once; what is read again because something is missing, one by one.
+            if node.connections is None:
+                node.connections = ThreadPoolExecutor(_storage.CONNECTIONS, "gesso-read")
+            firsts = [node.connections.submit(first).result for first in firsts]
+        rows = [self._read(node, first, i) for i, first in enumerate(firsts)]
         infos = [info for _, info in rows]
         layouts = getattr(node.samples, "layouts", None) or [""] * columns
         batches = []
@@ -110,10 +144,10 @@ class Reader(Operator):
             batches.append(Batch(arrays, dtype_of(arrays[0]), layouts[i], infos))
         return batches
 
-    def _read(self, node, index, i):
-        for _ in range(node.samples.size):
+    def _read(self, node, read, i):
+        for _ in range(node.samples.size + 1):
             try:
-                row = node.last_read = node.samples.read(index, **_of_sample(node, i))
+                row = node.last_read = read()
                 return row
             except (RuntimeError, OSError) as error:
                 if self._on_missing == "raise":
@@ -121,8 +155,12 @@ class Reader(Operator):
                 logging.getLogger("gesso").warning("a sample cannot be read: %s", error)
                 if self._on_missing == "pad" and getattr(node, "last_read", None) is not None:
                     return node.last_read
-                (index,) = node.order.batch(1)
+                read = functools.partial(node.samples.read, node.order.batch(1)[0], **_of_sample(node, i))
         raise RuntimeError(f"None of the {node.samples.size} samples of `{self.display}` can be read.")
+
+    def left(self, node):
+        """Where other shards began this epoch: how many samples of it each shard of this run has; else None."""
+        return getattr(node.order, "left", None)
 
     def meta(self, node):
         """What `Pipeline.reader_meta` says."""

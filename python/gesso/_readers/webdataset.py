@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 
+from .. import _storage
 from .._enums import DALIDataType, to_numpy_type
 from .source import Reader, schema
 
@@ -24,7 +25,10 @@ def _number(field):
     if field[0] & 0x80:
         return int.from_bytes(field[1:], "big")
     text = field.split(b"\0")[0].strip()
-    return int(text, 8) if text else 0
+    try:
+        return int(text, 8) if text else 0
+    except ValueError:
+        return -1
 
 
 def _path_of_extended(content):
@@ -46,9 +50,13 @@ def members(file):
     while True:
         file.seek(at)
         header = file.read(_BLOCK)
-        if len(header) < _BLOCK or header == bytes(_BLOCK):
+        if not header or header == bytes(_BLOCK):
             return
+        if len(header) < _BLOCK:
+            raise RuntimeError(f"The archive ends within a header, at byte {at + len(header)}.")
         size, kind = _number(header[124:136]), header[156:157]
+        if size < 0:
+            raise RuntimeError(f"There is no header of a tar archive at byte {at}.")
         if kind in (_LONG_NAME, _EXTENDED):
             content = file.read(size)
             given = content.rstrip(b"\0").decode("utf-8", "surrogateescape") if kind == _LONG_NAME else _path_of_extended(content)
@@ -66,22 +74,29 @@ def members(file):
 def of_archive(path):
     """The samples of an archive: lists of (extension, offset, size)."""
     samples, last = [], None
-    with _open(path) as file:
-        for name, offset, size in members(file):
-            stem, extension = split_name(name)
-            if not os.path.basename(stem):
-                continue
-            if stem != last:
-                samples.append([])
-                last = stem
-            samples[-1].append((extension, offset, size))
+    archive = _storage.open_file(path)
+    with archive.stream() as file:
+        try:
+            found = list(members(file))
+        except RuntimeError as error:
+            raise RuntimeError(f"Error reading from {path}: {error}") from None
+    if found and found[-1][1] + found[-1][2] > archive.size:
+        name, offset, size = found[-1]
+        raise RuntimeError(f"Error reading from {path}: the archive ends within {name}, {offset + size - archive.size} bytes too early.")
+    for name, offset, size in found:
+        stem, extension = split_name(name)
+        if not os.path.basename(stem):
+            continue
+        if stem != last:
+            samples.append([])
+            last = stem
+        samples[-1].append((extension, offset, size))
     return samples
 
 
 def of_index(path):
     """The samples that an index file lists: a line with the version and the number of samples, then a line for each."""
-    with _open(path) as file:
-        lines = file.read().decode("utf-8", "surrogateescape").splitlines()
+    lines = _storage.text(path).splitlines()
     head = lines[0].split() if lines else []
     if len(head) < 2 or head[0] not in _VERSIONS:
         raise RuntimeError(f"Unsupported version of the index file ({head[0] if head else 'empty'}): {path}; expected one of {_VERSIONS}.")
@@ -100,13 +115,6 @@ def of_index(path):
             )
         samples.append(parts)
     return samples
-
-
-def _open(path):
-    try:
-        return open(path, "rb")
-    except OSError as error:
-        raise RuntimeError(f"Could not open file {path}: {error.strerror or error}") from None
 
 
 class _Archives:
@@ -139,6 +147,7 @@ class _Archives:
             self.groups.append(list(range(first, len(self.samples))))
         self.size = len(self.samples)
         self._files = {}
+        self.is_remote = any(map(_storage.is_remote, paths))
 
     def _add(self, number, parts):
         places = [None] * self._count
@@ -153,10 +162,15 @@ class _Archives:
             )
         self.samples.append((number, places))
 
+    def close(self):
+        """Closes the archives."""
+        for file in self._files.values():
+            file.close()
+
     def read(self, index):
         number, places = self.samples[index]
         if number not in self._files:
-            self._files[number] = _open(self.paths[number])
+            self._files[number] = _storage.open_file(self.paths[number])
         first = min((place[0] for place in places if place), default=0)
         where = f"{self.paths[number]} at index {first}"
         return [self._component(number, place, dtype, where) for place, dtype in zip(places, self._dtypes)], where
@@ -168,10 +182,13 @@ class _Archives:
         offset, size = place
         if size % dtype.itemsize:
             raise RuntimeError(f"Error in index file at {where}: component size and dtype incompatible: {size} bytes of {dtype}.")
-        data = os.pread(self._files[number].fileno(), size, offset)
-        if len(data) != size:
+        # The header in front of it says how long a file is.
+        data = self._files[number].read_at(offset - _BLOCK, size + _BLOCK)
+        if len(data) != size + _BLOCK:
             raise RuntimeError(f"Error reading from {where}: the archive ends within a component of {size} bytes.")
-        return np.frombuffer(data, dtype)
+        if _number(data[124:136]) != size:
+            raise RuntimeError(f"Error reading from {where}: no file of {size} bytes begins there. Does the index belong to this archive?")
+        return np.frombuffer(data, dtype, offset=_BLOCK)
 
 
 class Webdataset(Reader):

@@ -1,9 +1,11 @@
 """The pool of worker processes of one pipeline: tasks out, batches in, in order. A worker that dies is an error, never a wait."""
 
+import itertools
 import multiprocessing
 import multiprocessing.connection
-import itertools
+import multiprocessing.reduction
 import os
+import socket
 import weakref
 from collections import deque
 
@@ -11,14 +13,16 @@ from .. import _context
 from .._ahead import Process
 from .._sources import SourceKind
 from . import pickling
+from .shared import Receiver
 from .worker import run
 
-
+# How long a worker that is told to end may take, in seconds.
+_PATIENCE = 1.0
 _numbers = itertools.count()
 
 
 class _Worker:
-    """One process and the pipe to it."""
+    """One process, the pipe to it, and the memory that it sends batches in."""
 
     def __init__(self, context, given, loader, others):
         self.connection, theirs = multiprocessing.Pipe()
@@ -29,6 +33,7 @@ class _Worker:
         self.process = context.Process(target=run, args=arguments, daemon=True)
         self.process.start()
         theirs.close()
+        self.memory = Receiver()
         self.backlog = deque()
         self.waiting = 0
 
@@ -41,7 +46,7 @@ class _Worker:
         """Sends tasks of the backlog while few are under way."""
         while self.backlog and self.waiting < 2:
             try:
-                self.connection.send(self.backlog.popleft())
+                self.connection.send((self.memory.done(), self.backlog.popleft()))
             except (BrokenPipeError, OSError):
                 raise self.death() from None
             self.waiting += 1
@@ -52,12 +57,30 @@ class _Worker:
         if not self.connection.poll():
             raise self.death()
         try:
-            answer = self.connection.recv()
+            key, number, capacity, written, is_new = self.connection.recv()
+            if is_new:
+                self.memory.add(number, multiprocessing.reduction.recv_handle(self.connection), capacity)
         except (EOFError, OSError):
             raise self.death() from None
         self.waiting -= 1
         self.push()
-        return answer
+        return key, self.memory.read(number, capacity, written)
+
+    def end(self):
+        """Tells the process to end. It reads the end of the pipe also while children that were forked since have copies of this side."""
+        with socket.socket(fileno=self.connection.fileno()) as pipe:
+            pipe.shutdown(socket.SHUT_RDWR)
+            pipe.detach()
+        self.connection.close()
+
+    def join(self):
+        """Waits until the process is gone; one that is busy is stopped."""
+        self.process.join(_PATIENCE)
+        for stop in (self.process.terminate, self.process.kill):
+            if self.process.is_alive():
+                stop()
+                self.process.join(_PATIENCE)
+        self.memory.close()
 
     def death(self):
         """The error that says that the process is gone."""
@@ -69,7 +92,7 @@ class _Worker:
 
 
 class _Context:
-    """The batches of one source that are under way."""
+    """The batches of one source that are under way. `epoch` counts how often it ended or failed."""
 
     def __init__(self, index, group, workers):
         self.index = index
@@ -77,7 +100,6 @@ class _Context:
         self.workers = workers
         self.scheduled = deque()
         self.epoch = 0
-        self.ended = False
 
 
 class Pool:
@@ -110,11 +132,9 @@ class Pool:
         if not self._process.is_here():
             return
         for worker in self.workers:
-            worker.connection.close()
+            worker.end()
         for worker in self.workers:
-            worker.process.join(timeout=1)
-            if worker.process.is_alive():
-                worker.process.terminate()
+            worker.join()
 
     def pids(self):
         """The process ids of the workers."""
@@ -144,7 +164,7 @@ class Pool:
         keys = []
         for position, (worker, arguments) in enumerate(parts):
             key = (number, position)
-            worker.send((key, context.index, arguments, not group.batch))
+            worker.send((key, context.index, context.epoch, arguments, not group.batch))
             keys.append((key, worker))
         context.scheduled.append((number, keys))
 
@@ -172,6 +192,7 @@ class Pool:
 
     def _end(self, context, group, failure):
         self._drop(context)
+        context.epoch += 1
         group.reset()
         if failure.is_end:
             raise StopIteration
@@ -192,13 +213,23 @@ class Pool:
                 self._drop(self.contexts[id(group)])
 
     def statistics(self, batch_size):
-        """Shared memory: none is used."""
-        return {"capacities": [], "per_sample_capacities": []}
+        """Shared memory that the workers have sent batches in: bytes of each piece, and for each sample that a worker makes at once."""
+        capacities = [capacity for worker in self.workers for capacity in worker.memory.capacities()]
+        share = -(-batch_size // len(self.workers))
+        return {"capacities": capacities, "per_sample_capacities": [capacity // share for capacity in capacities]}
+
+
+def _useful(group, batch_size):
+    """How many workers can be busy for a source at the same time."""
+    if group.source_desc.kind is not SourceKind.CALLABLE:
+        return 1
+    return max(group.prefetch_queue_depth or 1, 1) if group.batch else batch_size
 
 
 def start(pipeline):
     """The pool for a pipeline's parallel sources; it ends with the pipeline."""
     groups = [group for group in pipeline._groups if group.parallel]
-    pool = Pool(groups, pipeline._py_num_workers, pipeline._py_start_method, pipeline._py_callback_pickler, pipeline._queue_depth())
+    count = min(pipeline._py_num_workers, sum(_useful(group, pipeline._max_batch_size) for group in groups))
+    pool = Pool(groups, count, pipeline._py_start_method, pipeline._py_callback_pickler, pipeline._queue_depth())
     weakref.finalize(pipeline, pool.close)
     return pool

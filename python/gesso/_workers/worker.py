@@ -1,6 +1,8 @@
 """What runs in a worker process: takes tasks, calls sources, sends what they give."""
 
+import multiprocessing.reduction
 import os
+import signal
 import threading
 import traceback
 
@@ -9,6 +11,7 @@ import numpy as np
 from .._feeding import to_array
 from .._sources import get_callback_from_source
 from .._tensor_list import TensorListCPU
+from .shared import Sender
 
 
 class Failure:
@@ -24,7 +27,7 @@ class Failure:
 def _plain(value):
     """Data that travels: arrays in place of frameworks' tensors."""
     if isinstance(value, TensorListCPU):
-        return [np.ascontiguousarray(array) for array in value.arrays]
+        return [np.ascontiguousarray(array).reshape(array.shape) for array in value.arrays]
     if isinstance(value, tuple):
         return tuple(_plain(element) for element in value)
     if isinstance(value, list):
@@ -35,7 +38,7 @@ def _plain(value):
             f"a source in a worker returned a `{type(value)}`, expected an array of numpy or of PyTorch on the CPU, a `TensorCPU`, or a list or tuple of "
             "them"
         )
-    return array
+    return np.ascontiguousarray(array).reshape(array.shape)
 
 
 class _Sources:
@@ -44,9 +47,19 @@ class _Sources:
     def __init__(self, given):
         self._given = given
         self._iterators = {}
+        self._ended = {}
 
-    def call(self, index, arguments, by_sample):
-        """What the source gives for one task."""
+    def call(self, index, epoch, arguments, by_sample):
+        """What the source gives for one task. A source that ended gives nothing more in that epoch, though it could begin again."""
+        if self._ended.get(index) == epoch:
+            raise StopIteration
+        try:
+            return self._call(index, arguments, by_sample)
+        except StopIteration:
+            self._ended[index] = epoch
+            raise
+
+    def _call(self, index, arguments, by_sample):
         source, kind_is_callable, cycle = self._given[index]
         if kind_is_callable:
             if by_sample:
@@ -68,29 +81,38 @@ def run(given, loader, connection, parent, package, others=()):
     """The loop of a worker."""
     if package != "gesso":
         from .. import as_dali  # noqa: F401
+    # Ctrl-C reaches all processes of a terminal; this one ends with the user's.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     for other in others:
         other.close()
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     try:
         sources = _Sources(loader(given) if loader is not None else given)
     except BaseException as error:
-        connection.send((None, Failure(error)))
+        _send(connection, Sender(), None, Failure(error))
         return
+    sender = Sender()
     while True:
         try:
-            task = connection.recv()
+            released, (key, index, epoch, arguments, by_sample) = connection.recv()
         except (EOFError, OSError):
             return
-        if task is None:
-            return
-        key, index, arguments, by_sample = task
+        sender.release(released)
         try:
-            answer = sources.call(index, arguments, by_sample)
+            answer = sources.call(index, epoch, arguments, by_sample)
         except BaseException as error:
             answer = Failure(error)
         try:
-            connection.send((key, answer))
+            _send(connection, sender, key, answer)
         except (BrokenPipeError, OSError):
             return
-        except Exception as error:
-            connection.send((key, Failure(error)))
+
+
+def _send(connection, sender, key, answer):
+    try:
+        number, capacity, written, handle = sender.write(answer)
+    except Exception as error:
+        number, capacity, written, handle = sender.write(Failure(error))
+    connection.send((key, number, capacity, written, handle is not None))
+    if handle is not None:
+        multiprocessing.reduction.send_handle(connection, handle, None)

@@ -3,10 +3,12 @@
 `nvidia.dali.X` is what Gesso has under the same name, or the module `X` of this package where DALI keeps things elsewhere.
 """
 
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import multiprocessing.spawn
 import sys
 import types
 
@@ -54,6 +56,24 @@ class _Finder(importlib.abc.MetaPathFinder):
         return None if found is None else importlib.machinery.ModuleSpec(fullname, _Alias(found), is_package=True)
 
 
+class _InChild:
+    """Installs the alias where it is unpickled: in a process that is started anew, before anything of the user's is imported there."""
+
+    def __reduce__(self):
+        return exec, (f"import sys\nsys.path[:] = {sys.path!r}\nimport {_HERE}",)
+
+
+def _follow_children():
+    """Lets processes of `multiprocessing` that are started anew have the alias."""
+    prepare = multiprocessing.spawn.get_preparation_data
+
+    @functools.wraps(prepare)
+    def with_alias(name):
+        return {**prepare(name), _HERE: _InChild()}
+
+    multiprocessing.spawn.get_preparation_data = with_alias
+
+
 def _install():
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
@@ -67,6 +87,7 @@ def _install():
     for name in [name for name in sys.modules if name == _ROOT or name.startswith(_ROOT + ".")]:
         del sys.modules[name]
     sys.meta_path.insert(0, _Finder())
+    _follow_children()
     gesso = sys.modules["gesso"]
     root = types.ModuleType(_ROOT, gesso.__doc__)
     root.__path__, root.__file__ = [], gesso.__file__
@@ -76,7 +97,7 @@ def _install():
     for name in gesso.__all__:
         setattr(root, name, getattr(gesso, name))
     names = "fn ops types math pipeline backend backend_impl tensors data_node plugin_manager external_source auto_aug"
-    for name in (*names.split(), "plugin", "experimental", "tfrecord", "pickling", "_conditionals"):
+    for name in (*names.split(), "plugin", "experimental", "tfrecord", "pickling", "_conditionals", "_multiproc.pool"):
         importlib.import_module(f"{_ROOT}.{name}")
 
 

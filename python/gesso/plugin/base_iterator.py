@@ -40,25 +40,61 @@ class _Shards:
         self.padded = metas[0]["epoch_size_padded"] // self.count
         self.ids = np.array([meta["shard_id"] for meta in metas], np.int64)
         edges = [self.total * i // self.count for i in range(self.count + 1)]
-        self.sizes = np.diff(edges).astype(np.int64)
-        self.first_sizes = self.sizes.copy()
+        self.whole = np.diff(edges).astype(np.int64)
+        # Of this epoch: samples of each shard in the order of the iterators, and by the shards' numbers.
+        self.sizes = self.first_sizes = self.whole
         self.read = np.zeros(self.count, np.int64)
+        # What is left of epochs that other shards began: samples of each shard. Behind them comes the epoch of this number.
+        self.left, self.epoch = [], 0
+
+    def begin_left(self, left):
+        """Begins with what is left of epochs."""
+        self.left, self.epoch = [np.array(sizes, np.int64) for sizes in left["sizes"]], left["epoch"]
+        self.next_sizes(is_first=True)
+
+    def next_sizes(self, is_first=False):
+        """What the shards have in the next epoch."""
+        if self.left:
+            self.sizes = self.first_sizes = self.left.pop(0)
+            return
+        if self.first_sizes is self.whole and not is_first:
+            if not self.sticks:
+                self.ids = (self.ids + 1) % self.count
+                self.sizes = np.roll(self.sizes, 1)
+            return
+        self.sizes = self.first_sizes = self.whole
+        if not self.sticks:
+            self.ids = (self.ids + self.epoch) % self.count
+            self.sizes = np.roll(self.sizes, self.epoch)
+
+    def state(self):
+        """What `restore` takes."""
+        names = ["ids", "read", "sizes"] + ([] if self.first_sizes is self.whole else ["first_sizes"])
+        left = {"left": [sizes.tolist() for sizes in self.left], "epoch": self.epoch}
+        return {**{name: getattr(self, name).tolist() for name in names}, **left}
+
+    def restore(self, state):
+        """Goes to a state."""
+        for name in ("ids", "read", "sizes", "first_sizes"):
+            if name in state:
+                setattr(self, name, np.array(state[name], np.int64))
+        self.left, self.epoch = [np.array(sizes, np.int64) for sizes in state.get("left", [])], state.get("epoch", 0)
 
     def size(self, policy, batch_size):
         """Samples of an epoch, for each pipeline."""
+        total = int(self.first_sizes.sum())
         if policy == LastBatchPolicy.DROP:
-            return self.total // self.count
+            return total // self.count
         if self.pads:
-            return self.padded
-        return math.ceil(math.ceil(self.total / self.count) / batch_size) * batch_size
+            return self.padded if self.first_sizes is self.whole else math.ceil(total / self.count)
+        return math.ceil(math.ceil(total / self.count) / batch_size) * batch_size
 
     def next_epoch(self, counter, batch_size):
         """(counter, size) of the next epoch where batches are filled from it: shards that are ahead read less."""
         counter -= min(self.read)
         self.read = self.read + counter - self.sizes
         counter = min(self.read)
-        if not self.sticks:
-            self.sizes = np.roll(self.sizes, 1)
+        self.next_sizes()
         size = math.ceil(max(self.sizes - self.read) / batch_size) * batch_size
         if size == 0:
             self.read, counter = np.zeros(self.count, np.int64), 0
@@ -67,8 +103,14 @@ class _Shards:
         return counter, size
 
 
+def _distinct(output_map):
+    """The names of the outputs as a list; no name may be there twice."""
+    assert len(set(output_map)) == len(output_map), "output_map names should be distinct"
+    return list(output_map)
+
+
 class BaseIterator:
-    """Base of the iterators. Subclasses make a framework's tensors of the outputs in `__next__`."""
+    """Base of the iterators. Subclasses say in `_convert` what they make of the outputs, and call `_take_first_batch` when they are whole."""
 
     def __init__(
         self,
@@ -117,9 +159,38 @@ class BaseIterator:
             self._padded = self._shards.pads
             self._size = self._shards.size(self._policy, self.batch_size)
         self._ever_scheduled = self._ever_consumed = False
+        self._first_batch = None
         self._begin_checkpoints()
 
     # --- one batch
+
+    def _convert(self, outputs):
+        """A batch as the iterator gives it, of the outputs of all pipelines."""
+        raise NotImplementedError
+
+    def _cut(self, batch):
+        """The batch without samples that only fill it; called when it is counted."""
+        return batch
+
+    def _take_first_batch(self):
+        """Makes the first batch at once, if that is wanted; it is what `_next_batch` gives first."""
+        if not self._prepare_first_batch:
+            return
+        try:
+            self._first_batch = self._next_batch()
+            self._ever_consumed = False
+        except StopIteration:
+            self._report_no_data_in_pipeline()
+
+    def _next_batch(self):
+        self._ever_consumed = True
+        if self._first_batch is not None:
+            batch, self._first_batch = self._first_batch, None
+            return batch
+        batch = self._convert(self._get_outputs())
+        self._schedule_runs()
+        self._advance_and_check_drop_last()
+        return self._cut(batch)
 
     def _get_outputs(self):
         """The outputs of all pipelines; ends the epoch if it is over."""
@@ -206,11 +277,11 @@ class BaseIterator:
             self._counter = 0
         elif not self._shards:
             self._counter %= self._size
-        if self._shards:
-            if not self._shards.sticks:
-                self._shards.ids = (self._shards.ids + 1) % self._shards.count
-            if fills:
-                self._counter, self._size = self._shards.next_epoch(self._counter, self.batch_size)
+        if self._shards and fills:
+            self._counter, self._size = self._shards.next_epoch(self._counter, self.batch_size)
+        elif self._shards:
+            self._shards.next_sizes()
+            self._size = self._shards.size(self._policy, self.batch_size)
         for pipe in self._pipes:
             pipe.reset()
             if pipe.empty():
@@ -225,10 +296,8 @@ class BaseIterator:
         self._ever_scheduled = self._ever_consumed = False
         self._first_batch = None
         if self._shards:
-            if not self._shards.sticks:
-                self._shards.ids = (self._shards.ids + 1) % self._shards.count
-                self._shards.sizes = np.roll(self._shards.sizes, 1)
-            self._shards.read[:] = 0
+            self._shards.next_sizes()
+            self._shards.read = np.zeros(self._shards.count, np.int64)
             self._size = self._shards.size(self._policy, self.batch_size)
 
     def __iter__(self):
@@ -237,7 +306,7 @@ class BaseIterator:
         return self
 
     def __next__(self):
-        raise NotImplementedError
+        return self._next_batch()
 
     def next(self):
         """The next batch."""
@@ -270,7 +339,7 @@ class BaseIterator:
     def _save_state(self):
         state = {"counter": int(self._counter), "size": int(self._size)}
         if self._shards:
-            state["shards"] = {name: getattr(self._shards, name).tolist() for name in ("ids", "read", "sizes")}
+            state["shards"] = {**self._shards.state(), "batch_size": self.batch_size}
         return json.dumps(state)
 
     def _restore_state(self, text):
@@ -278,9 +347,15 @@ class BaseIterator:
             logging.warning("the checkpoint is of a pipeline without its iterator: where the epoch stood is not known.")
             return
         state = json.loads(text)
+        shards = state.get("shards")
+        if shards and (len(shards["sizes"]), shards.get("batch_size", self.batch_size)) != (self._shards.count, self.batch_size):
+            left = self._pipes[0]._execution.reader_left()[self._reader_name]
+            self._shards.begin_left(left)
+            self._counter, self._size = 0, self._shards.size(self._policy, self.batch_size)
+            return
         self._counter, self._size = state["counter"], state["size"]
-        for name, values in state.get("shards", {}).items():
-            setattr(self._shards, name, np.array(values, np.int64))
+        if shards:
+            self._shards.restore(shards)
 
     def checkpoints(self):
         """The state of each pipeline, to go on from."""

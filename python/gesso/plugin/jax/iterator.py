@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ..._pipeline_def import pipeline_def
-from ..base_iterator import BaseIterator, LastBatchPolicy
+from ..base_iterator import BaseIterator, LastBatchPolicy, _distinct
 
 _DEFAULT_THREADS = 4
 
@@ -34,11 +34,9 @@ class DALIGenericIterator(BaseIterator):
         sharding=None,
         pmap_compatible=None,
     ):
-        if len(set(output_map)) != len(output_map):
-            raise AssertionError("output_map names should be distinct")
         assert sharding is None or isinstance(sharding, jax.sharding.Sharding), "`sharding` is a `jax.sharding.Sharding`"
         assert last_batch_policy != LastBatchPolicy.PARTIAL, "arrays of JAX have one shape: `last_batch_policy` cannot be PARTIAL"
-        self.output_map = list(output_map)
+        self.output_map = _distinct(output_map)
         self._sharding = sharding
         self._pmap_compatible = bool(pmap_compatible)
         super().__init__(
@@ -51,30 +49,10 @@ class DALIGenericIterator(BaseIterator):
             last_batch_policy,
             prepare_first_batch=prepare_first_batch,
         )
-        self._first_batch = None
-        if self._prepare_first_batch:
-            try:
-                self._first_batch = self._next_batch()
-                self._ever_consumed = False
-            except StopIteration:
-                self._report_no_data_in_pipeline()
+        self._take_first_batch()
 
-    def _next_batch(self):
-        self._ever_consumed = True
-        if self._first_batch is not None:
-            batch, self._first_batch = self._first_batch, None
-            return batch
-        outputs = self._get_outputs()
-        batch = {}
-        for i, name in enumerate(self.output_map):
-            parts = [_array(pipe_outputs[i]) for pipe_outputs in outputs]
-            batch[name] = self._joined(parts)
-        self._schedule_runs()
-        self._advance_and_check_drop_last()
-        return batch
-
-    def __next__(self):
-        return self._next_batch()
+    def _convert(self, outputs):
+        return {name: self._joined([_array(pipe_outputs[i]) for pipe_outputs in outputs]) for i, name in enumerate(self.output_map)}
 
     def _joined(self, parts):
         if self._num_gpus == 1 and self._sharding is None and not self._pmap_compatible:

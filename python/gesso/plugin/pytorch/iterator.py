@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..base_iterator import BaseIterator, LastBatchPolicy
+from ..base_iterator import BaseIterator, LastBatchPolicy, _distinct
 from . import tensors
 
 
@@ -32,8 +32,7 @@ class DALIGenericIterator(BaseIterator):
         last_batch_policy=LastBatchPolicy.FILL,
         prepare_first_batch=True,
     ):
-        assert len(set(output_map)) == len(output_map), "output_map names should be distinct"
-        self.output_map = list(output_map)
+        self.output_map = _distinct(output_map)
         super().__init__(
             pipelines,
             size,
@@ -44,38 +43,21 @@ class DALIGenericIterator(BaseIterator):
             last_batch_policy,
             prepare_first_batch=prepare_first_batch,
         )
-        self._first_batch = None
-        if self._prepare_first_batch:
-            try:
-                self._first_batch = self._next_batches()
-                self._ever_consumed = False
-            except StopIteration:
-                self._report_no_data_in_pipeline()
+        self._take_first_batch()
 
     def _make(self, index, batch):
         """The tensor of an output."""
         return tensors.dense(batch)
 
-    def __next__(self):
-        return self._next_batches()
-
-    def _next_batches(self):
-        self._ever_consumed = True
-        if self._first_batch is not None:
-            batches, self._first_batch = self._first_batch, None
-            return batches
-        outputs = self._get_outputs()
+    def _convert(self, outputs):
         for one in outputs:
             if len(one) != len(self.output_map):
                 raise RuntimeError(
                     f"The pipeline has {len(one)} outputs, but `output_map` names {len(self.output_map)}: {self.output_map}."
                 )
-        batches = [{name: self._make(i, batch) for i, (name, batch) in enumerate(zip(self.output_map, one))} for one in outputs]
-        self._schedule_runs()
-        self._advance_and_check_drop_last()
-        return self._without_padding(batches)
+        return [{name: self._make(i, batch) for i, (name, batch) in enumerate(zip(self.output_map, one))} for one in outputs]
 
-    def _without_padding(self, batches):
+    def _cut(self, batches):
         """With the policy PARTIAL: without the samples that only fill the last batch."""
         if self._reader_name:
             has_padding, counts = self._remove_padded()

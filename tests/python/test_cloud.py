@@ -1,0 +1,205 @@
+"""Data sets in object stores: against a server that speaks S3, and one that speaks HTTP."""
+
+import functools
+import http.server
+import io
+import json
+import struct
+import sys
+import tarfile
+import threading
+
+import numpy as np
+import pytest
+from gesso import Pipeline, _storage, fn, tfrecord
+
+
+def pipeline(make, batch_size=4):
+    made = Pipeline(batch_size, 1, seed=1)
+    with made:
+        outputs = make()
+        made.set_outputs(*(outputs.values() if isinstance(outputs, dict) else outputs if isinstance(outputs, list) else [outputs]))
+    return made
+
+
+def texts(batch):
+    return [bytes(batch.at(i)) for i in range(len(batch))]
+
+
+def archive():
+    data, index = io.BytesIO(), ["v1.2 6"]
+    with tarfile.open(fileobj=data, mode="w") as tar:
+        for i in range(6):
+            info = tarfile.TarInfo(f"{i}.txt")
+            info.size = 3000
+            tar.addfile(info, io.BytesIO(b"%d" % i * 3000))
+            index.append(f"txt {tar.offset - 3072} 3000 {i}.txt")
+    return data.getvalue(), "\n".join(index).encode()
+
+
+def records():
+    data, index = b"", []
+    for i in range(5):
+        # Example { features { feature { key: "n" value { int64_list { value: i } } } } }
+        value = b"\x1a\x03\x0a\x01" + bytes([i])
+        entry = b"\x0a\x01n\x12" + bytes([len(value)]) + value
+        features = b"\x0a" + bytes([len(entry)]) + entry
+        message = b"\x0a" + bytes([len(features)]) + features
+        record = struct.pack("<QI", len(message), 0) + message + bytes(4)
+        index.append(f"{len(data)} {len(record)}")
+        data += record
+    return data, "\n".join(index).encode()
+
+
+@pytest.fixture(scope="module")
+def files():
+    tar, tar_index = archive()
+    record, record_index = records()
+    array = io.BytesIO()
+    np.save(array, np.arange(6, dtype=np.float32))
+    images = {f"images/{kind}/{i} +.jpg": f"{kind}{i}".encode() for kind in ("cat", "dog") for i in range(20)}
+    others = {"images/readme.txt": b"no image", "list.txt": b"images/dog/3 +.jpg 7\nimages/cat/1 +.jpg 8\n", "array.npy": array.getvalue()}
+    coco = {"images": [{"id": 1, "file_name": "cat/4 +.jpg", "width": 2, "height": 2}], "categories": [{"id": 1}]}
+    coco["annotations"] = [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1]}]
+    return {
+        **images,
+        **others,
+        "coco.json": json.dumps(coco).encode(),
+        **{"a.tar": tar, "a.idx": tar_index, "a.tfrecord": record, "a.tfrecord.idx": record_index},
+    }
+
+
+def settings(endpoint):
+    return {
+        "AWS_ACCESS_KEY_ID": "one",
+        "AWS_SECRET_ACCESS_KEY": "two",
+        "AWS_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": endpoint,
+    }
+
+
+@pytest.fixture(scope="module")
+def bucket(files):
+    pytest.importorskip("obstore")
+    boto3, server = pytest.importorskip("boto3"), pytest.importorskip("moto.server")
+    running = server.ThreadedMotoServer(port=0, verbose=False)
+    running.start()
+    endpoint = "http://{}:{}".format(*running.get_host_and_port())
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings(endpoint).items():
+            patch.setenv(name, value)
+        client = boto3.client("s3", endpoint_url=endpoint)
+        client.create_bucket(Bucket="data")
+        for name, content in files.items():
+            client.put_object(Bucket="data", Key=f"set/{name}", Body=content)
+        yield "s3://data/set"
+    running.stop()
+
+
+def test_a_folder_of_images(bucket):
+    made = pipeline(lambda: fn.readers.file(file_root=f"{bucket}/images", random_shuffle=True, pad_last_batch=True, name="r"), 16)
+    assert made.reader_meta("r")["epoch_size"] == 40
+    found = []
+    for count in (16, 16, 8):
+        data, labels = made.run()
+        found += list(zip(texts(data), labels.as_array().ravel().tolist()))[:count]
+    assert sorted(found) == sorted((f"{kind}{i}".encode(), label) for label, kind in enumerate(("cat", "dog")) for i in range(20))
+
+
+def test_files_that_are_listed(bucket):
+    made = pipeline(lambda: fn.readers.file(file_list=f"{bucket}/list.txt"), 2)
+    data, labels = made.run()
+    assert texts(data) == [b"dog3", b"cat1"] and labels.as_array().ravel().tolist() == [7, 8]
+    made = pipeline(lambda: fn.readers.file(files=[f"{bucket}/images/cat/0 +.jpg", "images/dog/0 +.jpg"], file_root=bucket), 2)
+    assert texts(made.run()[0]) == [b"cat0", b"dog0"]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_archives(bucket, indexed):
+    index = {"index_paths": [f"{bucket}/a.idx"]} if indexed else {}
+    made = pipeline(lambda: fn.readers.webdataset(paths=[f"{bucket}/a.tar"], ext=["txt"], **index), 6)
+    assert texts(made.run()[0]) == [b"%d" % i * 3000 for i in range(6)]
+
+
+def test_records(bucket):
+    features = {"n": tfrecord.FixedLenFeature([], tfrecord.int64, -1)}
+    made = pipeline(
+        lambda: fn.readers.tfrecord(path=[f"{bucket}/a.tfrecord"], index_path=[f"{bucket}/a.tfrecord.idx"], features=features), 5
+    )
+    assert made.run()[0].as_array().tolist() == [0, 1, 2, 3, 4]
+
+
+def test_arrays_and_annotations(bucket):
+    made = pipeline(lambda: fn.readers.numpy(file_root=bucket, file_filter="*.npy"), 1)
+    assert made.run()[0].at(0).tolist() == [0, 1, 2, 3, 4, 5]
+    made = pipeline(lambda: fn.readers.coco(file_root=f"{bucket}/images", annotations_file=f"{bucket}/coco.json"), 1)
+    data, boxes, labels = made.run()
+    assert texts(data) == [b"cat4"] and boxes.at(0).tolist() == [[0, 0, 1, 1]]
+
+
+def test_what_is_not_there(bucket):
+    with pytest.raises(RuntimeError, match="Could not open file s3://data/set/none"):
+        pipeline(lambda: fn.readers.file(files=[f"{bucket}/none"])).run()
+    made = pipeline(lambda: fn.readers.file(files=[f"{bucket}/none", f"{bucket}/images/cat/0 +.jpg"], on_missing="skip"), 2)
+    assert texts(made.run()[0]) == [b"cat0", b"cat0"]
+    with pytest.raises(RuntimeError, match="found no samples"):
+        pipeline(lambda: fn.readers.file(file_root=f"{bucket}/nothing")).run()
+    with pytest.raises(RuntimeError, match="Could not open file s3://data/set/none.tar"):
+        pipeline(lambda: fn.readers.webdataset(paths=[f"{bucket}/none.tar"], ext=["txt"])).run()
+
+
+def test_an_epoch_goes_on_from_a_state(bucket):
+    def make(state=None):
+        made = Pipeline(8, 1, seed=2, enable_checkpointing=True, checkpoint=state)
+        with made:
+            made.set_outputs(*fn.readers.file(file_root=f"{bucket}/images", random_shuffle=True))
+        return made
+
+    first = make()
+    first.run()
+    assert texts(make(first.checkpoint()).run()[0]) == texts(first.run()[0])
+
+
+def test_without_the_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    _storage._store.cache_clear()
+    with pytest.raises(RuntimeError, match=r"pip install gesso\[cloud\]"):
+        pipeline(lambda: fn.readers.file(files=["gs://bucket/a.jpg"])).run()
+
+
+class _Sometimes(http.server.SimpleHTTPRequestHandler):
+    """Fails every first time."""
+
+    failed = set()
+
+    def do_GET(self):
+        if self.path not in self.failed:
+            self.failed.add(self.path)
+            self.send_error(503)
+        else:
+            super().do_GET()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_server_that_fails_now_and_then(tmp_path):
+    pytest.importorskip("obstore")
+    for i in range(3):
+        (tmp_path / f"{i}.jpg").write_bytes(b"%d" % i)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Sometimes, directory=str(tmp_path)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        root = f"http://127.0.0.1:{server.server_port}"
+        made = pipeline(lambda: fn.readers.file(files=[f"{root}/{i}.jpg" for i in range(3)]), 3)
+        assert texts(made.run()[0]) == [b"0", b"1", b"2"] and len(_Sometimes.failed) == 3
+    finally:
+        server.shutdown()
+
+
+def test_paths_of_this_machine_with_colons(tmp_path):
+    path = tmp_path / "a:b"
+    path.write_bytes(b"here")
+    assert not _storage.is_remote(str(path)) and not _storage.is_remote("C://a") and _storage.is_remote("s3://a/b")
+    assert texts(pipeline(lambda: fn.readers.file(files=[str(path)]), 1).run()[0]) == [b"here"]

@@ -1,0 +1,211 @@
+"""What goes wrong on real machines: files that are cut off, disks that are full, Ctrl-C, and programs that run for days."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from gesso import Pipeline, fn, tfrecord, types
+
+
+def pipeline(make, batch_size=4, **settings):
+    made = Pipeline(batch_size, 1, seed=1, **settings)
+    with made:
+        outputs = make()
+        made.set_outputs(*(outputs.values() if isinstance(outputs, dict) else outputs if isinstance(outputs, list) else [outputs]))
+    return made
+
+
+def write_archive(path, count=4, size=2000):
+    with tarfile.open(path, "w") as tar:
+        for i in range(count):
+            info = tarfile.TarInfo(f"folder/{i:06}{'x' * 40}.jpg")
+            info.size = size
+            tar.addfile(info, io.BytesIO(bytes([i % 256]) * size))
+
+
+def index(path, folder):
+    command = [sys.executable, "-m", "gesso", "index", "webdataset", str(path), "--out", str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def reader(path, **options):
+    return pipeline(lambda: fn.readers.webdataset(paths=[str(path)], ext=["jpg"], **options))
+
+
+# --- files
+
+
+@pytest.mark.parametrize(
+    "left, words", [(2560 + 512 + 100, "ends within folder/000001"), (2560 + 100, "ends within a header, at byte 2660")]
+)
+def test_an_archive_that_is_cut_off(tmp_path, left, words):
+    path = tmp_path / "a.tar"
+    write_archive(path)
+    assert index(path, tmp_path).returncode == 0
+    os.truncate(path, left)
+    with pytest.raises(RuntimeError, match=words):
+        reader(path).build()
+    indexed = reader(path, index_paths=[str(tmp_path / "a.idx")])
+    with pytest.raises(RuntimeError, match="a.tar at index .*: the archive ends within a component of 2000 bytes"):
+        indexed.run()
+    skipping = reader(path, index_paths=[str(tmp_path / "a.idx")], on_missing="skip")
+    assert [array[0] for array in skipping.run()[0].arrays] == [0] * 4
+
+
+def test_an_index_of_another_archive(tmp_path):
+    write_archive(tmp_path / "a.tar")
+    write_archive(tmp_path / "b.tar", size=700)
+    assert index(tmp_path / "b.tar", tmp_path).returncode == 0
+    with pytest.raises(RuntimeError, match="no file of 700 bytes begins there. Does the index belong to this archive"):
+        reader(tmp_path / "a.tar", index_paths=[str(tmp_path / "b.idx")]).run()
+    (tmp_path / "c.idx").write_bytes((tmp_path / "b.idx").read_bytes()[:-80])
+    with pytest.raises(RuntimeError, match="Malformed index file"):
+        reader(tmp_path / "b.tar", index_paths=[str(tmp_path / "c.idx")]).build()
+
+
+def test_an_index_of_other_records(tmp_path):
+    (tmp_path / "a.tfrecord").write_bytes(bytes(range(200)))
+
+    def run(text):
+        (tmp_path / "a.idx").write_text(text)
+        features = {"n": tfrecord.FixedLenFeature([], tfrecord.int64, 0)}
+        paths = {"path": [str(tmp_path / "a.tfrecord")], "index_path": [str(tmp_path / "a.idx")]}
+        pipeline(lambda: fn.readers.tfrecord(**paths, features=features), 1).run()
+
+    for text, words in (
+        ("0 50\n", "the index does not belong to this file"),
+        ("150 100\n", "ends within a record of 100 bytes"),
+        ("nothing here\n", "a.idx:1: expected two whole numbers"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            run(text)
+    (tmp_path / "b.idx").write_text("0\t0\n1\t5000\n")
+    paths = {"path": [str(tmp_path / "a.tfrecord")], "index_path": [str(tmp_path / "b.idx")]}
+    with pytest.raises(RuntimeError, match="names byte 5000, but its files have 200"):
+        pipeline(lambda: fn.readers.mxnet(**paths)).build()
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], capture_output=True).returncode != 0:
+        pytest.skip("file systems cannot be mounted here")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_an_index_on_a_full_disk(tmp_path, full_disk):
+    write_archive(tmp_path / "a.tar", 15000, 1)
+    done = index(tmp_path / "a.tar", full_disk)
+    assert done.returncode == 1 and "a.idx`: No space left on device" in done.stderr
+    if (full_disk / "a.idx").exists():
+        with pytest.raises(RuntimeError, match="Malformed index file"):
+            reader(tmp_path / "a.tar", index_paths=[str(full_disk / "a.idx")]).build()
+
+
+# --- Ctrl-C
+
+TRAINING = """
+import sys, time
+import numpy as np
+from gesso import fn, pipeline_def
+
+def source(info):
+    time.sleep(0.01)
+    return np.zeros(10)
+
+@pipeline_def(batch_size=4, num_threads=1, py_num_workers=2, py_start_method="METHOD")
+def define():
+    data, labels = fn.readers.file(files=[__file__] * 8)
+    return data, fn.external_source(source, batch=False, parallel=True)
+
+if __name__ == "__main__":
+    pipeline = define()
+    pipeline.run()
+    print(*pipeline._workers.pids(), flush=True)
+    while True:
+        pipeline.run()
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_ctrl_c_in_the_middle(tmp_path, method):
+    script = tmp_path / "training.py"
+    script.write_text(TRAINING.replace("METHOD", method))
+    running = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    pids = [int(word) for word in running.stdout.readline().split()]
+    assert len(pids) == 2
+    time.sleep(0.3)
+    os.killpg(running.pid, signal.SIGINT)
+    _, errors = running.communicate(timeout=10)
+    assert running.returncode != 0 and errors.count("Traceback") == 1 and errors.strip().endswith("KeyboardInterrupt")
+    assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+
+
+# --- days
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def state():
+    """(open files, threads of Python, all threads, resident megabytes), when what was let go has ended"""
+    time.sleep(0.5)
+    return len(os.listdir("/proc/self/fd")), threading.active_count(), len(os.listdir("/proc/self/task")), resident() / 1e6
+
+
+@pytest.mark.parametrize("kind", ["file", "webdataset"])
+def test_memory_files_and_threads_stay(tmp_path, kind):
+    image = pytest.importorskip("PIL.Image")
+    numbers, encoded = np.random.default_rng(0), []
+    for _ in range(500):
+        data = io.BytesIO()
+        image.fromarray(numbers.integers(0, 255, (8, 8, 3), np.uint8)).save(data, "JPEG")
+        encoded.append(data.getvalue())
+    (tmp_path / "a").mkdir()
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        for i, data in enumerate(encoded):
+            (tmp_path / "a" / f"{i}.jpg").write_bytes(data)
+            info = tarfile.TarInfo(f"{i}.jpg")
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+
+    def make():
+        if kind == "file":
+            data, labels = fn.readers.file(file_root=str(tmp_path), random_shuffle=True, pad_last_batch=True)
+        else:
+            data = fn.readers.webdataset(paths=[str(tmp_path / "a.tar")], ext=["jpg"], random_shuffle=True, pad_last_batch=True)
+        return fn.cast(fn.decoders.image(data), dtype=types.FLOAT)
+
+    made = pipeline(make, 100)
+
+    def epochs(count):
+        for _ in range(5 * count):
+            made.run()
+
+    epochs(40)
+    files, threads, tasks, memory = state()
+    epochs(160)
+    now = state()
+    assert now[:3] == (files, threads, tasks) and now[3] < memory + 4, (now, memory)
+    # Pipelines that come and go leave nothing, either.
+    for _ in range(5):
+        made = pipeline(make, 100)
+        epochs(1)
+    files, threads, tasks, memory = state()
+    for _ in range(30):
+        made = pipeline(make, 100)
+        epochs(1)
+    now = state()
+    assert now[:3] == (files, threads, tasks) and now[3] < memory + 8, (now, memory)
