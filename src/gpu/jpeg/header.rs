@@ -91,6 +91,13 @@ impl<'a> Header<'a> {
         Some(Self { bytes: file, data, ..header })
     }
 
+    /// Whether the header of a file's first scan ends within these bytes, so that [`Self::of_head`] needs no more.
+    pub fn ends_within(bytes: &[u8]) -> bool {
+        let mut reader = Reader { bytes, at: 2, ..Reader::default() };
+        bytes.starts_with(&[0xFF, 0xD8])
+            && std::iter::from_fn(|| reader.segment()).any(|(marker, _)| marker == SOS)
+    }
+
     fn read_head(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = Reader { bytes, at: 2, ..Reader::default() };
         if !bytes.starts_with(&[0xFF, 0xD8]) {

@@ -11,7 +11,7 @@ use crate::ops::SampleInputs;
 use crate::tensor::Sample;
 
 /// Bytes that are copied in search of a header's end before all of the file is.
-const HEAD_BYTES: [usize; 2] = [4 << 10, 128 << 10];
+const HEAD_BYTES: [usize; 3] = [1 << 10, 8 << 10, 128 << 10];
 
 /// Copies of files' beginnings.
 #[derive(Default)]
@@ -60,7 +60,7 @@ impl Files {
         for end in HEAD_BYTES.into_iter().filter(|&end| end < file.len()).chain([file.len()]) {
             // Not from the start again: what was there may have changed.
             head.extend_from_slice(file.get(head.len()..end).unwrap_or_default());
-            if Header::read(head).is_some() {
+            if Header::ends_within(head) {
                 break;
             }
         }
