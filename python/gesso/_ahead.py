@@ -24,10 +24,11 @@ def _serve(calls):
 
 
 def _drop(calls):
-    """Ends a thread whose calls nobody waits for any more: those that did not begin are forgotten."""
+    """Ends a thread whose owner is gone; calls that did not begin are cancelled."""
     try:
         while True:
-            calls.get_nowait()
+            future, _, _ = calls.get_nowait()
+            future.cancel()
     except queue.Empty:
         calls.put(None)
 

@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import threading
 from concurrent.futures import Future
 
 from . import _author, _context, _engine, _library, _origin
@@ -32,7 +33,9 @@ def failed(error):
 
 def pass_on(done, waiting):
     """Gives the outcome of one future to another."""
-    if done.exception() is not None:
+    if done.cancelled():
+        waiting.cancel()
+    elif done.exception() is not None:
         waiting.set_exception(done.exception())
     else:
         waiting.set_result(done.result())
@@ -48,7 +51,7 @@ class Execution:
         self._max_batch_size = max_batch_size
         self._on_error = on_error
         self._origins = origins
-        self._thread = None
+        self._thread, self._lock = None, threading.Lock()
         self.process = Process()
         self.reader_meta = dict
         self.reader_history = self.reader_left = _nothing
@@ -58,8 +61,10 @@ class Execution:
     def submit(self, fed, ahead):
         """Begins a batch, in the background if `ahead`; a future of (outputs, errors)."""
         if ahead:
-            if self._thread is None:
-                self._thread = Ahead()
+            # Two threads may be the first: a second `Ahead` would take the calls of one with it.
+            with self._lock:
+                if self._thread is None:
+                    self._thread = Ahead()
             return self._thread.submit(self._batch, fed)
         future = Future()
         try:

@@ -68,7 +68,7 @@ class _Local:
 
     def read_at(self, offset, size):
         """So many bytes from `offset`, fewer at the end of the file. Any thread."""
-        return os.pread(self._file.fileno(), size, offset)
+        return os.pread(self._file.fileno(), max(min(size, self.size - offset), 0), offset)
 
     def stream(self):
         """The file, to be read from its beginning."""

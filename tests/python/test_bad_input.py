@@ -273,6 +273,24 @@ def test_threads_share_a_pipeline():
     assert not failed and sorted(found) == list(range(400))
 
 
+def test_threads_that_begin_together_all_get_their_batches():
+    for _ in range(20):
+        pipeline = of(lambda: fn.random.uniform(range=[0, 1]))
+        pipeline.build()
+        start, found = threading.Barrier(4), []
+
+        def work(pipeline=pipeline, start=start, found=found):
+            start.wait()
+            found.append(len(pipeline.run()))
+
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        assert found == [1] * 4
+
+
 def test_threads_define_pipelines_of_their_own():
     sums = []
 

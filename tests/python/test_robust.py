@@ -66,6 +66,10 @@ def test_an_index_of_another_archive(tmp_path):
     assert index(tmp_path / "b.tar", tmp_path).returncode == 0
     with pytest.raises(RuntimeError, match="no file of 700 bytes begins there. Does the index belong to this archive"):
         reader(tmp_path / "a.tar", index_paths=[str(tmp_path / "b.idx")]).run()
+    for wrong in ("jpg 0 700", "jpg 512 -700"):
+        (tmp_path / "c.idx").write_text(f"v1.1 1\n{wrong}\n")
+        with pytest.raises(RuntimeError, match="Malformed index file .* line 2: no file can be there"):
+            reader(tmp_path / "b.tar", index_paths=[str(tmp_path / "c.idx")]).build()
     (tmp_path / "c.idx").write_bytes((tmp_path / "b.idx").read_bytes()[:-80])
     with pytest.raises(RuntimeError, match="Malformed index file"):
         reader(tmp_path / "b.tar", index_paths=[str(tmp_path / "c.idx")]).build()

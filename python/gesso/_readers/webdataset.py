@@ -109,6 +109,8 @@ def of_index(path):
         if not words or len(words) % width:
             raise RuntimeError(f'Malformed index file at "{path}" line {number}: {len(words)} words, expected a multiple of {width}.')
         parts = [(words[k], int(words[k + 1]), int(words[k + 2])) for k in range(0, len(words), width)]
+        if any(offset < _BLOCK or size < 0 for _, offset, size in parts):
+            raise RuntimeError(f'Malformed index file at "{path}" line {number}: no file can be there.')
         if any(offset % _BLOCK for _, offset, _ in parts):
             raise RuntimeError(
                 f'Malformed index file at "{path}" line {number}: tar offset is not a multiple of tar block size ({_BLOCK}).'

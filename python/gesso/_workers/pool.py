@@ -68,6 +68,8 @@ class _Worker:
 
     def end(self):
         """Tells the process to end. It reads the end of the pipe also while children that were forked since have copies of this side."""
+        if self.connection.closed:
+            return
         with socket.socket(fileno=self.connection.fileno()) as pipe:
             pipe.shutdown(socket.SHUT_RDWR)
             pipe.detach()

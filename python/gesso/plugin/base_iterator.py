@@ -350,6 +350,10 @@ class BaseIterator:
         shards = state.get("shards")
         if shards and (len(shards["sizes"]), shards.get("batch_size", self.batch_size)) != (self._shards.count, self.batch_size):
             left = self._pipes[0]._execution.reader_left()[self._reader_name]
+            if left is None:
+                raise ValueError(
+                    f"the checkpoint is of {len(shards['sizes'])} shards and does not say how they were read: expected {self._shards.count}."
+                )
             self._shards.begin_left(left)
             self._counter, self._size = 0, self._shards.size(self._policy, self.batch_size)
             return
