@@ -96,6 +96,10 @@ pub const MAX_DEVICE_TRANSFORM: usize = 8_192;
 /// taking hours.
 pub const MAX_FILTER_WINDOW: usize = 8_191;
 
+/// Pixels of a mask of dilation or erosion, or of a median's window, along one dimension. All of a window is looked at for each pixel:
+/// stops a size that comes from a request from taking hours.
+pub const MAX_MASK_SIDE: usize = 255;
+
 /// Elements of an image, with its border, that a filter works on as float32 (2 GiB). Stops a border that comes from a request from
 /// taking all memory.
 pub const MAX_FILTERED_ELEMENTS: usize = 1 << 29;

@@ -9,6 +9,7 @@ pub mod convolve;
 pub mod debayer;
 pub mod decode;
 pub mod encode;
+pub mod extremes;
 pub mod lab;
 pub mod normalize;
 pub mod npy;

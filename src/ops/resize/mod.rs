@@ -36,6 +36,7 @@ struct Resize {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Resize",
+    aliases: &["experimental__Resize"],
     doc: "Another size, by six filters, with or without antialiasing, of a region or the whole image",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
