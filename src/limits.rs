@@ -71,6 +71,10 @@ pub const MAX_FILTER_TAPS: usize = 1 << 24;
 /// and tables that grow without bound.
 pub const MAX_DECODER_SCRATCH_BYTES: usize = 256 << 20;
 
+/// Samples of all channels of a JPEG 2000. Its decoder takes several floats for each: stops a header of some bytes from taking
+/// gigabytes.
+pub const MAX_JPEG_2000_SAMPLES: usize = 1 << 26;
+
 /// Bytes of resampling scratch memory that a worker thread keeps. Stops one huge image from holding its memory for as long
 /// as the model is loaded.
 pub const MAX_RETAINED_SCRATCH_BYTES: usize = 32 << 20;

@@ -6,6 +6,7 @@ pub mod clahe;
 pub mod color;
 pub mod convert;
 pub mod convolve;
+mod corners;
 pub mod debayer;
 pub mod decode;
 pub mod encode;
