@@ -98,7 +98,7 @@ mod tests {
         let values: Vec<u8> = (0..7 * 5 * 3).collect();
         let image = Pixels { values: &values, size: [7, 5, 1], channels: 3 };
         let bytes = Bytes::<3>::new(image).unwrap();
-        let (x, y) = (std::array::from_fn(|i| i as i32 % 6), std::array::from_fn(|i| i as i32 * 3 % 4));
+        let (x, y) = (std::array::from_fn(|i| i as i32 % 6), std::array::from_fn(|i| i as i32 % 3));
         let found = bytes.around(&x, &y).unwrap();
         for i in 0..PLACES {
             for (c, channel) in found.iter().enumerate() {

@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn the_last_colours_are_those_of_a_block() {
         let colours: [[u8; 3]; 19] =
-            std::array::from_fn(|i| [i as u8 * 13, 255 - i as u8 * 7, i as u8 * i as u8 % 251]);
+            std::array::from_fn(|i| [i * 13 % 251, 255 - i * 7, i * i % 251].map(|level| level as u8));
         let [lab, rgb] = there_and_back(colours);
         for i in 0..19 {
             let [one, back] = there_and_back([colours[i]]);

@@ -299,7 +299,7 @@ mod tests {
         let outcome = run(&DEF, &matrix, &[points], &[]).unwrap();
         assert_eq!(outcome.values::<f32>(0), [11.0, 4.0]);
         assert!(outcome.error(1).contains("do not fit points of 3"));
-        let many = batch::<f32>(&[(&[0, 1 << 20], &[])]);
+        let many = batch::<f32>(&[(&[0, 1 << 20], &[]), (&[1, 2], &[3.0, 4.0])]);
         let outcome = run(&DEF, &args(&[], &[]), &[many], &[]).unwrap();
         assert!(outcome.error(0).contains("expected 1 to 6"));
     }
