@@ -1,5 +1,6 @@
 // Images correlated with a rectangle of weights. FROM and TO are the types; a row of the table is an image.
 #include "common.cuh"
+#include "border.cuh"
 
 struct Row {
   TO *to;
@@ -15,25 +16,6 @@ struct Params {
   uint32_t border;
 };
 CHECK_LAYOUT(Row, Params);
-
-// Where position `at` is taken from in a dimension of `extent`; -1: from nowhere.
-__device__ inline int source_of(int at, int extent, uint32_t border) {
-  if (at >= 0 && at < extent) return at;
-  int period;
-  switch (border) {
-    case 1: return at < 0 ? 0 : extent - 1;
-    case 2:
-      period = 2 * extent;
-      at = (at % period + period) % period;
-      return min(at, period - 1 - at);
-    case 3:
-      period = extent > 1 ? 2 * extent - 2 : 1;
-      at = (at % period + period) % period;
-      return min(at, period - at);
-    case 4: return (at % extent + extent) % extent;
-    default: return -1;
-  }
-}
 
 extern "C" __global__ void filter(const Row *rows, uint32_t count, Params params) {
   const Row &row = rows[blockIdx.y];

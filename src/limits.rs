@@ -71,6 +71,10 @@ pub const MAX_FILTER_TAPS: usize = 1 << 24;
 /// and tables that grow without bound.
 pub const MAX_DECODER_SCRATCH_BYTES: usize = 256 << 20;
 
+/// Samples of all channels of a JPEG 2000. Its decoder takes several floats for each: stops a header of some bytes from taking
+/// gigabytes.
+pub const MAX_JPEG_2000_SAMPLES: usize = 1 << 26;
+
 /// Bytes of resampling scratch memory that a worker thread keeps. Stops one huge image from holding its memory for as long
 /// as the model is loaded.
 pub const MAX_RETAINED_SCRATCH_BYTES: usize = 32 << 20;
@@ -95,6 +99,10 @@ pub const MAX_DEVICE_TRANSFORM: usize = 8_192;
 /// Weights of a filter's window along one dimension (a Gaussian of sigma 100 has 601). Stops a size that comes from a request from
 /// taking hours.
 pub const MAX_FILTER_WINDOW: usize = 8_191;
+
+/// Pixels of a mask of dilation or erosion, or of a median's window, along one dimension. All of a window is looked at for each pixel:
+/// stops a size that comes from a request from taking hours.
+pub const MAX_MASK_SIDE: usize = 255;
 
 /// Elements of an image, with its border, that a filter works on as float32 (2 GiB). Stops a border that comes from a request from
 /// taking all memory.

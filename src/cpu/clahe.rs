@@ -28,10 +28,28 @@ impl Clahe {
         let tile = [0, 1].map(|d| continued(d) / self.tiles[d]);
         let tables = self.tables(src, size, tile);
         let columns: Vec<Between> = (0..size[0]).map(|x| Between::new(x, tile[0], self.tiles[0])).collect();
+        let shares: Vec<f32> = columns.iter().map(|column| column.share).collect();
+        // Pixels between the same four tiles share a table of what all four make of a level.
+        let mut corners = Vec::new();
+        let mut known = None;
         for (y, (from, to)) in src.chunks_exact(size[0]).zip(dst.chunks_exact_mut(size[0])).enumerate() {
             let row = Between::new(y, tile[1], self.tiles[1]);
-            let tables = [row.first, row.second].map(|row| &tables[row * self.tiles[0]..][..self.tiles[0]]);
-            mix(tables, row.share, &columns, from, to);
+            if known != Some((row.first, row.second)) {
+                known = Some((row.first, row.second));
+                corners.clear();
+                for run in columns.chunk_by(Between::is_beside) {
+                    let table = |row: usize, column: usize| &tables[row * self.tiles[0] + column];
+                    let four = [row.first, row.second]
+                        .map(|row| [table(row, run[0].first), table(row, run[0].second)]);
+                    corners.push((run.len(), Corners::new(four)));
+                }
+            }
+            let mut start = 0;
+            for (len, corners) in &corners {
+                let run = start..start + len;
+                corners.mix(row.share, &shares[run.clone()], &from[run.clone()], &mut to[run.clone()]);
+                start = run.end;
+            }
         }
     }
 
@@ -45,12 +63,20 @@ impl Clahe {
         for row in 0..self.tiles[1] {
             for column in 0..self.tiles[0] {
                 let mut counts = [0usize; LEVELS];
+                // Neighbours are often equal: counts next to each other need not wait for one another.
+                let mut more = [0usize; LEVELS];
+                let (start, end) = (column * tile[0], (column + 1) * tile[0]);
                 for y in row * tile[1]..(row + 1) * tile[1] {
                     let line = &src[mirrored(y, size[1]) * size[0]..][..size[0]];
-                    for x in column * tile[0]..(column + 1) * tile[0] {
-                        counts[usize::from(line[mirrored(x, size[0])])] += 1;
+                    let (pairs, last) = line[start.min(size[0])..end.min(size[0])].as_chunks::<2>();
+                    for [a, b] in pairs {
+                        counts[usize::from(*a)] += 1;
+                        more[usize::from(*b)] += 1;
                     }
+                    let beyond = (start.max(size[0])..end).map(|x| &line[mirrored(x, size[0])]);
+                    last.iter().chain(beyond).for_each(|&level| counts[usize::from(level)] += 1);
                 }
+                counts.iter_mut().zip(&more).for_each(|(count, more)| *count += more);
                 if let Some(limit) = limit {
                     clip(&mut counts, limit);
                 }
@@ -65,14 +91,28 @@ impl Clahe {
     }
 }
 
-/// Writes a row of pixels between two rows of tables.
+/// What four tiles make of each level: above first, left before right.
+struct Corners(Box<[[f32; 4]; LEVELS]>);
+
+impl Corners {
+    fn new([[a, b], [c, d]]: [[&[u8; LEVELS]; 2]; 2]) -> Self {
+        let four = |level: usize| [a[level], b[level], c[level], d[level]].map(f32::from);
+        Self(Box::new(std::array::from_fn(four)))
+    }
+
+    /// Writes pixels of a row, which lies by `share` below the middle of the tiles above, and right of the middle of those to the left
+    /// by `shares`.
+    fn mix(&self, share: f32, shares: &[f32], src: &[u8], dst: &mut [u8]) {
+        mix(&self.0, share, shares, src, dst);
+    }
+}
+
+/// See [`Corners::mix`].
 #[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
-fn mix(tables: [&[[u8; LEVELS]]; 2], share: f32, columns: &[Between], src: &[u8], dst: &mut [u8]) {
-    for ((to, &level), column) in dst.iter_mut().zip(src).zip(columns) {
-        let [above, below] = tables.map(|tables| {
-            let at = |column: usize| f32::from(tables[column][usize::from(level)]);
-            at(column.first) * (1.0 - column.share) + at(column.second) * column.share
-        });
+fn mix(corners: &[[f32; 4]; LEVELS], share: f32, shares: &[f32], src: &[u8], dst: &mut [u8]) {
+    for ((to, &level), &beside) in dst.iter_mut().zip(src).zip(shares) {
+        let [a, b, c, d] = corners[usize::from(level)];
+        let (above, below) = (a * (1.0 - beside) + b * beside, c * (1.0 - beside) + d * beside);
         *to = (above * (1.0 - share) + below * share).round_ties_even() as u8;
     }
 }
@@ -110,6 +150,11 @@ impl Between {
         let first = place.floor();
         let next = (first + 1.0) as usize;
         Self { first: first.max(0.0) as usize, second: next.min(tiles - 1), share: place - first }
+    }
+
+    /// Whether both lie between the same tiles.
+    fn is_beside(&self, other: &Self) -> bool {
+        (self.first, self.second) == (other.first, other.second)
     }
 }
 

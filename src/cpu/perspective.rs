@@ -4,8 +4,10 @@
 use multiversion::multiversion;
 
 use super::convert::ConvertSat;
-use super::resample::Output;
+use super::corners::{Bytes, PLACES, column_or_row};
+use super::resample::{Output, byte_from_even};
 use super::warp::{LANES, Pixels, Sampling};
+use crate::tensor::DType;
 
 /// Places between two pixels for linear interpolation on the grid.
 const GRID: f64 = 32.0;
@@ -68,10 +70,11 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
     /// Writes rows of `width` pixels.
     pub fn run(&self, matrix: &Matrix, dst: &mut [T], width: usize) {
         let exact = matrix.map(|row| row.map(|value| value as f32));
-        let mut places = vec![[0.0; 2]; if self.is_exact() { width } else { 0 }];
+        let line = vec![0.0; if self.is_exact() { width } else { 0 }];
+        let mut places = Places { x: line.clone(), y: line };
         for (y, row) in dst.chunks_exact_mut((width * self.source.channels).max(1)).enumerate() {
             if self.is_exact() {
-                exactly(&exact, y as f32, &mut places);
+                places.exactly(&exact, y as f32);
                 between(self, &places, row);
             } else {
                 on_a_grid(self, matrix, y, row);
@@ -136,6 +139,24 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
         }
     }
 
+    /// Writes the value outside, if no pixel around any of these places lies inside.
+    #[inline(always)]
+    fn fill_far<const C: usize>(&self, x: &[f32; PLACES], y: &[f32; PLACES], pixels: &mut [[T; C]]) -> bool {
+        /// Farther away, places are not told from one another.
+        const END: f32 = 1e30;
+        let [width, height, _] = self.source.size.map(|extent| extent as f32);
+        let mut are_far = self.border == Border::Constant && T::DTYPE != DType::F32;
+        for i in 0..PLACES {
+            let is_number = x[i].abs() < END && y[i].abs() < END;
+            are_far &= is_number && (x[i] < -1.0 || x[i] >= width || y[i] < -1.0 || y[i] >= height);
+        }
+        match self.fill.first_chunk::<C>() {
+            Some(fill) if are_far => pixels.fill(*fill),
+            _ => return false,
+        }
+        true
+    }
+
     #[inline(never)]
     fn between_at_the_edge(&self, first: [i64; 2], part: [f32; 2], pixel: &mut [T]) {
         let corners = self.corners(first);
@@ -158,26 +179,91 @@ fn mixed<const N: usize>([s00, s01, s10, s11]: &[[f32; N]; 4], [px, py]: [f32; 2
     mixed
 }
 
+/// Where the pixels of a row are taken from.
+struct Places {
+    x: Vec<f32>,
+    y: Vec<f32>,
+}
+
 /// Writes the pixels at `places` to `row`.
 #[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
-fn between<T: Output + ConvertSat<f32>>(view: &View<'_, T>, places: &[[f32; 2]], row: &mut [T]) {
+fn between<T: Output + ConvertSat<f32>>(view: &View<'_, T>, places: &Places, row: &mut [T]) {
+    let (x, y) = (&places.x, &places.y);
     // With a number of channels that the compiler knows, loops over them disappear.
     match view.source.channels {
-        1 => between_each(view, places, row, 1),
-        3 => between_each(view, places, row, 3),
-        channels => between_each(view, places, row, channels),
+        1 if T::DTYPE == DType::U8 => between_bytes::<T, 1>(view, x, y, row),
+        3 if T::DTYPE == DType::U8 => between_bytes::<T, 3>(view, x, y, row),
+        4 if T::DTYPE == DType::U8 => between_bytes::<T, 4>(view, x, y, row),
+        1 => between_each(view, x, y, row, 1),
+        3 => between_each(view, x, y, row, 3),
+        channels => between_each(view, x, y, row, channels),
     }
+}
+
+/// Many places at once where all around them lies inside.
+#[inline(always)]
+fn between_bytes<T: Output + ConvertSat<f32>, const C: usize>(
+    view: &View<'_, T>,
+    x: &[f32],
+    y: &[f32],
+    row: &mut [T],
+) {
+    let Pixels { values, size, channels } = view.source;
+    let image = Pixels { values: bytemuck::cast_slice(values), size, channels };
+    let Some(image) = Bytes::<C>::new(image) else { return between_each(view, x, y, row, C) };
+    for ((x, y), row) in x.chunks(PLACES).zip(y.chunks(PLACES)).zip(row.chunks_mut(PLACES * C)) {
+        let done = match (x.first_chunk(), y.first_chunk()) {
+            (Some(x), Some(y)) => {
+                between_many(&image, x, y, bytemuck::cast_slice_mut(row))
+                    || view.fill_far(x, y, row.as_chunks_mut::<C>().0)
+            }
+            _ => false,
+        };
+        if !done {
+            between_each(view, x, y, row, C);
+        }
+    }
+}
+
+/// Writes the pixels at all of these places, if all around them lies inside.
+#[inline(always)]
+fn between_many<const C: usize>(
+    image: &Bytes<'_, C>,
+    x: &[f32; PLACES],
+    y: &[f32; PLACES],
+    row: &mut [u8],
+) -> bool {
+    let (mut columns, mut rows) = ([0i32; PLACES], [0i32; PLACES]);
+    let (mut px, mut py) = ([0.0; PLACES], [0.0; PLACES]);
+    for i in 0..PLACES {
+        let (left, top) = (x[i].floor(), y[i].floor());
+        (px[i], py[i]) = (x[i] - left, y[i] - top);
+        (columns[i], rows[i]) = (column_or_row(left), column_or_row(top));
+    }
+    let Some(around) = image.around(&columns, &rows) else { return false };
+    let mut pixels = [0u32; PLACES];
+    for (c, [s00, s01, s10, s11]) in around.iter().enumerate() {
+        for i in 0..PLACES {
+            let [value] = mixed(&[[s00[i]], [s01[i]], [s10[i]], [s11[i]]], [px[i], py[i]]);
+            pixels[i] |= byte_from_even(value) << (8 * c);
+        }
+    }
+    for (to, pixel) in row.as_chunks_mut::<C>().0.iter_mut().zip(pixels) {
+        to.copy_from_slice(&pixel.to_le_bytes()[..C]);
+    }
+    true
 }
 
 #[inline(always)]
 fn between_each<T: Output + ConvertSat<f32>>(
     view: &View<'_, T>,
-    places: &[[f32; 2]],
+    x: &[f32],
+    y: &[f32],
     row: &mut [T],
     channels: usize,
 ) {
-    for (&place, pixel) in places.iter().zip(row.chunks_exact_mut(channels)) {
-        view.between(place, pixel);
+    for ((&x, &y), pixel) in x.iter().zip(y).zip(row.chunks_exact_mut(channels)) {
+        view.between([x, y], pixel);
     }
 }
 
@@ -214,12 +300,22 @@ fn on_grid(matrix: &Matrix, x: usize, y: usize, parts: f64) -> [i64; 2] {
     [u, v].map(|place| whole((place * scale).round_ties_even()))
 }
 
-/// Where the pixels of row `y` are taken from.
+impl Places {
+    /// Those of row `y`.
+    fn exactly(&mut self, matrix: &[[f32; 3]; 3], y: f32) {
+        exactly(matrix, y, &mut self.x, &mut self.y);
+    }
+}
+
+/// See [`Places::exactly`].
 #[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
-fn exactly(matrix: &[[f32; 3]; 3], y: f32, places: &mut [[f32; 2]]) {
-    for (x, place) in places.iter_mut().enumerate() {
-        let [u, v, w] = matrix.map(|row| row[0] * x as f32 + (row[1] * y + row[2]));
-        *place = [u / w, v / w];
+fn exactly(matrix: &[[f32; 3]; 3], y: f32, xs: &mut [f32], ys: &mut [f32]) {
+    let starts = [0, 1, 2].map(|i| matrix[i][1] * y + matrix[i][2]);
+    for (x, (to_x, to_y)) in xs.iter_mut().zip(ys).enumerate() {
+        let x = x as i32 as f32;
+        let (u, v, w) =
+            (matrix[0][0] * x + starts[0], matrix[1][0] * x + starts[1], matrix[2][0] * x + starts[2]);
+        (*to_x, *to_y) = (u / w, v / w);
     }
 }
 

@@ -133,11 +133,12 @@ pub fn warp<S, T>(
     }
 }
 
-/// Writes to `dst`, an image as large as `source`, what `source` shows at the places that `places` gives for each row of it;
+/// Writes to `dst`, an image of rows of `width` pixels, what `source` shows at the places that `places` gives for each row of it;
 /// outside of it is `fill`.
 pub fn displace<T>(
     source: Pixels<'_, T>,
     dst: &mut [T],
+    width: usize,
     sampling: Sampling,
     fill: T,
     places: impl Fn(usize, &mut [[f32; 3]]),
@@ -145,7 +146,7 @@ pub fn displace<T>(
     T: ConvertSat<T> + ConvertSat<f32>,
     f32: ConvertSat<T>,
 {
-    let ([width, ..], channels) = (source.size, source.channels);
+    let channels = source.channels;
     let reader = Reader { source, outside: Some((fill, fill.convert_sat())), sampling, is_volume: false };
     let mut line = vec![[0.0; 3]; width];
     for (y, row) in dst.chunks_exact_mut((width * channels).max(1)).enumerate() {

@@ -15,7 +15,8 @@ pub struct Source {
 }
 
 /// What kernels include.
-const HEADERS: [(&str, &str); 9] = [
+const HEADERS: [(&str, &str); 10] = [
+    ("border.cuh", include_str!("../../kernels/border.cuh")),
     ("colors.cuh", include_str!("../../kernels/colors.cuh")),
     ("common.cuh", include_str!("../../kernels/common.cuh")),
     ("jpeg.cuh", include_str!("../../kernels/jpeg.cuh")),
@@ -62,6 +63,8 @@ sources!(
     "jpeg_resolve",
     "jpeg_upsample",
     "lookup",
+    "median",
+    "morphology",
     "noise",
     "nonsilent",
     "normalize",
@@ -70,6 +73,7 @@ sources!(
     "preemphasis",
     "random",
     "reduce",
+    "remap",
     "resample",
     "spectrum",
     "warp",

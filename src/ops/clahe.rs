@@ -64,22 +64,21 @@ impl Clahe {
             self.tiles.run(src, dst, size);
             return Ok(());
         }
-        let (pixels, _) = src.as_chunks::<3>();
-        let pixels: Vec<[u8; 3]> = if self.luma_only {
-            pixels.iter().map(|&rgb| lab::from_rgb(rgb)).collect()
-        } else {
-            pixels.to_vec()
-        };
-        let (outputs, _) = dst.as_chunks_mut::<3>();
-        outputs.copy_from_slice(&pixels);
+        let (pixels, outputs) = (src.as_chunks::<3>().0, dst.as_chunks_mut::<3>().0);
+        let mut pixels = pixels.to_vec();
+        if self.luma_only {
+            lab::from_rgb(src.as_chunks::<3>().0, &mut pixels);
+        }
         let mut equalized = vec![0; pixels.len()];
         for channel in 0..if self.luma_only { 1 } else { 3 } {
             let plane: Vec<u8> = pixels.iter().map(|pixel| pixel[channel]).collect();
             self.tiles.run(&plane, &mut equalized, size);
-            outputs.iter_mut().zip(&equalized).for_each(|(pixel, &level)| pixel[channel] = level);
+            pixels.iter_mut().zip(&equalized).for_each(|(pixel, &level)| pixel[channel] = level);
         }
         if self.luma_only {
-            outputs.iter_mut().for_each(|pixel| *pixel = lab::to_rgb(*pixel));
+            lab::to_rgb(&pixels, outputs);
+        } else {
+            outputs.copy_from_slice(&pixels);
         }
         Ok(())
     }

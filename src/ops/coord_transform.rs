@@ -89,6 +89,18 @@ impl CoordTransform {
         Ok(())
     }
 
+    /// What becomes of a batch without points, of whatever type: points without coordinates where a matrix would say how many.
+    fn without_points(&self, desc: &BatchDesc) -> BatchDesc {
+        let shapes = desc.shapes.iter().map(|shape| {
+            let mut dims = shape.to_vec();
+            if self.matrix.is_some() {
+                dims.last_mut().into_iter().for_each(|last| *last = 0);
+            }
+            Shape::new(dims)
+        });
+        BatchDesc::new(self.dtype, desc.layout, shapes.collect())
+    }
+
     /// The map of one sample with points of `from` coordinates.
     fn map(&self, sample: &SampleInputs<'_>, from: usize) -> Result<PointMap> {
         let wrong = |name: &str, values: usize| {
@@ -147,6 +159,11 @@ impl PointMap {
     }
 }
 
+/// Whether nothing is to be computed of a batch.
+fn has_no_points(desc: &BatchDesc) -> bool {
+    desc.shapes.iter().all(|shape| shape.contains(&0))
+}
+
 fn map_of(maps: &[Option<PointMap>], index: usize) -> Result<&PointMap> {
     let map = maps.get(index).and_then(Option::as_ref);
     map.ok_or_else(|| Error::internal("a live sample has no map of points"))
@@ -167,6 +184,9 @@ impl Operator for CoordTransform {
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         let desc = inputs.desc(0)?;
+        if has_no_points(desc) {
+            return Ok(vec![self.without_points(desc)]);
+        }
         self.check(desc.dtype)?;
         self.maps = inputs.map(|sample| match sample.input(0)?.shape[..] {
             [.., _, from] => self.map(&sample, from).map(Some),
@@ -186,6 +206,9 @@ impl Operator for CoordTransform {
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        if has_no_points(io.inputs().desc(0)?) {
+            return Ok(());
+        }
         let maps = &self.maps;
         macro_rules! run {
             ($from:ty, $to:ty) => {
@@ -216,6 +239,9 @@ impl Operator for CoordTransform {
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        if has_no_points(io.inputs().desc(0)?) {
+            return Ok(());
+        }
         let mut most = 0;
         let rows = io.rows(|sample| {
             let map = map_of(&self.maps, sample.index())?;
@@ -273,7 +299,7 @@ mod tests {
         let outcome = run(&DEF, &matrix, &[points], &[]).unwrap();
         assert_eq!(outcome.values::<f32>(0), [11.0, 4.0]);
         assert!(outcome.error(1).contains("do not fit points of 3"));
-        let many = batch::<f32>(&[(&[0, 1 << 20], &[])]);
+        let many = batch::<f32>(&[(&[0, 1 << 20], &[]), (&[1, 2], &[3.0, 4.0])]);
         let outcome = run(&DEF, &args(&[], &[]), &[many], &[]).unwrap();
         assert!(outcome.error(0).contains("expected 1 to 6"));
     }

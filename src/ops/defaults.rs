@@ -23,6 +23,7 @@ fn needed(name: &str) -> Vec<(&'static str, Value)> {
         }
         "ColorSpaceConversion" => vec![("image_type", ints(&[0])), ("output_type", ints(&[2]))],
         "Constant" => vec![("fdata", floats(&[1.0, 2.0]))],
+        "decoders__Inflate" => vec![("shape", ints(&[4]))],
         "Debayer" => vec![("blue_position", ints(&[0, 1]))],
         "ElementExtract" => vec![("element_map", ints(&[0]))],
         "ExpandDims" => vec![("axes", ints(&[0]))],
@@ -69,7 +70,7 @@ const CHOOSE: &[&str] = &[
     "size",
 ];
 
-/// Operators that none of the samples here suits: they want files, or a tensor for an argument.
+/// Operators that none of the samples here suits: they want files, maps, a tensor for an argument.
 const NOT_RUN: &[&str] = &[
     "BoxEncoder",
     "ExternalSource",
@@ -77,6 +78,7 @@ const NOT_RUN: &[&str] = &[
     "PeekImageShape",
     "RandomBBoxCrop",
     "RandomCropGenerator",
+    "SSDRandomCrop",
     "conditional__Merge",
     "conditional__Split",
     "decoders__Audio",
@@ -84,7 +86,9 @@ const NOT_RUN: &[&str] = &[
     "decoders__ImageCrop",
     "decoders__ImageRandomCrop",
     "decoders__ImageSlice",
+    "decoders__Inflate",
     "decoders__Numpy",
+    "experimental__Remap",
     "reductions__StdDev",
     "reductions__Variance",
     "segmentation__SelectMasks",
@@ -136,7 +140,8 @@ fn defaults_given_change_nothing() {
         (0..64u64).map(|i| u64::from_le_bytes([1, 0, 0, 0, (i % 2) as u8, 0, 0, 0])).collect();
     let numbers: Vec<f32> = (0..256).map(|i| (i * 37 % 101) as f32 / 101.0).collect();
     let (mut idle, mut wrong) = (Vec::new(), Vec::new());
-    for op in OPS {
+    // What writes files is not run here.
+    for op in OPS.iter().filter(|op| op.name != "DumpImage") {
         let mut plain = needed(op.name);
         if op.is_random() {
             plain.push((SEED, Value::Ints(vec![7])));

@@ -1,7 +1,9 @@
-//! `Sphere` and `Water`: images whose every pixel is taken from another place.
+//! `Sphere`, `Water` and `Jitter`: images whose every pixel is taken from another place.
 
+use super::random::{SEED, seed};
 use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleIo, dtypes, layouts, one_output};
 use crate::cpu::convert::ConvertSat;
+use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_int};
 use crate::cpu::warp::{Pixels, Sampling, displace};
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
@@ -12,7 +14,7 @@ const LAYOUTS: [&str; 1] = ["HWC"];
 /// Radians of the waves from one pixel to the next, when the file does not say it.
 const FREQUENCY: f32 = (2.0 * std::f64::consts::PI / 128.0) as f32;
 
-/// Arguments of both.
+/// Arguments of all.
 const ARGS: &[ArgSpec] = &[
     ArgSpec::int("mask", "whether the image is changed at all").tensor().or_int(1),
     ArgSpec::float("fill_value", "value outside of the image").or_float(0.0),
@@ -52,11 +54,26 @@ pub(super) const WATER: OpDef = OpDef {
     ..OpDef::BASE
 };
 
+/// The operator's line in [`super::OPS`].
+pub(super) const JITTER: OpDef = OpDef {
+    name: "Jitter",
+    doc: "An image whose every pixel is taken from a random place near by",
+    args: &[
+        SEED,
+        ArgSpec::int("nDegree", "twice the pixels, along x and along y, that a place is away at most")
+            .or_int(2),
+    ],
+    shared_args: &[ARGS],
+    build: &|args, _| operator(args, Field::jitter(args)?),
+    ..OpDef::BASE
+};
+
 /// Where pixels are taken from.
 #[derive(Debug, Clone, Copy)]
 enum Field {
     Sphere,
     Water { x: Wave, y: Wave },
+    Jitter { most: u16 },
 }
 
 /// How far pixels move along one axis, by their place on the other.
@@ -82,13 +99,23 @@ impl Field {
         })
     }
 
-    /// For every row of an image of `size` (x, y) pixels: where its pixels are taken from.
-    fn places(self, size: [usize; 2]) -> impl Fn(usize, &mut [[f32; 3]]) {
+    fn jitter(args: &Args) -> Result<Self> {
+        let degree = args.int("nDegree")?.unwrap_or(2);
+        match u16::try_from(degree) {
+            Ok(degree) => Ok(Field::Jitter { most: degree / 2 }),
+            Err(_) => {
+                Err(Error::invalid(format!("argument `nDegree` is {degree}, expected 0 to {}", u16::MAX)))
+            }
+        }
+    }
+
+    /// For every row of an image of `size` (x, y) pixels, with these random numbers: where its pixels are taken from.
+    fn places(self, size: [usize; 2], random: Philox) -> impl Fn(usize, &mut [[f32; 3]]) {
         let radius = (size[0] / 2).max(size[1] / 2) as f32;
         let [mid_x, mid_y] = size.map(|extent| extent as f32 * 0.5);
         // Waves along y are the same for every row.
         let shifts: Vec<f32> = match self {
-            Field::Sphere => Vec::new(),
+            Field::Sphere | Field::Jitter { .. } => Vec::new(),
             Field::Water { y: wave, .. } => (0..size[0])
                 .map(|x| wave.amplitude * (wave.frequency * x as f32 + wave.phase).cos())
                 .collect(),
@@ -108,6 +135,15 @@ impl Field {
                     *place = [x as f32 + shift, y + down, 0.0];
                 }
             }
+            Field::Jitter { most } => {
+                // From the middle of a pixel to that of another.
+                let most = f32::from(most);
+                let step = |random: &mut Philox| uniform_int(random, 2 * most as u32) as f32 - most + 0.5;
+                for (x, place) in places.iter_mut().enumerate() {
+                    let mut random = random.element((row * size[0] + x) as u64);
+                    *place = [x as f32 + step(&mut random), row as f32 + step(&mut random), 0.0];
+                }
+            }
         }
     }
 }
@@ -117,6 +153,8 @@ struct Displacement {
     mask: Arg,
     sampling: Sampling,
     fill: f32,
+    seed: Seed,
+    batch: BatchRandom,
     /// Per sample: whether it is changed.
     changed: Vec<bool>,
 }
@@ -134,6 +172,8 @@ fn operator(args: &Args, field: Field) -> Result<Box<dyn Operator>> {
         mask: args.arg_or("mask", &[1.0])?,
         sampling,
         fill: args.float("fill_value")?.unwrap_or(0.0),
+        seed: seed(args)?,
+        batch: BatchRandom::default(),
         changed: Vec::new(),
     }))
 }
@@ -148,7 +188,7 @@ impl Displacement {
         T: Element + ConvertSat<T> + ConvertSat<f32>,
         f32: ConvertSat<T>,
     {
-        let changed = self.changed[sample.index()];
+        let (changed, random) = (self.changed[sample.index()], self.batch.sample(sample.index()));
         let (input, output) = sample.unary()?;
         if !changed || output.bytes.is_empty() {
             output.bytes.copy_from_slice(input.bytes);
@@ -158,7 +198,8 @@ impl Displacement {
             return Err(Error::internal("a planned image has three dimensions"));
         };
         let source = Pixels { values: input.as_slice::<T>()?, size: [width, height, 1], channels };
-        displace(source, output.as_slice_mut()?, self.sampling, fill, self.field.places([width, height]));
+        let places = self.field.places([width, height], random);
+        displace(source, output.as_slice_mut()?, width, self.sampling, fill, places);
         Ok(())
     }
 }
@@ -175,6 +216,7 @@ impl Operator for Displacement {
         let mut desc = inputs.desc(0)?.clone();
         check(desc.dtype)?;
         desc.layout = layouts::of_batch(&desc, &LAYOUTS)?;
+        self.batch = self.seed.batch(inputs.first_sample());
         self.changed = inputs.map(|sample| Ok(self.mask.int(&sample)? != 0));
         Ok(vec![desc])
     }

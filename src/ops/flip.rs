@@ -5,14 +5,17 @@ use std::sync::Arc;
 use multiversion::multiversion;
 
 use super::gather::{Fill, Gather};
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, layouts, one_output};
 use crate::cpu::window::Span;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
-use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
+use crate::tensor::{BatchDesc, Device, Shape, ValueType};
 
 /// Letters of the axes that can be flipped, in the order of the arguments below.
 const AXES: [u8; 3] = *b"WHD";
+
+/// Layouts of samples that have none.
+const LAYOUTS: [&str; 3] = ["HWC", "FHWC", "FDHWC"];
 
 struct Flip {
     /// For each of [`AXES`]: whether to flip along it; nonzero is yes.
@@ -47,14 +50,16 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 
 impl Operator for Flip {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        Ok(vec![inputs[0].clone()])
+        Ok(vec![ValueType { layout: layouts::of_type_or_first(&inputs[0], &LAYOUTS), ..inputs[0].clone() }])
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
-        let desc = inputs.desc(0)?.clone();
+        let mut desc = inputs.desc(0)?.clone();
+        let ndim = desc.shapes.first().map_or(0, |shape| shape.len());
+        desc.layout = layouts::or_first(desc.layout, ndim, &LAYOUTS);
         self.flipped = inputs.map(|sample| {
             let shape = sample.input(0)?.shape;
-            let layout = desc.layout.or_default(Layout::hwc(), shape.len());
+            let layout = desc.layout;
             let mut flipped = vec![false; shape.len()];
             for (flag, letter) in self.flags.iter().zip(AXES) {
                 if flag.int(&sample)? == 0 {

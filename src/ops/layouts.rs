@@ -22,6 +22,23 @@ pub(super) fn accepted(layout: Layout, ndim: usize, allowed: &[&str]) -> Result<
         .ok_or_else(|| Error::invalid(format!("{found}, expected one of `{}`", allowed.join("`, `"))))
 }
 
+/// `layout`, or for samples of `ndim` dimensions without one the first of `defaults` with as many letters.
+pub(super) fn or_first(layout: Layout, ndim: usize, defaults: &[&str]) -> Layout {
+    match defaults.iter().find(|name| layout.is_none() && name.len() == ndim) {
+        Some(name) => Layout::from_letters(name.as_bytes()),
+        None => layout,
+    }
+}
+
+/// [`or_first`] as far as it is known at load.
+pub(super) fn of_type_or_first(ty: &ValueType, defaults: &[&str]) -> Option<Layout> {
+    let layout = ty.layout?;
+    match ty.ndim() {
+        Some(ndim) => Some(or_first(layout, ndim, defaults)),
+        None => Some(layout).filter(|layout| !layout.is_none()),
+    }
+}
+
 /// [`accepted`] for a batch; one without samples keeps its layout.
 pub(super) fn of_batch(desc: &BatchDesc, allowed: &[&str]) -> Result<Layout> {
     desc.shapes.first().map_or(Ok(desc.layout), |shape| accepted(desc.layout, shape.len(), allowed))

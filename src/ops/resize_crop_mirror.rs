@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::args::Value;
 use super::resize::attributes::{self, ResizeAttributes, Target};
-use super::resize::geometry::Geometry;
+use super::resize::geometry::{Geometry, layout_of};
 use super::resize::{Job, ScratchPool, gpu, infer_resized, job, output_shapes};
 use super::window::{CROP_ARGS, CropWindow, OutOfBounds};
 use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
@@ -79,7 +79,7 @@ impl Operator for ResizeCropMirror {
             let target = self.attributes.target(&sample, geometry.size)?;
             Job::new(geometry, self.window(&sample, &target)?).map(Some)
         });
-        Ok(vec![BatchDesc::new(dtype, desc.layout, output_shapes(desc, &self.jobs))])
+        Ok(vec![BatchDesc::new(dtype, layout_of(desc), output_shapes(desc, &self.jobs))])
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {

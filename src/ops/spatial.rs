@@ -50,6 +50,54 @@ impl Spatial {
     }
 }
 
+/// Layouts of what operators on images in two dimensions take, the one of samples without a layout first.
+pub(super) const IMAGE_LAYOUTS: [&str; 5] = ["HW", "HWC", "FHWC", "CHW", "FCHW"];
+
+/// A sample as images one behind the other, each of pixels with interleaved channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Images {
+    /// How many: frames, and channels that are not interleaved.
+    pub(super) planes: usize,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) channels: usize,
+}
+
+impl Images {
+    /// Those of a sample of shape `shape`, whose layout is one of [`IMAGE_LAYOUTS`].
+    pub(super) fn new(layout: Layout, shape: &[usize]) -> Result<Self> {
+        let start = layout.find(b'H').unwrap_or_default();
+        let (outer, image) = shape.split_at(start.min(shape.len()));
+        let [rows, columns, rest @ ..] = image else {
+            return Err(Error::invalid(format!("a sample of {} dimensions, expected images", shape.len())));
+        };
+        let planes = outer.iter().product();
+        Ok(Self { planes, rows: *rows, columns: *columns, channels: rest.iter().product() })
+    }
+
+    /// Elements of one image.
+    pub(super) fn elements(&self) -> usize {
+        self.rows * self.columns * self.channels
+    }
+
+    /// Checks that one image, around which lie `more` columns and rows, is not too large.
+    ///
+    /// # Errors
+    /// When it has more than [`limits::MAX_FILTERED_ELEMENTS`].
+    pub(super) fn check_with(&self, more: [usize; 2]) -> Result<()> {
+        let pixels = (self.columns + more[0]).checked_mul(self.rows + more[1]);
+        match pixels.and_then(|pixels| pixels.checked_mul(self.channels)) {
+            Some(elements) if elements <= limits::MAX_FILTERED_ELEMENTS => Ok(()),
+            _ => Err(Error::invalid(format!(
+                "an image of {} x {} pixels with {more:?} around it, expected at most {} elements",
+                self.columns,
+                self.rows,
+                limits::MAX_FILTERED_ELEMENTS
+            ))),
+        }
+    }
+}
+
 /// Scratch memory for as many threads as filter at once; kept for the next batch.
 #[derive(Default)]
 pub(super) struct ScratchPool(Mutex<Vec<Scratch>>);

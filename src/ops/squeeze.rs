@@ -82,13 +82,14 @@ impl Operator for Squeeze {
         let shapes = inputs.map_shapes(kept.len(), |sample| {
             let shape = sample.input(0)?.shape;
             let squeezed = |dim: &usize| shape.get(*dim).copied().unwrap_or(1);
-            let gone = (0..shape.len()).filter(|dim| !kept.contains(dim)).find(|&dim| shape[dim] != 1);
-            match gone {
-                None => Ok(Shape::from(kept.iter().map(squeezed).collect::<Vec<_>>())),
-                Some(dim) => Err(Error::invalid(format!(
-                    "dimension {dim} of a sample of shape {shape} is taken away, expected extent 1"
-                ))),
+            let left = Shape::from(kept.iter().map(squeezed).collect::<Vec<_>>());
+            // What has no elements may lose an extent of 0 as well, as long as another one stays.
+            if left.volume()? == shape.volume()? {
+                return Ok(left);
             }
+            Err(Error::invalid(format!(
+                "a sample of shape {shape} would become one of {left}, expected extents of 1 to be taken away"
+            )))
         });
         Ok(vec![BatchDesc::new(desc.dtype, letters(desc.layout, &kept), shapes)])
     }

@@ -17,7 +17,7 @@ pytestmark = needs_compiler
 def kernel(tmp_path_factory):
     """Compiles a function of a kernel file for rows of a `struct` format, and returns what runs it on a table."""
     folder = tmp_path_factory.mktemp("kernels")
-    for header in ("common.cuh", "random.cuh"):
+    for header in ("border.cuh", "common.cuh", "random.cuh"):
         (folder / header).write_text(source(header))
 
     def build(name, row, entry=None, params="NoParams", param_bytes=4, **definitions):
@@ -156,6 +156,58 @@ def test_filter(kernel, border, mode):
         (address(out), address(image), address(weights), address(fill), 9, 11, 9, 11, 3, 4, 1, 2, 2, 0), param=(ctypes.c_uint(border),))
     padded = np.pad(image.astype(np.float64), ((1, 1), (2, 1), (0, 0)), mode, **(dict(constant_values=7) if border == 0 else {}))
     close(out, sum(weights[j, k] * padded[j:j + 9, k:k + 11] for j in range(3) for k in range(4)))
+
+
+@pytest.mark.parametrize("ctype", ["uint8_t", "float"])
+@pytest.mark.parametrize("smallest", [0, 1])
+@pytest.mark.parametrize("border, mode", [(0, None), (1, "edge"), (2, "symmetric"), (3, "reflect"), (4, "wrap")])
+def test_morphology(kernel, border, mode, smallest, ctype):
+    image = noise(9, 11, 2, dtype=TYPES[ctype])
+    out = np.zeros_like(image)
+    morphology = kernel("morphology", "<QQ8i", params="Params", param_bytes=8, ELEMENT=ctype)
+    morphology((address(out), address(image), 11, 9, 4, 3, 2, 1, 2, 0), param=(ctypes.c_uint64(border | smallest << 32),))
+    neutral = image.max() if smallest else image.min()
+    padded = np.pad(image, ((1, 1), (2, 1), (0, 0)), **(dict(mode=mode) if mode else dict(constant_values=neutral)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 4), (0, 1))
+    np.testing.assert_array_equal(out, (windows.min if smallest else windows.max)((-2, -1)))
+
+
+@pytest.mark.parametrize("ctype", TYPES)
+@pytest.mark.parametrize("size", [(3, 3), (5, 1), (1, 7)])
+def test_median(kernel, size, ctype):
+    image = noise(9, 11, 2, dtype=TYPES[ctype])
+    out, (width, height) = np.zeros_like(image), size
+    kernel("median", "<QQ6i", ELEMENT=ctype)((address(out), address(image), 11, 9, width, height, 2, 0))
+    padded = np.pad(image, ((height // 2,) * 2, (width // 2,) * 2, (0, 0)), "edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (height, width), (0, 1))
+    np.testing.assert_array_equal(out, np.sort(windows.reshape(*image.shape, -1), -1)[..., width * height // 2])
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+@pytest.mark.parametrize("linear", [0, 1])
+def test_remap(kernel, linear, shift):
+    image = noise(9, 11, 2)
+    x, y = (np.random.default_rng(side).uniform(-2, side + 2, (6, 7)).astype(np.float32) for side in (11, 9))
+    x[0, 0], y[0, 1], x[0, 2] = np.nan, np.inf, -np.inf
+    out = np.full((6, 7, 2), 9, np.uint8)
+    param = struct.unpack("<Q", struct.pack("<fI", shift, linear))[0]
+    # A struct of a float and an integer travels in one register, as an integer of both does.
+    kernel("remap", "<QQQQiiQQ", params="Params", param_bytes=8, ELEMENT="uint8_t")(
+        (address(out), address(image), address(x), address(y), 11, 9, 42, 2), param=(ctypes.c_uint64(param),))
+    assert (out[0, :3] == 0).all()
+    framed = np.pad(image.astype(np.float64), ((3, 3), (3, 3), (0, 0)))
+    for i, j in np.ndindex(6, 7):
+        u, v = float(x[i, j]) + shift + 3, float(y[i, j]) + shift + 3
+        if not np.isfinite(u + v):
+            continue
+        if linear:
+            u, v = u - 0.5, v - 0.5
+            a, b = int(u), int(v)
+            p, q = u - a, v - b
+            expected = (framed[b, a] * (1 - p) + framed[b, a + 1] * p) * (1 - q) + (framed[b + 1, a] * (1 - p) + framed[b + 1, a + 1] * p) * q
+        else:
+            expected = framed[int(v), int(u)]
+        assert np.abs(out[i, j] - expected).max() <= 0.51, (i, j)
 
 
 @pytest.mark.parametrize("fill", [None, 100.0])

@@ -49,21 +49,6 @@ pub(crate) const MISSING: &[(&str, &[&str])] = &[
             "readers__VideoResize",
         ],
     ),
-    ("deprecated in favour of `RandomBBoxCrop`", &["SSDRandomCrop"]),
-    (
-        "runs on a GPU only in DALI",
-        &[
-            "Jitter",
-            "decoders__Inflate",
-            "experimental__Dilate",
-            "experimental__Erode",
-            "experimental__Inflate",
-            "experimental__MedianBlur",
-            "experimental__Remap",
-            "experimental__Resize",
-        ],
-    ),
-    ("writes files of the server", &["DumpImage"]),
 ];
 
 /// Arguments that Gesso does not know, or reads otherwise than DALI tells: operator, argument, what is otherwise, why.

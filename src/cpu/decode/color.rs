@@ -51,7 +51,7 @@ pub(super) enum Luma {
     Png,
     /// 14-bit weights, rounded (BMP, PNM).
     Bits14,
-    /// 15-bit weights, rounded (WebP).
+    /// 15-bit weights, rounded (WebP, JPEG 2000).
     Bits15,
     /// Single-precision weights, rounded (TIFF).
     Float,

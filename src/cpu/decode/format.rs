@@ -13,6 +13,7 @@ pub enum Format {
     Bmp,
     Tiff,
     WebP,
+    Jpeg2000,
     /// Netpbm's `P1` to `P6`.
     Pnm,
 }
@@ -25,6 +26,7 @@ impl fmt::Display for Format {
             Format::Bmp => "BMP",
             Format::Tiff => "TIFF",
             Format::WebP => "WebP",
+            Format::Jpeg2000 => "JPEG 2000",
             Format::Pnm => "PNM",
         })
     }
@@ -48,7 +50,9 @@ pub(super) fn detect(bytes: &[u8]) -> Result<Format> {
         [b'P', b'1'..=b'6', b' ' | b'\t' | b'\r' | b'\n' | b'#', ..] => return Ok(Format::Pnm),
         [b'P', b'7', b'\n', ..] => "PAM",
         [b'G', b'I', b'F', b'8', ..] => "GIF",
-        [0, 0, 0, 12, b'j', b'P', b' ', b' ', ..] | [0xFF, 0x4F, 0xFF, 0x51, ..] => "JPEG 2000",
+        [0, 0, 0, 12, b'j', b'P', b' ', b' ', ..] | [0xFF, 0x4F, 0xFF, 0x51, ..] => {
+            return Ok(Format::Jpeg2000);
+        }
         [0xFF, 0x0A, ..] | [0, 0, 0, 12, b'J', b'X', b'L', b' ', ..] => "JPEG XL",
         [_, _, _, _, b'f', b't', b'y', b'p', b'a', b'v', b'i', b'f' | b's', ..] => "AVIF",
         [_, _, _, _, b'f', b't', b'y', b'p', b'h' | b'm', ..] => "HEIF",
@@ -62,6 +66,6 @@ pub(super) fn detect(bytes: &[u8]) -> Result<Format> {
         }
     };
     Err(Error::unsupported(format!(
-        "images of format {unsupported} are not supported, expected one of JPEG, PNG, BMP, TIFF, WebP, PNM"
+        "images of format {unsupported} are not supported, expected one of JPEG, JPEG 2000, PNG, BMP, TIFF, WebP, PNM"
     )))
 }

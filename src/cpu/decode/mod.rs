@@ -9,8 +9,8 @@
 //! ```
 //!
 //! JPEG is decoded as libjpeg-turbo decodes it (accurate IDCT, smooth chroma upsampling unless asked otherwise), straight into the output
-//! when it is uint8 RGB, BGR or gray and nothing else is to be done. The other formats are decoded by the crates `image` and
-//! `tiff`. Where results differ from DALI's:
+//! when it is uint8 RGB, BGR or gray and nothing else is to be done. The other formats are decoded by the crates `image`,
+//! `tiff` and `hayro-jpeg2000`. Where results differ from DALI's:
 //!
 //! - `fast_idct` has no effect: the accurate IDCT is used, up to 5 levels from DALI's fast one.
 //! - A JPEG with an invalid marker inside its scan, or with more than [`limits::MAX_JPEG_SCANS`] scans, is an error.
@@ -18,6 +18,7 @@
 //!   alpha is gray, where DALI takes colours from neighbouring samples. 1- and 4-bit gray are decoded, DALI may not.
 //! - [`ColorSpace::Any`]: gray with alpha gives 2 channels, where DALI fails; 4 channels are turned as the orientation
 //!   says, where DALI leaves them as stored; a gray JPEG gives 1 channel, where DALI crashes.
+//! - JPEG 2000: what is lossy may be a level off.
 //! - 16-bit BMP without masks is decoded; DALI counts no channels.
 //! - The shape of a PNG is told from its first bytes; DALI wants its last chunk for that.
 
@@ -25,6 +26,7 @@ mod bmp;
 mod color;
 mod format;
 mod jpeg;
+mod jpeg2000;
 mod orientation;
 mod picture;
 mod png;
@@ -174,6 +176,7 @@ pub fn probe(bytes: &[u8], adjust_orientation: bool) -> Result<ImageInfo> {
         Format::Bmp => bmp::header(bytes),
         Format::Tiff => tiff::header(bytes),
         Format::WebP => webp::header(bytes),
+        Format::Jpeg2000 => jpeg2000::header(bytes),
         Format::Pnm => pnm::header(bytes),
     }
     .context(|| format!("`{format}` image"))?;
@@ -292,6 +295,7 @@ impl Decoder {
             Format::Bmp => bmp::decode(bytes, &job, out),
             Format::Tiff => tiff::decode(bytes, &job, out),
             Format::WebP => webp::decode(bytes, &job, out),
+            Format::Jpeg2000 => jpeg2000::decode(bytes, &job, out),
             Format::Pnm => pnm::decode(bytes, &job, out),
         }
         .context(|| format!("`{}` image", info.format))

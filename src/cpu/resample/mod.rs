@@ -22,7 +22,7 @@ mod volume;
 
 pub use filter::{AxisParameters, Filter, FilterSpec};
 pub use run::Scratch;
-pub use store::Output;
+pub use store::{Output, byte_from_even};
 pub use volume::VolumePlan;
 
 use filter::{Axis, Window, check_taps};

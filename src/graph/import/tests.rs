@@ -144,7 +144,7 @@ fn the_plan_frees_at_the_last_use_and_prints_itself() {
     assert_eq!(names(&plan.steps[1].frees), ["A"]);
     assert_eq!(plan.steps[1].writes, [Some(0)]);
     let table = plan.to_string();
-    assert!(table.contains("B uint8 [?, ?, ?] -> response"), "{table}");
+    assert!(table.contains("B uint8 [?, ?, ?] HWC -> response"), "{table}");
     assert_eq!(table.lines().count(), 3);
 }
 

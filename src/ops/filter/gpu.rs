@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::{Job, job_of};
-use crate::cpu::window::{Border, Outside};
+use crate::cpu::window::Outside;
 use crate::error::Result;
 use crate::gpu::KernelSpec;
 use crate::ops::{GpuCx, GpuIo};
@@ -74,12 +74,6 @@ pub(super) fn run(
         Ok((0..job.planes).map(row).collect::<Vec<_>>())
     });
     let rows: Vec<Row> = rows.into_iter().flatten().collect();
-    let border = match outside {
-        Outside::Fill => 0,
-        Outside::Border(Border::Clamp) => 1,
-        Outside::Border(Border::Reflect1001) => 2,
-        Outside::Border(Border::Reflect101) => 3,
-        Outside::Border(Border::Wrap) => 4,
-    };
+    let border = outside.on_device();
     cx.launch(&kernel(from, to), most, &Params { border }, &rows)
 }

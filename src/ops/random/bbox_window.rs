@@ -40,7 +40,15 @@ impl<const N: usize> Region<N> {
         volume
     }
 
-    fn has_center_of(&self, other: &Self) -> bool {
+    /// The volume that both have, over that of both together.
+    pub(super) fn overlap(&self, other: &Self) -> f32 {
+        match self.shared(other) {
+            0.0 => 0.0,
+            shared => shared / (other.volume() + self.volume() - shared),
+        }
+    }
+
+    pub(super) fn has_center_of(&self, other: &Self) -> bool {
         (0..N).all(|d| (self.low[d]..=self.high[d]).contains(&(0.5 * (other.low[d] + other.high[d]))))
     }
 
@@ -221,11 +229,12 @@ impl Rules {
 
     /// The metric of a window: that of the worst box, or of the best.
     fn worth<const N: usize>(&self, window: &Region<N>, boxes: &[Region<N>]) -> f32 {
-        let size = window.volume();
-        let each = boxes.iter().map(|one| match (window.shared(one), self.metric) {
-            (0.0, _) => 0.0,
-            (shared, Metric::IntersectionOverUnion) => shared / (one.volume() + size - shared),
-            (shared, Metric::Overlap) => shared / one.volume(),
+        let each = boxes.iter().map(|one| match self.metric {
+            Metric::IntersectionOverUnion => window.overlap(one),
+            Metric::Overlap => match window.shared(one) {
+                0.0 => 0.0,
+                shared => shared / one.volume(),
+            },
         });
         if self.all_boxes { each.fold(f32::INFINITY, f32::min) } else { each.fold(0.0, f32::max) }
     }

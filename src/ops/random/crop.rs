@@ -11,7 +11,7 @@ use crate::limits;
 use crate::ops::args::numbers;
 use crate::ops::decoders_image::{self, Image, Region};
 use crate::ops::resize::attributes::ResizeAttributes;
-use crate::ops::resize::geometry::Geometry;
+use crate::ops::resize::geometry::{Geometry, layout_of};
 use crate::ops::resize::{Job, ScratchPool, gpu, infer_resized, job, output_shapes};
 use crate::ops::window::Window;
 use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
@@ -255,7 +255,7 @@ impl Operator for RandomResizedCrop {
             let region = [0, 1].map(|d| (anchor[d] as f32, (anchor[d] + extent[d] as i64) as f32));
             Job::new(geometry, self.attributes.target_of(&sample, region)?).map(Some)
         });
-        Ok(vec![BatchDesc::new(dtype, desc.layout, output_shapes(desc, &self.jobs))])
+        Ok(vec![BatchDesc::new(dtype, layout_of(desc), output_shapes(desc, &self.jobs))])
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {

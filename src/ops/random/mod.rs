@@ -14,6 +14,7 @@ pub(super) mod normal;
 pub(super) mod roi_crop;
 pub(super) mod salt_and_pepper;
 pub(super) mod shot;
+pub(super) mod ssd_crop;
 pub(super) mod uniform;
 
 pub(super) use gpu::kernels;

@@ -1,7 +1,16 @@
 //! Where images are in a sample: its rows, columns and channels, by its layout.
 
 use crate::error::{Error, Result};
-use crate::tensor::{Layout, Shape};
+use crate::ops::layouts;
+use crate::tensor::{BatchDesc, Layout, Shape};
+
+/// Layouts of samples that have none.
+pub(in crate::ops) const LAYOUTS: [&str; 2] = ["HWC", "FHWC"];
+
+/// The layout of what is made of a batch: as declared, or the one that its samples are taken to have.
+pub(in crate::ops) fn layout_of(desc: &BatchDesc) -> Layout {
+    layouts::or_first(desc.layout, desc.shapes.first().map_or(0, |shape| shape.len()), &LAYOUTS)
+}
 
 /// Where an image's rows and columns are in a sample: `planes` images of `size` pixels with `channels` elements each.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,7 +46,7 @@ impl Geometry {
 /// # Errors
 /// Invalid for a layout without rows and columns, unsupported for volumes.
 pub(in crate::ops) fn rows_axis(layout: Layout, ndim: usize) -> Result<usize> {
-    let layout = layout.or_default(Layout::hwc(), ndim);
+    let layout = layouts::or_first(layout, ndim, &LAYOUTS);
     if layout.find(b'D').is_some() {
         return Err(Error::unsupported(format!("volumes (layout `{layout}`), expected images")));
     }
@@ -58,7 +67,8 @@ mod tests {
         assert_eq!(rows_axis(Layout::NONE, 3).unwrap(), 0);
         assert_eq!(rows_axis(Layout::from_letters(b"FCHW"), 4).unwrap(), 2);
         assert!(rows_axis(Layout::from_letters(b"DHWC"), 4).is_err());
-        assert!(rows_axis(Layout::NONE, 4).is_err());
+        assert_eq!(rows_axis(Layout::NONE, 4).unwrap(), 1);
+        assert!(rows_axis(Layout::NONE, 5).is_err());
         assert!(rows_axis(Layout::from_letters(b"HWC"), 1).is_err());
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Accepts, ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
+use super::{Accepts, ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, layouts};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::resample::{self, Output, Plan, Scratch};
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View, ViewMut};
 use attributes::{ResizeAttributes, Target};
-use geometry::{Geometry, rows_axis};
+use geometry::{Geometry, LAYOUTS, layout_of, rows_axis};
 use volume::{VolumeJob, is_volume};
 
 struct Resize {
@@ -36,6 +36,7 @@ struct Resize {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "Resize",
+    aliases: &["experimental__Resize"],
     doc: "Another size, by six filters, with or without antialiasing, of a region or the whole image",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
@@ -135,7 +136,7 @@ impl Operator for Resize {
             });
             output_shapes(desc, &self.jobs)
         };
-        let mut descs = vec![BatchDesc::new(dtype, desc.layout, shapes)];
+        let mut descs = vec![BatchDesc::new(dtype, layout_of(desc), shapes)];
         if self.save_attrs {
             let shapes = vec![Shape::from([if is_volume { 3 } else { 2 }]); desc.shapes.len()];
             descs.push(BatchDesc::new(DType::I32, Layout::NONE, shapes));
@@ -282,6 +283,7 @@ pub(super) fn infer_resized(
 ) -> Result<ValueType> {
     let mut ty = input.clone();
     ty.dtype = input.dtype.map(|dtype| attributes.output_dtype(dtype)).transpose()?;
+    ty.layout = layouts::of_type_or_first(input, &LAYOUTS);
     if let (Some(dims), Some(layout)) = (&mut ty.dims, input.layout) {
         let axis = rows_axis(layout, dims.len())?;
         dims[axis..axis + 2].copy_from_slice(&size);

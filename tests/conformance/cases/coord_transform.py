@@ -30,3 +30,8 @@ for dtype, of in TYPES.items():
         function.__name__ = f"from_{dtype.__name__}"
         case(inputs={"X": noise((2, 5, 3), (1, 1, 3), (3, 2, 3), dtype=dtype)})(function)
     declare()
+
+
+@case(inputs={"X": [np.zeros((0, 2)) for _ in range(3)]})
+def no_points_of_another_type():
+    return fn.coord_transform(source("X", None, 2), M=[1., 2, 3, 4, 5, 6])

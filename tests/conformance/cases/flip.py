@@ -32,3 +32,9 @@ def flags_per_sample():
 @case(inputs=IMAGES)
 def images_have_no_depth():
     return fn.flip(source("X", layout="HWC"), horizontal=0, depthwise=1)
+
+
+@case(inputs={"X": noise((2, 5, 7, 3), (1, 4, 6, 3), (3, 1, 9, 3))})
+def frames_without_a_layout():
+    flipped = fn.flip(source("X", ndim=4), vertical=1)
+    return flipped, fn.get_property(flipped, key="layout")

@@ -106,3 +106,16 @@ def volumes_of_floats():
 def volumes_of_planes():
     x = source("X", layout="FCDHW")
     return *fn.resize(x, size=[4, 6, 8], save_attrs=True), fn.resize(x, size=[4, 6, 8], dtype=types.FLOAT)
+
+
+@case(inputs={"X": noise((2, 12, 10, 3), (1, 7, 9, 3), (3, 5, 5, 3))}, tol=1, mean=0.02)
+def frames_without_a_layout():
+    resized = fn.resize(source("X", ndim=4), size=[6, 5])
+    return resized, fn.get_property(resized, key="layout")
+
+
+@case(inputs={"X": noise((12, 10, 3), (7, 9, 3), (5, 5, 3))}, tol=1, mean=0.02)
+def layouts_that_are_taken():
+    x = source("X", ndim=3)
+    made = fn.resize(x, size=[6, 5]), fn.resize_crop_mirror(x, size=[6, 5], crop=(3, 4)), fn.flip(x)
+    return tuple(fn.get_property(image, key="layout") for image in made)

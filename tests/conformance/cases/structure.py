@@ -85,3 +85,9 @@ def frames_and_samples():
     x = source("X", layout="FHW")
     return (*fn.element_extract(x, element_map=[1, 0, 1]), fn.permute_batch(x, indices=[2, 0, 0]), fn.permute_batch(x, indices=source("P", types.INT32, 0)),
             fn.permute_batch(x, indices=[1, 2, 0]) + 1)
+
+
+@case(inputs={"X": noise((3, 0, 0), (1, 0, 0), (2, 0, 0))})
+def squeeze_of_nothing():
+    x = source("X", ndim=3)
+    return fn.squeeze(x, axes=[1]), fn.squeeze(x, axes=[0]), fn.squeeze(x, axes=[2])
