@@ -4,8 +4,8 @@ from . import _context, _naming
 
 NAMES = """
 DumpImage Jitter OpticalFlow SSDRandomCrop
-decoders__Inflate decoders__Video experimental__Dilate experimental__Erode experimental__Inflate experimental__MedianBlur
-experimental__Remap experimental__Resize experimental__decoders__Video experimental__inputs__Video experimental__readers__Fits
+decoders__Inflate experimental__Dilate experimental__Erode experimental__Inflate experimental__MedianBlur
+experimental__Remap experimental__Resize experimental__inputs__Video experimental__readers__Fits
 experimental__readers__Video readers__Video readers__VideoResize
 """.split()
 

@@ -85,6 +85,7 @@ const NOT_RUN: &[&str] = &[
     "decoders__ImageRandomCrop",
     "decoders__ImageSlice",
     "decoders__Numpy",
+    "decoders__Video",
     "reductions__StdDev",
     "reductions__Variance",
     "segmentation__SelectMasks",

@@ -98,6 +98,7 @@ pub const OPS: &[&OpDef] = &[
     &random::crop::DECODER,
     &decoders_image_slice::DEF,
     &decoders_numpy::DEF,
+    &decoders_video::DEF,
     &warp::perspective::DEF,
     &random::noise::DEF,
     &random::salt_and_pepper::DEF,

@@ -13,3 +13,4 @@ mod npz;
 #[expect(dead_code, reason = "shared with the tests of the device, which use more of it")]
 mod pictures;
 mod resample;
+mod video;
