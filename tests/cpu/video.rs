@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use gesso::cpu::video::Video;
+use gesso::cpu::video::{Budget, Video};
 use gesso::error::Result;
 
 /// What `index.json` says of a clip.
@@ -34,12 +34,15 @@ fn clips() -> BTreeMap<String, Clip> {
 fn decoded(file: &[u8], wanted: &[usize]) -> Result<Vec<Vec<u8>>> {
     let video = Video::open(file)?;
     let mut found = BTreeMap::new();
-    video.decode(wanted, &mut |frame, write| {
-        let mut pixels = vec![0; video.height() * video.width() * 3];
-        write(&mut pixels)?;
-        assert!(found.insert(frame, pixels).is_none(), "frame {frame} comes twice");
-        Ok(())
-    })?;
+    let budget = Budget::default();
+    for run in video.runs(wanted)? {
+        video.decode(run, &budget, &mut |frame, write| {
+            let mut pixels = vec![0; video.height() * video.width() * 3];
+            write(&mut pixels)?;
+            assert!(found.insert(frame, pixels).is_none(), "frame {frame} comes twice");
+            Ok(())
+        })?;
+    }
     assert_eq!(found.keys().copied().collect::<Vec<_>>(), wanted);
     Ok(found.into_values().collect())
 }

@@ -4,8 +4,8 @@ use re_rav1d::dav1d::{
     Decoder as Inner, Error as Cause, PixelLayout, PlanarImageComponent as Plane, Settings, pixel,
 };
 
-use super::codec::{self, VideoDecoder, damaged};
 use super::color::{self, Color, Layout, Matrix, Planes};
+use super::decoder::{self, VideoDecoder, damaged};
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -65,12 +65,12 @@ impl VideoDecoder for Decoder {
         self.collect()
     }
 
-    fn next(&mut self) -> Option<Box<dyn codec::Picture>> {
-        self.ready.pop_front().map(|picture| Box::new(picture) as Box<dyn codec::Picture>)
+    fn next(&mut self) -> Option<Box<dyn decoder::Picture>> {
+        self.ready.pop_front().map(|picture| Box::new(picture) as Box<dyn decoder::Picture>)
     }
 }
 
-impl codec::Picture for Picture {
+impl decoder::Picture for Picture {
     fn place(&self) -> usize {
         self.0.timestamp().and_then(|place| usize::try_from(place).ok()).unwrap_or(usize::MAX)
     }
@@ -80,7 +80,7 @@ impl codec::Picture for Picture {
     }
 
     fn write_rgb(&self, out: &mut [u8]) -> Result<()> {
-        let [width, height] = codec::Picture::size(self);
+        let [width, height] = decoder::Picture::size(self);
         let halved = match self.0.pixel_layout() {
             PixelLayout::I400 => None,
             PixelLayout::I420 => Some([1, 1]),

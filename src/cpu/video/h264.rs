@@ -8,8 +8,8 @@ use rust_h264::nal::{
     NalUnit, NalUnitType, SpsInfo, parse_annex_b, parse_avcc, parse_avcc_config, parse_sps_info,
 };
 
-use super::codec::{Picture, VideoDecoder, check_size, damaged};
 use super::color::{self, Color, Layout, Matrix, Planes};
+use super::decoder::{Picture, VideoDecoder, check_size, damaged};
 use super::nal::Framing;
 use crate::error::{Error, Result};
 

@@ -4,8 +4,8 @@ use rusty_h265::nal::unescape;
 use rusty_h265::ps::{Sps, parse_sps};
 use rusty_h265::{Error as Cause, Frame};
 
-use super::codec::{Picture, VideoDecoder, check_size, damaged};
 use super::color::{self, Color, Layout, Matrix, Planes};
+use super::decoder::{Picture, VideoDecoder, check_size, damaged};
 use super::nal::{self, Framing};
 use super::track::Codec;
 use crate::error::{Error, Result};

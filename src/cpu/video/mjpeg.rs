@@ -1,6 +1,6 @@
 //! Motion JPEG by our own decoder of JPEGs: every frame is a picture of its own.
 
-use super::codec::{Picture, VideoDecoder, check_size};
+use super::decoder::{Picture, VideoDecoder, check_size};
 use crate::cpu::decode::{self, DecodeOptions, Decoder as Jpegs, Format};
 use crate::error::{Error, Result};
 

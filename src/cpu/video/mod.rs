@@ -13,11 +13,13 @@
 //! not applied, and VP9 and Motion JPEG are taken as BT.601 whatever they say; H.264, H.265 and AV1 are converted as they say, and
 //! as BT.601 where they say nothing.
 
+mod atoms;
 mod av1;
 mod avi;
 mod bytes;
 mod codec;
 mod color;
+mod decoder;
 mod h264;
 mod h265;
 mod matroska;
@@ -30,10 +32,11 @@ mod track;
 mod vp9;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Context, Error, Result};
 use crate::limits;
-use codec::Picture;
+use decoder::{Picture, VideoDecoder};
 use track::Track;
 
 pub use track::Codec;
@@ -55,6 +58,30 @@ type Wanted = BTreeMap<usize, Vec<usize>>;
 
 /// Keys that are looked at before a frame for one that is shown before it. One or two do in files that are not made to waste time.
 const KEYS_BACK: usize = 16;
+
+/// What decoding may cost for one sample: [`limits::MAX_VIDEO_DECODED_PIXELS`].
+#[derive(Debug)]
+pub struct Budget(AtomicU64);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(AtomicU64::new(limits::MAX_VIDEO_DECODED_PIXELS))
+    }
+}
+
+impl Budget {
+    fn spend(&self, [width, height]: [usize; 2]) -> Result<()> {
+        let pixels = (width * height) as u64;
+        let less = |left: u64| left.checked_sub(pixels);
+        match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::invalid(format!(
+                "frames of a video that take more than {} decoded pixels",
+                limits::MAX_VIDEO_DECODED_PIXELS
+            ))),
+        }
+    }
+}
 
 /// Takes the number of a frame that was asked for, and what writes its pixels.
 pub type TakeFrame<'f> = dyn FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()> + 'f;
@@ -95,26 +122,20 @@ impl<'a> Video<'a> {
         self.track.codec
     }
 
-    /// Decodes the frames `wanted`, ascending numbers without repetition, and hands each to `take` with what writes it: RGB, in rows
-    /// without gaps, [`Video::height`] times [`Video::width`] times 3 bytes.
+    /// The frames `wanted`, ascending numbers without repetition, in runs that begin with the same key frame: each run is decoded
+    /// without the others, so several threads may.
     ///
     /// # Errors
-    /// A frame that there is not or that is damaged; one of another size; those of `take`. More than
-    /// [`limits::MAX_VIDEO_DECODED_PIXELS`] to decode on the way.
-    pub fn decode(&self, wanted: &[usize], take: &mut TakeFrame<'_>) -> Result<()> {
-        let mut budget = limits::MAX_VIDEO_DECODED_PIXELS;
+    /// A frame that there is not.
+    pub fn runs<'w>(&self, wanted: &'w [usize]) -> Result<Vec<&'w [usize]>> {
+        let keys: Vec<usize> = wanted.iter().map(|&frame| self.key_of(frame)).collect::<Result<_>>()?;
         let mut rest = wanted;
-        while let Some(&first) = rest.first() {
-            let key = self.key_of(first)?;
-            let mut same = 1;
-            while same < rest.len() && self.key_of(rest[same])? == key {
-                same += 1;
-            }
-            let (now, later) = rest.split_at(same);
-            self.decode_group(key, now, &mut budget, take)?;
-            rest = later;
-        }
-        Ok(())
+        let run = |keys: &[usize]| {
+            let (run, after) = rest.split_at(keys.len());
+            rest = after;
+            run
+        };
+        Ok(keys.chunk_by(|a, b| a == b).map(run).collect())
     }
 
     /// The packet that decoding must begin with for frame `frame`: the last key frame that is not shown after it.
@@ -131,17 +152,16 @@ impl<'a> Video<'a> {
         Ok(keys.find(|&&key| packets[key].time <= time).copied().unwrap_or(0))
     }
 
-    /// Decodes frames that have the same key frame.
-    fn decode_group(
-        &self,
-        key: usize,
-        wanted: &[usize],
-        budget: &mut u64,
-        take: &mut TakeFrame<'_>,
-    ) -> Result<()> {
-        let packets = &self.track.packets;
+    /// Decodes one of the [`Video::runs`] and hands each frame to `take` with what writes it: RGB, in rows without gaps,
+    /// [`Video::height`] times [`Video::width`] times 3 bytes.
+    ///
+    /// # Errors
+    /// A frame that is damaged, or of another size; those of `take`. More on the way than is left of `budget`.
+    pub fn decode(&self, run: &[usize], budget: &Budget, take: &mut TakeFrame<'_>) -> Result<()> {
+        let Some(&first) = run.first() else { return Ok(()) };
+        let (key, packets) = (self.key_of(first)?, &self.track.packets);
         let end = if self.track.timed {
-            wanted.iter().map(|&frame| self.shown[frame] + 1).max().unwrap_or(key)
+            run.iter().filter_map(|&frame| self.shown.get(frame)).max().map_or(key, |last| last + 1)
         } else {
             // Which of the frames up to the next key comes first, only the decoder knows.
             let later = self.keys.partition_point(|&other| other <= key);
@@ -149,8 +169,9 @@ impl<'a> Video<'a> {
         };
         let mut decoder = codec::decoder(&self.track)?;
         let (mut left, mut pictures) = (Wanted::new(), 0);
-        for &frame in wanted {
-            left.entry(self.shown[frame]).or_default().push(frame);
+        for &frame in run {
+            let packet = self.shown.get(frame).copied().unwrap_or(usize::MAX);
+            left.entry(packet).or_default().push(frame);
         }
         for place in key..end {
             let packet = &packets[place];
@@ -158,13 +179,7 @@ impl<'a> Video<'a> {
             if self.track.timed && packet.time < packets[key].time {
                 continue;
             }
-            *budget = budget.saturating_sub((self.size[0] * self.size[1]) as u64);
-            if *budget == 0 {
-                return Err(Error::invalid(format!(
-                    "frames of a video that take more than {} decoded pixels",
-                    limits::MAX_VIDEO_DECODED_PIXELS
-                )));
-            }
+            budget.spend(self.size)?;
             decoder.send(packet.of(self.file), place).context(|| format!("packet {place} of the video"))?;
             self.hand_over(decoder.as_mut(), key, &mut left, &mut pictures, take)?;
         }
@@ -179,7 +194,7 @@ impl<'a> Video<'a> {
     /// Takes the pictures that are there, and hands over those that are wanted. `pictures` counts all of them.
     fn hand_over(
         &self,
-        decoder: &mut dyn codec::VideoDecoder,
+        decoder: &mut dyn VideoDecoder,
         key: usize,
         left: &mut Wanted,
         pictures: &mut usize,

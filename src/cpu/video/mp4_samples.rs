@@ -1,7 +1,7 @@
-//! MP4: the tables and fragments that say where each sample (a frame) is and when it is shown. Boxes are found by `mp4`.
+//! MP4: the tables and fragments that say where each sample (a frame) is and when it is shown. Which of the tracks is meant, `mp4` knows.
 
+use super::atoms::{atoms, find};
 use super::bytes::Bytes;
-use super::mp4::{atoms, find};
 use super::track::Track;
 use crate::error::{Error, Result};
 

@@ -6,8 +6,8 @@ use rusty_vp9::{
     BitReader, DecodedFrame, Error as Cause, FrameHeader, Vp9Decoder, parse_uncompressed_header,
 };
 
-use super::codec::{Picture, VideoDecoder, check_size, damaged};
 use super::color::{self, Color, Layout, Matrix, Planes};
+use super::decoder::{Picture, VideoDecoder, check_size, damaged};
 use crate::error::{Error, Result};
 
 /// References that a stream may hold.

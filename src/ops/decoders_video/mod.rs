@@ -4,8 +4,10 @@ mod frames;
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
-use crate::cpu::video::Video;
+use crate::cpu::video::{Budget, Video};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
@@ -68,23 +70,35 @@ impl DecodersVideo {
         Ok(Job { frames: self.frames.choose(sample, video.frames(), most)?, height, width })
     }
 
+    /// Decodes a sample; runs of frames that need nothing of one another at the same time.
     fn run(&self, file: &[u8], job: &Job, out: &mut [u8]) -> Result<()> {
+        // What every frame of the video is written to.
+        let mut targets = BTreeMap::<usize, Vec<&mut [u8]>>::new();
         let size = job.height * job.width * CHANNELS;
-        let mut places = BTreeMap::<usize, Vec<usize>>::new();
-        for (place, (frame, out)) in job.frames.iter().zip(out.chunks_exact_mut(size)).enumerate() {
+        for (frame, target) in job.frames.iter().zip(out.chunks_exact_mut(size)) {
             match frame {
-                Some(frame) => places.entry(*frame).or_default().push(place),
-                None => out.as_chunks_mut().0.fill(self.fill),
+                Some(frame) => targets.entry(*frame).or_default().push(target),
+                None => target.as_chunks_mut().0.fill(self.fill),
             }
         }
-        let wanted: Vec<usize> = places.keys().copied().collect();
-        Video::open(file)?.decode(&wanted, &mut |frame, write| {
-            let mut places = places.get(&frame).into_iter().flatten().map(|place| place * size);
-            let Some(first) = places.next() else { return Ok(()) };
-            let target = out.get_mut(first..first + size);
-            write(target.ok_or_else(|| Error::internal("a frame without a place"))?)?;
-            places.for_each(|place| out.copy_within(first..first + size, place));
-            Ok(())
+        let (video, budget) = (Video::open(file)?, Budget::default());
+        let wanted: Vec<usize> = targets.keys().copied().collect();
+        let mut targets = targets.into_values();
+        let runs: Vec<(&[usize], Vec<_>)> = video
+            .runs(&wanted)?
+            .into_iter()
+            .map(|run| (run, targets.by_ref().take(run.len()).collect()))
+            .collect();
+        runs.into_par_iter().try_for_each(|(run, mut targets)| {
+            video.decode(run, &budget, &mut |frame, write| {
+                let place = run.binary_search(&frame).ok().and_then(|place| targets.get_mut(place));
+                let Some([first, copies @ ..]) = place.map(Vec::as_mut_slice) else {
+                    return Err(Error::internal("a frame that nobody asked for"));
+                };
+                write(first)?;
+                copies.iter_mut().for_each(|copy| copy.copy_from_slice(first));
+                Ok(())
+            })
         })
     }
 }
