@@ -1,4 +1,5 @@
-//! AV1 by the crate `re_rav1d`: dav1d in Rust, with a safe interface.
+//! AV1 by the crate `re_rav1d`: dav1d in Rust, with a safe interface. Inside it are functions that C could call, so a panic there
+//! ends the process: unlike those of other decoders it cannot be caught.
 
 use re_rav1d::dav1d::{
     Decoder as Inner, Error as Cause, PixelLayout, PlanarImageComponent as Plane, Settings, pixel,

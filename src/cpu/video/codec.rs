@@ -1,6 +1,7 @@
 //! Which decoder a track needs, and what its packets say before one is decoded. It must not know containers.
 
 use super::decoder::{VideoDecoder, check_size};
+use super::nal::{Key, Kind};
 use super::track::{Codec, Track};
 use super::{av1, h264, h265, mjpeg, nal, vp9};
 use crate::error::Result;
@@ -34,26 +35,26 @@ pub(super) fn picture_size(track: &Track<'_>, first: &[u8]) -> Result<[usize; 2]
     check_size(size)
 }
 
+/// Tells key frames from others by their bytes.
+type IsKey = dyn Fn(&[u8]) -> bool;
+
 /// Says of every packet whether decoding may begin there, as far as its bytes tell: containers are often wrong.
 ///
 /// # Errors
 /// Those of [`nal::configuration`].
 pub(super) fn mark_keys(file: &[u8], track: &mut Track<'_>) -> Result<()> {
     let codec = track.codec;
-    let framing = match codec {
-        Codec::H264 | Codec::H265 if track.timed => nal::configuration(codec, track.config)?.1,
-        Codec::Vp9 | Codec::Mjpeg => nal::Framing::StartCodes,
-        _ => return Ok(()),
+    let is_key: Box<IsKey> = match codec {
+        Codec::Mjpeg => Box::new(|_| true),
+        Codec::Vp9 => Box::new(vp9::is_key),
+        Codec::H264 | Codec::H265 if track.timed => {
+            let (_, framing) = nal::configuration(codec, track.config)?;
+            let begins = move |unit: &[u8]| matches!(nal::kind(codec, unit), Kind::Slice { key, .. } if key != Key::No);
+            Box::new(move |packet| nal::units(packet, framing).into_iter().any(begins))
+        }
+        // Those without a container were looked at when they were taken apart; of AV1 the container is believed.
+        Codec::H264 | Codec::H265 | Codec::Av1 => return Ok(()),
     };
-    for packet in &mut track.packets {
-        let bytes = packet.of(file);
-        packet.key = match codec {
-            Codec::Mjpeg => true,
-            Codec::Vp9 => vp9::is_key(bytes),
-            _ => nal::units(bytes, framing).into_iter().any(
-                |unit| matches!(nal::kind(codec, unit), nal::Kind::Slice { key, .. } if key != nal::Key::No),
-            ),
-        };
-    }
+    track.packets.iter_mut().for_each(|packet| packet.key = is_key(packet.of(file)));
     Ok(())
 }

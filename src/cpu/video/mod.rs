@@ -39,8 +39,6 @@ use crate::limits;
 use decoder::{Picture, VideoDecoder};
 use track::Track;
 
-pub use track::Codec;
-
 /// A video whose container was read.
 #[derive(Debug)]
 pub struct Video<'a> {
@@ -115,11 +113,6 @@ impl<'a> Video<'a> {
     /// Rows of every frame.
     pub fn height(&self) -> usize {
         self.size[1]
-    }
-
-    /// How frames are compressed.
-    pub fn codec(&self) -> Codec {
-        self.track.codec
     }
 
     /// The frames `wanted`, ascending numbers without repetition, in runs that begin with the same key frame: each run is decoded

@@ -8,8 +8,7 @@ use crate::limits;
 
 /// How frames are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Codec {
+pub(super) enum Codec {
     H264,
     H265,
     Vp9,

@@ -6,7 +6,7 @@ use crate::ops::{Arg, ArgSpec, Args, SampleInputs};
 
 /// The arguments that are read here.
 pub(super) const ARGS: &[ArgSpec] = &[
-    ArgSpec::ints("frames", "the frames, in any order; not together with the next four").tensor(),
+    ArgSpec::ints("frames", "the frames, in any order; not together with `start_frame`, `end_frame`, `stride` or `sequence_length`").tensor(),
     ArgSpec::int("start_frame", "the first frame; 0 if it is not given").tensor(),
     ArgSpec::int("end_frame", "the frame behind the last one; not together with `sequence_length`").tensor(),
     ArgSpec::int("stride", "from a frame to the next one; 1 if it is not given").tensor(),
