@@ -208,3 +208,17 @@ pub const MAX_OBJECTS: usize = 1 << 20;
 
 /// Classes that an object is drawn from. Each may be drawn and rejected, which looks at all others again.
 pub const MAX_CLASSES: usize = 8_192;
+
+/// Frames of one video (five hours at 50 a second). Stops tables of a few kilobytes that tell of billions.
+pub const MAX_VIDEO_FRAMES: usize = 1 << 20;
+
+/// Pixels of one frame of a video (8192 x 4352: 8K). A decoder holds up to seventeen frames. Stops a header of a few bytes that asks
+/// for gigabytes.
+pub const MAX_VIDEO_PIXELS: usize = 8_192 * 4_352;
+
+/// Pixels that are decoded for one sample, with those between a key frame and the frame that is wanted (33,000 frames of 1080p). Stops
+/// small files whose frames repeat others from taking hours.
+pub const MAX_VIDEO_DECODED_PIXELS: u64 = 1 << 36;
+
+/// Boxes, elements or chunks of a video's container on one level. Stops files of millions of empty ones.
+pub const MAX_VIDEO_BOXES: usize = 1 << 22;

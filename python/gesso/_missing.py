@@ -3,9 +3,7 @@
 from . import _context, _naming
 
 NAMES = """
-DumpImage Jitter OpticalFlow SSDRandomCrop VideoReader VideoReaderResize
-decoders__Inflate decoders__Video experimental__Dilate experimental__Erode experimental__Inflate experimental__MedianBlur
-experimental__Remap experimental__Resize experimental__decoders__Video experimental__inputs__Video
+OpticalFlow VideoReader VideoReaderResize experimental__inputs__Video
 experimental__readers__Video readers__Video readers__VideoResize
 """.split()
 

@@ -17,5 +17,6 @@ pub mod npy;
 pub mod perspective;
 pub mod random;
 pub mod resample;
+pub mod video;
 pub mod warp;
 pub mod window;

@@ -88,6 +88,7 @@ const NOT_RUN: &[&str] = &[
     "decoders__ImageSlice",
     "decoders__Inflate",
     "decoders__Numpy",
+    "decoders__Video",
     "experimental__Remap",
     "reductions__StdDev",
     "reductions__Variance",

@@ -31,6 +31,7 @@ mod decoders_image_crop;
 mod decoders_image_slice;
 mod decoders_inflate;
 mod decoders_numpy;
+mod decoders_video;
 #[cfg(test)]
 mod defaults;
 mod deferred;

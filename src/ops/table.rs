@@ -102,6 +102,7 @@ pub const OPS: &[&OpDef] = &[
     &decoders_image_slice::DEF,
     &decoders_inflate::DEF,
     &decoders_numpy::DEF,
+    &decoders_video::DEF,
     &morphology::DILATE,
     &morphology::ERODE,
     &median_blur::DEF,

@@ -14,3 +14,4 @@ mod npz;
 mod pictures;
 mod preferences;
 mod resample;
+mod video;

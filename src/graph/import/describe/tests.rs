@@ -67,7 +67,11 @@ fn operators_that_read_files_are_refused_for_it() {
         assert!(unknown(name).to_string().contains("files of the server"), "{name}");
     }
     assert!(unknown("OpticalFlow").to_string().contains("not known"));
-    for name in ["decoders__Video", "experimental__inputs__Video", "readers__Video", "VideoReader"] {
-        assert_eq!(unknown(name).to_string(), "Gesso does not decode video yet", "{name}");
+    for name in ["experimental__inputs__Video", "readers__Video", "VideoReader"] {
+        assert_eq!(
+            unknown(name).to_string(),
+            "of the operators for video there is only `decoders.video`",
+            "{name}"
+        );
     }
 }

@@ -1,0 +1,37 @@
+//! Boxes of MP4 and QuickTime, one after the other. It must not know what is in them.
+
+use super::bytes::Bytes;
+use crate::limits;
+
+/// One box: its name and what is in it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Atom<'a> {
+    pub(super) name: [u8; 4],
+    pub(super) body: &'a [u8],
+    /// Where the box begins, from the beginning of what was walked.
+    pub(super) at: usize,
+}
+
+/// The boxes in `bytes`, one after the other. One that is cut off ends where the bytes end; what is no box ends them.
+pub(super) fn atoms(bytes: &[u8]) -> impl Iterator<Item = Atom<'_>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let mut reader = Bytes(bytes.get(at..)?);
+        let (size, name) = (reader.u32().ok()?, reader.name().ok()?);
+        let (header, size) = match size {
+            0 => (8, bytes.len() - at),
+            1 => (16, usize::try_from(reader.u64().ok()?).ok()?),
+            size => (8, size as usize),
+        };
+        let end = at.saturating_add(size).min(bytes.len());
+        let atom = Atom { name, body: bytes.get(at + header..end)?, at };
+        at = end;
+        Some(atom)
+    })
+    .take(limits::MAX_VIDEO_BOXES)
+}
+
+/// The first box called `name`.
+pub(super) fn find<'a>(bytes: &'a [u8], name: &[u8; 4]) -> Option<&'a [u8]> {
+    atoms(bytes).find(|atom| atom.name == *name).map(|atom| atom.body)
+}

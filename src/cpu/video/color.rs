@@ -1,0 +1,219 @@
+//! Planes of luma and chroma to RGB, in the integers of FFmpeg's scaler, which is what DALI converts with on a CPU: chroma is
+//! interpolated linearly between the centres of its samples, to 15 bits along rows and then between rows.
+//! It must not know codecs.
+
+use multiversion::multiversion;
+
+/// How much red and blue count in luma.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Matrix {
+    red: f64,
+    blue: f64,
+}
+
+impl Matrix {
+    pub(super) const BT601: Self = Self { red: 0.299, blue: 0.114 };
+    const BT709: Self = Self { red: 0.2126, blue: 0.0722 };
+    const BT2020: Self = Self { red: 0.2627, blue: 0.0593 };
+    const FCC: Self = Self { red: 0.30, blue: 0.11 };
+    const SMPTE240M: Self = Self { red: 0.212, blue: 0.087 };
+
+    /// The one with a number of ISO/IEC 23091-2, as H.264, H.265 and AV1 have it; BT.601 where a stream does not say.
+    pub(super) fn numbered(number: u8) -> Self {
+        match number {
+            1 => Self::BT709,
+            4 => Self::FCC,
+            7 => Self::SMPTE240M,
+            9 | 10 => Self::BT2020,
+            _ => Self::BT601,
+        }
+    }
+}
+
+/// What samples mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Color {
+    pub(super) matrix: Matrix,
+    /// Whether samples take the whole range of their bits; else 16 to 235 (chroma: 240) of 255.
+    pub(super) full_range: bool,
+}
+
+/// A picture of three planes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    pub(super) width: usize,
+    pub(super) height: usize,
+    /// Bits of a sample, 8 to 15.
+    pub(super) depth: u32,
+    /// How often columns and rows of chroma are halved; `None`: there is no chroma.
+    pub(super) halved: Option<[u32; 2]>,
+}
+
+/// Where samples come from.
+pub(super) trait Planes {
+    /// Writes the samples of row `y` of plane 0 (luma), 1 (blue) or 2 (red), as many as `row` takes.
+    fn read(&self, plane: usize, y: usize, row: &mut [u16]);
+}
+
+/// Factors of 2^-13, for differences of 2^-9 of a level.
+#[derive(Debug, Clone, Copy)]
+struct Factors {
+    black: i32,
+    luma: i32,
+    red_of_red: i32,
+    green_of_red: i32,
+    green_of_blue: i32,
+    blue_of_blue: i32,
+}
+
+impl Factors {
+    fn new(color: Color) -> Self {
+        let Matrix { red, blue } = color.matrix;
+        let green = 1.0 - red - blue;
+        let one = f64::from(1 << 16);
+        // First in 2^-16 for limited chroma, from which all others are made.
+        let limited = |factor: f64| (factor * 255.0 / 224.0 * one).round() as i64;
+        let chroma = |factor: f64| {
+            let factor = limited(factor);
+            let factor = if color.full_range { factor * 224 / 255 } else { factor };
+            ((factor + 4) >> 3) as i32
+        };
+        let (black, luma) =
+            if color.full_range { (0, 8_192) } else { (16 << 9, (65_536 * 255 / 219 + 4) >> 3) };
+        Self {
+            black,
+            luma,
+            red_of_red: chroma(2.0 * (1.0 - red)),
+            green_of_red: -chroma(2.0 * red * (1.0 - red) / green),
+            green_of_blue: -chroma(2.0 * blue * (1.0 - blue) / green),
+            blue_of_blue: chroma(2.0 * (1.0 - blue)),
+        }
+    }
+}
+
+/// Between which two samples of `from` sample `at` of `to` lies, and how near to the second, in parts of `1 << bits`.
+fn between(at: usize, from: usize, to: usize, bits: u32) -> (usize, usize, i32) {
+    let place = (at as f64 + 0.5) * from as f64 / to as f64 - 0.5;
+    let first = place.floor();
+    let part = ((place - first) * f64::from(1_u32 << bits)).round() as i32;
+    let last = from.saturating_sub(1);
+    let clamped = |place: f64| (place.max(0.0) as usize).min(last);
+    (clamped(first), clamped(first + 1.0), part)
+}
+
+/// One row of chroma, as wide as the picture, in 15 bits.
+struct Row {
+    y: usize,
+    samples: [Vec<i32>; 2],
+}
+
+/// Writes a picture as RGB, row after row without gaps.
+pub(super) fn to_rgb(planes: &dyn Planes, layout: Layout, color: Color, out: &mut [u8]) {
+    let Layout { width, height, depth, halved } = layout;
+    if width == 0 {
+        return;
+    }
+    let factors = Factors::new(color);
+    let [across, down] = halved.unwrap_or_default();
+    let (columns, rows) = (width.div_ceil(1 << across), height.div_ceil(1 << down));
+    let places: Vec<(usize, usize, i32)> = (0..width).map(|x| between(x, columns, width, 14)).collect();
+    let mut raw = vec![0_u16; width];
+    let mut read = |y: usize| {
+        let samples = [1, 2].map(|plane| {
+            planes.read(plane, y, &mut raw[..columns]);
+            if across == 0 {
+                return raw.iter().map(|&sample| i32::from(sample) << (15 - depth)).collect();
+            }
+            let mix = |&(a, b, part): &(usize, usize, i32)| {
+                (i32::from(raw[a]) * ((1 << 14) - part) + i32::from(raw[b]) * part) >> (depth - 1)
+            };
+            places.iter().map(mix).collect()
+        });
+        Row { y, samples }
+    };
+    let mut kept: [Option<Row>; 2] = [None, None];
+    let mut luma = vec![0_u16; width];
+    let mut chroma = [vec![0_i32; width], vec![0_i32; width]];
+    for (y, out) in out.chunks_exact_mut(width * 3).take(height).enumerate() {
+        planes.read(0, y, &mut luma);
+        if halved.is_some() {
+            let (a, b, part) = between(y, rows, height, 12);
+            // Rows come in order: what is needed again is the later one.
+            if kept[0].as_ref().is_none_or(|row| row.y != a) {
+                kept.swap(0, 1);
+                if kept[0].as_ref().is_none_or(|row| row.y != a) {
+                    kept[0] = Some(read(a));
+                }
+            }
+            if kept[1].as_ref().is_none_or(|row| row.y != b) {
+                kept[1] = Some(read(b));
+            }
+            if let [Some(first), Some(second)] = &kept {
+                for (to, (first, second)) in chroma.iter_mut().zip(first.samples.iter().zip(&second.samples))
+                {
+                    mix_rows(first, second, part, to);
+                }
+            }
+        }
+        convert(&luma, [&chroma[0], &chroma[1]], 15 - depth, factors, out);
+    }
+}
+
+/// Chroma between two rows, as its distance from gray in 2^-9 of a level.
+#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+fn mix_rows(first: &[i32], second: &[i32], part: i32, out: &mut [i32]) {
+    for ((to, a), b) in out.iter_mut().zip(first).zip(second) {
+        *to = (a * (4_096 - part) + b * part + 512 - (128 << 19)) >> 10;
+    }
+}
+
+#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+fn convert(luma: &[u16], chroma: [&[i32]; 2], shift: u32, factors: Factors, out: &mut [u8]) {
+    let level = |value: i32| (value >> 22).clamp(0, 255) as u8;
+    for (((to, &y), &blue), &red) in
+        out.as_chunks_mut::<3>().0.iter_mut().zip(luma).zip(chroma[0]).zip(chroma[1])
+    {
+        let y = (((i32::from(y) << shift) * 4) - factors.black) * factors.luma + (1 << 21);
+        *to = [
+            level(y.saturating_add(red * factors.red_of_red)),
+            level(y.saturating_add(red * factors.green_of_red).saturating_add(blue * factors.green_of_blue)),
+            level(y.saturating_add(blue * factors.blue_of_blue)),
+        ];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Flat([u16; 3]);
+
+    impl Planes for Flat {
+        fn read(&self, plane: usize, _: usize, row: &mut [u16]) {
+            row.fill(self.0[plane]);
+        }
+    }
+
+    fn color_of(samples: [u16; 3], depth: u32, color: Color) -> [u8; 3] {
+        let layout = Layout { width: 3, height: 3, depth, halved: Some([1, 1]) };
+        let mut out = [0; 27];
+        to_rgb(&Flat(samples), layout, color, &mut out);
+        assert!(out.as_chunks::<3>().0.iter().all(|pixel| *pixel == out[..3]));
+        [out[0], out[1], out[2]]
+    }
+
+    #[test]
+    fn ranges_matrices_and_depths_are_told_apart() {
+        let of = |matrix, full_range| Color { matrix, full_range };
+        assert_eq!(color_of([16, 128, 128], 8, of(Matrix::BT601, false)), [0, 0, 0]);
+        assert_eq!(color_of([235, 128, 128], 8, of(Matrix::BT601, false)), [255, 255, 255]);
+        assert_eq!(color_of([235, 128, 128], 8, of(Matrix::BT601, true)), [235, 235, 235]);
+        assert_eq!(color_of([940, 512, 512], 10, of(Matrix::BT709, false)), [255, 255, 255]);
+        // Red of BT.601 and of BT.709.
+        assert_eq!(color_of([81, 90, 240], 8, of(Matrix::BT601, false)), [254, 0, 0]);
+        assert_eq!(color_of([63, 102, 240], 8, of(Matrix::numbered(1), false)), [255, 1, 0]);
+        // What no encoder writes does not wrap around.
+        assert_eq!(color_of([255, 255, 255], 8, of(Matrix::BT601, false)), [255, 125, 255]);
+        assert_eq!(color_of([0, 0, 0], 8, of(Matrix::BT2020, true)), [0, 95, 0]);
+    }
+}

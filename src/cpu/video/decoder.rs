@@ -1,0 +1,60 @@
+//! What all decoders are: they take packets and give pictures in the order in which they are shown. It must not know codecs.
+
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// A decoder of one codec. It begins with a key frame and is used up when its packets have ended.
+pub(super) trait VideoDecoder {
+    /// Takes the bytes of one frame; `place` comes back with its picture.
+    ///
+    /// # Errors
+    /// Bytes that are damaged, or a way of coding that the decoder does not know.
+    fn send(&mut self, packet: &[u8], place: usize) -> Result<()>;
+
+    /// Says that there are no more packets: all pictures come.
+    ///
+    /// # Errors
+    /// Those of [`VideoDecoder::send`].
+    fn finish(&mut self) -> Result<()>;
+
+    /// The next picture in the order in which they are shown, if there is one yet.
+    fn next(&mut self) -> Option<Box<dyn Picture>>;
+}
+
+/// A decoded picture, or one that can be decoded without others.
+pub(super) trait Picture {
+    /// What was given with its packet.
+    fn place(&self) -> usize;
+
+    /// Columns and rows.
+    fn size(&self) -> [usize; 2];
+
+    /// Writes it as RGB, 8 bits each, in rows without gaps.
+    ///
+    /// # Errors
+    /// Bytes that are damaged.
+    fn write_rgb(&self, out: &mut [u8]) -> Result<()>;
+}
+
+/// Lets sizes pass that decoders may allocate memory for.
+///
+/// # Errors
+/// A side of 0, or more pixels than [`limits::MAX_VIDEO_PIXELS`].
+pub(super) fn check_size(size: [usize; 2]) -> Result<[usize; 2]> {
+    let [width, height] = size;
+    if width == 0 || height == 0 {
+        return Err(Error::invalid(format!("frames of {width} x {height} pixels, expected at least one")));
+    }
+    if width.checked_mul(height).is_none_or(|pixels| pixels > limits::MAX_VIDEO_PIXELS) {
+        return Err(Error::invalid(format!(
+            "frames of {width} x {height} pixels are larger than the limit of {} pixels",
+            limits::MAX_VIDEO_PIXELS
+        )));
+    }
+    Ok(size)
+}
+
+/// The error of a decoder that found bytes damaged.
+pub(super) fn damaged(what: impl std::fmt::Display) -> Error {
+    Error::invalid(format!("a frame cannot be decoded: {what}"))
+}

@@ -1,0 +1,232 @@
+//! Matroska and WebM (RFC 9559): EBML elements to the first video track.
+
+use super::bytes::Bytes;
+use super::track::{Codec, Track};
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// Elements by the names of the standard.
+mod id {
+    pub(super) const EBML: u32 = 0x1A45_DFA3;
+    pub(super) const SEGMENT: u32 = 0x1853_8067;
+    pub(super) const TRACKS: u32 = 0x1654_AE6B;
+    pub(super) const TRACK_ENTRY: u32 = 0xAE;
+    pub(super) const TRACK_NUMBER: u32 = 0xD7;
+    pub(super) const TRACK_TYPE: u32 = 0x83;
+    pub(super) const CODEC_ID: u32 = 0x86;
+    pub(super) const CODEC_PRIVATE: u32 = 0x63A2;
+    pub(super) const CONTENT_ENCODINGS: u32 = 0x6D80;
+    pub(super) const VIDEO: u32 = 0xE0;
+    pub(super) const PIXEL_WIDTH: u32 = 0xB0;
+    pub(super) const PIXEL_HEIGHT: u32 = 0xBA;
+    pub(super) const CLUSTER: u32 = 0x1F43_B675;
+    pub(super) const TIMESTAMP: u32 = 0xE7;
+    pub(super) const SIMPLE_BLOCK: u32 = 0xA3;
+    pub(super) const BLOCK_GROUP: u32 = 0xA0;
+    pub(super) const BLOCK: u32 = 0xA1;
+    pub(super) const REFERENCE: u32 = 0xFB;
+}
+
+/// One element: what it is, and where its content begins and ends in the file.
+#[derive(Debug, Clone, Copy)]
+struct Element {
+    id: u32,
+    start: usize,
+    end: usize,
+}
+
+/// The track that is read.
+struct Chosen {
+    number: u64,
+}
+
+/// Whether a file begins as these do.
+pub(super) fn is_matroska(file: &[u8]) -> bool {
+    file.starts_with(&id::EBML.to_be_bytes())
+}
+
+/// A number of one to eight bytes whose first byte says how many; `None` where all its bits are set: it is not known.
+fn number(bytes: &mut Bytes<'_>) -> Result<Option<u64>> {
+    let first = bytes.u8()?;
+    let more = first.leading_zeros() as usize;
+    if more > 7 {
+        return Err(Error::invalid("an element's size of more than eight bytes"));
+    }
+    let mask = 0x7F_u64 >> more;
+    let rest = bytes.take(more)?;
+    let value = rest.iter().fold(u64::from(first) & mask, |value, byte| value << 8 | u64::from(*byte));
+    let all = (mask << (8 * more)) | ((1_u64 << (8 * more)) - 1);
+    Ok((value != all).then_some(value))
+}
+
+/// Reads elements of `file`, of which it counts how many there were.
+struct Walk<'a> {
+    file: &'a [u8],
+    elements: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// The element at `at`, which ends at `end` at the latest; `None` where none fits.
+    fn element(&mut self, at: usize, end: usize) -> Result<Option<Element>> {
+        let Some(rest) = self.file.get(at..end).filter(|rest| !rest.is_empty()) else { return Ok(None) };
+        self.elements += 1;
+        if self.elements > limits::MAX_VIDEO_BOXES {
+            return Err(Error::invalid("a file of more elements than the limit"));
+        }
+        let mut bytes = Bytes(rest);
+        let length = rest.first().map_or(0, |first| first.leading_zeros() as usize + 1);
+        let Ok(name) = bytes.take(length) else { return Ok(None) };
+        if length > 4 {
+            return Err(Error::invalid("bytes that are no element"));
+        }
+        let id = name.iter().fold(0, |id, byte| id << 8 | u32::from(*byte));
+        let Ok(size) = number(&mut bytes) else { return Ok(None) };
+        let start = end - bytes.0.len();
+        let size = size.and_then(|size| usize::try_from(size).ok());
+        Ok(Some(Element { id, start, end: size.map_or(end, |size| start.saturating_add(size).min(end)) }))
+    }
+
+    fn children(&mut self, of: Element) -> Result<Vec<Element>> {
+        let (mut at, mut found) = (of.start, Vec::new());
+        while let Some(element) = self.element(at, of.end)? {
+            found.push(element);
+            at = element.end;
+        }
+        Ok(found)
+    }
+
+    fn content(&self, element: Element) -> &'a [u8] {
+        self.file.get(element.start..element.end).unwrap_or_default()
+    }
+
+    /// The content as an unsigned number.
+    fn unsigned(&self, element: Element) -> u64 {
+        self.content(element).iter().take(8).fold(0, |value, byte| value << 8 | u64::from(*byte))
+    }
+}
+
+/// Reads the first video track of a file.
+///
+/// # Errors
+/// A file without video, in a codec that is not decoded, or with packets that are compressed once more.
+pub(super) fn open(file: &[u8]) -> Result<Track<'_>> {
+    let mut walk = Walk { file, elements: 0 };
+    let mut at = 0;
+    while let Some(top) = walk.element(at, file.len())? {
+        if top.id == id::SEGMENT {
+            return segment(&mut walk, top);
+        }
+        at = top.end;
+    }
+    Err(Error::invalid("a file without a segment"))
+}
+
+fn segment<'a>(walk: &mut Walk<'a>, segment: Element) -> Result<Track<'a>> {
+    let mut found: Option<(Chosen, Track<'a>)> = None;
+    let mut at = segment.start;
+    while let Some(element) = walk.element(at, segment.end)? {
+        at = element.end;
+        match (element.id, &mut found) {
+            (id::TRACKS, None) => found = tracks(walk, element)?,
+            // A cluster of unknown size ends where the next one begins.
+            (id::CLUSTER, Some((chosen, track))) => at = cluster(walk, element, chosen, track)?,
+            _ => {}
+        }
+    }
+    found.map(|(_, track)| track).ok_or_else(|| Error::invalid("no video track"))
+}
+
+/// The first video track of those that are described.
+fn tracks<'a>(walk: &mut Walk<'a>, all: Element) -> Result<Option<(Chosen, Track<'a>)>> {
+    for entry in walk.children(all)?.into_iter().filter(|entry| entry.id == id::TRACK_ENTRY) {
+        let fields = walk.children(entry)?;
+        let field = |id: u32| fields.iter().copied().find(|field| field.id == id);
+        if field(id::TRACK_TYPE).map(|field| walk.unsigned(field)) != Some(1) {
+            continue;
+        }
+        if field(id::CONTENT_ENCODINGS).is_some() {
+            return Err(Error::unsupported(
+                "a video track whose packets are compressed or encrypted once more",
+            ));
+        }
+        let codec = match field(id::CODEC_ID).map(|field| walk.content(field)).unwrap_or_default() {
+            b"V_MPEG4/ISO/AVC" => Codec::H264,
+            b"V_MPEGH/ISO/HEVC" => Codec::H265,
+            b"V_VP9" => Codec::Vp9,
+            b"V_AV1" => Codec::Av1,
+            b"V_MJPEG" => Codec::Mjpeg,
+            name => {
+                let name = String::from_utf8_lossy(name);
+                return Err(Error::unsupported(format!(
+                    "video of type `{name}`, expected H.264, H.265, VP9, AV1 or Motion JPEG"
+                )));
+            }
+        };
+        let number = field(id::TRACK_NUMBER).map_or(0, |field| walk.unsigned(field));
+        let mut track = Track::new(codec);
+        if matches!(codec, Codec::H264 | Codec::H265) {
+            track.config = field(id::CODEC_PRIVATE).map(|field| walk.content(field)).unwrap_or_default();
+        }
+        if let Some(video) = field(id::VIDEO) {
+            for size in walk.children(video)? {
+                let place = match size.id {
+                    id::PIXEL_WIDTH => 0,
+                    id::PIXEL_HEIGHT => 1,
+                    _ => continue,
+                };
+                track.size[place] = usize::try_from(walk.unsigned(size)).unwrap_or(usize::MAX);
+            }
+        }
+        return Ok(Some((Chosen { number }, track)));
+    }
+    Ok(None)
+}
+
+/// Adds the blocks of one cluster. Returns where it ends.
+fn cluster<'a>(
+    walk: &mut Walk<'a>,
+    cluster: Element,
+    chosen: &Chosen,
+    track: &mut Track<'a>,
+) -> Result<usize> {
+    let (mut at, mut time) = (cluster.start, 0_i64);
+    while let Some(element) = walk.element(at, cluster.end)? {
+        match element.id {
+            id::TIMESTAMP => time = i64::try_from(walk.unsigned(element)).unwrap_or(i64::MAX),
+            id::SIMPLE_BLOCK => block(walk, element, None, time, chosen, track)?,
+            id::BLOCK_GROUP => {
+                let parts = walk.children(element)?;
+                let is_key = !parts.iter().any(|part| part.id == id::REFERENCE);
+                for part in parts.into_iter().filter(|part| part.id == id::BLOCK) {
+                    block(walk, part, Some(is_key), time, chosen, track)?;
+                }
+            }
+            id::CLUSTER => return Ok(at),
+            _ => {}
+        }
+        at = element.end;
+    }
+    Ok(cluster.end)
+}
+
+/// Adds the frame of one block.
+fn block<'a>(
+    walk: &Walk<'a>,
+    block: Element,
+    is_key: Option<bool>,
+    cluster_time: i64,
+    chosen: &Chosen,
+    track: &mut Track<'a>,
+) -> Result<()> {
+    let mut bytes = Bytes(walk.content(block));
+    if number(&mut bytes)? != Some(chosen.number) {
+        return Ok(());
+    }
+    let (time, flags) = (bytes.u16()?.cast_signed(), bytes.u8()?);
+    if flags & 0x06 != 0 {
+        return Err(Error::unsupported("several frames in one block (lacing)"));
+    }
+    let start = block.end - bytes.0.len();
+    let time = cluster_time.saturating_add(i64::from(time));
+    track.push(walk.file, start..block.end, time, is_key.unwrap_or(flags & 0x80 != 0))
+}

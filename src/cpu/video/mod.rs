@@ -1,0 +1,241 @@
+//! Video files to RGB frames: MP4 and QuickTime, Matroska and WebM, AVI, IVF, streams of H.264 and H.265 without a container; in H.264,
+//! H.265, VP9, AV1 and Motion JPEG. It must not know operators: bytes and numbers of frames in, pixels out.
+//!
+//! ```text
+//! file -> mp4, matroska, avi, raw -> Track (packets, times)                 `Video::open`: no pixel is decoded
+//!                                      |  which frames: from which key frame to which packet
+//!                                      v
+//!         h264, h265, vp9, av1, mjpeg (VideoDecoder) -> Picture -> color -> RGB          `Video::decode`
+//! ```
+//!
+//! Frames are counted as they are shown: by their times, as far as an edit list shows them. A frame is decoded from the last key frame
+//! before it, and nothing is decoded behind the last frame that is wanted. As in DALI, the rotation that a container asks for is
+//! not applied, and VP9 and Motion JPEG are taken as BT.601 whatever they say; H.264, H.265 and AV1 are converted as they say, and
+//! as BT.601 where they say nothing.
+
+mod atoms;
+mod av1;
+mod avi;
+mod bytes;
+mod codec;
+mod color;
+mod decoder;
+mod h264;
+mod h265;
+mod matroska;
+mod mjpeg;
+mod mp4;
+mod mp4_samples;
+mod nal;
+mod raw;
+mod track;
+mod vp9;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Context, Error, Result};
+use crate::limits;
+use decoder::{Picture, VideoDecoder};
+use track::Track;
+
+/// A video whose container was read.
+#[derive(Debug)]
+pub struct Video<'a> {
+    file: &'a [u8],
+    track: Track<'a>,
+    size: [usize; 2],
+    /// The packet of each frame that is shown.
+    shown: Vec<usize>,
+    /// The packets where decoding may begin.
+    keys: Vec<usize>,
+}
+
+/// Frames that are wanted of a group, by their packets. An edit list may show a packet more than once.
+type Wanted = BTreeMap<usize, Vec<usize>>;
+
+/// Keys that are looked at before a frame for one that is shown before it. One or two do in files that are not made to waste time.
+const KEYS_BACK: usize = 16;
+
+/// What decoding may cost for one sample: [`limits::MAX_VIDEO_DECODED_PIXELS`].
+#[derive(Debug)]
+pub struct Budget(AtomicU64);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(AtomicU64::new(limits::MAX_VIDEO_DECODED_PIXELS))
+    }
+}
+
+impl Budget {
+    fn spend(&self, [width, height]: [usize; 2]) -> Result<()> {
+        let pixels = (width * height) as u64;
+        let less = |left: u64| left.checked_sub(pixels);
+        match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::invalid(format!(
+                "frames of a video that take more than {} decoded pixels",
+                limits::MAX_VIDEO_DECODED_PIXELS
+            ))),
+        }
+    }
+}
+
+/// Takes the number of a frame that was asked for, and what writes its pixels.
+pub type TakeFrame<'f> = dyn FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()> + 'f;
+
+impl<'a> Video<'a> {
+    /// Reads what the container says of the video in `file`, and the parameters of its codec.
+    ///
+    /// # Errors
+    /// A file of no known kind, without video, in an unsupported codec, or whose tables are damaged; more than
+    /// [`limits::MAX_VIDEO_FRAMES`] frames, or larger ones than [`limits::MAX_VIDEO_PIXELS`].
+    pub fn open(file: &'a [u8]) -> Result<Self> {
+        let mut track = open(file).context(|| "video".to_owned())?;
+        codec::mark_keys(file, &mut track)?;
+        let first = track.packets.first().ok_or_else(|| Error::invalid("a video without a frame"))?;
+        let size = codec::picture_size(&track, first.of(file)).context(|| "video".to_owned())?;
+        let shown = track.shown()?;
+        let keys = (0..track.packets.len()).filter(|&packet| track.packets[packet].key).collect();
+        Ok(Self { file, track, size, shown, keys })
+    }
+
+    /// How many frames are shown.
+    pub fn frames(&self) -> usize {
+        self.shown.len()
+    }
+
+    /// Columns of every frame.
+    pub fn width(&self) -> usize {
+        self.size[0]
+    }
+
+    /// Rows of every frame.
+    pub fn height(&self) -> usize {
+        self.size[1]
+    }
+
+    /// The frames `wanted`, ascending numbers without repetition, in runs that begin with the same key frame: each run is decoded
+    /// without the others, so several threads may.
+    ///
+    /// # Errors
+    /// A frame that there is not.
+    pub fn runs<'w>(&self, wanted: &'w [usize]) -> Result<Vec<&'w [usize]>> {
+        let keys: Vec<usize> = wanted.iter().map(|&frame| self.key_of(frame)).collect::<Result<_>>()?;
+        let mut rest = wanted;
+        let run = |keys: &[usize]| {
+            let (run, after) = rest.split_at(keys.len());
+            rest = after;
+            run
+        };
+        Ok(keys.chunk_by(|a, b| a == b).map(run).collect())
+    }
+
+    /// The packet that decoding must begin with for frame `frame`: the last key frame that is not shown after it.
+    fn key_of(&self, frame: usize) -> Result<usize> {
+        let packet = *self
+            .shown
+            .get(frame)
+            .ok_or_else(|| Error::invalid(format!("frame {frame} of a video of {} frames", self.frames())))?;
+        let packets = &self.track.packets;
+        let time = packets[packet].time;
+        // Frames that are shown before a key frame may stand behind it; then one of the keys before serves.
+        let mut keys =
+            self.keys[..self.keys.partition_point(|&key| key <= packet)].iter().rev().take(KEYS_BACK);
+        Ok(keys.find(|&&key| packets[key].time <= time).copied().unwrap_or(0))
+    }
+
+    /// Decodes one of the [`Video::runs`] and hands each frame to `take` with what writes it: RGB, in rows without gaps,
+    /// [`Video::height`] times [`Video::width`] times 3 bytes.
+    ///
+    /// # Errors
+    /// A frame that is damaged, or of another size; those of `take`. More on the way than is left of `budget`.
+    pub fn decode(&self, run: &[usize], budget: &Budget, take: &mut TakeFrame<'_>) -> Result<()> {
+        let Some(&first) = run.first() else { return Ok(()) };
+        let (key, packets) = (self.key_of(first)?, &self.track.packets);
+        let end = if self.track.timed {
+            run.iter().filter_map(|&frame| self.shown.get(frame)).max().map_or(key, |last| last + 1)
+        } else {
+            // Which of the frames up to the next key comes first, only the decoder knows.
+            let later = self.keys.partition_point(|&other| other <= key);
+            self.keys.get(later).copied().unwrap_or(packets.len())
+        };
+        let mut decoder = codec::decoder(&self.track)?;
+        let (mut left, mut pictures) = (Wanted::new(), 0);
+        for &frame in run {
+            let packet = self.shown.get(frame).copied().unwrap_or(usize::MAX);
+            left.entry(packet).or_default().push(frame);
+        }
+        for place in key..end {
+            let packet = &packets[place];
+            // Shown before the key frame, and perhaps made of frames that stand before it.
+            if self.track.timed && packet.time < packets[key].time {
+                continue;
+            }
+            budget.spend(self.size)?;
+            decoder.send(packet.of(self.file), place).context(|| format!("packet {place} of the video"))?;
+            self.hand_over(decoder.as_mut(), key, &mut left, &mut pictures, take)?;
+        }
+        decoder.finish()?;
+        self.hand_over(decoder.as_mut(), key, &mut left, &mut pictures, take)?;
+        match left.values().flatten().next() {
+            None => Ok(()),
+            Some(frame) => Err(Error::invalid(format!("frame {frame} of the video cannot be decoded"))),
+        }
+    }
+
+    /// Takes the pictures that are there, and hands over those that are wanted. `pictures` counts all of them.
+    fn hand_over(
+        &self,
+        decoder: &mut dyn VideoDecoder,
+        key: usize,
+        left: &mut Wanted,
+        pictures: &mut usize,
+        take: &mut TakeFrame<'_>,
+    ) -> Result<()> {
+        while let Some(picture) = decoder.next() {
+            let place = if self.track.timed { picture.place() } else { key + *pictures };
+            *pictures += 1;
+            for frame in left.remove(&place).unwrap_or_default() {
+                take(frame, &mut |out| self.write(picture.as_ref(), out))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, picture: &dyn Picture, out: &mut [u8]) -> Result<()> {
+        let ([width, height], [found_width, found_height]) = (self.size, picture.size());
+        if picture.size() != self.size {
+            return Err(Error::unsupported(format!(
+                "a frame of {found_width} x {found_height} pixels in a video of {width} x {height}"
+            )));
+        }
+        if out.len() != width * height * 3 {
+            return Err(Error::internal(format!("a frame is written to {} bytes", out.len())));
+        }
+        picture.write_rgb(out)
+    }
+}
+
+/// Reads a container of any kind.
+fn open(file: &[u8]) -> Result<Track<'_>> {
+    if mp4::is_mp4(file) {
+        return mp4::open(file);
+    }
+    if matroska::is_matroska(file) {
+        return matroska::open(file);
+    }
+    if avi::is_avi(file) {
+        return avi::open(file);
+    }
+    if raw::is_ivf(file) {
+        return raw::open_ivf(file);
+    }
+    if let Some(codec) = raw::annex_b_codec(file) {
+        return raw::open_annex_b(file, codec);
+    }
+    if file.is_empty() {
+        return Err(Error::invalid("a video of no bytes"));
+    }
+    Err(Error::invalid("not a video of a known kind: expected MP4, Matroska, WebM, AVI, IVF or Annex B"))
+}

@@ -1,0 +1,136 @@
+//! MP4 and QuickTime (ISO/IEC 14496-12): boxes to the first video track. Sample tables are `mp4_samples`'s.
+
+use super::atoms::{atoms, find};
+use super::bytes::Bytes;
+use super::mp4_samples::{self, Fragments};
+use super::track::{Codec, Track};
+use crate::error::{Error, Result};
+
+fn find_path<'a>(bytes: &'a [u8], path: &[&[u8; 4]]) -> Option<&'a [u8]> {
+    path.iter().try_fold(bytes, |bytes, name| find(bytes, name))
+}
+
+/// Whether a file begins as these do.
+pub(super) fn is_mp4(file: &[u8]) -> bool {
+    let names = [b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"styp"];
+    file.get(4..8).is_some_and(|name| names.iter().any(|known| known.as_slice() == name))
+}
+
+/// Reads the first video track of a file.
+///
+/// # Errors
+/// A file without video, in a codec that is not decoded, or whose tables contradict one another.
+pub(super) fn open(file: &[u8]) -> Result<Track<'_>> {
+    let moov =
+        find(file, b"moov").ok_or_else(|| Error::invalid("no `moov` box, which says what is where"))?;
+    let tracks = atoms(moov).filter(|atom| atom.name == *b"trak").map(|atom| atom.body);
+    let is_video = |trak: &&[u8]| {
+        find_path(trak, &[b"mdia", b"hdlr"]).and_then(|hdlr| hdlr.get(8..12)) == Some(b"vide".as_slice())
+    };
+    let trak = tracks.into_iter().find(is_video).ok_or_else(|| Error::invalid("no video track"))?;
+    let table = find_path(trak, &[b"mdia", b"minf", b"stbl"])
+        .ok_or_else(|| Error::invalid("a video track without sample tables"))?;
+    let mut track = entry(find(table, b"stsd").unwrap_or_default())?;
+    mp4_samples::read(file, table, &mut track)?;
+    if let Some(extends) = find(moov, b"mvex") {
+        Fragments::new(extends, track_id(trak)?).read(file, &mut track)?;
+    }
+    track.edits = edits(moov, trak)?;
+    Ok(track)
+}
+
+fn track_id(trak: &[u8]) -> Result<u32> {
+    let mut header = Bytes(find(trak, b"tkhd").unwrap_or_default());
+    let version = header.u8()?;
+    header.skip(if version == 1 { 19 } else { 11 })?;
+    header.u32()
+}
+
+/// Codec, size and configuration from the first sample description.
+fn entry(stsd: &[u8]) -> Result<Track<'_>> {
+    let body = stsd.get(8..).unwrap_or_default();
+    let entry = atoms(body).next().ok_or_else(|| Error::invalid("a video track without a description"))?;
+    let mut fields = Bytes(entry.body);
+    fields.skip(24)?;
+    let size = [usize::from(fields.u16()?), usize::from(fields.u16()?)];
+    fields.skip(50)?;
+    let boxes = fields.0;
+    let (codec, config) = match &entry.name {
+        b"avc1" | b"avc3" => (Codec::H264, b"avcC"),
+        b"hvc1" | b"hev1" => (Codec::H265, b"hvcC"),
+        b"vp09" => (Codec::Vp9, b"vpcC"),
+        b"av01" => (Codec::Av1, b"av1C"),
+        b"jpeg" | b"mjpg" | b"MJPG" | b"mjpa" => (Codec::Mjpeg, b"    "),
+        b"mp4v" if is_mjpeg(find(boxes, b"esds")) => (Codec::Mjpeg, b"    "),
+        name => {
+            let name = String::from_utf8_lossy(name);
+            return Err(Error::unsupported(format!(
+                "video of type `{name}`, expected H.264, H.265, VP9, AV1 or Motion JPEG"
+            )));
+        }
+    };
+    let mut track = Track::new(codec);
+    track.size = size;
+    if matches!(codec, Codec::H264 | Codec::H265) {
+        let missing = || Error::invalid("a video track without the parameters of its codec");
+        track.config = find(boxes, config).ok_or_else(missing)?;
+    }
+    Ok(track)
+}
+
+/// Whether an elementary stream descriptor names JPEG (0x6C of ISO/IEC 14496-1): behind the tag and the length of the decoder's part.
+fn is_mjpeg(esds: Option<&[u8]>) -> bool {
+    let Some(body) = esds.and_then(|esds| esds.get(4..)) else { return false };
+    let mut at = Bytes(body);
+    let mut walk = || -> Result<bool> {
+        loop {
+            let tag = at.u8()?;
+            while at.u8()? & 0x80 != 0 {}
+            match tag {
+                3 => {
+                    at.skip(2)?;
+                    let flags = at.u8()?;
+                    at.skip(if flags & 0x80 == 0 { 0 } else { 2 })?;
+                }
+                4 => return Ok(at.u8()? == 0x6C),
+                _ => return Ok(false),
+            }
+        }
+    };
+    walk().unwrap_or(false)
+}
+
+/// The unit of time in `mvhd` or `mdhd`: parts of a second.
+fn timescale(header: Option<&[u8]>) -> Result<i64> {
+    let mut header = Bytes(header.unwrap_or_default());
+    let version = header.u8()?;
+    header.skip(if version == 1 { 19 } else { 11 })?;
+    header.u32().map(|scale| i64::from(scale.max(1)))
+}
+
+/// Which parts of the track's time the edit list shows. Where nothing is to be shown for a while, nothing is.
+fn edits(moov: &[u8], trak: &[u8]) -> Result<Vec<std::ops::Range<i64>>> {
+    let Some(list) = find_path(trak, &[b"edts", b"elst"]) else { return Ok(Vec::new()) };
+    let (movie, media) = (timescale(find(moov, b"mvhd"))?, timescale(find_path(trak, &[b"mdia", b"mdhd"]))?);
+    let mut list = Bytes(list);
+    let version = list.u8()?;
+    list.skip(3)?;
+    let mut edits = Vec::new();
+    for _ in 0..list.u32()? {
+        let (duration, start) = if version == 1 {
+            (i64::try_from(list.u64()?).unwrap_or(i64::MAX), list.u64()?.cast_signed())
+        } else {
+            (i64::from(list.u32()?), i64::from(list.u32()?.cast_signed()))
+        };
+        list.skip(4)?;
+        if start < 0 {
+            continue;
+        }
+        // No duration: up to the end, as in files that are written while they are recorded.
+        let wide = i128::from(duration) * i128::from(media);
+        let length = (wide + i128::from(movie) / 2) / i128::from(movie);
+        let length = if duration == 0 { i64::MAX } else { i64::try_from(length).unwrap_or(i64::MAX) };
+        edits.push(start..start.saturating_add(length));
+    }
+    Ok(edits)
+}

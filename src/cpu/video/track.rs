@@ -1,0 +1,100 @@
+//! The one video track of a file: which codec, which bytes are a frame each, when a frame is shown. It must not know how
+//! containers store that, nor how frames are decoded.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// How frames are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Codec {
+    H264,
+    H265,
+    Vp9,
+    Av1,
+    Mjpeg,
+}
+
+/// The bytes of one frame.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Packet {
+    /// Where they are in the file.
+    start: usize,
+    len: usize,
+    /// When the frame is shown, in the track's unit of time.
+    pub(super) time: i64,
+    /// Whether decoding may begin here.
+    pub(super) key: bool,
+}
+
+/// Packets in the order in which they are decoded, and what is needed to decode them.
+#[derive(Debug)]
+pub(super) struct Track<'a> {
+    pub(super) codec: Codec,
+    /// What the container holds for the decoder: `avcC` for H.264, `hvcC` for H.265; empty where the stream has it all.
+    pub(super) config: &'a [u8],
+    /// Columns and rows as the container says, 0 where it does not.
+    pub(super) size: [usize; 2],
+    pub(super) packets: Vec<Packet>,
+    /// Whether the container says when frames are shown. Else only a decoder knows their order, up to the next key frame.
+    pub(super) timed: bool,
+    /// The parts of the track's time that are shown, one after the other; empty: all of it.
+    pub(super) edits: Vec<Range<i64>>,
+}
+
+impl<'a> Track<'a> {
+    pub(super) fn new(codec: Codec) -> Self {
+        Self { codec, config: &[], size: [0; 2], packets: Vec::new(), timed: true, edits: Vec::new() }
+    }
+
+    /// Adds a packet of `file`, after those before it. What does not lie in the file is left out: files are cut off.
+    ///
+    /// # Errors
+    /// When there are more than [`limits::MAX_VIDEO_FRAMES`].
+    pub(super) fn push(&mut self, file: &[u8], range: Range<usize>, time: i64, key: bool) -> Result<()> {
+        if self.packets.len() >= limits::MAX_VIDEO_FRAMES {
+            return Err(Error::invalid(format!(
+                "a video of more than {} frames, which is the limit",
+                limits::MAX_VIDEO_FRAMES
+            )));
+        }
+        if !range.is_empty() && range.end <= file.len() {
+            self.packets.push(Packet { start: range.start, len: range.len(), time, key });
+        }
+        Ok(())
+    }
+
+    /// The packets in the order in which they are shown, some of them more than once or not at all.
+    ///
+    /// # Errors
+    /// When that are more than [`limits::MAX_VIDEO_FRAMES`].
+    pub(super) fn shown(&self) -> Result<Vec<usize>> {
+        let mut order: Vec<usize> = (0..self.packets.len()).collect();
+        if !self.timed {
+            return Ok(order);
+        }
+        order.sort_by_key(|&packet| self.packets[packet].time);
+        if self.edits.is_empty() {
+            return Ok(order);
+        }
+        let mut shown = Vec::new();
+        for edit in &self.edits {
+            let first = order.partition_point(|&packet| self.packets[packet].time < edit.start);
+            let end = order.partition_point(|&packet| self.packets[packet].time < edit.end);
+            let part = order.get(first..end).unwrap_or_default();
+            if shown.len() + part.len() > limits::MAX_VIDEO_FRAMES {
+                return Err(Error::invalid("the edit list of a video shows more frames than the limit"));
+            }
+            shown.extend_from_slice(part);
+        }
+        Ok(shown)
+    }
+}
+
+impl Packet {
+    /// Its bytes in `file`.
+    pub(super) fn of<'f>(&self, file: &'f [u8]) -> &'f [u8] {
+        file.get(self.start..self.start + self.len).unwrap_or_default()
+    }
+}

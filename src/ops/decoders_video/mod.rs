@@ -1,0 +1,146 @@
+//! `decoders__Video`: video files to sequences of RGB frames.
+
+mod frames;
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use crate::cpu::video::{Budget, Video};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
+use frames::Frames;
+
+/// Red, green, blue.
+const CHANNELS: usize = 3;
+
+struct DecodersVideo {
+    frames: Frames,
+    fill: [u8; CHANNELS],
+    /// Of the batch at hand; `None` for samples that failed.
+    jobs: Vec<Option<Job>>,
+}
+
+/// What to make of one sample.
+struct Job {
+    /// The video's frame for each of the output; `None`: the fill value.
+    frames: Vec<Option<usize>>,
+    height: usize,
+    width: usize,
+}
+
+/// The operator's line in [`super::OPS`].
+pub(super) const DEF: OpDef = OpDef {
+    name: "decoders__Video",
+    aliases: &["experimental__decoders__Video"],
+    doc: "Decodes frames of MP4, Matroska, WebM, AVI, IVF, H.264 and H.265 files to FHWC pixels",
+    devices: &[Device::Cpu],
+    inputs: (1, 1),
+    args: &[
+        ArgSpec::ints("fill_value", "0 to 255: what frames are filled with that the video does not have; one value, or one for each channel").or_ints(&[0]),
+        ArgSpec::bool("build_index", "frames are always found by their times").no_effect().or_bool(true),
+        ArgSpec::bool("affine", "threads are not bound to cores").no_effect().or_bool(true),
+    ],
+    shared_args: &[frames::ARGS],
+    build: &build,
+    outputs: &one_output,
+    ..OpDef::BASE
+};
+
+fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    let fill = args.ints("fill_value")?.unwrap_or_else(|| vec![0]);
+    let levels: Vec<u8> = fill.iter().filter_map(|&level| u8::try_from(level).ok()).collect();
+    let fill = match levels.as_slice() {
+        _ if levels.len() != fill.len() => None,
+        &[level] => Some([level; CHANNELS]),
+        levels => levels.try_into().ok(),
+    };
+    let fill =
+        fill.ok_or_else(|| Error::invalid("argument `fill_value`: expected 1 or 3 values from 0 to 255"))?;
+    Ok(Box::new(DecodersVideo { frames: Frames::new(args)?, fill, jobs: Vec::new() }))
+}
+
+impl DecodersVideo {
+    fn job(&self, sample: &SampleInputs<'_>) -> Result<Job> {
+        let video = Video::open(sample.input(0)?.as_slice()?)?;
+        let (height, width) = (video.height(), video.width());
+        let most = limits::MAX_SAMPLE_BYTES / (height * width * CHANNELS);
+        Ok(Job { frames: self.frames.choose(sample, video.frames(), most)?, height, width })
+    }
+
+    /// Decodes a sample; runs of frames that need nothing of one another at the same time.
+    fn run(&self, file: &[u8], job: &Job, out: &mut [u8]) -> Result<()> {
+        // What every frame of the video is written to.
+        let mut targets = BTreeMap::<usize, Vec<&mut [u8]>>::new();
+        let size = job.height * job.width * CHANNELS;
+        for (frame, target) in job.frames.iter().zip(out.chunks_exact_mut(size)) {
+            match frame {
+                Some(frame) => targets.entry(*frame).or_default().push(target),
+                None => target.as_chunks_mut().0.fill(self.fill),
+            }
+        }
+        let (video, budget) = (Video::open(file)?, Budget::default());
+        let wanted: Vec<usize> = targets.keys().copied().collect();
+        let mut targets = targets.into_values();
+        let runs: Vec<(&[usize], Vec<_>)> = video
+            .runs(&wanted)?
+            .into_iter()
+            .map(|run| (run, targets.by_ref().take(run.len()).collect()))
+            .collect();
+        runs.into_par_iter().try_for_each(|(run, mut targets)| {
+            video.decode(run, &budget, &mut |frame, write| {
+                let place = run.binary_search(&frame).ok().and_then(|place| targets.get_mut(place));
+                let Some([first, copies @ ..]) = place.map(Vec::as_mut_slice) else {
+                    return Err(Error::internal("a frame that nobody asked for"));
+                };
+                write(first)?;
+                copies.iter_mut().for_each(|copy| copy.copy_from_slice(first));
+                Ok(())
+            })
+        })
+    }
+}
+
+impl Operator for DecodersVideo {
+    fn is_steered_by(&self, _input: usize) -> bool {
+        true
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
+        let input = &inputs[0];
+        if input.dtype.is_some_and(|dtype| dtype != DType::U8) || input.ndim().is_some_and(|ndim| ndim != 1) {
+            return Err(Error::invalid(format!(
+                "expected video files as uint8 with 1 dimension, found {:?} with {:?} dimensions",
+                input.dtype,
+                input.ndim()
+            )));
+        }
+        let dims = vec![self.frames.known(), None, None, Some(CHANNELS)];
+        Ok(vec![ValueType { dtype: Some(DType::U8), dims: Some(dims), layout: Some(layout()) }])
+    }
+
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        self.jobs = inputs.map(|sample| self.job(&sample).map(Some));
+        let shape = |job: &Option<Job>| match job {
+            Some(job) => Shape::from([job.frames.len(), job.height, job.width, CHANNELS]),
+            None => Shape::new(vec![0; 4]),
+        };
+        Ok(vec![BatchDesc::new(DType::U8, layout(), self.jobs.iter().map(shape).collect())])
+    }
+
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let this = &*self;
+        io.for_each_sample(cx, |sample| {
+            let job = this.jobs.get(sample.index()).and_then(Option::as_ref);
+            let job = job.ok_or_else(|| Error::internal("a video was not looked at"))?;
+            let (input, output) = sample.unary()?;
+            this.run(input.as_slice()?, job, output.bytes)
+        })
+    }
+}
+
+fn layout() -> Layout {
+    Layout::from_letters(b"FHWC")
+}

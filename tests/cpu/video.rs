@@ -1,0 +1,174 @@
+//! Videos against what FFmpeg decodes of them (`tests/data/video/make.py` wrote that down), frame by frame; and damaged ones, which must
+//! end.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use gesso::cpu::video::{Budget, Video};
+use gesso::error::Result;
+
+/// What `index.json` says of a clip.
+#[derive(serde::Deserialize)]
+struct Clip {
+    size: [usize; 2],
+    frames: usize,
+    /// Of every frame's RGB values; none of Motion JPEG.
+    sums: Option<Vec<String>>,
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap()).join("tests/data/video")
+}
+
+fn bytes(name: &str) -> Vec<u8> {
+    std::fs::read(folder().join(name)).unwrap()
+}
+
+fn clips() -> BTreeMap<String, Clip> {
+    serde_json::from_slice(&bytes("index.json")).unwrap()
+}
+
+/// The frames `wanted`, which ascend.
+fn decoded(file: &[u8], wanted: &[usize]) -> Result<Vec<Vec<u8>>> {
+    let video = Video::open(file)?;
+    let mut found = BTreeMap::new();
+    let budget = Budget::default();
+    for run in video.runs(wanted)? {
+        video.decode(run, &budget, &mut |frame, write| {
+            let mut pixels = vec![0; video.height() * video.width() * 3];
+            write(&mut pixels)?;
+            assert!(found.insert(frame, pixels).is_none(), "frame {frame} comes twice");
+            Ok(())
+        })?;
+    }
+    assert_eq!(found.keys().copied().collect::<Vec<_>>(), wanted);
+    Ok(found.into_values().collect())
+}
+
+fn sum(pixels: &[u8]) -> String {
+    let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
+    format!("{:016x}", pixels.iter().fold(0xCBF2_9CE4_8422_2325, step))
+}
+
+#[test]
+fn frames_are_those_of_ffmpeg() {
+    for (name, clip) in clips() {
+        let file = bytes(&name);
+        let video = Video::open(&file).unwrap();
+        assert_eq!(([video.width(), video.height()], video.frames()), (clip.size, clip.frames), "{name}");
+        let all: Vec<usize> = (0..clip.frames).collect();
+        let found: Vec<String> = decoded(&file, &all).unwrap().iter().map(|frame| sum(frame)).collect();
+        let expected = clip.sums.unwrap_or_else(|| found.clone());
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+#[test]
+fn motion_jpeg_is_the_same_in_all_containers() {
+    let [first, rest @ ..] = ["mjpeg.mov", "mjpeg.mkv", "mjpeg.avi"];
+    let frames = |name: &str| decoded(&bytes(name), &[0, 1, 2, 3, 4, 5]).unwrap();
+    let expected = frames(first);
+    assert!(expected.windows(2).all(|pair| pair[0] != pair[1]));
+    for name in rest {
+        assert!(frames(name) == expected, "{name}");
+    }
+}
+
+#[test]
+fn any_frames_are_those_of_the_whole() {
+    for (name, clip) in clips() {
+        let file = bytes(&name);
+        let all = decoded(&file, &(0..clip.frames).collect::<Vec<_>>()).unwrap();
+        for step in 1..clip.frames {
+            for start in [0, 1, step / 2, clip.frames - 1] {
+                let wanted: Vec<usize> = (start..clip.frames).step_by(step).collect();
+                let expected: Vec<&Vec<u8>> = wanted.iter().map(|&frame| &all[frame]).collect();
+                let found = decoded(&file, &wanted).unwrap();
+                assert!(found.iter().eq(expected), "{name}: {wanted:?}");
+            }
+        }
+        let error = decoded(&file, &[clip.frames]).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("frame {} of a video of {} frames", clip.frames, clip.frames)),
+            "{error}"
+        );
+    }
+}
+
+/// Numbers that look random and are the same every time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end.max(1)
+    }
+
+    /// The file with one to four changes.
+    fn damage(&mut self, file: &[u8]) -> Vec<u8> {
+        let mut damaged = file.to_vec();
+        for _ in 0..=self.below(4) {
+            let at = self.below(damaged.len());
+            let rest = damaged.len() - at;
+            match self.below(6) {
+                0 => damaged[at] ^= 1 << self.below(8),
+                1 => damaged[at] = self.below(256) as u8,
+                2 => damaged[at..].iter_mut().take(4).for_each(|byte| *byte = 255),
+                3 => drop(damaged.drain(at..at + self.below(16).min(rest))),
+                4 => drop(damaged.splice(at..at, (0..self.below(16) as u8).collect::<Vec<_>>())),
+                _ => damaged.truncate(at.max(16)),
+            }
+        }
+        damaged
+    }
+}
+
+/// So many changes of each clip; more by `GESSO_VIDEO_CASES=5000`.
+fn cases() -> usize {
+    std::env::var("GESSO_VIDEO_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(40)
+}
+
+#[test]
+fn damaged_files_end() {
+    for name in clips().into_keys() {
+        let (file, mut numbers) = (bytes(&name), Numbers(7));
+        for case in 0..cases() {
+            let damaged = numbers.damage(&file);
+            let begun = Instant::now();
+            // Libraries may panic: that fails the sample, and is an error of it.
+            let _ = catch_unwind(AssertUnwindSafe(|| {
+                let frames = Video::open(&damaged)?.frames().min(16);
+                decoded(&damaged, &(0..frames).collect::<Vec<_>>()).map(drop)
+            }));
+            let took = begun.elapsed();
+            assert!(took < Duration::from_secs(60), "{name}, case {case} took {took:?}");
+        }
+    }
+}
+
+#[test]
+fn files_that_are_no_videos_say_so() {
+    for (file, expected) in [
+        (Vec::new(), "no bytes"),
+        (b"\x89PNG\r\n\x1a\n".to_vec(), "not a video of a known kind"),
+        (b"\0\0\0\x08moov".to_vec(), "no video track"),
+        (b"\x1A\x45\xDF\xA3\x80".to_vec(), "without a segment"),
+        (b"RIFF\x04\0\0\0AVI ".to_vec(), "without a frame"),
+    ] {
+        let error = Video::open(&file).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_table_that_tells_of_billions_of_frames_costs_nothing() {
+    let mut file = bytes("h264.mp4");
+    let at = file.windows(4).position(|name| name == b"stsz").unwrap();
+    // All samples have one byte, and there are four billion of them.
+    file[at + 8..at + 16].copy_from_slice(&[0, 0, 0, 1, 255, 255, 255, 255]);
+    let begun = Instant::now();
+    assert!(decoded(&file, &[0]).is_err());
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}

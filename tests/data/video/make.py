@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Makes the clips beside it, and `index.json`: their sizes and a sum over the RGB values of every frame.
+
+The clips are drawn here and encoded by the encoders in the package `av` (pip install av numpy), which holds FFmpeg. The sums are made of the
+planes that FFmpeg decodes, by a conversion that is written here once more, in plain numpy. FFmpeg's frames of Motion JPEG come from another
+transform than libjpeg's, so these have no sums; tests compare them with DALI.
+"""
+import json
+import pathlib
+import struct
+from fractions import Fraction
+
+import av
+import numpy as np
+
+HERE = pathlib.Path(__file__).parent
+WIDTH, HEIGHT, FRAMES = 48, 32, 12
+X264 = {"g": "5", "bf": "2", "crf": "22", "x264-params": "scenecut=0"}
+X265 = {"crf": "24", "x265-params": "keyint=5:bframes=2:scenecut=0:log-level=none:info=0"}
+VP9 = {"crf": "24", "b": "0", "g": "5", "auto-alt-ref": "1", "lag-in-frames": "8", "cpu-used": "4"}
+AV1 = {"crf": "34", "g": "6", "preset": "8"}
+
+
+def picture(i, width, height):
+    """Frame `i`: gradients that move, squares of noise, a bar."""
+    rng = np.random.RandomState(i // 4)
+    y, x = np.mgrid[0:height, 0:width]
+    frame = np.stack([x * 5 + i * 7, y * 7 - i * 5, (x + y) * 3 + i * 3], -1) % 256
+    noise = rng.randint(0, 256, (height // 8 + 1, width // 8 + 1, 3)).repeat(4, 0).repeat(4, 1)
+    frame[height // 4:height // 4 + height // 2, width // 4:width // 4 + width // 2] = noise[:height // 2, :width // 2]
+    frame[:, (i * 5) % (width - 4):][:, :4] = 255
+    return frame.astype(np.uint8)
+
+
+def encode(name, codec, options=None, pixels="yuv420p", size=(WIDTH, HEIGHT), frames=FRAMES, times=None, matrix=None, full=False, container=None):
+    with av.open(str(HERE / name), "w", options=container or {}) as file:
+        stream = file.add_stream(codec, rate=25, options=options or {})
+        stream.width, stream.height, stream.pix_fmt = *size, pixels
+        stream.codec_context.colorspace = matrix or 2
+        stream.codec_context.color_range = 2 if full else 1
+        stream.codec_context.thread_count = 1
+        for i in range(frames):
+            frame = av.VideoFrame.from_ndarray(picture(i, *size), format="rgb24").reformat(format=pixels)
+            frame.pts, frame.time_base = times[i] if times else i, Fraction(1, 25)
+            frame.colorspace, frame.color_range = matrix or 2, 2 if full else 1
+            file.mux(stream.encode(frame))
+        file.mux(stream.encode())
+
+
+def box(data, *path):
+    """Where a box begins, and its length."""
+    at, end = 0, len(data)
+    for depth, name in enumerate(path):
+        while data[at + 4:at + 8] != name:
+            at += struct.unpack(">I", data[at:at + 4])[0]
+            assert at < end, name
+        if depth + 1 < len(path):
+            at, end = at + 8, at + struct.unpack(">I", data[at:at + 4])[0]
+    return at
+
+
+def edit(source, name, first, count):
+    """A copy of an MP4 whose edit list shows `count` frames from frame `first` on."""
+    data = bytearray((HERE / source).read_bytes())
+    movie = struct.unpack(">I", data[box(data, b"moov", b"mvhd") + 20:][:4])[0]
+    media = struct.unpack(">I", data[box(data, b"moov", b"trak", b"mdia", b"mdhd") + 20:][:4])[0]
+    at = box(data, b"moov", b"trak", b"edts", b"elst")
+    start = struct.unpack(">i", data[at + 20:][:4])[0]
+    struct.pack_into(">Ii", data, at + 16, movie * count // 25, start + media * first // 25)
+    (HERE / name).write_bytes(data)
+
+
+def strip(source, name, filter):
+    """The stream of a file, without its container."""
+    with av.open(str(HERE / source)) as file:
+        stream = file.streams.video[0]
+        convert = av.BitStreamFilterContext(filter, stream)
+        found = [made for packet in file.demux(stream) if packet.size for made in convert.filter(packet)]
+        (HERE / name).write_bytes(b"".join(map(bytes, found)))
+
+
+def planes(frame):
+    deep = "10" in frame.format.name
+    for plane in frame.planes:
+        rows = np.frombuffer(plane, np.uint16 if deep else np.uint8).reshape(plane.height, -1)
+        yield rows[:, :plane.width].astype(np.int64) << (5 if deep else 7)
+
+
+def stretched(rows, length, bits):
+    """Rows between the centres of rows, in parts of `1 << bits`."""
+    place = (np.arange(length) + 0.5) * len(rows) / length - 0.5
+    first = np.floor(place).astype(int)
+    part = np.rint((place - first) * (1 << bits)).astype(np.int64)[:, None]
+    return rows[first.clip(0)] * ((1 << bits) - part) + rows[(first + 1).clip(max=len(rows) - 1)] * part
+
+
+def rgb(frame, red, blue):
+    """The frame in FFmpeg's integers, where luma is `red` and `blue` and the rest green."""
+    luma, *chroma = planes(frame)
+    height, width = luma.shape
+    green, full = 1 - red - blue, frame.color_range == 2
+
+    def factor(value):
+        limited = int(np.rint(value * 255 / 224 * 65536))
+        return ((limited * 224 // 255 if full else limited) + 4) >> 3
+    across = [(stretched(plane.T, width, 14) >> 14).T if plane.shape[1] != width else plane for plane in chroma]
+    u, v = ((stretched(plane, height, 12) + 512 - (128 << 19)) >> 10 for plane in across)
+    y = luma * 4 * 8192 if full else (luma * 4 - 8192) * ((65536 * 255 // 219 + 4) >> 3)
+    y = y + (1 << 21)
+    channels = (y + v * factor(2 - 2 * red),
+                y - v * factor(2 * red * (1 - red) / green) - u * factor(2 * blue * (1 - blue) / green),
+                y + u * factor(2 - 2 * blue))
+    return (np.stack(channels, -1) >> 22).clip(0, 255).astype(np.uint8)
+
+
+def checksum(pixels):
+    """FNV-1a of 64 bits."""
+    total = 0xCBF29CE484222325
+    for value in pixels.tobytes():
+        total = (total ^ value) * 0x100000001B3 % (1 << 64)
+    return f"{total:016x}"
+
+
+def describe(path):
+    with av.open(str(path)) as file:
+        codec = file.streams.video[0].codec_context.name
+        frames = list(file.decode(video=0))
+    # As the stream says; of VP9 always BT.601, which is what DALI does.
+    luma = (0.2126, 0.0722) if frames[0].colorspace == 1 and "vp9" not in codec else (0.299, 0.114)
+    sums = None if codec == "mjpeg" else [checksum(rgb(frame, *luma)) for frame in frames]
+    return {"size": [frames[0].width, frames[0].height], "frames": len(frames), "sums": sums}
+
+
+def main():
+    encode("h264.mp4", "libx264", X264)
+    encode("h264_open.mp4", "libx264", X264 | {"x264-params": "scenecut=0:open_gop=1"}, frames=18)
+    encode("h264_fragments.mp4", "libx264", X264, container={"movflags": "frag_keyframe+empty_moov+default_base_moof"})
+    encode("h264_interlaced.mp4", "libx264", X264 | {"x264-params": "interlaced=1:scenecut=0"})
+    encode("h264_10_bits.mp4", "libx264", X264, "yuv420p10le")
+    encode("h264_422_bt709.mov", "libx264", X264, "yuv422p", matrix=1)
+    encode("h264_cropped.mkv", "libx264", X264, size=(50, 38))
+    encode("h264_full_range.mkv", "libx264", X264, full=True, times=[0, 1, 2, 5, 6, 9, 10, 15, 16, 17, 18, 30])
+    encode("h264.h264", "libx264", X264)
+    encode("h265.mp4", "libx265", X265, size=(64, 48))
+    encode("h265_10_bits.mkv", "libx265", X265, "yuv420p10le", size=(64, 48))
+    strip("h265.mp4", "h265.hevc", "hevc_mp4toannexb")
+    encode("vp9.webm", "libvpx-vp9", VP9)
+    encode("vp9.mp4", "libvpx-vp9", VP9)
+    encode("vp9.ivf", "libvpx-vp9", VP9)
+    encode("vp9_odd_bt709.webm", "libvpx-vp9", VP9, size=(35, 29), matrix=1)
+    encode("vp9_422_full_range.webm", "libvpx-vp9", VP9, "yuv422p", full=True)
+    encode("av1.mp4", "libsvtav1", AV1, size=(64, 64), frames=8)
+    encode("av1.webm", "libsvtav1", AV1, size=(64, 64), frames=8)
+    for ending in ("avi", "mkv", "mov"):
+        encode(f"mjpeg.{ending}", "mjpeg", {"qscale": "6"}, "yuvj420p", frames=6, full=True)
+    edit("h264.mp4", "h264_edited.mp4", 3, 6)
+    clips = sorted(path for path in HERE.iterdir() if path.suffix not in (".py", ".json"))
+    lines = ",\n".join(f"{json.dumps(path.name)}: {json.dumps(describe(path))}" for path in clips)
+    (HERE / "index.json").write_text(f"{{\n{lines}\n}}\n")
+
+
+if __name__ == "__main__":
+    main()
