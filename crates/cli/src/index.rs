@@ -77,15 +77,29 @@ impl Files {
     }
 }
 
+/// Writes an index, whole or not at all: a reader could not tell that one is cut off.
 fn write(path: &Path, lines: &[String]) -> std::io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)?;
     }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let written = write_lines(&part, lines).and_then(|()| std::fs::rename(&part, path));
+    if written.is_err() {
+        // It may not even be there.
+        let _ = std::fs::remove_file(&part);
+    }
+    written
+}
+
+fn write_lines(path: &Path, lines: &[String]) -> std::io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     for line in lines {
         writeln!(file, "{line}")?;
     }
-    file.flush()
+    file.flush()?;
+    file.into_inner()?.sync_all()
 }
 
 fn wrong(message: String) -> std::io::Error {
