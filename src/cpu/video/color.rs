@@ -214,6 +214,6 @@ mod tests {
         assert_eq!(color_of([63, 102, 240], 8, of(Matrix::numbered(1), false)), [255, 1, 0]);
         // What no encoder writes does not wrap around.
         assert_eq!(color_of([255, 255, 255], 8, of(Matrix::BT601, false)), [255, 125, 255]);
-        assert_eq!(color_of([0, 0, 0], 8, of(Matrix::BT2020, true)), [0, 95, 0]);
+        assert_eq!(color_of([0, 0, 0], 8, of(Matrix::BT2020, true)), [0, 94, 0]);
     }
 }
