@@ -75,6 +75,8 @@ fn exports_the_entry_points_and_nothing_else() {
     let exported: Vec<&str> = names.extract_if(.., |name| name.starts_with("gesso_")).collect();
     assert_eq!(exported, declared);
     assert!(declared.len() > 15);
+    // The AV1 decoder's crate marks its functions for C; `build.rs` sees to it that nobody else's take their place.
+    names.retain(|name| !name.starts_with("dav1d_"));
     let entry_points = [
         "TRITONBACKEND_Finalize",
         "TRITONBACKEND_GetBackendAttribute",
