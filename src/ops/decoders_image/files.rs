@@ -3,8 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::on_host::unseen;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpu::jpeg::Header;
 use crate::limits;
 use crate::ops::SampleInputs;
@@ -93,4 +92,9 @@ impl Files {
     fn is_foreign(&self, sample: &SampleInputs<'_>) -> Result<bool> {
         Ok(self.may_change && matches!(sample.place(0)?, Sample::Borrowed(_)))
     }
+}
+
+/// The error of an image that `setup` did not look at.
+pub(super) fn unseen() -> Error {
+    Error::internal("an image was not looked at")
 }

@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Job;
-use super::files::{File, Files};
+use super::files::{File, Files, unseen};
 use super::finish::{self, Extent, Finish, Stored};
 use super::on_cores::{Doubts, Loaded, OnCores};
 use super::on_engines::Copies;
-use super::on_host::{decode_on_host, unseen};
+use super::on_host::decode_on_host;
 use crate::cpu::decode::{self, Decoder};
 use crate::error::Result;
 use crate::gpu::jpeg::cores::{self, Coded, Data, Part, Recorded, Scan};

@@ -2,8 +2,8 @@
 //! run. It must not know the other paths.
 
 use super::Job;
-use super::files::Files;
-use super::on_host::{decode_on_host, unseen};
+use super::files::{Files, unseen};
+use super::on_host::decode_on_host;
 use crate::cpu::decode::{DecodeOptions, Decoder};
 use crate::error::Result;
 use crate::gpu::jpeg::cores::{self, Coded, Cores, Cut, LIVE_BYTES, Part, Recorded, Scan};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Job;
-use super::files::Files;
+use super::files::{Files, unseen};
 use crate::cpu::decode::{Decoder, probe};
 use crate::error::Error;
 use crate::ops::Inputs;
@@ -29,9 +29,4 @@ pub(super) fn decode_on_host(
     let decoded = catch_unwind(AssertUnwindSafe(decode));
     let outcome = decoded.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
     outcome.map_err(|error| inputs.fail(index, error)).is_ok()
-}
-
-/// The error of an image that `setup` did not look at.
-pub(super) fn unseen() -> Error {
-    Error::internal("an image was not looked at")
 }
