@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::memory::{HostPool, align_up};
+use crate::memory::{HostPool, align_up, copy_once};
 use crate::tensor::{Batch, Sample};
 
 /// Fewer bytes than this are copied by the thread at hand: waking others takes longer.
@@ -52,12 +52,6 @@ pub(super) fn take(batch: &mut Batch<'_>, pool: &rayon::ThreadPool, memory: &Arc
         batch.replace(i, Sample::Pooled(Arc::clone(&buffer), range))?;
     }
     Ok(())
-}
-
-/// Not inlined, so that no compiler reads the original where the copy is meant.
-#[inline(never)]
-fn copy_once(bytes: &[u8], own: &mut [u8]) {
-    own.copy_from_slice(bytes);
 }
 
 #[cfg(test)]

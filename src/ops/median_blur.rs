@@ -158,20 +158,17 @@ impl Operator for MedianBlur {
         let mut most = 0;
         let rows = io.rows(|sample| {
             let Job { images, window } = job_of(&self.jobs, sample.index())?;
-            let (to, from) = (sample.target(0)?, sample.source(0)?);
+            let places = images.places(sample.target(0)?, sample.source(0)?, dtype);
             most = most.max(images.elements());
-            let row = |plane: usize| {
-                let offset = (plane * images.elements() * dtype.size()) as u64;
-                Row {
-                    to: to + offset,
-                    from: from + offset,
-                    size: [images.columns as i32, images.rows as i32],
-                    window: window.map(|size| size as i32),
-                    channels: images.channels as i32,
-                    unused: 0,
-                }
+            let row = |(to, from)| Row {
+                to,
+                from,
+                size: [images.columns as i32, images.rows as i32],
+                window: window.map(|size| size as i32),
+                channels: images.channels as i32,
+                unused: 0,
             };
-            Ok((0..images.planes).map(row).collect::<Vec<_>>())
+            Ok(places.map(row).collect::<Vec<_>>())
         });
         let rows: Vec<Row> = rows.into_iter().flatten().collect();
         cx.launch(&kernel(dtype), most, &NoParams::default(), &rows)

@@ -233,22 +233,18 @@ impl Operator for Morphology {
         let mut most = 0;
         let rows = io.rows(|sample| {
             let job = job_of(&self.jobs, sample.index())?;
-            let (to, from) = (sample.target(0)?, sample.source(0)?);
-            let elements = job.images.elements();
-            most = most.max(elements);
-            let row = |plane: usize| {
-                let offset = (plane * elements * dtype.size()) as u64;
-                Row {
-                    to: to + offset,
-                    from: from + offset,
-                    size: [job.images.columns as i32, job.images.rows as i32],
-                    mask: job.mask.map(|size| size as i32),
-                    before: job.before.map(|size| size as i32),
-                    channels: job.images.channels as i32,
-                    unused: 0,
-                }
+            let places = job.images.places(sample.target(0)?, sample.source(0)?, dtype);
+            most = most.max(job.images.elements());
+            let row = |(to, from)| Row {
+                to,
+                from,
+                size: [job.images.columns as i32, job.images.rows as i32],
+                mask: job.mask.map(|size| size as i32),
+                before: job.before.map(|size| size as i32),
+                channels: job.images.channels as i32,
+                unused: 0,
             };
-            Ok((0..job.images.planes).map(row).collect::<Vec<_>>())
+            Ok(places.map(row).collect::<Vec<_>>())
         });
         let rows: Vec<Row> = rows.into_iter().flatten().collect();
         let params = Params {

@@ -80,6 +80,12 @@ impl Images {
         self.rows * self.columns * self.channels
     }
 
+    /// Where each image is written to and read from, when those of a sample lie one behind the other from `to` and `from` on.
+    pub(super) fn places(&self, to: u64, from: u64, dtype: DType) -> impl Iterator<Item = (u64, u64)> {
+        let bytes = (self.elements() * dtype.size()) as u64;
+        (0..self.planes as u64).map(move |plane| (to + plane * bytes, from + plane * bytes))
+    }
+
     /// Checks that one image, around which lie `more` columns and rows, is not too large.
     ///
     /// # Errors

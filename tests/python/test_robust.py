@@ -1,5 +1,6 @@
 """What goes wrong on real machines: files that are cut off, disks that are full, Ctrl-C, and programs that run for days."""
 
+import gc
 import io
 import os
 import signal
@@ -165,6 +166,7 @@ def resident():
 
 def state():
     """(open files, threads of Python, all threads, resident megabytes), when what was let go has ended"""
+    gc.collect()
     time.sleep(0.5)
     return len(os.listdir("/proc/self/fd")), threading.active_count(), len(os.listdir("/proc/self/task")), resident() / 1e6
 

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::Header;
 use crate::limits;
+use crate::memory::{copied_once, copy_once};
 use crate::ops::SampleInputs;
 use crate::tensor::Sample;
 
@@ -58,7 +59,9 @@ impl Files {
         let head = self.heads.get_mut(sample.index).ok_or_else(unseen)?;
         for end in HEAD_BYTES.into_iter().filter(|&end| end < file.len()).chain([file.len()]) {
             // Not from the start again: what was there may have changed.
-            head.extend_from_slice(file.get(head.len()..end).unwrap_or_default());
+            let start = head.len();
+            head.resize(end, 0);
+            copy_once(&file[start..end], &mut head[start..]);
             if Header::ends_within(head) {
                 break;
             }
@@ -85,7 +88,7 @@ impl Files {
     /// As there.
     pub(super) fn own<'f>(&'f self, sample: &SampleInputs<'f>) -> Result<Cow<'f, [u8]>> {
         let file = self.file(sample)?;
-        Ok(if file.may_change() { Cow::Owned(file.all.to_vec()) } else { Cow::Borrowed(file.all) })
+        Ok(if file.may_change() { Cow::Owned(copied_once(file.all)) } else { Cow::Borrowed(file.all) })
     }
 
     /// Whether the caller has the memory, and it may change.

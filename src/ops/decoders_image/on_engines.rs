@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::gpu::Stream;
 use crate::gpu::jpeg::{DevicePath, Engines, Picture, Task};
 use crate::limits;
+use crate::memory::copy_once;
 
 /// What the engines read of the batch at hand where files may change, one behind the other.
 #[derive(Default)]
@@ -62,7 +63,7 @@ impl<'c> Copying<'c> {
     pub(super) fn work(&self) {
         while let Some(job) = self.jobs.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             if let Some((file, own)) = job.lock().as_mut() {
-                own.copy_from_slice(file);
+                copy_once(file, own);
             }
             self.done.fetch_add(1, Ordering::Release);
         }
@@ -82,7 +83,7 @@ impl<'c> Copying<'c> {
         self.work();
         // Whoever still copies has one file left.
         while self.done.load(Ordering::Acquire) < self.jobs.len() {
-            std::hint::spin_loop();
+            std::thread::yield_now();
         }
         let mut copies = self.jobs.iter().map(|job| job.lock().take());
         let (mut changed, mut started, mut places) = (Vec::new(), Vec::new(), Vec::new());

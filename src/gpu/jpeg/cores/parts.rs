@@ -4,8 +4,9 @@
 use memchr::memchr_iter;
 use rayon::prelude::*;
 
-use super::scan::{Layout, Scan, copy_once};
+use super::scan::{Layout, Scan};
 use crate::gpu::jpeg::header::EOI;
+use crate::memory::copied_once;
 
 /// Bytes of a part: so few that the threads are busy, so many that they are worth their while.
 const PART_BYTES: usize = 32 << 10;
@@ -51,12 +52,7 @@ fn in_parts(
     let mut parts = split(data, part_bytes)?;
     let copies: Vec<Vec<u8>>;
     if may_change {
-        let copied = |part: &&[u8]| {
-            let mut own = vec![0; part.len()];
-            copy_once(part, &mut own);
-            own
-        };
-        copies = parts.par_iter().map(copied).collect();
+        copies = parts.par_iter().map(|part| copied_once(part)).collect();
         parts = copies.iter().map(Vec::as_slice).collect();
     }
     let lengths: Vec<usize> =

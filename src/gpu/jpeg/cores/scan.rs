@@ -10,6 +10,7 @@
 use memchr::memchr;
 
 use crate::gpu::jpeg::header::EOI;
+use crate::memory::copy_once;
 
 /// Alignment of a segment's first byte.
 const ALIGNMENT: usize = 4;
@@ -132,12 +133,6 @@ impl Scan {
     pub fn bytes(&self) -> usize {
         self.bytes
     }
-}
-
-/// Not inlined, so that no compiler reads the original where the copy is meant.
-#[inline(never)]
-pub(super) fn copy_once(bytes: &[u8], own: &mut [u8]) {
-    own.copy_from_slice(bytes);
 }
 
 /// Data that come in pieces.
