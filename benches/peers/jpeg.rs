@@ -1,17 +1,19 @@
 //! JPEG decoders on one CPU thread: our own with each kind of vectors, libjpeg-turbo, zune-jpeg and jpeg-decoder, on the same files.
 //!
 //! ```text
-//! cargo bench --bench jpeg [-- --rounds 12] [--plain yes] [FOLDER...]
+//! cargo bench --bench jpeg [-- --rounds 12] [--plain yes] [--threads 2] [FOLDER...]
 //! ```
 //!
 //! Without folders it makes its own files: photograph-like ones of several sizes, qualities and samplings, progressive ones,
 //! thumbnails and one of 12 megapixels. Every round decodes every file by every decoder in turn, so that a busy machine is busy for
 //! all; times are the thread's CPU time, the best and the median of the rounds; ratios are to libjpeg-turbo. `worst` is the
-//! smallest ratio of any file of a set. With `--plain` chroma is repeated, not smoothed.
+//! smallest ratio of any file of a set. With `--plain` chroma is repeated, not smoothed. With `--threads` each file is decoded by one
+//! thread and by so many together, and times are those of the clock.
 #![expect(clippy::unwrap_used, reason = "files that were just made")]
 #![expect(unsafe_code, reason = "a thread's CPU time comes from a C function")]
 
 use std::path::Path;
+use std::time::Instant;
 
 use gesso::cpu::decode::{DecodeOptions, Decoder, JpegDecoder, Vectors, output_shape, probe};
 use turbojpeg::{Compressor, Decompressor, Image, PixelFormat, Subsamp};
@@ -187,12 +189,13 @@ fn peers(options: &DecodeOptions) -> Vec<Peer<'_>> {
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let (mut rounds, mut smooth_chroma, mut folders) = (12, true, Vec::new());
+    let (mut rounds, mut smooth_chroma, mut threads, mut folders) = (12, true, 1, Vec::new());
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "--rounds" => rounds = rest.next().ok_or("--rounds needs a number")?.parse()?,
             "--plain" => smooth_chroma = rest.next().map(String::as_str) != Some("yes"),
+            "--threads" => threads = rest.next().ok_or("--threads needs a number")?.parse()?,
             folder => folders.push(folder),
         }
     }
@@ -202,10 +205,41 @@ fn main() -> Result<()> {
     } else {
         folders.into_iter().map(read).collect::<Result<Vec<_>>>()?
     };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
     for set in sets {
-        measure(&set, &options, rounds);
+        match threads {
+            1 => measure(&set, &options, rounds),
+            _ => together(&set, &options, rounds, &pool),
+        }
     }
     Ok(())
+}
+
+/// One image after the other, on one thread and on those of a pool.
+fn together(set: &Set, options: &DecodeOptions, rounds: usize, pool: &rayon::ThreadPool) {
+    let decoder = Decoder::new();
+    let (mut best, mut out) = ([0.0; 2], Vec::new());
+    for file in &set.files {
+        let info = probe(file, false).unwrap();
+        out.resize(output_shape(&info, options).iter().product(), 0);
+        let mut least = [f64::MAX; 2];
+        for _ in 0..rounds {
+            let start = Instant::now();
+            decoder.decode_into(file, options, &mut out).unwrap();
+            least[0] = least[0].min(start.elapsed().as_secs_f64());
+            let start = Instant::now();
+            decoder.decode_with(pool, file, options, &mut out).unwrap();
+            least[1] = least[1].min(start.elapsed().as_secs_f64());
+        }
+        best = [best[0] + least[0], best[1] + least[1]];
+    }
+    let [alone, shared] = best.map(|seconds| seconds / set.files.len() as f64 * 1e6);
+    let threads = pool.current_num_threads();
+    println!(
+        "{}: one thread {alone:.1} us, {threads} threads {shared:.1} us, {:.2}x",
+        set.name,
+        alone / shared
+    );
 }
 
 fn measure(set: &Set, options: &DecodeOptions, rounds: usize) {

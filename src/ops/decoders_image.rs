@@ -27,6 +27,9 @@ use mixed::Mixed;
 /// Dimensions of a decoded image: rows, columns, channels.
 const NDIM: usize = 3;
 
+/// Pixels of so many bytes are worth waking other threads for.
+const SHARED_BYTES: usize = 1 << 20;
+
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "decoders__Image",
@@ -311,11 +314,18 @@ impl Operator for Image {
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         let decoded = AtomicUsize::new(0);
+        // Threads without an image help with large ones.
+        let idle = self.jobs.iter().flatten().count() < cx.pool.current_num_threads();
         let done = io.for_each_sample(cx, |sample| {
             let job = self.jobs.get(sample.index()).and_then(Option::as_ref);
             let job = job.ok_or_else(|| Error::internal("an image was not looked at"))?;
             let (input, output) = sample.unary()?;
-            self.decoder.decode_into(input.as_slice()?, &job.options, output.bytes)?;
+            let (file, options) = (input.as_slice()?, &job.options);
+            if idle && output.bytes.len() >= SHARED_BYTES {
+                self.decoder.decode_with(cx.pool, file, options, output.bytes)?;
+            } else {
+                self.decoder.decode_into(file, options, output.bytes)?;
+            }
             decoded.fetch_add(1, Ordering::Relaxed);
             Ok(())
         });

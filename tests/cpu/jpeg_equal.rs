@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gesso::cpu::decode::{
     ColorSpace, DecodeOptions, Decoder, JpegDecoder, Vectors, Window, output_shape, probe,
 };
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use turbojpeg::{Compressor, Image, PixelFormat, Subsamp};
 
 use crate::coder::{Dice, Recipe, damaged};
@@ -94,34 +95,42 @@ fn window(dice: &mut Dice, width: usize, height: usize) -> Window {
     Window { x, y, width: 1 + dice.below(width - x), height: 1 + dice.below(height - y) }
 }
 
-/// The decoders that are compared; libjpeg-turbo is the last one.
-struct Decoders(Vec<(&'static str, Decoder)>);
+/// The decoders that are compared; libjpeg-turbo is the last one. One of them shares each image among threads.
+struct Decoders {
+    all: Vec<(&'static str, Decoder)>,
+    pool: ThreadPool,
+}
+
+/// The name of the one with threads.
+const SHARING: &str = "threads";
 
 impl Decoders {
     fn new() -> Self {
         let own = |vectors: Vectors| (vectors.name(), Decoder::with_jpeg(JpegDecoder::Own, vectors));
         let mut all: Vec<_> = Vectors::available().into_iter().map(own).collect();
+        all.push((SHARING, Decoder::with_jpeg(JpegDecoder::Own, Vectors::best())));
         all.push(("libjpeg-turbo", Decoder::with_jpeg(JpegDecoder::LibjpegTurbo, Vectors::best())));
-        Self(all)
+        Self { all, pool: ThreadPoolBuilder::new().num_threads(3).build().unwrap() }
     }
 
     /// Whether all make the same of a file. What libjpeg-turbo makes of it, and how many left it to that.
     fn agree(&self, file: &[u8], options: &DecodeOptions, label: &str) -> (bool, u64) {
         let Ok(info) = probe(file, options.adjust_orientation) else { return (false, 0) };
         let length: usize = output_shape(&info, options).iter().product();
-        let left = || self.0.iter().map(|(_, decoder)| decoder.left_to_libjpeg_turbo()).sum::<u64>();
+        let left = || self.all.iter().map(|(_, decoder)| decoder.left_to_libjpeg_turbo()).sum::<u64>();
         let before = left();
-        let decoded = |decoder: &Decoder| {
+        let decoded = |name: &str, decoder: &Decoder| {
             let mut pixels = vec![0x55; length];
-            decoder
-                .decode_into(file, options, &mut pixels)
-                .map(|()| pixels)
-                .map_err(|error| error.to_string())
+            let done = match name {
+                SHARING => decoder.decode_with(&self.pool, file, options, &mut pixels),
+                _ => decoder.decode_into(file, options, &mut pixels),
+            };
+            done.map(|()| pixels).map_err(|error| error.to_string())
         };
-        let (_, libjpeg) = self.0.last().unwrap();
-        let expected = decoded(libjpeg);
-        for (name, decoder) in &self.0 {
-            let found = decoded(decoder);
+        let (name, libjpeg) = self.all.last().unwrap();
+        let expected = decoded(name, libjpeg);
+        for (name, decoder) in &self.all {
+            let found = decoded(name, decoder);
             if found != expected {
                 let at = |(a, b): (&Vec<u8>, &Vec<u8>)| a.iter().zip(b).position(|(a, b)| a != b);
                 let place = found.as_ref().ok().zip(expected.as_ref().ok()).and_then(at);
@@ -161,7 +170,7 @@ fn equals_libjpeg_turbo() {
     }
     assert!(decoded > QUICK / 2, "{decoded} of {QUICK} files are decoded");
     // Damaged files that libjpeg-turbo forgives are left.
-    let kinds = decoders.0.len() as u64 - 1;
+    let kinds = decoders.all.len() as u64 - 1;
     assert!(left * 4 < decoded * kinds, "{left} of {} decodings were left to libjpeg-turbo", decoded * kinds);
 }
 

@@ -232,11 +232,14 @@ pub fn check_dtype(dtype: DType) -> Result<()> {
 }
 
 /// One image to decode: what is known of it and what is asked for.
+#[derive(Clone, Copy)]
 struct Job<'a> {
     /// As it becomes when it is reduced.
     info: ImageInfo,
     options: &'a DecodeOptions,
     view: View,
+    /// Threads that help.
+    pool: Option<&'a rayon::ThreadPool>,
 }
 
 impl Job<'_> {
@@ -274,6 +277,31 @@ impl Decoder {
     /// Those of [`probe`]; damaged or truncated pixels; a type or colour that the format cannot give; a window that is
     /// not inside the image; `out` of another size or not aligned for the type. Then `out` holds anything.
     pub fn decode_into(&self, bytes: &[u8], options: &DecodeOptions, out: &mut [u8]) -> Result<()> {
+        self.decode(bytes, options, None, out)
+    }
+
+    /// The same with threads that have nothing else to do: the caller's, which may be one of them, and those of `pool`. A JPEG of
+    /// many rows is shared among them, with the same pixels.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn decode_with(
+        &self,
+        pool: &rayon::ThreadPool,
+        bytes: &[u8],
+        options: &DecodeOptions,
+        out: &mut [u8],
+    ) -> Result<()> {
+        self.decode(bytes, options, Some(pool), out)
+    }
+
+    fn decode(
+        &self,
+        bytes: &[u8],
+        options: &DecodeOptions,
+        pool: Option<&rayon::ThreadPool>,
+        out: &mut [u8],
+    ) -> Result<()> {
         let whole = probe(bytes, options.adjust_orientation)?;
         let info = whole.reduced(options.shrink);
         check_dtype(options.dtype)?;
@@ -288,7 +316,7 @@ impl Decoder {
         if expected == 0 {
             return Ok(());
         }
-        let job = Job { info, options, view };
+        let job = Job { info, options, view, pool };
         match info.format {
             Format::Jpeg => self.jpeg.decode(bytes, &job, out),
             Format::Png => png::decode(bytes, &job, out),

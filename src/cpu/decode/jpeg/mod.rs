@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! bytes > frame (headers) > bits (data without stuffing) > entropy > transform, reduced > planes > rows (upsampling) > color
-//!             |                   |                        |   multiscan    |
+//!             |                   |                     coded, multiscan    |
 //!             +-------------------+-----------+------------+----------------+   anything rare or odd
 //!                                             v
 //!                                     turbo (libjpeg-turbo), from the file's beginning
@@ -12,7 +12,10 @@
 //! Pixels are those of libjpeg-turbo to the bit (`tests/cpu/jpeg_equal.rs`), so nobody can tell which of both decoded a file.
 //! docs/jpeg-on-cpu.md says how it works and why it is made so.
 
+mod bands;
 mod bits;
+mod canvas;
+mod coded;
 mod color;
 mod entropy;
 mod frame;
@@ -166,15 +169,15 @@ impl Decoder {
             job.options.window.map_or((job.info.width, job.info.height), |w| (w.width, w.height));
         // What is under the window is all that there is.
         let info = ImageInfo { width, height, ..job.info };
-        let cut = Job { info, options: job.options, view: View::new(&info, None)? };
+        let cut = Job { info, view: View::new(&info, None)?, ..*job };
         let direct =
             is_direct(job) && job.options.dtype == DType::U8 && info.orientation == Orientation::default();
         let ask = Ask { window: Some(window), ..ask(job, direct) };
         if direct {
-            return Ok(own::decode(bytes, &ask, self.vectors, scratch, out).is_some());
+            return Ok(own::decode(bytes, &ask, self.vectors, job.pool, scratch, out).is_some());
         }
         pixels.resize(window.width * window.height * ask.kind.channels(), 0);
-        if own::decode(bytes, &ask, self.vectors, scratch, pixels).is_none() {
+        if own::decode(bytes, &ask, self.vectors, job.pool, scratch, pixels).is_none() {
             return Ok(false);
         }
         finish(bytes, &cut, pixels, out)?;

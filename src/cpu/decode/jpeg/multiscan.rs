@@ -1,11 +1,12 @@
 //! Files of several scans: each goes over coefficients of the whole image, then everything is transformed. Those are progressive files,
 //! and sequential ones whose components come one after the other. It must not know pixels, or how a scan is coded.
 
+use super::bands::Bands;
 use super::bits::Bits;
+use super::canvas::Canvas;
 use super::entropy::{self, Place, Tables};
 use super::frame::{Frame, Part, Reader, Scan};
-use super::planes::{Plane, transform};
-use super::rows::Rows;
+use super::planes::transform;
 use super::scans::{self, Band, Coefficients, Refine};
 use super::scratch::Scratch;
 use super::segments::Segments;
@@ -47,12 +48,12 @@ pub(super) fn decode(
     reader: &mut Reader<'_>,
     first: Scan,
     frame: &Frame,
-    rows: &mut Rows<'_>,
-    planes: &mut [Plane],
+    canvas: &mut Canvas<'_>,
+    bands: Option<&Bands<'_>>,
     scratch: &mut Scratch,
     out: &mut [u8],
 ) -> Option<()> {
-    let layout = rows.layout;
+    let (layout, vectors) = (canvas.rows.layout, canvas.rows.vectors);
     let (most_h, most_v) = frame.most();
     let mut groups = 0;
     let mut extents = Vec::with_capacity(frame.components.len());
@@ -94,7 +95,7 @@ pub(super) fn decode(
             goes_on(&mut known[part.component], &scan, frame.progressive)?;
         }
         if frame.progressive {
-            progressive(reader, &scan, &extents, layout.mcus, scratch, rows.vectors)?;
+            progressive(reader, &scan, &extents, layout.mcus, scratch, vectors)?;
         } else {
             sequential(reader, &scan, &extents, layout.mcus, scratch)?;
         }
@@ -104,7 +105,12 @@ pub(super) fn decode(
     if known.iter().flatten().any(|&bits| bits != Some(0)) {
         return None;
     }
-    pixels(&extents, &quants, rows, planes, scratch, out)
+    let draw =
+        |canvas: &mut Canvas<'_>, out: &mut [u8]| pixels(&extents, &quants, &scratch.groups, canvas, out);
+    match bands {
+        Some(bands) => bands.draw(layout, 1, vectors, out, |canvas, _, out| draw(canvas, out)),
+        None => draw(canvas, out),
+    }
 }
 
 /// Whether a scan is the next one for a component, by libjpeg's rules.
@@ -254,13 +260,11 @@ fn progressive(
 fn pixels(
     extents: &[Extent],
     quants: &[Option<[i16; 64]>],
-    rows: &mut Rows<'_>,
-    planes: &mut [Plane],
-    scratch: &mut Scratch,
+    groups: &[Group],
+    canvas: &mut Canvas<'_>,
     out: &mut [u8],
 ) -> Option<()> {
-    let layout = rows.layout;
-    let groups = &scratch.groups;
+    let layout = canvas.rows.layout;
     for row in layout.rows.clone() {
         for (i, component) in layout.components.iter().enumerate().filter(|(_, c)| c.needed) {
             let extent = &extents[i];
@@ -269,11 +273,11 @@ fn pixels(
                 let y = row * component.v + v;
                 let first = extent.first + y * extent.groups;
                 let part = first + start * component.h / BLOCKS..first + end * component.h / BLOCKS;
-                let to = (&mut planes[i], 0, y * component.side);
-                transform(component, &groups[part], quants[i].as_ref()?, to, rows.vectors)?;
+                let to = (&mut canvas.planes[i], 0, y * component.side);
+                transform(component, &groups[part], quants[i].as_ref()?, to, canvas.rows.vectors)?;
             }
         }
-        rows.up_to(row + 1, planes, out);
+        canvas.up_to(row + 1, out);
     }
     Some(())
 }

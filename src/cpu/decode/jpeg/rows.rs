@@ -21,13 +21,13 @@ pub(super) struct Rows<'a> {
     pub(super) layout: &'a Layout,
     pub(super) kind: Kind,
     pub(super) vectors: Vectors,
-    pub(super) lines: &'a mut Lines,
+    pub(super) lines: Lines,
     /// The next row of the image.
     next: usize,
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(layout: &'a Layout, kind: Kind, vectors: Vectors, lines: &'a mut Lines) -> Self {
+    pub(super) fn new(layout: &'a Layout, kind: Kind, vectors: Vectors, mut lines: Lines) -> Self {
         let width = layout.columns.len() * layout.mcu_width + 2 * STEP;
         for (component, full) in layout.components.iter().zip(&mut lines.full) {
             if component.upsample != Upsample::Repeat(1, 1) {

@@ -21,6 +21,17 @@ impl<'a> Segments<'a> {
         Self { ends, each, all, left: each.min(all), start: 0 }
     }
 
+    /// Leaves out whole segments, the last one excepted. `None`: there are not so many.
+    pub(super) fn pass(&mut self, count: usize) -> Option<()> {
+        if count > 0 {
+            self.start = *self.ends.get(count - 1)?;
+            self.ends = self.ends.get(count..)?;
+            self.all = self.all.checked_sub(count.checked_mul(self.each)?)?;
+            self.left = self.each.min(self.all);
+        }
+        Some(())
+    }
+
     /// Some MCUs were decoded up to `bits`. Whether a new segment starts.
     pub(super) fn advance(&mut self, mcus: usize, bits: Bits) -> Option<bool> {
         self.left -= mcus;
