@@ -90,6 +90,10 @@ impl Join {
 
     fn shape(&self, inputs: &[usize], axis: usize, sample: &SampleInputs<'_>) -> Result<Shape> {
         let first = sample.input(inputs.first().copied().unwrap_or(0))?.shape;
+        // The axis is one of input 0, which is not among these when it is empty in the whole batch.
+        if axis + usize::from(!self.stacks) > first.len() {
+            return Err(Error::invalid(format!("axis {axis} of an input of shape {first}")));
+        }
         let mut joined = 0usize;
         for &i in inputs {
             let shape = sample.input(i)?.shape;

@@ -130,7 +130,7 @@ impl<'a> Bands<'a> {
         let per_batch = coded.batch.groups;
         // From the first row on that the next band draws.
         let mut kept: Vec<(usize, Arc<Vec<Group>>)> = Vec::new();
-        let decoded = self.pool.in_place_scope(|scope| {
+        let decoded = self.pool.scope(|scope| {
             for row in 0..layout.rows.end {
                 // One more: a block is seen with what lies behind it.
                 let mut groups = vec![Group::ZERO; across.div_ceil(coded.batch.mcus) * per_batch + 1];

@@ -1,0 +1,74 @@
+//! The recorded corpus: every file through its target, and for the operators some random bytes. A panic fails, one that the engine
+//! catches too.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use gesso_fuzz::TARGETS;
+
+/// Pipelines of one operator that are made of random bytes.
+const OPERATORS: u64 = 4_000;
+/// Names an environment variable with the first seed of those, and one with another number of them.
+const FIRST: &str = "GESSO_FUZZ_FIRST";
+const COUNT: &str = "GESSO_FUZZ_COUNT";
+
+/// What panicked last.
+static PANICKED: Mutex<Option<String>> = Mutex::new(None);
+
+/// Runs a target; says where it panicked.
+fn run(target: fn(&[u8]), bytes: &[u8]) -> Result<(), String> {
+    *PANICKED.lock().unwrap() = None;
+    let ended = catch_unwind(AssertUnwindSafe(|| target(bytes)));
+    match PANICKED.lock().unwrap().take() {
+        None if ended.is_ok() => Ok(()),
+        found => Err(found.unwrap_or_else(|| "a panic without a word".to_owned())),
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+/// Bytes of a seed, as many as it says.
+fn random(seed: u64) -> Vec<u8> {
+    let mut state = (seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    let length = usize::from(next()) + 16;
+    (0..length).map(|_| next()).collect()
+}
+
+#[test]
+fn nothing_panics() {
+    std::panic::set_hook(Box::new(|info| *PANICKED.lock().unwrap() = Some(info.to_string())));
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let (first, count): (u64, u64) = (number(FIRST).unwrap_or(0), number(COUNT).unwrap_or(OPERATORS));
+    let mut failures = Vec::new();
+    for (name, target) in TARGETS {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
+        for path in files(&folder) {
+            if let Err(message) = run(*target, &std::fs::read(&path).unwrap()) {
+                failures.push(format!("{}: {message}", path.display()));
+            }
+        }
+        if *name == "operator" {
+            for seed in first..first + count {
+                if let Err(message) = run(*target, &random(seed)) {
+                    failures.push(format!("operator of seed {seed}: {message}"));
+                }
+            }
+        }
+    }
+    drop(std::panic::take_hook());
+    let shown: Vec<_> = failures.iter().take(20).map(String::as_str).collect();
+    assert!(failures.is_empty(), "{} panics:\n{}", failures.len(), shown.join("\n"));
+}

@@ -1,0 +1,16 @@
+//! What a model says of itself: `config.pbtxt`, and the server's JSON of it.
+
+use triton_gesso::config::{ModelConfig, pbtxt};
+
+pub(crate) fn run(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let json = match pbtxt::parse(text) {
+        Ok(fields) => serde_json::Value::Object(pbtxt::to_json(&fields)).to_string(),
+        Err(_) => text.to_owned(),
+    };
+    if let Ok(config) = ModelConfig::parse(&json) {
+        let _ =
+            (config.settings(), config.instance_kinds(), config.model_filename(), config.max_batch_size());
+        let _ = config.to_json();
+    }
+}
