@@ -12,7 +12,7 @@ use std::time::UNIX_EPOCH;
 pub(super) const CACHE_VARIABLE: &str = "GESSO_KERNEL_CACHE";
 
 /// Where compiled kernels lie: `$GESSO_KERNEL_CACHE`, else `gesso` in the user's cache folder.
-fn folder() -> Option<PathBuf> {
+pub fn kernel_cache() -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os(CACHE_VARIABLE) {
         return (!folder.is_empty()).then(|| PathBuf::from(folder));
     }
@@ -24,7 +24,7 @@ fn folder() -> Option<PathBuf> {
 fn path(key: &str) -> Option<PathBuf> {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
-    Some(folder()?.join(format!("{:016x}.cubin", hasher.finish())))
+    Some(kernel_cache()?.join(format!("{:016x}.cubin", hasher.finish())))
 }
 
 /// The machine code stored under `key`.

@@ -33,6 +33,7 @@ mod staging;
 mod transfer;
 mod under_way;
 
+pub use cache::kernel_cache;
 pub use command::Call;
 pub use compile::{KernelSpec, SOURCES, Source, compile, cuda_type};
 pub use context::Bound;

@@ -307,9 +307,28 @@ fn the_plugin_goes_where_a_server_looks() {
 }
 
 #[test]
+fn the_doctor_tells_what_is_there() {
+    let folder = Folder::new("doctor");
+    folder.write("server/backends/gesso/libtriton_gesso.so", b"...Gesso is loaded...");
+    folder.write("server/backends/dali/libtriton_dali.so", b"DALI's own");
+    let server = folder.path("server").display().to_string();
+    let found = json(&gesso(&["doctor", "--json", "--triton", &server]));
+    let state = |what: &str| {
+        let finding = found.as_array().unwrap().iter().find(|finding| finding["what"] == what).unwrap();
+        (finding["state"].as_str().unwrap(), finding["mend"].as_str().unwrap_or_default())
+    };
+    assert_eq!(state("gesso"), ("good", ""));
+    assert_eq!(state("Triton, gesso"), ("good", ""));
+    let (absent, mend) = state("Triton, dali");
+    assert!(absent == "absent" && mend.contains("--as-dali"), "{mend}");
+    let text = out(&gesso(&["doctor", "--triton", &folder.path("nowhere").display().to_string()]));
+    assert!(text.contains("processor") && text.contains("no server in"), "{text}");
+}
+
+#[test]
 fn help_names_every_command() {
     let help = out(&gesso(&["--help"]));
-    for command in ["inspect", "run", "check", "bench", "install", "operators"] {
+    for command in ["inspect", "run", "check", "bench", "install", "doctor", "operators"] {
         assert!(help.contains(command), "{help}");
         assert!(out(&gesso(&[command, "--help"])).contains("Usage:"));
     }

@@ -19,10 +19,10 @@ const KEPT: &str = "before-gesso";
 
 /// What every Triton backend has, and what only ours has.
 const BACKEND_MARK: &[u8] = b"TRITONBACKEND_ModelInstanceExecute";
-const OWN_MARK: &[u8] = b"Gesso is loaded";
+pub(crate) const OWN_MARK: &[u8] = b"Gesso is loaded";
 
 /// Bytes of a plugin; ours has about ten megabytes, one with debugging information hundreds.
-const MAX_PLUGIN_BYTES: usize = 2 << 30;
+pub(crate) const MAX_PLUGIN_BYTES: usize = 2 << 30;
 
 /// Put the plugin where a Triton installation looks for backends.
 #[derive(Args)]
@@ -70,7 +70,7 @@ fn beside_this_program() -> Result<PathBuf> {
 }
 
 /// The folder of backends: `directory/backends` where there is one, else `directory` itself.
-fn backends(directory: &Path) -> Result<PathBuf> {
+pub(crate) fn backends(directory: &Path) -> Result<PathBuf> {
     if !directory.is_dir() {
         return Err(Error::not_found(format!("`{}` is not a directory", directory.display())));
     }
@@ -145,6 +145,7 @@ fn cannot(what: &str, path: &Path, error: &std::io::Error) -> Error {
     Error::invalid(format!("cannot {what} `{}`: {error}{help}", path.display()))
 }
 
-fn holds(bytes: &[u8], mark: &[u8]) -> bool {
+/// Whether a file has these bytes in it.
+pub(crate) fn holds(bytes: &[u8], mark: &[u8]) -> bool {
     memchr::memmem::find(bytes, mark).is_some()
 }

@@ -4,6 +4,7 @@
 
 mod bench;
 mod check;
+mod doctor;
 pub mod exported;
 mod index;
 mod inputs;
@@ -45,6 +46,7 @@ enum Command {
     Check(check::Options),
     Bench(bench::Options),
     Install(install::Options),
+    Doctor(doctor::Options),
     Operators(operators::Options),
     #[command(subcommand)]
     Index(index::Kind),
@@ -117,6 +119,7 @@ fn run(cli: &Cli) -> Result<Exit> {
         Command::Check(options) => check::check(options),
         Command::Bench(options) => bench::bench(options),
         Command::Install(options) => install::install(options),
+        Command::Doctor(options) => doctor::doctor(options),
         Command::Operators(options) => operators::operators(options),
         Command::Index(kind) => index::index(kind),
         Command::Serialize(options) => serialize::serialize(options),

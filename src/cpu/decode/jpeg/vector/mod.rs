@@ -140,7 +140,7 @@ impl Vectors {
     }
 
     /// Whether there are no vector instructions.
-    pub(super) fn are_plain(self) -> bool {
+    pub fn are_plain(self) -> bool {
         self.0 == Kind::Plain
     }
 

@@ -1,0 +1,203 @@
+//! `gesso doctor`: what this machine has of what Gesso can use, and how to get the rest. It changes nothing but the kernels' cache, where
+//! it writes a file and takes it away again.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+use gesso::cpu::decode::Vectors;
+use gesso::error::Result;
+use gesso::gpu::{self, Gpu, Library};
+use serde_json::json;
+
+use crate::Exit;
+use crate::install::{self, MAX_PLUGIN_BYTES, OWN_MARK, holds};
+use crate::terminal::{BAD, DIM, GOOD, WARN, print, print_json, read_file, styled};
+
+/// Where Triton's containers have the server.
+const TRITON: &str = "/opt/tritonserver";
+
+/// Show what this machine has of what Gesso can use, and how to get the rest.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The Triton installation, or its folder of backends.
+    #[arg(long, default_value = TRITON)]
+    triton: PathBuf,
+    /// For scripts.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Good,
+    /// Not there, and not needed by everybody.
+    Absent,
+    /// What is there does not work.
+    Broken,
+}
+
+#[derive(serde::Serialize)]
+struct Finding {
+    what: &'static str,
+    state: State,
+    found: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mend: Option<String>,
+}
+
+fn good(what: &'static str, found: impl Into<String>) -> Finding {
+    Finding { what, state: State::Good, found: found.into(), mend: None }
+}
+
+fn lacking(what: &'static str, state: State, found: impl Into<String>, mend: impl Into<String>) -> Finding {
+    Finding { what, state, found: found.into(), mend: Some(mend.into()) }
+}
+
+/// Runs the command. It fails when something is broken; what is merely absent is no failure.
+pub(crate) fn doctor(options: &Options) -> Result<Exit> {
+    let mut findings = vec![good("gesso", concat!("version ", env!("CARGO_PKG_VERSION"))), processor()];
+    findings.extend(devices());
+    findings.extend([python(), triton(&options.triton, "gesso"), triton(&options.triton, "dali")]);
+    if options.json {
+        print_json(&json!(findings));
+    } else {
+        print(&findings.iter().map(line).collect::<String>());
+    }
+    let broken = findings.iter().any(|finding| finding.state == State::Broken);
+    Ok(if broken { Exit::Failure } else { Exit::Success })
+}
+
+fn line(finding: &Finding) -> String {
+    let (style, word) = match finding.state {
+        State::Good => (GOOD, "ok"),
+        State::Absent => (WARN, "absent"),
+        State::Broken => (BAD, "broken"),
+    };
+    let mut text = format!("{:<22}  {:<14}  {}\n", styled(style, word), finding.what, finding.found);
+    if let Some(mend) = &finding.mend {
+        text += &format!("{:24}{}\n", "", styled(DIM, mend));
+    }
+    text
+}
+
+fn processor() -> Finding {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let vectors = Vectors::best();
+    if vectors.are_plain() {
+        return lacking(
+            "processor",
+            State::Absent,
+            format!("{threads} threads, without AVX2 or NEON"),
+            "JPEGs are decoded by libjpeg-turbo here, which takes twice as long",
+        );
+    }
+    good("processor", format!("{threads} threads, JPEGs are decoded with {}", vectors.name()))
+}
+
+/// The driver, devices, and the libraries that are needed on them.
+fn devices() -> Vec<Finding> {
+    let count = match gpu::devices() {
+        Ok(count) => count,
+        Err(error) => {
+            let found = error.to_string();
+            return vec![lacking("GPU", State::Absent, found, "pipelines run on the CPU")];
+        }
+    };
+    let mut findings = Vec::new();
+    findings.push(match Library::NVRTC.open() {
+        Ok(found) => good("NVRTC", found.path.display().to_string()),
+        Err(error) => lacking("NVRTC", State::Broken, error.to_string(), Library::NVRTC.hint),
+    });
+    findings.push(match Library::NVJPEG.open() {
+        Ok(found) => good("nvJPEG", found.path.display().to_string()),
+        Err(_) => lacking(
+            "nvJPEG",
+            State::Absent,
+            "JPEGs are decoded by the multiprocessors and the host, not by the JPEG engines",
+            Library::NVJPEG.hint,
+        ),
+    });
+    findings.extend((0..count).map(|device| match Gpu::open(device) {
+        Ok(gpu) => {
+            good("GPU", format!("{device}: {}, {} multiprocessors", gpu.name(), gpu.multiprocessors()))
+        }
+        Err(error) => lacking("GPU", State::Broken, error.to_string(), "models cannot run on it"),
+    }));
+    findings.push(cache());
+    findings
+}
+
+/// Whether compiled kernels can be kept.
+fn cache() -> Finding {
+    let Some(folder) = gpu::kernel_cache() else {
+        return lacking(
+            "kernel cache",
+            State::Absent,
+            "none: there is no home folder, or GESSO_KERNEL_CACHE is empty",
+            "each load of a model compiles its kernels: set GESSO_KERNEL_CACHE to a folder",
+        );
+    };
+    let probe = folder.join(format!("doctor-{}", std::process::id()));
+    let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&probe, b""));
+    // What was written a moment ago.
+    let _ = std::fs::remove_file(&probe);
+    match written {
+        Ok(()) => good("kernel cache", folder.display().to_string()),
+        Err(error) => lacking(
+            "kernel cache",
+            State::Broken,
+            format!("cannot write to `{}`: {error}", folder.display()),
+            "let the server's user write there, or set GESSO_KERNEL_CACHE to another folder",
+        ),
+    }
+}
+
+/// The interpreter for models in Python.
+fn python() -> Finding {
+    const ASK: &str = "import sys, gesso; print(sys.executable, gesso.__version__)";
+    match Command::new("python3").args(["-c", ASK]).output() {
+        Ok(output) if output.status.success() => {
+            good("Python", format!("gesso in {}", String::from_utf8_lossy(&output.stdout).trim()))
+        }
+        Ok(_) => lacking(
+            "Python",
+            State::Absent,
+            "python3 has no package gesso",
+            "models in Python (`1/dali.py`) need it: `pip install` the wheel",
+        ),
+        Err(error) => lacking(
+            "Python",
+            State::Absent,
+            format!("no python3: {error}"),
+            "models in Python (`1/dali.py`) need one",
+        ),
+    }
+}
+
+/// The backend that a server would load for models that name it.
+fn triton(directory: &Path, backend: &str) -> Finding {
+    let what = if backend == "gesso" { "Triton, gesso" } else { "Triton, dali" };
+    let at = directory.display();
+    let install = format!("`gesso install {at}{}`", if backend == "dali" { " --as-dali" } else { "" });
+    let Ok(backends) = install::backends(directory) else {
+        return lacking(
+            what,
+            State::Absent,
+            format!("no server in `{at}`"),
+            "`--triton FOLDER` names another place",
+        );
+    };
+    let plugin = backends.join(backend).join(format!("libtriton_{backend}.so"));
+    match read_file(&plugin, MAX_PLUGIN_BYTES) {
+        Ok(bytes) if holds(&bytes, OWN_MARK) => good(what, format!("`{}` is Gesso", plugin.display())),
+        Ok(_) => lacking(what, State::Absent, format!("`{}` is another backend", plugin.display()), install),
+        Err(_) if plugin.exists() => {
+            let found = format!("`{}` cannot be read", plugin.display());
+            lacking(what, State::Broken, found, "let this user read it, and the server's")
+        }
+        Err(_) => lacking(what, State::Absent, format!("no `{}`", plugin.display()), install),
+    }
+}
