@@ -6,7 +6,7 @@ use multiversion::multiversion;
 use super::convert::ConvertSat;
 use super::corners::{Bytes, PLACES, column_or_row};
 use super::resample::{Output, byte_from_even};
-use super::warp::{LANES, Pixels, Sampling};
+use super::warp::{LANES, Pixels};
 use crate::tensor::DType;
 
 /// Places between two pixels for linear interpolation on the grid.
@@ -14,6 +14,17 @@ const GRID: f64 = 32.0;
 
 /// From homogeneous coordinates of the output to those of the source, pixel centers at integers.
 pub type Matrix = [[f64; 3]; 3];
+
+/// How values between pixels are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sampling {
+    /// The pixel next to the place.
+    Nearest,
+    /// The weighted mean of the four pixels around it.
+    Linear,
+    /// That of sixteen pixels, with the weights of [`cubic_weights`].
+    Cubic,
+}
 
 /// What lies outside of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +73,7 @@ pub struct View<'a, T> {
     pub border: Border,
     /// The value of each channel outside, for [`Border::Constant`].
     pub fill: &'a [T],
-    /// Whether places lie on the grid.
+    /// Whether places lie on the grid for [`Sampling::Linear`].
     pub is_coarse: bool,
 }
 
@@ -75,7 +86,10 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
         for (y, row) in dst.chunks_exact_mut((width * self.source.channels).max(1)).enumerate() {
             if self.is_exact() {
                 places.exactly(&exact, y as f32);
-                between(self, &places, row);
+                match self.sampling {
+                    Sampling::Cubic => of_sixteen(self, &places, row),
+                    _ => between(self, &places, row),
+                }
             } else {
                 on_a_grid(self, matrix, y, row);
             }
@@ -83,7 +97,11 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
     }
 
     fn is_exact(&self) -> bool {
-        self.sampling == Sampling::Linear && !self.is_coarse
+        match self.sampling {
+            Sampling::Nearest => false,
+            Sampling::Linear => !self.is_coarse,
+            Sampling::Cubic => true,
+        }
     }
 
     /// Where the pixel in column `x` and row `y` begins.
@@ -124,7 +142,7 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
     fn between(&self, place: [f32; 2], pixel: &mut [T]) {
         let first = place.map(f32::floor);
         let part = [place[0] - first[0], place[1] - first[1]];
-        let first = first.map(|place| i64::from(if place.is_nan() { i32::MIN } else { place as i32 }));
+        let first = first.map(column_of);
         match self.source.corners(first, pixel.len()) {
             Some(corners) => {
                 let values = mixed(&corners, part);
@@ -136,6 +154,28 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
                 pixel.copy_from_slice(&converted[..pixel.len()]);
             }
             None => self.between_at_the_edge(first, part, pixel),
+        }
+    }
+
+    /// The sum of the sixteen pixels around a place, weighted, along x first.
+    #[inline(always)]
+    fn of_sixteen(&self, place: [f32; 2], pixel: &mut [T]) {
+        let first = place.map(f32::floor);
+        let [across, down] = [0, 1].map(|axis| cubic_weights(place[axis] - first[axis]));
+        let [x, y] = first.map(column_of);
+        let starts: [[_; 4]; 4] = std::array::from_fn(|row| {
+            std::array::from_fn(|column| self.start(x - 1 + column as i64, y - 1 + row as i64))
+        });
+        for (c, to) in pixel.iter_mut().enumerate() {
+            let value = |start: Option<usize>| -> f32 {
+                start.map_or(self.fill[c], |start| self.source.values[start + c]).convert_sat()
+            };
+            let line = |starts: &[_; 4]| {
+                (1..4).fold(value(starts[0]) * across[0], |sum, i| sum + value(starts[i]) * across[i])
+            };
+            *to = T::from_even(
+                (1..4).fold(line(&starts[0]) * down[0], |sum, i| sum + line(&starts[i]) * down[i]),
+            );
         }
     }
 
@@ -179,6 +219,22 @@ fn mixed<const N: usize>([s00, s01, s10, s11]: &[[f32; N]; 4], [px, py]: [f32; 2
     mixed
 }
 
+/// The weights of four pixels in a line, from the second of which on a place is `part` of a pixel: Keys' cubic convolution with a = -0.75.
+#[inline(always)]
+fn cubic_weights(part: f32) -> [f32; 4] {
+    const A: f32 = -0.75;
+    let far = |x: f32| ((A * x - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A;
+    let near = |x: f32| ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0;
+    let (first, second, third) = (far(part + 1.0), near(part), near(1.0 - part));
+    [first, second, third, 1.0 - first - second - third]
+}
+
+/// A column or row; what is no number is far outside.
+#[inline(always)]
+fn column_of(place: f32) -> i64 {
+    i64::from(if place.is_nan() { i32::MIN } else { place as i32 })
+}
+
 /// Where the pixels of a row are taken from.
 struct Places {
     x: Vec<f32>,
@@ -197,6 +253,15 @@ fn between<T: Output + ConvertSat<f32>>(view: &View<'_, T>, places: &Places, row
         1 => between_each(view, x, y, row, 1),
         3 => between_each(view, x, y, row, 3),
         channels => between_each(view, x, y, row, channels),
+    }
+}
+
+/// Writes the pixels at `places` to `row`, each of sixteen.
+#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+fn of_sixteen<T: Output + ConvertSat<f32>>(view: &View<'_, T>, places: &Places, row: &mut [T]) {
+    let places = places.x.iter().zip(&places.y);
+    for ((&x, &y), pixel) in places.zip(row.chunks_exact_mut(view.source.channels.max(1))) {
+        view.of_sixteen([x, y], pixel);
     }
 }
 

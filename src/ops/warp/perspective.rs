@@ -1,9 +1,9 @@
 //! `experimental__WarpPerspective`: an image seen through the projective map that a matrix gives.
 
 use crate::cpu::convert::ConvertSat;
-use crate::cpu::perspective::{Border, Matrix, View, inverse};
+use crate::cpu::perspective::{Border, Matrix, Sampling, View, inverse};
 use crate::cpu::resample::Output;
-use crate::cpu::warp::{Pixels, Sampling};
+use crate::cpu::warp::Pixels;
 use crate::error::{Error, Result};
 use crate::ops::args::numbers;
 use crate::ops::{
@@ -67,7 +67,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         )
         .or_string("constant"),
         ArgSpec::floats("fill_value", "a value outside, or one for each channel; empty: 0").or_floats(&[]),
-        ArgSpec::interp_type("interp_type", "0 nearest neighbour, 1 linear").or_int(1),
+        ArgSpec::interp_type("interp_type", "0 nearest neighbour, 1 linear, 2 cubic").or_int(1),
     ],
     build: &build,
     outputs: &one_output,
@@ -103,8 +103,9 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
     let sampling = match args.int("interp_type")? {
         None | Some(1) => Sampling::Linear,
         Some(0) => Sampling::Nearest,
+        Some(2) => Sampling::Cubic,
         Some(other) => {
-            return Err(Error::unsupported(format!("argument `interp_type` is {other}, expected 0 or 1")));
+            return Err(Error::unsupported(format!("argument `interp_type` is {other}, expected 0, 1 or 2")));
         }
     };
     Ok(Box::new(WarpPerspective {
