@@ -76,7 +76,8 @@ fn line(finding: &Finding) -> String {
         State::Absent => (WARN, "absent"),
         State::Broken => (BAD, "broken"),
     };
-    let mut text = format!("{:<22}  {:<14}  {}\n", styled(style, word), finding.what, finding.found);
+    let mut text =
+        format!("{}  {:<14}  {}\n", styled(style, format!("{word:<6}")), finding.what, finding.found);
     if let Some(mend) = &finding.mend {
         text += &format!("{:24}{}\n", "", styled(DIM, mend));
     }

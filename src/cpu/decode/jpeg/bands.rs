@@ -11,6 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
@@ -25,8 +26,8 @@ use super::{Ask, Window};
 
 /// Rows of MCUs of the smallest band: two more are decoded for it.
 const MIN_ROWS: usize = 4;
-/// Rows of MCUs of a band that is drawn by another thread than the one that decodes.
-const DRAWN_ROWS: usize = 8;
+/// Rows of MCUs of a band that is drawn by another thread than the one that decodes: more are drawn late, of fewer the two more count.
+const DRAWN_ROWS: usize = 12;
 /// Bands for each thread that may wait to be drawn; the thread that decodes draws what would be more.
 const MAX_WAITING: usize = 2;
 
@@ -123,30 +124,39 @@ impl<'a> Bands<'a> {
     ) -> Option<()> {
         let (across, down) = layout.mcus;
         let (failed, waiting) = (AtomicBool::new(false), AtomicUsize::new(0));
-        let (failed, waiting) = (&failed, &waiting);
+        let spares: Mutex<Vec<Vec<Group>>> = Mutex::default();
+        let (failed, waiting, spares) = (&failed, &waiting, &spares);
         let most = MAX_WAITING * self.pool.current_num_threads();
         let mut bands = self.cut(layout, DRAWN_ROWS, out)?.into_iter().peekable();
         let mut cursor = Cursor::at(coded, layout, 0)?;
         let per_batch = coded.batch.groups;
-        // From the first row on that the next band draws.
-        let mut kept: Vec<(usize, Arc<Vec<Group>>)> = Vec::new();
         let decoded = self.pool.scope(|scope| {
+            // From the first row on that the next band draws.
+            let mut kept: Vec<(usize, Arc<Row<'_>>)> = Vec::new();
             for row in 0..layout.rows.end {
+                let mut groups = spares.lock().pop().unwrap_or_default();
                 // One more: a block is seen with what lies behind it.
-                let mut groups = vec![Group::ZERO; across.div_ceil(coded.batch.mcus) * per_batch + 1];
+                groups.resize(across.div_ceil(coded.batch.mcus) * per_batch + 1, Group::ZERO);
                 for (i, column) in (0..across).step_by(coded.batch.mcus).enumerate() {
-                    cursor.batch((column, row), &mut groups[i * per_batch..=(i + 1) * per_batch])?;
+                    let batch = &mut groups[i * per_batch..=(i + 1) * per_batch];
+                    // Now, so that it is in the first cache.
+                    batch.fill(Group::ZERO);
+                    cursor.batch((column, row), batch)?;
                 }
-                kept.push((row, Arc::new(groups)));
+                kept.push((row, Arc::new(Row { groups, spares })));
                 while let Some((layout, out)) = bands.next_if(|(band, _)| band.rows.end == row + 1) {
                     let rows: Vec<_> =
                         kept.iter().filter(|(row, _)| layout.rows.contains(row)).cloned().collect();
                     let draw = move || {
                         let mut canvas =
                             Canvas::new(&layout, self.ask.kind, vectors, &mut Scratch::default());
-                        for (row, groups) in rows {
+                        for (row, decoded) in rows {
                             for (i, column) in (0..across).step_by(coded.batch.mcus).enumerate() {
-                                coded.samples(&groups[i * per_batch..], (column, row), &mut canvas)?;
+                                coded.samples(
+                                    &decoded.groups[i * per_batch..],
+                                    (column, row),
+                                    &mut canvas,
+                                )?;
                             }
                             canvas.up_to(row + 1, out);
                         }
@@ -174,5 +184,17 @@ impl<'a> Bands<'a> {
             (layout.rows.end < down || cursor.is_over()).then_some(())
         });
         decoded.filter(|()| !failed.load(Ordering::Relaxed))
+    }
+}
+
+/// The coefficients of a row of MCUs. Its memory is for another row when nobody needs it any more.
+struct Row<'s> {
+    groups: Vec<Group>,
+    spares: &'s Mutex<Vec<Vec<Group>>>,
+}
+
+impl Drop for Row<'_> {
+    fn drop(&mut self) {
+        self.spares.lock().push(std::mem::take(&mut self.groups));
     }
 }
