@@ -55,7 +55,8 @@ def members(kind):
     """The public methods and properties of a class, a line each."""
     lines = []
     for name, found in sorted(inspect.getmembers(kind)):
-        doc = inspect.getdoc(found)
+        # What a plain value has is its type's.
+        doc = inspect.getdoc(found) if inspect.isroutine(found) or inspect.isdatadescriptor(found) else ""
         if name.startswith("_") or not doc or getattr(found, "__module__", "gesso").split(".")[0] not in ("gesso", "builtins"):
             continue
         call = signature(found) if inspect.isroutine(found) else ""

@@ -1,5 +1,6 @@
 """Images of FITS files: written here by hand as the standard says, and by astropy where it is."""
 
+import gzip
 import zlib
 
 import numpy as np
@@ -125,7 +126,7 @@ def test_gzip(tmp_path):
     array = np.random.default_rng(1).integers(-3000, 3000, (4, 9)).astype("i2")
     rows = [row.astype(">i2").tobytes() for row in array]
     for method, order in (("GZIP_1", bytes), ("GZIP_2", lambda data: data[::2] + data[1::2])):
-        (tmp_path / "a.fits").write_bytes(table(array, method, [zlib.compress(order(row), wbits=31) for row in rows]))
+        (tmp_path / "a.fits").write_bytes(table(array, method, [gzip.compress(order(row)) for row in rows]))
         assert np.array_equal(read(tmp_path / "a.fits")[0], array)
     with pytest.raises(RuntimeError, match="compressed by PLIO_1, expected one of"):
         (tmp_path / "a.fits").write_bytes(table(array, "PLIO_1", rows))

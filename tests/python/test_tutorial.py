@@ -42,6 +42,7 @@ def test_the_tutorial_runs(tmp_path, monkeypatch, capsys):
     assert (out.as_array()[0] == names["array"][0]).all()
 
 
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the standard library's signatures differ from version to version")
 def test_the_reference_is_fresh():
     make = runpy.run_path(str(ROOT / "scripts" / "lib" / "python_reference.py"))["page"]
     page = ROOT / "docs" / "python-api.md"

@@ -12,10 +12,9 @@ const INPUT: &[u8] = b"any bytes will do: they are samples of some type and some
 pub(crate) fn run(file: &[u8]) {
     let Ok(description) = Pipeline::describe(file) else { return };
     if let Ok(again) = Pipeline::author(&description) {
-        assert!(
-            Pipeline::describe(&again).is_ok_and(|second| second == description),
-            "what was written says something else than what was read"
-        );
+        // As text: what is no number is not equal to itself.
+        let second = Pipeline::describe(&again).map(|second| format!("{second:?}"));
+        assert_eq!(second.ok(), Some(format!("{description:?}")), "what was written says something else");
     }
     // Some would write files.
     if description.operators.iter().any(|operator| is_left_out(&operator.name)) {

@@ -13,7 +13,8 @@ pub(crate) fn run(file: &[u8]) {
     }
     let wanted: Vec<usize> = (0..video.frames().min(MAX_FRAMES)).collect();
     let mut pixels = vec![0; video.width() * video.height() * 3];
+    let budget = Budget::default();
     for run in video.runs(&wanted).unwrap_or_default() {
-        let _ = video.decode(run, &Budget::default(), &mut |_, write| write(&mut pixels));
+        let _ = video.decode(run, &budget, &mut |_, write| write(&mut pixels));
     }
 }
