@@ -24,6 +24,7 @@
 
 mod bmp;
 mod color;
+mod effort;
 mod format;
 mod jpeg;
 mod jpeg2000;
@@ -33,13 +34,18 @@ mod png;
 mod pnm;
 mod raster;
 mod tiff;
+mod watched;
 mod webp;
+
+use std::time::Duration;
 
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::tensor::DType;
+use crate::waiting::Watch;
 
 pub use color::Scaling;
+pub use effort::effort;
 pub use format::Format;
 pub use jpeg::{JpegDecoder, Vectors};
 pub use orientation::Orientation;
@@ -237,9 +243,17 @@ struct Job<'a> {
     info: ImageInfo,
     options: &'a DecodeOptions,
     view: View,
+    watch: &'a Watch<'a>,
+    /// What it takes, about.
+    expected: Duration,
 }
 
 impl Job<'_> {
+    /// Asked before a library decodes that cannot be interrupted.
+    fn must_end_in_time(&self) -> Result<()> {
+        self.watch.lasts(self.expected)
+    }
+
     fn is_plain(&self) -> bool {
         is_plain(&self.info, self.options)
     }
@@ -274,6 +288,21 @@ impl Decoder {
     /// Those of [`probe`]; damaged or truncated pixels; a type or colour that the format cannot give; a window that is
     /// not inside the image; `out` of another size or not aligned for the type. Then `out` holds anything.
     pub fn decode_into(&self, bytes: &[u8], options: &DecodeOptions, out: &mut [u8]) -> Result<()> {
+        self.decode_watched(bytes, options, &Watch::forever(), out)
+    }
+
+    /// [`Decoder::decode_into`] for as long as somebody waits. JPEG, PNG and TIFF stop in the middle. WebP, JPEG 2000 and what libjpeg-turbo
+    /// decodes cannot be interrupted: they do not begin when they are not expected to end in time.
+    ///
+    /// # Errors
+    /// Those of [`Decoder::decode_into`], and why nobody waits any more.
+    pub fn decode_watched(
+        &self,
+        bytes: &[u8],
+        options: &DecodeOptions,
+        watch: &Watch<'_>,
+        out: &mut [u8],
+    ) -> Result<()> {
         let whole = probe(bytes, options.adjust_orientation)?;
         let info = whole.reduced(options.shrink);
         check_dtype(options.dtype)?;
@@ -288,8 +317,8 @@ impl Decoder {
         if expected == 0 {
             return Ok(());
         }
-        let job = Job { info, options, view };
-        match info.format {
+        let job = Job { info, options, view, watch, expected: effort(bytes, &whole, options).time };
+        let decoded = match info.format {
             Format::Jpeg => self.jpeg.decode(bytes, &job, out),
             Format::Png => png::decode(bytes, &job, out),
             Format::Bmp => bmp::decode(bytes, &job, out),
@@ -297,7 +326,8 @@ impl Decoder {
             Format::WebP => webp::decode(bytes, &job, out),
             Format::Jpeg2000 => jpeg2000::decode(bytes, &job, out),
             Format::Pnm => pnm::decode(bytes, &job, out),
-        }
-        .context(|| format!("`{}` image", info.format))
+        };
+        // That a decoder was interrupted looks like damage.
+        decoded.or_else(|error| watch.check().and(Err(error))).context(|| format!("`{}` image", info.format))
     }
 }

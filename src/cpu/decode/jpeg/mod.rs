@@ -42,7 +42,7 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::tensor::DType;
 
-pub(super) use header::header;
+pub(super) use header::{header, scans};
 pub use vector::Vectors;
 
 /// Who decodes JPEGs on a CPU.
@@ -147,6 +147,7 @@ impl Decoder {
             }
             self.left.fetch_add(1, Ordering::Relaxed);
         }
+        job.must_end_in_time()?;
         let plain = job.is_plain() && is_direct(job);
         let (width, height) = job.info.stored_size();
         let ask = ask(job, plain);
@@ -166,15 +167,15 @@ impl Decoder {
             job.options.window.map_or((job.info.width, job.info.height), |w| (w.width, w.height));
         // What is under the window is all that there is.
         let info = ImageInfo { width, height, ..job.info };
-        let cut = Job { info, options: job.options, view: View::new(&info, None)? };
+        let cut = Job { info, view: View::new(&info, None)?, ..*job };
         let direct =
             is_direct(job) && job.options.dtype == DType::U8 && info.orientation == Orientation::default();
         let ask = Ask { window: Some(window), ..ask(job, direct) };
         if direct {
-            return Ok(own::decode(bytes, &ask, self.vectors, scratch, out).is_some());
+            return Ok(own::decode((bytes, job.watch), &ask, self.vectors, scratch, out).is_some());
         }
         pixels.resize(window.width * window.height * ask.kind.channels(), 0);
-        if own::decode(bytes, &ask, self.vectors, scratch, pixels).is_none() {
+        if own::decode((bytes, job.watch), &ask, self.vectors, scratch, pixels).is_none() {
             return Ok(false);
         }
         finish(bytes, &cut, pixels, out)?;

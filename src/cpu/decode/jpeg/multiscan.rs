@@ -13,6 +13,9 @@ use super::transform::{BLOCKS, Group};
 use super::vector::Vectors;
 use crate::limits;
 
+/// What a block of a scan counts as, in pixels: many bring nothing.
+const WORK_OF_A_BLOCK: usize = 8;
+
 /// Bytes of coefficients beyond which libjpeg-turbo decodes: memory that is kept would not pay.
 const MAX_BYTES: usize = 1 << 30;
 
@@ -104,7 +107,7 @@ pub(super) fn decode(
     if known.iter().flatten().any(|&bits| bits != Some(0)) {
         return None;
     }
-    pixels(&extents, &quants, rows, planes, scratch, out)
+    pixels(reader, &extents, &quants, rows, planes, scratch, out)
 }
 
 /// Whether a scan is the next one for a component, by libjpeg's rules.
@@ -145,6 +148,7 @@ fn sequential(
     let (mut bits, mut predictions) = (Bits::from(0), [0; 4]);
     let mut places = Vec::new();
     for row in 0..down {
+        reader.watch.spend(WORK_OF_A_BLOCK * across).ok()?;
         places.clear();
         for column in 0..across {
             for (i, part) in scan.parts.iter().enumerate() {
@@ -200,6 +204,7 @@ fn progressive(
         let mut predictions = [0; 4];
         for mcu in 0..across * down {
             let (column, row) = (mcu % across, mcu / across);
+            reader.watch.spend(WORK_OF_A_BLOCK).ok()?;
             for (part, table) in scan.parts.iter().zip(&tables) {
                 let extent = &extents[part.component];
                 for (x, y) in extent.blocks(scan, column, row) {
@@ -227,6 +232,7 @@ fn progressive(
         let band = Band { first: scan.first as u32, last: scan.last as u32, low: scan.low };
         let mut run = 0;
         for row in 0..down {
+            reader.watch.spend(WORK_OF_A_BLOCK * across).ok()?;
             let from = extent.first + row * extent.groups;
             let mut row = Coefficients {
                 groups: groups.get_mut(from..from + extent.groups)?,
@@ -252,6 +258,7 @@ fn progressive(
 }
 
 fn pixels(
+    reader: &Reader<'_>,
     extents: &[Extent],
     quants: &[Option<[i16; 64]>],
     rows: &mut Rows<'_>,
@@ -262,6 +269,7 @@ fn pixels(
     let layout = rows.layout;
     let groups = &scratch.groups;
     for row in layout.rows.clone() {
+        reader.watch.spend(64 * layout.mcu_blocks() * layout.mcus.0).ok()?;
         for (i, component) in layout.components.iter().enumerate().filter(|(_, c)| c.needed) {
             let extent = &extents[i];
             let (start, end) = (layout.columns.start, layout.columns.end);

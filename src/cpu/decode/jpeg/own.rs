@@ -12,19 +12,20 @@ use super::segments::Segments;
 use super::transform::{BLOCKS, Group};
 use super::vector::Vectors;
 use super::{Ask, multiscan};
+use crate::waiting::Watch;
 
 /// Blocks that are decoded before they are transformed: together they stay in the first cache.
 const BATCH_BLOCKS: usize = 192;
 
-/// Decodes what `ask` says to `out`, dense.
+/// Decodes what `ask` says to `out`, dense. `None` also when nobody waits any more.
 pub(super) fn decode(
-    bytes: &[u8],
+    (bytes, watch): (&[u8], &Watch<'_>),
     ask: &Ask,
     vectors: Vectors,
     scratch: &mut Scratch,
     out: &mut [u8],
 ) -> Option<()> {
-    let mut reader = Reader::new(bytes)?;
+    let mut reader = Reader::new(bytes, watch)?;
     let scan = reader.next_scan()??;
     let frame = reader.frame()?.clone();
     let layout = Layout::new(&frame, reader.stored()?, ask)?;
@@ -109,6 +110,7 @@ fn sequential(
     let mut predictions = [0; 4];
     let per_mcu = layout.mcu_blocks();
     for row in 0..layout.mcus.1 {
+        reader.watch.spend(64 * per_mcu * layout.mcus.0).ok()?;
         for column in (0..layout.mcus.0).step_by(batch.mcus) {
             let count = batch.mcus.min(layout.mcus.0 - column);
             let mut done = 0;
