@@ -28,7 +28,7 @@ use crate::ops::{self, CpuCx, Failures, GpuCx, Inputs, Preferences, PutOff, Rout
 use crate::tensor::{Batch, Device, ValueType};
 use crate::waiting::Forever;
 use host::check_buffers;
-use run::{moving, run_on_device, run_on_host};
+use run::{run_on_device, run_on_host};
 use state::State;
 use view::view;
 
@@ -302,7 +302,7 @@ impl Executor {
             if self.inputs_may_change && plan.steers[id] && !plan.copied_by_readers[id] {
                 if sink.weighs() {
                     let copied = own::foreign(&batch, failures).into_iter();
-                    let copied: Vec<_> = copied.map(|(i, bytes)| (i, moving(bytes.len()))).collect();
+                    let copied: Vec<_> = copied.map(|(i, bytes)| (i, own::reading(bytes.len()))).collect();
                     sink.weigh(&copied, failures);
                 }
                 own::take(&mut batch, failures, &self.pool, &self.memory)?;

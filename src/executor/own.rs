@@ -3,6 +3,7 @@
 //! It must not know which values need that.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rayon::prelude::*;
 
@@ -14,6 +15,11 @@ use crate::tensor::{Batch, Sample};
 
 /// Fewer bytes than this are copied by the thread at hand: waking others takes longer.
 const PARALLEL_BYTES: usize = 256 << 10;
+
+/// What copying a file of so many bytes and decoding it is expected to take at least.
+pub(super) fn reading(bytes: usize) -> Duration {
+    Duration::from_nanos(2 * bytes as u64)
+}
 
 /// The samples of `batch` that [`take`] copies, with their bytes.
 pub(super) fn foreign<'r>(batch: &Batch<'r>, failures: &Failures) -> Vec<(usize, &'r [u8])> {

@@ -55,8 +55,8 @@ fn weigh(descs: &[BatchDesc], efforts: &[Effort], inputs: &Inputs<'_>, sink: &mu
     sink.weigh(&expected, &failures.whole());
 }
 
-/// What writing, or copying, so many bytes is expected to take, with what fresh memory costs.
-pub(super) fn moving(bytes: usize) -> Duration {
+/// What writing so many bytes is expected to take, with what fresh memory costs.
+fn moving(bytes: usize) -> Duration {
     Duration::from_nanos(bytes as u64 / 4)
 }
 
