@@ -26,6 +26,7 @@ use crate::limits;
 use crate::memory::HostPool;
 use crate::ops::{self, CpuCx, Failures, GpuCx, Inputs, Preferences, PutOff, Routing};
 use crate::tensor::{Batch, Device, ValueType};
+use crate::waiting::Forever;
 use host::check_buffers;
 use run::{run_on_device, run_on_host};
 use state::State;
@@ -97,7 +98,7 @@ impl Executor {
             plan,
             operators,
             pool,
-            memory: Arc::new(HostPool::default()),
+            memory: Arc::new(HostPool::within(preferences.max_memory.unwrap_or(usize::MAX))),
             inputs_may_change: preferences.inputs_may_change,
             recorder,
             may_settle,
@@ -112,6 +113,11 @@ impl Executor {
     /// The memory of the instance, for callers that must copy an input.
     pub fn memory(&self) -> &Arc<HostPool> {
         &self.memory
+    }
+
+    /// Whether what becomes of a sample depends on the others of its batch.
+    pub fn mixes_samples(&self) -> bool {
+        !self.may_settle
     }
 
     /// What the last batch cost on the device.
@@ -183,8 +189,7 @@ impl Executor {
         };
         self.tally = Tally::begin(plan.graph.nodes.len());
         self.put_off.clear();
-        let batch_size = state.failures.len();
-        state.own = self.bind_inputs(&plan, batch_size, inputs, &mut state.values)?;
+        state.own = self.bind_inputs(&plan, &state.failures, inputs, &mut state.values, sink)?;
         // Not even a panic may leave work behind: it would write into memory that the caller gives away.
         let recorded = caught(|| self.record(&plan, &mut state, sink));
         let submitted = Instant::now();
@@ -260,11 +265,12 @@ impl Executor {
     fn bind_inputs<'r>(
         &self,
         plan: &Plan,
-        batch_size: usize,
+        failures: &Failures,
         inputs: Vec<Batch<'r>>,
         values: &mut [Option<Batch<'r>>],
+        sink: &mut dyn OutputSink<'r>,
     ) -> Result<Vec<Batch<'r>>> {
-        let expected = plan.graph.inputs.len();
+        let (batch_size, expected) = (failures.len(), plan.graph.inputs.len());
         if inputs.len() != expected {
             return Err(Error::invalid(format!("{} inputs, expected {expected}", inputs.len())));
         }
@@ -294,7 +300,12 @@ impl Executor {
             }
             let id = input.value.0;
             if self.inputs_may_change && plan.steers[id] && !plan.copied_by_readers[id] {
-                own::take(&mut batch, &self.pool, &self.memory)?;
+                if sink.weighs() {
+                    let copied = own::foreign(&batch, failures).into_iter();
+                    let copied: Vec<_> = copied.map(|(i, bytes)| (i, own::reading(bytes.len()))).collect();
+                    sink.weigh(&copied, failures);
+                }
+                own::take(&mut batch, failures, &self.pool, &self.memory)?;
                 own.push(batch.clone());
             }
             values[id] = Some(batch);
@@ -352,7 +363,7 @@ impl Executor {
             (_, Some(operator), Some(recorder)) => {
                 let cx = GpuCx {
                     recorder,
-                    cpu: CpuCx { pool: &self.pool },
+                    cpu: CpuCx { pool: &self.pool, waiting: &Forever },
                     may_settle: self.may_settle,
                     put_off: &mut self.put_off,
                 };

@@ -7,6 +7,7 @@
 //! drop:         the lanes finish what they have, then end
 //! ```
 
+mod background;
 mod places;
 
 use std::collections::VecDeque;
@@ -17,6 +18,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, ErrorKind, Result, caught};
 
+pub use background::{Background, Worker};
 pub use places::{Places, Ticket};
 
 /// Worker threads that share a queue of jobs.

@@ -46,6 +46,29 @@ pub const MAX_THREADS: usize = 1_024;
 /// which has threads and memory of its own.
 pub const MAX_BATCHES_IN_FLIGHT: usize = 16;
 
+/// Milliseconds that a model may let a request take (an hour). Stops a limit that is none.
+pub const MAX_REQUEST_MS: u64 = 3_600_000;
+
+/// The same when the model says nothing. Stops a request from working for as long as its files make it.
+pub const DEFAULT_REQUEST_MS: u64 = 60_000;
+
+/// Milliseconds that one operator may be expected to take for a request that is worked on beside others, when the model says nothing. What
+/// is expected to take longer runs in the background. Stops one request from holding up the small ones behind it.
+pub const DEFAULT_SLOW_REQUEST_MS: u64 = 50;
+
+/// Requests that wait for an instance's thread in the background. Stops a flood of expensive ones from filling memory: further ones are
+/// refused, as waiting for a place would hold up the small ones.
+pub const MAX_SLOW_REQUESTS: usize = 256;
+
+/// Milliseconds without work after which that thread gives its memory back.
+pub const SLOW_IDLE_MS: u64 = 500;
+
+/// MiB of host memory that a batch may take at a time when the model says nothing: as much as one value of it may.
+pub const DEFAULT_MEMORY_MB: usize = MAX_BATCH_BYTES >> 20;
+
+/// The largest such limit that a model can be given, in MiB: more than any host has.
+pub const MAX_MEMORY_MB: usize = 1 << 24;
+
 /// Batches of a stream that are read and not yet taken. Stops a caller's number that would fill memory.
 pub const MAX_STREAM_BATCHES: usize = 1_024;
 

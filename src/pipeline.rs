@@ -25,6 +25,7 @@ pub use crate::graph::import::describe::{
 pub use crate::memory::DeviceBytes;
 pub use crate::ops::args::Value as ArgumentValue;
 pub use crate::ops::{Decoded, Failures, Preferences};
+pub use crate::waiting::Waiting;
 pub use instance::Instance;
 pub use stream::{Delivered, Settings as StreamSettings, Stream};
 

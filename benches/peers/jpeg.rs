@@ -15,7 +15,8 @@
 use std::path::Path;
 use std::time::Instant;
 
-use gesso::cpu::decode::{DecodeOptions, Decoder, JpegDecoder, Vectors, output_shape, probe};
+use gesso::cpu::decode::{Conditions, DecodeOptions, Decoder, JpegDecoder, Vectors, output_shape, probe};
+use gesso::waiting::Watch;
 use turbojpeg::{Compressor, Decompressor, Image, PixelFormat, Subsamp};
 use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
@@ -228,7 +229,8 @@ fn together(set: &Set, options: &DecodeOptions, rounds: usize, pool: &rayon::Thr
             decoder.decode_into(file, options, &mut out).unwrap();
             least[0] = least[0].min(start.elapsed().as_secs_f64());
             let start = Instant::now();
-            decoder.decode_with(pool, file, options, &mut out).unwrap();
+            let conditions = Conditions { watch: &Watch::forever(), pool: Some(pool) };
+            decoder.decode_under(conditions, file, options, &mut out).unwrap();
             least[1] = least[1].min(start.elapsed().as_secs_f64());
         }
         best = [best[0] + least[0], best[1] + least[1]];

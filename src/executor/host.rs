@@ -9,6 +9,7 @@ use crate::limits;
 use crate::memory::{HostBuffer, HostPool, align_up};
 use crate::ops::{Inputs, OutputSamples};
 use crate::tensor::{Batch, BatchDesc, Sample};
+use crate::waiting::Effort;
 
 /// The memory of one output while its operator writes it: response buffers where the sink gave some, one pooled buffer
 /// for the rest.
@@ -24,6 +25,7 @@ impl<'r> Storage<'r> {
         desc: BatchDesc,
         target: Option<usize>,
         inputs: &Inputs<'_>,
+        scratch: Scratch<'_>,
         memory: &Arc<HostPool>,
         sink: &mut dyn OutputSink<'r>,
     ) -> Result<Self> {
@@ -35,7 +37,7 @@ impl<'r> Storage<'r> {
                 failures.len()
             )));
         }
-        bound_bytes(&desc, inputs);
+        bound_bytes(&desc, inputs, scratch, memory.room());
         let direct = match target {
             Some(output) => sink.allocate(output, &desc, failures)?,
             None => (0..desc.shapes.len()).map(|_| None).collect(),
@@ -86,27 +88,66 @@ impl<'r> Storage<'r> {
     }
 }
 
-/// Fails samples that are too large by themselves, then, from the smallest on, those past the limit of the batch.
-pub(super) fn bound_bytes(desc: &BatchDesc, inputs: &Inputs<'_>) {
+/// What an operator takes beside its outputs while it runs.
+#[derive(Clone, Copy)]
+pub(super) struct Scratch<'a> {
+    /// Of each sample.
+    pub(super) efforts: &'a [Effort],
+    /// Samples that are worked on at the same time.
+    pub(super) threads: usize,
+}
+
+impl Scratch<'_> {
+    /// Nothing.
+    pub(super) const NONE: Self = Self { efforts: &[], threads: 0 };
+}
+
+/// Fails samples that are too large by themselves, then, from the smallest on, those past the limit of the batch. `room` is what
+/// the batch may take yet.
+pub(super) fn bound_bytes(desc: &BatchDesc, inputs: &Inputs<'_>, scratch: Scratch<'_>, room: usize) {
     let mut sizes = Vec::with_capacity(desc.shapes.len());
     for (i, shape) in desc.shapes.iter().enumerate() {
         match shape.bytes(desc.dtype.size()) {
-            Ok(bytes) if inputs.failures().get(i).is_none() => sizes.push((bytes, i)),
+            Ok(bytes) if inputs.failures().get(i).is_none() => {
+                let scratch = scratch.efforts.get(i).map_or(0, |effort| effort.scratch);
+                sizes.push(Size { bytes, scratch, sample: i });
+            }
             Ok(_) => {}
             Err(error) => inputs.fail(i, error),
         }
     }
-    sizes.sort_unstable();
-    let mut total = 0usize;
-    for (bytes, i) in sizes {
-        total = total.saturating_add(align_up(bytes));
-        if total > limits::MAX_BATCH_BYTES {
-            let text = format!(
-                "a sample of {bytes} bytes does not fit into its batch any more, whose limit is {} bytes",
-                limits::MAX_BATCH_BYTES
-            );
-            inputs.fail(i, Error::new(ErrorKind::Unavailable, text));
+    bound(sizes, scratch.threads, room, |i, error| inputs.fail(i, error));
+}
+
+/// What a sample takes: its bytes, and others while it is worked on.
+#[derive(Clone, Copy)]
+pub(super) struct Size {
+    pub(super) bytes: usize,
+    pub(super) scratch: usize,
+    pub(super) sample: usize,
+}
+
+/// Fails, of the smallest first, those of `sizes` that do not fit into `room`, nor into what a batch may take at most. `threads` of them are
+/// worked on at a time.
+pub(super) fn bound(mut sizes: Vec<Size>, threads: usize, room: usize, fail: impl Fn(usize, Error)) {
+    sizes.sort_unstable_by_key(|size| (size.bytes.saturating_add(size.scratch), size.sample));
+    let (mut total, mut scratch) = (0usize, 0usize);
+    for (before, size) in sizes.into_iter().enumerate() {
+        let with = total.saturating_add(align_up(size.bytes));
+        let beside = scratch.max(size.scratch);
+        let all = with.saturating_add(beside.saturating_mul(threads.min(before + 1)));
+        if with <= limits::MAX_BATCH_BYTES && all <= room {
+            (total, scratch) = (with, beside);
+            continue;
         }
+        let beside =
+            if size.scratch > 0 { format!(", and {} beside it,", size.scratch) } else { String::new() };
+        let text = format!(
+            "a sample of {} bytes{beside} does not fit into its batch any more, whose limit is {} bytes",
+            size.bytes,
+            room.min(limits::MAX_BATCH_BYTES)
+        );
+        fail(size.sample, Error::new(ErrorKind::Unavailable, text));
     }
 }
 
@@ -129,4 +170,31 @@ pub(super) fn check_buffers(buffers: &[Option<&mut [u8]>], desc: &BatchDesc) -> 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn the_largest_samples_have_no_room() {
+        let sizes = |all: &[(usize, usize)]| {
+            let size = |(sample, &(bytes, scratch))| Size { bytes, scratch, sample };
+            all.iter().enumerate().map(size).collect::<Vec<_>>()
+        };
+        let failed = |all: &[(usize, usize)], threads, room| {
+            let failed = RefCell::new(Vec::new());
+            bound(sizes(all), threads, room, |i, _| failed.borrow_mut().push(i));
+            failed.into_inner()
+        };
+        assert_eq!(failed(&[(640, 0), (64, 0), (128, 0)], 2, 192), [0]);
+        assert_eq!(failed(&[(limits::MAX_BATCH_BYTES, 0), (64, 0)], 2, usize::MAX), [0]);
+        // Two at a time take 64 bytes each beside what they make.
+        assert_eq!(failed(&[(64, 64); 3], 2, 320), [0; 0]);
+        assert_eq!(failed(&[(64, 64); 3], 2, 319), [2]);
+        // What does not fit leaves its room to others.
+        assert_eq!(failed(&[(64, 1_000), (640, 0), (640, 0)], 2, 1_280), [0]);
+    }
 }

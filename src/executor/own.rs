@@ -3,27 +3,48 @@
 //! It must not know which values need that.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rayon::prelude::*;
 
+use super::host::{Size, bound};
 use crate::error::Result;
 use crate::memory::{HostPool, align_up, copy_once};
+use crate::ops::Failures;
 use crate::tensor::{Batch, Sample};
 
 /// Fewer bytes than this are copied by the thread at hand: waking others takes longer.
 const PARALLEL_BYTES: usize = 256 << 10;
 
-/// Moves the samples of `batch` that are in the caller's memory into a buffer of our own, which is read from then on.
+/// What copying a file of so many bytes and decoding it is expected to take at least.
+pub(super) fn reading(bytes: usize) -> Duration {
+    Duration::from_nanos(2 * bytes as u64)
+}
+
+/// The samples of `batch` that [`take`] copies, with their bytes.
+pub(super) fn foreign<'r>(batch: &Batch<'r>, failures: &Failures) -> Vec<(usize, &'r [u8])> {
+    let borrowed = |i| match batch.sample(i) {
+        Some(&Sample::Borrowed(bytes)) if failures.get(i).is_none() => Some((i, bytes)),
+        _ => None,
+    };
+    (0..batch.len()).filter_map(borrowed).collect()
+}
+
+/// Moves the samples of `batch` that are in the caller's memory into a buffer of our own, which is read from then on. Those that there is
+/// no room for fail, the largest first.
 ///
 /// # Errors
 /// Unavailable, when there is no memory.
-pub(super) fn take(batch: &mut Batch<'_>, pool: &rayon::ThreadPool, memory: &Arc<HostPool>) -> Result<()> {
-    let foreign: Vec<(usize, &[u8])> = (0..batch.len())
-        .filter_map(|i| match batch.sample(i) {
-            Some(&Sample::Borrowed(bytes)) => Some((i, bytes)),
-            _ => None,
-        })
-        .collect();
+pub(super) fn take(
+    batch: &mut Batch<'_>,
+    failures: &Failures,
+    pool: &rayon::ThreadPool,
+    memory: &Arc<HostPool>,
+) -> Result<()> {
+    let size = |(sample, bytes): (usize, &[u8])| Size { bytes: bytes.len(), scratch: 0, sample };
+    let sizes = foreign(batch, failures).into_iter().map(size).collect();
+    bound(sizes, 1, memory.room(), |i, error| failures.fail(i, error));
+    let foreign = foreign(batch, failures);
     if foreign.is_empty() {
         return Ok(());
     }
@@ -74,7 +95,7 @@ mod tests {
         ];
         let shapes = [5, 9, 4, 0, long.len()].map(|len| Shape::from([len])).to_vec();
         let mut batch = Batch::new(BatchDesc::new(DType::U8, Layout::NONE, shapes), samples).unwrap();
-        take(&mut batch, &pool, &memory).unwrap();
+        take(&mut batch, &Failures::none(5), &pool, &memory).unwrap();
         assert_eq!((batch.view(0).bytes, batch.view(4).bytes), (&long[..5], &long[..]));
         assert!([0, 3, 4].iter().all(|&i| matches!(batch.sample(i), Some(Sample::Pooled(..)))));
         assert!(matches!(batch.sample(1), Some(Sample::Missing)));

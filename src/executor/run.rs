@@ -1,10 +1,11 @@
 //! One step: an operator is set up, gets memory for its outputs, and runs. It must not know what comes before or after.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::OutputSink;
 use super::device::{DeviceStorage, Landing};
-use super::host::Storage;
+use super::host::{Scratch, Storage};
 use super::view::setup;
 use crate::error::Result;
 use crate::graph::Plan;
@@ -12,6 +13,7 @@ use crate::graph::plan::Step;
 use crate::memory::HostPool;
 use crate::ops::{CpuCx, GpuCx, GpuIo, Inputs, Io, Operator};
 use crate::tensor::{Batch, BatchDesc, Sample};
+use crate::waiting::Effort;
 
 /// Runs an operator on host threads, its outputs into responses where the sink gives memory there.
 pub(super) fn run_on_host<'r>(
@@ -23,16 +25,39 @@ pub(super) fn run_on_host<'r>(
     sink: &mut dyn OutputSink<'r>,
 ) -> Result<Vec<Batch<'r>>> {
     let descs = setup(operator, &inputs, step)?;
+    let efforts: Vec<Effort> = (0..inputs.batch_size()).map(|i| operator.effort(i)).collect();
+    if sink.weighs() {
+        weigh(&descs, &efforts, &inputs, sink);
+    }
     if inputs.failures().all_failed() {
         return without_bytes(descs);
     }
+    let scratch = Scratch { efforts: &efforts, threads: pool.current_num_threads() };
     let mut storage = Vec::with_capacity(descs.len());
     for (desc, &target) in descs.into_iter().zip(&step.writes) {
-        storage.push(Storage::allocate(desc, target, &inputs, memory, sink)?);
+        storage.push(Storage::allocate(desc, target, &inputs, scratch, memory, sink)?);
     }
     let outputs = storage.iter_mut().map(Storage::samples).collect();
-    operator.run_cpu(&CpuCx { pool }, &mut Io::new(inputs, outputs))?;
+    let waiting = sink.waiting();
+    operator.run_cpu(&CpuCx { pool, waiting }, &mut Io::new(inputs, outputs))?;
     storage.into_iter().map(Storage::into_batch).collect()
+}
+
+/// Tells the sink what the operator is expected to take for each sample.
+fn weigh(descs: &[BatchDesc], efforts: &[Effort], inputs: &Inputs<'_>, sink: &mut dyn OutputSink<'_>) {
+    let failures = inputs.failures();
+    let expected = |(i, effort): (usize, &Effort)| {
+        let sample = failures.member(i).filter(|_| failures.get(i).is_none())?;
+        let outputs = descs.iter().filter_map(|desc| desc.shapes.get(i)?.bytes(desc.dtype.size()).ok());
+        Some((sample, effort.time + moving(outputs.fold(0, usize::saturating_add))))
+    };
+    let expected: Vec<_> = efforts.iter().enumerate().filter_map(expected).collect();
+    sink.weigh(&expected, &failures.whole());
+}
+
+/// What writing so many bytes is expected to take, with what fresh memory costs.
+fn moving(bytes: usize) -> Duration {
+    Duration::from_nanos(bytes as u64 / 4)
 }
 
 /// Batches of which every sample failed when it was looked at: their type says nothing, so nobody is asked for memory.

@@ -5,6 +5,7 @@ use crate::error::{Context, Result};
 use crate::graph::{Placement, Plan};
 use crate::ops::{CpuCx, GpuCx, Inputs};
 use crate::tensor::Batch;
+use crate::waiting::Forever;
 
 /// A step that is looked at again when the batch has run, with its inputs.
 pub(super) struct Unsettled<'r> {
@@ -50,7 +51,7 @@ impl Executor {
             let regular: Vec<&Batch<'_>> = inputs.iter().collect();
             let failures = state.failures(step.branch)?.clone();
             let inputs = Inputs::new(&step.label, &regular, &[], &failures);
-            let cpu = CpuCx { pool: &self.pool };
+            let cpu = CpuCx { pool: &self.pool, waiting: &Forever };
             let mut cx = GpuCx {
                 recorder: &mut *recorder,
                 cpu,

@@ -1,6 +1,7 @@
 //! Host memory for intermediate values: aligned buffers that go back to their pool when the last value that uses them
 //! is freed. It must not know what the bytes mean.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -23,6 +24,8 @@ pub fn align_up(bytes: usize) -> usize {
 /// Bytes at an aligned address. Fresh memory is zero, reused memory holds what the last batch left.
 pub struct HostBuffer {
     lines: Vec<Line>,
+    /// What was asked for.
+    bytes: usize,
     pool: Weak<HostPool>,
 }
 
@@ -41,25 +44,57 @@ impl HostBuffer {
 impl Drop for HostBuffer {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.upgrade() {
+            pool.in_use.fetch_sub(self.bytes, Ordering::Relaxed);
             pool.give_back(std::mem::take(&mut self.lines));
         }
     }
 }
 
 /// Keeps freed buffers for the next batch, up to [`limits::MAX_RETAINED_BYTES`].
-#[derive(Default)]
 pub struct HostPool {
     free: Mutex<Vec<Vec<Line>>>,
+    /// Bytes of buffers that were taken and are not back.
+    in_use: AtomicUsize,
+    /// The most of them.
+    most: usize,
+}
+
+impl Default for HostPool {
+    fn default() -> Self {
+        Self::within(usize::MAX)
+    }
 }
 
 impl HostPool {
+    /// A pool of which `most` bytes may be in use at a time.
+    pub fn within(most: usize) -> Self {
+        Self { free: Mutex::default(), in_use: AtomicUsize::new(0), most }
+    }
+
+    /// Bytes that may be taken yet.
+    pub fn room(&self) -> usize {
+        self.most.saturating_sub(self.in_use.load(Ordering::Relaxed))
+    }
+
+    /// Gives the system what was kept for the next batch.
+    pub fn release(&self) {
+        self.free.lock().clear();
+    }
+
     /// A buffer of at least `bytes` bytes: the smallest free one that is large enough, else a new one in place of the
     /// largest free one. So the pool holds as many buffers as were ever in use at once, not one of every size.
     ///
     /// # Errors
-    /// Unavailable, when the system has no memory.
+    /// Unavailable, when the pool's limit is reached or the system has no memory.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Result<HostBuffer> {
         let lines = bytes.div_ceil(ALIGNMENT);
+        let room = self.room();
+        if bytes > room {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                format!("a buffer of {bytes} bytes, of the limit of {} bytes {room} are left", self.most),
+            ));
+        }
         let reused = self.reuse(lines);
         let lines = match reused {
             Some(lines) => lines,
@@ -68,7 +103,8 @@ impl HostPool {
                 Error::new(ErrorKind::Unavailable, format!("no memory for a buffer of {bytes} bytes"))
             })?,
         };
-        Ok(HostBuffer { lines, pool: Arc::downgrade(self) })
+        self.in_use.fetch_add(bytes, Ordering::Relaxed);
+        Ok(HostBuffer { lines, bytes, pool: Arc::downgrade(self) })
     }
 
     fn reuse(&self, lines: usize) -> Option<Vec<Line>> {
@@ -135,6 +171,20 @@ mod tests {
         }
         let held: Vec<usize> = pool.free.lock().iter().map(Vec::len).collect();
         assert_eq!(held, [100_000usize.div_ceil(ALIGNMENT)]);
+    }
+
+    #[test]
+    fn a_limit_holds_for_what_is_in_use() {
+        let pool = Arc::new(HostPool::within(1_000));
+        let first = pool.take(600).unwrap();
+        assert_eq!(pool.room(), 400);
+        let error = pool.take(401).err().unwrap();
+        assert_eq!(error.to_string(), "a buffer of 401 bytes, of the limit of 1000 bytes 400 are left");
+        drop((first, pool.take(400).unwrap()));
+        assert_eq!(pool.room(), 1_000);
+        assert!(!pool.free.lock().is_empty());
+        pool.release();
+        assert!(pool.free.lock().is_empty());
     }
 
     #[test]

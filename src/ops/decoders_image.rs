@@ -16,11 +16,15 @@ use super::{
     Accepts, ArgSpec, Args, CpuCx, Decoded, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, Preferences,
     SampleInputs, one_output,
 };
-use crate::cpu::decode::{self, ColorSpace, DecodeOptions, Decoder, ImageInfo, JpegDecoder, Vectors};
+use crate::cpu::decode::{
+    self, ColorSpace, Conditions, DecodeOptions, Decoder, ImageInfo, JpegDecoder, Vectors,
+};
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::{Path, Wish, cores};
 use crate::gpu::{Gpu, KernelSpec};
+use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
+use crate::waiting::{Effort, Watch};
 use files::Files;
 use mixed::Mixed;
 
@@ -166,6 +170,8 @@ pub(super) struct Decoding {
     region: Option<Box<dyn Region>>,
     /// Height and width that whole images are made smaller to behind the decoder, if they may be smaller before.
     enough: Option<[usize; 2]>,
+    /// Pixels of an encoded image, at most.
+    max_pixels: u64,
 }
 
 /// One image to decode.
@@ -183,7 +189,7 @@ impl Decoding {
     /// # Errors
     /// When one of them has no such value.
     pub(super) fn new(args: &Args, region: Option<Box<dyn Region>>) -> Result<Self> {
-        Ok(Self { options: options(args)?, region, enough: None })
+        Ok(Self { options: options(args)?, region, enough: None, max_pixels: limits::MAX_IMAGE_PIXELS })
     }
 
     /// What is known of the pixels before there is an image.
@@ -208,6 +214,12 @@ impl Decoding {
     pub(super) fn job(&self, sample: &SampleInputs<'_>, file: &[u8]) -> Result<Job> {
         let info = decode::probe(file, self.options.adjust_orientation)?;
         let size = [info.height, info.width];
+        if (info.width as u64).saturating_mul(info.height as u64) > self.max_pixels {
+            return Err(Error::invalid(format!(
+                "image of {} x {} pixels is larger than the model's limit of {} pixels (`max_pixels`)",
+                info.width, info.height, self.max_pixels
+            )));
+        }
         let window = match &self.region {
             Some(region) => settle(region.place(sample, &size)?, &size)?,
             None => None,
@@ -263,6 +275,8 @@ pub(super) struct Image {
     leaves_planes: bool,
     /// Of the batch at hand; `None` for samples that failed.
     jobs: Vec<Option<Job>>,
+    /// What each of them is expected to take on the host.
+    efforts: Vec<Effort>,
     decoded: Decoded,
 }
 
@@ -281,6 +295,7 @@ impl Image {
             files: Files::default(),
             leaves_planes: false,
             jobs: Vec::new(),
+            efforts: Vec::new(),
             decoded: Decoded::default(),
         }))
     }
@@ -308,24 +323,36 @@ impl Operator for Image {
             region.begin(inputs.first_sample());
         }
         self.files.begin(inputs.batch_size());
-        self.jobs = inputs.map(|sample| self.decoding.job(&sample, self.files.look(&sample)?).map(Some));
+        self.efforts.clear();
+        self.efforts.resize(inputs.batch_size(), Effort::default());
+        self.jobs = inputs.map(|sample| {
+            let file = self.files.look(&sample)?;
+            let job = self.decoding.job(&sample, file)?;
+            if let (Some(effort), None) = (self.efforts.get_mut(sample.index), &self.mixed) {
+                *effort = decode::effort(file, &job.info, &job.options);
+            }
+            Ok(Some(job))
+        });
         Ok(vec![self.decoding.describe(&self.jobs)])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        self.efforts.get(sample).copied().unwrap_or_default()
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let failures = io.inputs().failures();
         let decoded = AtomicUsize::new(0);
         // Threads without an image help with large ones.
         let idle = self.jobs.iter().flatten().count() < cx.pool.current_num_threads();
         let done = io.for_each_sample(cx, |sample| {
             let job = self.jobs.get(sample.index()).and_then(Option::as_ref);
             let job = job.ok_or_else(|| Error::internal("an image was not looked at"))?;
+            let watch = Watch::new(cx.waiting, failures.member(sample.index()));
             let (input, output) = sample.unary()?;
-            let (file, options) = (input.as_slice()?, &job.options);
-            if idle && output.bytes.len() >= SHARED_BYTES {
-                self.decoder.decode_with(cx.pool, file, options, output.bytes)?;
-            } else {
-                self.decoder.decode_into(file, options, output.bytes)?;
-            }
+            let pool = (idle && output.bytes.len() >= SHARED_BYTES).then_some(cx.pool);
+            let conditions = Conditions { watch: &watch, pool };
+            self.decoder.decode_under(conditions, input.as_slice()?, &job.options, output.bytes)?;
             decoded.fetch_add(1, Ordering::Relaxed);
             Ok(())
         });
@@ -347,6 +374,9 @@ impl Operator for Image {
     fn prefer(&mut self, preferences: &Preferences) {
         self.on_device.path = preferences.jpeg_path;
         self.files.may_change = preferences.inputs_may_change;
+        if let Some(most) = preferences.max_pixels {
+            self.decoding.max_pixels = most.min(limits::MAX_IMAGE_PIXELS);
+        }
         if preferences.jpeg_decoder != JpegDecoder::default() {
             self.decoder = Decoder::with_jpeg(preferences.jpeg_decoder, Vectors::best());
         }

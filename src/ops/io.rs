@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::memory::DeviceBytes;
 use crate::tensor::{Batch, BatchDesc, Sample, Shape, View, ViewMut};
+use crate::waiting::Waiting;
 
 /// The first error of every sample of a batch; a sample without one is live.
 #[derive(Debug, Default, Clone)]
@@ -31,8 +32,14 @@ impl Failures {
         Self { slots: Arc::clone(&self.slots), members: Some(members) }
     }
 
-    /// Which sample of the whole batch sample `i` is.
-    fn member(&self, i: usize) -> Option<usize> {
+    /// The failures of the whole batch, of which these may be a part.
+    #[must_use]
+    pub fn whole(&self) -> Self {
+        Self { slots: Arc::clone(&self.slots), members: None }
+    }
+
+    /// Which sample of the whole batch sample `i` is, if there is one.
+    pub fn member(&self, i: usize) -> Option<usize> {
         self.members.as_ref().map_or(Some(i), |members| members.get(i).copied())
     }
 
@@ -258,6 +265,8 @@ fn view<'a>(batches: &'a [&'a Batch<'a>], i: usize, index: usize) -> Result<View
 pub struct CpuCx<'a> {
     /// Worker threads of the instance.
     pub pool: &'a rayon::ThreadPool,
+    /// Who waits for the batch.
+    pub waiting: &'a dyn Waiting,
 }
 
 /// The buffers of one output, one per sample; a sample that failed has none.
@@ -320,7 +329,12 @@ impl<'a> Io<'a> {
         match samples.as_mut_slice() {
             [only] => run(only),
             many if small => many.iter_mut().for_each(run),
-            many => cx.pool.install(|| many.par_iter_mut().with_max_len(1).for_each(run)),
+            many => cx.pool.install(|| {
+                many.par_iter_mut().with_max_len(1).for_each(|sample| match cx.waiting.check(None) {
+                    Ok(()) => run(sample),
+                    Err(late) => inputs.fail(sample.index(), late),
+                });
+            }),
         }
         Ok(())
     }

@@ -107,6 +107,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, Device, ValueType};
+use crate::waiting::Effort;
 
 pub use args::{Arg, Args};
 pub use deferred::{Accepts, Deferred};
@@ -131,6 +132,11 @@ pub trait Operator: Send {
     /// Types and shapes of the outputs for this batch, from shapes and argument values only; never from pixels.
     /// A sample that cannot be processed is marked in `inputs` (see [`Inputs::map`]); an error fails the whole batch.
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>>;
+
+    /// After [`Operator::setup`]: what sample `sample` is expected to take on the host, beyond writing its outputs once.
+    fn effort(&self, _sample: usize) -> Effort {
+        Effort::default()
+    }
 
     /// Computes the outputs of every live sample on host threads.
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()>;
@@ -220,6 +226,10 @@ pub struct Preferences {
     /// Whether somebody may write to the memory of inputs while a batch runs, as a client of a server who shares it. What decides where
     /// operators read and write is copied first, then.
     pub inputs_may_change: bool,
+    /// Pixels of one encoded image; `None` is as many as [`crate::limits::MAX_IMAGE_PIXELS`].
+    pub max_pixels: Option<u64>,
+    /// Bytes of host memory that a batch may take at a time; `None`: only its single values are bounded.
+    pub max_memory: Option<usize>,
 }
 
 /// Numbers of decoded images.

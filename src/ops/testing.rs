@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::ops::args::Value;
 use crate::ops::{Args, CpuCx, Failures, Inputs, Io, OpDef, OutputSamples};
 use crate::tensor::{Batch, BatchDesc, Element, Layout, Sample, Shape};
+use crate::waiting::Forever;
 
 /// Arguments with fixed values, and with tensors by their index among the argument inputs.
 pub(super) fn args(values: &[(&str, Value)], tensors: &[&str]) -> Args {
@@ -67,7 +68,7 @@ pub(super) fn run(
         });
         let outputs = vec![OutputSamples { desc: &desc, buffers: buffers.collect() }];
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
-        operator.run_cpu(&CpuCx { pool: &pool }, &mut Io::new(inputs, outputs))?;
+        operator.run_cpu(&CpuCx { pool: &pool, waiting: &Forever }, &mut Io::new(inputs, outputs))?;
     }
     let samples = samples
         .into_iter()

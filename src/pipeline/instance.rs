@@ -46,8 +46,32 @@ impl Instance {
         inputs: Vec<Batch<'r>>,
         sink: &mut dyn OutputSink<'r>,
     ) -> Result<Outcome<'r>> {
-        self.samples = first.wrapping_add(batch_size as u64);
-        self.executor.run(first, Failures::none(batch_size), inputs, sink)
+        self.run_among(first, Failures::none(batch_size), inputs, sink)
+    }
+
+    /// [`Instance::run_at`] for some samples of a batch: the others have failed before, and have no bytes.
+    ///
+    /// # Errors
+    /// What fails the whole batch.
+    pub fn run_among<'r>(
+        &mut self,
+        first: u64,
+        failures: Failures,
+        inputs: Vec<Batch<'r>>,
+        sink: &mut dyn OutputSink<'r>,
+    ) -> Result<Outcome<'r>> {
+        self.samples = first.wrapping_add(failures.len() as u64);
+        self.executor.run(first, failures, inputs, sink)
+    }
+
+    /// How many samples there are before the next batch.
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// Whether what becomes of a sample depends on the others of its batch.
+    pub fn mixes_samples(&self) -> bool {
+        self.executor.mixes_samples()
     }
 
     /// Tells what is expected of the outputs beyond what the pipeline says: see [`Executor::expect`].

@@ -4,8 +4,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gesso::cpu::decode::{
-    ColorSpace, DecodeOptions, Decoder, JpegDecoder, Vectors, Window, output_shape, probe,
+    ColorSpace, Conditions, DecodeOptions, Decoder, JpegDecoder, Vectors, Window, output_shape, probe,
 };
+use gesso::waiting::Watch;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use turbojpeg::{Compressor, Image, PixelFormat, Subsamp};
 
@@ -124,10 +125,9 @@ impl Decoders {
         let before = left();
         let decoded = |name: &str, decoder: &Decoder| {
             let mut pixels = vec![0x55; length];
-            let done = match name {
-                SHARING => decoder.decode_with(&self.pool, file, options, &mut pixels),
-                _ => decoder.decode_into(file, options, &mut pixels),
-            };
+            let pool = (name == SHARING).then_some(&self.pool);
+            let conditions = Conditions { watch: &Watch::forever(), pool };
+            let done = decoder.decode_under(conditions, file, options, &mut pixels);
             done.map(|()| pixels).map_err(|error| error.to_string())
         };
         let (name, libjpeg) = self.all.last().unwrap();

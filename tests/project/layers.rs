@@ -10,7 +10,7 @@ use crate::root;
 const LAYERS: [&[&str]; 13] = [
     &["limits"],
     &["error"],
-    &["lanes", "memory"],
+    &["lanes", "memory", "waiting"],
     &["tensor"],
     &["cpu", "gpu"],
     &["ops", "source"],

@@ -57,6 +57,7 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
 
 /// Decodes what `job` asks for to `out`, whose size was checked.
 pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
+    job.must_end_in_time()?;
     let image = open(bytes)?;
     let mut context = DecoderContext::default();
     let decoded = image.decode(&mut context).map_err(failed)?;

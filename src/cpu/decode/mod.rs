@@ -24,6 +24,7 @@
 
 mod bmp;
 mod color;
+mod effort;
 mod format;
 mod jpeg;
 mod jpeg2000;
@@ -33,13 +34,18 @@ mod png;
 mod pnm;
 mod raster;
 mod tiff;
+mod watched;
 mod webp;
+
+use std::time::Duration;
 
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::tensor::DType;
+use crate::waiting::Watch;
 
 pub use color::Scaling;
+pub use effort::effort;
 pub use format::Format;
 pub use jpeg::{JpegDecoder, Vectors};
 pub use orientation::Orientation;
@@ -231,6 +237,16 @@ pub fn check_dtype(dtype: DType) -> Result<()> {
     Ok(())
 }
 
+/// Under what an image is decoded.
+#[derive(Clone, Copy)]
+pub struct Conditions<'a> {
+    /// Whether somebody still waits for it.
+    pub watch: &'a Watch<'a>,
+    /// Threads that have nothing else to do, the caller's perhaps among them: a JPEG of many rows is shared among them, with the same
+    /// pixels.
+    pub pool: Option<&'a rayon::ThreadPool>,
+}
+
 /// One image to decode: what is known of it and what is asked for.
 #[derive(Clone, Copy)]
 struct Job<'a> {
@@ -238,11 +254,17 @@ struct Job<'a> {
     info: ImageInfo,
     options: &'a DecodeOptions,
     view: View,
-    /// Threads that help.
-    pool: Option<&'a rayon::ThreadPool>,
+    conditions: Conditions<'a>,
+    /// What it takes, about.
+    expected: Duration,
 }
 
 impl Job<'_> {
+    /// Asked before a library decodes that cannot be interrupted.
+    fn must_end_in_time(&self) -> Result<()> {
+        self.conditions.watch.lasts(self.expected)
+    }
+
     fn is_plain(&self) -> bool {
         is_plain(&self.info, self.options)
     }
@@ -277,29 +299,20 @@ impl Decoder {
     /// Those of [`probe`]; damaged or truncated pixels; a type or colour that the format cannot give; a window that is
     /// not inside the image; `out` of another size or not aligned for the type. Then `out` holds anything.
     pub fn decode_into(&self, bytes: &[u8], options: &DecodeOptions, out: &mut [u8]) -> Result<()> {
-        self.decode(bytes, options, None, out)
+        let conditions = Conditions { watch: &Watch::forever(), pool: None };
+        self.decode_under(conditions, bytes, options, out)
     }
 
-    /// The same with threads that have nothing else to do: the caller's, which may be one of them, and those of `pool`. A JPEG of
-    /// many rows is shared among them, with the same pixels.
+    /// [`Decoder::decode_into`] for as long as somebody waits. JPEG, PNG and TIFF stop in the middle. WebP, JPEG 2000 and what libjpeg-turbo
+    /// decodes cannot be interrupted: they do not begin when they are not expected to end in time.
     ///
     /// # Errors
-    /// As there.
-    pub fn decode_with(
+    /// Those of [`Decoder::decode_into`], and why nobody waits any more.
+    pub fn decode_under(
         &self,
-        pool: &rayon::ThreadPool,
+        conditions: Conditions<'_>,
         bytes: &[u8],
         options: &DecodeOptions,
-        out: &mut [u8],
-    ) -> Result<()> {
-        self.decode(bytes, options, Some(pool), out)
-    }
-
-    fn decode(
-        &self,
-        bytes: &[u8],
-        options: &DecodeOptions,
-        pool: Option<&rayon::ThreadPool>,
         out: &mut [u8],
     ) -> Result<()> {
         let whole = probe(bytes, options.adjust_orientation)?;
@@ -316,8 +329,8 @@ impl Decoder {
         if expected == 0 {
             return Ok(());
         }
-        let job = Job { info, options, view, pool };
-        match info.format {
+        let job = Job { info, options, view, conditions, expected: effort(bytes, &whole, options).time };
+        let decoded = match info.format {
             Format::Jpeg => self.jpeg.decode(bytes, &job, out),
             Format::Png => png::decode(bytes, &job, out),
             Format::Bmp => bmp::decode(bytes, &job, out),
@@ -325,7 +338,10 @@ impl Decoder {
             Format::WebP => webp::decode(bytes, &job, out),
             Format::Jpeg2000 => jpeg2000::decode(bytes, &job, out),
             Format::Pnm => pnm::decode(bytes, &job, out),
-        }
-        .context(|| format!("`{}` image", info.format))
+        };
+        // That a decoder was interrupted looks like damage.
+        decoded
+            .or_else(|error| conditions.watch.check().and(Err(error)))
+            .context(|| format!("`{}` image", info.format))
     }
 }

@@ -1,12 +1,11 @@
 //! PNG: header, EXIF and pixels by crate `image`. It must not know other formats.
 
-use std::io::Cursor;
-
 use image::codecs::png::PngDecoder;
 
 use super::color::Luma;
 use super::orientation::{Orientation, from_exif_block};
 use super::raster::{failed, read_pixels, scratch_limits};
+use super::watched::Watched;
 use super::{Header, Job};
 use crate::error::{Error, Result};
 
@@ -84,6 +83,7 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
             bytes.len()
         )));
     }
-    let decoder = PngDecoder::with_limits(Cursor::new(bytes), scratch_limits()).map_err(failed)?;
+    let decoder = PngDecoder::with_limits(Watched::new(bytes, job.conditions.watch), scratch_limits())
+        .map_err(failed)?;
     read_pixels(decoder, Luma::Png, job, out)
 }

@@ -1,6 +1,6 @@
 //! TIFF by crate `tiff`: the first image of a file. It must not know other formats.
 
-use std::io::Cursor;
+use std::io::{Cursor, Read, Seek};
 
 use ::tiff::decoder::{Decoder, DecodingResult, Limits};
 use ::tiff::tags::Tag;
@@ -9,13 +9,13 @@ use ::tiff::{ColorType, TiffError};
 use super::color::{Luma, rgb_of_jpeg_ycbcr};
 use super::orientation::Orientation;
 use super::picture::{Picture, Samples};
+use super::watched::Watched;
 use super::{Header, Job};
 use crate::error::{Error, Result};
 use crate::limits;
 
-fn open(bytes: &[u8]) -> Result<Decoder<Cursor<&[u8]>>> {
-    let limits = tiff_limits(0);
-    Ok(Decoder::new(Cursor::new(bytes)).map_err(failed)?.with_limits(limits))
+fn open<R: Read + Seek>(file: R) -> Result<Decoder<R>> {
+    Ok(Decoder::new(file).map_err(failed)?.with_limits(tiff_limits(0)))
 }
 
 fn tiff_limits(pixel_bytes: usize) -> Limits {
@@ -41,7 +41,7 @@ fn failed(error: TiffError) -> Error {
 
 /// Reads the header of the first image.
 pub(super) fn header(bytes: &[u8]) -> Result<Header> {
-    let mut decoder = open(bytes)?;
+    let mut decoder = open(Cursor::new(bytes))?;
     let (width, height) = decoder.dimensions().map_err(failed)?;
     let color = decoder.colortype().map_err(failed)?;
     let (channels, bit_depth) = match color {
@@ -67,7 +67,7 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
 pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
     let (width, height) = job.info.stored_size();
     let channels = job.info.channels;
-    let mut decoder = open(bytes)?;
+    let mut decoder = open(Watched::new(bytes, job.conditions.watch))?;
     let color = decoder.colortype().map_err(failed)?;
     let layout = decoder.image_buffer_layout().map_err(failed)?;
     // A row may be padded to whole bytes, but nothing makes a sample larger than its bits say.

@@ -44,6 +44,7 @@ fn exif(bytes: &[u8]) -> Option<&[u8]> {
 
 /// Decodes what `job` asks for to `out`, whose size was checked.
 pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
+    job.must_end_in_time()?;
     let decoder = WebPDecoder::new(Cursor::new(bytes)).map_err(failed)?;
     read_pixels(decoder, Luma::Bits15, job, out).map_err(|error| match bytes {
         // Missing bytes look like damage to the decoder.

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use serde_json::{Map, Value};
 
-use super::{in_config, read};
+use super::{Quota, in_config, read};
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
 use gesso::pipeline::{JpegDecoder, JpegPath};
@@ -43,6 +43,8 @@ pub struct Settings {
     /// `gpu_memory_mb`: bytes (in the configuration: 2^20 of them) of each GPU's memory that batches of the model may take, up to
     /// [`limits::MAX_GPU_MEMORY_MB`]. `None`: as much as there is.
     pub gpu_memory: Option<NonZeroUsize>,
+    /// What a request may take.
+    pub quota: Quota,
     /// `split_along_outer_axis`: names of outputs, separated by `:`.
     pub split_along_outer_axis: Vec<String>,
     /// `default.NAME`: the elements of input `NAME` where a request leaves it out, as written, by name of the input.
@@ -59,9 +61,7 @@ impl Settings {
         };
         for (key, value) in parameters {
             match key.as_str() {
-                NUM_THREADS | MAX_BATCHES_IN_FLIGHT | JPEG_PATH | JPEG_DECODER | GPU_MEMORY_MB => {
-                    settings.set(key, &text(key, value)?)?;
-                }
+                key if Self::shared().any(|known| known == key) => settings.set(key, &text(key, value)?)?,
                 JPEG_SCALED_DECODE => settings.jpeg_scaled_decode = truth(key, &text(key, value)?)?,
                 other if other.starts_with(DEFAULT_PREFIX) => {
                     let name = other.strip_prefix(DEFAULT_PREFIX).unwrap_or_default().to_owned();
@@ -80,7 +80,14 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Sets one of the parameters that the backend has options for, too; does nothing for another `key`.
+    /// The parameters that the backend has options for, too.
+    pub fn shared() -> impl Iterator<Item = &'static str> {
+        [NUM_THREADS, MAX_BATCHES_IN_FLIGHT, JPEG_PATH, JPEG_DECODER, GPU_MEMORY_MB]
+            .into_iter()
+            .chain(Quota::KEYS)
+    }
+
+    /// Sets one of [`Settings::shared`]; does nothing for another `key`.
     ///
     /// # Errors
     /// Invalid when the text is no value of the parameter.
@@ -91,7 +98,7 @@ impl Settings {
             JPEG_PATH => self.jpeg_path = jpeg_path(text)?,
             JPEG_DECODER => self.jpeg_decoder = Some(jpeg_decoder(text)?),
             GPU_MEMORY_MB => self.gpu_memory = Some(gpu_memory(text)?),
-            _ => {}
+            other => self.quota.set(other, text)?,
         }
         Ok(())
     }
@@ -105,6 +112,7 @@ impl Settings {
             jpeg_path: self.jpeg_path.or(backend.jpeg_path),
             jpeg_decoder: self.jpeg_decoder.or(backend.jpeg_decoder),
             gpu_memory: self.gpu_memory.or(backend.gpu_memory),
+            quota: self.quota.or(&backend.quota),
             ..self
         }
     }
@@ -116,11 +124,12 @@ impl Settings {
         }
         let names: Vec<String> =
             self.unknown.iter().map(|name| format!("`{}`", name.escape_debug())).collect();
+        let shared: Vec<String> = Self::shared().map(|name| format!("`{name}`")).collect();
         Some(format!(
-            "unknown parameters in the model configuration, without effect: {}; known are `{NUM_THREADS}`, \
-             `{MAX_BATCHES_IN_FLIGHT}`, `{JPEG_PATH}`, `{JPEG_DECODER}`, `{JPEG_SCALED_DECODE}`, \
-             `{GPU_MEMORY_MB}`, `{SPLIT_ALONG_OUTER_AXIS}` and `{DEFAULT_PREFIX}NAME`",
-            names.join(", ")
+            "unknown parameters in the model configuration, without effect: {}; known are {}, `{JPEG_SCALED_DECODE}`, \
+             `{SPLIT_ALONG_OUTER_AXIS}` and `{DEFAULT_PREFIX}NAME`",
+            names.join(", "),
+            shared.join(", ")
         ))
     }
 

@@ -10,25 +10,49 @@
 
 mod fetch;
 mod gather;
+mod patience;
 mod respond;
 
 use std::ops::Range;
+use std::time::Duration;
 
 use super::api::{Times, now};
 use super::exchange::{self, Claim, Round};
-use super::lane::Lane;
+use super::lane::{Job, Lane, Place};
 use fetch::Arrived;
 use gather::{Merged, Tensors, merge};
-use gesso::error::{Error, Result};
+use gesso::error::{Error, ErrorKind, Result};
 use gesso::lanes::Ticket;
+use gesso::limits;
 use gesso::pipeline::Failures;
+use patience::{Until, apart};
 use respond::{Asked, Responses};
 
-/// Answers every claim. `ticket` says which samples come before; without one, those that the lane has run.
-pub(super) fn execute(lane: &mut Lane, claims: &mut Vec<Claim>, mut ticket: Option<Ticket>) {
+/// Which samples come before those of a batch.
+pub(super) enum Turn {
+    /// Those that the lane has run.
+    Next,
+    /// Those of the tickets before.
+    Ticket(Ticket),
+    /// It is a part of another batch.
+    Among(Place),
+}
+
+/// What became of a batch.
+struct Ran {
+    round: Round,
+    /// Samples that were computed, or have failed.
+    samples: usize,
+    /// For each claim that is to be answered apart from the others: what it is expected to take, and its place in the batch.
+    aside: Vec<Option<(Duration, Place)>>,
+}
+
+/// Answers every claim, or hands it over to the slow lane.
+pub(super) fn execute(lane: &mut Lane, claims: &mut Vec<Claim>, mut turn: Turn) {
     let mut start = claims.first().map_or_else(now, Claim::start);
     while !claims.is_empty() {
-        let (round, samples) = run(lane, claims, ticket.take());
+        let Ran { mut round, samples, aside } = run(lane, claims, std::mem::replace(&mut turn, Turn::Next));
+        hand_over(lane, claims, &mut round, aside);
         round.errors.iter().flatten().for_each(|error| lane.model.metrics.failed(error));
         let (compute_start, compute_end) = round.compute;
         exchange::reply(claims, round);
@@ -43,9 +67,41 @@ pub(super) fn execute(lane: &mut Lane, claims: &mut Vec<Claim>, mut ticket: Opti
     }
 }
 
-/// Runs the claims that can be joined as one batch, whose number of samples it returns.
-fn run(lane: &mut Lane, claims: &[Claim], ticket: Option<Ticket>) -> (Round, usize) {
-    let Lane { model, pipeline, runner, seconds, device, .. } = lane;
+/// Gives the claims that were set aside to the slow lane. Those that it has no room for are refused: waiting for it would hold up the others,
+/// which is what it is there against.
+fn hand_over(lane: &Lane, claims: &mut Vec<Claim>, round: &mut Round, aside: Vec<Option<(Duration, Place)>>) {
+    let Some(slow) = lane.slow.as_ref().filter(|_| aside.iter().any(Option::is_some)) else { return };
+    let errors = std::mem::take(&mut round.errors);
+    for ((claim, error), aside) in std::mem::take(claims).into_iter().zip(errors).zip(aside) {
+        let Some((expected, place)) = aside else {
+            claims.push(claim);
+            round.errors.push(error);
+            continue;
+        };
+        let place = lane.pipeline.is_seeded().then_some(place);
+        match slow.background.push(expected, Job { claim, place }) {
+            Ok(()) => lane.model.metrics.is_slow(),
+            Err(Job { claim, .. }) => {
+                claims.push(claim);
+                round.errors.push(Some(Error::new(
+                    ErrorKind::Unavailable,
+                    format!(
+                        "{} requests that are expected to take long wait already",
+                        limits::MAX_SLOW_REQUESTS
+                    ),
+                )));
+            }
+        }
+    }
+    // Copies of their files.
+    lane.runner.memory().release();
+}
+
+/// Runs the claims that can be joined as one batch.
+fn run(lane: &mut Lane, claims: &[Claim], turn: Turn) -> Ran {
+    let Lane { model, pipeline, runner, seconds, device, slow, .. } = lane;
+    let until =
+        Until::new(claims.iter().map(Claim::start).min().unwrap_or(0), model.settings.quota.max_request());
     let (link, landing) = device.as_mut().map(|device| (&device.link, &mut device.landing)).unzip();
     let inputs = pipeline.inputs();
     let mut arrived: Vec<Result<Vec<Option<Arrived<'_>>>>> =
@@ -63,18 +119,37 @@ fn run(lane: &mut Lane, claims: &[Claim], ticket: Option<Ticket>) -> (Round, usi
         Tensors::gather(inputs, configured, &arrived, runner.memory())
     };
     let tensors = arrived.into_iter().zip(&asked).map(gathered).collect();
-    let merged = merge(inputs, tensors);
+    let merged = merge(inputs, tensors).and_then(|merged| match turn {
+        Turn::Among(place) if merged.samples > 0 => merged.among(place),
+        _ => Ok(merged),
+    });
     let compute_start = now();
+    let mut aside = vec![None; claims.len()];
     let (errors, samples) = match merged {
         Err(error) => (vec![Some(error); claims.len()], 0),
         Ok(Merged { errors, samples: 0, .. }) => (errors, 0),
-        Ok(Merged { inputs, ranges, mut errors, samples }) => {
-            let mut responses = Responses::new(model, link, asked, &ranges);
-            let outcome = match ticket {
-                Some(ticket) => runner.run_at(ticket.take(samples), samples, inputs, &mut responses),
-                None => runner.run(samples, inputs, &mut responses),
+        Ok(Merged { inputs, ranges, mut errors, samples: total }) => {
+            let mut responses = Responses::new(model, link, asked, &ranges, until, slow.as_ref());
+            let failures = Failures::none(total);
+            let first = match turn {
+                Turn::Next => runner.samples(),
+                Turn::Ticket(ticket) => ticket.take(total),
+                Turn::Among(place) => {
+                    let ours = |i: &usize| ranges.iter().flatten().any(|range| range.contains(i));
+                    (0..total).filter(|i| !ours(i)).for_each(|i| failures.fail(i, apart()));
+                    place.first
+                }
             };
+            let outcome = runner.run_among(first, failures, inputs, &mut responses);
             model.metrics.ran(seconds, runner.tally());
+            let mut samples = ranges.iter().flatten().map(ExactSizeIterator::len).sum();
+            for (range, expected) in responses.aside() {
+                samples -= range.len();
+                let place = Place { first, before: range.start, total };
+                if let Some(claim) = ranges.iter().position(|other| other.as_ref() == Some(&range)) {
+                    aside[claim] = Some((expected, place));
+                }
+            }
             let failures = outcome.map(|outcome| {
                 responses.copy_late(&outcome);
                 outcome.failures
@@ -86,18 +161,18 @@ fn run(lane: &mut Lane, claims: &[Claim], ticket: Option<Ticket>) -> (Round, usi
             (errors, samples)
         }
     };
-    (Round { errors, compute: (compute_start, now()), last: true }, samples)
+    Ran { round: Round { errors, compute: (compute_start, now()), last: true }, samples, aside }
 }
 
-/// Why the request with these samples failed: the first of its samples that did, or what failed the whole batch.
+/// Why the request with these samples failed: the first of its samples that did by itself, or what failed the whole batch.
 fn failure(outcome: &Result<Failures>, range: Range<usize>) -> Option<Error> {
     let failures = match outcome {
         Ok(failures) => failures,
         Err(error) => return Some(error.clone()),
     };
     let many = range.len() > 1;
-    range.enumerate().find_map(|(i, sample)| {
-        let error = failures.get(sample)?.clone();
-        Some(if many { error.context(format!("sample {i}")) } else { error })
-    })
+    let failed = || range.clone().enumerate().filter_map(|(i, sample)| Some((i, failures.get(sample)?)));
+    // Samples are cancelled when another one of their request has failed.
+    let first = failed().find(|(_, error)| error.kind() != ErrorKind::Cancelled).or_else(|| failed().next());
+    first.map(|(i, error)| if many { error.clone().context(format!("sample {i}")) } else { error.clone() })
 }

@@ -1,19 +1,21 @@
 //! An instance: the lanes that work on its batches, and who drives them.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use super::api::{Instance, InstanceKind};
 use super::exchange::{self, Claim};
-use super::execute;
-use super::lane::{Lane, LaneDevice};
+use super::execute::{self, Turn};
+use super::lane::{Lane, LaneDevice, Slow};
 use super::metrics::OperatorSeconds;
 use super::model::ModelState;
+use super::slow;
 use super::state::Holds;
 use gesso::error::{Error, Result};
 use gesso::lanes::{Lanes, Places, Ticket};
-use gesso::pipeline::{Gpu, Preferences};
+use gesso::pipeline::{DEFAULT_THREADS, Gpu, Pipeline, Preferences};
 use gesso::tensor::Device;
 
 /// Batches in flight of an instance on a device when the configuration does not say: one is on the device while the next
@@ -69,30 +71,29 @@ impl InstanceState {
             jpeg_scaled_decode: model.settings.jpeg_scaled_decode,
             // A client's shared memory.
             inputs_may_change: true,
+            max_pixels: model.settings.quota.max_pixels,
+            max_memory: Some(model.settings.quota.max_memory()),
         };
-        let lane = || {
-            let device = ordinal.map(|ordinal| LaneDevice::new(model, ordinal));
-            let mut runner =
-                pipeline.instance_with(model.settings.num_threads, gpu.as_ref(), &preferences)?;
-            runner.expect(&model.tensors.output_types());
-            Ok(Lane {
-                instance: *instance,
-                model: Arc::clone(model),
-                pipeline: Arc::clone(&pipeline),
-                runner,
-                seconds: OperatorSeconds::new(
-                    instance.server(),
-                    &model.labels(),
-                    &pipeline.operators(),
-                    gpu.is_some(),
-                ),
-                device,
-            })
+        let maker = Maker {
+            instance: *instance,
+            model: Arc::clone(model),
+            pipeline: Arc::clone(&pipeline),
+            preferences,
+            ordinal,
+            gpu: gpu.clone(),
         };
-        let work = if count == 1 {
-            Work::Caller(Box::new(Mutex::new(lane()?)))
+        let mut lanes = (0..count).map(|_| maker.lane()).collect::<Result<Vec<_>>>()?;
+        // On a device a batch is made of what all requests need; numbers of a branch, and samples that look at others, need the others.
+        let apart = gpu.is_none() && !pipeline.needs_order();
+        if apart && lanes.iter().all(|lane| !lane.runner.mixes_samples()) {
+            let slow = maker.slow()?;
+            lanes.iter_mut().for_each(|lane| lane.slow = Some(slow.clone()));
+        }
+        let only = if count == 1 { lanes.pop() } else { None };
+        let work = if let Some(lane) = only {
+            Work::Caller(Box::new(Mutex::new(lane)))
         } else {
-            let workers = (0..count).map(|_| lane().map(worker)).collect::<Result<Vec<_>>>()?;
+            let workers = lanes.into_iter().map(worker).collect();
             // The next batch goes on with the numbers of the last, whichever lanes draw them.
             let places = (pipeline.is_seeded() && !pipeline.needs_order()).then(Arc::default);
             Work::Lanes(Lanes::start(workers)?, places)
@@ -110,7 +111,7 @@ impl InstanceState {
     /// Answers every claim, now or, from another thread, later. Returns when the instance can take the next batch.
     pub(super) fn execute(&self, claims: &mut Vec<Claim>) {
         match &self.work {
-            Work::Caller(lane) => execute::execute(&mut lane.lock(), claims, None),
+            Work::Caller(lane) => execute::execute(&mut lane.lock(), claims, Turn::Next),
             Work::Lanes(lanes, places) => {
                 let ticket = places.as_ref().map(Places::ticket);
                 lanes.submit((std::mem::take(claims), ticket));
@@ -119,9 +120,54 @@ impl InstanceState {
     }
 }
 
+/// What all lanes of an instance are made of.
+struct Maker {
+    instance: Instance,
+    model: Arc<ModelState>,
+    pipeline: Arc<Pipeline>,
+    preferences: Preferences,
+    ordinal: Option<usize>,
+    gpu: Option<Arc<Gpu>>,
+}
+
+impl Maker {
+    fn lane(&self) -> Result<Lane> {
+        let Self { instance, model, pipeline, preferences, ordinal, gpu } = self;
+        let mut runner = pipeline.instance_with(model.settings.num_threads, gpu.as_ref(), preferences)?;
+        runner.expect(&model.tensors.output_types());
+        Ok(Lane {
+            instance: *instance,
+            model: Arc::clone(model),
+            pipeline: Arc::clone(pipeline),
+            runner,
+            seconds: OperatorSeconds::new(
+                instance.server(),
+                &model.labels(),
+                &pipeline.operators(),
+                gpu.is_some(),
+            ),
+            device: ordinal.map(|ordinal| LaneDevice::new(model, ordinal)),
+            slow: None,
+        })
+    }
+
+    /// The slow lane, which makes its lane when it needs it.
+    fn slow(self) -> Result<Slow> {
+        let wanted = self.model.settings.num_threads.or(self.pipeline.num_threads());
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let threads = wanted.unwrap_or(DEFAULT_THREADS).clamp(1, cores);
+        let from = self.model.settings.quota.slow_request();
+        let background = slow::start(move || self.lane())?;
+        Ok(Slow { background, from, threads: u32::try_from(threads).unwrap_or(1) })
+    }
+}
+
 /// What a thread does with the batches that it is given.
 fn worker(mut lane: Lane) -> impl FnMut(Job) {
-    move |(claims, ticket)| exchange::answer(claims, |claims| execute::execute(&mut lane, claims, ticket))
+    move |(claims, ticket)| {
+        let turn = ticket.map_or(Turn::Next, Turn::Ticket);
+        exchange::answer(claims, |claims| execute::execute(&mut lane, claims, turn));
+    }
 }
 
 /// A batch for a lane, with its place among those whose samples draw random numbers.

@@ -1,12 +1,15 @@
-//! A lane: what works on one batch of an instance at a time, and the device that it uses. It must not know who drives it, or
-//! how requests are answered.
+//! A lane: what works on one batch of an instance at a time, and the device that it uses. And where it sends requests that
+//! would hold up the others. It must not know who drives it, or how requests are answered.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use super::api::Instance;
+use super::exchange::Claim;
 use super::metrics::OperatorSeconds;
 use super::model::ModelState;
 use gesso::error::Result;
+use gesso::lanes::Background;
 use gesso::pipeline::{self, CudaStream, Fetch, Pipeline};
 
 /// What works on one batch at a time.
@@ -23,6 +26,37 @@ pub(super) struct Lane {
     pub(super) seconds: OperatorSeconds,
     /// The device of an instance that has one, even if its pipeline needs none: tensors may come from there.
     pub(super) device: Option<LaneDevice>,
+    /// Where it sends requests that would hold up the others, if it does not answer all of them.
+    pub(super) slow: Option<Slow>,
+}
+
+/// Where a lane sends requests that would hold up the others.
+#[derive(Clone)]
+pub(super) struct Slow {
+    /// The thread that answers them.
+    pub(super) background: Arc<Background<Job>>,
+    /// What one operator may be expected to take at most for a request that stays.
+    pub(super) from: Duration,
+    /// Samples of a request that are worked on at the same time.
+    pub(super) threads: u32,
+}
+
+/// A request to answer apart from the others that it came with.
+pub(super) struct Job {
+    pub(super) claim: Claim,
+    /// Where random numbers depend on it.
+    pub(super) place: Option<Place>,
+}
+
+/// The place of a request's samples among those that they came with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Samples of earlier batches.
+    pub(super) first: u64,
+    /// Samples of the batch before them.
+    pub(super) before: usize,
+    /// Samples of the batch.
+    pub(super) total: usize,
 }
 
 /// How a lane gets at memory of its device outside of a batch.

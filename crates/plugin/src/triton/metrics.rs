@@ -22,6 +22,7 @@ const KINDS: [(ErrorKind, &str); 8] = [
 struct Families {
     decoded: Family,
     failures: Family,
+    slow: Family,
     bytes: Family,
     seconds: Family,
 }
@@ -41,6 +42,7 @@ impl Families {
         Ok(Self {
             decoded: family("gesso_images_decoded_total", "Images decoded, by the path that decoded them")?,
             failures: family("gesso_failures_total", "Requests answered with an error, by its kind")?,
+            slow: family("gesso_slow_requests_total", "Requests that were handed to the slow lane")?,
             bytes: family("gesso_input_bytes_total", "Bytes of the inputs of all requests")?,
             seconds: family(
                 "gesso_operator_seconds",
@@ -58,6 +60,7 @@ struct Counters {
     cores: Counter,
     cpu: Counter,
     failures: Vec<(ErrorKind, Counter)>,
+    slow: Counter,
     bytes: Counter,
 }
 
@@ -99,6 +102,13 @@ impl Metrics {
         }
     }
 
+    /// Counts a request that the slow lane answers.
+    pub(super) fn is_slow(&self) {
+        if let Some(counters) = &self.0 {
+            add(&counters.slow, 1.0);
+        }
+    }
+
     /// Counts what arrived for a batch.
     pub(super) fn arrived(&self, bytes: usize) {
         if let Some(counters) = &self.0 {
@@ -130,6 +140,7 @@ impl Counters {
             cores: labels.counter_with(&families.decoded, ("path", "cores"))?,
             cpu: labels.counter_with(&families.decoded, ("path", "cpu"))?,
             failures: KINDS.into_iter().map(failure).collect::<Result<_>>()?,
+            slow: labels.counter(&families.slow)?,
             bytes: labels.counter(&families.bytes)?,
         })
     }

@@ -8,7 +8,7 @@
 //! lane      what works on one batch, its device         state     how ours is attached to Triton's handles
 //! exchange  a request and the replies to it             execute   how requests are answered
 //! options   the backend's settings from the command line  metrics   what a model counts
-//! allocator memory of models that have gone
+//! slow      the thread for requests that take long      allocator memory of models that have gone
 //! ```
 //!
 //! Every entry point is one [`guard`]ed closure that wraps the handles and calls a safe function of the same name.
@@ -26,6 +26,7 @@ mod log;
 mod metrics;
 mod model;
 mod options;
+mod slow;
 mod state;
 #[expect(
     missing_docs,

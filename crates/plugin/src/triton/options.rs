@@ -13,11 +13,6 @@ use gesso::error::{Error, Result};
 const DEFAULT_PYTHON: &str = "python3";
 
 const PYTHON: &str = "python";
-const NUM_THREADS: &str = "num_threads";
-const MAX_BATCHES_IN_FLIGHT: &str = "max_batches_in_flight";
-const JPEG_PATH: &str = "jpeg_path";
-const JPEG_DECODER: &str = "jpeg_decoder";
-const GPU_MEMORY_MB: &str = "gpu_memory_mb";
 /// DALI's: frees memory when the last model is unloaded. Here memory always goes back.
 const RELEASE_AFTER_UNLOAD: &str = "release_after_unload";
 /// Libraries with operators of their own, `:` between them; DALI's name, but not DALI's libraries.
@@ -68,19 +63,23 @@ impl Options {
             };
             match key.as_str() {
                 PYTHON => text.clone_into(&mut options.python),
-                NUM_THREADS | MAX_BATCHES_IN_FLIGHT | JPEG_PATH | JPEG_DECODER | GPU_MEMORY_MB => {
-                    options.defaults.set(key, text)?;
-                }
+                key if Settings::shared().any(|known| known == key) => options.defaults.set(key, text)?,
                 RELEASE_AFTER_UNLOAD => {}
                 PLUGIN_LIBS => {
-                    options.operators.extend(text.split(':').filter(|path| !path.is_empty()).map(PathBuf::from));
+                    options
+                        .operators
+                        .extend(text.split(':').filter(|path| !path.is_empty()).map(PathBuf::from));
                 }
                 other if OF_THE_SERVER.contains(&other) => {}
-                other => options.warnings.push(format!(
-                    "unknown backend option `{}`, without effect; known are `{NUM_THREADS}`, `{MAX_BATCHES_IN_FLIGHT}`, \
-                     `{JPEG_PATH}`, `{JPEG_DECODER}`, `{GPU_MEMORY_MB}`, `{PLUGIN_LIBS}`, `{PYTHON}` and `{RELEASE_AFTER_UNLOAD}`",
-                    other.escape_debug()
-                )),
+                other => {
+                    let shared: Vec<String> = Settings::shared().map(|name| format!("`{name}`")).collect();
+                    options.warnings.push(format!(
+                        "unknown backend option `{}`, without effect; known are {}, `{PLUGIN_LIBS}`, `{PYTHON}` and \
+                         `{RELEASE_AFTER_UNLOAD}`",
+                        other.escape_debug(),
+                        shared.join(", ")
+                    ));
+                }
             }
         }
         Ok(options)

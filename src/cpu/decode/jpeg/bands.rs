@@ -134,6 +134,7 @@ impl<'a> Bands<'a> {
             // From the first row on that the next band draws.
             let mut kept: Vec<(usize, Arc<Row<'_>>)> = Vec::new();
             for row in 0..layout.rows.end {
+                coded.count_row(layout)?;
                 let mut groups = spares.lock().pop().unwrap_or_default();
                 // One more: a block is seen with what lies behind it.
                 groups.resize(across.div_ceil(coded.batch.mcus) * per_batch + 1, Group::ZERO);

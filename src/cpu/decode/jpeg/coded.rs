@@ -8,6 +8,7 @@ use super::layout::Layout;
 use super::planes::transform;
 use super::segments::Segments;
 use super::transform::{BLOCKS, Group};
+use crate::waiting::Watch;
 
 /// Blocks that are decoded before they are transformed: together they stay in the first cache.
 const BATCH_BLOCKS: usize = 192;
@@ -56,9 +57,15 @@ pub(super) struct Coded<'a> {
     /// One for each component.
     pub(super) quants: Vec<[i16; 64]>,
     pub(super) batch: Batch,
+    pub(super) watch: &'a Watch<'a>,
 }
 
 impl Coded<'_> {
+    /// Counts a row of MCUs. `None`: nobody waits any more.
+    pub(super) fn count_row(&self, layout: &Layout) -> Option<()> {
+        self.watch.spend(64 * layout.mcu_blocks() * layout.mcus.0).ok()
+    }
+
     /// Coefficients of a batch at (`column`, `row`) to samples, as far as the canvas wants them.
     pub(super) fn samples(
         &self,
@@ -157,6 +164,7 @@ pub(super) fn draw(
     // One more: a block is seen with what lies behind it.
     groups.resize(coded.batch.groups + 1, Group::ZERO);
     for row in cursor.row()..down {
+        coded.count_row(layout)?;
         for column in (0..across).step_by(coded.batch.mcus) {
             cursor.batch((column, row), groups)?;
             coded.samples(groups, (column, row), canvas)?;

@@ -6,6 +6,7 @@
 
 use super::huffman::Spec;
 use super::transform;
+use crate::waiting::Watch;
 
 /// Zigzag order: at which place of a block, row by row, each coefficient of a scan lies.
 pub(super) const ZIGZAG: [u8; 64] = [
@@ -124,6 +125,8 @@ impl Scan {
 /// Reads segments and keeps what they define.
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
+    /// Asked while its data are decoded.
+    pub(super) watch: &'a Watch<'a>,
     at: usize,
     quants: [Option<[i16; 64]>; 4],
     /// DC tables, AC tables.
@@ -136,9 +139,10 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Option<Self> {
+    pub(super) fn new(bytes: &'a [u8], watch: &'a Watch<'a>) -> Option<Self> {
         bytes.starts_with(&[0xFF, 0xD8]).then_some(Self {
             bytes,
+            watch,
             at: 2,
             quants: [None; 4],
             specs: Default::default(),

@@ -2,6 +2,7 @@
 
 use super::super::{Header, orientation};
 use crate::error::{Error, Result};
+use crate::limits;
 
 const SOI: u8 = 0xD8;
 pub(super) const EOI: u8 = 0xD9;
@@ -20,6 +21,11 @@ fn is_frame(marker: u8) -> bool {
 /// Whether the frame that `marker` starts is made of differences of pixels instead of cosine transforms.
 fn is_lossless(marker: u8) -> bool {
     matches!(marker, 0xC3 | 0xC7 | 0xCB | 0xCF)
+}
+
+/// Whether the frame that `marker` starts comes in scans that each bring a part of every block.
+fn is_progressive(marker: u8) -> bool {
+    matches!(marker, 0xC2 | 0xC6 | 0xCA | 0xCE)
 }
 
 /// Whether `marker` stands alone, without a length and a payload.
@@ -144,6 +150,31 @@ pub(super) fn read_header(bytes: &[u8]) -> Result<(Header, bool)> {
     let (channels, bit_depth) = (usize::from(components), usize::from(precision));
     let halves = !is_lossless(marker);
     Ok((Header { width, height, channels, bit_depth, orientation: turn, halves }, adobe))
+}
+
+/// How often a decoder goes over the image, as far as headers tell: a scan more than [`limits::MAX_JPEG_SCANS`] at most. 1 for a header that
+/// cannot be read.
+pub(in crate::cpu::decode) fn scans(bytes: &[u8]) -> u32 {
+    let mut segments = Segments::new(bytes);
+    let (mut components, mut several) = (0, false);
+    loop {
+        match segments.next() {
+            Ok(Segment { marker, payload, .. }) if is_frame(marker) => {
+                components = payload.get(5).copied().unwrap_or(0);
+                several = is_progressive(marker);
+            }
+            // A first scan that has all components is the only one that is looked at, unless the file is progressive.
+            Ok(Segment { marker: SOS, payload, .. }) if several || payload.first() != Some(&components) => {
+                break;
+            }
+            Ok(Segment { marker, .. }) if marker != SOS => {}
+            _ => return 1,
+        }
+    }
+    let rest = bytes.get(segments.at..).unwrap_or_default();
+    let after = |at: usize| rest.get(at + 1) == Some(&SOS);
+    let more = memchr::memchr_iter(0xFF, rest).filter(|&at| after(at)).take(limits::MAX_JPEG_SCANS as usize);
+    1 + more.count() as u32
 }
 
 /// Whether an APP14 segment is one that libjpeg reads.

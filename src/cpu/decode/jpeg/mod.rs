@@ -45,7 +45,7 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::tensor::DType;
 
-pub(super) use header::header;
+pub(super) use header::{header, scans};
 pub use vector::Vectors;
 
 /// Who decodes JPEGs on a CPU.
@@ -150,6 +150,7 @@ impl Decoder {
             }
             self.left.fetch_add(1, Ordering::Relaxed);
         }
+        job.must_end_in_time()?;
         let plain = job.is_plain() && is_direct(job);
         let (width, height) = job.info.stored_size();
         let ask = ask(job, plain);
@@ -174,10 +175,10 @@ impl Decoder {
             is_direct(job) && job.options.dtype == DType::U8 && info.orientation == Orientation::default();
         let ask = Ask { window: Some(window), ..ask(job, direct) };
         if direct {
-            return Ok(own::decode(bytes, &ask, self.vectors, job.pool, scratch, out).is_some());
+            return Ok(own::decode(bytes, &ask, self.vectors, job.conditions, scratch, out).is_some());
         }
         pixels.resize(window.width * window.height * ask.kind.channels(), 0);
-        if own::decode(bytes, &ask, self.vectors, job.pool, scratch, pixels).is_none() {
+        if own::decode(bytes, &ask, self.vectors, job.conditions, scratch, pixels).is_none() {
             return Ok(false);
         }
         finish(bytes, &cut, pixels, out)?;

@@ -13,6 +13,10 @@ use super::segments::Segments;
 use super::transform::{BLOCKS, Group};
 use super::vector::Vectors;
 use crate::limits;
+use crate::waiting::Watch;
+
+/// What a block of a scan counts as, in pixels: many bring nothing.
+const WORK_OF_A_BLOCK: usize = 8;
 
 /// Bytes of coefficients beyond which libjpeg-turbo decodes: memory that is kept would not pay.
 const MAX_BYTES: usize = 1 << 30;
@@ -53,7 +57,7 @@ pub(super) fn decode(
     scratch: &mut Scratch,
     out: &mut [u8],
 ) -> Option<()> {
-    let (layout, vectors) = (canvas.rows.layout, canvas.rows.vectors);
+    let (layout, vectors, watch) = (canvas.rows.layout, canvas.rows.vectors, reader.watch);
     let (most_h, most_v) = frame.most();
     let mut groups = 0;
     let mut extents = Vec::with_capacity(frame.components.len());
@@ -105,8 +109,9 @@ pub(super) fn decode(
     if known.iter().flatten().any(|&bits| bits != Some(0)) {
         return None;
     }
-    let draw =
-        |canvas: &mut Canvas<'_>, out: &mut [u8]| pixels(&extents, &quants, &scratch.groups, canvas, out);
+    let draw = |canvas: &mut Canvas<'_>, out: &mut [u8]| {
+        pixels(watch, &extents, &quants, &scratch.groups, canvas, out)
+    };
     match bands {
         Some(bands) => bands.draw(layout, 1, vectors, out, |canvas, _, out| draw(canvas, out)),
         None => draw(canvas, out),
@@ -151,6 +156,7 @@ fn sequential(
     let (mut bits, mut predictions) = (Bits::from(0), [0; 4]);
     let mut places = Vec::new();
     for row in 0..down {
+        reader.watch.spend(WORK_OF_A_BLOCK * across).ok()?;
         places.clear();
         for column in 0..across {
             for (i, part) in scan.parts.iter().enumerate() {
@@ -206,6 +212,7 @@ fn progressive(
         let mut predictions = [0; 4];
         for mcu in 0..across * down {
             let (column, row) = (mcu % across, mcu / across);
+            reader.watch.spend(WORK_OF_A_BLOCK).ok()?;
             for (part, table) in scan.parts.iter().zip(&tables) {
                 let extent = &extents[part.component];
                 for (x, y) in extent.blocks(scan, column, row) {
@@ -233,6 +240,7 @@ fn progressive(
         let band = Band { first: scan.first as u32, last: scan.last as u32, low: scan.low };
         let mut run = 0;
         for row in 0..down {
+            reader.watch.spend(WORK_OF_A_BLOCK * across).ok()?;
             let from = extent.first + row * extent.groups;
             let mut row = Coefficients {
                 groups: groups.get_mut(from..from + extent.groups)?,
@@ -258,6 +266,7 @@ fn progressive(
 }
 
 fn pixels(
+    watch: &Watch<'_>,
     extents: &[Extent],
     quants: &[Option<[i16; 64]>],
     groups: &[Group],
@@ -266,6 +275,7 @@ fn pixels(
 ) -> Option<()> {
     let layout = canvas.rows.layout;
     for row in layout.rows.clone() {
+        watch.spend(64 * layout.mcu_blocks() * layout.mcus.0).ok()?;
         for (i, component) in layout.components.iter().enumerate().filter(|(_, c)| c.needed) {
             let extent = &extents[i];
             let (start, end) = (layout.columns.start, layout.columns.end);

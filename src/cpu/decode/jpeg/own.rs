@@ -1,8 +1,6 @@
 //! Our own decoder: from a file's bytes to pixels, or to `None`, and then libjpeg-turbo decodes the file. It must not know what
 //! a caller makes of pixels.
 
-use rayon::ThreadPool;
-
 use super::bands::Bands;
 use super::canvas::Canvas;
 use super::coded::{Batch, Coded, Cursor, draw};
@@ -12,17 +10,19 @@ use super::layout::Layout;
 use super::scratch::Scratch;
 use super::vector::Vectors;
 use super::{Ask, multiscan};
+use crate::cpu::decode::Conditions;
 
-/// Decodes what `ask` says to `out`, dense; with the threads of `pool`, if there is one and the image is high enough.
+/// Decodes what `ask` says to `out`, dense; with the threads of a pool, if there is one and the image is high enough. `None` also when
+/// nobody waits any more.
 pub(super) fn decode(
     bytes: &[u8],
     ask: &Ask,
     vectors: Vectors,
-    pool: Option<&ThreadPool>,
+    Conditions { watch, pool }: Conditions<'_>,
     scratch: &mut Scratch,
     out: &mut [u8],
 ) -> Option<()> {
-    let mut reader = Reader::new(bytes)?;
+    let mut reader = Reader::new(bytes, watch)?;
     let scan = reader.next_scan()??;
     let frame = reader.frame()?.clone();
     let stored = reader.stored()?;
@@ -62,7 +62,8 @@ fn sequential(
     if reader.next_scan()?.is_some() {
         return None;
     }
-    let coded = Coded { data, restart: reader.restart, tables, quants, batch: Batch::new(layout) };
+    let (batch, watch) = (Batch::new(layout), reader.watch);
+    let coded = Coded { data, restart: reader.restart, tables, quants, batch, watch };
     match bands {
         Some(bands) => bands.decode(&coded, layout, canvas.rows.vectors, out),
         None => draw(&coded, Cursor::at(&coded, layout, 0)?, canvas, groups, out),

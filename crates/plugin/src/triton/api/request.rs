@@ -112,10 +112,37 @@ impl Request {
     /// # Errors
     /// What Triton says.
     pub fn is_cancelled(&self) -> Result<bool> {
+        self.client().has_left()
+    }
+
+    /// The client, to be asked by any thread whether it waits.
+    pub fn client(&self) -> Client<'_> {
+        Client { server: self.server, raw: self.raw, request: PhantomData }
+    }
+}
+
+/// Who sent a request.
+#[derive(Clone, Copy)]
+pub struct Client<'r> {
+    server: &'static Server,
+    raw: NonNull<sys::TRITONBACKEND_Request>,
+    request: PhantomData<&'r Request>,
+}
+
+// SAFETY: all that it does is to ask whether the request is cancelled. Triton reads an atomic for that, which clients set from their own
+// threads while a backend works.
+unsafe impl Sync for Client<'_> {}
+
+impl Client<'_> {
+    /// Whether the client no longer waits. `false` where the server is too old to say.
+    ///
+    /// # Errors
+    /// What Triton says.
+    pub fn has_left(&self) -> Result<bool> {
         let Ok(is_cancelled) = &self.server.newer.TRITONBACKEND_RequestIsCancelled else {
             return Ok(false);
         };
-        // SAFETY: we own the request and did not release it.
+        // SAFETY: the request is borrowed, so it is ours and not released.
         self.server.out(false, |out| unsafe { is_cancelled(self.raw.as_ptr(), out) })
     }
 }

@@ -76,6 +76,11 @@ impl Response {
         Ok(unsafe { NewResponse::to(request.server(), request.as_non_null()) }?.claim())
     }
 
+    /// Whether a tensor was added.
+    pub fn has_outputs(&self) -> bool {
+        !self.outputs.borrow().is_empty()
+    }
+
     /// Adds a tensor of `shape`, the batch dimension first when the model is batched.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::fetch::Arrived;
 use crate::config::{self, DefaultSample};
 use crate::triton::api::{Chunk, DataType};
+use crate::triton::lane::Place;
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
 use gesso::memory::HostPool;
@@ -39,6 +40,31 @@ pub(super) struct Merged<'r> {
     pub(super) errors: Vec<Option<Error>>,
     /// Samples in the batch.
     pub(super) samples: usize,
+}
+
+impl Merged<'_> {
+    /// The batch among samples of others, which have no bytes, as at `place`.
+    ///
+    /// # Errors
+    /// Internal, when the samples are not what their shapes say.
+    pub(super) fn among(mut self, place: Place) -> Result<Self> {
+        let after = place.total.saturating_sub(place.before).saturating_sub(self.samples);
+        for batch in &mut self.inputs {
+            let desc = batch.desc();
+            let none = Shape::new(vec![0; desc.shapes.first().map_or(0, |shape| shape.len())]);
+            let around = |count| (vec![none.clone(); count], vec![Sample::Missing; count]);
+            let ((mut shapes, mut samples), (more_shapes, more_samples)) =
+                (around(place.before), around(after));
+            shapes.extend(desc.shapes.iter().cloned().chain(more_shapes));
+            samples.extend((0..batch.len()).filter_map(|i| batch.sample(i).cloned()).chain(more_samples));
+            *batch = Batch::new(BatchDesc::new(desc.dtype, desc.layout, shapes), samples)?;
+        }
+        for range in self.ranges.iter_mut().flatten() {
+            *range = range.start + place.before..range.end + place.before;
+        }
+        self.samples += place.before + after;
+        Ok(self)
+    }
 }
 
 impl<'r> Tensors<'r> {
@@ -316,6 +342,18 @@ mod tests {
         assert!(elements(&[2, 0], 1).is_err());
         assert!(elements(&[0; 8], 1).is_err(), "two elements where one is announced");
         assert!(elements(&[255, 255, 255, 255, 1], 1).is_err());
+    }
+
+    #[test]
+    fn samples_keep_their_places_among_others() {
+        let desc = BatchDesc::new(DType::U8, gesso::tensor::Layout::NONE, vec![Shape::from([1]); 2]);
+        let batch = Batch::new(desc, vec![Sample::Borrowed(&[7]), Sample::Borrowed(&[8])]).unwrap();
+        let merged = Merged { inputs: vec![batch], ranges: vec![Some(0..2)], errors: vec![None], samples: 2 };
+        let placed = merged.among(Place { first: 9, before: 3, total: 6 }).unwrap();
+        assert_eq!((placed.samples, &placed.ranges), (6, &vec![Some(3..5)]));
+        let [batch] = placed.inputs.as_slice() else { panic!("one input") };
+        assert_eq!((batch.len(), batch.view(3).bytes, batch.view(4).bytes), (6, &[7][..], &[8][..]));
+        assert!([0, 1, 2, 5].iter().all(|&i| matches!(batch.sample(i), Some(Sample::Missing))));
     }
 
     #[test]

@@ -2,14 +2,15 @@
 //! last operator writes there.
 
 use std::ops::Range;
+use std::time::Duration;
 
-use super::fetch::cancelled;
+use super::patience::{Patience, Until};
 use crate::triton::api::{DataType, Memory, MemoryKind, OutputMemory, Request, Response};
 use crate::triton::exchange::Claim;
-use crate::triton::lane::Link;
+use crate::triton::lane::{Link, Slow};
 use crate::triton::model::ModelState;
 use gesso::error::{Context, Error, Result};
-use gesso::pipeline::{DeviceBytes, Failures, Fetch, Gpu, Outcome, OutputSink, Target};
+use gesso::pipeline::{DeviceBytes, Failures, Fetch, Gpu, Outcome, OutputSink, Target, Waiting};
 use gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
 
 /// The responses to the requests of one batch.
@@ -18,6 +19,8 @@ pub(super) struct Responses<'r> {
     /// The device of an instance that has one.
     link: Option<&'r Link>,
     requests: Vec<Destination<'r>>,
+    /// How long those may take.
+    patience: Patience<'r>,
     late: Vec<Late<'r>>,
 }
 
@@ -68,12 +71,22 @@ impl<'r> Responses<'r> {
         link: Option<&'r Link>,
         asked: Vec<Result<Asked<'r>>>,
         ranges: &[Option<Range<usize>>],
+        until: Until,
+        slow: Option<&'r Slow>,
     ) -> Self {
         let destination = |(asked, range): (Result<_>, &Option<_>)| {
             Some(Destination { asked: asked.ok()?, range: range.clone()? })
         };
-        let requests = asked.into_iter().zip(ranges).filter_map(destination).collect();
-        Self { model, link, requests, late: Vec::new() }
+        let requests: Vec<_> = asked.into_iter().zip(ranges).filter_map(destination).collect();
+        let clients =
+            requests.iter().map(|Destination { asked, range }| (asked.request.client(), range.clone()));
+        let patience = Patience::new(until, slow, clients);
+        Self { model, link, requests, patience, late: Vec::new() }
+    }
+
+    /// The requests that were set aside: their samples of the batch, and what they are expected to take.
+    pub(super) fn aside(&self) -> Vec<(Range<usize>, Duration)> {
+        self.patience.aside()
     }
 
     /// Copies the outputs that could not be written in place. Where that fails, the samples of that request fail.
@@ -134,11 +147,22 @@ enum Placed<'r, B> {
 
 impl<'r> OutputSink<'r> for Responses<'r> {
     fn look_for_cancelled(&mut self, failures: &Failures) {
-        for Destination { asked, range } in &self.requests {
-            if failures.get(range.start).is_none() && asked.request.is_cancelled().unwrap_or(false) {
-                range.clone().for_each(|i| failures.fail(i, cancelled()));
-            }
-        }
+        self.patience.look(failures);
+    }
+
+    fn waiting(&self) -> &dyn Waiting {
+        &self.patience
+    }
+
+    fn weighs(&self) -> bool {
+        self.patience.weighs()
+    }
+
+    fn weigh(&mut self, expected: &[(usize, Duration)], failures: &Failures) {
+        let Self { patience, requests, .. } = self;
+        patience.weigh(expected, failures, |i| {
+            requests.get(i).is_some_and(|request| request.asked.response.has_outputs())
+        });
     }
 
     fn allocate(

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""How long a client with small images waits while another sends what takes long, to the same model on two cores.
+
+    benches/neighbours.py                          all attacks, 20 s each, on a server of its own
+    benches/neighbours.py --only webp png          some of them
+    benches/neighbours.py --set slow_request_ms=3600000    with parameters of the model: so, nothing is set aside
+
+One client sends a 500 x 375 JPEG and waits for the answer, again and again; the model decodes, resizes and normalizes it, by one
+instance with default settings. Each line is one attack: waits of that client before and during it, what became of the attackers' requests, and
+the server's memory before, at most, and a few seconds after. Server and clients are bound to two cores where there are more.
+"""
+
+import argparse
+import io
+import multiprocessing
+import os
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import tritonclient.grpc as triton
+from tritonclient.utils import InferenceServerException
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests" / "server")]
+import bombs  # noqa: E402
+from harness import Server, wait_until  # noqa: E402
+from recorded import write_model  # noqa: E402
+
+CORES = 2
+# What became of a request, as far as it is shown.
+ANSWERED, SHOWN = "answered", 160
+# After an attack until its memory is looked at.
+REST_SECONDS = 3
+CONFIG = 'backend: "gesso"\nmax_batch_size: 64\ninstance_group [ { kind: KIND_CPU count: 1 } ]\n'
+# What is sent (files of one request), and on how many connections.
+ATTACKS = {
+    "webp": (lambda: [bombs.webp()] * 10, 1),
+    "progressive": (lambda: [bombs.progressive()] * 8, 1),
+    "png": (lambda: [bombs.png()], 2),
+    "jpeg": (lambda: [bombs.jpeg()], 2),
+    # Of 55 MB, which the server's own gRPC keeps room for: see what is left by a file that is no image.
+    "large-jpeg": (lambda: [bombs.jpeg(grain=1)], 2),
+    "no-image": (lambda: [bytes(55_000_000)], 2),
+}
+
+
+def request(files):
+    longest = max(map(len, files))
+    rows = [np.frombuffer(file.ljust(longest, b"\0"), np.uint8) for file in files]
+    made = triton.InferInput("IMAGE", [len(files), longest], "UINT8")
+    made.set_data_from_numpy(np.stack(rows))
+    return made
+
+
+def attack(url, name, until, told):
+    """Sends the attack's requests one after the other; tells what became of each."""
+    sent = request(ATTACKS[name][0]())
+    told.put(None)
+    with triton.InferenceServerClient(url) as client:
+        while time.time() < until.value:
+            try:
+                client.infer("preprocess", [sent])
+                told.put(ANSWERED)
+            except InferenceServerException as error:
+                told.put(f"{error.status()}: {error.message()}"[:SHOWN])
+
+
+class Good(threading.Thread):
+    """The client with small images, from start to `stop`."""
+
+    def __init__(self, url, file):
+        super().__init__(daemon=True)
+        self.url, self.sent, self.over = url, request([file]), threading.Event()
+        self.waits, self.first, self.wrong = [], None, 0
+
+    def run(self):
+        with triton.InferenceServerClient(self.url) as client:
+            while not self.over.is_set():
+                began = time.perf_counter()
+                answer = client.infer("preprocess", [self.sent]).as_numpy("PIXELS")
+                self.waits.append(1e3 * (time.perf_counter() - began))
+                self.first = answer if self.first is None else self.first
+                self.wrong += not np.array_equal(answer, self.first)
+
+    def stop(self):
+        self.over.set()
+        self.join()
+        p50, p99 = np.percentile(self.waits, [50, 99])
+        return f"{len(self.waits):6} answers, p50 {p50:6.2f}  p99 {p99:7.2f}  worst {max(self.waits):8.2f} ms", self.wrong
+
+
+def measure(server, name, file, seconds):
+    connections = ATTACKS[name][1]
+    context = multiprocessing.get_context("spawn")
+    told, until = context.Queue(), context.Value("d", float("inf"))
+    clients = [context.Process(target=attack, args=[server.grpc_url, name, until, told]) for _ in range(connections)]
+    idle = Good(server.grpc_url, file)
+    idle.start()
+    time.sleep(seconds / 2)
+    figures, wrong = idle.stop()
+    print(f"{name}\n  alone     {figures}", flush=True)
+    before = server.rss
+    for client in clients:
+        client.start()
+    for _ in clients:
+        assert told.get() is None
+    good, most, outcomes = Good(server.grpc_url, file), before, {}
+    good.start()
+    until.value = time.time() + seconds
+    while any(client.is_alive() for client in clients):
+        most = max(most, server.rss)
+        time.sleep(0.05)
+        if time.time() >= until.value and not good.over.is_set():
+            figures, more = good.stop()
+            print(f"  attacked  {figures}", flush=True)
+        while not told.empty():
+            outcome = told.get()
+            outcomes[outcome] = outcomes.get(outcome, 0) + 1
+    for client in clients:
+        client.join()
+    while not told.empty():
+        outcome = told.get()
+        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+    time.sleep(REST_SECONDS)
+    print(f"  memory    {before / 1e6:.0f} MB before, {most / 1e6:.0f} MB at most, {server.rss / 1e6:.0f} MB after")
+    for outcome, count in outcomes.items():
+        print(f"  attackers {count} x {outcome}")
+    if wrong + more:
+        raise SystemExit(f"error: {wrong + more} answers to the small image differ")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=list(ATTACKS), default=["webp", "progressive", "png", "jpeg"])
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="parameters of the model")
+    options = parser.parse_args()
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, cores[:CORES])
+    small = io.BytesIO()
+    bombs.noise(500, 375, grain=2).save(small, "JPEG", quality=90)
+    lines = [
+        f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
+        for key, value in (setting.split("=", 1) for setting in options.set)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        write_model(folder, "preprocess", (ROOT / "benches" / "pipeline.dali").read_bytes(), CONFIG + "".join(lines))
+        with Server(folder, models=["preprocess"]) as server:
+            warm = Good(server.grpc_url, small.getvalue())
+            warm.start()
+            wait_until(lambda: len(warm.waits) > 200, "the server is warm")
+            warm.stop()
+            for name in options.only:
+                measure(server, name, small.getvalue(), options.seconds)
+
+
+if __name__ == "__main__":
+    main()
