@@ -21,6 +21,7 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 
+use super::pull::Wires;
 use crate::error::{Error, ErrorKind, Result, caught};
 use crate::executor::{Executor, Outcome, Tally};
 use crate::graph::{Feed, Graph};
@@ -29,7 +30,7 @@ use crate::memory::HostPool;
 use crate::ops::Preferences;
 use crate::source::{Facts, Interrupt, Source};
 use crate::tensor::Batch;
-use puller::{Asked, Puller, Sources, Wire};
+use puller::{Asked, Puller, Sources};
 use work::worker;
 
 /// How a stream works.
@@ -140,7 +141,7 @@ impl Stream {
         let (resume, resumed) = channel();
         let puller = Puller {
             sources: Arc::clone(&sources),
-            wires: graph.inputs.iter().map(|input| Wire::new(graph, input)).collect(),
+            wires: Wires::new(graph),
             memory: Arc::new(HostPool::default()),
             batch_size: Arc::clone(&batch_size),
             first: settings.first,

@@ -1,5 +1,6 @@
 //! How a lane answers the requests of one execution, in rounds of one reply to each: gather their tensors without copying, run
-//! the batch, reply to each request with its outputs or with its own error. Models of today have one round.
+//! the batch, reply to each request with its outputs or with its own error. Models have one round, but those that take videos: they
+//! answer each request by itself (`feed`).
 //!
 //! ```text
 //! requests  [ r0: 2 samples ] [ r1: 1 sample ] [ r2: no samples -> its error ]
@@ -8,6 +9,7 @@
 //! outputs   straight into the response buffers of r0 and r1
 //! ```
 
+mod feed;
 mod fetch;
 mod gather;
 mod respond;
@@ -26,6 +28,9 @@ use respond::{Asked, Responses};
 
 /// Answers every claim. `ticket` says which samples come before; without one, those that the lane has run.
 pub(super) fn execute(lane: &mut Lane, claims: &mut Vec<Claim>, mut ticket: Option<Ticket>) {
+    if lane.pipeline.takes_videos() {
+        return std::mem::take(claims).into_iter().for_each(|claim| feed::answer(lane, claim));
+    }
     let mut start = claims.first().map_or_else(now, Claim::start);
     while !claims.is_empty() {
         let (round, samples) = run(lane, claims, ticket.take());
