@@ -1,6 +1,7 @@
 //! The one door to the engine: load a serialized pipeline, ask what it takes and gives, make instances and run batches, or make a
 //! stream of batches. `triton`, the C API and the command line call nothing else.
 
+mod dataset;
 mod feeding;
 mod instance;
 mod pull;
@@ -27,6 +28,7 @@ pub use crate::graph::import::describe::{
 pub use crate::memory::DeviceBytes;
 pub use crate::ops::args::Value as ArgumentValue;
 pub use crate::ops::{Decoded, Failures, Preferences};
+pub use dataset::Dataset;
 pub use feeding::Feeding;
 pub use instance::Instance;
 pub use stream::{Delivered, Settings as StreamSettings, Stream};

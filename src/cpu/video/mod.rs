@@ -29,7 +29,9 @@ mod mjpeg;
 mod mp4;
 mod mp4_samples;
 mod nal;
+mod padding;
 mod raw;
+mod several;
 mod track;
 mod vp9;
 
@@ -44,6 +46,8 @@ use decoding::Decoding;
 use track::{Shown, Track};
 
 pub use cursor::{Cursor, Sequences};
+pub use padding::Padding;
+pub use several::fill_color;
 
 /// A video whose container was read.
 #[derive(Debug)]

@@ -5,13 +5,32 @@ use std::sync::Arc;
 
 use super::super::proto::OpDef as FileOp;
 use super::super::{Fed, Feed, GraphInput, GraphSource, Placement};
-use super::{Importer, is_bookkeeping, seeds, shortened};
+use super::{Importer, PipelineFile, arguments, is_bookkeeping, seeds, shortened};
 use crate::error::{Error, Result};
 use crate::ops::args::Value as ArgValue;
 use crate::ops::{Args, OpDef, SEED};
-use crate::readers::ReaderDef;
+use crate::readers::{self, ReaderDef};
 use crate::source::{MakeSource, Source, Videos};
 use crate::tensor::{Device, Layout};
+
+impl PipelineFile {
+    /// The reader of a file that has no other operators, with its arguments.
+    ///
+    /// # Errors
+    /// Invalid for a file of something else; an argument that there is not, or whose value is wrong.
+    pub fn reader(&self) -> Result<(&'static ReaderDef, Args)> {
+        let [op] = self.0.op.as_slice() else {
+            return Err(Error::invalid(format!("{} operators, expected one reader", self.0.op.len())));
+        };
+        let name = op.name.as_deref().unwrap_or_default();
+        let reader = readers::find(name)
+            .ok_or_else(|| Error::invalid(format!("operator `{}`, expected a reader", shortened(name))))?;
+        let values = arguments(&op.args)?.into_iter().filter(|(keyword, _)| !is_bookkeeping(keyword));
+        let args = Args::new(values.collect(), BTreeMap::new());
+        reader.source(&args)?;
+        Ok((reader, args))
+    }
+}
 
 impl<'d> Importer<'d> {
     /// A reader is a source, and its outputs are inputs that it feeds.

@@ -13,6 +13,7 @@ mod feed;
 mod fetch;
 mod gather;
 mod respond;
+mod room;
 
 use std::ops::Range;
 

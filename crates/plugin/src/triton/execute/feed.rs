@@ -1,5 +1,5 @@
 //! Answers a request that brings a video: a reply for each batch that is made of it, the last one marked as such. No more of the video is
-//! decoded ahead than a batch. It must not know what a video is.
+//! decoded ahead than a batch, and responses wait when too many were not taken. It must not know what a video is.
 //!
 //! ```text
 //! request   [ video, what stands beside it ]
@@ -10,6 +10,7 @@
 use super::fetch::{self, cancelled};
 use super::gather::separate;
 use super::respond::{Asked, Responses};
+use super::room::Room;
 use crate::triton::api::{Times, now};
 use crate::triton::exchange::Claim;
 use crate::triton::lane::Lane;
@@ -24,7 +25,7 @@ struct Round {
 
 /// Answers `claim`.
 pub(super) fn answer(lane: &mut Lane, mut claim: Claim) {
-    let mut start = claim.start();
+    let (mut start, room) = (claim.start(), Room::new());
     let fed = feed(lane, &claim);
     let error = match fed {
         Err(error) => error,
@@ -44,6 +45,9 @@ pub(super) fn answer(lane: &mut Lane, mut claim: Claim) {
                 break error;
             }
             report(lane, round.samples, &times);
+            if let Err(error) = room.wait(&|| is_wanted(&claim)) {
+                break error;
+            }
         },
     };
     lane.model.metrics.failed(&error);
@@ -54,6 +58,11 @@ fn report(lane: &Lane, samples: usize, times: &Times) {
     if let Err(error) = lane.instance.report_batch(samples as u64, times) {
         tracing::warn!("cannot report the statistics of a batch: {error}");
     }
+}
+
+/// Whether somebody waits for the answer.
+fn is_wanted(claim: &Claim) -> bool {
+    !claim.request().is_cancelled().unwrap_or(false)
 }
 
 /// Gives what the request brings to the pipeline.
@@ -75,14 +84,13 @@ fn feed(lane: &mut Lane, claim: &Claim) -> Result<Feeding> {
 fn round(lane: &mut Lane, claim: &Claim, feeding: &mut Feeding) -> Result<Round> {
     let Lane { model, runner, seconds, device, .. } = lane;
     let link = device.as_ref().map(|device| &device.link);
-    let is_wanted = || !claim.request().is_cancelled().unwrap_or(false);
-    if !is_wanted() {
+    if !is_wanted(claim) {
         return Err(cancelled());
     }
     let asked = Asked::of(model, claim)?;
     let start = now();
     let mut samples = 0;
-    let made = runner.run_fed(feeding, &is_wanted, |count| {
+    let made = runner.run_fed(feeding, &|| is_wanted(claim), |count| {
         samples = count;
         Responses::new(model, link, vec![Ok(asked)], &[Some(0..count)])
     })?;
