@@ -32,7 +32,12 @@ impl Graph {
 
     /// Whether callers feed a video that becomes many batches.
     pub fn takes_videos(&self) -> bool {
-        self.sources.iter().any(|source| source.fed == Fed::Videos)
+        self.videos().is_some()
+    }
+
+    /// The source that videos are fed to.
+    pub fn videos(&self) -> Option<usize> {
+        self.sources.iter().position(|source| source.fed == Fed::Videos)
     }
 
     /// Beside a video, which a caller brings once for many batches, what else he brings comes with each of them.

@@ -14,6 +14,8 @@ use std::sync::Arc;
 /// The batches to come of one feed: see [`super::Instance::feed`].
 pub struct Feeding {
     sources: Vec<Box<dyn Source>>,
+    /// Which of them the video was fed to.
+    videos: Option<usize>,
     wires: Wires,
     /// Parts of a batch whose samples are of several shapes.
     waiting: VecDeque<Ready>,
@@ -41,12 +43,19 @@ impl Feeding {
                 sources.get_mut(source).ok_or_else(|| Error::internal("an input without a source"))?;
             caught(|| source.feed(input)).context(|| format!("input `{name}`"))?;
         }
-        Ok(Self { sources, wires: Wires::new(graph), waiting: VecDeque::new(), has_failed: false })
+        Ok(Self {
+            sources,
+            videos: graph.videos(),
+            wires: Wires::new(graph),
+            waiting: VecDeque::new(),
+            has_failed: false,
+        })
     }
 
     /// Whether the last batch came.
     pub fn is_over(&self) -> bool {
-        self.has_failed || self.waiting.is_empty() && self.sources.iter().any(|source| source.is_used_up())
+        let videos = self.videos.and_then(|videos| self.sources.get(videos));
+        self.has_failed || self.waiting.is_empty() && videos.is_none_or(|videos| videos.is_used_up())
     }
 
     /// The next batch of at most `most` samples, all of one shape; `None` when there are no more.

@@ -141,6 +141,9 @@ impl Listed {
             Bounds::Frames(_) => frame(bound, count, up),
             Bounds::Seconds(_) => at(bound, video, up),
         };
+        if self.start.is_some() && self.start == self.end {
+            return Ok(0..0);
+        }
         let (Bounds::Frames(rounding) | Bounds::Seconds(rounding)) = bounds;
         let start = self.start.map_or(Ok(0), |start| place(start, rounding.start_up))?;
         let end = self.end.map_or(Ok(count), |end| place(end, rounding.end_up))?.min(count);

@@ -35,6 +35,8 @@ struct Element {
     id: u32,
     start: usize,
     end: usize,
+    /// Whether it goes on behind where the file, or what it is in, ends.
+    is_cut: bool,
 }
 
 /// The track that is read.
@@ -85,7 +87,8 @@ impl<'a> Walk<'a> {
         let Ok(size) = number(&mut bytes) else { return Ok(None) };
         let start = end - bytes.0.len();
         let size = size.and_then(|size| usize::try_from(size).ok());
-        Ok(Some(Element { id, start, end: size.map_or(end, |size| start.saturating_add(size).min(end)) }))
+        let own_end = size.map_or(end, |size| start.saturating_add(size));
+        Ok(Some(Element { id, start, end: own_end.min(end), is_cut: own_end > end }))
     }
 
     fn children(&mut self, of: Element) -> Result<Vec<Element>> {
@@ -226,7 +229,7 @@ fn block(
     track: &mut Track,
 ) -> Result<()> {
     let mut bytes = Bytes(walk.content(block));
-    if number(&mut bytes)? != Some(chosen.number) {
+    if block.is_cut || number(&mut bytes)? != Some(chosen.number) {
         return Ok(());
     }
     let (time, flags) = (bytes.u16()?.cast_signed(), bytes.u8()?);

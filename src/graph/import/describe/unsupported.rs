@@ -35,7 +35,7 @@ pub(super) fn check(op: &OpDef) -> Result<()> {
 pub(in crate::graph::import) fn unknown(name: &str) -> Error {
     let reads_files = name.contains("readers_") || name.contains("Reader") || name == "io__file__Read";
     Error::unsupported(if name.to_lowercase().contains("video") {
-        "of the operators for video there are `decoders.video`, `experimental.inputs.video` and `experimental.readers.video`"
+        "of the operators for video there are `decoders.video`, `experimental.inputs.video`, `experimental.readers.video` and `readers.video`"
     } else if reads_files {
         "it reads files of the server, which Gesso does not: feed what is in them to an external source"
     } else {
