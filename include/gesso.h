@@ -102,6 +102,9 @@ typedef enum {
   GESSO_DTYPE_BOOL = 11,
 } gesso_dtype;
 
+// The samples of a reader.
+typedef struct gesso_dataset gesso_dataset;
+
 // Runs one batch at a time.
 typedef struct gesso_instance gesso_instance;
 
@@ -433,7 +436,7 @@ gesso_status gesso_instance_run_into(const gesso_instance *instance,
                                      void *user,
                                      gesso_result **result);
 
-// Makes a stream of a pipeline whose inputs are all fed by readers, or which has none: finds the samples, and begins to read ahead when the first
+// Makes a stream of a pipeline whose inputs are all fed by readers, or which has none, or which takes videos: finds the samples, and begins to read ahead when the first
 // batch is asked for. `options` may be null. Outputs are in host memory.
 //
 // `*stream` is the caller's, to give to `gesso_stream_free`; it is null after an error. The pipeline may be freed before. Any thread.
@@ -443,6 +446,14 @@ gesso_status gesso_stream_create(const gesso_pipeline *pipeline,
 
 // Frees a stream; what it is doing ends at the next operator. Results stay. Null is all right. Any thread, while no other uses the stream.
 void gesso_stream_free(gesso_stream *stream);
+
+// Gives a stream one input of `count` samples, of a pipeline that takes videos: the video, after which batches of it come, and before it what
+// stands beside them. The memory is read during the call only. A video that is given while another one is read waits for its turn.
+//
+// Any thread, but one at a time for a stream: else `GESSO_STATUS_UNAVAILABLE`.
+gesso_status gesso_stream_feed(const gesso_stream *stream,
+                               size_t count,
+                               const gesso_input *input);
 
 // Waits for the next batch. Readers have no end: one epoch follows the other. A stream that has ended, as it has no inputs or a source
 // that ends, gives a null `*result` and `GESSO_STATUS_OK`. An error is that of one batch; the call after it gives the next.
@@ -459,6 +470,26 @@ gesso_status gesso_stream_next(const gesso_stream *stream,
 // `*json` is the caller's, to give to `gesso_string_free`; it is null after an error. Any thread.
 gesso_status gesso_stream_readers(const gesso_stream *stream,
                                   char **json);
+
+// Finds the samples of the reader in a serialized pipeline, of which it is the only operator. Its order is not looked at.
+//
+// `*dataset` is the caller's, to give to `gesso_dataset_free`; it is null after an error. Any thread.
+gesso_status gesso_dataset_open(const uint8_t *bytes,
+                                size_t length,
+                                gesso_dataset **dataset);
+
+// Frees the samples. Results stay. Null is all right. Any thread, while no other uses them.
+void gesso_dataset_free(gesso_dataset *dataset);
+
+// How many samples there are; 0 for null. Any thread.
+size_t gesso_dataset_count(const gesso_dataset *dataset);
+
+// Reads sample `index`: a batch of one, with the outputs of the reader.
+//
+// `*result` is the caller's, to give to `gesso_result_free`; it is null after an error. Any thread, several at a time.
+gesso_status gesso_dataset_read(const gesso_dataset *dataset,
+                                size_t index,
+                                gesso_result **result);
 
 // Frees a result. Tensors that were exported stay. Null is all right. Any thread, while no other uses the result.
 void gesso_result_free(gesso_result *result);

@@ -110,6 +110,11 @@ impl Executor {
         })
     }
 
+    /// What it runs.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
     /// The memory of the instance, for callers that must copy an input.
     pub fn memory(&self) -> &Arc<HostPool> {
         &self.memory

@@ -243,5 +243,8 @@ pub const MAX_VIDEO_PIXELS: usize = 8_192 * 4_352;
 /// small files whose frames repeat others from taking hours.
 pub const MAX_VIDEO_DECODED_PIXELS: u64 = 1 << 36;
 
+/// Bytes of video files that a reader keeps in memory, beside the one that it reads. Sequences of one file often follow each other.
+pub const MAX_READER_VIDEO_BYTES: usize = 256 << 20;
+
 /// Boxes, elements or chunks of a video's container on one level. Stops files of millions of empty ones.
 pub const MAX_VIDEO_BOXES: usize = 1 << 22;

@@ -1,7 +1,10 @@
 //! The one door to the engine: load a serialized pipeline, ask what it takes and gives, make instances and run batches, or make a
 //! stream of batches. `triton`, the C API and the command line call nothing else.
 
+mod dataset;
+mod feeding;
 mod instance;
+mod pull;
 mod stream;
 
 use std::fmt;
@@ -10,7 +13,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::executor::Executor;
 use crate::graph::import::PipelineFile;
-use crate::graph::{BranchId, Feed, Graph, NodeKind, Plan, author};
+use crate::graph::{BranchId, Fed, Feed, Graph, GraphInput, NodeKind, Plan, author};
 use crate::limits;
 use crate::source::MakeSource;
 use crate::tensor::{DType, Device, Layout, ValueType};
@@ -26,6 +29,8 @@ pub use crate::memory::DeviceBytes;
 pub use crate::ops::args::Value as ArgumentValue;
 pub use crate::ops::{Decoded, Failures, Preferences};
 pub use crate::waiting::Waiting;
+pub use dataset::Dataset;
+pub use feeding::Feeding;
 pub use instance::Instance;
 pub use stream::{Delivered, Settings as StreamSettings, Stream};
 
@@ -132,13 +137,20 @@ impl Pipeline {
             .inputs
             .iter()
             .enumerate()
-            .filter(|(_, input)| input.feed == Feed::Caller)
-            .map(|(i, input)| Input {
-                name: input.name.clone(),
-                dtype: input.dtype,
-                ndim: input.ndim,
-                layout: input.layout,
-                device: plan.input_device(i),
+            .filter_map(|(i, input)| {
+                let device = plan.input_device(i);
+                let GraphInput { name, dtype, ndim, layout, .. } = input.clone();
+                let declared = Input { name, dtype, ndim, layout, device };
+                let Feed::Source { source, .. } = input.feed else { return Some(declared) };
+                match plan.graph.sources.get(source)?.fed {
+                    Fed::Nothing => None,
+                    Fed::Batch => Some(Input { device: Device::Cpu, ..declared }),
+                    Fed::Videos => {
+                        let name = declared.name;
+                        let (dtype, ndim) = (Some(DType::U8), Some(1));
+                        Some(Input { name, dtype, ndim, layout: Layout::NONE, device: Device::Cpu })
+                    }
+                }
             })
             .collect();
         let outputs = plan
@@ -193,7 +205,12 @@ impl Pipeline {
 
     /// Whether the pipeline reads a data set by itself: then [`Pipeline::stream`] runs it.
     pub fn reads(&self) -> bool {
-        !self.plan.graph.sources.is_empty()
+        self.plan.graph.sources.iter().any(|source| source.fed == Fed::Nothing)
+    }
+
+    /// Whether a caller brings a video, of which many batches are made: [`Instance::feed`] takes it, or a stream.
+    pub fn takes_videos(&self) -> bool {
+        self.plan.graph.takes_videos()
     }
 
     /// Whether numbers are drawn from a seed of the file. Those of a sample follow from the seed, the samples of earlier batches
@@ -239,7 +256,13 @@ impl Pipeline {
         gpu: Option<&Arc<Gpu>>,
         preferences: &Preferences,
     ) -> Result<Instance> {
-        match self.plan.graph.inputs.iter().find(|input| input.feed != Feed::Caller) {
+        let is_read = |input: &&GraphInput| match input.feed {
+            Feed::Caller => false,
+            Feed::Source { source, .. } => {
+                self.plan.graph.sources.get(source).is_none_or(|source| source.fed == Fed::Nothing)
+            }
+        };
+        match self.plan.graph.inputs.iter().find(is_read) {
             Some(input) => Err(Error::invalid(format!(
                 "input `{}` is fed by a source: a stream runs this pipeline, not an instance",
                 input.name
@@ -248,13 +271,13 @@ impl Pipeline {
         }
     }
 
-    /// The batches of a pipeline whose inputs are all fed by sources, or which has none; on `gpu` when the pipeline
+    /// The batches of a pipeline whose inputs are all fed by sources, or which has none, or which [takes videos](Self::takes_videos); on `gpu` when the pipeline
     /// [needs one](Pipeline::needs_gpu).
     ///
     /// # Errors
     /// Invalid for an input that nobody feeds; what making sources and instances fails with.
     pub fn stream(&self, settings: &StreamSettings, gpu: Option<&Arc<Gpu>>) -> Result<Stream> {
-        if let Some(input) = self.inputs.first() {
+        if let Some(input) = self.plan.graph.inputs.iter().find(|input| input.feed == Feed::Caller) {
             return Err(Error::invalid(format!("input `{}` is fed by no source", input.name)));
         }
         let lanes = if self.needs_order() { 1 } else { settings.lanes.clamp(1, settings.prefetch.max(1)) };

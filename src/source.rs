@@ -7,17 +7,23 @@
 //!   long one is. A file that cannot be read fails its sample ([`Pulled::failures`]), not the batch. A stream asks ahead; so a
 //!   checkpoint is not what the source knows now. It is how many samples were delivered
 //!   ([`crate::pipeline::Delivered::first`]), and a reader that goes on there skips as many ([`Source::skip`]).
-//! - **Videos**: [`Source::feed`] takes the file that a request brought, each `next` decodes the next sequences, and `None` says that
-//!   the video is over: the request's last answer is sent.
+//! - **Videos** ([`Videos`]): [`Source::feed`] takes the file that a request brought, each `next` decodes the next sequences, and `None`
+//!   says that the video is over: the request's last answer is sent. What comes with it stands beside all of its batches ([`Repeated`]).
 //! - **Another thread that feeds** (`external_source` in Python): the source is the receiving end of a channel, whose sending end
 //!   the caller keeps. `next` waits there, and what [`Source::interrupter`] returns closes it.
 //! - **Batches of any size**: the first source of a pipeline decides, with at most as many samples as it is asked for.
+
+mod repeated;
+mod video;
 
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::memory::HostPool;
 use crate::tensor::{Batch, ValueType};
+
+pub use repeated::Repeated;
+pub use video::Videos;
 
 /// Gives batches to some inputs of a pipeline, one after the other, in one thread.
 pub trait Source: Send {
@@ -42,6 +48,24 @@ pub trait Source: Send {
     /// # Errors
     /// Why this batch cannot be had. The next one is asked for all the same: a source that is at its end then says so.
     fn next(&mut self, most: usize, memory: &Arc<HostPool>) -> Result<Option<Pulled>>;
+
+    /// [`Source::next`] for somebody who may stop waiting meanwhile: sources that take long ask `is_wanted` now and then.
+    ///
+    /// # Errors
+    /// As there; cancelled, when it is no longer wanted.
+    fn next_while(
+        &mut self,
+        most: usize,
+        memory: &Arc<HostPool>,
+        _is_wanted: &dyn Fn() -> bool,
+    ) -> Result<Option<Pulled>> {
+        self.next(most, memory)
+    }
+
+    /// Of a source that is fed: whether [`Source::next`] would say that there is no more.
+    fn is_used_up(&self) -> bool {
+        false
+    }
 
     /// Goes on behind `samples` samples, of which `most` would have been asked for at a time. Comes before the first [`Source::next`]. Does
     /// nothing in sources that a program brings to where they go on.

@@ -15,13 +15,14 @@ from ._lazy import LayoutEngines
 from ._stream import StreamEngine
 from ._stages import StagedGraph, is_python
 from ._tensor_list import TensorListCPU, TensorListGPU
+from ._video_input import DECLARED, TARGET, VideoInput, Videos
 
 _DTYPES = {name: dtype for dtype, name in ((d, _author._dtype_name(d)) for d in list(DALIDataType)[1:13])}
 _OTHER = "{} in the output_idx={} does not match. Expected: {}. Received: {}."
 
 
 # Readers that the library has itself, by their names in files.
-_READERS = ("readers__File", "FileReader")
+_READERS = ("readers__File", "FileReader", "experimental__readers__Video", "readers__Video", "VideoReader")
 
 
 def failed(error):
@@ -87,6 +88,9 @@ class Execution:
         return tuple(self._wrap(i, result, declared) for i, (result, declared) in enumerate(zip(results, self.outputs))), errors
 
     def _batch_size(self, fed):
+        if any("videos" in declared for declared in self.inputs.values()):
+            # The video says how many.
+            return self._max_batch_size
         sizes = {name: len(batch.arrays) for name, batch in fed.items()}
         if len(set(sizes.values())) > 1:
             raise RuntimeError(
@@ -166,6 +170,8 @@ def of_graph(pipeline):
                 "blocking": node.values_of("blocking", False),
             }
             check_consistent(inputs[node.name])
+        elif isinstance(node.operator, VideoInput):
+            inputs[node.name] = {**DECLARED, "blocking": node.values_of("blocking", False), "videos": node}
     parameters = {**pipeline._parameters(), "seed": pipeline._run_seed}
     if any(is_python(node) for node in pipeline._operators):
         # What Python functions get, and what goes from stage to stage, is on the host.
@@ -204,6 +210,24 @@ def _whole(engine):
     return run
 
 
+def _of_videos(pipeline, serialized, video, inputs, outputs):
+    """The execution of a file that takes videos: a stream of the library's, which is fed."""
+    other = next((name for name, declared in inputs.items() if name != video and not declared["repeat_last"]), None)
+    if other is not None:
+        raise NotImplementedError(f"The input `{other}` stands beside a video in a file, and has no `repeat_last=True`: such a file cannot be run.")
+    threads, where = pipeline.num_threads or 0, (_device(pipeline), pipeline.device_id or 0)
+    videos = Videos(video, StreamEngine(serialized, *where, threads, pipeline.max_batch_size, 1))
+    inputs[video] = {**DECLARED, "blocking": inputs[video]["blocking"], "videos": videos}
+
+    def run(batch_size, fed):
+        outcome = videos.next(fed.items())
+        return outcome.outputs, outcome.errors
+
+    execution = Execution(run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, {})
+    execution.skip = lambda batches, readers: None
+    return execution
+
+
 def of_file(pipeline, serialized):
     """The execution of a pipeline that came from a file."""
     described = json.loads(describe(serialized))
@@ -218,6 +242,9 @@ def of_file(pipeline, serialized):
             "repeat_last": flags.get("repeat_last", False),
             "blocking": flags.get("blocking", False),
         }
+    video = next((source["name"] for source in described["inputs"] if source.get("operator") == TARGET), None)
+    if video is not None:
+        return _of_videos(pipeline, serialized, video, inputs, outputs)
     if any(operator["name"] in _READERS for operator in described["operators"]):
         engine = StreamEngine(
             serialized,

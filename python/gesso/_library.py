@@ -101,6 +101,9 @@ _SIGNATURES = {
     "gesso_instance_create": [c_void_p, POINTER(InstanceOptions), POINTER(c_void_p)],
     "gesso_instance_run": [c_void_p, c_size_t, POINTER(Input), c_size_t, POINTER(c_void_p)],
     "gesso_stream_create": [c_void_p, POINTER(StreamOptions), POINTER(c_void_p)],
+    "gesso_stream_feed": [c_void_p, c_size_t, POINTER(Input)],
+    "gesso_dataset_open": [c_char_p, c_size_t, POINTER(c_void_p)],
+    "gesso_dataset_read": [c_void_p, c_size_t, POINTER(c_void_p)],
     "gesso_stream_next": [c_void_p, POINTER(c_void_p), POINTER(ctypes.c_uint64)],
     "gesso_stream_readers": [c_void_p, POINTER(c_void_p)],
     "gesso_result_sample_status": [c_void_p, c_size_t, POINTER(c_char_p)],
@@ -114,6 +117,7 @@ _FREES = (
     "gesso_pipeline_free",
     "gesso_instance_free",
     "gesso_stream_free",
+    "gesso_dataset_free",
     "gesso_result_free",
 )
 
@@ -163,7 +167,7 @@ def _load():
     lib.gesso_pipeline_needs_gpu.argtypes = [c_void_p]
     lib.gesso_pipeline_max_batch_size.argtypes = [c_void_p]
     lib.gesso_pipeline_max_batch_size.restype = c_size_t
-    for name in ("gesso_pipeline_input_count", "gesso_pipeline_output_count", "gesso_result_batch_size"):
+    for name in ("gesso_pipeline_input_count", "gesso_pipeline_output_count", "gesso_result_batch_size", "gesso_dataset_count"):
         function = getattr(lib, name)
         function.argtypes, function.restype = [c_void_p], c_size_t
     return lib

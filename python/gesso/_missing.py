@@ -3,8 +3,7 @@
 from . import _context, _naming
 
 NAMES = """
-OpticalFlow VideoReader VideoReaderResize experimental__inputs__Video
-experimental__readers__Video readers__Video readers__VideoResize
+OpticalFlow VideoReaderResize readers__VideoResize
 """.split()
 
 

@@ -5,6 +5,7 @@ import types as python_types
 
 from . import _arguments, _context, _schema, _signature
 from ._operator import Operator, choose_device
+from ._video_input import TARGET, VideoInput
 from .data_node import DataNode
 
 
@@ -30,7 +31,8 @@ def make_class(schema, named):
         "schema_name": named.name,
         "__doc__": _signature.documentation(schema, named),
     }
-    return type(named.class_name, (Operator,), body)
+    base = VideoInput if schema.target == TARGET else Operator
+    return type(named.class_name, (base,), body)
 
 
 def make_function(operator_class, name):

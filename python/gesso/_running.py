@@ -19,6 +19,17 @@ _NO_INPUTS = (
 )
 
 
+def _videos(declared):
+    """What makes batches of the videos that an input was fed, or None."""
+    node = declared.get("videos")
+    return getattr(node, "videos", node)
+
+
+def _has_more(declared):
+    videos = _videos(declared)
+    return videos is not None and videos.has_more()
+
+
 class Running(Asking):
     """Running a pipeline."""
 
@@ -173,6 +184,9 @@ class Running(Asking):
             raise KeyError(f'Could not find an input operator with name "{name}". The pipeline has {sorted(self._execution.inputs)}.')
         batch = to_batch(data, self._max_batch_size, layout, copy)
         check_declared(name, declared, batch)
+        if "videos" in declared:
+            _videos(declared).feed(batch)
+            return self._start_waiting()
         check_same(self._facts.get(name), batch)
         self._facts[name] = batch.facts()
         self._fed.setdefault(name, deque()).append(batch)
@@ -214,12 +228,16 @@ class Running(Asking):
 
     def _is_fed(self):
         inputs = self._execution.inputs
-        return all(self._fed.get(name) or inputs[name]["repeat_last"] and name in self._last_fed for name in inputs)
+        return all(
+            self._fed.get(name) or declared["repeat_last"] and name in self._last_fed or _has_more(declared) for name, declared in inputs.items()
+        )
 
     def _take_fed(self):
         """The next batch of every input."""
         taken = {}
         for name, declared in self._execution.inputs.items():
+            if "videos" in declared:
+                continue
             queue = self._fed.get(name)
             if queue:
                 taken[name] = self._last_fed[name] = queue.popleft()

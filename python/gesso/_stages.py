@@ -11,6 +11,7 @@ from ._feeding import Batch
 from ._lazy import LayoutEngines
 from ._seeds import assign
 from .data_node import DataNode
+from ._video_input import VideoInput, of_size
 
 
 # Elements of a constant that a file may have.
@@ -105,8 +106,8 @@ def _batch(arrays, layout):
 class _Batches:
     """What a run knows: the batches by edge, and the samples of each branch by their numbers in the whole batch."""
 
-    def __init__(self, batch_size):
-        self.values, self.errors = {}, {}
+    def __init__(self, batch_size, values):
+        self.values, self.errors = values, {}
         self.numbers = {(): list(range(batch_size))}
 
     def add_errors(self, path, errors):
@@ -137,7 +138,9 @@ class StagedGraph:
         operators = assign(operators, parameters["seed"])
         self.branches = Branches(operators, lambda node: is_python(node) and not is_source(node))
         levels = _levels(operators, self._is_here)
-        self.sources = [node for node in operators if is_source(node)]
+        # Those that say how many samples a batch has come first.
+        self.videos = [node for node in operators if isinstance(node.operator, VideoInput)]
+        self.sources = [node for node in operators if is_source(node) and node not in self.videos]
         self.readers = [node for node in operators if getattr(node.operator, "is_source", False)]
         for node in self.readers:
             node.operator.start(node, parameters["enable_checkpointing"])
@@ -183,8 +186,12 @@ class StagedGraph:
 
     def run(self, batch_size, fed):
         """(arrays and layout of each output, errors of samples)"""
-        batches = _Batches(batch_size)
-        values = batches.values
+        values = {}
+        for node in self.videos:
+            self._keep(node, [], batch_size, values)
+            batch_size = len(values[node.outputs[0].name].arrays)
+            fed = {name: of_size(batch, batch_size) for name, batch in fed.items()}
+        batches = _Batches(batch_size, values)
         for node in self.sources:
             self._keep(node, [], batch_size, values)
         for stages, nodes in self.levels:
@@ -244,7 +251,7 @@ class StagedGraph:
 
     def reader_meta(self):
         """What the readers say of their data."""
-        return {node.name: node.operator.meta(node) for node in self.readers}
+        return {node.name: node.operator.meta(node) for node in self.readers if node not in self.videos}
 
     def reader_history(self, batches, batch_size):
         """How the readers have read so many batches."""

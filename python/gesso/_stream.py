@@ -5,11 +5,11 @@ import json
 
 from . import _library
 from ._ahead import Process
-from ._engine import Result, outcome_of
+from ._engine import Result, _inputs, outcome_of
 
 
 class StreamEngine:
-    """Runs a file whose inputs are all fed by readers. It is opened when it is first asked for something."""
+    """Runs a file whose inputs are all fed by readers, or that takes videos. It is opened when it is first asked for something."""
 
     def __init__(self, serialized, device=_library.CPU, gpu=0, num_threads=0, batch_size=0, prefetch=0):
         self._pipeline, self._stream = ctypes.c_void_p(), None
@@ -40,12 +40,31 @@ class StreamEngine:
 
     def run(self, batch_size, fed):
         """The next batch: arrays and layout of each output, errors of samples."""
+        outcome = self.next()
+        return outcome.outputs, outcome.errors
+
+    def next(self):
+        """The next batch, or None at the end of what was fed."""
         handle = ctypes.c_void_p()
         _library.call("gesso_stream_next", self._opened(), ctypes.byref(handle), None)
-        owner = Result(handle, self._process)
-        count = _library.library().gesso_result_batch_size(handle)
-        outcome = outcome_of(owner, count, self.output_count)
-        return outcome.outputs, outcome.errors
+        if not handle:
+            return None
+        return outcome_of(Result(handle, self._process), _library.library().gesso_result_batch_size(handle), self.output_count)
+
+    def end(self):
+        """Goes to the end of what was fed."""
+        while True:
+            try:
+                if self.next() is None:
+                    return
+            except _library.GessoError:
+                pass
+
+    def feed(self, name, batch):
+        """Gives an input a batch: of a video, or of what stands beside it."""
+        given, keep = _inputs([(name, batch)], frozenset())
+        _library.call("gesso_stream_feed", self._opened(), len(batch.arrays), given)
+        del keep
 
     def skip(self, batches):
         """Goes on behind so many batches; before the first one."""

@@ -38,22 +38,10 @@ pub(super) unsafe fn batches<'r>(
     let given = unsafe { size::read_all("inputs", inputs, count) }?;
     let mut found: Vec<Option<Batch<'r>>> = declared.iter().map(|_| None).collect();
     for input in given {
-        // SAFETY: the caller vouches for the name.
-        let name = unsafe { types::text("name", input.name) }?;
-        let place = declared.iter().position(|declared| declared.name == name);
-        let (Some(declared), Some(slot)) =
-            (place.and_then(|i| declared.get(i)), place.and_then(|i| found.get_mut(i)))
-        else {
-            let names: Vec<String> = declared.iter().map(|input| format!("`{}`", input.name)).collect();
-            return Err(Error::not_found(format!(
-                "the pipeline has no input `{}`, its inputs are {}",
-                name.escape_debug(),
-                names.join(", ")
-            )));
-        };
-        // SAFETY: the caller vouches for the samples.
-        let batch = unsafe { batch(declared, &input, batch_size) }.context(|| format!("input `{name}`"))?;
-        if slot.replace(batch).is_some() {
+        // SAFETY: the caller vouches for the input.
+        let (place, batch) = unsafe { named(declared, &input, batch_size) }?;
+        if found.get_mut(place).and_then(|slot| slot.replace(batch)).is_some() {
+            let name = declared.get(place).map_or("", |declared| &declared.name);
             return Err(Error::invalid(format!("input `{name}` is given twice")));
         }
     }
@@ -64,6 +52,49 @@ pub(super) unsafe fn batches<'r>(
             batch.ok_or_else(|| Error::invalid(format!("input `{}` is missing", input.name)))
         })
         .collect()
+}
+
+/// One input of `pipeline`: its name, and a batch of `count` samples.
+///
+/// # Errors
+/// Invalid when it cannot be what it is said to be, not found for an unknown name.
+///
+/// # Safety
+/// As for [`batches`].
+pub(super) unsafe fn one<'r>(
+    pipeline: &Pipeline,
+    count: usize,
+    input: *const InputTensor,
+) -> Result<(String, Batch<'r>)> {
+    if count > limits::MAX_BATCH_SIZE {
+        return Err(Error::invalid(format!("{count} samples, expected at most {}", limits::MAX_BATCH_SIZE)));
+    }
+    // SAFETY: the caller vouches for the input.
+    let given = unsafe { size::read("input", input) }?;
+    // SAFETY: as above.
+    let (place, batch) = unsafe { named(pipeline.inputs(), &given, count) }?;
+    Ok((pipeline.inputs().get(place).map_or_else(String::new, |input| input.name.clone()), batch))
+}
+
+/// Which of the `declared` inputs `input` is, and its batch.
+///
+/// # Safety
+/// As for [`batches`].
+unsafe fn named<'r>(declared: &[Input], input: &InputTensor, count: usize) -> Result<(usize, Batch<'r>)> {
+    // SAFETY: the caller vouches for the name.
+    let name = unsafe { types::text("name", input.name) }?;
+    let found = declared.iter().enumerate().find(|(_, declared)| declared.name == name);
+    let Some((place, declared)) = found else {
+        let names: Vec<String> = declared.iter().map(|input| format!("`{}`", input.name)).collect();
+        return Err(Error::not_found(format!(
+            "the pipeline has no input `{}`, its inputs are {}",
+            name.escape_debug(),
+            names.join(", ")
+        )));
+    };
+    // SAFETY: the caller vouches for the samples.
+    let batch = unsafe { batch(declared, input, count) }.context(|| format!("input `{name}`"))?;
+    Ok((place, batch))
 }
 
 /// # Safety

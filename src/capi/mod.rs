@@ -3,7 +3,7 @@
 //! ```text
 //! types    what crosses: enumerations, structs with a size        status   statuses, the last error, the fence
 //! pipeline load, describe          instance   create, run         result   what came out of a batch
-//! stream   batches that readers feed
+//! stream   batches that readers or videos feed             dataset  what a reader reads, sample by sample
 //! size     structs of older and newer callers              sample     samples that came out           dlpack   the same for others
 //! operator what libraries with operators offer      library    loads them      foreign    runs them
 //! ```
@@ -13,6 +13,7 @@
 
 #![expect(unsafe_code, reason = "this is a boundary to C")]
 
+pub mod dataset;
 pub mod dlpack;
 mod foreign;
 pub mod input;

@@ -5,25 +5,27 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::input;
 use super::pipeline::PipelineHandle;
 use super::result::ResultHandle;
 use super::size;
 use super::status::{Status, c_text, guard, guarded};
-use super::types::{self, StreamOptions};
+use super::types::{self, InputTensor, StreamOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::memory::HostPool;
-use crate::pipeline::{Gpu, Stream, StreamSettings};
+use crate::pipeline::{Gpu, Pipeline, Stream, StreamSettings};
 
 /// Reads, computes and gives batches in order, ahead of who takes them.
 pub struct StreamHandle {
     stream: Mutex<Stream>,
+    pipeline: Arc<Pipeline>,
     /// Memory for samples that a result cannot keep where they are.
     pool: Arc<HostPool>,
     readers: String,
 }
 
-/// Makes a stream of a pipeline whose inputs are all fed by readers, or which has none: finds the samples, and begins to read ahead when the first
+/// Makes a stream of a pipeline whose inputs are all fed by readers, or which has none, or which takes videos: finds the samples, and begins to read ahead when the first
 /// batch is asked for. `options` may be null. Outputs are in host memory.
 ///
 /// `*stream` is the caller's, to give to `gesso_stream_free`; it is null after an error. The pipeline may be freed before. Any thread.
@@ -56,8 +58,12 @@ pub unsafe extern "C" fn gesso_stream_create(
         let readers: serde_json::Map<_, _> =
             made.readers().iter().map(|(name, facts)| (name.clone(), serde_json::json!(facts))).collect();
         let readers = serde_json::Value::Object(readers).to_string();
-        *out =
-            Box::into_raw(Box::new(StreamHandle { stream: Mutex::new(made), pool: Arc::default(), readers }));
+        *out = Box::into_raw(Box::new(StreamHandle {
+            stream: Mutex::new(made),
+            pipeline: Arc::clone(pipeline),
+            pool: Arc::default(),
+            readers,
+        }));
         Ok(())
     })
 }
@@ -91,6 +97,34 @@ pub unsafe extern "C" fn gesso_stream_free(stream: *mut StreamHandle) {
             drop(unsafe { Box::from_raw(stream) });
         }
     });
+}
+
+/// Gives a stream one input of `count` samples, of a pipeline that takes videos: the video, after which batches of it come, and before it what
+/// stands beside them. The memory is read during the call only. A video that is given while another one is read waits for its turn.
+///
+/// Any thread, but one at a time for a stream: else `GESSO_STATUS_UNAVAILABLE`.
+///
+/// # Safety
+/// `stream` is valid; `input` points at an input whose pointers are valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_stream_feed(
+    stream: *const StreamHandle,
+    count: usize,
+    input: *const InputTensor,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let handle = unsafe { types::reference("stream", stream) }?;
+        let Some(mut stream) = handle.stream.try_lock() else {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                "another thread waits for a batch of this stream",
+            ));
+        };
+        // SAFETY: the caller vouches for the input; the batch lives no longer than this call.
+        let (name, batch) = unsafe { input::one(&handle.pipeline, count, input) }?;
+        stream.feed(&name, &batch)
+    })
 }
 
 /// Waits for the next batch. Readers have no end: one epoch follows the other. A stream that has ended, as it has no inputs or a source

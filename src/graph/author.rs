@@ -148,8 +148,9 @@ fn edge(name: &str, device: &str) -> InputOutput {
 
 fn input<'d>(input: &'d InputDescription, edges: &mut Edges<'d>) -> Result<OpDef> {
     edges.instance(&input.name)?;
-    let device = check_device(&input.device, &["cpu", "gpu"])?;
-    edges.produce(&input.edge, device)?;
+    let device = check_device(&input.device, &["cpu", "gpu", "mixed"])?;
+    let written = OperatorDescription::usual_output_device(device);
+    edges.produce(&input.edge, written)?;
     let dtype = input.dtype.and_then(|dtype| DType::ALL.iter().position(|&other| other == dtype));
     let layout = Some(&input.layout).filter(|layout| !layout.is_empty());
     let told = [
@@ -162,7 +163,7 @@ fn input<'d>(input: &'d InputDescription, edges: &mut Edges<'d>) -> Result<OpDef
     Ok(OpDef {
         name: input.operator.clone(),
         input: Vec::new(),
-        output: vec![edge(&input.edge, device)],
+        output: vec![edge(&input.edge, written)],
         args: arguments(told, [&input.arguments, &input.bookkeeping], &input.stored, &input.unreadable)?,
         inst_name: Some(input.name.clone()),
         logical_id: input.logical_id,

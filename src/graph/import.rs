@@ -6,18 +6,19 @@
 
 mod arguments;
 mod seeds;
+mod sources;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use prost::Message;
 
 use super::proto::{Argument, InputOutput, OpDef, PipelineDef};
-use super::{Feed, Graph, GraphInput, GraphOutput, GraphSource, Node, NodeKind, Placement, Value, ValueId};
+use super::{Feed, Graph, GraphInput, GraphOutput, Node, NodeKind, Placement, Value, ValueId};
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::ops::args::Value as ArgValue;
 use crate::ops::{self, Args};
-use crate::readers::{self, ReaderDef};
+use crate::readers;
 use crate::tensor::{DType, Device, Layout, ValueType};
 use arguments::{argument, arguments, is_bookkeeping};
 use seeds::Seeds;
@@ -141,6 +142,7 @@ impl<'d> Importer<'d> {
             self.operator(op, name, instance)
                 .context(|| format!("operator `{}` (`{}`)", shortened(name), shortened(instance)))?;
         }
+        self.graph.feed_beside_videos();
         for (i, output) in self.def.pipe_outputs.iter().enumerate() {
             self.output(output).context(|| format!("pipeline output {i}"))?;
         }
@@ -170,6 +172,9 @@ impl<'d> Importer<'d> {
         }
         let values = arguments(&op.args)?;
         let placement = self.placement(&op.args)?;
+        if let Some(def) = ops::find(name).filter(|def| def.videos.is_some()) {
+            return self.videos(op, def, values, placement);
+        }
         if is_source(name) {
             let [output] = op.output.as_slice() else {
                 return Err(Error::invalid(format!("{} outputs, expected 1", op.output.len())));
@@ -230,38 +235,6 @@ impl<'d> Importer<'d> {
             arguments,
             outputs,
         });
-        Ok(())
-    }
-
-    /// A reader is a source, and its outputs are inputs that it feeds.
-    fn reader(
-        &mut self,
-        op: &'d OpDef,
-        reader: &'static ReaderDef,
-        values: BTreeMap<String, ArgValue>,
-    ) -> Result<()> {
-        if let Some(input) = op.input.first() {
-            let name = input.name.as_deref().unwrap_or_default();
-            return Err(Error::unsupported(format!("it reads `{}`, expected no inputs", shortened(name))));
-        }
-        let mut values = values.into_iter().filter(|(keyword, _)| !is_bookkeeping(keyword)).collect();
-        seeds::give(&mut self.seeds, true, op.logical_id, &mut values);
-        let args = Args::new(values, BTreeMap::new());
-        let types = (reader.outputs)(&args)?;
-        if op.output.len() != types.len() {
-            return Err(Error::invalid(format!("{} outputs, expected {}", op.output.len(), types.len())));
-        }
-        let source = self.graph.sources.len();
-        for (output, (edge, ty)) in op.output.iter().zip(types).enumerate() {
-            let name = edge.name.as_deref().unwrap_or_default();
-            let value = self.produce(name, Device::Cpu)?;
-            let layout = ty.layout.unwrap_or(Layout::NONE);
-            let (dtype, ndim, feed) = (ty.dtype, ty.ndim(), Feed::Source { source, output });
-            self.graph.values[value.0].ty = ty;
-            self.graph.inputs.push(GraphInput { name: name.to_owned(), value, dtype, ndim, layout, feed });
-        }
-        let name = op.inst_name.clone().unwrap_or_default();
-        self.graph.sources.push(GraphSource { name, make: reader.source(&args)? });
         Ok(())
     }
 

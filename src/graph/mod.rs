@@ -46,8 +46,21 @@ pub struct Graph {
 pub struct GraphSource {
     /// The instance's name in the file, for a reader; empty for what a program brings.
     pub name: String,
+    /// What callers bring for it.
+    pub fed: Fed,
     /// Makes it.
     pub make: MakeSource,
+}
+
+/// What a source is fed with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fed {
+    /// Nothing: it reads a data set.
+    Nothing,
+    /// A video, which becomes many batches.
+    Videos,
+    /// A batch that stands beside all of them.
+    Batch,
 }
 
 /// A wire of the graph.

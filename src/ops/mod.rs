@@ -55,6 +55,7 @@ mod gaussian_blur;
 mod get_property;
 mod gpu_io;
 mod grid_mask;
+mod inputs_video;
 mod io;
 mod join;
 mod jpeg_compression_distortion;
@@ -104,6 +105,7 @@ mod window;
 
 use std::sync::Arc;
 
+use crate::cpu::video::Sequences;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, Device, ValueType};
@@ -285,10 +287,15 @@ pub struct OpDef {
     pub underscored: bool,
     /// Whether it is an input of the pipeline, which callers feed and nothing computes.
     pub is_input: bool,
+    /// Of an input that videos are fed to: how they are cut into samples.
+    pub videos: Option<&'static OfVideos>,
 }
 
 /// Makes an instance of an operator.
 pub type Build = dyn Fn(&Args, usize) -> Result<Box<dyn Operator>> + Send + Sync;
+
+/// What the arguments say of sequences.
+pub type OfVideos = dyn Fn(&Args) -> Result<Sequences> + Send + Sync;
 
 /// Counts the outputs of an instance, from its arguments and the number of its regular inputs.
 pub type Outputs = dyn Fn(&Args, usize) -> Result<usize> + Send + Sync;
@@ -311,6 +318,7 @@ impl OpDef {
         splits_inputs: false,
         underscored: false,
         is_input: false,
+        videos: None,
     };
 
     /// Whether it runs on a device.
@@ -344,6 +352,21 @@ impl OpDef {
     /// Unsupported when the file sets an argument that the operator does not know: dropping it silently could change
     /// the result.
     pub fn instantiate(&self, args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
+        self.check(args)?;
+        if inputs < self.inputs.0 || inputs > self.inputs.1 {
+            return Err(Error::invalid(format!(
+                "expected {} to {} inputs, found {inputs}",
+                self.inputs.0, self.inputs.1
+            )));
+        }
+        Ok(frames::wrapped(self, (self.build)(args, inputs)?, args, inputs))
+    }
+
+    /// Whether every argument that was given is in the table.
+    ///
+    /// # Errors
+    /// As for [`OpDef::instantiate`].
+    pub fn check(&self, args: &Args) -> Result<()> {
         for name in args.names() {
             let Some(spec) = self.all_args().find(|spec| spec.name == name) else {
                 return Err(Error::unsupported(format!(
@@ -357,13 +380,7 @@ impl OpDef {
                 )));
             }
         }
-        if inputs < self.inputs.0 || inputs > self.inputs.1 {
-            return Err(Error::invalid(format!(
-                "expected {} to {} inputs, found {inputs}",
-                self.inputs.0, self.inputs.1
-            )));
-        }
-        Ok(frames::wrapped(self, (self.build)(args, inputs)?, args, inputs))
+        Ok(())
     }
 }
 

@@ -103,6 +103,7 @@ pub const OPS: &[&OpDef] = &[
     &decoders_inflate::DEF,
     &decoders_numpy::DEF,
     &decoders_video::DEF,
+    &inputs_video::DEF,
     &morphology::DILATE,
     &morphology::ERODE,
     &median_blur::DEF,

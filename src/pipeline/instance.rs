@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::error::Result;
+use super::Feeding;
+use crate::error::{Error, Result};
 use crate::executor::{Executor, Outcome, OutputSink, Tally};
 use crate::gpu::Counters;
 use crate::memory::HostPool;
@@ -60,6 +61,9 @@ impl Instance {
         inputs: Vec<Batch<'r>>,
         sink: &mut dyn OutputSink<'r>,
     ) -> Result<Outcome<'r>> {
+        if self.executor.plan().graph.takes_videos() {
+            return Err(Error::invalid("its batches are made of a video: the pipeline is fed, by a stream"));
+        }
         self.samples = first.wrapping_add(failures.len() as u64);
         self.executor.run(first, failures, inputs, sink)
     }
@@ -72,6 +76,37 @@ impl Instance {
     /// Whether what becomes of a sample depends on the others of its batch.
     pub fn mixes_samples(&self) -> bool {
         self.executor.mixes_samples()
+    }
+
+    /// Takes what a caller brings once for many batches, of a pipeline that [takes videos](super::Pipeline::takes_videos): its inputs in
+    /// their order. All of it is copied.
+    ///
+    /// # Errors
+    /// What is wrong with an input.
+    pub fn feed(&self, inputs: &[Batch<'_>]) -> Result<Feeding> {
+        Feeding::new(&self.executor.plan().graph, inputs)
+    }
+
+    /// Runs the next batch of what was fed, of as many samples as the file was made for, or fewer: all samples of an input have one shape.
+    /// `sink` is asked to make itself ready for so many samples. `None` when there are no more. `is_wanted` is asked now and then.
+    ///
+    /// # Errors
+    /// What fails the whole batch; none follows an error of the video itself.
+    pub fn run_fed<'r, S: OutputSink<'r>>(
+        &mut self,
+        feeding: &mut Feeding,
+        is_wanted: &dyn Fn() -> bool,
+        sink: impl FnOnce(usize) -> S,
+    ) -> Result<Option<(S, Outcome<'r>)>> {
+        let most = self.executor.plan().graph.max_batch_size;
+        let Some((failures, inputs)) = feeding.next(most, self.executor.memory(), is_wanted)? else {
+            return Ok(None);
+        };
+        let first = self.samples;
+        self.samples = first.wrapping_add(failures.len() as u64);
+        let mut sink = sink(failures.len());
+        let outcome = self.executor.run(first, failures, inputs, &mut sink)?;
+        Ok(Some((sink, outcome)))
     }
 
     /// Tells what is expected of the outputs beyond what the pipeline says: see [`Executor::expect`].

@@ -21,6 +21,7 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 
+use super::pull::Wires;
 use crate::error::{Error, ErrorKind, Result, caught};
 use crate::executor::{Executor, Outcome, Tally};
 use crate::graph::{Feed, Graph};
@@ -29,7 +30,7 @@ use crate::memory::HostPool;
 use crate::ops::Preferences;
 use crate::source::{Facts, Interrupt, Source};
 use crate::tensor::Batch;
-use puller::{Asked, Puller, Sources, Wire};
+use puller::{Asked, Puller, Sources};
 use work::worker;
 
 /// How a stream works.
@@ -88,6 +89,8 @@ pub struct Stream {
     facts: Vec<(String, Facts)>,
     /// The names of the inputs, and who feeds each.
     inputs: Vec<(String, Feed)>,
+    /// Which source videos are fed to.
+    videos: Option<usize>,
     batch_size: Arc<AtomicUsize>,
     phase: Phase,
     is_closed: Arc<AtomicBool>,
@@ -140,7 +143,7 @@ impl Stream {
         let (resume, resumed) = channel();
         let puller = Puller {
             sources: Arc::clone(&sources),
-            wires: graph.inputs.iter().map(|input| Wire::new(graph, input)).collect(),
+            wires: Wires::new(graph),
             memory: Arc::new(HostPool::default()),
             batch_size: Arc::clone(&batch_size),
             first: settings.first,
@@ -158,6 +161,7 @@ impl Stream {
             sources,
             facts,
             inputs: graph.inputs.iter().map(|input| (input.name.clone(), input.feed)).collect(),
+            videos: graph.videos(),
             batch_size,
             phase: Phase::New,
             is_closed,
@@ -177,12 +181,13 @@ impl Stream {
             Feed::Source { source, .. } if name == input => Some(*source),
             _ => None,
         });
-        let source = source.ok_or_else(|| Error::not_found(format!("no source feeds an input `{input}`")))?;
+        let number = source.ok_or_else(|| Error::not_found(format!("no source feeds an input `{input}`")))?;
         let mut sources = self.sources.lock();
-        let source = sources.get_mut(source).ok_or_else(|| Error::internal("an input without a source"))?;
+        let source = sources.get_mut(number).ok_or_else(|| Error::internal("an input without a source"))?;
         caught(|| source.feed(batch))?;
         drop(sources);
-        self.resume()
+        // What stands beside a video makes no batch.
+        if self.videos.is_some_and(|videos| videos != number) { Ok(()) } else { self.resume() }
     }
 
     /// Asks the sources on after the end, for another epoch; or for the first batches, before they are wanted.
@@ -224,7 +229,16 @@ impl Iterator for Stream {
                 let delivered = batch.recv().unwrap_or_else(|_| Err(Error::internal("a batch was lost")));
                 (Some(delivered), Phase::Running)
             }
-            Ok(Asked::End) => (None, Phase::Ended),
+            Ok(Asked::End) => {
+                let _ = ends.in_flight.recv();
+                self.phase = Phase::Ended;
+                // A video may have come while the end of the one before was on its way here.
+                let sources = self.sources.lock();
+                let videos = self.videos.and_then(|videos| sources.get(videos));
+                let has_more = videos.is_some_and(|videos| !videos.is_used_up());
+                drop(sources);
+                return if has_more { self.resume().ok().and_then(|()| self.next()) } else { None };
+            }
             Err(_) => (None, Phase::Stopped),
         };
         // Taken, so that one more may be pulled.

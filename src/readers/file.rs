@@ -46,7 +46,7 @@ fn outputs(_: &Args) -> Result<Vec<ValueType>> {
     Ok(vec![known(DType::U8, None), known(DType::I32, Some(1))])
 }
 
-fn strings(args: &Args, name: &str) -> Option<Vec<String>> {
+pub(super) fn strings(args: &Args, name: &str) -> Option<Vec<String>> {
     match args.values().find(|(keyword, _)| *keyword == name) {
         Some((_, Value::Strings(texts))) => Some(texts.clone()),
         _ => None,
@@ -103,7 +103,7 @@ impl Dataset for Files {
 }
 
 /// A list of `count` elements.
-fn tensor(count: usize, bytes: &[u8], memory: &Arc<HostPool>) -> Result<Tensor> {
+pub(super) fn tensor(count: usize, bytes: &[u8], memory: &Arc<HostPool>) -> Result<Tensor> {
     let mut buffer = memory.take(bytes.len())?;
     buffer.bytes_mut().get_mut(..bytes.len()).unwrap_or_default().copy_from_slice(bytes);
     Ok(Tensor { shape: Shape::from([count]), bytes: Sample::Pooled(Arc::new(buffer), 0..bytes.len()) })

@@ -4,6 +4,7 @@
 //! ```text
 //! file.rs ...   what samples there are, and the bytes of one          list.rs     files of folders and lists
 //! order.rs      which sample comes next                               engines.rs  the random numbers that decide it
+//! video.rs      sequences of videos       video_list.rs, video_samples.rs  which    video_files.rs  open files
 //! reader.rs     both together as a [`crate::source::Source`]
 //! ```
 
@@ -12,6 +13,10 @@ mod file;
 mod list;
 mod order;
 mod reader;
+mod video;
+mod video_files;
+mod video_list;
+mod video_samples;
 
 use std::sync::Arc;
 
@@ -40,7 +45,7 @@ pub struct ReaderDef {
 }
 
 /// All readers, sorted by name.
-pub const READERS: &[&ReaderDef] = &[&file::DEF];
+pub const READERS: &[&ReaderDef] = &[&video::DEF, &file::DEF, &video::OLDER];
 
 /// The arguments that all readers have.
 pub const SHARED: &[ArgSpec] = &[
@@ -62,7 +67,7 @@ pub const SHARED: &[ArgSpec] = &[
 ];
 
 /// The samples of a data set.
-pub trait Dataset: Send {
+pub trait Dataset: Send + Sync {
     /// How many there are.
     fn count(&self) -> usize;
 

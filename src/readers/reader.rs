@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::order::{Options, Order};
 use super::{Dataset, ReaderDef, Tensor};
 use crate::error::{Error, Result};
@@ -56,8 +58,10 @@ impl Source for Reader {
         let mut columns: Vec<(Vec<Shape>, Vec<Sample<'static>>)> =
             vec![Default::default(); self.outputs.len()];
         let mut failures = Vec::new();
-        for (i, index) in self.order.batch(most).into_iter().enumerate() {
-            let tensors = self.dataset.read(index, memory).unwrap_or_else(|error| {
+        let (dataset, indices) = (&self.dataset, self.order.batch(most));
+        let read: Vec<_> = indices.into_par_iter().map(|index| dataset.read(index, memory)).collect();
+        for (i, tensors) in read.into_iter().enumerate() {
+            let tensors = tensors.unwrap_or_else(|error| {
                 failures.push((i, error));
                 let missing = |ty: &ValueType| Tensor {
                     shape: Shape::from(vec![0; ty.ndim().unwrap_or(1)]),

@@ -2,6 +2,7 @@
 //! instance makes of the same batches one after the other.
 
 mod trouble;
+mod videos;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

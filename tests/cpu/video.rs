@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use gesso::cpu::video::{Budget, Video};
+use gesso::cpu::video::{Budget, Cursor, Video};
 use gesso::error::Result;
 
 /// What `index.json` says of a clip.
@@ -45,6 +45,23 @@ fn decoded(file: &[u8], wanted: &[usize]) -> Result<Vec<Vec<u8>>> {
     }
     assert_eq!(found.keys().copied().collect::<Vec<_>>(), wanted);
     Ok(found.into_values().collect())
+}
+
+/// At most `most` frames, one after the other; and why there are no more, if there should be.
+fn in_order(file: &[u8], most: usize) -> (Vec<Vec<u8>>, Result<()>) {
+    let mut found = Vec::new();
+    let mut read = || {
+        let mut cursor = Cursor::new(Video::open(file.to_vec())?);
+        let size = cursor.video().height() * cursor.video().width() * 3;
+        while cursor.left() > 0 && found.len() < most {
+            let mut pixels = vec![0; size];
+            cursor.read(&Budget::default(), &mut pixels)?;
+            found.push(pixels);
+        }
+        Ok(())
+    };
+    let read = read();
+    (found, read)
 }
 
 fn sum(pixels: &[u8]) -> String {
@@ -138,12 +155,55 @@ fn damaged_files_end() {
             let damaged = numbers.damage(&file);
             let begun = Instant::now();
             // Libraries may panic: that fails the sample, and is an error of it.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(in_order(&damaged, 16))));
             let _ = catch_unwind(AssertUnwindSafe(|| {
                 let frames = Video::open(&damaged)?.frames().min(16);
                 decoded(&damaged, &(0..frames).collect::<Vec<_>>()).map(drop)
             }));
             let took = begun.elapsed();
             assert!(took < Duration::from_secs(60), "{name}, case {case} took {took:?}");
+        }
+    }
+}
+
+#[test]
+fn frames_one_after_the_other_are_those_of_the_whole() {
+    for (name, clip) in clips() {
+        let file = bytes(&name);
+        let all = decoded(&file, &(0..clip.frames).collect::<Vec<_>>()).unwrap();
+        let (found, read) = in_order(&file, usize::MAX);
+        read.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(found == all, "{name}");
+    }
+}
+
+#[test]
+fn a_video_that_is_damaged_in_the_middle_has_the_frames_before() {
+    let file = bytes("h264_open.mp4");
+    let all = in_order(&file, usize::MAX).0;
+    let mut damaged = file.clone();
+    let at = file.windows(4).position(|name| name == b"mdat").unwrap() + 2_400;
+    damaged[at..at + 300].fill(255);
+    let (found, read) = in_order(&damaged, usize::MAX);
+    assert!(
+        read.is_err() && !found.is_empty() && found.len() < all.len(),
+        "{} of {}",
+        found.len(),
+        all.len()
+    );
+    assert!(found == all[..found.len()]);
+}
+
+#[test]
+fn frames_have_times() {
+    for (name, expected) in
+        [("vp9.webm", 0.04), ("vp9.ivf", 0.04), ("mjpeg.avi", 0.04), ("mjpeg.mov", 0.04), ("h264.h264", 0.04)]
+    {
+        let file = bytes(name);
+        let video = Video::open(&file).unwrap();
+        for frame in 0..video.frames() {
+            let (found, expected) = (video.seconds(frame), frame as f64 * expected);
+            assert!((found - expected).abs() < 1e-6, "{name}: frame {frame} at {found}, expected {expected}");
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 pub(crate) const MISSING: &[(&str, &[&str])] = &[
     (
         "a reader, not an operator: the engine reads the data set itself, in a stream",
-        &["FileReader", "readers__File"],
+        &["FileReader", "VideoReader", "experimental__readers__Video", "readers__File", "readers__Video"],
     ),
     (
         "reads files: the Python package does so; elsewhere feed what is in them to an external source",
@@ -36,16 +36,8 @@ pub(crate) const MISSING: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "videos are decoded by `decoders__Video` alone; optical flow is not computed",
-        &[
-            "OpticalFlow",
-            "VideoReader",
-            "VideoReaderResize",
-            "experimental__inputs__Video",
-            "experimental__readers__Video",
-            "readers__Video",
-            "readers__VideoResize",
-        ],
+        "frames that `readers__Video` reads are resized by `Resize` behind it; optical flow is not computed",
+        &["OpticalFlow", "VideoReaderResize", "readers__VideoResize"],
     ),
 ];
 

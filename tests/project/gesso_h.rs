@@ -4,12 +4,13 @@
 use crate::root;
 
 /// The files whose functions and types the header has, in its order.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "types.rs",
     "status.rs",
     "pipeline.rs",
     "instance.rs",
     "stream.rs",
+    "dataset.rs",
     "result.rs",
     "dlpack.rs",
     "operator.rs",

@@ -241,15 +241,13 @@ def test_what_the_pipelines_author_did_not_declare_is_not_enforced(tmp_path):
         assert server.log.count("output `OUT` has dims [16, 16, 3]") == 1, "said once"
 
 
-def test_a_decoupled_model_is_told_that_inputs_of_video_are_not_supported(tmp_path):
+def test_an_operator_for_video_that_there_is_not_is_refused_for_it(tmp_path):
     video = CLASSIFY.pipeline.replace(b"decoders__Image", b"inputs__MyVideo")
     assert video != CLASSIFY.pipeline
     write_model(tmp_path, "video", video, config("max_batch_size: 4"))
-    write_model(tmp_path, "stream", video, config("max_batch_size: 4", "model_transaction_policy { decoupled: true }"))
     with Server(tmp_path, strict=False) as server, Client("grpc", server) as client:
         said = reasons(client)
-    assert "of the operators for video there is only `decoders.video`" in said["video"] and "the model is decoupled" not in said["video"]
-    assert "the model is decoupled, and models that answer a video piece by piece are not supported yet" in said["stream"]
+    assert "of the operators for video there are `decoders.video`, `experimental.inputs.video`" in said["video"]
 
 
 def test_an_instance_on_a_gpu_that_is_not_there_is_refused_by_the_server(tmp_path):

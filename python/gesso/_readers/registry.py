@@ -9,9 +9,10 @@ from .nemo_asr import NemoAsr
 from .numpy import Numpy
 from .records import MXNet, TFRecord
 from .sequence import Sequence
+from .video import OlderVideo, Video
 from .webdataset import Webdataset
 
-_ALL = (File, Caffe, Caffe2, COCO, Fits, MXNet, NemoAsr, Numpy, Read, Sequence, TFRecord, Webdataset)
+_ALL = (File, Caffe, Caffe2, COCO, Fits, MXNet, NemoAsr, Numpy, Read, Sequence, TFRecord, Video, OlderVideo, Webdataset)
 READERS = {kind.schema_name: kind for kind in _ALL}
 OLD_NAMES = {
     "FileReader": File,
@@ -23,4 +24,5 @@ OLD_NAMES = {
     "NumpyReader": Numpy,
     "SequenceReader": Sequence,
     "TFRecordReader": TFRecord,
+    "VideoReader": OlderVideo,
 }

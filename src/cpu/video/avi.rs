@@ -55,7 +55,7 @@ fn flat(file: &[u8]) -> Vec<Chunk> {
 ///
 /// # Errors
 /// A file without video, in another codec than Motion JPEG, with more frames than the limit.
-pub(super) fn open(file: &[u8]) -> Result<Track<'_>> {
+pub(super) fn open(file: &[u8]) -> Result<Track> {
     let (mut streams, mut video) = (0_usize, None);
     let mut track = Track::new(Codec::Mjpeg);
     for chunk in flat(file) {
@@ -64,6 +64,10 @@ pub(super) fn open(file: &[u8]) -> Result<Track<'_>> {
             (b"strh", _) => {
                 if content.starts_with(b"vids") && video.is_none() {
                     video = Some(streams);
+                    let mut rate = Bytes(content.get(20..).unwrap_or_default());
+                    if let (Ok(unit), Ok(parts)) = (rate.u32_le(), rate.u32_le()) {
+                        track.tick = [unit, parts];
+                    }
                 }
                 streams += 1;
             }

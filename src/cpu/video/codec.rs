@@ -10,10 +10,10 @@ use crate::error::Result;
 ///
 /// # Errors
 /// When the container's configuration makes no sense.
-pub(super) fn decoder(track: &Track<'_>) -> Result<Box<dyn VideoDecoder>> {
+pub(super) fn decoder(track: &Track) -> Result<Box<dyn VideoDecoder>> {
     Ok(match track.codec {
-        Codec::H264 => Box::new(h264::Decoder::new(track.config)?),
-        Codec::H265 => Box::new(h265::Decoder::new(track.config)?),
+        Codec::H264 => Box::new(h264::Decoder::new(&track.config)?),
+        Codec::H265 => Box::new(h265::Decoder::new(&track.config)?),
         Codec::Vp9 => Box::new(vp9::Decoder::new()),
         Codec::Av1 => Box::new(av1::Decoder::new()?),
         Codec::Mjpeg => Box::new(mjpeg::Decoder::new()),
@@ -24,10 +24,10 @@ pub(super) fn decoder(track: &Track<'_>) -> Result<Box<dyn VideoDecoder>> {
 ///
 /// # Errors
 /// Parameters that are missing, damaged or ask for too large pictures.
-pub(super) fn picture_size(track: &Track<'_>, first: &[u8]) -> Result<[usize; 2]> {
+pub(super) fn picture_size(track: &Track, first: &[u8]) -> Result<[usize; 2]> {
     let size = match track.codec {
-        Codec::H264 => h264::size(track.config, first)?,
-        Codec::H265 => h265::size(track.config, first)?,
+        Codec::H264 => h264::size(&track.config, first)?,
+        Codec::H265 => h265::size(&track.config, first)?,
         Codec::Vp9 => vp9::size(first)?,
         Codec::Av1 => track.size,
         Codec::Mjpeg => mjpeg::size(first)?,
@@ -42,13 +42,13 @@ type IsKey = dyn Fn(&[u8]) -> bool;
 ///
 /// # Errors
 /// Those of [`nal::configuration`].
-pub(super) fn mark_keys(file: &[u8], track: &mut Track<'_>) -> Result<()> {
+pub(super) fn mark_keys(file: &[u8], track: &mut Track) -> Result<()> {
     let codec = track.codec;
     let is_key: Box<IsKey> = match codec {
         Codec::Mjpeg => Box::new(|_| true),
         Codec::Vp9 => Box::new(vp9::is_key),
         Codec::H264 | Codec::H265 if track.timed => {
-            let (_, framing) = nal::configuration(codec, track.config)?;
+            let (_, framing) = nal::configuration(codec, &track.config)?;
             let begins = move |unit: &[u8]| matches!(nal::kind(codec, unit), Kind::Slice { key, .. } if key != Key::No);
             Box::new(move |packet| nal::units(packet, framing).into_iter().any(begins))
         }

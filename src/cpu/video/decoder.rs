@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::limits;
 
 /// A decoder of one codec. It begins with a key frame and is used up when its packets have ended.
-pub(super) trait VideoDecoder {
+pub(super) trait VideoDecoder: Send {
     /// Takes the bytes of one frame; `place` comes back with its picture.
     ///
     /// # Errors

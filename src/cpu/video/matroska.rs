@@ -9,6 +9,8 @@ use crate::limits;
 mod id {
     pub(super) const EBML: u32 = 0x1A45_DFA3;
     pub(super) const SEGMENT: u32 = 0x1853_8067;
+    pub(super) const INFO: u32 = 0x1549_A966;
+    pub(super) const TIMESTAMP_SCALE: u32 = 0x2A_D7B1;
     pub(super) const TRACKS: u32 = 0x1654_AE6B;
     pub(super) const TRACK_ENTRY: u32 = 0xAE;
     pub(super) const TRACK_NUMBER: u32 = 0xD7;
@@ -33,6 +35,8 @@ struct Element {
     id: u32,
     start: usize,
     end: usize,
+    /// Whether it goes on behind where the file, or what it is in, ends.
+    is_cut: bool,
 }
 
 /// The track that is read.
@@ -83,7 +87,8 @@ impl<'a> Walk<'a> {
         let Ok(size) = number(&mut bytes) else { return Ok(None) };
         let start = end - bytes.0.len();
         let size = size.and_then(|size| usize::try_from(size).ok());
-        Ok(Some(Element { id, start, end: size.map_or(end, |size| start.saturating_add(size).min(end)) }))
+        let own_end = size.map_or(end, |size| start.saturating_add(size));
+        Ok(Some(Element { id, start, end: own_end.min(end), is_cut: own_end > end }))
     }
 
     fn children(&mut self, of: Element) -> Result<Vec<Element>> {
@@ -109,7 +114,7 @@ impl<'a> Walk<'a> {
 ///
 /// # Errors
 /// A file without video, in a codec that is not decoded, or with packets that are compressed once more.
-pub(super) fn open(file: &[u8]) -> Result<Track<'_>> {
+pub(super) fn open(file: &[u8]) -> Result<Track> {
     let mut walk = Walk { file, elements: 0 };
     let mut at = 0;
     while let Some(top) = walk.element(at, file.len())? {
@@ -121,23 +126,32 @@ pub(super) fn open(file: &[u8]) -> Result<Track<'_>> {
     Err(Error::invalid("a file without a segment"))
 }
 
-fn segment<'a>(walk: &mut Walk<'a>, segment: Element) -> Result<Track<'a>> {
-    let mut found: Option<(Chosen, Track<'a>)> = None;
+fn segment(walk: &mut Walk<'_>, segment: Element) -> Result<Track> {
+    let mut found: Option<(Chosen, Track)> = None;
+    // Nanoseconds; a millisecond where a file does not say.
+    let mut unit = 1_000_000;
     let mut at = segment.start;
     while let Some(element) = walk.element(at, segment.end)? {
         at = element.end;
         match (element.id, &mut found) {
+            (id::INFO, _) => {
+                let scales =
+                    walk.children(element)?.into_iter().filter(|field| field.id == id::TIMESTAMP_SCALE);
+                unit = scales.map(|scale| walk.unsigned(scale)).next_back().unwrap_or(unit);
+            }
             (id::TRACKS, None) => found = tracks(walk, element)?,
             // A cluster of unknown size ends where the next one begins.
             (id::CLUSTER, Some((chosen, track))) => at = cluster(walk, element, chosen, track)?,
             _ => {}
         }
     }
-    found.map(|(_, track)| track).ok_or_else(|| Error::invalid("no video track"))
+    let unit = u32::try_from(unit).unwrap_or(u32::MAX);
+    let track = found.map(|(_, track)| Track { tick: [unit, 1_000_000_000], ..track });
+    track.ok_or_else(|| Error::invalid("no video track"))
 }
 
 /// The first video track of those that are described.
-fn tracks<'a>(walk: &mut Walk<'a>, all: Element) -> Result<Option<(Chosen, Track<'a>)>> {
+fn tracks(walk: &mut Walk<'_>, all: Element) -> Result<Option<(Chosen, Track)>> {
     for entry in walk.children(all)?.into_iter().filter(|entry| entry.id == id::TRACK_ENTRY) {
         let fields = walk.children(entry)?;
         let field = |id: u32| fields.iter().copied().find(|field| field.id == id);
@@ -165,7 +179,8 @@ fn tracks<'a>(walk: &mut Walk<'a>, all: Element) -> Result<Option<(Chosen, Track
         let number = field(id::TRACK_NUMBER).map_or(0, |field| walk.unsigned(field));
         let mut track = Track::new(codec);
         if matches!(codec, Codec::H264 | Codec::H265) {
-            track.config = field(id::CODEC_PRIVATE).map(|field| walk.content(field)).unwrap_or_default();
+            track.config =
+                field(id::CODEC_PRIVATE).map(|field| walk.content(field).to_vec()).unwrap_or_default();
         }
         if let Some(video) = field(id::VIDEO) {
             for size in walk.children(video)? {
@@ -183,12 +198,7 @@ fn tracks<'a>(walk: &mut Walk<'a>, all: Element) -> Result<Option<(Chosen, Track
 }
 
 /// Adds the blocks of one cluster. Returns where it ends.
-fn cluster<'a>(
-    walk: &mut Walk<'a>,
-    cluster: Element,
-    chosen: &Chosen,
-    track: &mut Track<'a>,
-) -> Result<usize> {
+fn cluster(walk: &mut Walk<'_>, cluster: Element, chosen: &Chosen, track: &mut Track) -> Result<usize> {
     let (mut at, mut time) = (cluster.start, 0_i64);
     while let Some(element) = walk.element(at, cluster.end)? {
         match element.id {
@@ -210,16 +220,16 @@ fn cluster<'a>(
 }
 
 /// Adds the frame of one block.
-fn block<'a>(
-    walk: &Walk<'a>,
+fn block(
+    walk: &Walk<'_>,
     block: Element,
     is_key: Option<bool>,
     cluster_time: i64,
     chosen: &Chosen,
-    track: &mut Track<'a>,
+    track: &mut Track,
 ) -> Result<()> {
     let mut bytes = Bytes(walk.content(block));
-    if number(&mut bytes)? != Some(chosen.number) {
+    if block.is_cut || number(&mut bytes)? != Some(chosen.number) {
         return Ok(());
     }
     let (time, flags) = (bytes.u16()?.cast_signed(), bytes.u8()?);

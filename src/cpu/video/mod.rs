@@ -19,7 +19,9 @@ mod avi;
 mod bytes;
 mod codec;
 mod color;
+mod cursor;
 mod decoder;
+mod decoding;
 mod h264;
 mod h265;
 mod matroska;
@@ -27,26 +29,34 @@ mod mjpeg;
 mod mp4;
 mod mp4_samples;
 mod nal;
+mod padding;
 mod raw;
+mod several;
 mod track;
 mod vp9;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Context, Error, Result};
 use crate::limits;
-use decoder::{Picture, VideoDecoder};
-use track::Track;
+use decoder::Picture;
+use decoding::Decoding;
+use track::{Shown, Track};
+
+pub use cursor::{Cursor, Sequences};
+pub use padding::Padding;
+pub use several::fill_color;
 
 /// A video whose container was read.
 #[derive(Debug)]
 pub struct Video<'a> {
-    file: &'a [u8],
-    track: Track<'a>,
+    file: Cow<'a, [u8]>,
+    track: Track,
     size: [usize; 2],
-    /// The packet of each frame that is shown.
-    shown: Vec<usize>,
+    /// The frames that are shown.
+    shown: Vec<Shown>,
     /// The packets where decoding may begin.
     keys: Vec<usize>,
 }
@@ -90,11 +100,12 @@ impl<'a> Video<'a> {
     /// # Errors
     /// A file of no known kind, without video, in an unsupported codec, or whose tables are damaged; more than
     /// [`limits::MAX_VIDEO_FRAMES`] frames, or larger ones than [`limits::MAX_VIDEO_PIXELS`].
-    pub fn open(file: &'a [u8]) -> Result<Self> {
-        let mut track = open(file).context(|| "video".to_owned())?;
-        codec::mark_keys(file, &mut track)?;
+    pub fn open(file: impl Into<Cow<'a, [u8]>>) -> Result<Self> {
+        let file = file.into();
+        let mut track = open(&file).context(|| "video".to_owned())?;
+        codec::mark_keys(&file, &mut track)?;
         let first = track.packets.first().ok_or_else(|| Error::invalid("a video without a frame"))?;
-        let size = codec::picture_size(&track, first.of(file)).context(|| "video".to_owned())?;
+        let size = codec::picture_size(&track, first.of(&file)).context(|| "video".to_owned())?;
         let shown = track.shown()?;
         let keys = (0..track.packets.len()).filter(|&packet| track.packets[packet].key).collect();
         Ok(Self { file, track, size, shown, keys })
@@ -115,6 +126,13 @@ impl<'a> Video<'a> {
         self.size[1]
     }
 
+    /// When frame `frame` is shown, in seconds from the beginning; frames of files that do not say come 25 times a second.
+    pub fn seconds(&self, frame: usize) -> f64 {
+        let time = self.shown.get(frame).map_or(0, |shown| shown.time);
+        let [unit, parts] = self.track.tick.map(f64::from);
+        time as f64 * unit / parts.max(1.0)
+    }
+
     /// The frames `wanted`, ascending numbers without repetition, in runs that begin with the same key frame: each run is decoded
     /// without the others, so several threads may.
     ///
@@ -133,9 +151,9 @@ impl<'a> Video<'a> {
 
     /// The packet that decoding must begin with for frame `frame`: the last key frame that is not shown after it.
     fn key_of(&self, frame: usize) -> Result<usize> {
-        let packet = *self
-            .shown
-            .get(frame)
+        let shown = self.shown.get(frame);
+        let packet = shown
+            .map(|shown| shown.packet)
             .ok_or_else(|| Error::invalid(format!("frame {frame} of a video of {} frames", self.frames())))?;
         let packets = &self.track.packets;
         let time = packets[packet].time;
@@ -152,55 +170,31 @@ impl<'a> Video<'a> {
     /// A frame that is damaged, or of another size; those of `take`. More on the way than is left of `budget`.
     pub fn decode(&self, run: &[usize], budget: &Budget, take: &mut TakeFrame<'_>) -> Result<()> {
         let Some(&first) = run.first() else { return Ok(()) };
-        let (key, packets) = (self.key_of(first)?, &self.track.packets);
-        let end = if self.track.timed {
-            run.iter().filter_map(|&frame| self.shown.get(frame)).max().map_or(key, |last| last + 1)
-        } else {
-            // Which of the frames up to the next key comes first, only the decoder knows.
-            let later = self.keys.partition_point(|&other| other <= key);
-            self.keys.get(later).copied().unwrap_or(packets.len())
-        };
-        let mut decoder = codec::decoder(&self.track)?;
-        let (mut left, mut pictures) = (Wanted::new(), 0);
+        let (key, mut left) = (self.key_of(first)?, Wanted::new());
         for &frame in run {
-            let packet = self.shown.get(frame).copied().unwrap_or(usize::MAX);
+            let packet = self.shown.get(frame).map_or(usize::MAX, |shown| shown.packet);
             left.entry(packet).or_default().push(frame);
         }
-        for place in key..end {
-            let packet = &packets[place];
-            // Shown before the key frame, and perhaps made of frames that stand before it.
-            if self.track.timed && packet.time < packets[key].time {
-                continue;
+        let last = left.last_key_value().map_or(key, |(&packet, _)| packet);
+        let mut decoding = Decoding::begin(self, key, last)?;
+        while let Some((place, picture)) = decoding.next(self, budget)? {
+            for frame in left.remove(&place).unwrap_or_default() {
+                take(frame, &mut |out| self.write(picture.as_ref(), out))?;
             }
-            budget.spend(self.size)?;
-            decoder.send(packet.of(self.file), place).context(|| format!("packet {place} of the video"))?;
-            self.hand_over(decoder.as_mut(), key, &mut left, &mut pictures, take)?;
         }
-        decoder.finish()?;
-        self.hand_over(decoder.as_mut(), key, &mut left, &mut pictures, take)?;
         match left.values().flatten().next() {
             None => Ok(()),
             Some(frame) => Err(Error::invalid(format!("frame {frame} of the video cannot be decoded"))),
         }
     }
 
-    /// Takes the pictures that are there, and hands over those that are wanted. `pictures` counts all of them.
-    fn hand_over(
-        &self,
-        decoder: &mut dyn VideoDecoder,
-        key: usize,
-        left: &mut Wanted,
-        pictures: &mut usize,
-        take: &mut TakeFrame<'_>,
-    ) -> Result<()> {
-        while let Some(picture) = decoder.next() {
-            let place = if self.track.timed { picture.place() } else { key + *pictures };
-            *pictures += 1;
-            for frame in left.remove(&place).unwrap_or_default() {
-                take(frame, &mut |out| self.write(picture.as_ref(), out))?;
-            }
-        }
-        Ok(())
+    /// Whether packet `a` is shown behind packet `b`.
+    fn is_behind(&self, a: usize, b: usize) -> bool {
+        let time = |packet: usize| {
+            let found = self.track.packets.get(packet).filter(|_| self.track.timed);
+            (found.map_or(0, |found| found.time), packet)
+        };
+        time(a) > time(b)
     }
 
     fn write(&self, picture: &dyn Picture, out: &mut [u8]) -> Result<()> {
@@ -218,7 +212,7 @@ impl<'a> Video<'a> {
 }
 
 /// Reads a container of any kind.
-fn open(file: &[u8]) -> Result<Track<'_>> {
+fn open(file: &[u8]) -> Result<Track> {
     if mp4::is_mp4(file) {
         return mp4::open(file);
     }

@@ -20,7 +20,7 @@ pub(super) fn is_mp4(file: &[u8]) -> bool {
 ///
 /// # Errors
 /// A file without video, in a codec that is not decoded, or whose tables contradict one another.
-pub(super) fn open(file: &[u8]) -> Result<Track<'_>> {
+pub(super) fn open(file: &[u8]) -> Result<Track> {
     let moov =
         find(file, b"moov").ok_or_else(|| Error::invalid("no `moov` box, which says what is where"))?;
     let tracks = atoms(moov).filter(|atom| atom.name == *b"trak").map(|atom| atom.body);
@@ -35,6 +35,7 @@ pub(super) fn open(file: &[u8]) -> Result<Track<'_>> {
     if let Some(extends) = find(moov, b"mvex") {
         Fragments::new(extends, track_id(trak)?).read(file, &mut track)?;
     }
+    track.tick = [1, timescale(find_path(trak, &[b"mdia", b"mdhd"])).unwrap_or(1)];
     track.edits = edits(moov, trak)?;
     Ok(track)
 }
@@ -47,7 +48,7 @@ fn track_id(trak: &[u8]) -> Result<u32> {
 }
 
 /// Codec, size and configuration from the first sample description.
-fn entry(stsd: &[u8]) -> Result<Track<'_>> {
+fn entry(stsd: &[u8]) -> Result<Track> {
     let body = stsd.get(8..).unwrap_or_default();
     let entry = atoms(body).next().ok_or_else(|| Error::invalid("a video track without a description"))?;
     let mut fields = Bytes(entry.body);
@@ -73,7 +74,7 @@ fn entry(stsd: &[u8]) -> Result<Track<'_>> {
     track.size = size;
     if matches!(codec, Codec::H264 | Codec::H265) {
         let missing = || Error::invalid("a video track without the parameters of its codec");
-        track.config = find(boxes, config).ok_or_else(missing)?;
+        track.config = find(boxes, config).ok_or_else(missing)?.to_vec();
     }
     Ok(track)
 }
@@ -101,11 +102,11 @@ fn is_mjpeg(esds: Option<&[u8]>) -> bool {
 }
 
 /// The unit of time in `mvhd` or `mdhd`: parts of a second.
-fn timescale(header: Option<&[u8]>) -> Result<i64> {
+fn timescale(header: Option<&[u8]>) -> Result<u32> {
     let mut header = Bytes(header.unwrap_or_default());
     let version = header.u8()?;
     header.skip(if version == 1 { 19 } else { 11 })?;
-    header.u32().map(|scale| i64::from(scale.max(1)))
+    header.u32().map(|scale| scale.max(1))
 }
 
 /// Which parts of the track's time the edit list shows. Where nothing is to be shown for a while, nothing is.

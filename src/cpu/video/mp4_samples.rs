@@ -53,7 +53,7 @@ impl Chunks<'_> {
 ///
 /// # Errors
 /// Tables that are missing or too short; more samples than the limit.
-pub(super) fn read<'a>(file: &'a [u8], stbl: &'a [u8], track: &mut Track<'a>) -> Result<()> {
+pub(super) fn read(file: &[u8], stbl: &[u8], track: &mut Track) -> Result<()> {
     let Some(mut sizes) = find(stbl, b"stsz").map(Bytes) else {
         return Err(Error::unsupported("a video track without a table of sizes (`stsz`)"));
     };
@@ -129,7 +129,7 @@ impl Fragments {
     ///
     /// # Errors
     /// Tables that are too short; more samples than the limit.
-    pub(super) fn read<'a>(mut self, file: &'a [u8], track: &mut Track<'a>) -> Result<()> {
+    pub(super) fn read(mut self, file: &[u8], track: &mut Track) -> Result<()> {
         for moof in atoms(file).filter(|atom| atom.name == *b"moof") {
             for traf in atoms(moof.body).filter(|atom| atom.name == *b"traf") {
                 self.fragment(file, moof.at, traf.body, track)?;
@@ -138,13 +138,7 @@ impl Fragments {
         Ok(())
     }
 
-    fn fragment<'a>(
-        &mut self,
-        file: &'a [u8],
-        moof: usize,
-        traf: &'a [u8],
-        track: &mut Track<'a>,
-    ) -> Result<()> {
+    fn fragment<'a>(&mut self, file: &'a [u8], moof: usize, traf: &'a [u8], track: &mut Track) -> Result<()> {
         let mut header = Bytes(find(traf, b"tfhd").unwrap_or_default());
         let flags = header.u32()?;
         if header.u32()? != self.track {
@@ -180,7 +174,7 @@ impl Fragments {
         mut at: usize,
         run: &'a [u8],
         defaults: Defaults,
-        track: &mut Track<'a>,
+        track: &mut Track,
     ) -> Result<usize> {
         let mut run = Bytes(run);
         let (flags, count) = (run.u32()?, run.u32()?);

@@ -26,7 +26,7 @@ pub(super) fn annex_b_codec(file: &[u8]) -> Option<Codec> {
 ///
 /// # Errors
 /// A stream without a frame, or with more than the limit.
-pub(super) fn open_annex_b(file: &[u8], codec: Codec) -> Result<Track<'_>> {
+pub(super) fn open_annex_b(file: &[u8], codec: Codec) -> Result<Track> {
     let mut track = Track { timed: false, ..Track::new(codec) };
     // Where the frame at hand begins, what its key is, once a slice was seen; and where what is ahead of the next one begins.
     let (mut frame, mut ahead): (Option<(usize, Key)>, Option<usize>) = (None, None);
@@ -52,7 +52,7 @@ pub(super) fn open_annex_b(file: &[u8], codec: Codec) -> Result<Track<'_>> {
     Ok(track)
 }
 
-fn add<'a>(track: &mut Track<'a>, file: &'a [u8], range: std::ops::Range<usize>, key: Key) -> Result<()> {
+fn add(track: &mut Track, file: &[u8], range: std::ops::Range<usize>, key: Key) -> Result<()> {
     let place = track.packets.len() as i64;
     track.push(file, range, place, place == 0 || key == Key::Closed)
 }
@@ -66,7 +66,7 @@ pub(super) fn is_ivf(file: &[u8]) -> bool {
 ///
 /// # Errors
 /// A codec that is not decoded, a header that is cut off.
-pub(super) fn open_ivf(file: &[u8]) -> Result<Track<'_>> {
+pub(super) fn open_ivf(file: &[u8]) -> Result<Track> {
     let mut bytes = Bytes(file);
     bytes.skip(6)?;
     let header = usize::from(bytes.u16_le()?);
@@ -81,6 +81,8 @@ pub(super) fn open_ivf(file: &[u8]) -> Result<Track<'_>> {
     };
     let mut track = Track::new(codec);
     track.size = [usize::from(bytes.u16_le()?), usize::from(bytes.u16_le()?)];
+    let (parts, unit) = (bytes.u32_le()?, bytes.u32_le()?);
+    track.tick = [unit, parts];
     let mut bytes = Bytes(file.get(header..).unwrap_or_default());
     while let Ok(length) = bytes.u32_le() {
         let Ok(time) = bytes.take(8) else { break };

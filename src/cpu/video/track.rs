@@ -28,24 +28,43 @@ pub(super) struct Packet {
     pub(super) key: bool,
 }
 
+/// A frame that is shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shown {
+    /// Its packet.
+    pub(super) packet: usize,
+    /// When, in the track's unit of time.
+    pub(super) time: i64,
+}
+
 /// Packets in the order in which they are decoded, and what is needed to decode them.
 #[derive(Debug)]
-pub(super) struct Track<'a> {
+pub(super) struct Track {
     pub(super) codec: Codec,
     /// What the container holds for the decoder: `avcC` for H.264, `hvcC` for H.265; empty where the stream has it all.
-    pub(super) config: &'a [u8],
+    pub(super) config: Vec<u8>,
     /// Columns and rows as the container says, 0 where it does not.
     pub(super) size: [usize; 2],
     pub(super) packets: Vec<Packet>,
     /// Whether the container says when frames are shown. Else only a decoder knows their order, up to the next key frame.
     pub(super) timed: bool,
+    /// The unit of time: so many seconds, divided by so many.
+    pub(super) tick: [u32; 2],
     /// The parts of the track's time that are shown, one after the other; empty: all of it.
     pub(super) edits: Vec<Range<i64>>,
 }
 
-impl<'a> Track<'a> {
+impl Track {
     pub(super) fn new(codec: Codec) -> Self {
-        Self { codec, config: &[], size: [0; 2], packets: Vec::new(), timed: true, edits: Vec::new() }
+        Self {
+            codec,
+            config: Vec::new(),
+            size: [0; 2],
+            packets: Vec::new(),
+            timed: true,
+            tick: [1, 25],
+            edits: Vec::new(),
+        }
     }
 
     /// Adds a packet of `file`, after those before it. What does not lie in the file is left out: files are cut off.
@@ -65,20 +84,20 @@ impl<'a> Track<'a> {
         Ok(())
     }
 
-    /// The packets in the order in which they are shown, some of them more than once or not at all.
+    /// The packets in the order in which they are shown, some of them more than once or not at all, and when.
     ///
     /// # Errors
     /// When that are more than [`limits::MAX_VIDEO_FRAMES`].
-    pub(super) fn shown(&self) -> Result<Vec<usize>> {
+    pub(super) fn shown(&self) -> Result<Vec<Shown>> {
         let mut order: Vec<usize> = (0..self.packets.len()).collect();
         if !self.timed {
-            return Ok(order);
+            return Ok(self.as_timed(&order, 0).collect());
         }
         order.sort_by_key(|&packet| self.packets[packet].time);
         if self.edits.is_empty() {
-            return Ok(order);
+            return Ok(self.as_timed(&order, 0).collect());
         }
-        let mut shown = Vec::new();
+        let (mut shown, mut begin) = (Vec::new(), 0_i64);
         for edit in &self.edits {
             let first = order.partition_point(|&packet| self.packets[packet].time < edit.start);
             let end = order.partition_point(|&packet| self.packets[packet].time < edit.end);
@@ -86,9 +105,17 @@ impl<'a> Track<'a> {
             if shown.len() + part.len() > limits::MAX_VIDEO_FRAMES {
                 return Err(Error::invalid("the edit list of a video shows more frames than the limit"));
             }
-            shown.extend_from_slice(part);
+            shown.extend(self.as_timed(part, begin.saturating_sub(edit.start)));
+            begin = begin.saturating_add(edit.end.saturating_sub(edit.start));
         }
         Ok(shown)
+    }
+
+    /// Packets that are shown so much later than they say.
+    fn as_timed(&self, packets: &[usize], later: i64) -> impl Iterator<Item = Shown> {
+        packets
+            .iter()
+            .map(move |&packet| Shown { packet, time: self.packets[packet].time.saturating_add(later) })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which frames of a video are asked for: from arguments and the number of frames to a frame, or none, for each place of the output. It
 //! must not know how frames are decoded.
 
+use crate::cpu::video::Padding;
 use crate::error::{Error, Result};
 use crate::ops::{Arg, ArgSpec, Args, SampleInputs};
 
@@ -13,53 +14,6 @@ pub(super) const ARGS: &[ArgSpec] = &[
     ArgSpec::int("sequence_length", "how many frames; all that follow if neither it nor `end_frame` is given").tensor(),
     ArgSpec::string("pad_mode", "what stands for frames that the video does not have: `none`: nothing, the sequence is shorter; `constant`: `fill_value`; `edge` or `repeat`: the last frame; `reflect_1001` or `symmetric`, `reflect_101` or `reflect`: frames backwards, with or without the last one again").or_string("constant"),
 ];
-
-/// What stands in place of frames that a video does not have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Padding {
-    None,
-    Constant,
-    Edge,
-    /// Frames backwards; does the one at the border come twice?
-    Reflect {
-        twice: bool,
-    },
-}
-
-impl Padding {
-    fn new(name: &str) -> Result<Self> {
-        Ok(match name {
-            "none" | "" => Self::None,
-            "constant" => Self::Constant,
-            "edge" | "repeat" => Self::Edge,
-            "reflect_1001" | "symmetric" => Self::Reflect { twice: true },
-            "reflect_101" | "reflect" => Self::Reflect { twice: false },
-            other => {
-                return Err(Error::invalid(format!(
-                    "argument `pad_mode` is `{other}`, expected `none`, `constant`, `edge`, `reflect_1001` or `reflect_101`"
-                )));
-            }
-        })
-    }
-
-    /// The frame for place `index` of a video of `count` frames; `None`: the fill value.
-    fn frame(self, index: i64, count: usize) -> Result<Option<usize>> {
-        let last = count as i64 - 1;
-        let frame = match self {
-            _ if (0..=last).contains(&index) => index,
-            Self::Constant => return Ok(None),
-            Self::None => return Err(Error::invalid(format!("frame {index} of a video of {count} frames"))),
-            Self::Edge => index.clamp(0, last),
-            Self::Reflect { twice } => {
-                let period = if twice { 2 * (last + 1) } else { (2 * last).max(1) };
-                let place = index.rem_euclid(period);
-                let back = if twice { period - 1 - place } else { period - place };
-                if place <= last { place } else { back }
-            }
-        };
-        Ok(usize::try_from(frame).ok())
-    }
-}
 
 /// The frames that are asked for.
 pub(super) struct Frames {
@@ -168,27 +122,5 @@ impl Frames {
         (0..length)
             .map(|i| self.padding.frame(start.saturating_add(i.saturating_mul(stride)), count))
             .collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn padding_is_dalis() {
-        let frames = |padding: Padding, indices: std::ops::Range<i64>| -> Vec<usize> {
-            indices.map(|index| padding.frame(index, 4).unwrap().unwrap()).collect()
-        };
-        assert_eq!(frames(Padding::Edge, -2..6), [0, 0, 0, 1, 2, 3, 3, 3]);
-        let twice = Padding::Reflect { twice: true };
-        assert_eq!(frames(twice, -2..10), [1, 0, 0, 1, 2, 3, 3, 2, 1, 0, 0, 1]);
-        let once = Padding::Reflect { twice: false };
-        assert_eq!(frames(once, -2..9), [2, 1, 0, 1, 2, 3, 2, 1, 0, 1, 2]);
-        assert_eq!(once.frame(7, 1).unwrap(), Some(0));
-        assert_eq!(twice.frame(i64::MIN, 1).unwrap(), Some(0));
-        assert_eq!(Padding::Constant.frame(4, 4).unwrap(), None);
-        assert!(Padding::None.frame(-1, 4).is_err());
-        assert!(Padding::new("bogus").is_err());
     }
 }

@@ -2,12 +2,8 @@
 
 mod frames;
 
-use std::collections::BTreeMap;
-
-use rayon::prelude::*;
-
 use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
-use crate::cpu::video::{Budget, Video};
+use crate::cpu::video::{Video, fill_color};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
@@ -51,14 +47,7 @@ pub(super) const DEF: OpDef = OpDef {
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     let fill = args.ints("fill_value")?.unwrap_or_else(|| vec![0]);
-    let levels: Vec<u8> = fill.iter().filter_map(|&level| u8::try_from(level).ok()).collect();
-    let fill = match levels.as_slice() {
-        _ if levels.len() != fill.len() => None,
-        &[level] => Some([level; CHANNELS]),
-        levels => levels.try_into().ok(),
-    };
-    let fill =
-        fill.ok_or_else(|| Error::invalid("argument `fill_value`: expected 1 or 3 values from 0 to 255"))?;
+    let fill = fill_color(&fill)?;
     Ok(Box::new(DecodersVideo { frames: Frames::new(args)?, fill, jobs: Vec::new() }))
 }
 
@@ -68,38 +57,6 @@ impl DecodersVideo {
         let (height, width) = (video.height(), video.width());
         let most = limits::MAX_SAMPLE_BYTES / (height * width * CHANNELS);
         Ok(Job { frames: self.frames.choose(sample, video.frames(), most)?, height, width })
-    }
-
-    /// Decodes a sample; runs of frames that need nothing of one another at the same time.
-    fn run(&self, file: &[u8], job: &Job, out: &mut [u8]) -> Result<()> {
-        // What every frame of the video is written to.
-        let mut targets = BTreeMap::<usize, Vec<&mut [u8]>>::new();
-        let size = job.height * job.width * CHANNELS;
-        for (frame, target) in job.frames.iter().zip(out.chunks_exact_mut(size)) {
-            match frame {
-                Some(frame) => targets.entry(*frame).or_default().push(target),
-                None => target.as_chunks_mut().0.fill(self.fill),
-            }
-        }
-        let (video, budget) = (Video::open(file)?, Budget::default());
-        let wanted: Vec<usize> = targets.keys().copied().collect();
-        let mut targets = targets.into_values();
-        let runs: Vec<(&[usize], Vec<_>)> = video
-            .runs(&wanted)?
-            .into_iter()
-            .map(|run| (run, targets.by_ref().take(run.len()).collect()))
-            .collect();
-        runs.into_par_iter().try_for_each(|(run, mut targets)| {
-            video.decode(run, &budget, &mut |frame, write| {
-                let place = run.binary_search(&frame).ok().and_then(|place| targets.get_mut(place));
-                let Some([first, copies @ ..]) = place.map(Vec::as_mut_slice) else {
-                    return Err(Error::internal("a frame that nobody asked for"));
-                };
-                write(first)?;
-                copies.iter_mut().for_each(|copy| copy.copy_from_slice(first));
-                Ok(())
-            })
-        })
     }
 }
 
@@ -136,7 +93,7 @@ impl Operator for DecodersVideo {
             let job = this.jobs.get(sample.index()).and_then(Option::as_ref);
             let job = job.ok_or_else(|| Error::internal("a video was not looked at"))?;
             let (input, output) = sample.unary()?;
-            this.run(input.as_slice()?, job, output.bytes)
+            Video::open(input.as_slice()?)?.write_all(&job.frames, this.fill, output.bytes)
         })
     }
 }

@@ -37,7 +37,7 @@ fn an_error_of_a_source_is_one_of_its_batch() {
     let pipeline = noises(but(3, |_| Err(Error::new(ErrorKind::Unavailable, "the disk is gone"))));
     for lanes in [1, 2, 4] {
         let mut expected: Vec<Result<u64, String>> = (0..9).map(Ok).collect();
-        expected.insert(3, Err("source 0: the disk is gone".to_owned()));
+        expected.insert(3, Err("source 0 (`X`): the disk is gone".to_owned()));
         assert_eq!(came(&mut pipeline.stream(&settings(4, lanes), None).unwrap()), expected, "{lanes} lanes");
     }
 }

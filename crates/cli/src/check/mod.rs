@@ -152,7 +152,7 @@ fn load(model: &Model, version: u64, options: &Options) -> Result<Loaded, Failed
         if planned.iter().all(|(other, _)| *other != device) {
             let in_file = || format!("`{}`", source.path.display());
             let pipeline = Pipeline::load(&source.bytes, device).context(in_file);
-            planned.push((device, pipeline.map_err(|error| config.explained(error))?));
+            planned.push((device, pipeline?));
         }
     }
     let (_, pipeline) = planned.first().ok_or_else(|| Error::internal("a model without an instance"))?;

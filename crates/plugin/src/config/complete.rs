@@ -18,6 +18,7 @@ impl ModelConfig {
     ///   images differ in size are merged. `TYPE_STRING` needs it not: there a shape only counts elements.
     /// - `dynamic_batching` with its defaults when the model is batched and has no scheduler.
     /// - `max_batch_size`: see below.
+    /// - A pipeline that takes videos: `decoupled` and `max_batch_size` 0, as each request gets several responses.
     ///
     /// # Absent or 0
     /// The server writes `max_batch_size: 0` when the author wrote 0 and when he wrote nothing. A 0 that stands in
@@ -31,7 +32,13 @@ impl ModelConfig {
     /// What [`ModelConfig::validate`] finds, also a type or rank that neither side knows.
     pub fn complete(&mut self, facts: &Facts<'_>) -> Result<()> {
         let settings = self.settings()?;
-        if self.max_batch_size == 0 && !self.zero_is_written && !self.lists_batch_dimension(facts, &settings)
+        if facts.takes_videos && !self.is_decoupled() {
+            self.decouple();
+        }
+        if self.max_batch_size == 0
+            && !facts.takes_videos
+            && !self.zero_is_written
+            && !self.lists_batch_dimension(facts, &settings)
         {
             self.max_batch_size = i64::try_from(facts.max_batch_size).unwrap_or(i64::MAX);
         }

@@ -140,18 +140,6 @@ impl ModelConfig {
         policy.and_then(|policy| policy.get("decoupled")).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// Why a pipeline does not load, with what the configuration adds to that.
-    #[must_use]
-    pub fn explained(&self, error: Error) -> Error {
-        if !self.is_decoupled() {
-            return error;
-        }
-        let text = format!(
-            "{error}; the model is decoupled, and models that answer a video piece by piece are not supported yet"
-        );
-        Error::new(error.kind(), text)
-    }
-
     /// The model's `parameters`.
     ///
     /// # Errors
@@ -162,6 +150,10 @@ impl ModelConfig {
 
     fn has_scheduler(&self) -> bool {
         SCHEDULERS.iter().any(|key| self.fields.get(*key).is_some_and(|value| !value.is_null()))
+    }
+
+    fn decouple(&mut self) {
+        self.fields.insert("model_transaction_policy".to_owned(), json!({ "decoupled": true }));
     }
 
     fn add_dynamic_batching(&mut self) {

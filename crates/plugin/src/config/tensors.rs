@@ -23,6 +23,8 @@ pub struct Facts<'p> {
     pub outputs: &'p [Output],
     /// The batch size that its file was made for, at least 1.
     pub max_batch_size: usize,
+    /// Whether a request brings a video, which is answered batch by batch.
+    pub takes_videos: bool,
 }
 
 impl<'p> From<&'p Pipeline> for Facts<'p> {
@@ -31,6 +33,7 @@ impl<'p> From<&'p Pipeline> for Facts<'p> {
             inputs: pipeline.inputs(),
             outputs: pipeline.outputs(),
             max_batch_size: pipeline.max_batch_size(),
+            takes_videos: pipeline.takes_videos(),
         }
     }
 }

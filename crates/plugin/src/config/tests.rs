@@ -31,7 +31,7 @@ struct Tensors {
 
 impl Tensors {
     fn facts(&self) -> Facts<'_> {
-        Facts { inputs: &self.inputs, outputs: &self.outputs, max_batch_size: 16 }
+        Facts { inputs: &self.inputs, outputs: &self.outputs, max_batch_size: 16, takes_videos: false }
     }
 }
 

@@ -115,7 +115,19 @@ impl ModelConfig {
             })?;
         let settings = self.settings()?;
         let mut differences = Vec::new();
-        if self.is_decoupled() {
+        if facts.takes_videos && !self.is_decoupled() {
+            return Err(Error::invalid(
+                "the pipeline takes videos and answers them piece by piece: the model needs `model_transaction_policy { decoupled: true }`",
+            ));
+        }
+        if facts.takes_videos && max_batch_size > 0 {
+            return Err(Error::invalid(format!(
+                "max_batch_size is {max_batch_size} in the configuration, expected 0: the pipeline takes one video a request, and a response \
+                 has as many of its sequences as the pipeline's batch_size, {}",
+                facts.max_batch_size
+            )));
+        }
+        if self.is_decoupled() && !facts.takes_videos {
             differences.push("the model is decoupled, but every request gets one response".to_owned());
         }
         let inputs = self.match_inputs(facts, &settings, &mut differences)?;

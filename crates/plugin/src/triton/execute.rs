@@ -1,5 +1,6 @@
 //! How a lane answers the requests of one execution, in rounds of one reply to each: gather their tensors without copying, run
-//! the batch, reply to each request with its outputs or with its own error. Models of today have one round.
+//! the batch, reply to each request with its outputs or with its own error. Models have one round, but those that take videos: they
+//! answer each request by itself (`feed`).
 //!
 //! ```text
 //! requests  [ r0: 2 samples ] [ r1: 1 sample ] [ r2: no samples -> its error ]
@@ -8,10 +9,12 @@
 //! outputs   straight into the response buffers of r0 and r1
 //! ```
 
+mod feed;
 mod fetch;
 mod gather;
 mod patience;
 mod respond;
+mod room;
 
 use std::ops::Range;
 use std::time::Duration;
@@ -49,6 +52,9 @@ struct Ran {
 
 /// Answers every claim, or hands it over to the slow lane.
 pub(super) fn execute(lane: &mut Lane, claims: &mut Vec<Claim>, mut turn: Turn) {
+    if lane.pipeline.takes_videos() {
+        return std::mem::take(claims).into_iter().for_each(|claim| feed::answer(lane, claim));
+    }
     let mut start = claims.first().map_or_else(now, Claim::start);
     while !claims.is_empty() {
         let Ran { mut round, samples, aside } = run(lane, claims, std::mem::replace(&mut turn, Turn::Next));

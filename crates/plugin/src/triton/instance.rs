@@ -95,7 +95,8 @@ impl InstanceState {
         } else {
             let workers = lanes.into_iter().map(worker).collect();
             // The next batch goes on with the numbers of the last, whichever lanes draw them.
-            let places = (pipeline.is_seeded() && !pipeline.needs_order()).then(Arc::default);
+            let counts = pipeline.is_seeded() && !pipeline.needs_order() && !pipeline.takes_videos();
+            let places = counts.then(Arc::default);
             Work::Lanes(Lanes::start(workers)?, places)
         };
         tracing::info!(

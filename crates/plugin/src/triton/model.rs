@@ -57,7 +57,7 @@ impl ModelState {
             Some(InstanceKind::Gpu) => Device::Gpu,
             _ => Device::Cpu,
         };
-        let pipeline = plans.get(first).map_err(|error| config.explained(error))?;
+        let pipeline = plans.get(first)?;
         let facts = Facts::from(&*pipeline);
         if model.wants_auto_complete()? {
             config.complete(&facts)?;

@@ -196,7 +196,7 @@ fn host() -> String {
 }
 
 fn external_source() -> Option<String> {
-    OPS.iter().find(|op| op.is_input).map(|op| op.name.to_owned())
+    OPS.iter().find(|op| op.is_input && op.videos.is_none()).map(|op| op.name.to_owned())
 }
 
 /// A field that is there, whatever it is: `null` is not the same as a field that is left out.

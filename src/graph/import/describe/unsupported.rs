@@ -15,6 +15,11 @@ pub(super) fn check(op: &OpDef) -> Result<()> {
     if let Some(reader) = readers::find(name) {
         return reader.source(&Args::new(values, BTreeMap::new())).map(drop);
     }
+    if let Some(def) = ops::find(name).filter(|def| def.videos.is_some()) {
+        let values =
+            values.into_iter().filter(|(keyword, _)| !is_bookkeeping(keyword) && keyword != ops::SEED);
+        return super::super::sources::videos(def, &Args::new(values.collect(), BTreeMap::new())).map(drop);
+    }
     let Some(def) = ops::find(name) else { return Err(unknown(name)) };
     let fed = op.input.iter().filter(|edge| edge.is_argument_input.unwrap_or(false));
     let tensors: BTreeMap<String, usize> =
@@ -30,7 +35,7 @@ pub(super) fn check(op: &OpDef) -> Result<()> {
 pub(in crate::graph::import) fn unknown(name: &str) -> Error {
     let reads_files = name.contains("readers_") || name.contains("Reader") || name == "io__file__Read";
     Error::unsupported(if name.to_lowercase().contains("video") {
-        "of the operators for video there is only `decoders.video`"
+        "of the operators for video there are `decoders.video`, `experimental.inputs.video`, `experimental.readers.video` and `readers.video`"
     } else if reads_files {
         "it reads files of the server, which Gesso does not: feed what is in them to an external source"
     } else {

@@ -225,13 +225,29 @@ fn a_decoupled_model_is_told_what_it_does_not_get() {
     let decoupled = config(&json!({"model_transaction_policy": {"decoupled": true}, "max_batch_size": 4,
         "input": [{"name": "IMAGE", "data_type": "TYPE_UINT8", "dims": [-1]}],
         "output": [{"name": "OUT", "data_type": "TYPE_FP32", "dims": [3, 224, 224]}]}));
-    let error = decoupled.explained(Error::unsupported("operator `inputs.Video`: not known"));
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().starts_with("operator `inputs.Video`: not known; "), "{error}");
-    assert!(error.to_string().ends_with("video piece by piece are not supported yet"), "{error}");
     let [note] =
         decoupled.validate(&classify().facts()).unwrap().warnings(&Settings::default()).try_into().unwrap();
     assert!(note.contains("one response"), "{note}");
-    let plain = config(&json!({"model_transaction_policy": {"decoupled": false}}));
-    assert_eq!(plain.explained(Error::invalid("no")).to_string(), "no");
+}
+
+#[test]
+fn a_pipeline_that_takes_videos_needs_a_decoupled_model_without_batches() {
+    let tensors = classify();
+    let facts = Facts { takes_videos: true, ..tensors.facts() };
+    let listed = |more: Value| {
+        let mut fields = json!({"input": [{"name": "IMAGE", "data_type": "TYPE_UINT8", "dims": [1, -1]}],
+            "output": [{"name": "OUT", "data_type": "TYPE_FP32", "dims": [-1, 3, 224, 224]}]});
+        fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        config(&fields)
+    };
+    let said = |more: Value| listed(more).validate(&facts).unwrap_err().to_string();
+    let decoupled = json!({"decoupled": true});
+    assert!(said(json!({"max_batch_size": 0})).contains("model_transaction_policy { decoupled: true }"));
+    let batched = said(json!({"max_batch_size": 4, "model_transaction_policy": decoupled}));
+    assert!(batched.contains("max_batch_size is 4") && batched.contains("expected 0"), "{batched}");
+    let fits = listed(json!({"max_batch_size": 0, "model_transaction_policy": decoupled})).validate(&facts);
+    assert!(fits.unwrap().warnings(&Settings::default()).is_empty());
+    let mut bare = config(&json!({"max_batch_size": 0}));
+    bare.complete(&facts).unwrap();
+    assert!(bare.is_decoupled() && bare.max_batch_size() == 0);
 }

@@ -231,6 +231,28 @@ impl<'r> Tensor<'r> {
     }
 }
 
+/// The tensors of one request that brings a video, each as a batch of its own: what stands beside the video may have other numbers of samples.
+///
+/// # Errors
+/// As for [`Tensors::gather`].
+pub(super) fn separate<'r>(
+    declared: &[pipeline::Input],
+    configured: &[config::Tensor],
+    arrived: &[Option<Arrived<'r>>],
+    memory: &Arc<HostPool>,
+) -> Result<Vec<Batch<'r>>> {
+    let tensors = arrived.iter().zip(declared).zip(configured).map(|((arrived, declared), configured)| {
+        let tensor = match (arrived, &configured.default) {
+            (Some(arrived), _) => Tensor::cut(arrived, memory)?,
+            (None, Some(default)) => Tensor::of_default(default, 1, memory)?,
+            (None, None) => return Err(Error::internal("an input without a tensor and without a default")),
+        };
+        tensor.check(declared).context(|| format!("input `{}`", declared.name))?;
+        Batch::new(BatchDesc::new(tensor.dtype, declared.layout, tensor.shapes), tensor.samples)
+    });
+    tensors.collect()
+}
+
 /// Bytes of each of `batch` samples, of which `found` bytes arrived.
 fn sample_bytes(dtype: DType, batch: usize, shape: &Shape, found: usize) -> Result<usize> {
     let size = shape.bytes_of_input(dtype.size())?;

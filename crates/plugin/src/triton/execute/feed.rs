@@ -1,0 +1,107 @@
+//! Answers a request that brings a video: a reply for each batch that is made of it, the last one marked as such. No more of the video is
+//! decoded ahead than a batch, and responses wait when too many were not taken. It must not know what a video is.
+//!
+//! ```text
+//! request   [ video, what stands beside it ]
+//! feed      copied: what is decoded must not change meanwhile
+//! batch     [ 0 ][ 1 ][ 2 ] -> reply      [ 3 ][ 4 ][ 5 ] -> reply      [ 6 ] -> last reply
+//! ```
+
+use super::fetch::{self, cancelled};
+use super::gather::separate;
+use super::patience::Until;
+use super::respond::{Asked, Responses};
+use super::room::Room;
+use crate::triton::api::{Times, now};
+use crate::triton::exchange::Claim;
+use crate::triton::lane::Lane;
+use gesso::error::{Error, Result};
+use gesso::pipeline::Feeding;
+
+/// What one reply took.
+struct Round {
+    samples: usize,
+    compute: (u64, u64),
+}
+
+/// Answers `claim`.
+pub(super) fn answer(lane: &mut Lane, mut claim: Claim) {
+    let (mut start, room) = (claim.start(), Room::new());
+    let fed = feed(lane, &claim);
+    let error = match fed {
+        Err(error) => error,
+        Ok(mut feeding) => loop {
+            let round = match round(lane, &claim, &mut feeding) {
+                Ok(round) => round,
+                Err(error) => break error,
+            };
+            let times =
+                Times { start, compute_start: round.compute.0, compute_end: round.compute.1, end: now() };
+            start = times.end;
+            if feeding.is_over() {
+                claim.finish(round.compute);
+                return report(lane, round.samples, &times);
+            }
+            if let Err(error) = claim.send(round.compute) {
+                break error;
+            }
+            report(lane, round.samples, &times);
+            if let Err(error) = room.wait(&|| is_wanted(&claim)) {
+                break error;
+            }
+        },
+    };
+    lane.model.metrics.failed(&error);
+    claim.fail(&error);
+}
+
+fn report(lane: &Lane, samples: usize, times: &Times) {
+    if let Err(error) = lane.instance.report_batch(samples as u64, times) {
+        tracing::warn!("cannot report the statistics of a batch: {error}");
+    }
+}
+
+/// Whether somebody waits for the answer.
+fn is_wanted(claim: &Claim) -> bool {
+    !claim.request().is_cancelled().unwrap_or(false)
+}
+
+/// Gives what the request brings to the pipeline.
+fn feed(lane: &mut Lane, claim: &Claim) -> Result<Feeding> {
+    let Lane { model, pipeline, runner, device, .. } = lane;
+    let (link, landing) = device.as_mut().map(|device| (&device.link, &mut device.landing)).unzip();
+    let mut arrived = vec![fetch::arrive(model, pipeline.inputs(), claim.request(), link)];
+    let tensors = arrived.iter().flatten().flatten().flatten();
+    model.metrics.arrived(tensors.fold(0, |sum, tensor| sum.saturating_add(tensor.input.bytes)));
+    if let (Some(link), Some(landing)) = (link, landing) {
+        fetch::to_host(&mut arrived, link, landing);
+    }
+    let arrived = arrived.pop().ok_or_else(|| Error::internal("a request without inputs"))??;
+    let inputs = separate(pipeline.inputs(), &model.tensors.inputs, &arrived, runner.memory())?;
+    runner.feed(&inputs)
+}
+
+/// Fills the open reply with the next batch.
+fn round(lane: &mut Lane, claim: &Claim, feeding: &mut Feeding) -> Result<Round> {
+    let Lane { model, runner, seconds, device, .. } = lane;
+    let link = device.as_ref().map(|device| &device.link);
+    if !is_wanted(claim) {
+        return Err(cancelled());
+    }
+    let asked = Asked::of(model, claim)?;
+    let start = now();
+    // A video has as long as it has frames; each answer has the time of a request.
+    let until = Until::new(start, model.settings.quota.max_request());
+    let mut samples = 0;
+    let made = runner.run_fed(feeding, &|| is_wanted(claim), |count| {
+        samples = count;
+        Responses::new(model, link, vec![Ok(asked)], &[Some(0..count)], until, None)
+    })?;
+    let (responses, outcome) = made.ok_or_else(|| Error::internal("a video that ended twice"))?;
+    model.metrics.ran(seconds, runner.tally());
+    responses.copy_late(&outcome);
+    match (0..samples).find_map(|i| outcome.failures.get(i)) {
+        Some(error) => Err(error.clone()),
+        None => Ok(Round { samples, compute: (start, now()) }),
+    }
+}

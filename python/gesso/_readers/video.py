@@ -1,0 +1,85 @@
+"""`fn.experimental.readers.video` and the older `fn.readers.video`: sequences of frames. The library reads them, the order is decided here."""
+
+from .. import _author, _library
+from .._dataset import Dataset
+from .source import Reader, schema
+
+_OWN = {
+    "sequence_length": ("INT32", None),
+    "filenames": ("_STRING_VEC", None),
+    "file_root": ("STRING", None),
+    "file_list": ("STRING", None),
+    "labels": ("_INT32_VEC", None),
+    "step": ("INT32", -1),
+    "stride": ("INT32", 1),
+    "enable_frame_num": ("STRING", "none"),
+    "enable_timestamps": ("BOOL", False),
+    "image_type": ("IMAGE_TYPE", 0),
+}
+_NEWER = {
+    **_OWN,
+    "file_list_format": ("STRING", "timestamps"),
+    "file_list_rounding": ("STRING", "start_down_end_up"),
+    "file_list_include_end": ("BOOL", True),
+    "pad_mode": ("STRING", "none"),
+    "fill_value": ("_INT32_VEC", [0]),
+    "uniform_sample": ("BOOL", False),
+}
+_OLDER = {
+    **_OWN,
+    "file_list_frame_num": ("BOOL", False),
+    "file_list_include_preceding_frame": ("BOOL", False),
+    "pad_sequences": ("BOOL", False),
+    "dtype": ("DATA_TYPE", 0),
+    "normalized": ("BOOL", False),
+    "channels": ("INT32", 3),
+    "additional_decode_surfaces": ("INT32", 2),
+    "skip_vfr_check": ("BOOL", False),
+}
+
+
+class _Sequences:
+    """The library's samples. Several are read at a time: each takes a thread for as long as it is decoded."""
+
+    is_remote = True
+
+    def __init__(self, node):
+        outputs = [(edge.name, edge.device, None, None) for edge in node.outputs]
+        description = _author.describe([node], outputs, node.pipeline._parameters())
+        try:
+            self._dataset = Dataset(_author.write(description), len(outputs))
+        except _library.GessoError as error:
+            raise RuntimeError(str(error)) from error
+        self.size = self._dataset.size
+        self.layouts = ["FHWC"] + [""] * (len(outputs) - 1)
+
+    def read(self, index):
+        try:
+            arrays, _ = self._dataset.read(index)
+        except _library.GessoError as error:
+            raise RuntimeError(str(error)) from error
+        return arrays, f"sequence {index}"
+
+
+class Video(Reader):
+    """Reads sequences of frames of video files: `[frames, height, width, 3]`, and labels, numbers of frames and times as they are asked for."""
+
+    schema_name = "experimental__readers__Video"
+    schema = named_schema = schema(schema_name, "Reads sequences of frames of videos.", _NEWER, required=("sequence_length",), outputs=1)
+
+    def __init__(self, *, enable_frame_num=None, **keywords):
+        if enable_frame_num is not None:
+            # DALI takes truth values, too.
+            keywords["enable_frame_num"] = str(enable_frame_num)
+        super().__init__(**keywords)
+
+    def begin(self, node):
+        """Finds the sequences."""
+        return _Sequences(node)
+
+
+class OlderVideo(Video):
+    """As `experimental.readers.video`, with the arguments of DALI's older reader."""
+
+    schema_name = "readers__Video"
+    schema = named_schema = schema(schema_name, "Reads sequences of frames of videos.", _OLDER, required=("sequence_length",), outputs=1)

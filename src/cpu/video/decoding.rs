@@ -1,0 +1,74 @@
+//! A decoder at work: packets of a video from one key frame on, and the pictures that come of them. It must not know which are wanted.
+
+use super::decoder::{Picture, VideoDecoder};
+use super::{Budget, Video, codec};
+use crate::error::{Context, Result};
+
+/// Packets that are decoded one after the other.
+pub(super) struct Decoding {
+    decoder: Box<dyn VideoDecoder>,
+    /// The packet that it began with.
+    key: usize,
+    /// The packet that is decoded next.
+    next: usize,
+    /// The packet behind the last one.
+    end: usize,
+    /// How many pictures there were.
+    pictures: usize,
+    has_ended: bool,
+}
+
+/// A decoded picture with the number of its packet.
+pub(super) type Placed = (usize, Box<dyn Picture>);
+
+impl Decoding {
+    /// Decoding from packet `key` on, up to packet `last`, or further where only the decoder knows which picture comes when.
+    ///
+    /// # Errors
+    /// When the container's configuration makes no sense.
+    pub(super) fn begin(video: &Video<'_>, key: usize, last: usize) -> Result<Self> {
+        let end = if video.track.timed {
+            last + 1
+        } else {
+            // Which of the frames up to the next key comes first, only the decoder knows.
+            let later = video.keys.partition_point(|&other| other <= key);
+            video.keys.get(later).copied().unwrap_or(video.track.packets.len())
+        };
+        let decoder = codec::decoder(&video.track)?;
+        Ok(Self { decoder, key, next: key, end, pictures: 0, has_ended: false })
+    }
+
+    /// The next picture, in the order in which they are shown; `None` when there are no more.
+    ///
+    /// # Errors
+    /// A packet that is damaged; more of them than is left of `budget`.
+    pub(super) fn next(&mut self, video: &Video<'_>, budget: &Budget) -> Result<Option<Placed>> {
+        loop {
+            if let Some(picture) = self.decoder.next() {
+                let place = if video.track.timed { picture.place() } else { self.key + self.pictures };
+                self.pictures += 1;
+                return Ok(Some((place, picture)));
+            }
+            if self.has_ended {
+                return Ok(None);
+            }
+            self.send(video, budget)?;
+        }
+    }
+
+    /// Gives the decoder the next packet, or says that there are no more.
+    fn send(&mut self, video: &Video<'_>, budget: &Budget) -> Result<()> {
+        let (packets, place) = (&video.track.packets, self.next);
+        let Some(packet) = packets.get(place).filter(|_| place < self.end) else {
+            self.has_ended = true;
+            return self.decoder.finish();
+        };
+        self.next += 1;
+        // Shown before the key frame, and perhaps made of frames that stand before it.
+        if video.track.timed && packets.get(self.key).is_some_and(|key| packet.time < key.time) {
+            return Ok(());
+        }
+        budget.spend(video.size)?;
+        self.decoder.send(packet.of(&video.file), place).context(|| format!("packet {place} of the video"))
+    }
+}

@@ -1,0 +1,51 @@
+//! The samples of one reader, in any order.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::executor::Outcome;
+use crate::graph::import::PipelineFile;
+use crate::memory::HostPool;
+use crate::ops::Failures;
+use crate::readers;
+use crate::tensor::{Batch, BatchDesc, Layout, ValueType};
+
+/// What a reader finds.
+pub struct Dataset {
+    samples: Box<dyn readers::Dataset>,
+    outputs: Vec<ValueType>,
+}
+
+impl Dataset {
+    /// Finds the samples of the reader in a serialized pipeline, of which it is the only operator.
+    ///
+    /// # Errors
+    /// Bytes that are no such pipeline; what the reader says.
+    pub fn open(bytes: &[u8]) -> Result<Self> {
+        let (reader, args) = PipelineFile::parse(bytes)?.reader()?;
+        Ok(Self { samples: (reader.open)(&args)?, outputs: (reader.outputs)(&args)? })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.samples.count()
+    }
+
+    /// Sample `index` as a batch of one, in memory of `memory`.
+    ///
+    /// # Errors
+    /// Not found where there is none; why it cannot be read.
+    pub fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Outcome<'static>> {
+        let count = self.count();
+        if index >= count {
+            return Err(Error::not_found(format!("there is no sample {index}: the reader has {count}")));
+        }
+        let tensors = self.samples.read(index, memory)?;
+        let outputs = tensors.into_iter().zip(&self.outputs).map(|(tensor, ty)| {
+            let dtype = ty.dtype.ok_or_else(|| Error::internal("a reader's output without a type"))?;
+            let desc = BatchDesc::new(dtype, ty.layout.unwrap_or(Layout::NONE), vec![tensor.shape]);
+            Batch::new(desc, vec![tensor.bytes])
+        });
+        Ok(Outcome { failures: Failures::none(1), outputs: outputs.collect::<Result<_>>()? })
+    }
+}

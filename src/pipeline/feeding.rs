@@ -1,0 +1,103 @@
+//! What a caller brought once and an instance makes many batches of: a video, and what stands beside it. It must not know what sources make.
+
+use std::collections::VecDeque;
+
+use super::pull::{Ready, Wires};
+use crate::error::{Context, Error, Result, caught};
+use crate::graph::{Fed, Feed, Graph};
+use crate::memory::HostPool;
+use crate::ops::Failures;
+use crate::source::Source;
+use crate::tensor::{Batch, BatchDesc, Sample};
+use std::sync::Arc;
+
+/// The batches to come of one feed: see [`super::Instance::feed`].
+pub struct Feeding {
+    sources: Vec<Box<dyn Source>>,
+    /// Which of them the video was fed to.
+    videos: Option<usize>,
+    wires: Wires,
+    /// Parts of a batch whose samples are of several shapes.
+    waiting: VecDeque<Ready>,
+    /// Nothing comes after an error.
+    has_failed: bool,
+}
+
+impl Feeding {
+    /// Gives `inputs`, those of the pipeline in its order, to new sources, which copy them.
+    pub(super) fn new(graph: &Graph, inputs: &[Batch<'_>]) -> Result<Self> {
+        let mut sources =
+            graph.sources.iter().map(|source| (source.make)()).collect::<Result<Vec<Box<dyn Source>>>>()?;
+        let fed = graph.inputs.iter().filter_map(|input| match input.feed {
+            Feed::Source { source, .. } if graph.sources.get(source)?.fed != Fed::Nothing => {
+                Some((source, &input.name))
+            }
+            _ => None,
+        });
+        let fed: Vec<_> = fed.collect();
+        if fed.len() != inputs.len() {
+            return Err(Error::invalid(format!("{} inputs, expected {}", inputs.len(), fed.len())));
+        }
+        for ((source, name), input) in fed.into_iter().zip(inputs) {
+            let source =
+                sources.get_mut(source).ok_or_else(|| Error::internal("an input without a source"))?;
+            caught(|| source.feed(input)).context(|| format!("input `{name}`"))?;
+        }
+        Ok(Self {
+            sources,
+            videos: graph.videos(),
+            wires: Wires::new(graph),
+            waiting: VecDeque::new(),
+            has_failed: false,
+        })
+    }
+
+    /// Whether the last batch came.
+    pub fn is_over(&self) -> bool {
+        let videos = self.videos.and_then(|videos| self.sources.get(videos));
+        self.has_failed || self.waiting.is_empty() && videos.is_none_or(|videos| videos.is_used_up())
+    }
+
+    /// The next batch of at most `most` samples, all of one shape; `None` when there are no more.
+    pub(super) fn next(
+        &mut self,
+        most: usize,
+        memory: &Arc<HostPool>,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<Option<Ready>> {
+        if self.waiting.is_empty() && !self.has_failed {
+            let (sources, wires) = (&mut self.sources, &self.wires);
+            let pulled = caught(|| wires.pull(sources, most, memory, is_wanted));
+            self.has_failed = pulled.is_err();
+            if let Some(ready) = pulled? {
+                self.waiting = of_one_shape(ready)?;
+            }
+        }
+        Ok(self.waiting.pop_front())
+    }
+}
+
+/// The batch in parts whose samples are of one shape each: an answer holds no others.
+fn of_one_shape((failures, inputs): Ready) -> Result<VecDeque<Ready>> {
+    let begins = |i: &usize| {
+        *i > 0 && inputs.iter().any(|input| input.desc().shapes.get(*i) != input.desc().shapes.get(i - 1))
+    };
+    let mut borders: Vec<usize> = (0..failures.len()).filter(begins).collect();
+    borders.insert(0, 0);
+    borders.push(failures.len());
+    let part = |pair: &[usize]| {
+        let [from, to] = *pair else { return Err(Error::internal("a part without an end")) };
+        let own = Failures::none(to - from);
+        (from..to)
+            .filter_map(|i| Some((i, failures.get(i)?)))
+            .for_each(|(i, why)| own.fail(i - from, why.clone()));
+        let inputs = inputs.iter().map(|input| {
+            let desc = input.desc();
+            let shapes = desc.shapes.get(from..to).unwrap_or_default().to_vec();
+            let samples = (from..to).map(|i| input.sample(i).cloned().unwrap_or(Sample::Missing)).collect();
+            Batch::new(BatchDesc::new(desc.dtype, desc.layout, shapes), samples)
+        });
+        Ok((own, inputs.collect::<Result<_>>()?))
+    };
+    borders.windows(2).map(part).collect()
+}

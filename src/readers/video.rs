@@ -1,0 +1,315 @@
+//! `experimental.readers.Video`, and the older `readers.Video`: sequences of frames of video files.
+
+use std::sync::Arc;
+
+use super::video_files::Files;
+use super::video_list::{self, Bounds, Rounding};
+use super::video_samples::{self, Sample as Chosen};
+use super::{Dataset, ReaderDef, Tensor};
+use crate::cpu::video::{Padding, fill_color};
+use crate::error::{Context, Error, Result};
+use crate::limits;
+use crate::memory::HostPool;
+use crate::ops::{ArgSpec, Args};
+use crate::tensor::{DType, Layout, Sample, Shape, ValueType};
+
+/// Red, green, blue.
+const CHANNELS: usize = 3;
+
+/// What both have.
+const SEQUENCE_LENGTH: ArgSpec = ArgSpec::int("sequence_length", "frames of a sequence").required();
+const FILENAMES: ArgSpec =
+    ArgSpec::strings("filenames", "the videos; not together with `file_root` or `file_list`");
+const FILE_ROOT: ArgSpec = ArgSpec::string("file_root", "folder with a folder for each label");
+const FILE_LIST: ArgSpec =
+    ArgSpec::string("file_list", "text file with `path label [start [end]]` in each line");
+const LABELS: ArgSpec = ArgSpec::ints("labels", "a label for each of `filenames`");
+const STEP: ArgSpec = ArgSpec::int("step", "frames from the beginning of a sequence to that of the next one")
+    .or_computed("`sequence_length`");
+const STRIDE: ArgSpec = ArgSpec::int("stride", "from a frame of a sequence to the next one").or_int(1);
+const FRAME_NUM: ArgSpec = ArgSpec::string("enable_frame_num", "one more output: `scalar`: the number of the first frame; `sequence`: of each frame, -1 where there is none").or_string("none");
+const TIMESTAMPS: ArgSpec = ArgSpec::bool(
+    "enable_timestamps",
+    "one more output: when each frame is shown, in seconds, -1 where there is none",
+)
+.or_bool(false);
+const IMAGE_TYPE: ArgSpec = ArgSpec::image_type("image_type", "RGB").or_int(0);
+
+/// The reader's line in [`super::READERS`].
+pub(super) const DEF: ReaderDef = ReaderDef {
+    name: "experimental__readers__Video",
+    aliases: &[],
+    doc: "Sequences of frames of video files",
+    args: &[
+        SEQUENCE_LENGTH,
+        FILENAMES,
+        FILE_ROOT,
+        FILE_LIST,
+        LABELS,
+        STEP,
+        STRIDE,
+        FRAME_NUM,
+        TIMESTAMPS,
+        IMAGE_TYPE,
+        ArgSpec::string("file_list_format", "what `start` and `end` are: `timestamps` in seconds, or numbers of `frames`, negative ones from the end").or_string("timestamps"),
+        ArgSpec::string("file_list_rounding", "to which frames they are rounded: `start_down_end_up`, `start_up_end_down`, `all_up` or `all_down`").or_string("start_down_end_up"),
+        ArgSpec::bool("file_list_include_end", "a range ends before its end, as in DALI").or_bool(true).no_effect(),
+        ArgSpec::string("pad_mode", "what fills up the last sequence of a video: `none`: it is left out; `constant`: `fill_value`; `edge`, `reflect_1001`, `reflect_101`: other frames of the range").or_string("none"),
+        ArgSpec::ints("fill_value", "0 to 255, one value or one for each channel").or_ints(&[0]),
+        ArgSpec::bool("uniform_sample", "one sequence a video, its frames spread evenly").or_bool(false),
+    ],
+    outputs: |args| Options::new(args)?.outputs(args),
+    open: |args| open(args, Options::new(args)?),
+    shuffles_list: true,
+};
+
+/// The line of the older one, which DALI has on a GPU alone.
+pub(super) const OLDER: ReaderDef = ReaderDef {
+    name: "readers__Video",
+    aliases: &["VideoReader"],
+    doc: "Sequences of frames of video files, as uint8 or float32",
+    args: &[
+        SEQUENCE_LENGTH,
+        FILENAMES,
+        FILE_ROOT,
+        FILE_LIST,
+        LABELS,
+        STEP,
+        STRIDE,
+        FRAME_NUM,
+        TIMESTAMPS,
+        IMAGE_TYPE,
+        ArgSpec::bool("file_list_frame_num", "`start` and `end` are numbers of frames, not seconds")
+            .or_bool(false),
+        ArgSpec::bool(
+            "file_list_include_preceding_frame",
+            "seconds are rounded to a longer range, not to a shorter one",
+        )
+        .or_bool(false),
+        ArgSpec::bool("pad_sequences", "the last sequence of a video is filled up with zeros, not left out")
+            .or_bool(false),
+        ArgSpec::dtype("dtype", "uint8, or float32").or_int(0),
+        ArgSpec::bool("normalized", "float32 from 0 to 1").or_bool(false),
+        ArgSpec::int("channels", "3").or_int(3),
+        ArgSpec::int("additional_decode_surfaces", "for DALI's decoder on a GPU").or_int(2).no_effect(),
+        ArgSpec::bool("skip_vfr_check", "frames need not come evenly").or_bool(false).no_effect(),
+    ],
+    outputs: |args| Options::older(args)?.outputs(args),
+    open: |args| open(args, Options::older(args)?),
+    shuffles_list: true,
+};
+
+/// Numbers of frames as an output.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FrameNumbers {
+    None,
+    First,
+    Each,
+}
+
+struct Options {
+    choice: video_samples::Choice,
+    bounds: Bounds,
+    fill: [u8; CHANNELS],
+    numbers: FrameNumbers,
+    has_timestamps: bool,
+    /// What levels are multiplied by, where they become float32.
+    scale: Option<f32>,
+}
+
+impl Options {
+    fn new(args: &Args) -> Result<Self> {
+        let rounding = Rounding::new(args.string("file_list_rounding")?.unwrap_or("start_down_end_up"))?;
+        let bounds = match args.string("file_list_format")?.unwrap_or("timestamps") {
+            "timestamps" => Bounds::Seconds(rounding),
+            "frames" => Bounds::Frames(rounding),
+            other => {
+                return Err(Error::invalid(format!(
+                    "argument `file_list_format` is `{other}`, expected `timestamps` or `frames`"
+                )));
+            }
+        };
+        let padding = Padding::new(args.string("pad_mode")?.unwrap_or("none"))?;
+        let is_uniform = args.bool("uniform_sample")?.unwrap_or(false);
+        Self::shared(args, bounds, padding, is_uniform, false)
+    }
+
+    fn older(args: &Args) -> Result<Self> {
+        let flag = |name| Ok::<_, Error>(args.bool(name)?.unwrap_or(false));
+        let rounding = Rounding {
+            start_up: !flag("file_list_include_preceding_frame")?,
+            end_up: flag("file_list_include_preceding_frame")?,
+        };
+        let bounds = match flag("file_list_frame_num")? {
+            true => Bounds::Frames(Rounding { start_up: true, end_up: false }),
+            false => Bounds::Seconds(rounding),
+        };
+        if let Some(channels) = args.int("channels")?.filter(|&channels| channels != CHANNELS as i64) {
+            return Err(Error::unsupported(format!("argument `channels` is {channels}, expected 3")));
+        }
+        let padding = if flag("pad_sequences")? { Padding::Constant } else { Padding::None };
+        let scale = match (args.dtype("dtype")?.unwrap_or(DType::U8), flag("normalized")?) {
+            (DType::U8, false) => None,
+            (DType::F32, is_normalized) => Some(if is_normalized { 1.0 / 255.0 } else { 1.0 }),
+            (dtype, is_normalized) => {
+                return Err(Error::invalid(format!(
+                    "`dtype` is {dtype} and `normalized` {is_normalized}, expected uint8, or float32 with or without it"
+                )));
+            }
+        };
+        Ok(Self { scale, ..Self::shared(args, bounds, padding, false, true)? })
+    }
+
+    fn shared(
+        args: &Args,
+        bounds: Bounds,
+        padding: Padding,
+        is_uniform: bool,
+        ends_with_last_frame: bool,
+    ) -> Result<Self> {
+        let at_least_one = |name: &str, default: usize| match args.int(name)? {
+            None => Ok(default),
+            Some(n) => usize::try_from(n)
+                .ok()
+                .filter(|&n| n > 0)
+                .ok_or_else(|| Error::invalid(format!("argument `{name}` is {n}, expected 1 or more"))),
+        };
+        let length = at_least_one("sequence_length", 0)?;
+        if length > limits::MAX_VIDEO_FRAMES {
+            return Err(Error::invalid(format!(
+                "argument `sequence_length` is {length}, more than the limit of {}",
+                limits::MAX_VIDEO_FRAMES
+            )));
+        }
+        let step = args.int("step")?.and_then(|step| usize::try_from(step).ok()).filter(|&step| step > 0);
+        let numbers = match args.string("enable_frame_num")?.unwrap_or("none") {
+            "none" | "False" | "" => FrameNumbers::None,
+            "scalar" | "True" => FrameNumbers::First,
+            "sequence" => FrameNumbers::Each,
+            other => {
+                return Err(Error::invalid(format!(
+                    "argument `enable_frame_num` is `{other}`, expected `none`, `scalar` or `sequence`"
+                )));
+            }
+        };
+        if let Some(kind) = args.int("image_type")?.filter(|&kind| kind != 0) {
+            return Err(Error::unsupported(format!(
+                "argument `image_type` is {kind}, expected 0: frames are RGB"
+            )));
+        }
+        let fill = fill_color(&args.ints("fill_value")?.unwrap_or_else(|| vec![0]))?;
+        let stride = at_least_one("stride", 1)?;
+        let step = step.unwrap_or(length);
+        Ok(Self {
+            choice: video_samples::Choice { length, step, stride, padding, is_uniform, ends_with_last_frame },
+            bounds,
+            fill,
+            numbers,
+            has_timestamps: args.bool("enable_timestamps")?.unwrap_or(false),
+            scale: None,
+        })
+    }
+
+    fn outputs(&self, args: &Args) -> Result<Vec<ValueType>> {
+        let length = Some(self.choice.length);
+        let of = |dtype, dims: &[Option<usize>], layout| ValueType {
+            dtype: Some(dtype),
+            dims: Some(dims.to_vec()),
+            layout: Some(layout),
+        };
+        let pixels = if self.scale.is_some() { DType::F32 } else { DType::U8 };
+        let mut outputs =
+            vec![of(pixels, &[length, None, None, Some(CHANNELS)], Layout::from_letters(b"FHWC"))];
+        if video_list::has_labels(args) {
+            outputs.push(of(DType::I32, &[Some(1)], Layout::NONE));
+        }
+        match self.numbers {
+            FrameNumbers::None => {}
+            FrameNumbers::First => outputs.push(of(DType::I32, &[Some(1)], Layout::NONE)),
+            FrameNumbers::Each => outputs.push(of(DType::I32, &[length], Layout::NONE)),
+        }
+        if self.has_timestamps {
+            outputs.push(of(DType::F64, &[length], Layout::NONE));
+        }
+        Ok(outputs)
+    }
+}
+
+fn open(args: &Args, options: Options) -> Result<Box<dyn Dataset>> {
+    let listed = video_list::listed(args)?;
+    let has_labels = video_list::has_labels(args);
+    let mut samples = Vec::new();
+    for (number, entry) in listed.iter().enumerate() {
+        let video = Files::read(&entry.path)?;
+        let failed = || format!("the video `{}`", entry.path.display());
+        let range = entry.range(&video, options.bounds).context(failed)?;
+        options.choice.add(number, range, &mut samples).context(failed)?;
+    }
+    let labels = listed.iter().map(|entry| entry.label).collect();
+    let files = Files::new(listed.into_iter().map(|entry| entry.path).collect());
+    Ok(Box::new(Videos { files, labels, has_labels, samples, options }))
+}
+
+struct Videos {
+    files: Files,
+    labels: Vec<i32>,
+    has_labels: bool,
+    samples: Vec<Chosen>,
+    options: Options,
+}
+
+impl Dataset for Videos {
+    fn count(&self) -> usize {
+        self.samples.len()
+    }
+
+    fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
+        let sample = self.samples.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
+        let Options { choice, fill, numbers, has_timestamps, scale, .. } = &self.options;
+        let path = self.files.path(sample.file);
+        let read = || -> Result<Vec<Tensor>> {
+            let video = self.files.open(sample.file)?;
+            let frames = choice.frames(sample)?;
+            let shape = Shape::from([frames.len(), video.height(), video.width(), CHANNELS]);
+            let (size, shape_bytes) = (shape.bytes(1)?, shape.bytes(if scale.is_some() { 4 } else { 1 })?);
+            let mut buffer = memory.take(size)?;
+            let pixels = buffer.bytes_mut().get_mut(..size).unwrap_or_default();
+            video.write_all(&frames, *fill, pixels)?;
+            let bytes = match scale {
+                None => Sample::Pooled(Arc::new(buffer), 0..size),
+                Some(scale) => {
+                    let mut floats = memory.take(shape_bytes)?;
+                    let scaled = bytemuck::cast_slice_mut::<u8, f32>(floats.bytes_mut());
+                    for (to, &level) in scaled.iter_mut().zip(&*pixels) {
+                        *to = f32::from(level) * scale;
+                    }
+                    Sample::Pooled(Arc::new(floats), 0..shape_bytes)
+                }
+            };
+            let mut tensors = vec![Tensor { shape, bytes }];
+            if self.has_labels {
+                let label = self.labels.get(sample.file).copied().unwrap_or_default();
+                tensors.push(list(&[label], memory)?);
+            }
+            let number = |frame: &Option<usize>| frame.map_or(-1, |frame| frame as i32);
+            match numbers {
+                FrameNumbers::None => {}
+                FrameNumbers::First => tensors.push(list(&[frames.first().map_or(-1, number)], memory)?),
+                FrameNumbers::Each => {
+                    tensors.push(list(&frames.iter().map(number).collect::<Vec<_>>(), memory)?);
+                }
+            }
+            if *has_timestamps {
+                let seconds = |frame: &Option<usize>| frame.map_or(-1.0, |frame| video.seconds(frame));
+                tensors.push(list(&frames.iter().map(seconds).collect::<Vec<f64>>(), memory)?);
+            }
+            Ok(tensors)
+        };
+        read().context(|| format!("the video `{}`", path.display()))
+    }
+}
+
+/// A list of numbers.
+fn list<T: bytemuck::NoUninit>(numbers: &[T], memory: &Arc<HostPool>) -> Result<Tensor> {
+    super::file::tensor(numbers.len(), bytemuck::cast_slice(numbers), memory)
+}

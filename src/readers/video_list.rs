@@ -1,0 +1,189 @@
+//! Which video files there are, and which part of each is wanted. It must not know sequences.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::{file, list};
+use crate::cpu::video::Video;
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::ops::Args;
+
+/// A video file.
+pub(super) struct Listed {
+    pub(super) path: PathBuf,
+    pub(super) label: i32,
+    /// Where the wanted part begins and ends, as the list says it.
+    start: Option<f32>,
+    end: Option<f32>,
+}
+
+/// What the numbers of a list are.
+#[derive(Clone, Copy)]
+pub(super) enum Bounds {
+    Seconds(Rounding),
+    /// Numbers of frames; negative ones count from the end.
+    Frames(Rounding),
+}
+
+/// Which way a number between two frames goes.
+#[derive(Clone, Copy)]
+pub(super) struct Rounding {
+    pub(super) start_up: bool,
+    pub(super) end_up: bool,
+}
+
+impl Rounding {
+    /// The one that DALI calls so.
+    pub(super) fn new(name: &str) -> Result<Self> {
+        let (start_up, end_up) = match name {
+            "start_down_end_up" => (false, true),
+            "start_up_end_down" => (true, false),
+            "all_up" => (true, true),
+            "all_down" => (false, false),
+            other => {
+                return Err(Error::invalid(format!(
+                    "argument `file_list_rounding` is `{other}`, expected `start_down_end_up`, `start_up_end_down`, `all_up` or \
+                     `all_down`"
+                )));
+            }
+        };
+        Ok(Self { start_up, end_up })
+    }
+}
+
+/// Whether the arguments give labels.
+pub(super) fn has_labels(args: &Args) -> bool {
+    let given = |name| args.string(name).ok().flatten().is_some_and(|text: &str| !text.is_empty());
+    given("file_list") || given("file_root") || args.has("labels")
+}
+
+/// The files that the arguments name.
+///
+/// # Errors
+/// Two ways to name them, or none; what is wrong with a list or a folder.
+pub(super) fn listed(args: &Args) -> Result<Vec<Listed>> {
+    let text = |name| Ok::<_, Error>(args.string(name)?.filter(|text| !text.is_empty()));
+    let given = file::strings(args, "filenames").filter(|names| !names.is_empty());
+    match (given, text("file_root")?, text("file_list")?) {
+        (Some(names), None, None) => {
+            let labels = args.ints("labels")?.unwrap_or_else(|| vec![0; names.len()]);
+            if labels.len() != names.len() {
+                return Err(Error::invalid(format!(
+                    "{} `labels` for {} `filenames`",
+                    labels.len(),
+                    names.len()
+                )));
+            }
+            let whole = |(name, label): (String, i64)| Listed::whole(PathBuf::from(name), label as i32);
+            Ok(names.into_iter().zip(labels).map(whole).collect())
+        }
+        (None, Some(root), None) => {
+            let all = list::Filter { patterns: vec!["*".to_owned()], is_case_sensitive: true };
+            let found = list::in_folders(Path::new(root), &all, None)?;
+            Ok(found.into_iter().map(|(path, label)| Listed::whole(path, label)).collect())
+        }
+        (None, None, Some(list)) => of_list(Path::new(list)),
+        _ => Err(Error::invalid("expected one of `filenames`, `file_root` and `file_list`")),
+    }
+}
+
+/// Each line `path label [start [end]]` of a text file. Paths are relative to the folder that the program runs in.
+fn of_list(list: &Path) -> Result<Vec<Listed>> {
+    let text = std::fs::read_to_string(list)
+        .map_err(|error| Error::not_found(format!("the list `{}`: {error}", list.display())))?;
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let bound = |word: &str| word.parse::<f32>().ok().filter(|value| value.is_finite());
+        let parsed = match *words.as_slice() {
+            [path, label] => label.parse().ok().map(|label| Listed::whole(PathBuf::from(path), label)),
+            [path, label, start] => label.parse().ok().zip(bound(start)).map(|(label, start)| Listed {
+                start: Some(start),
+                ..Listed::whole(PathBuf::from(path), label)
+            }),
+            [path, label, start, end] => {
+                label.parse().ok().zip(bound(start)).zip(bound(end)).map(|((label, start), end)| Listed {
+                    start: Some(start),
+                    end: Some(end),
+                    ..Listed::whole(PathBuf::from(path), label)
+                })
+            }
+            _ => None,
+        };
+        let parsed = parsed.filter(|entry| entry.label >= 0).ok_or_else(|| {
+            Error::invalid(format!(
+                "line {} of `{}`: expected `path label [start [end]]`, with a label of 0 or more",
+                number + 1,
+                list.display()
+            ))
+        })?;
+        if found.len() >= limits::MAX_DATASET_SAMPLES {
+            return Err(Error::invalid(format!("more than {} videos", limits::MAX_DATASET_SAMPLES)));
+        }
+        found.push(parsed);
+    }
+    Ok(found)
+}
+
+impl Listed {
+    fn whole(path: PathBuf, label: i32) -> Self {
+        Self { path, label, start: None, end: None }
+    }
+
+    /// The frames of `video` that are wanted; what lies behind its end does not count.
+    ///
+    /// # Errors
+    /// A part that begins before the video.
+    pub(super) fn range(&self, video: &Video<'_>, bounds: Bounds) -> Result<Range<usize>> {
+        let count = video.frames();
+        let place = |bound: f32, up| match bounds {
+            Bounds::Frames(_) => frame(bound, count, up),
+            Bounds::Seconds(_) => at(bound, video, up),
+        };
+        if self.start.is_some() && self.start == self.end {
+            return Ok(0..0);
+        }
+        let (Bounds::Frames(rounding) | Bounds::Seconds(rounding)) = bounds;
+        let start = self.start.map_or(Ok(0), |start| place(start, rounding.start_up))?;
+        let end = self.end.map_or(Ok(count), |end| place(end, rounding.end_up))?.min(count);
+        Ok(start.min(end)..end)
+    }
+}
+
+/// The frame of this number, from the end where it is negative.
+fn frame(bound: f32, count: usize, up: bool) -> Result<usize> {
+    let whole = if up { bound.ceil() } else { bound.floor() } as i64;
+    let frame = if whole < 0 { whole + count as i64 } else { whole };
+    usize::try_from(frame)
+        .map_err(|_| Error::invalid(format!("frame {bound} lies before the first of its {count} frames")))
+}
+
+/// The frame that is shown at `seconds`, or, where that is between two, the one before or behind.
+fn at(seconds: f32, video: &Video<'_>, up: bool) -> Result<usize> {
+    if seconds < 0.0 {
+        return Err(Error::invalid(format!("{seconds} seconds lie before its first frame")));
+    }
+    let (count, seconds) = (video.frames(), f64::from(seconds));
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if video.seconds(middle) < seconds { low = middle + 1 } else { high = middle }
+    }
+    // `low` is the first frame that is not shown before.
+    let is_exact = low < count && video.seconds(low) <= seconds;
+    Ok(if up || is_exact || low == count { low } else { low.saturating_sub(1) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::frame;
+
+    #[test]
+    fn numbers_of_frames_are_rounded_and_counted_from_the_end() {
+        assert_eq!(frame(2.5, 12, false).unwrap(), 2);
+        assert_eq!(frame(2.5, 12, true).unwrap(), 3);
+        assert_eq!(frame(-4.0, 12, false).unwrap(), 8);
+        assert!(frame(-20.0, 12, false).unwrap_err().to_string().contains("frame -20"));
+    }
+}

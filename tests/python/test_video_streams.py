@@ -1,0 +1,275 @@
+"""`inputs.video` and the readers of videos, beside what DALI answered (`tests/data/video/streams/record.py` wrote that down)."""
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gesso import Pipeline, fn, pipeline_def, types
+
+CLIPS = pathlib.Path(__file__).parents[1] / "data/video"
+ANSWERS = json.loads((CLIPS / "streams/answers.json").read_text())
+BATCH = 3
+
+
+def clip(name):
+    return np.fromfile(CLIPS / name, np.uint8)
+
+
+def define(outputs, **settings):
+    pipe = Pipeline(**{"batch_size": BATCH, "num_threads": 2, "device_id": None, "prefetch_queue_depth": 1, **settings})
+    with pipe:
+        made = outputs()
+        pipe.set_outputs(*(made if isinstance(made, (list, tuple)) else [made]))
+    pipe.build()
+    return pipe
+
+
+def taken(pipe, runs=100):
+    """The first output of each run until there is no data; the shape and the sum of each sample."""
+    found = []
+    for _ in range(runs):
+        try:
+            out = pipe.run()[0]
+        except RuntimeError as error:
+            assert "No data was provided" in str(error), error
+            return found
+        found.append([[list(np.array(sample).shape), int(np.array(sample).astype(np.int64).sum())] for sample in out])
+    return found
+
+
+# --- inputs.video
+
+
+@pytest.mark.parametrize("case", ANSWERS["inputs"], ids=lambda case: "-".join(map(str, [case["clip"], *case["arguments"].values()])))
+def test_sequences_are_dalis(case):
+    pipe = define(lambda: fn.experimental.inputs.video(name="VIDEO", **case["arguments"]))
+    pipe.feed_input("VIDEO", clip(case["clip"])[None])
+    assert taken(pipe) == case["batches"]
+
+
+def test_a_video_of_another_codec_has_the_frames_of_the_decoder():
+    pipe = define(lambda: fn.experimental.inputs.video(name="VIDEO", sequence_length=4))
+    pipe.feed_input("VIDEO", [clip("h264_open.mp4")])
+    (out,) = pipe.run()
+    found = np.concatenate([np.array(sample) for sample in out])
+    decoded = define(lambda: fn.decoders.video(fn.external_source(source=lambda: [clip("h264_open.mp4")], dtype=types.UINT8)))
+    assert (found == np.array(decoded.run()[0][0])[: len(found)]).all()
+
+
+def test_videos_wait_for_their_turn_and_what_stands_beside_follows():
+    pipe = define(lambda: [fn.experimental.inputs.video(name="VIDEO", sequence_length=5),
+                           fn.external_source(name="NUMBER", dtype=types.INT32, ndim=1, repeat_last=True)])
+    pipe.feed_input("NUMBER", np.array([[1], [2], [3]], np.int32))
+    pipe.feed_input("VIDEO", [clip("vp9.webm")])
+    pipe.feed_input("VIDEO", [clip("vp9.webm")[:3_000]])
+    video, number = pipe.run()
+    assert [np.array(sample).shape[0] for sample in video] == [5, 5, 2]
+    assert np.concatenate([np.array(sample) for sample in number]).tolist() == [1, 2, 3]
+    video, number = pipe.run()
+    assert len(video) == len(number) < BATCH, "the second video is shorter"
+    with pytest.raises(RuntimeError, match="No data was provided"):
+        pipe.run()
+
+
+def test_batches_are_prepared_ahead_as_long_as_there_is_a_video():
+    pipe = define(lambda: fn.experimental.inputs.video(name="VIDEO", sequence_length=1), prefetch_queue_depth=2)
+    pipe.feed_input("VIDEO", [clip("vp9.webm")])
+    assert [len(batch) for batch in taken(pipe)] == [3, 3, 3, 3]
+
+
+def test_a_python_function_and_a_branch_behind_a_video():
+    @pipeline_def(batch_size=BATCH, num_threads=1, device_id=None, prefetch_queue_depth=1, enable_conditionals=True)
+    def described():
+        video = fn.experimental.inputs.video(name="VIDEO", sequence_length=5)
+        means = fn.python_function(video, function=lambda frames: np.array([frames.shape[0]], np.int32))
+        if means[0] == 5:
+            whole = fn.cast(means, dtype=types.INT32)
+        else:
+            whole = types.Constant(np.array([0], np.int32))
+        return means, whole
+
+    pipe = described()
+    pipe.build()
+    pipe.feed_input("VIDEO", [clip("vp9.webm")])
+    counts, whole = pipe.run()
+    assert np.concatenate([np.array(count) for count in counts]).tolist() == [5, 5, 2]
+    assert np.concatenate([np.array(one) for one in whole]).tolist() == [5, 5, 0]
+
+
+@pytest.mark.parametrize("name, beside", [("partial", False), ("pad", False), ("beside", True)])
+def test_a_file_that_dali_wrote(name, beside):
+    pipe = Pipeline.deserialize(filename=str(CLIPS / f"streams/{name}.dali"), prefetch_queue_depth=1)
+    if beside:
+        pipe.feed_input("NUMBER", np.array([[9]], np.int32))
+    for _ in range(2):
+        pipe.feed_input("VIDEO", [clip("vp9.webm")])
+        outs = pipe.run()
+        shapes = [np.array(sample).shape for sample in outs[0]]
+        if beside:
+            assert shapes == [(5, 16, 24, 3), (5, 16, 24, 3), (2, 16, 24, 3)]
+            assert [np.array(sample).tolist() for sample in outs[1]] == [[9]] * 3
+        else:
+            assert [shape[0] for shape in shapes] == [7, 7 if name == "pad" else 5]
+    with pytest.raises(RuntimeError, match="No data was provided"):
+        pipe.run()
+
+
+def test_a_damaged_video_is_an_error_and_the_next_one_goes_on():
+    pipe = define(lambda: fn.experimental.inputs.video(name="VIDEO", sequence_length=2))
+    pipe.feed_input("VIDEO", [np.zeros(100, np.uint8)])
+    with pytest.raises(RuntimeError, match="not a video of a known kind"):
+        pipe.run()
+    pipe.feed_input("VIDEO", [clip("vp9.webm")])
+    assert [np.array(sample).shape[0] for sample in pipe.run()[0]] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("arguments, said", [
+    ({"sequence_length": 0}, "`sequence_length` is 0"),
+    ({"sequence_length": 5, "last_sequence_policy": "other"}, "`last_sequence_policy` is `other`"),
+    ({}, "sequence_length"),
+])
+def test_what_cannot_be_meant_is_said(arguments, said):
+    with pytest.raises(Exception, match=said):
+        define(lambda: fn.experimental.inputs.video(name="VIDEO", **arguments)).run()
+
+
+# --- readers
+
+
+def resolved(value, folder):
+    if isinstance(value, list):
+        return [resolved(one, folder) for one in value]
+    if isinstance(value, str) and value.startswith("LIST:"):
+        path = folder / "list.txt"
+        path.write_text(value[5:].replace("CLIP:", f"{CLIPS}/"))
+        return str(path)
+    return value.replace("CLIP:", f"{CLIPS}/") if isinstance(value, str) else value
+
+
+def reader(arguments, folder, **settings):
+    given = {name: resolved(value, folder) for name, value in arguments.items()}
+    return define(lambda: fn.experimental.readers.video(name="READER", **given), **{"batch_size": 2, **settings})
+
+
+def rows(pipe, count):
+    found = []
+    while len(found) < count:
+        outs = pipe.run()
+        for i in range(len(outs[0])):
+            frames = np.array(outs[0][i])
+            rest = [np.round(np.array(out[i]), 6).tolist() for out in outs[1:]]
+            found.append([[list(frames.shape), int(frames.astype(np.int64).sum())], *rest])
+    return found
+
+
+def name_of(case):
+    return "-".join(f"{name}={value}" for name, value in case["arguments"].items() if not str(value).startswith(("LIST", "['CLIP")))
+
+
+@pytest.mark.parametrize("case", ANSWERS["readers"], ids=name_of)
+def test_readers_are_dalis(case, tmp_path):
+    pipe = reader(case["arguments"], tmp_path)
+    assert pipe.epoch_size("READER") == case["size"]
+    assert rows(pipe, len(case["samples"])) == case["samples"]
+
+
+@pytest.mark.parametrize("case", [case for case in ANSWERS["readers"] if "file_list" not in case["arguments"]], ids=name_of)
+def test_readers_of_a_file_are_dalis(case, tmp_path):
+    """The library's own order."""
+    written = reader(case["arguments"], tmp_path).serialize()
+    pipe = Pipeline.deserialize(written, prefetch_queue_depth=1)
+    assert rows(pipe, len(case["samples"])) == case["samples"]
+
+
+def test_a_reader_goes_on_from_a_checkpoint(tmp_path):
+    arguments = {"filenames": [str(CLIPS / "vp9.webm")], "sequence_length": 2, "random_shuffle": True, "seed": 3, "enable_frame_num": "sequence"}
+    whole = rows(reader(arguments, tmp_path), 12)
+    first = reader(arguments, tmp_path, enable_checkpointing=True)
+    assert rows(first, 4) == whole[:4]
+    rest = reader(arguments, tmp_path, enable_checkpointing=True, checkpoint=first.checkpoint())
+    assert rows(rest, 8) == whole[4:]
+
+
+def test_a_folder_for_each_label(tmp_path):
+    for label, name in (("a", "vp9.webm"), ("b", "h264.mp4")):
+        (tmp_path / label).mkdir()
+        (tmp_path / label / name).write_bytes((CLIPS / name).read_bytes())
+    pipe = define(lambda: fn.experimental.readers.video(file_root=str(tmp_path), sequence_length=6), batch_size=4)
+    video, labels = pipe.run()
+    assert [np.array(label).tolist() for label in labels] == [[0], [0], [1], [1]]
+    assert {np.array(frames).shape for frames in video} == {(6, 32, 48, 3)}
+
+
+def test_the_older_reader_gives_floats_and_fills_up():
+    names = [str(CLIPS / "vp9.webm")]
+    whole = np.array(define(lambda: fn.readers.video(filenames=names, sequence_length=12)).run()[0][0])
+    pipe = define(lambda: fn.readers.video(filenames=names, sequence_length=5, stride=2, step=4, pad_sequences=True, dtype=types.FLOAT, normalized=True,
+                                           labels=[6], enable_frame_num=True, enable_timestamps=True), batch_size=2)
+    frames, labels, first, times = pipe.run()
+    assert np.array(frames[0]).dtype == np.float32
+    np.testing.assert_allclose(np.array(frames[0]), whole[0:9:2] / np.float32(255), atol=1e-6)
+    assert (np.array(frames[1])[4] == 0).all() and np.array(times[1]).tolist()[-1] == -1
+    assert [np.array(label).tolist() for label in labels] == [[6], [6]] and [np.array(one).tolist() for one in first] == [[0], [4]]
+
+
+@pytest.mark.parametrize("arguments, said", [
+    ({}, "expected one of `filenames`, `file_root` and `file_list`"),
+    ({"filenames": ["a.mp4"], "file_root": "."}, "expected one of"),
+    ({"filenames": ["no such.mp4"]}, "no such.mp4"),
+    ({"filenames": ["CLIP:vp9.webm"], "labels": [1, 2]}, "2 `labels` for 1 `filenames`"),
+    ({"filenames": ["CLIP:vp9.webm"], "sequence_length": 0}, "`sequence_length` is 0"),
+    ({"filenames": ["CLIP:vp9.webm"], "sequence_length": 1 << 30}, "more than the limit"),
+    ({"filenames": ["CLIP:vp9.webm"], "stride": 0}, "`stride` is 0"),
+    ({"filenames": ["CLIP:vp9.webm"], "pad_mode": "other"}, "`pad_mode` is `other`"),
+    ({"filenames": ["CLIP:vp9.webm"], "sequence_length": 13}, "no samples"),
+    ({"file_list": "LIST:CLIP:vp9.webm\n"}, "line 1 of"),
+    ({"file_list": "LIST:CLIP:vp9.webm 1 -99 3\n", "file_list_format": "frames"}, "before the first"),
+    ({"file_list": "LIST:CLIP:vp9.webm 1\n", "file_list_rounding": "other"}, "`file_list_rounding` is `other`"),
+    ({"filenames": ["CLIP:make.py"]}, "not a video of a known kind"),
+])
+def test_what_a_reader_cannot_read_is_said(arguments, said, tmp_path):
+    with pytest.raises(RuntimeError) as error:
+        reader({"sequence_length": 2, **arguments}, tmp_path).run()
+    assert said in str(error.value)
+
+
+def test_damaged_files_are_errors_and_not_crashes(tmp_path):
+    """Files with bytes changed, through both, in a process of its own."""
+    script = """
+import pathlib, random, sys
+import numpy as np
+from gesso import Pipeline, fn
+random.seed(11)
+folder = pathlib.Path(sys.argv[2])
+for clip in sorted(pathlib.Path(sys.argv[1]).glob("*.*")):
+    if clip.suffix in (".py", ".json"):
+        continue
+    for case in range(6):
+        data = bytearray(clip.read_bytes())
+        for _ in range(random.randrange(1, 5)):
+            at = random.randrange(len(data))
+            data[at:at + random.randrange(1, 9)] = random.randbytes(random.randrange(0, 9))
+        path = folder / clip.name
+        path.write_bytes(bytes(data))
+        for video in (True, False):
+            pipe = Pipeline(batch_size=2, num_threads=1, device_id=None, prefetch_queue_depth=1)
+            with pipe:
+                name = "VIDEO" if video else "READER"
+                made = fn.experimental.inputs.video(name=name, sequence_length=3) if video else fn.experimental.readers.video(
+                    name=name, filenames=[str(path)], sequence_length=3, pad_mode="edge")
+                pipe.set_outputs(made)
+            try:
+                pipe.build()
+                if video:
+                    pipe.feed_input("VIDEO", np.frombuffer(bytes(data), np.uint8)[None])
+                for _ in range(3):
+                    pipe.run()
+            except RuntimeError:
+                pass
+print("all ended")
+"""
+    done = subprocess.run([sys.executable, "-c", script, str(CLIPS), str(tmp_path)], capture_output=True, text=True, timeout=300)
+    assert "all ended" in done.stdout, done.stderr[-2000:]
