@@ -93,4 +93,4 @@ def test_a_file_comes_back_and_runs_the_same():
 
 def test_operators_that_are_not_there_say_so():
     with pytest.raises(NotImplementedError, match="no operator"):
-        empty(lambda: fn.readers.video(filenames=["a.mp4"], sequence_length=1))
+        empty(lambda: fn.readers.video_resize(filenames=["a.mp4"], sequence_length=1))
