@@ -41,7 +41,7 @@ ATTACKS = {
     "webp": (lambda: [bombs.webp()] * 10, 1),
     "progressive": (lambda: [bombs.progressive()] * 8, 1),
     "png": (lambda: [bombs.png()], 2),
-    "jpeg": (lambda: [bombs.jpeg()], 2),
+    "jpeg": (lambda: [bombs.jpeg(grain=128, quality=30)], 2),
     # Of 55 MB, which the server's own gRPC keeps room for: see what is left by a file that is no image.
     "large-jpeg": (lambda: [bombs.jpeg(grain=1)], 2),
     "no-image": (lambda: [bytes(55_000_000)], 2),

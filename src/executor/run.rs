@@ -38,6 +38,8 @@ pub(super) fn run_on_host<'r>(
         storage.push(Storage::allocate(desc, target, &inputs, scratch, memory, sink)?);
     }
     let outputs = storage.iter_mut().map(Storage::samples).collect();
+    // Samples that there was no room for.
+    sink.look_for_cancelled(&inputs.failures().whole());
     let waiting = sink.waiting();
     operator.run_cpu(&CpuCx { pool, waiting }, &mut Io::new(inputs, outputs))?;
     storage.into_iter().map(Storage::into_batch).collect()
