@@ -3,7 +3,6 @@
 import queue
 import struct
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -92,7 +91,6 @@ def server(tmp_path_factory):
     write("beside", "beside")
     write("large", "large")
     write("two", "large", 'backend: "gesso"\ninstance_group [{ kind: KIND_CPU count: 2 }]\n')
-    write("not_decoupled", "partial", 'backend: "gesso"\nmax_batch_size: 0\nparameters { key: "python" value { string_value: "" } }\n')
     write("batched", "partial", 'backend: "gesso"\nmax_batch_size: 4\nmodel_transaction_policy { decoupled: true }\n')
     with Server(folder, strict=False) as running:
         yield running
