@@ -141,9 +141,9 @@ pub(super) fn bound(mut sizes: Vec<Size>, threads: usize, room: usize, fail: imp
             continue;
         }
         let beside =
-            if size.scratch > 0 { format!(", and {} beside it,", size.scratch) } else { String::new() };
+            if size.scratch > 0 { format!("; it takes {} beside them", size.scratch) } else { String::new() };
         let text = format!(
-            "a sample of {} bytes{beside} does not fit into its batch any more, whose limit is {} bytes",
+            "a sample of {} bytes does not fit into its batch any more, whose limit is {} bytes{beside}",
             size.bytes,
             room.min(limits::MAX_BATCH_BYTES)
         );
