@@ -162,9 +162,11 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
     fn of_sixteen(&self, place: [f32; 2], pixel: &mut [T]) {
         let first = place.map(f32::floor);
         let [across, down] = [0, 1].map(|axis| cubic_weights(place[axis] - first[axis]));
+        let [width, height, _] = self.source.size;
         let [x, y] = first.map(column_of);
         let starts: [[_; 4]; 4] = std::array::from_fn(|row| {
-            std::array::from_fn(|column| self.start(x - 1 + column as i64, y - 1 + row as i64))
+            let y = not_farther(y - 1 + row as i64, height);
+            std::array::from_fn(|column| self.start(not_farther(x - 1 + column as i64, width), y))
         });
         for (c, to) in pixel.iter_mut().enumerate() {
             let value = |start: Option<usize>| -> f32 {
@@ -233,6 +235,14 @@ fn cubic_weights(part: f32) -> [f32; 4] {
 #[inline(always)]
 fn column_of(place: f32) -> i64 {
     i64::from(if place.is_nan() { i32::MIN } else { place as i32 })
+}
+
+/// A place in a line of `extent` pixels, so far outside at most: for its sixteen pixels OpenCV repeats an image only so often.
+#[inline(always)]
+fn not_farther(place: i64, extent: usize) -> i64 {
+    const LEAST: i64 = 16;
+    let most = LEAST.max(extent as i64);
+    place.clamp(-most, 2 * most)
 }
 
 /// Where the pixels of a row are taken from.

@@ -90,6 +90,7 @@ const NOT_RUN: &[&str] = &[
     "decoders__Numpy",
     "decoders__Video",
     "experimental__Remap",
+    "experimental__inputs__Video",
     "reductions__StdDev",
     "reductions__Variance",
     "segmentation__SelectMasks",
