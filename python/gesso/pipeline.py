@@ -223,7 +223,7 @@ class Pipeline(Running):
         dtypes, ndims, layouts = each(self._output_dtype), each(self._output_ndim), each(self._output_layout)
         if not len(dtypes) == len(ndims) == count:
             raise RuntimeError(
-                f"outputs are described that there are not: `num_outputs` is {count}, `output_dtype` {dtypes}, `output_ndim` {ndims}"
+                f"Lengths of `output_dtype` ({len(dtypes)}), `output_ndim` ({len(ndims)}) and the graph's outputs ({count}) do not match"
             )
         nodes = self._graph_outputs
         return [(node.name, node.device, dtype, ndim) for node, dtype, ndim in zip(nodes, dtypes, ndims)], layouts

@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
+from tritonclient.utils import InferenceServerException
 
 from harness import ROOT, Server, wait_until
 from recorded import write_model
@@ -161,14 +162,25 @@ def test_changed_containers_end(server):
     assert server.alive
 
 
-def test_a_cancelled_request_ends(server):
-    with Answers(server, "large", video(6_000)) as answers:
-        answers.next()
-        began = time.monotonic()
-    # The next one need not wait for the rest of the first one's 6,000 frames, which take many seconds.
-    with Answers(server, "large", video(7)) as answers:
-        assert answers.all().shapes == [(1, 7, 320, 480, 3)]
-    assert time.monotonic() - began < 5
+def test_a_cancelled_request_ends(tmp_path):
+    write_model(tmp_path, "large", (CLIPS / "streams" / "large.dali").read_bytes(), 'backend: "gesso"\n')
+    with Server(tmp_path) as server:
+        with Answers(server, "large", video(6_000)) as answers:
+            answers.next()
+            began = time.monotonic()
+        try:
+            # The next one need not wait for the rest of the first one's 6,000 frames, which take many seconds.
+            with Answers(server, "large", video(7)) as answers:
+                shapes = answers.all().shapes
+        except InferenceServerException:
+            shapes = []
+        # Servers before 25.03 free the state of a cancelled stream twice now and then (triton-inference-server/server#8034).
+        _, died, trace = server.log.partition("Signal (")
+        if died:
+            assert "libtriton_gesso" not in trace
+            pytest.skip("this tritonserver did not survive the cancelling of a stream")
+        assert shapes == [(1, 7, 320, 480, 3)]
+        assert time.monotonic() - began < 5
 
 
 def test_two_instances_answer_two_videos(server):
