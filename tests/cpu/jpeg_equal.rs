@@ -15,6 +15,8 @@ use crate::decode::PICTURES;
 
 /// Files of the quick test.
 const QUICK: u64 = 600;
+/// Files of the long test that were once decoded to other pixels: numbers that libjpeg-turbo keeps in 32 bits.
+const FOUND: [u64; 1] = [5_236_363];
 /// How many files the long test makes, if it is not told otherwise.
 const LONG: u64 = 1_000_000;
 /// Names an environment variable with another number, and one with the first file's.
@@ -166,7 +168,7 @@ fn compare(decoders: &Decoders, seed: u64) -> (bool, u64) {
 fn equals_libjpeg_turbo() {
     let decoders = Decoders::new(true);
     let (mut decoded, mut left) = (0, 0);
-    for seed in 0..QUICK {
+    for seed in (0..QUICK).chain(FOUND) {
         let (fine, by_libjpeg) = compare(&decoders, seed);
         decoded += u64::from(fine);
         left += if fine { by_libjpeg } else { 0 };

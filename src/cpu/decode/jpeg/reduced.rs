@@ -126,6 +126,8 @@ fn two<V: Vector>([u0, u1, u2, u3, _, _, u6, u7]: [V; 8], wide: &mut Wide<V>) ->
     let [b0, b1] = two_places::<V, 13>([u1, u3, u7], ROUND);
     let (a, b) = (a0.packs32(a1), b0.packs32(b1));
     let pairs = [a.even32(a), a.odd32(a), b.odd32(b)];
+    // Of the first column libjpeg-turbo keeps 32 bits here.
+    wide.note::<1>(pairs[0]);
     let [c0, c1] = two_places::<V, 20>(pairs, 1 << 19);
     let both = c0.packs32(c1);
     both.samples8(both).turned8()
