@@ -1,6 +1,7 @@
 //! What a caller brought once and an instance makes many batches of: a video, and what stands beside it. It must not know what sources make.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::pull::{Ready, Wires};
 use crate::error::{Context, Error, Result, caught};
@@ -9,7 +10,6 @@ use crate::memory::HostPool;
 use crate::ops::Failures;
 use crate::source::Source;
 use crate::tensor::{Batch, BatchDesc, Sample};
-use std::sync::Arc;
 
 /// The batches to come of one feed: see [`super::Instance::feed`].
 pub struct Feeding {

@@ -148,31 +148,17 @@ impl<'a> Bands<'a> {
                 while let Some((layout, out)) = bands.next_if(|(band, _)| band.rows.end == row + 1) {
                     let rows: Vec<_> =
                         kept.iter().filter(|(row, _)| layout.rows.contains(row)).cloned().collect();
-                    let draw = move || {
-                        let mut canvas =
-                            Canvas::new(&layout, self.ask.kind, vectors, &mut Scratch::default());
-                        for (row, decoded) in rows {
-                            for (i, column) in (0..across).step_by(coded.batch.mcus).enumerate() {
-                                coded.samples(
-                                    &decoded.groups[i * per_batch..],
-                                    (column, row),
-                                    &mut canvas,
-                                )?;
-                            }
-                            canvas.up_to(row + 1, out);
-                        }
-                        Some(())
-                    };
-                    if waiting.fetch_add(1, Ordering::Relaxed) < most {
+                    // Only this thread adds to them.
+                    if waiting.load(Ordering::Relaxed) < most {
+                        waiting.fetch_add(1, Ordering::Relaxed);
                         scope.spawn(move |_| {
-                            if draw().is_none() {
+                            if self.draw_decoded(coded, &layout, &rows, vectors, out).is_none() {
                                 failed.store(true, Ordering::Relaxed);
                             }
                             waiting.fetch_sub(1, Ordering::Relaxed);
                         });
                     } else {
-                        waiting.fetch_sub(1, Ordering::Relaxed);
-                        draw()?;
+                        self.draw_decoded(coded, &layout, &rows, vectors, out)?;
                     }
                 }
                 let needed = bands.peek().map_or(down, |(band, _)| band.rows.start);
@@ -185,6 +171,25 @@ impl<'a> Bands<'a> {
             (layout.rows.end < down || cursor.is_over()).then_some(())
         });
         decoded.filter(|()| !failed.load(Ordering::Relaxed))
+    }
+
+    /// Draws the band of `layout`, of whose rows of MCUs these are the coefficients.
+    fn draw_decoded(
+        &self,
+        coded: &Coded<'_>,
+        layout: &Layout,
+        rows: &[(usize, Arc<Row<'_>>)],
+        vectors: Vectors,
+        out: &mut [u8],
+    ) -> Option<()> {
+        let mut canvas = Canvas::new(layout, self.ask.kind, vectors, &mut Scratch::default());
+        for (row, decoded) in rows {
+            for (i, column) in (0..layout.mcus.0).step_by(coded.batch.mcus).enumerate() {
+                coded.samples(&decoded.groups[i * coded.batch.groups..], (column, *row), &mut canvas)?;
+            }
+            canvas.up_to(row + 1, out);
+        }
+        Some(())
     }
 }
 
