@@ -3,16 +3,19 @@
 //! ```text
 //! cargo bench --bench pipeline -- --images FOLDER [--device cpu|gpu] [--batch 32] [--threads 2] [--instances 1]
 //!                                 [--seconds 3] [--jpeg auto|engines|cores|threads] [--inputs fixed|shared]
+//!                                 [--decoder own|libjpeg-turbo] [--scaled no|yes] [--gpus 1]
 //! ```
 //!
 //! FOLDER holds JPEGs; `benches/peers` makes some and runs the peers beside this. Outputs stay where they are made. Several
-//! instances, a thread each, overlap their batches as a server does. With `--inputs shared` they are copied first, as in a server, where
-//! clients can change them. Prints one line of JSON.
+//! instances, a thread each, overlap their batches as a server does; they are dealt to `--gpus` GPUs in turn. With `--inputs shared` they
+//! are copied first, as in a server, where clients can change them. `--decoder` says who decodes JPEGs on the host, `--scaled` is the
+//! parameter `jpeg_scaled_decode`. Prints one line of JSON.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use gesso::cpu::decode::JpegDecoder;
 use gesso::gpu::{Gpu, jpeg};
 use gesso::pipeline::{Instance, Keep, Pipeline, Preferences};
 use gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
@@ -45,19 +48,27 @@ fn main() -> Result<()> {
         _ => None,
     };
     let inputs_may_change = options.get("--inputs") == Some(&"shared");
-    let preferences = Preferences { jpeg_path, inputs_may_change, ..Preferences::default() };
+    let jpeg_decoder = match options.get("--decoder") {
+        Some(&"libjpeg-turbo") => JpegDecoder::LibjpegTurbo,
+        _ => JpegDecoder::Own,
+    };
+    let jpeg_scaled_decode = options.get("--scaled") == Some(&"yes");
+    let preferences = Preferences {
+        jpeg_path,
+        jpeg_decoder,
+        jpeg_scaled_decode,
+        inputs_may_change,
+        ..Preferences::default()
+    };
 
     let files = read(Path::new(folder))?;
-    let (gpu, pipeline) = if on_gpu {
-        (Some(Gpu::open(0)?), Pipeline::load(ON_GPU, Device::Gpu)?)
-    } else {
-        (None, Pipeline::load(ON_CPU, Device::Cpu)?)
-    };
-    let free =
-        |gpu: &Option<_>| gpu.as_ref().map_or(Ok(0), |gpu: &std::sync::Arc<Gpu>| gpu.memory().map(|m| m.0));
-    let before = free(&gpu)?;
+    let count = if on_gpu { number("--gpus", 1)? } else { 0 };
+    let gpus = (0..count).map(Gpu::open).collect::<std::result::Result<Vec<_>, _>>()?;
+    let pipeline =
+        if on_gpu { Pipeline::load(ON_GPU, Device::Gpu)? } else { Pipeline::load(ON_CPU, Device::Cpu)? };
+    let before = gpus.first().map_or(Ok(0), |gpu| gpu.memory().map(|(free, _)| free))?;
     let instances: Vec<Instance> = (0..instances)
-        .map(|_| pipeline.instance_with(Some(threads), gpu.as_ref(), &preferences))
+        .map(|i| pipeline.instance_with(Some(threads), gpus.get(i % count.max(1)), &preferences))
         .collect::<std::result::Result<_, _>>()?;
     let workers: Vec<_> = std::thread::scope(|scope| {
         let runs = instances.into_iter().map(|instance| {

@@ -335,7 +335,8 @@ impl Executor {
         let failures = state.failures(step.branch)?.clone();
         let samples =
             if step.branch == BranchId::ALL { state.first } else { self.branch_samples[step.branch.0] };
-        let inputs = Inputs::new(&step.label, &regular, &arguments, &failures).after(samples);
+        let inputs = Inputs::new(&step.label, &regular, &arguments, &failures);
+        let inputs = inputs.after(samples).of_parts(&step.parts);
         let made = match (&node.kind, &mut self.operators[step.node], &mut self.recorder) {
             (NodeKind::Transfer, _, Some(recorder)) => {
                 let [from] = regular.as_slice() else {

@@ -126,7 +126,8 @@ def explained(message, origins, lead=""):
     """A message of the library, with the user's lines where it names an operator."""
     message = _context.add_words(message)
     for name, node in origins.items():
-        if f"`{name}`" in message or f"({name})" in message:
+        # Two operators that run as one are called `first + second`.
+        if any(words in message for words in (f"`{name}`", f"({name})", f"`{name} + ", f" + {name}`")):
             return (
                 f"Critical error in pipeline:\nError in {node.device.upper()} operator `{node.operator.display}`,\nwhich was used in the "
                 f"pipeline definition with the following traceback:\n\n{_origin.describe(node.origin)}\n\nencountered:\n\n{lead}{message}"

@@ -1,9 +1,13 @@
-//! Two operators as one, where nothing else sees the value between them. Runs after types are known, for a device only.
+//! Two operators as one, where nothing else sees the value between them. Runs after types are known.
 
 use super::{Graph, Node, NodeKind, Placement, ValueId};
 use crate::ops::{self, Fusion};
+use crate::tensor::Device;
 
-/// Replaces each pair that [`Fusion`] knows, the second the only reader of the first and both on the device, by one node.
+/// Between the names of the two.
+pub(super) const AND: &str = " + ";
+
+/// Replaces each pair that [`Fusion`] knows, the second the only reader of the first and both on the same device, by one node.
 pub(super) fn fuse(graph: &mut Graph) {
     let mut i = 0;
     while i < graph.nodes.len() {
@@ -22,19 +26,22 @@ pub(super) fn fuse(graph: &mut Graph) {
 /// The node that node `i` can be fused with, and how.
 fn partner(graph: &Graph, i: usize) -> Option<(usize, &'static Fusion)> {
     let first = &graph.nodes[i];
-    let (NodeKind::Operator(def, args), Placement::Gpu, &[input], &[between]) =
-        (&first.kind, first.placement, first.inputs.as_slice(), first.outputs.as_slice())
+    let (NodeKind::Operator(def, args), &[input], &[between]) =
+        (&first.kind, first.inputs.as_slice(), first.outputs.as_slice())
     else {
         return None;
     };
+    let device = match first.placement {
+        Placement::Cpu => Device::Cpu,
+        Placement::Gpu => Device::Gpu,
+        Placement::Mixed => return None,
+    };
     let j = only_reader(graph, between)?;
     let second = &graph.nodes[j];
-    let (NodeKind::Operator(next, next_args), Placement::Gpu) = (&second.kind, second.placement) else {
-        return None;
-    };
+    let NodeKind::Operator(next, next_args) = &second.kind else { return None };
     let types = [&graph.value(input).ty, &graph.value(between).ty];
-    let fusion = ops::fusion([(def, args), (next, next_args)], types)?;
-    (second.inputs == [between]).then_some((j, fusion))
+    let fusion = ops::fusion(device, [(def, args), (next, next_args)], types)?;
+    (second.inputs == [between] && second.placement == first.placement).then_some((j, fusion))
 }
 
 /// The one node that reads `value`, if it is no output.
@@ -49,7 +56,7 @@ pub(super) fn only_reader(graph: &Graph, value: ValueId) -> Option<usize> {
 }
 
 fn joined(fusion: &'static Fusion, first: Node, second: Node) -> Node {
-    let instance = format!("{} + {}", first.instance, second.instance);
+    let instance = [first.instance, second.instance].join(AND);
     let kind = match (first.kind, second.kind) {
         (NodeKind::Operator(_, first), NodeKind::Operator(_, second)) => {
             NodeKind::Fused(fusion, first, second)

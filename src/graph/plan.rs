@@ -45,6 +45,8 @@ pub struct Step {
     pub frees: Vec<ValueId>,
     /// How errors and tables call it.
     pub label: String,
+    /// How errors call the operators that it stands for, if it stands for several.
+    pub parts: Vec<String>,
 }
 
 impl Plan {
@@ -86,9 +88,17 @@ impl Plan {
                     Some(output)
                 })
                 .collect();
-            let label = format!("operator `{}` (`{}`)", Graph::op_name(node), node.instance);
-            let branch = branches.of_node(i);
-            steps.push(Step { node: i, branch, writes, frees: Vec::new(), label });
+            let label = |name, instance| format!("operator `{name}` (`{instance}`)");
+            let parts = match &node.kind {
+                NodeKind::Fused(fusion, ..) => {
+                    let names = [fusion.first.name, fusion.second.name];
+                    let of = |(name, instance)| label(name, instance);
+                    names.into_iter().zip(node.instance.split(super::fuse::AND)).map(of).collect()
+                }
+                _ => Vec::new(),
+            };
+            let (label, branch) = (label(Graph::op_name(node), &node.instance), branches.of_node(i));
+            steps.push(Step { node: i, branch, writes, frees: Vec::new(), label, parts });
         }
         let copied_outputs = (0..written.len()).filter(|&o| !written[o]).collect();
         for (step, value) in last_uses(&graph) {

@@ -1,6 +1,6 @@
-//! `decoders__Image`: encoded images to HWC pixels. And what every image decoder shares: its arguments, and a [`Decoding`]
-//! that makes a [`Job`] of every sample. Those must not know on which device pixels are decoded.
+//! `decoders__Image`: encoded images to HWC pixels. And [`Image`], which every image decoder is.
 
+mod decoding;
 mod files;
 mod finish;
 mod mixed;
@@ -11,25 +11,24 @@ mod on_host;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::window::{OutOfBounds, Window};
 use super::{
-    Accepts, ArgSpec, Args, CpuCx, Decoded, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, Preferences,
-    SampleInputs, one_output,
+    Accepts, ArgSpec, Args, CpuCx, Decoded, Deferred, Failures, GpuCx, GpuIo, Inputs, Io, OpDef, Operator,
+    Preferences, one_output,
 };
 use crate::cpu::decode::{
-    self, ColorSpace, Conditions, DecodeOptions, Decoder, ImageInfo, JpegDecoder, Vectors,
+    self, ColorSpace, Conditions, DecodeOptions, Decoder, JpegDecoder, RowSink, Vectors,
 };
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::{Path, Wish, cores};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
-use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
+use crate::tensor::{BatchDesc, DType, Device, ValueType};
 use crate::waiting::{Effort, Watch};
+use decoding::Decoding;
 use files::Files;
 use mixed::Mixed;
 
-/// Dimensions of a decoded image: rows, columns, channels.
-const NDIM: usize = 3;
+pub(super) use decoding::{Job, Region, check_encoded, color_space, plane};
 
 /// Pixels of so many bytes are worth waking other threads for.
 const SHARED_BYTES: usize = 1 << 20;
@@ -75,68 +74,6 @@ pub(super) const ARGS: &[ArgSpec] = &[
     ArgSpec::bool("use_chunk_allocator", "a hint for DALI's decoder").no_effect().or_bool(false).deprecated(),
 ];
 
-/// What the arguments of an image decoder ask for.
-fn options(args: &Args) -> Result<DecodeOptions> {
-    let dtype = args.dtype("dtype")?.unwrap_or(DType::U8);
-    decode::check_dtype(dtype)?;
-    Ok(DecodeOptions {
-        color: color_space(args, "output_type")?,
-        dtype,
-        adjust_orientation: args.bool("adjust_orientation")?.unwrap_or(true),
-        fast_idct: false,
-        smooth_chroma: true,
-        window: None,
-        shrink: 0,
-    })
-}
-
-/// The colour space in argument `name`, RGB by default.
-pub(super) fn color_space(args: &Args, name: &str) -> Result<ColorSpace> {
-    Ok(match args.int(name)? {
-        None | Some(0) => ColorSpace::Rgb,
-        Some(1) => ColorSpace::Bgr,
-        Some(2) => ColorSpace::Gray,
-        Some(3) => ColorSpace::YCbCr,
-        Some(4) => ColorSpace::Any,
-        Some(other) => return Err(Error::invalid(format!("argument `{name}` is {other}, expected 0 to 4"))),
-    })
-}
-
-/// Checks that a decoder's input can be encoded images: uint8, one dimension.
-pub(super) fn check_encoded(input: &ValueType) -> Result<()> {
-    if input.dtype.is_some_and(|dtype| dtype != DType::U8) || input.ndim().is_some_and(|ndim| ndim != 1) {
-        return Err(Error::invalid(format!(
-            "expected encoded images as uint8 with 1 dimension, found {:?} with {:?} dimensions",
-            input.dtype,
-            input.ndim()
-        )));
-    }
-    Ok(())
-}
-
-/// Which part of an image a decoder returns, in pixels after the image's orientation was applied.
-pub(super) trait Region: Send + Sync {
-    /// Height and width of the part as far as they are the same for every image.
-    ///
-    /// # Errors
-    /// When no image has such a part.
-    fn infer(&self) -> Result<Vec<Option<usize>>>;
-
-    /// Called before the parts of a batch are placed, of which `samples` samples were before.
-    fn begin(&mut self, _samples: u64) {}
-
-    /// The part of one image of `size` (height, width). It may leave the image.
-    ///
-    /// # Errors
-    /// When the sample's arguments make no window.
-    fn place(&self, sample: &SampleInputs<'_>, size: &[usize]) -> Result<Window>;
-}
-
-/// The layout that a [`Region`] is placed in.
-pub(super) fn plane() -> Layout {
-    Layout::from_letters(b"HW")
-}
-
 /// What matters on a device only.
 #[derive(Debug, Clone, Copy)]
 struct OnDevice {
@@ -162,108 +99,6 @@ impl OnDevice {
     }
 }
 
-/// What a decoder makes of its samples, wherever it runs.
-pub(super) struct Decoding {
-    /// The same for every sample, except for the window.
-    options: DecodeOptions,
-    /// `None`: all of the image.
-    region: Option<Box<dyn Region>>,
-    /// Height and width that whole images are made smaller to behind the decoder, if they may be smaller before.
-    enough: Option<[usize; 2]>,
-    /// Pixels of an encoded image, at most.
-    max_pixels: u64,
-}
-
-/// One image to decode.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Job {
-    /// What its header says.
-    pub(super) info: ImageInfo,
-    /// What is asked for. The window is inside the image and not all of it.
-    pub(super) options: DecodeOptions,
-}
-
-impl Decoding {
-    /// Reads [`ARGS`].
-    ///
-    /// # Errors
-    /// When one of them has no such value.
-    pub(super) fn new(args: &Args, region: Option<Box<dyn Region>>) -> Result<Self> {
-        Ok(Self { options: options(args)?, region, enough: None, max_pixels: limits::MAX_IMAGE_PIXELS })
-    }
-
-    /// What is known of the pixels before there is an image.
-    ///
-    /// # Errors
-    /// When the first of `inputs` cannot be encoded images, or when no image has such a region.
-    pub(super) fn infer(&self, inputs: &[ValueType]) -> Result<ValueType> {
-        check_encoded(&inputs[0])?;
-        let channels = (self.options.color != ColorSpace::Any).then(|| self.options.color.channels(0));
-        let mut dims = match &self.region {
-            Some(region) => region.infer()?,
-            None => vec![None, None],
-        };
-        dims.push(channels);
-        Ok(ValueType { dtype: Some(self.options.dtype), dims: Some(dims), layout: Some(Layout::hwc()) })
-    }
-
-    /// What to decode for one sample, from its `file`'s header and its arguments.
-    ///
-    /// # Errors
-    /// A header that cannot be read; a window that is empty or leaves the image.
-    pub(super) fn job(&self, sample: &SampleInputs<'_>, file: &[u8]) -> Result<Job> {
-        let info = decode::probe(file, self.options.adjust_orientation)?;
-        let size = [info.height, info.width];
-        if (info.width as u64).saturating_mul(info.height as u64) > self.max_pixels {
-            return Err(Error::invalid(format!(
-                "image of {} x {} pixels is larger than the model's limit of {} pixels (`max_pixels`)",
-                info.width, info.height, self.max_pixels
-            )));
-        }
-        let window = match &self.region {
-            Some(region) => settle(region.place(sample, &size)?, &size)?,
-            None => None,
-        };
-        let shrink = match (&self.region, self.enough) {
-            (None, Some(enough)) if info.halves => reduction(size, enough),
-            _ => 0,
-        };
-        Ok(Job { info, options: DecodeOptions { window, shrink, ..self.options } })
-    }
-
-    /// Type, layout and shapes of the pixels that `jobs` make; `None` stands for a sample that failed.
-    pub(super) fn describe(&self, jobs: &[Option<Job>]) -> BatchDesc {
-        let shapes = jobs.iter().map(|job| match job {
-            Some(job) => Shape::from(decode::output_shape(&job.info, &job.options)),
-            None => Shape::new(vec![0; NDIM]),
-        });
-        BatchDesc::new(self.options.dtype, Layout::hwc(), shapes.collect())
-    }
-}
-
-/// How often the sides of an image of `size` can be halved so that neither gets smaller than `enough`.
-fn reduction(size: [usize; 2], enough: [usize; 2]) -> u32 {
-    let fits = |shrink: &u32| size.iter().zip(enough).all(|(side, enough)| side >> shrink >= enough);
-    (1..=decode::MAX_SHRINK).rev().find(fits).unwrap_or(0)
-}
-
-/// A window of an image of `size` (height, width) as the decoders take it; `None` when it is all of the image.
-fn settle(window: Window, size: &[usize]) -> Result<Option<decode::Window>> {
-    let window = OutOfBounds::Error.settle(window, size)?;
-    if window == Window::whole(size) {
-        return Ok(None);
-    }
-    let start: Vec<usize> = window.anchor.iter().filter_map(|&at| usize::try_from(at).ok()).collect();
-    let (&[y, x], &[height, width]) = (start.as_slice(), window.extent.as_slice()) else {
-        return Err(Error::internal(format!("an image is cropped to {window:?}")));
-    };
-    // DALI's decoders refuse it too, unlike its `Crop` and `Slice`.
-    if height == 0 || width == 0 {
-        return Err(Error::invalid(format!("a window of {width} x {height} pixels of an image is empty")));
-    }
-    Ok(Some(decode::Window { x, y, width, height }))
-}
-
 /// An image decoder: images, or the parts of them that its [`Region`] gives.
 pub(super) struct Image {
     decoding: Decoding,
@@ -278,6 +113,7 @@ pub(super) struct Image {
     /// What each of them is expected to take on the host.
     efforts: Vec<Effort>,
     decoded: Decoded,
+    decoded_on_host: AtomicUsize,
 }
 
 impl Image {
@@ -285,9 +121,9 @@ impl Image {
     ///
     /// # Errors
     /// Those of [`Decoding::new`].
-    pub(super) fn operator(args: &Args, region: Option<Box<dyn Region>>) -> Result<Box<dyn Operator>> {
+    pub(super) fn new(args: &Args, region: Option<Box<dyn Region>>) -> Result<Self> {
         let (decoding, on_device) = (Decoding::new(args, region)?, OnDevice::new(args)?);
-        Ok(Box::new(Self {
+        Ok(Self {
             decoding,
             decoder: Decoder::new(),
             on_device,
@@ -297,7 +133,80 @@ impl Image {
             jobs: Vec::new(),
             efforts: Vec::new(),
             decoded: Decoded::default(),
-        }))
+            decoded_on_host: AtomicUsize::new(0),
+        })
+    }
+
+    /// [`Image::new`] as an operator.
+    ///
+    /// # Errors
+    /// Those of [`Image::new`].
+    pub(super) fn operator(args: &Args, region: Option<Box<dyn Region>>) -> Result<Box<dyn Operator>> {
+        Ok(Box::new(Self::new(args, region)?))
+    }
+
+    /// Lets JPEGs be decoded to images that are smaller, but for whole ones to no less than `enough` (height, width).
+    pub(super) fn may_reduce_to(&mut self, enough: Option<[usize; 2]>) {
+        self.decoding.enough = enough;
+    }
+
+    /// What decodes the batch that was set up on the host's threads.
+    pub(super) fn by_threads<'a>(&'a self, cx: &'a CpuCx<'a>) -> ByThreads<'a> {
+        // Threads without an image help with large ones.
+        let idle = self.jobs.iter().flatten().count() < cx.pool.current_num_threads();
+        ByThreads { decoder: &self.decoder, jobs: &self.jobs, decoded: &self.decoded_on_host, cx, idle }
+    }
+}
+
+/// Decodes the images of a batch on threads of the host.
+pub(super) struct ByThreads<'a> {
+    decoder: &'a Decoder,
+    jobs: &'a [Option<Job>],
+    decoded: &'a AtomicUsize,
+    cx: &'a CpuCx<'a>,
+    idle: bool,
+}
+
+impl ByThreads<'_> {
+    /// Decodes `file`, which is sample `index`, to `out`, of the size that was told when the batch was set up.
+    ///
+    /// # Errors
+    /// Those of [`Decoder::decode_under`].
+    pub(super) fn decode(
+        &self,
+        failures: &Failures,
+        index: usize,
+        file: &[u8],
+        out: &mut [u8],
+    ) -> Result<()> {
+        let job = self.jobs.get(index).and_then(Option::as_ref);
+        let job = job.ok_or_else(|| Error::internal("an image was not looked at"))?;
+        let watch = Watch::new(self.cx.waiting, failures.member(index));
+        let pool = self.share(out.len()).then_some(self.cx.pool);
+        self.decoder.decode_under(Conditions { watch: &watch, pool }, file, &job.options, out)?;
+        self.decoded.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether several threads decode an image of so many bytes.
+    pub(super) fn share(&self, bytes: usize) -> bool {
+        self.idle && bytes >= SHARED_BYTES
+    }
+
+    /// The same row by row, if the decoder can: see [`Decoder::decode_rows`].
+    pub(super) fn decode_rows(
+        &self,
+        failures: &Failures,
+        index: usize,
+        file: &[u8],
+        rows: &mut dyn RowSink,
+    ) -> bool {
+        let Some(Some(job)) = self.jobs.get(index) else { return false };
+        let watch = Watch::new(self.cx.waiting, failures.member(index));
+        let done =
+            self.decoder.decode_rows(Conditions { watch: &watch, pool: None }, file, &job.options, rows);
+        self.decoded.fetch_add(usize::from(done), Ordering::Relaxed);
+        done
     }
 }
 
@@ -341,26 +250,16 @@ impl Operator for Image {
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let failures = io.inputs().failures();
-        let decoded = AtomicUsize::new(0);
-        // Threads without an image help with large ones.
-        let idle = self.jobs.iter().flatten().count() < cx.pool.current_num_threads();
-        let done = io.for_each_sample(cx, |sample| {
-            let job = self.jobs.get(sample.index()).and_then(Option::as_ref);
-            let job = job.ok_or_else(|| Error::internal("an image was not looked at"))?;
-            let watch = Watch::new(cx.waiting, failures.member(sample.index()));
+        let (failures, threads) = (io.inputs().failures(), self.by_threads(cx));
+        io.for_each_sample(cx, |sample| {
+            let index = sample.index();
             let (input, output) = sample.unary()?;
-            let pool = (idle && output.bytes.len() >= SHARED_BYTES).then_some(cx.pool);
-            let conditions = Conditions { watch: &watch, pool };
-            self.decoder.decode_under(conditions, input.as_slice()?, &job.options, output.bytes)?;
-            decoded.fetch_add(1, Ordering::Relaxed);
-            Ok(())
-        });
-        self.decoded.cpu += decoded.into_inner();
-        done
+            threads.decode(failures, index, input.as_slice()?, output.bytes)
+        })
     }
 
     fn take_decoded(&mut self) -> Decoded {
+        self.decoded.cpu += std::mem::take(self.decoded_on_host.get_mut());
         if let Some(mixed) = &mut self.mixed {
             self.decoded += std::mem::take(&mut mixed.decoded);
         }
@@ -398,7 +297,7 @@ impl Operator for Image {
 
 impl Deferred for Image {
     fn leave(&mut self, accepted: Accepts) -> Accepts {
-        self.decoding.enough = accepted.smaller;
+        self.may_reduce_to(accepted.smaller);
         let DecodeOptions { color, dtype, .. } = self.decoding.options;
         let three_bytes = dtype == DType::U8 && matches!(color, ColorSpace::Rgb | ColorSpace::Bgr);
         // Smooth chroma is made of neighbours, by a kernel of its own.
@@ -421,25 +320,4 @@ impl Deferred for Image {
 
 pub(super) fn kernels() -> Vec<KernelSpec> {
     finish::kernels().chain(cores::kernels()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sides_stay_as_large_as_they_must_be() {
-        let cases = [
-            ([1080, 1920], 2),
-            ([448, 448], 1),
-            ([447, 2_000], 0),
-            ([224, 224], 0),
-            ([100, 100], 0),
-            ([9_000, 9_000], 3),
-        ];
-        for (size, expected) in cases {
-            assert_eq!(reduction(size, [224, 224]), expected, "{size:?}");
-        }
-        assert_eq!(reduction([7, 7], [1, 1]), 2);
-    }
 }

@@ -23,7 +23,15 @@ pub(super) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    Image::operator(args, Some(Box::new(CropWindow::new(args)?)))
+    Ok(Box::new(decoder(args)?))
+}
+
+/// The decoder that these arguments describe.
+///
+/// # Errors
+/// When one of them has no such value.
+pub(super) fn decoder(args: &Args) -> Result<Image> {
+    Image::new(args, Some(Box::new(CropWindow::new(args)?)))
 }
 
 impl Region for CropWindow {

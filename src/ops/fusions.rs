@@ -1,14 +1,16 @@
-//! Pairs of operators that become one on a device. It must not know what they do, nor where a graph has them.
+//! Pairs of operators that become one. It must not know what they do, nor where a graph has them.
 
 use super::{Args, OpDef, Operator};
 use crate::error::Result;
 use crate::gpu::KernelSpec;
-use crate::tensor::ValueType;
+use crate::tensor::{Device, ValueType};
 
 /// Two operators, the second the only reader of the first, that one operator can stand for.
 pub struct Fusion {
     /// How tables and messages call it.
     pub name: &'static str,
+    /// Where both run.
+    pub device: Device,
     /// The operator that is read.
     pub first: &'static OpDef,
     /// Its only reader.
@@ -22,9 +24,15 @@ pub struct Fusion {
 }
 
 impl Fusion {
-    /// Whether it is of these two, with these arguments and types of their inputs.
-    pub(super) fn fits(&self, [first, second]: [(&OpDef, &Args); 2], types: [&ValueType; 2]) -> bool {
-        (self.first.name, self.second.name) == (first.0.name, second.0.name)
+    /// Whether it is of these two on `device`, with these arguments and types of their inputs.
+    pub(super) fn fits(
+        &self,
+        device: Device,
+        [first, second]: [(&OpDef, &Args); 2],
+        types: [&ValueType; 2],
+    ) -> bool {
+        self.device == device
+            && (self.first.name, self.second.name) == (first.0.name, second.0.name)
             && (self.can)([first.1, second.1], types)
     }
 }

@@ -84,6 +84,7 @@ impl Failures {
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
     operator: &'a str,
+    parts: &'a [String],
     regular: &'a [&'a Batch<'a>],
     arguments: &'a [&'a Batch<'a>],
     failures: &'a Failures,
@@ -99,7 +100,19 @@ impl<'a> Inputs<'a> {
         arguments: &'a [&'a Batch<'a>],
         failures: &'a Failures,
     ) -> Self {
-        Self { operator, regular, arguments, failures, first: 0 }
+        Self { operator, parts: &[], regular, arguments, failures, first: 0 }
+    }
+
+    /// The inputs of an operator that stands for several, which errors shall call so.
+    #[must_use]
+    pub fn of_parts(self, parts: &'a [String]) -> Self {
+        Self { parts, ..self }
+    }
+
+    /// These inputs, for that operator of those that it stands for: errors are that one's.
+    #[must_use]
+    pub fn of_part(self, part: usize) -> Self {
+        Self { operator: self.parts.get(part).map_or(self.operator, String::as_str), ..self }
     }
 
     /// These inputs, when the operator had `samples` samples in earlier batches.
@@ -299,6 +312,11 @@ impl<'a> Io<'a> {
     /// The inputs.
     pub fn inputs(&self) -> Inputs<'a> {
         self.inputs
+    }
+
+    /// See [`Inputs::of_part`].
+    pub(super) fn set_part(&mut self, part: usize) {
+        self.inputs = self.inputs.of_part(part);
     }
 
     /// Takes the outputs, so that their buffers can be written in other portions.

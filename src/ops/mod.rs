@@ -26,6 +26,7 @@ mod crop;
 mod crop_mirror_normalize;
 pub mod custom;
 mod debayer;
+mod decode_resize;
 mod decoders_image;
 mod decoders_image_crop;
 mod decoders_image_slice;

@@ -14,7 +14,7 @@ use super::resize::{self, Job};
 use super::{Accepts, Args, CpuCx, Deferred, Fusion, GpuCx, GpuIo, Inputs, Io, Operator};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
-use crate::tensor::{BatchDesc, DType, Layout, Shape, ValueType};
+use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// Dimensions of an image.
 const NDIM: usize = 3;
@@ -31,6 +31,7 @@ struct ResizeNormalize {
 /// `Resize` and `CropMirrorNormalize` in one.
 pub(super) const FUSION: Fusion = Fusion {
     name: "Resize + CropMirrorNormalize",
+    device: Device::Gpu,
     first: &resize::DEF,
     second: &crop_mirror_normalize::DEF,
     can,

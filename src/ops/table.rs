@@ -136,19 +136,21 @@ pub const OPS: &[&OpDef] = &[
     &transforms::translation::DEF,
 ];
 
-/// Pairs that become one operator on a device.
-const FUSIONS: &[&Fusion] = &[&resize_normalize::FUSION];
+/// Pairs that become one operator.
+fn fusions() -> impl Iterator<Item = &'static Fusion> {
+    [&resize_normalize::FUSION].into_iter().chain(&decode_resize::FUSIONS)
+}
 
-/// The fusion of two operators with their arguments, the second the only reader of the first, for inputs of these types.
-pub fn fusion(pair: [(&OpDef, &Args); 2], types: [&ValueType; 2]) -> Option<&'static Fusion> {
-    FUSIONS.iter().copied().find(|fusion| fusion.fits(pair, types))
+/// The fusion of two operators on `device` with their arguments, the second the only reader of the first, for inputs of these types.
+pub fn fusion(device: Device, pair: [(&OpDef, &Args); 2], types: [&ValueType; 2]) -> Option<&'static Fusion> {
+    fusions().find(|fusion| fusion.fits(device, pair, types))
 }
 
 /// The kernels of all operators and fusions, see [`OpDef::kernels`]; and those that copy for operators that have none.
 pub fn kernels() -> Vec<KernelSpec> {
     let mut all: Vec<KernelSpec> = Vec::new();
     let of_operators = OPS.iter().flat_map(|op| op.kernels).flat_map(|kernels| kernels());
-    for spec in of_operators.chain(FUSIONS.iter().flat_map(|fusion| (fusion.kernels)())) {
+    for spec in of_operators.chain(fusions().flat_map(|fusion| (fusion.kernels)())) {
         if !all.contains(&spec) {
             all.push(spec);
         }

@@ -208,6 +208,30 @@ proptest! {
     ) {
         check_channels(image, output, roi, filters, channels);
     }
+
+    /// Rows that come one by one make what all of them make at once.
+    #[test]
+    fn rows_may_come_one_by_one(
+        (image, output, roi) in geometry(), filters in prop::array::uniform2(spec()), channels in 1usize..5,
+    ) {
+        let plan = Plan::new(image, channels, output, roi, filters).unwrap();
+        let scratch = &mut Scratch::default();
+        let src: Vec<u8> = (0..image[0] * image[1] * channels).map(|i| (i * 7919 % 251) as u8).collect();
+        let mut whole = vec![0u8; output[0] * output[1] * channels];
+        plan.run(&src, &mut whole, scratch).unwrap();
+        let mut rows = vec![!0u8; whole.len()];
+        let stream = plan.takes_rows().then(|| plan.stream(&mut rows, scratch).unwrap());
+        prop_assert!(stream.is_some() || filters.iter().any(|f| f.min == Filter::Nearest || f.mag == Filter::Nearest) || roi[0].1 < roi[0].0);
+        if let Some(mut stream) = stream {
+            prop_assert_eq!(stream.size(), (image[0], image[1] * channels));
+            for (y, row) in src.chunks_exact(image[1] * channels).enumerate() {
+                stream.row(y).copy_from_slice(row);
+                stream.done(y);
+            }
+            prop_assert!(stream.is_complete());
+            prop_assert_eq!(rows, whole);
+        }
+    }
 }
 
 #[test]

@@ -247,6 +247,23 @@ pub struct Conditions<'a> {
     pub pool: Option<&'a rayon::ThreadPool>,
 }
 
+/// Takes an image's rows of pixels one after the other, from the top.
+pub trait RowSink {
+    /// How many rows it takes, and bytes of each.
+    fn size(&self) -> (usize, usize);
+
+    /// Where row `y` goes.
+    fn row(&mut self, y: usize) -> &mut [u8];
+
+    /// Row `y` is there, and will not be asked for again.
+    fn done(&mut self, y: usize);
+
+    /// All rows at once, if it has room for them; then they may come in any order, and nothing is done row by row.
+    fn whole(&mut self) -> Option<&mut [u8]> {
+        None
+    }
+}
+
 /// One image to decode: what is known of it and what is asked for.
 #[derive(Clone, Copy)]
 struct Job<'a> {
@@ -259,7 +276,19 @@ struct Job<'a> {
     expected: Duration,
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    fn new(
+        bytes: &[u8],
+        whole: &ImageInfo,
+        options: &'a DecodeOptions,
+        conditions: Conditions<'a>,
+    ) -> Result<Self> {
+        check_dtype(options.dtype)?;
+        let info = whole.reduced(options.shrink);
+        let view = View::new(&info, options.window)?;
+        Ok(Self { info, options, view, conditions, expected: effort(bytes, whole, options).time })
+    }
+
     /// Asked before a library decodes that cannot be interrupted.
     fn must_end_in_time(&self) -> Result<()> {
         self.conditions.watch.lasts(self.expected)
@@ -316,9 +345,7 @@ impl Decoder {
         out: &mut [u8],
     ) -> Result<()> {
         let whole = probe(bytes, options.adjust_orientation)?;
-        let info = whole.reduced(options.shrink);
-        check_dtype(options.dtype)?;
-        let view = View::new(&info, options.window)?;
+        let job = Job::new(bytes, &whole, options, conditions)?;
         let expected = output_shape(&whole, options).iter().product::<usize>() * options.dtype.size();
         if out.len() != expected {
             return Err(Error::internal(format!(
@@ -329,8 +356,7 @@ impl Decoder {
         if expected == 0 {
             return Ok(());
         }
-        let job = Job { info, options, view, conditions, expected: effort(bytes, &whole, options).time };
-        let decoded = match info.format {
+        let decoded = match whole.format {
             Format::Jpeg => self.jpeg.decode(bytes, &job, out),
             Format::Png => png::decode(bytes, &job, out),
             Format::Bmp => bmp::decode(bytes, &job, out),
@@ -342,6 +368,23 @@ impl Decoder {
         // That a decoder was interrupted looks like damage.
         decoded
             .or_else(|error| conditions.watch.check().and(Err(error)))
-            .context(|| format!("`{}` image", info.format))
+            .context(|| format!("`{}` image", whole.format))
+    }
+
+    /// Decodes `bytes` row by row, where its decoder makes rows in their order: a JPEG as stored. False where it does not, or where something
+    /// is wrong with the file or with what is asked for: [`Decoder::decode_under`] tells. Some rows may have come then.
+    pub fn decode_rows(
+        &self,
+        conditions: Conditions<'_>,
+        bytes: &[u8],
+        options: &DecodeOptions,
+        rows: &mut dyn RowSink,
+    ) -> bool {
+        let job = probe(bytes, options.adjust_orientation)
+            .and_then(|whole| Job::new(bytes, &whole, options, conditions));
+        match job {
+            Ok(job) if job.info.format == Format::Jpeg => self.jpeg.decode_rows(bytes, &job, rows),
+            _ => false,
+        }
     }
 }

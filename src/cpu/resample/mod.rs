@@ -17,12 +17,14 @@ mod filter;
 mod horizontal;
 mod run;
 mod store;
+mod stream;
 mod vertical;
 mod volume;
 
 pub use filter::{AxisParameters, Filter, FilterSpec};
 pub use run::Scratch;
 pub use store::{Output, byte_from_even};
+pub use stream::Stream;
 pub use volume::VolumePlan;
 
 use filter::{Axis, Window, check_taps};

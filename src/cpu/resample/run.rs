@@ -9,15 +9,17 @@ use crate::error::{Error, Result};
 #[derive(Default)]
 pub struct Scratch {
     /// The source row (horizontal first) or the vertical sum (vertical first), as float.
-    line: Vec<f32>,
+    pub(super) line: Vec<f32>,
     /// Rows after the horizontal pass; row `r` lives in slot `r % slots`.
-    ring: Vec<f32>,
+    pub(super) ring: Vec<f32>,
     /// Which row each slot holds.
     held: Vec<Option<usize>>,
     /// The output row.
-    row: Vec<f32>,
+    pub(super) row: Vec<f32>,
     /// Where each tap's row starts.
-    starts: Vec<usize>,
+    pub(super) starts: Vec<usize>,
+    /// Rows of a source that comes row by row, in slots as well.
+    pub(super) source: Vec<u8>,
 }
 
 impl Scratch {
@@ -25,7 +27,21 @@ impl Scratch {
     pub fn bytes(&self) -> usize {
         let floats = self.line.capacity() + self.ring.capacity() + self.row.capacity();
         let indices = self.starts.capacity() + 2 * self.held.capacity();
-        floats * size_of::<f32>() + indices * size_of::<usize>()
+        floats * size_of::<f32>() + indices * size_of::<usize>() + self.source.capacity()
+    }
+
+    /// Makes room for a source of bytes that comes row by row, of which the horizontal pass sees `line` elements.
+    pub(super) fn make_room(&mut self, plan: &Plan, line: usize, slots: usize) {
+        let row = plan.row_len() + horizontal::SLACK;
+        grow(&mut self.line, line + horizontal::SLACK);
+        grow(&mut self.row, row);
+        if plan.order == Order::HorizontalFirst {
+            grow(&mut self.ring, slots * row);
+        }
+        let bytes = slots * plan.image[X] * plan.channels;
+        if self.source.len() < bytes {
+            self.source.resize(bytes, 0);
+        }
     }
 }
 
@@ -102,7 +118,7 @@ impl Plan {
         let stride = row_len + horizontal::SLACK;
         let needed = horizontal.needed.clone();
         let len = needed.len() * self.channels;
-        let Scratch { line, ring, held, row, starts } = scratch;
+        let Scratch { line, ring, held, row, starts, .. } = scratch;
         grow(line, len + horizontal::SLACK);
         grow(ring, slots * stride);
         grow(row, row_len);

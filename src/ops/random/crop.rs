@@ -131,12 +131,20 @@ pub(in crate::ops) const DECODER: OpDef = OpDef {
     inputs: (1, 1),
     args: &[],
     shared_args: &[decoders_image::ARGS, ARGS],
-    build: &|args, _| Image::operator(args, Some(Box::new(RandomCrop::new(args)?))),
+    build: &|args, _| Ok(Box::new(decoder(args)?)),
     outputs: &one_output,
     kernels: &[decoders_image::kernels],
     host_inputs: Some(0),
     ..OpDef::BASE
 };
+
+/// The decoder that these arguments describe.
+///
+/// # Errors
+/// When one of them has no such value.
+pub(in crate::ops) fn decoder(args: &Args) -> Result<Image> {
+    Image::new(args, Some(Box::new(RandomCrop::new(args)?)))
+}
 
 impl Region for RandomCrop {
     fn infer(&self) -> Result<Vec<Option<usize>>> {

@@ -12,7 +12,8 @@ use parking_lot::Mutex;
 
 use super::{Accepts, ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, layouts};
 use crate::cpu::convert::ConvertSat;
-use crate::cpu::resample::{self, Output, Plan, Scratch};
+use crate::cpu::decode::RowSink;
+use crate::cpu::resample::{self, Output, Plan, Scratch, Stream};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
@@ -232,6 +233,28 @@ impl Job {
         }
     }
 
+    /// Resizes an image of bytes that `make` makes row by row; it says whether it made all of them. False: it did not, or rows cannot come
+    /// one by one. Then `output` holds anything.
+    ///
+    /// # Errors
+    /// Those of [`Job::run`].
+    pub(super) fn run_rows(
+        &self,
+        output: &mut ViewMut<'_>,
+        scratch: &mut Scratch,
+        make: impl FnOnce(&mut dyn RowSink) -> bool,
+    ) -> Result<bool> {
+        let (geometry, target) = (&self.geometry, &self.target);
+        let plan = Plan::new(geometry.size, geometry.channels, target.size, target.roi, [target.filter; 2])?;
+        if geometry.planes != 1 || !plan.takes_rows() {
+            return Ok(false);
+        }
+        match output.dtype {
+            DType::F32 => Ok(Rows(plan.stream(output.as_slice_mut::<f32>()?, scratch)?).fill(make)),
+            _ => Ok(Rows(plan.stream(output.as_slice_mut::<u8>()?, scratch)?).fill(make)),
+        }
+    }
+
     fn run_as<S, T>(
         &self,
         input: &View<'_>,
@@ -251,6 +274,30 @@ impl Job {
             plan.run(src, dst, scratch)?;
         }
         Ok(())
+    }
+}
+
+/// What is resized row by row.
+struct Rows<'a, T>(Stream<'a, T>);
+
+impl<T: Output> Rows<'_, T> {
+    /// Whether `make` gave all rows.
+    fn fill(mut self, make: impl FnOnce(&mut dyn RowSink) -> bool) -> bool {
+        make(&mut self) && self.0.is_complete()
+    }
+}
+
+impl<T: Output> RowSink for Rows<'_, T> {
+    fn size(&self) -> (usize, usize) {
+        self.0.size()
+    }
+
+    fn row(&mut self, y: usize) -> &mut [u8] {
+        self.0.row(y)
+    }
+
+    fn done(&mut self, y: usize) {
+        self.0.done(y);
     }
 }
 

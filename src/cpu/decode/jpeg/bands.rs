@@ -20,9 +20,11 @@ use super::coded::{Coded, Cursor, draw};
 use super::frame::{Frame, Stored};
 use super::layout::Layout;
 use super::scratch::Scratch;
+use super::sink::Whole;
 use super::transform::Group;
 use super::vector::Vectors;
 use super::{Ask, Window};
+use crate::cpu::decode::RowSink;
 
 /// Rows of MCUs of the smallest band: two more are decoded for it.
 const MIN_ROWS: usize = 4;
@@ -83,13 +85,13 @@ impl<'a> Bands<'a> {
         least: usize,
         vectors: Vectors,
         out: &mut [u8],
-        draw: impl Fn(&mut Canvas<'_>, bool, &mut [u8]) -> Option<()> + Sync,
+        draw: impl Fn(&mut Canvas<'_>, bool, &mut dyn RowSink) -> Option<()> + Sync,
     ) -> Option<()> {
         let rows = self.rows.div_ceil(self.pool.current_num_threads()).max(least).max(MIN_ROWS);
         let bands = self.cut(layout, rows, out)?;
         let one = |(i, (layout, out)): (usize, (Layout, &mut [u8]))| {
             let mut canvas = Canvas::new(&layout, self.ask.kind, vectors, &mut Scratch::default());
-            draw(&mut canvas, i == 0, out)
+            draw(&mut canvas, i == 0, &mut self.part(&layout, out))
         };
         self.pool.install(|| bands.into_par_iter().enumerate().try_for_each(one))
     }
@@ -183,6 +185,7 @@ impl<'a> Bands<'a> {
         out: &mut [u8],
     ) -> Option<()> {
         let mut canvas = Canvas::new(layout, self.ask.kind, vectors, &mut Scratch::default());
+        let out = &mut self.part(layout, out);
         for (row, decoded) in rows {
             for (i, column) in (0..layout.mcus.0).step_by(coded.batch.mcus).enumerate() {
                 coded.samples(&decoded.groups[i * coded.batch.groups..], (column, *row), &mut canvas)?;
@@ -190,6 +193,11 @@ impl<'a> Bands<'a> {
             canvas.up_to(row + 1, out);
         }
         Some(())
+    }
+
+    /// The part of a picture that a layout's window shows.
+    fn part<'o>(&self, layout: &Layout, pixels: &'o mut [u8]) -> Whole<'o> {
+        Whole::new(pixels, layout.window.width * self.ask.kind.channels())
     }
 }
 

@@ -6,6 +6,7 @@ use super::planes::{self, Plane};
 use super::rows::Rows;
 use super::scratch::Scratch;
 use super::vector::Vectors;
+use crate::cpu::decode::RowSink;
 
 /// Samples and rows of what a layout's window shows.
 pub(super) struct Canvas<'a> {
@@ -20,8 +21,8 @@ impl<'a> Canvas<'a> {
         Self { planes, rows: Rows::new(layout, kind, vectors, std::mem::take(&mut scratch.lines)) }
     }
 
-    /// Makes the rows that are complete when rows of MCUs up to `done` are. `out` is all of the window's pixels.
-    pub(super) fn up_to(&mut self, done: usize, out: &mut [u8]) {
+    /// Makes the rows that are complete when rows of MCUs up to `done` are. `out` has the window's size.
+    pub(super) fn up_to(&mut self, done: usize, out: &mut dyn RowSink) {
         self.rows.up_to(done, &self.planes, out);
     }
 

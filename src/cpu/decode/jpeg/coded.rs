@@ -8,6 +8,7 @@ use super::layout::Layout;
 use super::planes::transform;
 use super::segments::Segments;
 use super::transform::{BLOCKS, Group};
+use crate::cpu::decode::RowSink;
 use crate::waiting::Watch;
 
 /// Blocks that are decoded before they are transformed: together they stay in the first cache.
@@ -156,7 +157,7 @@ pub(super) fn draw(
     mut cursor: Cursor<'_>,
     canvas: &mut Canvas<'_>,
     groups: &mut Vec<Group>,
-    out: &mut [u8],
+    out: &mut dyn RowSink,
 ) -> Option<()> {
     let layout = canvas.rows.layout;
     let (across, down) = layout.mcus;

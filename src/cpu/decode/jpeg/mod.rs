@@ -30,6 +30,7 @@ mod rows;
 mod scans;
 mod scratch;
 mod segments;
+mod sink;
 mod transform;
 mod turbo;
 mod vector;
@@ -40,10 +41,11 @@ use parking_lot::Mutex;
 
 use super::color::Luma;
 use super::picture::{Picture, Samples, View, stored_window};
-use super::{ColorSpace, ImageInfo, Job, MAX_SHRINK, Orientation, Window};
+use super::{ColorSpace, Conditions, ImageInfo, Job, MAX_SHRINK, Orientation, RowSink, Window};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::tensor::DType;
+use sink::Whole;
 
 pub(super) use header::{header, scans};
 pub use vector::Vectors;
@@ -126,8 +128,24 @@ impl Decoder {
 
     /// Decodes what `job` asks for to `out`, whose size was checked.
     pub(super) fn decode(&self, bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
+        self.with_spare(|spare| self.decode_with(bytes, job, spare, out))
+    }
+
+    /// Decodes what `job` asks for row by row. False: it was not, or not all of it.
+    pub(super) fn decode_rows(&self, bytes: &[u8], job: &Job<'_>, out: &mut dyn RowSink) -> bool {
+        if self.by != JpegDecoder::Own || !is_stored(job) {
+            return false;
+        }
+        let ask = Ask { window: Some(stored_window(&job.info, job.options.window)), ..ask(job, true) };
+        let conditions = Conditions { pool: None, ..job.conditions };
+        self.with_spare(|spare| {
+            own::decode(bytes, &ask, self.vectors, conditions, &mut spare.scratch, out).is_some()
+        })
+    }
+
+    fn with_spare<T>(&self, work: impl FnOnce(&mut Spare) -> T) -> T {
         let mut spare = self.spares.lock().pop().unwrap_or_default();
-        let decoded = self.decode_with(bytes, job, &mut spare, out);
+        let done = work(&mut spare);
         if spare.pixels.capacity() > limits::MAX_RETAINED_PIXEL_BYTES {
             spare.pixels = Vec::new();
         }
@@ -135,7 +153,7 @@ impl Decoder {
             spare.scratch = scratch::Scratch::default();
         }
         self.spares.lock().push(spare);
-        decoded
+        done
     }
 
     fn decode_with(&self, bytes: &[u8], job: &Job<'_>, spare: &mut Spare, out: &mut [u8]) -> Result<()> {
@@ -171,14 +189,16 @@ impl Decoder {
         // What is under the window is all that there is.
         let info = ImageInfo { width, height, ..job.info };
         let cut = Job { info, view: View::new(&info, None)?, ..*job };
-        let direct =
-            is_direct(job) && job.options.dtype == DType::U8 && info.orientation == Orientation::default();
+        let direct = is_stored(job);
         let ask = Ask { window: Some(window), ..ask(job, direct) };
+        let row = window.width * ask.kind.channels();
         if direct {
+            let out = &mut Whole::new(out, row);
             return Ok(own::decode(bytes, &ask, self.vectors, job.conditions, scratch, out).is_some());
         }
-        pixels.resize(window.width * window.height * ask.kind.channels(), 0);
-        if own::decode(bytes, &ask, self.vectors, job.conditions, scratch, pixels).is_none() {
+        pixels.resize(row * window.height, 0);
+        let whole = &mut Whole::new(pixels, row);
+        if own::decode(bytes, &ask, self.vectors, job.conditions, scratch, whole).is_none() {
             return Ok(false);
         }
         finish(bytes, &cut, pixels, out)?;
@@ -189,6 +209,11 @@ impl Decoder {
 /// Whether a decoder makes the colours that are asked for.
 fn is_direct(job: &Job<'_>) -> bool {
     job.info.channels != 4 && job.options.color != ColorSpace::YCbCr
+}
+
+/// Whether pixels as stored, in those colours, are the output.
+fn is_stored(job: &Job<'_>) -> bool {
+    is_direct(job) && job.options.dtype == DType::U8 && job.info.orientation == Orientation::default()
 }
 
 /// What a decoder is asked for. With `direct` its pixels are the output.

@@ -12,6 +12,7 @@ use super::scratch::Scratch;
 use super::segments::Segments;
 use super::transform::{BLOCKS, Group};
 use super::vector::Vectors;
+use crate::cpu::decode::RowSink;
 use crate::limits;
 use crate::waiting::Watch;
 
@@ -55,7 +56,7 @@ pub(super) fn decode(
     canvas: &mut Canvas<'_>,
     bands: Option<&Bands<'_>>,
     scratch: &mut Scratch,
-    out: &mut [u8],
+    out: &mut dyn RowSink,
 ) -> Option<()> {
     let (layout, vectors, watch) = (canvas.rows.layout, canvas.rows.vectors, reader.watch);
     let (most_h, most_v) = frame.most();
@@ -109,12 +110,12 @@ pub(super) fn decode(
     if known.iter().flatten().any(|&bits| bits != Some(0)) {
         return None;
     }
-    let draw = |canvas: &mut Canvas<'_>, out: &mut [u8]| {
+    let draw = |canvas: &mut Canvas<'_>, out: &mut dyn RowSink| {
         pixels(watch, &extents, &quants, &scratch.groups, canvas, out)
     };
-    match bands {
-        Some(bands) => bands.draw(layout, 1, vectors, out, |canvas, _, out| draw(canvas, out)),
-        None => draw(canvas, out),
+    match (bands, out.whole()) {
+        (Some(bands), Some(out)) => bands.draw(layout, 1, vectors, out, |canvas, _, out| draw(canvas, out)),
+        _ => draw(canvas, out),
     }
 }
 
@@ -271,7 +272,7 @@ fn pixels(
     quants: &[Option<[i16; 64]>],
     groups: &[Group],
     canvas: &mut Canvas<'_>,
-    out: &mut [u8],
+    out: &mut dyn RowSink,
 ) -> Option<()> {
     let layout = canvas.rows.layout;
     for row in layout.rows.clone() {

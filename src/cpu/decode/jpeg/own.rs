@@ -10,9 +10,9 @@ use super::layout::Layout;
 use super::scratch::Scratch;
 use super::vector::Vectors;
 use super::{Ask, multiscan};
-use crate::cpu::decode::Conditions;
+use crate::cpu::decode::{Conditions, RowSink};
 
-/// Decodes what `ask` says to `out`, dense; with the threads of a pool, if there is one and the image is high enough. `None` also when
+/// Decodes what `ask` says to `out`; with the threads of a pool, if there is one and the image is high enough. `None` also when
 /// nobody waits any more.
 pub(super) fn decode(
     bytes: &[u8],
@@ -20,14 +20,14 @@ pub(super) fn decode(
     vectors: Vectors,
     Conditions { watch, pool }: Conditions<'_>,
     scratch: &mut Scratch,
-    out: &mut [u8],
+    out: &mut dyn RowSink,
 ) -> Option<()> {
     let mut reader = Reader::new(bytes, watch)?;
     let scan = reader.next_scan()??;
     let frame = reader.frame()?.clone();
     let stored = reader.stored()?;
     let layout = Layout::new(&frame, stored, ask)?;
-    if out.len() != layout.window.width * layout.window.height * ask.kind.channels() {
+    if out.size() != (layout.window.height, layout.window.width * ask.kind.channels()) {
         return None;
     }
     let bands = pool.and_then(|pool| Bands::new(pool, &frame, stored, ask, &layout));
@@ -48,7 +48,7 @@ fn sequential(
     canvas: &mut Canvas<'_>,
     bands: Option<&Bands<'_>>,
     scratch: &mut Scratch,
-    out: &mut [u8],
+    out: &mut dyn RowSink,
 ) -> Option<()> {
     let layout = canvas.rows.layout;
     if !scan.is_whole() {
@@ -64,8 +64,8 @@ fn sequential(
     }
     let (batch, watch) = (Batch::new(layout), reader.watch);
     let coded = Coded { data, restart: reader.restart, tables, quants, batch, watch };
-    match bands {
-        Some(bands) => bands.decode(&coded, layout, canvas.rows.vectors, out),
-        None => draw(&coded, Cursor::at(&coded, layout, 0)?, canvas, groups, out),
+    match (bands, out.whole()) {
+        (Some(bands), Some(out)) => bands.decode(&coded, layout, canvas.rows.vectors, out),
+        _ => draw(&coded, Cursor::at(&coded, layout, 0)?, canvas, groups, out),
     }
 }

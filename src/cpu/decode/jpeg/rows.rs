@@ -6,6 +6,7 @@ use super::frame::Stored;
 use super::layout::{Layout, Sized, Upsample};
 use super::planes::Plane;
 use super::vector::Vectors;
+use crate::cpu::decode::RowSink;
 
 /// Rows between upsampling and colours, kept for the next image.
 #[derive(Default)]
@@ -40,8 +41,8 @@ impl<'a> Rows<'a> {
         Self { layout, kind, vectors, lines, next: layout.window.y }
     }
 
-    /// Makes the rows that are complete when rows of MCUs up to `done` are. `out` is all of the window's pixels.
-    pub(super) fn up_to(&mut self, done: usize, planes: &[Plane], out: &mut [u8]) {
+    /// Makes the rows that are complete when rows of MCUs up to `done` are. `out` has the window's size.
+    pub(super) fn up_to(&mut self, done: usize, planes: &[Plane], out: &mut dyn RowSink) {
         let layout = self.layout;
         let ready = if done >= layout.mcus.1 {
             layout.height
@@ -50,10 +51,10 @@ impl<'a> Rows<'a> {
             (done * layout.mcu_height).saturating_sub(self.waiting())
         };
         let window = layout.window;
-        let size = window.width * self.kind.channels();
         while self.next < ready.min(window.y + window.height) {
-            let at = (self.next - window.y) * size;
-            self.row(self.next, planes, &mut out[at..at + size]);
+            let y = self.next - window.y;
+            self.row(self.next, planes, out.row(y));
+            out.done(y);
             self.next += 1;
         }
     }
