@@ -1,11 +1,14 @@
 //! Colours, or grays, from the image of a sensor whose pixels see one colour each, as OpenCV computes them. It must not know
 //! operators.
 
+mod gradients;
+
 use std::ops::{Add, Shr, Sub};
 
 use multiversion::multiversion;
 
-use crate::tensor::Element;
+use super::pixels::interleave;
+use crate::tensor::{DType, Element};
 
 /// How the colours that a pixel lacks are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +19,8 @@ pub enum Algorithm {
     EdgeAware,
     /// Gray of those means.
     Gray,
+    /// By the directions in which the image changes least; of images of 8 bits.
+    Gradients,
 }
 
 impl Algorithm {
@@ -34,28 +39,47 @@ type Around = ([[u32; 3]; 3], bool, bool);
 /// Fills in what the pixels of `src` lack: `dst` has [`Algorithm::channels`] for each. `blue` are the row and the column of the first
 /// blue pixel. The frame of the image is that of the pixels inside of it; an image without an inside is black.
 pub fn debayer<T: Level>(algorithm: Algorithm, src: &[T], dst: &mut [T], size: [usize; 2], blue: [usize; 2]) {
+    let mut channels = [const { Vec::new() }; 3];
     match algorithm {
-        Algorithm::Bilinear => fill(src, dst.as_chunks_mut::<3>().0, size, blue, bilinear_row),
-        Algorithm::EdgeAware => fill(src, dst.as_chunks_mut::<3>().0, size, blue, edge_aware_row),
+        Algorithm::Gradients if T::DTYPE == DType::U8 && size[0].min(size[1]) >= gradients::LEAST_SIDE => {
+            let dst = bytemuck::cast_slice_mut::<T, u8>(dst).as_chunks_mut().0;
+            gradients::fill(bytemuck::cast_slice(src), dst, size, blue);
+        }
+        // As OpenCV does with small images.
+        Algorithm::Bilinear | Algorithm::Gradients => {
+            fill(src, dst.as_chunks_mut().0, size, blue, |row, to| bilinear_row(row, to, &mut channels));
+        }
+        Algorithm::EdgeAware => {
+            fill(src, dst.as_chunks_mut().0, size, blue, |row, to| edge_aware_row(row, to, &mut channels));
+        }
         Algorithm::Gray => fill(src, dst.as_chunks_mut::<1>().0, size, blue, gray_row),
     }
 }
 
-/// Fills rows in by `fill_row`, which gets three rows, the pixels between the first and the last of the second, whether blue is in
-/// it, and the column of blue.
+/// A row between two others.
+#[derive(Clone, Copy)]
+struct Row<'a, T> {
+    lines: [&'a [T]; 3],
+    /// Whether blue is in it, and the column of blue.
+    is_blue: bool,
+    blue_column: usize,
+}
+
+/// Fills rows in by `fill_row`, which gets the pixels between the first and the last of each.
 fn fill<T: Element, const N: usize>(
     src: &[T],
     dst: &mut [[T; N]],
     [height, width]: [usize; 2],
     blue: [usize; 2],
-    fill_row: impl Fn([&[T]; 3], &mut [[T; N]], bool, usize),
+    mut fill_row: impl FnMut(Row<'_, T>, &mut [[T; N]]),
 ) {
     if height <= 2 || width <= 2 {
         return dst.fill([T::default(); N]);
     }
     for (y, row) in dst.chunks_exact_mut(width).enumerate().take(height - 1).skip(1) {
         let lines = [y - 1, y, y + 1].map(|y| &src[y * width..][..width]);
-        fill_row(lines, &mut row[1..width - 1], y % 2 == blue[0], blue[1]);
+        let around = Row { lines, is_blue: y % 2 == blue[0], blue_column: blue[1] };
+        fill_row(around, &mut row[1..width - 1]);
         row[0] = row[1];
         row[width - 1] = row[width - 2];
     }
@@ -96,15 +120,15 @@ macro_rules! levels {
 levels!(u8 u16, u16 u32);
 
 #[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
-fn bilinear_row<T: Level>(lines: [&[T]; 3], dst: &mut [[T; 3]], in_blue_row: bool, blue_column: usize) {
-    coloured_row(lines, dst, in_blue_row, blue_column, |[above, below, left, right]| {
+fn bilinear_row<T: Level>(row: Row<'_, T>, dst: &mut [[T; 3]], channels: &mut [Vec<T>; 3]) {
+    coloured_row(row, dst, channels, |[above, below, left, right]| {
         (above + below + (left + right) + T::Sum::from(2)) >> 2
     });
 }
 
 #[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
-fn edge_aware_row<T: Level>(lines: [&[T]; 3], dst: &mut [[T; 3]], in_blue_row: bool, blue_column: usize) {
-    coloured_row(lines, dst, in_blue_row, blue_column, |[above, below, left, right]| {
+fn edge_aware_row<T: Level>(row: Row<'_, T>, dst: &mut [[T; 3]], channels: &mut [Vec<T>; 3]) {
+    coloured_row(row, dst, channels, |[above, below, left, right]| {
         let change = |a: T::Sum, b: T::Sum| a.max(b) - a.min(b);
         let (upright, beside) = (mean::<T>(above, below), mean::<T>(left, right));
         if change(left, right) > change(above, below) { upright } else { beside }
@@ -121,48 +145,75 @@ fn mean<T: Level>(a: T::Sum, b: T::Sum) -> T::Sum {
 /// left and right.
 #[inline(always)]
 fn coloured_row<T: Level>(
-    lines: [&[T]; 3],
+    row: Row<'_, T>,
     dst: &mut [[T; 3]],
-    in_blue_row: bool,
-    blue_column: usize,
+    channels: &mut [Vec<T>; 3],
     green: impl Fn([T::Sum; 4]) -> T::Sum,
 ) {
-    // Whether a lane is in a column of the colour that the row has beside green: the first lane is in the second column.
-    let is_coloured = |lane: usize| ((lane + 1) % 2 == blue_column) == in_blue_row;
-    for (block, to) in dst.chunks_mut(LANES).enumerate() {
-        let (first, len) = (block * LANES, to.len());
-        let mut around = [[T::default(); LANES + 2]; 3];
-        for (part, line) in around.iter_mut().zip(lines) {
-            part[..len + 2].copy_from_slice(&line[first..first + len + 2]);
-        }
-        let [above, own, below] = around.map(|line| line.map(T::Sum::from));
-        let mut rgb = [[T::default(); LANES]; 3];
-        for lane in 0..LANES {
-            let (a, o, b) =
-                (|i: usize| above[lane + i], |i: usize| own[lane + i], |i: usize| below[lane + i]);
-            let (beside, upright) = (mean::<T>(o(0), o(2)), mean::<T>(a(1), b(1)));
-            let diagonal = (a(0) + a(2) + (b(0) + b(2)) + T::Sum::from(2)) >> 2;
-            let green = green([a(1), b(1), o(0), o(2)]);
-            // The row's own colour, green, and the other colour.
-            let three = if is_coloured(lane) { [o(1), green, diagonal] } else { [beside, o(1), upright] };
-            for (channel, value) in rgb.iter_mut().zip(three) {
-                channel[lane] = T::from_sum(value);
+    let len = dst.len();
+    for channel in channels.iter_mut() {
+        channel.resize(len.max(LANES), T::default());
+    }
+    let mut first = 0;
+    while first < len {
+        // The last block ends with the row; a row that is shorter than a block is continued.
+        first = first.min(len.saturating_sub(LANES));
+        // The first pixel is in the second column.
+        let is_coloured = ((first + 1) % 2 == row.blue_column) == row.is_blue;
+        let block = |lines| coloured_block(lines, is_coloured, row.is_blue, &green);
+        let [above, own, below] = row.lines.map(|line| line[first..].first_chunk());
+        let block = match (above, own, below) {
+            (Some(above), Some(own), Some(below)) => block([above, own, below]),
+            _ => {
+                let mut lines = [[T::default(); LANES + 2]; 3];
+                for (to, line) in lines.iter_mut().zip(row.lines) {
+                    to[..line.len()].copy_from_slice(line);
+                }
+                block(lines.each_ref())
             }
+        };
+        for (channel, block) in channels.iter_mut().zip(&block) {
+            channel[first..first + LANES].copy_from_slice(block);
         }
-        let [mine, green, other] = &rgb;
-        let (red, blue) = if in_blue_row { (other, mine) } else { (mine, other) };
-        for (lane, to) in to.iter_mut().enumerate() {
-            *to = [red[lane], green[lane], blue[lane]];
+        first += LANES;
+    }
+    let [red, green, blue] = channels;
+    interleave([red, green, blue], dst);
+}
+
+/// Red, green and blue of the pixels between the first and the last of three lines; whether the first of them is in a column of the
+/// colour that the row has beside green.
+#[inline(always)]
+fn coloured_block<T: Level>(
+    lines: [&[T; LANES + 2]; 3],
+    is_coloured: bool,
+    is_blue: bool,
+    green: impl Fn([T::Sum; 4]) -> T::Sum,
+) -> [[T; LANES]; 3] {
+    let mut rgb = [[T::default(); LANES]; 3];
+    for lane in 0..LANES {
+        let [a, o, b] = [0, 1, 2].map(|line: usize| move |i: usize| T::Sum::from(lines[line][lane + i]));
+        let (beside, upright) = (mean::<T>(o(0), o(2)), mean::<T>(a(1), b(1)));
+        let diagonal = (a(0) + a(2) + (b(0) + b(2)) + T::Sum::from(2)) >> 2;
+        let green = green([a(1), b(1), o(0), o(2)]);
+        // The row's own colour, green, and the other colour.
+        let at_colour = [o(1), green, diagonal];
+        let at_green = [beside, o(1), upright];
+        for c in 0..3 {
+            let value = if (lane % 2 == 0) == is_coloured { at_colour[c] } else { at_green[c] };
+            rgb[c][lane] = T::from_sum(value);
         }
     }
+    let [mine, green, other] = rgb;
+    if is_blue { [other, green, mine] } else { [mine, green, other] }
 }
 
 #[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
-fn gray_row<T>(lines: [&[T]; 3], dst: &mut [[T; 1]], in_blue_row: bool, blue_column: usize)
+fn gray_row<T>(row: Row<'_, T>, dst: &mut [[T; 1]])
 where
     T: Element + Into<u32> + TryFrom<u32>,
 {
-    each_pixel(lines, dst, in_blue_row, blue_column, |([a, o, b], in_row, in_column)| {
+    each_pixel(row, dst, |([a, o, b], in_row, in_column)| {
         let [a, o, b] = [a, o, b].map(|line| line.map(u64::from));
         let [red, green, blue] = GRAY;
         let (beside, upright) = (o[0] + o[2], a[1] + b[1]);
@@ -179,20 +230,16 @@ where
 
 /// Fills in the pixels between the first and the last of a row, from that row and those above and below it.
 #[inline(always)]
-fn each_pixel<T, const N: usize>(
-    [above, own, below]: [&[T]; 3],
-    dst: &mut [[T; N]],
-    in_blue_row: bool,
-    blue_column: usize,
-    pixel: impl Fn(Around) -> [u32; N],
-) where
+fn each_pixel<T, const N: usize>(row: Row<'_, T>, dst: &mut [[T; N]], pixel: impl Fn(Around) -> [u32; N])
+where
     T: Element + Into<u32> + TryFrom<u32>,
 {
+    let [above, own, below] = row.lines;
     let lines = above.array_windows().zip(own.array_windows()).zip(below.array_windows());
     for (x, (to, ((a, o), b))) in dst.iter_mut().zip(lines).enumerate() {
         let around: [[u32; 3]; 3] = [a, o, b].map(|line: &[T; 3]| line.map(Into::into));
-        let in_blue_column = (x + 1) % 2 == blue_column;
+        let in_blue_column = (x + 1) % 2 == row.blue_column;
         *to =
-            pixel((around, in_blue_row, in_blue_column)).map(|level| T::try_from(level).unwrap_or_default());
+            pixel((around, row.is_blue, in_blue_column)).map(|level| T::try_from(level).unwrap_or_default());
     }
 }

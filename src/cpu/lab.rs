@@ -1,9 +1,11 @@
-//! Colours of 8 bits between sRGB and CIE L*a*b* (D65, 8 bits each: L of 100 is 255, a and b are moved by 128). To L*a*b* it is
-//! OpenCV's integer arithmetic to the bit; back, the exact values rounded.
+//! Colours of 8 bits between sRGB and CIE L*a*b* (D65, 8 bits each: L of 100 is 255, a and b are moved by 128), in OpenCV's integer
+//! arithmetic to the bit.
 
 use std::sync::OnceLock;
 
 use multiversion::multiversion;
+
+use super::pixels::interleave;
 
 /// From linear R, G and B to X, Y and Z.
 const TO_XYZ: [[f64; 3]; 3] =
@@ -21,19 +23,17 @@ const WHITE: [f64; 3] = [0.950_456, 1.0, 1.088_754];
 const GAMMA_BITS: u32 = 3;
 const COEFFICIENT_BITS: u32 = 12;
 const ROOT_BITS: u32 = GAMMA_BITS + COEFFICIENT_BITS;
+/// Pixels that are computed side by side.
+const LANES: usize = 64;
 /// Entries of the table of roots.
 const ROOTS: usize = (256 * 3 / 2) << GAMMA_BITS;
-
-/// Pixels that are computed side by side: as many as is fastest.
-const INTEGER_LANES: usize = 16;
-const FLOAT_LANES: usize = 8;
 
 struct Tables {
     /// What each level of red, green and blue adds to X, Y and Z, as integers of [`ROOT_BITS`]; half of the last place that counts is in
     /// those of red.
     parts: [[[i32; 4]; 256]; 3],
     /// Cube roots of linear values.
-    roots: Vec<i32>,
+    roots: [i32; ROOTS],
 }
 
 fn tables() -> &'static Tables {
@@ -46,8 +46,9 @@ fn tables() -> &'static Tables {
             (top * value).round_ties_even() as i32
         };
         let root = |i: usize| {
-            let value = i as f64 / top;
-            let root = if value < 0.008_856 { value * 7.787 + 16.0 / 116.0 } else { value.cbrt() };
+            // Values and roots are in float32, of which the roots are cut off, not rounded.
+            let value = f64::from((i as f64 / top) as f32);
+            let root = if value < 0.008_856 { value * 7.787 + 16.0 / 116.0 } else { cut_off(value.cbrt()) };
             (f64::from(1 << ROOT_BITS) * root).round_ties_even() as i32
         };
         let coefficient = |i: usize, k: usize| {
@@ -60,9 +61,15 @@ fn tables() -> &'static Tables {
         };
         Tables {
             parts: std::array::from_fn(|k| std::array::from_fn(|level| part(k, level))),
-            roots: (0..ROOTS).map(root).collect(),
+            roots: std::array::from_fn(root),
         }
     })
+}
+
+/// The largest float32 that is not above `value`.
+fn cut_off(value: f64) -> f64 {
+    let nearest = value as f32;
+    f64::from(if f64::from(nearest) > value { nearest.next_down() } else { nearest })
 }
 
 /// Half of the last place is added before the `bits` last are dropped.
@@ -71,12 +78,27 @@ fn rounded(value: i32, bits: u32) -> i32 {
     (value + (1 << (bits - 1))) >> bits
 }
 
+/// Applies `f` to blocks of colours; the last one is filled up.
+#[inline(always)]
+fn each_block(src: &[[u8; 3]], dst: &mut [[u8; 3]], f: impl Fn(&[[u8; 3]; LANES], &mut [[u8; 3]; LANES])) {
+    let ((blocks, rest), (to, rest_to)) = (src.as_chunks(), dst.as_chunks_mut());
+    for (block, to) in blocks.iter().zip(to) {
+        f(block, to);
+    }
+    if !rest.is_empty() {
+        let (mut filled, mut to) = ([[0; 3]; LANES], [[0; 3]; LANES]);
+        filled[..rest.len()].copy_from_slice(rest);
+        f(&filled, &mut to);
+        rest_to.copy_from_slice(&to[..rest.len()]);
+    }
+}
+
 /// Writes the L*a*b* of each colour of `src` to `dst`.
 #[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
 pub fn from_rgb(src: &[[u8; 3]], dst: &mut [[u8; 3]]) {
     let tables = tables();
-    for (colours, to) in src.chunks(INTEGER_LANES).zip(dst.chunks_mut(INTEGER_LANES)) {
-        let [mut x, mut y, mut z] = [[0i32; INTEGER_LANES]; 3];
+    each_block(src, dst, |colours, to| {
+        let [mut x, mut y, mut z] = [[0i32; LANES]; 3];
         for (lane, &[r, g, b]) in colours.iter().enumerate() {
             let [red, green, blue] = &tables.parts;
             let (red, green, blue) = (red[usize::from(r)], green[usize::from(g)], blue[usize::from(b)]);
@@ -84,145 +106,129 @@ pub fn from_rgb(src: &[[u8; 3]], dst: &mut [[u8; 3]]) {
             for i in 0..4 {
                 places[i] = (red[i] + green[i] + blue[i]) >> COEFFICIENT_BITS;
             }
-            let root = |place: i32| tables.roots.get(place as usize).copied().unwrap_or_default();
+            let root = |place: i32| tables.roots[(place as usize).min(ROOTS - 1)];
             (x[lane], y[lane], z[lane]) = (root(places[0]), root(places[1]), root(places[2]));
         }
         let middle = 128 << ROOT_BITS;
-        let mut lab = [[0u8; INTEGER_LANES]; 3];
-        for lane in 0..INTEGER_LANES {
+        let mut lab = [[0u8; LANES]; 3];
+        for lane in 0..LANES {
             let lightness = (116 * 255 + 50) / 100 * y[lane] - (((16 * 255) << ROOT_BITS) + 50) / 100;
             let level = |value: i32| rounded(value, ROOT_BITS).clamp(0, 255) as u8;
             lab[0][lane] = level(lightness);
             lab[1][lane] = level(500 * (x[lane] - y[lane]) + middle);
             lab[2][lane] = level(200 * (y[lane] - z[lane]) + middle);
         }
-        for (lane, to) in to.iter_mut().enumerate() {
-            *to = lab.map(|channel| channel[lane]);
-        }
-    }
+        interleave([&lab[0], &lab[1], &lab[2]], to);
+    });
 }
 
-/// The level of a linear value in sRGB.
-fn srgb(value: f64) -> u8 {
-    let level = if value <= 0.003_130_8 { 12.92 * value } else { 1.055 * value.powf(1.0 / 2.4) - 0.055 };
-    (level * 255.0).round_ties_even() as u8
-}
+/// Bits behind the point of X, Y and Z and their roots on the way back, and of what levels are looked up by.
+const BACK_BITS: u32 = 14;
+const LEVEL_BITS: u32 = 12;
+const LEVELS: usize = 1 << LEVEL_BITS;
+/// The largest root of a dark colour, where X and Z follow it in a straight line: 6 / 29.
+const LINEAR_UP_TO: i32 = 3_390;
 
-/// What colours are made of without powers and roots.
-struct Levels {
-    /// The least value of the level after each.
-    next: [f64; 256],
-    /// Levels of values a [`STEPS`]th apart.
-    starts: Vec<u8>,
+struct BackTables {
     /// Of each lightness: Y and its root. How far a and b move the roots of X and Z.
-    lightness: [[f64; 2]; 256],
-    moves: [[f64; 2]; 256],
+    lightness: [[i32; 2]; 256],
+    moves: [[i32; 2]; 256],
+    /// From X, Y and Z to linear R, G and B.
+    coefficients: [[i32; 3]; 3],
+    /// Levels of linear values.
+    levels: [u8; LEVELS],
 }
 
-/// So many that at most one level begins between two neighbours.
-const STEPS: usize = 1 << 14;
-
-fn levels() -> &'static Levels {
-    static LEVELS: OnceLock<Levels> = OnceLock::new();
-    LEVELS.get_or_init(|| {
-        // Bits of positive floats are in the order of their values.
-        let least = |level: u8| {
-            let (mut below, mut from) = (0f64.to_bits(), 1f64.to_bits());
-            while from - below > 1 {
-                let middle = below.midpoint(from);
-                let half = if srgb(f64::from_bits(middle)) < level { &mut below } else { &mut from };
-                *half = middle;
-            }
-            f64::from_bits(from)
-        };
+fn back_tables() -> &'static BackTables {
+    static TABLES: OnceLock<BackTables> = OnceLock::new();
+    TABLES.get_or_init(|| {
+        let one = f64::from(1 << BACK_BITS);
+        let whole = |value: f64| value.round_ties_even() as i32;
         let lightness = |level: usize| {
             let lightness = level as f64 * 100.0 / 255.0;
-            if lightness <= 8.0 {
-                [lightness / 903.3, 7.787 * (lightness / 903.3) + 16.0 / 116.0]
+            // What is elsewhere 903.3 and 7.787 is (29 / 3)^3 and 841 / 108.
+            if level <= 20 {
+                let y = lightness * 27.0 / 24_389.0;
+                [whole(one * y), whole(one * (16.0 / 116.0 + y * 841.0 / 108.0))]
             } else {
                 let root = (lightness + 16.0) / 116.0;
-                [root.powi(3), root]
+                [whole(one * root.powi(3)), whole(one * root)]
             }
         };
-        Levels {
-            next: std::array::from_fn(
-                |level| if level < 255 { least(level as u8 + 1) } else { f64::INFINITY },
-            ),
-            starts: (0..=STEPS).map(|i| srgb(i as f64 / STEPS as f64)).collect(),
+        let moves = |level: usize| {
+            let level = level as i32;
+            let a = ((5 * level * 53_687 + (1 << 7)) >> 13) - 128 * (1 << BACK_BITS) / 500;
+            let b = ((level * 41_943 + (1 << 4)) >> 9) - 128 * (1 << BACK_BITS) / 200 + 1;
+            [a, b]
+        };
+        let level = |i: usize| {
+            let value = i as f64 / f64::from(1 << LEVEL_BITS);
+            let level =
+                if value <= 0.003_130_8 { 12.92 * value } else { 1.055 * value.powf(1.0 / 2.4) - 0.055 };
+            (level * 255.0).round_ties_even() as u8
+        };
+        BackTables {
             lightness: std::array::from_fn(lightness),
-            moves: std::array::from_fn(|level| [500.0, 200.0].map(|part| (level as f64 - 128.0) / part)),
+            moves: std::array::from_fn(moves),
+            coefficients: FROM_XYZ.map(|row| {
+                std::array::from_fn(|i| whole(f64::from(1 << COEFFICIENT_BITS) * row[i] * WHITE[i]))
+            }),
+            levels: std::array::from_fn(level),
         }
     })
 }
 
-impl Levels {
-    #[inline(always)]
-    fn of(&self, value: f64, start: i32) -> u8 {
-        let level = self.starts.get(start as usize).copied().unwrap_or_default();
-        level + u8::from(value >= self.next[usize::from(level)])
-    }
+/// X or Z of a root.
+#[inline(always)]
+fn cubed(root: i32) -> i32 {
+    (((root * root) >> BACK_BITS) * root) >> BACK_BITS
+}
+
+/// The same of a dark colour.
+fn linear(root: i32) -> i32 {
+    root * 108 / 841 - (1 << BACK_BITS) * 16 / 116 * 108 / 841
 }
 
 /// Writes the colour of each L*a*b* of `src` to `dst`.
 #[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
 pub fn to_rgb(src: &[[u8; 3]], dst: &mut [[u8; 3]]) {
-    const LINEAR_UP_TO: f64 = 6.0 / 29.0;
-    let levels = levels();
-    for (colours, to) in src.chunks(FLOAT_LANES).zip(dst.chunks_mut(FLOAT_LANES)) {
-        let (mut xs, mut ys, mut zs) = ([0.0; FLOAT_LANES], [0.0; FLOAT_LANES], [0.0; FLOAT_LANES]);
+    let tables = back_tables();
+    each_block(src, dst, |colours, to| {
+        let [mut xs, mut ys, mut zs] = [[0i32; LANES]; 3];
         for (lane, &[lightness, a, b]) in colours.iter().enumerate() {
-            let [y, root] = levels.lightness[usize::from(lightness)];
+            let [y, root] = tables.lightness[usize::from(lightness)];
             ys[lane] = y;
-            xs[lane] = root + levels.moves[usize::from(a)][0];
-            zs[lane] = root - levels.moves[usize::from(b)][1];
+            xs[lane] = root + tables.moves[usize::from(a)][0];
+            zs[lane] = root - tables.moves[usize::from(b)][1];
         }
-        for (roots, white) in [(&mut xs, WHITE[0]), (&mut zs, WHITE[2])] {
-            let old = *roots;
+        for roots in [&mut xs, &mut zs] {
+            let (old, mut are_dark) = (*roots, false);
             for root in roots.iter_mut() {
-                *root = root.powi(3) * white;
+                are_dark |= *root <= LINEAR_UP_TO;
+                *root = cubed(*root);
             }
-            // Rare: dark colours.
-            if old.iter().any(|root| *root <= LINEAR_UP_TO) {
+            if are_dark {
                 for (root, old) in roots.iter_mut().zip(old).filter(|(_, old)| *old <= LINEAR_UP_TO) {
-                    *root = (old - 16.0 / 116.0) / 7.787 * white;
+                    *root = linear(old);
                 }
             }
         }
-        let mut rgb = [[0u8; FLOAT_LANES]; 3];
-        for (channel, row) in rgb.iter_mut().zip(&FROM_XYZ) {
-            let (mut values, mut starts) = ([0.0; FLOAT_LANES], [0i32; FLOAT_LANES]);
-            for lane in 0..FLOAT_LANES {
-                values[lane] = row[0] * xs[lane] + row[1] * ys[lane] + row[2] * zs[lane];
-                // Without this bound the conversion is not vector code.
-                starts[lane] = (values[lane] * STEPS as f64).clamp(0.0, STEPS as f64) as i32;
-            }
-            for lane in 0..FLOAT_LANES {
-                channel[lane] = levels.of(values[lane], starts[lane]);
+        let mut places = [[0i32; LANES]; 3];
+        for (places, row) in places.iter_mut().zip(&tables.coefficients) {
+            for lane in 0..LANES {
+                let sum = row[0] * xs[lane] + row[1] * ys[lane] + row[2] * zs[lane];
+                places[lane] = rounded(sum, BACK_BITS).clamp(0, LEVELS as i32 - 1);
             }
         }
-        for (lane, to) in to.iter_mut().enumerate() {
-            *to = rgb.map(|channel| channel[lane]);
+        for lane in 0..LANES {
+            to[lane] = [0, 1, 2].map(|c: usize| tables.levels[(places[c][lane] as usize).min(LEVELS - 1)]);
         }
-    }
+    });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn levels_need_no_power() {
-        let of = |value: f64| levels().of(value, (value * STEPS as f64).clamp(0.0, STEPS as f64) as i32);
-        for i in -50..=10_500 {
-            let value = f64::from(i) / 10_000.0;
-            assert_eq!(of(value), srgb(value), "{value}");
-        }
-        for &least in &levels().next[..255] {
-            for value in [least.next_down(), least, least.next_up()] {
-                assert_eq!(of(value), srgb(value), "{value}");
-            }
-        }
-    }
 
     fn there_and_back<const N: usize>(colours: [[u8; 3]; N]) -> [[[u8; 3]; N]; 2] {
         let (mut lab, mut rgb) = ([[0; 3]; N], [[0; 3]; N]);

@@ -15,6 +15,8 @@ pub mod lab;
 pub mod normalize;
 pub mod npy;
 pub mod perspective;
+mod pixels;
+mod places;
 pub mod random;
 pub mod resample;
 pub mod video;

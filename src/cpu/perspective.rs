@@ -4,7 +4,8 @@
 use multiversion::multiversion;
 
 use super::convert::ConvertSat;
-use super::corners::{Bytes, PLACES, column_or_row};
+use super::corners::Bytes;
+use super::places::{PLACES, column_or_row};
 use super::resample::{Output, byte_from_even};
 use super::warp::{LANES, Pixels};
 use crate::tensor::DType;

@@ -4,6 +4,7 @@
 use multiversion::multiversion;
 
 use super::convert::ConvertSat;
+use super::places::{MAX_SIDE, PLACES, column_or_row};
 
 /// Pixels between places that are computed anew; from there each is the last one and a step.
 const CHECKPOINT: usize = 256;
@@ -165,8 +166,8 @@ where
 {
     // With a number of channels that the compiler knows, loops over them disappear.
     match (reader.sampling, reader.source.channels) {
-        (Sampling::Nearest, 1) => each(places, dst, 1, |place, pixel| reader.nearest(place, pixel)),
-        (Sampling::Nearest, 3) => each(places, dst, 3, |place, pixel| reader.nearest(place, pixel)),
+        (Sampling::Nearest, 1) if !reader.is_volume => nearest_blocks::<S, T, 1>(reader, places, dst),
+        (Sampling::Nearest, 3) if !reader.is_volume => nearest_blocks::<S, T, 3>(reader, places, dst),
         (Sampling::Nearest, n) => each(places, dst, n, |place, pixel| reader.nearest(place, pixel)),
         (Sampling::Linear, n) if reader.is_volume => {
             each(places, dst, n, |place, pixel| reader.trilinear(place, pixel));
@@ -174,6 +175,27 @@ where
         (Sampling::Linear, 1) => each(places, dst, 1, |place, pixel| reader.bilinear(place, pixel)),
         (Sampling::Linear, 3) => each(places, dst, 3, |place, pixel| reader.bilinear(place, pixel)),
         (Sampling::Linear, n) => each(places, dst, n, |place, pixel| reader.bilinear(place, pixel)),
+    }
+}
+
+/// The pixels that hold the places, of an image; many at once where all of them are inside.
+#[inline(always)]
+fn nearest_blocks<S, T, const C: usize>(reader: &Reader<'_, S, T>, places: &[[f32; 3]], dst: &mut [T])
+where
+    S: ConvertSat<f32> + ConvertSat<T>,
+    T: Copy + ConvertSat<S>,
+    f32: ConvertSat<T>,
+{
+    for (places, pixels) in places.chunks(PLACES).zip(dst.as_chunks_mut::<C>().0.chunks_mut(PLACES)) {
+        let done = match (places.first_chunk(), pixels.first_chunk_mut()) {
+            (Some(places), Some(pixels)) => reader.nearest_many(places, pixels),
+            _ => false,
+        };
+        if !done {
+            for (&place, pixel) in places.iter().zip(pixels) {
+                reader.nearest(place, pixel);
+            }
+        }
     }
 }
 
@@ -219,6 +241,41 @@ where
             (None, Some((_, fill))) => fill,
             (None, None) => 0.0,
         }
+    }
+
+    /// Writes the pixels that hold these places; false when some are inside of the image and some are not.
+    #[inline(always)]
+    fn nearest_many<const C: usize>(
+        &self,
+        places: &[[f32; 3]; PLACES],
+        pixels: &mut [[T; C]; PLACES],
+    ) -> bool {
+        let [width, height, _] = self.source.size;
+        if width.max(height) > MAX_SIDE as usize || i32::try_from(width * height).is_err() {
+            return false;
+        }
+        let (width, height) = (width as i32, height as i32);
+        let (mut inside, mut starts) = (0, [0i32; PLACES]);
+        for i in 0..PLACES {
+            let (x, y) = (column_or_row(places[i][0].floor()), column_or_row(places[i][1].floor()));
+            // A negative number is a large one without its sign.
+            inside += u32::from((x as u32) < width as u32) & u32::from((y as u32) < height as u32);
+            starts[i] = y.wrapping_mul(width).wrapping_add(x);
+        }
+        match self.outside {
+            Some((fill, _)) if inside == 0 => pixels.fill([fill; C]),
+            _ if inside < PLACES as u32 => return false,
+            _ => {
+                let (source, _) = self.source.values.as_chunks::<C>();
+                for i in 0..PLACES {
+                    let Some(from) = source.get(starts[i] as usize) else { return false };
+                    for c in 0..C {
+                        pixels[i][c] = from[c].convert_sat();
+                    }
+                }
+            }
+        }
+        true
     }
 
     #[inline(always)]

@@ -95,10 +95,11 @@ impl BoxEncoder {
             let (mut most, mut closest) = (f32::NEG_INFINITY, 0);
             for (k, anchor) in self.anchors.iter().enumerate() {
                 let common = intersection_over_union(one, anchor);
-                if common > best[k].0 {
+                // Of equals the last one counts.
+                if common > self.criteria && common >= best[k].0 {
                     best[k] = (common, Some(i));
                 }
-                if common > most {
+                if common >= most {
                     (most, closest) = (common, k);
                 }
             }

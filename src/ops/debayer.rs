@@ -21,7 +21,7 @@ struct Debayer {
 pub(super) const DEF: OpDef = OpDef {
     name: "Debayer",
     aliases: &["experimental__Debayer"],
-    doc: "Colours from the pattern of a sensor, by bilinear interpolation",
+    doc: "Colours from the pattern of a sensor",
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[
@@ -32,7 +32,7 @@ pub(super) const DEF: OpDef = OpDef {
         .tensor()
         .per_frame()
         .required(),
-        ArgSpec::string("algorithm", "`bilinear_ocv`, `edgeaware_ocv` or `gray_ocv`")
+        ArgSpec::string("algorithm", "`bilinear_ocv`, `edgeaware_ocv`, `vng_ocv` (of 8 bits) or `gray_ocv`")
             .or_computed("bilinear_ocv"),
     ],
     build: &build,
@@ -45,9 +45,10 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     let algorithm = match args.string("algorithm")?.unwrap_or("bilinear_ocv") {
         "bilinear_ocv" => Algorithm::Bilinear,
         "edgeaware_ocv" => Algorithm::EdgeAware,
+        "vng_ocv" => Algorithm::Gradients,
         "gray_ocv" => Algorithm::Gray,
         other => {
-            let expected = "`bilinear_ocv`, `edgeaware_ocv` or `gray_ocv`";
+            let expected = "`bilinear_ocv`, `edgeaware_ocv`, `vng_ocv` or `gray_ocv`";
             return Err(Error::unsupported(format!(
                 "argument `algorithm` is `{other}`, expected {expected}"
             )));
@@ -58,10 +59,6 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     Ok(Box::new(Debayer { blue_position, algorithm, blues: Vec::new() }))
 }
 
-fn check(dtype: DType) -> Result<()> {
-    dtypes::accepted("images", dtype, &[DType::U8, DType::U16])
-}
-
 /// The layout of the output for an input of layout `layout`, and the dimension of its rows.
 fn output_layout(layout: Layout) -> (Layout, usize) {
     let rows = layout.find(b'H').unwrap_or_default();
@@ -69,6 +66,12 @@ fn output_layout(layout: Layout) -> (Layout, usize) {
 }
 
 impl Debayer {
+    fn check(&self, dtype: DType) -> Result<()> {
+        let all = [DType::U8, DType::U16];
+        let accepted = if self.algorithm == Algorithm::Gradients { &all[..1] } else { &all };
+        dtypes::accepted("images", dtype, accepted)
+    }
+
     /// The first blue pixel. The argument's tile begins at the second row and column.
     fn blue(&self, sample: &SampleInputs<'_>) -> Result<[usize; 2]> {
         match self.blue_position.ints(sample)?[..] {
@@ -93,7 +96,7 @@ fn output_shape(shape: &Shape, rows: usize, channels: usize) -> Result<Shape> {
 impl Operator for Debayer {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let input = &inputs[0];
-        input.dtype.map_or(Ok(()), check)?;
+        input.dtype.map_or(Ok(()), |dtype| self.check(dtype))?;
         let accepted = layouts::of_type(input, &LAYOUTS)?.map(output_layout);
         let dims = accepted.zip(input.dims.as_ref()).map(|((_, rows), dims)| {
             let mut dims = dims[..rows + 2].to_vec();
@@ -105,7 +108,7 @@ impl Operator for Debayer {
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         let desc = inputs.desc(0)?;
-        check(desc.dtype)?;
+        self.check(desc.dtype)?;
         let (layout, rows) = output_layout(layouts::of_batch(desc, &LAYOUTS)?);
         self.blues = inputs.map(|sample| self.blue(&sample));
         let channels = self.algorithm.channels();
@@ -138,7 +141,7 @@ impl Operator for Debayer {
         match io.inputs().desc(0)?.dtype {
             DType::U8 => run!(u8),
             DType::U16 => run!(u16),
-            other => check(other),
+            other => self.check(other),
         }
     }
 }

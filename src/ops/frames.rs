@@ -117,6 +117,9 @@ impl Frames {
             })
         };
         let counts = known.map_or_else(|| bounded(inputs, count()), <[usize]>::to_vec);
+        if self.inner.mixes_samples() && counts.iter().any(|&count| count > 1) {
+            return Err(Error::unsupported("sequences of several frames whose samples are named by number"));
+        }
         let take = |batches: &[&'a Batch<'a>], splits: &[bool]| -> Result<Vec<Batch<'a>>> {
             batches.iter().zip(splits).map(|(batch, &splits)| frames_of(batch, splits, &counts)).collect()
         };
@@ -240,6 +243,10 @@ impl Operator for Frames {
         self.inner.is_steered_by(input)
     }
 
+    fn mixes_samples(&self) -> bool {
+        self.inner.mixes_samples()
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let splits = |ty: &ValueType| ty.layout.is_some_and(has_frames);
         if !self.is_known && !inputs.iter().skip(self.first()).any(splits) {
@@ -269,7 +276,7 @@ impl Operator for Frames {
             self.unfolded = None;
             return self.inner.setup(inputs);
         };
-        let descs = unfolded.run(inputs, |frames| self.inner.setup(&frames))?;
+        let descs = unfolded.run(inputs, |frames| self.inner.setup_frames(&frames, &unfolded.counts))?;
         let folded = descs.iter().map(|desc| unfolded.fold(inputs, desc)).collect();
         self.unfolded = Some((descs, unfolded.counts));
         Ok(folded)
@@ -319,6 +326,7 @@ impl Operator for Frames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ops::args::Value;
     use crate::ops::testing;
     use crate::ops::{color, find};
 
@@ -359,6 +367,27 @@ mod tests {
             assert!(done.error(first).contains("frame 0"), "{}", done.error(first));
             assert!(done.values::<f32>(second).iter().all(|&pixel| (pixel - 1.0).abs() < 1e-5));
         }
+    }
+
+    #[test]
+    fn images_of_sequences_are_pasted_frame_by_frame() {
+        let (below, above) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0]);
+        let inputs = || {
+            let below = frames(&[(&[2, 1, 2, 1], &below), (&[1, 1, 2, 1], &below[..2])], b"FHWC");
+            [below, frames(&[(&[2, 1, 1, 1], &above), (&[1, 1, 1, 1], &above[..1])], b"FHWC")]
+        };
+        let def = find("MultiPaste").unwrap();
+        let size = ("output_size", Value::Ints(vec![1, 2]));
+        let done =
+            testing::run(def, &testing::args(std::slice::from_ref(&size), &[]), &inputs(), &[]).unwrap();
+        assert_eq!(
+            (done.values::<f32>(0), done.values::<f32>(1)),
+            (vec![5.0, 2.0, 6.0, 4.0], vec![5.0, 2.0])
+        );
+
+        let named = testing::args(&[size, ("in_ids", Value::Ints(vec![0]))], &[]);
+        let refused = testing::run(def, &named, &inputs()[..1], &[]).err().unwrap();
+        assert!(refused.to_string().contains("several frames"), "{refused}");
     }
 
     #[test]

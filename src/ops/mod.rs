@@ -136,6 +136,12 @@ pub trait Operator: Send {
     /// A sample that cannot be processed is marked in `inputs` (see [`Inputs::map`]); an error fails the whole batch.
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>>;
 
+    /// [`Operator::setup`] of frames, of which as many as `counts` says follow one another in each sequence. Where shapes depend on an
+    /// argument that differs from frame to frame, those of a sequence get one shape.
+    fn setup_frames(&mut self, inputs: &Inputs<'_>, _counts: &[usize]) -> Result<Vec<BatchDesc>> {
+        self.setup(inputs)
+    }
+
     /// After [`Operator::setup`]: what sample `sample` is expected to take on the host, beyond writing its outputs once.
     fn effort(&self, _sample: usize) -> Effort {
         Effort::default()

@@ -46,10 +46,10 @@ struct Region {
     to: [usize; 2],
 }
 
-/// The operator's line in [`super::OPS`].
 /// As DALI.
 const MAX_INPUTS: usize = 64;
 
+/// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "MultiPaste",
     doc: "Regions of several images on one canvas",
@@ -62,21 +62,27 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::ints("output_size", "height and width of the canvas")
             .tensor()
             .or_computed("that of all images, which must be one size"),
-        ArgSpec::int("in_anchors", "rows and columns where regions begin").tensor().or_computed("0"),
-        ArgSpec::float("in_anchors_rel", "the same, relative to the image").tensor(),
+        ArgSpec::int("in_anchors", "rows and columns where regions begin")
+            .tensor()
+            .per_frame()
+            .or_computed("0"),
+        ArgSpec::float("in_anchors_rel", "the same, relative to the image").tensor().per_frame(),
         ArgSpec::int("shapes", "heights and widths of regions")
             .tensor()
+            .per_frame()
             .or_computed("to the end of the image"),
-        ArgSpec::float("shapes_rel", "the same, relative to the image").tensor(),
+        ArgSpec::float("shapes_rel", "the same, relative to the image").tensor().per_frame(),
         ArgSpec::int("out_anchors", "rows and columns of the canvas where regions go")
             .tensor()
+            .per_frame()
             .or_computed("0"),
-        ArgSpec::float("out_anchors_rel", "the same, relative to the canvas").tensor(),
+        ArgSpec::float("out_anchors_rel", "the same, relative to the canvas").tensor().per_frame(),
         ArgSpec::dtype("dtype", "element type of the output").or_computed("the input's"),
     ],
     build: &build,
     outputs: &one_output,
     sequences: true,
+    splits_inputs: true,
     ..OpDef::BASE
 };
 

@@ -59,6 +59,12 @@ class Drawing:
         self.inputs[-1]["files"] = formats
         return value
 
+    def boxes(self, shapes):
+        """An input of boxes within 0 to 1: where they begin, then where they end."""
+        value = self.input("float32", shapes, "", 0, 1)
+        self.inputs[-1]["boxes"] = True
+        return value
+
     def op(self, name, *inputs, outputs=1, **args):
         """A step; arguments that are None are not given."""
         args = {k: v for k, v in args.items() if v is not None}
@@ -179,7 +185,7 @@ def join(d, name):
     return d.op(name.lower(), *inputs, axis=axis - dims if d.chance(.3) else axis, axis_name="N" if name == "Stack" and layout and d.chance(.4) else None)
 
 
-@draws("TensorSubscript")
+@draws("TensorSubscript", "SubscriptDimCheck")
 def subscript(d, _):
     ndim = d.whole(1, 4)
     indices = []
@@ -267,7 +273,7 @@ def volumes(d):
     return d.op("resize", x, interp_type=optional(d, .8, lambda: d.whole(0, 5)), antialias=optional(d, .3, lambda: False), **how)
 
 
-@draws("Resize", "ResizeCropMirror", "RandomResizedCrop")
+@draws("Resize", "ResizeCropMirror", "FastResizeCropMirror", "RandomResizedCrop")
 def resize(d, name):
     if name == "Resize" and d.chance(.3):
         return volumes(d)
@@ -280,7 +286,7 @@ def resize(d, name):
             dict(size=size, mode=d.pick("stretch", "not_larger", "not_smaller")), dict(size=size, roi_start=[.2, .1], roi_end=[.9, .7], roi_relative=True)]
     if name == "Resize":
         return d.op("resize", x, **d.pick(*ways), subpixel_scale=optional(d, .2, lambda: False), **filters)
-    return d.op("resize_crop_mirror", x, size=[20., 20.], crop=[float(n) for n in d.ints(2, 1, 20)], mirror=d.whole(0, 3), crop_pos_x=d.real(0, 1), **filters)
+    return d.op("fast_resize_crop_mirror" if name.startswith("Fast") else "resize_crop_mirror", x, size=[20., 20.], crop=[float(n) for n in d.ints(2, 1, 20)], mirror=d.whole(0, 3), crop_pos_x=d.real(0, 1), **filters)
 
 
 REDUCTIONS = {"reductions__" + n: f for n, f in dict(Sum="sum", Mean="mean", MeanSquare="mean_square", RMS="rms", Min="min", Max="max").items()}
@@ -378,10 +384,12 @@ def noise(d, name):
     return d.op("noise.salt_and_pepper", x, prob=d.real(0, 1), salt_vs_pepper=optional(d, .5, lambda: d.real(0, 1)), per_channel=optional(d, .5, lambda: True))
 
 
-@draws("conditional__Split", "conditional__Merge", "conditional__Not_")
-def conditional(d, _):
-    p = d.input(d.pick("bool", "uint8"), [[]] * BATCH, "", 0, 1)
+@draws("conditional__Split", "conditional__Merge", "conditional__Not_", "conditional__ValidateLogical")
+def conditional(d, name):
+    p = d.input("bool" if name.endswith("Logical") else d.pick("bool", "uint8"), [[]] * BATCH, "", 0, 1)
     x = d.image("uint8")
+    if name.endswith("Logical"):
+        p = d.op("_conditional.validate_logical", p, expression_name=d.pick("and", "or"), expression_side=d.pick("left", "right"))
     if d.chance(.3):
         p = d.op("_conditional.not_", p) if d.inputs[0]["dtype"] == "bool" else p
     yes, no = d.op("_conditional.split", x, predicate={"value": p}, _if_stmt=True, outputs=2)

@@ -85,12 +85,12 @@ def per_frame(d, _):
     if how == 1:
         return d.op("color_twist", x, contrast={"value": value}, saturation=d.real(0, 2))
     if how == 2:
-        return d.op("rotate", x, angle={"value": d.op("arithmetic", value, function="mul", constant=70.)}, keep_size=True, fill_value=d.real(0, 9))
+        return d.op("rotate", x, angle={"value": d.op("arithmetic", value, function="mul", constant=70.)}, keep_size=optional(d, .5, lambda: True), fill_value=d.real(0, 9))
     return d.op("brightness_contrast", x, brightness={"value": value}, contrast=d.real(.5, 1.5))
 
 
 def mode_of(d, format):
-    modes = dict(JPEG=("RGB", "RGB", "L", "CMYK"), PNG=("RGB", "RGBA", "L", "P", "1", "I;16"), BMP=("RGB", "L"), PPM=("RGB", "L"), TIFF=("RGB", "L"), WEBP=("RGB",))
+    modes = dict(JPEG=("RGB", "RGB", "L", "CMYK"), PNG=("RGB", "RGBA", "L", "P", "1", "I;16"), BMP=("RGB", "L"), PPM=("RGB", "L"), TIFF=("RGB", "L"), WEBP=("RGB", "RGB", "RGBA"))
     return d.pick(*modes[format])
 
 
@@ -151,11 +151,12 @@ def augmentations(d, name):
         waves = {k: optional(d, .5, lambda: d.real(-6, 6)) for k in ("ampl_x", "ampl_y", "phase_x", "phase_y")} if name == "Water" else {}
         return d.op(name.lower(), d.image("uint8", "float32", high=30), mask=mask, interp_type=d.whole(0, 1), fill_value=optional(d, .5, lambda: d.real(-9, 300)), **waves)
     if name == "Clahe":
-        return d.op("clahe", d.image("uint8", high=40, channels=d.pick(1, 3)), tiles_x=d.whole(1, 9), tiles_y=d.whole(1, 9), clip_limit=d.real(0, 5), luma_only=False)
+        return d.op("clahe", d.image("uint8", high=40, channels=d.pick(1, 3)), tiles_x=d.whole(1, 9), tiles_y=d.whole(1, 9), clip_limit=d.real(0, 5), luma_only=d.pick(None, False))
     if name == "Debayer":
         shapes = [[2 * n for n in d.ints(2, 1, 10)] for _ in range(BATCH)]
         position = d.per_sample("int32", 2, 0, 1) if d.chance(.5) else d.ints(2, 0, 1)
-        return d.op("debayer", d.input(d.pick("uint8", "uint16"), shapes, "HW"), blue_position=position)
+        algorithm = d.pick(None, "bilinear_ocv", "edgeaware_ocv", "gray_ocv", "vng_ocv")
+        return d.op("debayer", d.input("uint8" if algorithm == "vng_ocv" else d.pick("uint8", "uint16"), shapes, "HW"), blue_position=position, algorithm=algorithm)
     if name == "MultiPaste":
         count, dtypes = d.whole(1, 4), ("uint8", "int16", "int32", "float32")
         dtype = optional(d, .4, lambda: TYPES[d.pick(*dtypes)])
@@ -170,7 +171,7 @@ def augmentations(d, name):
         return d.op("multi_paste", x, in_ids=d.ints(count, 0, BATCH - 1), out_anchors=pairs(to), shapes=pairs(size), in_anchors_rel=pairs(start), output_size=d.ints(2, 9, 14), dtype=dtype)
     x = d.image("uint8", "uint16", "int16", "float32", low=2, high=24)
     matrix = [d.real(.5, 1.5), d.real(-.3, .3), d.real(-4, 4), d.real(-.3, .3), d.real(.5, 1.5), d.real(-4, 4), d.real(-.004, .004), d.real(-.004, .004), 1.]
-    return d.op("experimental.warp_perspective", x, matrix=matrix, interp_type=d.pick(None, None, 0), pixel_origin=d.pick(None, "center"), inverse_map=optional(d, .3, lambda: False),
+    return d.op("experimental.warp_perspective", x, matrix=matrix, interp_type=d.pick(None, None, 0, 2), pixel_origin=d.pick(None, "center"), inverse_map=optional(d, .3, lambda: False),
                 border_mode=d.pick(None, "replicate", "reflect", "reflect_101", "wrap"), fill_value=optional(d, .4, lambda: [d.real(0, 200)]), size=optional(d, .3, lambda: [float(n) for n in d.ints(2, 1, 20)]))
 
 

@@ -4,11 +4,12 @@
     fuzz.py [--cases N] [--seed S] [--only OPERATOR ...]     draws N pipelines, runs and compares them, makes failures smaller
             [--report docs/conformance.md]                   and writes the page of what was found
             [--keep FILE]                                    and writes those that differ as recordings, with DALI's answers
+            [--as-drawn]                                     and leaves failures as large as they are
     fuzz.py --gpu ...                                        the same on a GPU: files made for one, DALI's answers there
     fuzz.py --record N                                       keeps what agrees of the first N, with DALI's answers, in data/fuzz.zip
 
 Needs the package nvidia-dali-cuda130, and cargo or the program of these tests in $GESSO_CONFORMANCE. No GPU but for --gpu. What is
-drawn for which operator: draw.py, draw_media.py.
+drawn for which operator: draw.py, draw_media.py, draw_regions.py, which also has what is drawn for none.
 """
 import argparse
 import collections
@@ -22,6 +23,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import wave
 import zipfile
 
 import numpy as np
@@ -31,11 +33,12 @@ from PIL import Image
 
 import draw
 import draw_media  # noqa: F401  (registers what it draws)
+import draw_regions
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 # Pixels are averages that may fall on the other side of a half.
-ROUNDED = {"Resize", "ResizeCropMirror", "RandomResizedCrop", "TensorResize", "Filter", "GaussianBlur", "Rotate", "WarpAffine", "experimental__WarpPerspective", "PerFrame", "Sphere",
+ROUNDED = {"Resize", "ResizeCropMirror", "FastResizeCropMirror", "RandomResizedCrop", "TensorResize", "Filter", "GaussianBlur", "Rotate", "WarpAffine", "experimental__WarpPerspective", "PerFrame", "Sphere",
            "Water"}
 # Sums whose order differs, of elements up to this.
 RELATIVE = 2e-5
@@ -75,6 +78,15 @@ def encoded(options, shape, seed):
         dtype = np.dtype(options["dtype"])
         array = rng.integers(0, 2, shape) if dtype.kind == "b" else rng.uniform(0 if dtype.kind == "u" else -100, 100, shape)
         np.lib.format.write_array(out, np.ascontiguousarray(array.astype(dtype)) if shape else np.asarray(array).astype(dtype), version=(1, 0))
+        return np.frombuffer(out.getvalue(), np.uint8)
+    if options["format"] == "clip":
+        return np.fromfile(ROOT / "tests/data/video" / options["name"], np.uint8)
+    if options["format"] == "WAV":
+        bits = options["bits"]
+        low, high = (0, 2**bits) if bits == 8 else (-2**(bits - 1), 2**(bits - 1))
+        with wave.open(out, "wb") as file:
+            file.setparams((shape[1], bits // 8, options["rate"], 0, "NONE", ""))
+            file.writeframes(rng.integers(low, high, shape).astype(f"<{'u' if bits == 8 else 'i'}{bits // 8}").tobytes())
         return np.frombuffer(out.getvalue(), np.uint8)
     height, width = shape[:2]
     pixels = rng.integers(0, 256, (height // 4 + 1, width // 4 + 1, 3), dtype=np.uint8)
@@ -131,6 +143,9 @@ def data(entry):
             info = np.iinfo(dtype)
             bounds = (info.min, info.max) if low is None else (max(low, info.min), min(high, info.max))
             sample = rng.integers(*bounds, shape, dtype=dtype, endpoint=True)
+        if entry.get("boxes"):
+            begin, end = np.split(np.asarray(sample), 2, axis=1)
+            sample = np.concatenate([np.minimum(begin, end), np.maximum(begin, end)], 1)
         samples.append(np.asarray(sample).astype(dtype))
     return samples
 
@@ -364,7 +379,7 @@ def smaller(spec):
                 del cut["steps"][s]["args"][name]
                 yield cut
     for i, entry in enumerate(spec["inputs"]):
-        for dim in range(len(entry["shapes"][0])):
+        for dim in range(len(entry["shapes"][0]) - bool(entry.get("boxes"))):
             if any(shape[dim] > 1 for shape in entry["shapes"]):
                 cut = copy.deepcopy(spec)
                 for shape in cut["inputs"][i]["shapes"]:
@@ -417,6 +432,7 @@ def main():
     parser.add_argument("--record", type=int)
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--keep", type=pathlib.Path)
+    parser.add_argument("--as-drawn", action="store_true")
     options = parser.parse_args()
     dali_trace.set_tracing(enabled=False)
     names = options.only or list(draw.DRAWS)
@@ -449,7 +465,7 @@ def main():
         found[spec["operator"]].append(result | dict(largest=result["largest"] / size, mean=result["mean"] / size))
         if result["error"] and failed < 20:
             failed += 1
-            least, error = shrunk(binary, spec, result["error"], options.gpu)
+            least, error = (spec, result["error"]) if options.as_drawn else shrunk(binary, spec, result["error"], options.gpu)
             print(f"{spec['operator']}: {error}\n    {json.dumps(least)}")
     print(f"{len(cases)} pipelines, {sum(bool(r['error']) for r in results)} wrong; DALI refused {sum(refused.values())}: {dict(refused)}")
     if options.report:

@@ -70,22 +70,6 @@ pub(crate) const DIFFERENT: &[(&str, &str, Difference, &str)] = &[
         Difference::Default,
         "what is not given follows from `normalized`, as in DALI",
     ),
-    ("MultiPaste", "in_anchors", Difference::PerFrame, "sequences with values for each frame are not taken"),
-    (
-        "MultiPaste",
-        "in_anchors_rel",
-        Difference::PerFrame,
-        "sequences with values for each frame are not taken",
-    ),
-    ("MultiPaste", "out_anchors", Difference::PerFrame, "sequences with values for each frame are not taken"),
-    (
-        "MultiPaste",
-        "out_anchors_rel",
-        Difference::PerFrame,
-        "sequences with values for each frame are not taken",
-    ),
-    ("MultiPaste", "shapes", Difference::PerFrame, "sequences with values for each frame are not taken"),
-    ("MultiPaste", "shapes_rel", Difference::PerFrame, "sequences with values for each frame are not taken"),
     (
         "FastResizeCropMirror",
         "mag_filter",

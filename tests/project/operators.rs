@@ -151,3 +151,17 @@ fn the_page_of_operators_is_that_of_the_code() {
     }
     assert!(found == expected, "stale: run `GESSO_UPDATE=1 cargo test --test project`");
 }
+
+#[test]
+fn random_pipelines_are_drawn_around_every_operator() {
+    let read =
+        |name: &str| std::fs::read_to_string(crate::root().join("tests/conformance").join(name)).unwrap();
+    // Families are named by what tells their members apart.
+    let drawn = ["draw.py", "draw_media.py", "draw_regions.py"].map(read).concat();
+    let missing: Vec<&str> = OPS
+        .iter()
+        .map(|op| op.name)
+        .filter(|name| !drawn.contains(name.rsplit("__").next().unwrap_or(name)))
+        .collect();
+    assert!(missing.is_empty(), "neither drawn nor in `NOT_DRAWN` of draw_regions.py: {missing:?}");
+}

@@ -8,8 +8,12 @@ use multiversion::multiversion;
 /// Output samples between positions that are computed in double precision; from there each is the last one and a step.
 const BLOCK: usize = 1 << 8;
 
-/// Entries of the table for each lobe.
+/// Entries of the table for each lobe, and from one tap to the next.
 const ENTRIES_PER_LOBE: usize = 64;
+const ENTRIES_PER_TAP: usize = 32;
+
+/// The most lobes, of the best quality.
+const MAX_LOBES: usize = 64;
 
 /// A sinc under a Hann window.
 #[derive(Debug)]
@@ -21,6 +25,42 @@ pub struct Resampler {
     table: Vec<f32>,
     /// The entries, and how far it is from each to the next.
     slopes: Vec<[f32; 2]>,
+    phases: Phases,
+}
+
+/// The entries in another order: those that neighbouring taps have, a tap apart, are neighbours.
+#[derive(Debug)]
+struct Phases {
+    /// Entries of a phase, with zeros behind them for all taps.
+    len: usize,
+    values: Vec<f32>,
+    slopes: Vec<f32>,
+}
+
+/// For each tap of a sample: where it is in the window, how far behind an entry, and its weighted value.
+struct Scratch {
+    xs: [f32; 2 * MAX_LOBES],
+    rests: [f32; 2 * MAX_LOBES],
+    products: [f32; 2 * MAX_LOBES],
+}
+
+impl Phases {
+    fn new(slopes: &[[f32; 2]]) -> Self {
+        let len = slopes.len() / ENTRIES_PER_TAP + 1 + 2 * MAX_LOBES;
+        let zeros = vec![0.0; len * ENTRIES_PER_TAP];
+        let mut phases = Self { len, values: zeros.clone(), slopes: zeros };
+        for (i, &[value, slope]) in slopes.iter().enumerate() {
+            let place = phases.place(i);
+            (phases.values[place], phases.slopes[place]) = (value, slope);
+        }
+        phases
+    }
+
+    /// Where entry `i` is.
+    #[inline(always)]
+    fn place(&self, i: usize) -> usize {
+        (i % ENTRIES_PER_TAP * self.len).saturating_add(i / ENTRIES_PER_TAP)
+    }
 }
 
 /// A resampler's window: a table that is interpolated, at `x * scale + center` for `x` from the middle of the window.
@@ -44,7 +84,8 @@ impl Resampler {
 
     /// Of a quality from 0 (3 lobes) to 100 (64 lobes).
     pub fn new(quality: f64) -> Self {
-        let lobes = (0.007 * quality * quality - 0.09 * quality + 3.0).round().max(1.0) as usize;
+        let lobes =
+            (0.007 * quality * quality - 0.09 * quality + 3.0).round().clamp(1.0, MAX_LOBES as f64) as usize;
         let entries = lobes * ENTRIES_PER_LOBE + 1;
         let scale = 2.0 * lobes as f32 / (entries - 1) as f32;
         let envelope_scale = 2.0 / entries as f32;
@@ -55,8 +96,9 @@ impl Resampler {
             let envelope = 0.5 * (1.0 + (f64::from(place * envelope_scale) * PI).cos());
             *to = (f64::from(sinc(place * scale)) * envelope) as f32;
         }
-        let slopes = table.array_windows().map(|[a, b]| [*a, b - a]).collect();
-        Self { lobes: lobes as i64, scale: 1.0 / scale, center: (center + 1) as f32, table, slopes }
+        let slopes: Vec<_> = table.array_windows().map(|[a, b]| [*a, b - a]).collect();
+        let phases = Phases::new(&slopes);
+        Self { lobes: lobes as i64, scale: 1.0 / scale, center: (center + 1) as f32, table, slopes, phases }
     }
 
     /// Samples of a signal of `length` samples at another rate.
@@ -73,6 +115,8 @@ impl Resampler {
     fn resample(&self, input: &[f32], out: &mut [f32], channels: usize, [in_rate, out_rate]: [f64; 2]) {
         let length = (input.len() / channels.max(1)) as i64;
         let step = in_rate / out_rate;
+        let zeros = [0.0; 2 * MAX_LOBES];
+        let mut scratch = Scratch { xs: zeros, rests: zeros, products: zeros };
         for (block, out) in out.chunks_mut(BLOCK * channels.max(1)).enumerate() {
             let start = (block * BLOCK) as f64 * step;
             let base = start.floor();
@@ -86,7 +130,7 @@ impl Resampler {
                 if first < last {
                     let taps = &input[(first + base) as usize * channels..(last + base) as usize * channels];
                     match out {
-                        [out] => *out = self.one(taps, first as f32 - place),
+                        [out] => *out = self.one(taps, first as f32 - place, &mut scratch),
                         out => self.several(taps, first as f32 - place, out),
                     }
                 }
@@ -106,36 +150,70 @@ impl Resampler {
         }
     }
 
-    /// The sum over `taps`, of which the first is `x` from the middle of the window.
+    /// The sum over `taps`, of which the first is `x` from the middle of the window: of each fourth tap, of those four sums, and of the
+    /// last taps, one to four, one by one.
     #[inline(always)]
-    fn one(&self, taps: &[f32], x: f32) -> f32 {
-        let mut sums = [0.0f32; 4];
-        let mut xs = [x, x + 1.0, x + 2.0, x + 3.0];
-        // The last taps, one to four, are added one by one.
+    fn one(&self, taps: &[f32], x: f32, scratch: &mut Scratch) -> f32 {
+        let Scratch { xs, rests, products } = scratch;
+        let (Some(xs), Some(rests), Some(products)) =
+            (xs.get_mut(..taps.len()), rests.get_mut(..taps.len()), products.get_mut(..taps.len()))
+        else {
+            return 0.0;
+        };
         let together = taps.len().saturating_sub(1) / 4 * 4;
-        let (fours, rest) = taps.split_at(together);
+        let (fours, last) = xs.split_at_mut(together);
+        let mut four = [x, x + 1.0, x + 2.0, x + 3.0];
+        for to in fours.as_chunks_mut::<4>().0 {
+            *to = four;
+            for x in &mut four {
+                *x += 4.0;
+            }
+        }
+        let mut one = together as f32 + x;
+        for to in last {
+            *to = one;
+            one += 1.0;
+        }
+        self.weigh(taps, xs, rests, products);
+        let (fours, last) = products.split_at(together);
+        let mut sums = [0.0; 4];
         for four in fours.as_chunks::<4>().0 {
-            // Step by step for all four, so that steps become vector code.
-            let (mut rests, mut pairs) = ([0.0; 4], [&[0.0; 2]; 4]);
             for lane in 0..4 {
-                let place = xs[lane] * self.scale + self.center;
-                let i = place.floor();
-                rests[lane] = place - i;
-                pairs[lane] = self.slopes.get((i as i32).max(0) as usize).unwrap_or(&[0.0; 2]);
-                xs[lane] += 4.0;
-            }
-            for lane in 0..4 {
-                let [value, slope] = pairs[lane];
-                sums[lane] += four[lane] * (value + rests[lane] * slope);
+                sums[lane] += four[lane];
             }
         }
-        let mut sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
-        let mut x = together as f32 + x;
-        for tap in rest {
-            sum += tap * self.at(x);
-            x += 1.0;
+        last.iter().fold((sums[0] + sums[2]) + (sums[1] + sums[3]), |sum, product| sum + product)
+    }
+
+    /// Multiplies `taps` by the window at each of `xs`, which are one apart but for rounding: then their entries are neighbours in
+    /// [`Phases`]. All have one length.
+    #[inline(always)]
+    fn weigh(&self, taps: &[f32], xs: &[f32], rests: &mut [f32], products: &mut [f32]) {
+        let first = xs.first().map_or(0, |x| entry((x * self.scale + self.center).floor()));
+        let (mut expected, mut differs) = (first, 0);
+        for (x, rest) in xs.iter().zip(rests.iter_mut()) {
+            let place = x * self.scale + self.center;
+            let i = place.floor();
+            *rest = place - i;
+            differs |= entry(i) ^ expected;
+            expected = expected.wrapping_add(ENTRIES_PER_TAP as i32);
         }
-        sum
+        let start = self.phases.place(usize::try_from(first).unwrap_or(usize::MAX));
+        let phase = start..start.saturating_add(xs.len());
+        match (self.phases.values.get(phase.clone()), self.phases.slopes.get(phase)) {
+            (Some(values), Some(slopes)) if differs == 0 && first >= 0 => {
+                let entries = values.iter().zip(slopes).zip(rests);
+                for ((to, tap), ((value, slope), rest)) in products.iter_mut().zip(taps).zip(entries) {
+                    *to = tap * (value + *rest * slope);
+                }
+            }
+            // Rounding has moved one to the entry beside, or it is before the first one.
+            _ => {
+                for ((to, tap), x) in products.iter_mut().zip(taps).zip(xs) {
+                    *to = tap * self.at(*x);
+                }
+            }
+        }
     }
 
     #[inline(always)]
@@ -153,6 +231,14 @@ impl Resampler {
 #[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
 fn run(resampler: &Resampler, input: &[f32], out: &mut [f32], channels: usize, rates: [f64; 2]) {
     resampler.resample(input, out, channels, rates);
+}
+
+/// A whole number of less than 2^22 as an integer. Unlike `as` it becomes vector code.
+#[inline(always)]
+fn entry(i: f32) -> i32 {
+    // 1.5 * 2^23: the sum has the number in its lowest bits.
+    const TO_LOWEST_BIT: f32 = 12_582_912.0;
+    (i + TO_LOWEST_BIT).to_bits().wrapping_sub(TO_LOWEST_BIT.to_bits()) as i32
 }
 
 fn sinc(x: f32) -> f32 {

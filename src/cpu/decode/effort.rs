@@ -19,7 +19,7 @@ const PNG_BYTE: f64 = 1.5;
 /// The same of a TIFF: 0.2 where they are stored as they are, 3.6 where they are inflated, 6.5 with LZW. The header does not tell soon.
 const TIFF_BYTE: f64 = 4.0;
 /// For each pixel of a WebP: a lossy one, which takes longer than others.
-const WEBP_PIXEL: f64 = 27.0;
+const WEBP_PIXEL: f64 = 17.0;
 /// For each sample of a JPEG 2000.
 const JPEG_2000_SAMPLE: f64 = 17.0;
 /// For each byte of samples that are stored as they are, and of the file where they are text.
@@ -53,7 +53,8 @@ pub fn effort(bytes: &[u8], info: &ImageInfo, options: &DecodeOptions) -> Effort
             stored * TIFF_BYTE
         }
         Format::WebP => {
-            scratch += 4.0 * pixels;
+            // Of a lossless one what was decoded, and its pixels.
+            scratch += 8.0 * pixels;
             pixels * WEBP_PIXEL
         }
         Format::Jpeg2000 => {

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! JPEG is decoded as libjpeg-turbo decodes it (accurate IDCT, smooth chroma upsampling unless asked otherwise), straight into the output
-//! when it is uint8 RGB, BGR or gray and nothing else is to be done. The other formats are decoded by the crates `image`,
-//! `tiff` and `hayro-jpeg2000`. Where results differ from DALI's:
+//! when it is uint8 RGB, BGR or gray and nothing else is to be done. WebP is decoded by libwebp (crate `webp`), the other
+//! formats by the crates `image`, `tiff` and `hayro-jpeg2000`. Where results differ from DALI's:
 //!
 //! - `fast_idct` has no effect: the accurate IDCT is used, up to 5 levels from DALI's fast one.
 //! - A JPEG with an invalid marker inside its scan, or with more than [`limits::MAX_JPEG_SCANS`] scans, is an error.

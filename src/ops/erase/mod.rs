@@ -252,10 +252,13 @@ fn erase<T: Element>(
             return;
         };
         let inner = data.len() / extent.max(1);
+        let is_whole = region.iter().zip(shape).all(|(&range, &extent)| range == (0, extent));
+        if let ([value], true) = (cx.0, is_whole) {
+            return data[from * inner..to.max(from) * inner].fill(*value);
+        }
         for position in from..to.max(from) {
             let part = &mut data[position * inner..(position + 1) * inner];
             let fill = if Some(dim) == cx.1 && cx.0.len() > 1 { &cx.0[position..=position] } else { cx.0 };
-            let is_whole = region.iter().zip(shape).all(|(&range, &extent)| range == (0, extent));
             match fill {
                 [value] if is_whole => part.fill(*value),
                 fill => walk(part, shape, region, dim + 1, (fill, cx.1)),

@@ -110,8 +110,11 @@ impl RoiRandomCrop {
     }
 }
 
-/// A place between two.
+/// A place between two; nothing is drawn where they are one.
 fn place(random: &mut Philox, [first, last]: [i64; 2]) -> i64 {
+    if first == last {
+        return first;
+    }
     first + i64::from(uniform_int(random, u32::try_from(last - first).unwrap_or(u32::MAX)))
 }
 

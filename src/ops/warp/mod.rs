@@ -14,7 +14,7 @@ use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, Sampl
 use crate::cpu::warp::{Map, Pixels, Sampling, warp};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
-use crate::tensor::{BatchDesc, DType, Shape, ValueType};
+use crate::tensor::{BatchDesc, DType, Layout, Shape, ValueType};
 
 /// Layouts of the images, the one of samples without a layout first.
 const LAYOUTS: [&str; 4] = ["HWC", "FHWC", "DHWC", "FDHWC"];
@@ -34,15 +34,41 @@ const ARGS: &[ArgSpec] = &[
 /// Where the map of an operator comes from. Sizes are in the order of the layout: height before width, after depth.
 trait Placement: Send {
     /// The size of the output for an input of size `from` when the file does not give it.
-    fn size(&self, _sample: &SampleInputs<'_>, from: &[usize]) -> Result<Vec<usize>> {
-        Ok(from.to_vec())
+    fn extents(&self, _sample: &SampleInputs<'_>, from: &[usize]) -> Result<Extents> {
+        Ok(Extents::of(from))
     }
 
     /// From places in the output, of size `to`, to places in the input, of size `from`.
     fn map(&self, sample: &SampleInputs<'_>, from: &[usize], to: &[usize]) -> Result<Map>;
 
-    /// Whether [`Placement::size`] is the input's.
+    /// Whether [`Placement::extents`] are the input's.
     fn keeps_size(&self) -> bool;
+}
+
+/// The size that an output must have at least, and where it is odd.
+#[derive(Debug, Clone, Default)]
+struct Extents {
+    least: Vec<usize>,
+    is_odd: Vec<bool>,
+}
+
+impl Extents {
+    /// This very size.
+    fn of(size: &[usize]) -> Self {
+        Self { least: size.to_vec(), is_odd: size.iter().map(|extent| extent % 2 == 1).collect() }
+    }
+
+    /// The size of the frames of a sequence: what holds all of them, odd where most of them are.
+    fn together(frames: &[Self]) -> Vec<usize> {
+        let dimensions = frames.iter().map(|frame| frame.least.len()).max().unwrap_or_default();
+        let extent = |d: usize| {
+            let least =
+                frames.iter().filter_map(|frame| frame.least.get(d)).max().copied().unwrap_or_default();
+            let odd = frames.iter().filter(|frame| frame.is_odd.get(d) == Some(&true)).count();
+            least + usize::from((least % 2 == 1) != (2 * odd > frames.len()))
+        };
+        (0..dimensions).map(extent).collect()
+    }
 }
 
 struct Warp<P> {
@@ -99,26 +125,41 @@ fn output_dtype(from: DType, wanted: Option<DType>) -> Result<DType> {
 }
 
 impl<P: Placement> Warp<P> {
-    fn job(&self, sample: &SampleInputs<'_>, layout: crate::tensor::Layout) -> Result<Job> {
+    /// The dimensions of a sample before those of its images, its channels aside, and of those.
+    fn split(shape: &Shape, layout: Layout) -> Result<(&[usize], &[usize], usize)> {
+        let spatial = if layout.find(b'D').is_some() { 3 } else { 2 };
+        match shape.split_last().filter(|(_, dims)| dims.len() >= spatial) {
+            Some((&channels, dims)) => {
+                let (planes, from) = dims.split_at(dims.len() - spatial);
+                Ok((planes, from, channels))
+            }
+            None => Err(Error::invalid(format!("a sample of shape {shape} for the layout `{layout}`"))),
+        }
+    }
+
+    fn extents(&self, sample: &SampleInputs<'_>, layout: Layout) -> Result<Extents> {
+        let (_, from, _) = Self::split(sample.input(0)?.shape, layout)?;
+        match &self.size {
+            Some(size) => {
+                Ok(Extents::of(&explicit(&size.floats(sample)?, from.len(), size.known().is_some())?))
+            }
+            None => self.placement.extents(sample, from),
+        }
+    }
+
+    fn job(&self, sample: &SampleInputs<'_>, layout: Layout, to: &[usize]) -> Result<Job> {
         let shape = sample.input(0)?.shape;
-        let is_volume = layout.find(b'D').is_some();
-        let spatial = if is_volume { 3 } else { 2 };
-        let Some((&channels, dims)) = shape.split_last().filter(|(_, dims)| dims.len() >= spatial) else {
-            return Err(Error::invalid(format!("a sample of shape {shape} for the layout `{layout}`")));
-        };
-        let (planes, from) = dims.split_at(dims.len() - spatial);
-        let to = match &self.size {
-            Some(size) => explicit(&size.floats(sample)?, spatial, size.known().is_some())?,
-            None => self.placement.size(sample, from)?,
-        };
-        let map = self.placement.map(sample, from, &to)?;
+        let (planes, from, channels) = Self::split(shape, layout)?;
+        let map = self.placement.map(sample, from, to)?;
         if from.contains(&0) && !to.contains(&0) {
             return Err(Error::invalid(format!("an image of shape {shape} has no pixels to show")));
         }
+        let spatial = from.len();
+        let is_volume = spatial == 3;
         let xyz =
             |size: &[usize]| [size[spatial - 1], size[spatial - 2], if is_volume { size[0] } else { 1 }];
         let planes = planes.iter().product();
-        Ok(Job { planes, from: xyz(from), to: xyz(&to), channels, map, is_volume })
+        Ok(Job { planes, from: xyz(from), to: xyz(to), channels, map, is_volume })
     }
 
     /// The output of a sample of shape `input`.
@@ -188,10 +229,24 @@ impl<P: Placement> Operator for Warp<P> {
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
+        self.setup_frames(inputs, &vec![1; inputs.batch_size()])
+    }
+
+    fn setup_frames(&mut self, inputs: &Inputs<'_>, counts: &[usize]) -> Result<Vec<BatchDesc>> {
         let desc = inputs.desc(0)?;
         let dtype = output_dtype(desc.dtype, self.dtype)?;
         let layout = layouts::of_batch(desc, &LAYOUTS)?;
-        self.jobs = inputs.map(|sample| self.job(&sample, layout).map(Some));
+        let extents = inputs.map(|sample| self.extents(&sample, layout));
+        let (mut sizes, mut rest) = (Vec::with_capacity(extents.len()), extents.as_slice());
+        for &count in counts {
+            let (frames, others) = rest.split_at(count.min(rest.len()));
+            rest = others;
+            sizes.extend(vec![Extents::together(frames); frames.len()]);
+        }
+        self.jobs = inputs.map(|sample| {
+            let size = sizes.get(sample.index).ok_or_else(|| Error::internal("a frame of no sequence"))?;
+            self.job(&sample, layout, size).map(Some)
+        });
         let shapes = desc.shapes.iter().zip(&self.jobs);
         let shapes = shapes.map(|(input, job)| Self::shape(input, job.as_ref())).collect();
         Ok(vec![BatchDesc::new(dtype, layout, shapes)])

@@ -1,6 +1,6 @@
 //! `Rotate`: an image turned around its center, a volume around an axis through its center.
 
-use super::{ARGS, Placement, build};
+use super::{ARGS, Extents, Placement, build};
 use crate::cpu::warp::Map;
 use crate::error::{Error, Result};
 use crate::ops::transforms::{radians, rotation_3d};
@@ -58,17 +58,14 @@ impl Rotate {
 }
 
 impl Placement for Rotate {
-    fn size(&self, sample: &SampleInputs<'_>, from: &[usize]) -> Result<Vec<usize>> {
+    fn extents(&self, sample: &SampleInputs<'_>, from: &[usize]) -> Result<Extents> {
         if self.keep_size {
-            return Ok(from.to_vec());
+            return Ok(Extents::of(from));
         }
         let angle = self.angle(sample)?;
         match *from {
-            [h, w] => Ok(canvas(h, w, f64::from(radians(-angle))).to_vec()),
-            [d, h, w] => {
-                let [x, y, z] = volume([w, h, d], &self.rotation(sample, radians(angle))?);
-                Ok(vec![z, y, x])
-            }
+            [h, w] => Ok(sides(h, w, f64::from(radians(-angle)))),
+            [d, h, w] => Ok(volume([w, h, d], &self.rotation(sample, radians(angle))?)),
             _ => Err(Error::internal("a rotation of neither an image nor a volume")),
         }
     }
@@ -98,26 +95,34 @@ impl Placement for Rotate {
     }
 }
 
-/// Height and width that hold an image turned by `angle`. They are odd where the side that mostly lies along them is, so that
-/// the middle of the image stays sharp.
+/// Height and width that hold an image turned by `angle`.
 pub(in crate::ops) fn canvas(h: usize, w: usize, angle: f64) -> [usize; 2] {
+    let size = Extents::together(&[sides(h, w, angle)]);
+    [size[0], size[1]]
+}
+
+/// The sides that it takes at least; they are odd where the side of the image that mostly lies along them is, so that its middle stays
+/// sharp.
+fn sides(h: usize, w: usize, angle: f64) -> Extents {
     let (sin, cos) = (angle.sin().abs(), angle.cos().abs());
     let (height, width) = (h as f64, w as f64);
     let sides = [cos * height + sin * width, cos * width + sin * height];
-    let parity = if sin <= cos { [h, w] } else { [w, h] };
-    std::array::from_fn(|i| {
-        let side = (sides[i] - TOLERANCE).ceil().max(0.0) as usize;
-        side + usize::from(side % 2 != parity[i] % 2)
-    })
+    let along = if sin <= cos { [h, w] } else { [w, h] };
+    Extents {
+        least: sides.map(|side| (side - TOLERANCE).ceil().max(0.0) as usize).to_vec(),
+        is_odd: along.map(|side| side % 2 == 1).to_vec(),
+    }
 }
 
-/// The same for a volume, over x, y, z.
-fn volume(size: [usize; 3], rotation: &[[f32; 3]; 3]) -> [usize; 3] {
-    std::array::from_fn(|i| {
+/// The same for a volume of this size over x, y, z.
+fn volume(size: [usize; 3], rotation: &[[f32; 3]; 3]) -> Extents {
+    let (mut least, mut is_odd) = (Vec::new(), Vec::new());
+    for i in [2, 1, 0] {
         let weights = rotation[i].map(f32::abs);
         let side = weights[0] * size[0] as f32 + weights[1] * size[1] as f32 + weights[2] * size[2] as f32;
-        let side = (side - TOLERANCE as f32).ceil().max(0.0) as usize;
+        least.push((side - TOLERANCE as f32).ceil().max(0.0) as usize);
         let main = (0..3).fold(i, |best, j| if weights[j] > weights[best] { j } else { best });
-        side + usize::from(side % 2 != size[main] % 2)
-    })
+        is_odd.push(size[main] % 2 == 1);
+    }
+    Extents { least, is_odd }
 }

@@ -38,6 +38,16 @@ def frames():
     return fn.rotate(x(layout="FHWC"), angle=40., fill_value=1)
 
 
+ANGLES = [np.array(a, np.float32) for a in ([63.5, -161.8], [-77], [9.3, -180, -104.8])]
+
+
+@case(inputs={"X": noise((2, 8, 27, 3), (1, 4, 3, 3), (3, 5, 18, 3)), "A": ANGLES, "V": noise((2, 4, 8, 9, 1), (1, 5, 4, 3, 1), (3, 4, 5, 6, 1))})
+def an_angle_for_each_frame():
+    angle = fn.per_frame(source("A", types.FLOAT, 1))
+    v = source("V", layout="FDHWC")
+    return fn.rotate(x(layout="FHWC"), angle=angle, fill_value=1), fn.rotate(x(layout="FHWC"), angle=angle, keep_size=True), fn.rotate(v, angle=angle, axis=[1., 2, 3], fill_value=0)
+
+
 @case(inputs={"X": noise((6, 7, 8, 2), (1, 7, 9, 2), (5, 5, 5, 2))})
 def volumes():
     v = x(layout="DHWC")
