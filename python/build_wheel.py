@@ -2,8 +2,8 @@
 
     python3 build_wheel.py FOLDER LIBRARY [PAPERS]      prints the wheel's path
 
-PAPERS is a folder with `licenses` and `sboms`, which go into the wheel as they are (`scripts/lib/release papers` makes it). The stubs say what the
-library answers; where it is one for another machine, GESSO_LIBRARY names one of the same sources for this machine.
+PAPERS is a folder with `licenses` and `sboms`, which go into the wheel as they are (`scripts/lib/release papers` makes it). The stubs say
+what the library answers; where it is one for another machine, GESSO_LIBRARY names one of the same sources for this machine.
 """
 
 import base64

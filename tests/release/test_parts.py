@@ -100,7 +100,7 @@ def test_every_crate_with_unsafe_code_stands_on_the_page(crates):
 
 
 def has_unsafe(folder):
-    """Whether a crate's sources have unsafe code: a block, a function, an implementation; comments and lints that only name it do not count."""
+    """Whether a crate's sources have unsafe code; comments and lints that only name it do not count."""
     files = (path for path in folder.rglob("*.rs") if not {"tests", "benches", "examples"} & set(path.relative_to(folder).parts))
     pattern = re.compile(r"\bunsafe\s*(\{|fn\b|impl\b|extern\b)")
     return any(pattern.search(re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8", errors="replace"))) for path in files)

@@ -41,7 +41,8 @@ def pack(options):
     """Writes the archives, the list of parts, the wheel's copy and the sums into the folder."""
     version, folder, machine = parts.version(), options.folder, options.machine
     folder.mkdir(parents=True, exist_ok=True)
-    held = [(path.relative_to(options.papers).as_posix(), path.read_bytes()) for path in sorted(options.papers.rglob("*")) if path.is_file()]
+    paths = sorted(path for path in options.papers.rglob("*") if path.is_file())
+    held = [(path.relative_to(options.papers).as_posix(), path.read_bytes()) for path in paths]
     contents = (
         options.library.read_bytes(),
         options.program.read_bytes(),

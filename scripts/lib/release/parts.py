@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = "gesso-cli"
 
 # C that a crate brings along: crate, its folder in the crate, where its version stands, its licence.
-BUNDLED = {"turbojpeg-sys": ("libjpeg-turbo", "libjpeg-turbo", ("CMakeLists.txt", r"^set\(VERSION ([\d.]+)\)"), "IJG AND BSD-3-Clause AND Zlib")}
+JPEG_VERSION = ("CMakeLists.txt", r"^set\(VERSION ([\d.]+)\)")
+BUNDLED = {"turbojpeg-sys": ("libjpeg-turbo", "libjpeg-turbo", JPEG_VERSION, "IJG AND BSD-3-Clause AND Zlib")}
 
 
 @dataclasses.dataclass(frozen=True)

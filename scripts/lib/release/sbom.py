@@ -18,6 +18,7 @@ def document(machine, all_parts, epoch):
     edges = [{"ref": ROOT, "dependsOn": shipped}]
     edges += [{"ref": _reference(part), "dependsOn": sorted(here[key] for key in part.needs if key in here)} for part in all_parts]
     listed = {
+        "$schema": f"http://cyclonedx.org/schema/bom-{VERSION}.schema.json",
         "bomFormat": "CycloneDX",
         "specVersion": VERSION,
         "version": 1,
@@ -37,7 +38,7 @@ def document(machine, all_parts, epoch):
     }
     # A list's number follows from what is in it.
     number = uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(listed, sort_keys=True))
-    return json.dumps({"$schema": f"http://cyclonedx.org/schema/bom-{VERSION}.schema.json", "serialNumber": f"urn:uuid:{number}"} | listed, indent=1) + "\n"
+    return json.dumps(listed | {"serialNumber": f"urn:uuid:{number}"}, indent=1) + "\n"
 
 
 def _component(part):
