@@ -16,7 +16,7 @@ release_tools() {
   PATH="$PWD/$tools/bin:$PATH"
 }
 
-# release_environment MACHINE: sets TARGET, and what rustc, C compilers and archives read. MACHINE is x86_64 or aarch64.
+# release_environment MACHINE: sets TARGET, and what rustc, C compilers and the packer read. MACHINE is x86_64 or aarch64.
 release_environment() {
   case "$1" in
     x86_64 | aarch64) TARGET="$1-unknown-linux-gnu" ;;
@@ -42,11 +42,14 @@ release_environment() {
   if [[ $1 == x86_64 ]]; then flags+=(-Ctarget-cpu=x86-64-v2); fi
   RUSTFLAGS="${flags[*]}"
   CFLAGS="${prefixes[*]/#/-ffile-prefix-map=}"
-  # What asks for the time gets that of the commit. Archives, too.
+  # The time that archives and the list of parts carry.
   SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}"
   export RUSTFLAGS CFLAGS SOURCE_DATE_EPOCH TARGET LC_ALL=C TZ=UTC
   unset CARGO_ENCODED_RUSTFLAGS CXXFLAGS LDFLAGS
 }
 
-# release_build CARGO-ARGUMENT... [-- RUSTC-ARGUMENT...]: a release build for TARGET.
-release_build() { cargo-zigbuild rustc --release --locked --target "$TARGET.$RELEASE_GLIBC" "$@" >&2; }
+# release_build CARGO-ARGUMENT... [-- RUSTC-ARGUMENT...]: a release build for TARGET. libjpeg-turbo notes the day on which it was compiled, and
+# cargo keeps it for later commits: so that a first build and a later one are equal, that day is always the same, 1980-01-01.
+release_build() {
+  SOURCE_DATE_EPOCH=315532800 cargo-zigbuild rustc --release --locked --target "$TARGET.$RELEASE_GLIBC" "$@" >&2
+}
