@@ -4,6 +4,7 @@ The plugin is in /usr/lib/gesso, and a link to it where NVIDIA's images have Tri
 being asked: `gesso install --as-dali` does that.
 """
 
+import email.utils
 import hashlib
 
 import archive
@@ -28,6 +29,14 @@ Description: runs preprocessing pipelines that NVIDIA DALI serialized, without D
  does the same in any program; and a command line for both.
 """
 
+CHANGELOG = """\
+gesso ({version}) unstable; urgency=medium
+
+  * What changed is in NEWS.gz.
+
+ -- {maintainer}  {date}
+"""
+
 COPYRIGHT = """\
 Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: gesso
@@ -48,6 +57,7 @@ def name(version, machine):
 def make(version, machine, library, program, header, papers, changelog, epoch):
     """The package's bytes; `papers` are (name, bytes)."""
     documents = "usr/share/doc/gesso"
+    entry = CHANGELOG.format(version=version, maintainer=MAINTAINER, date=email.utils.formatdate(epoch))
     files = [
         Entry(PLUGIN, library),
         Entry("usr/lib/gesso/backends/dali/libtriton_dali.so", link="../gesso/libtriton_gesso.so"),
@@ -55,7 +65,8 @@ def make(version, machine, library, program, header, papers, changelog, epoch):
         Entry("usr/bin/gesso", program, archive.PROGRAM),
         Entry("usr/include/gesso.h", header),
         Entry(f"{documents}/copyright", COPYRIGHT.encode()),
-        Entry(f"{documents}/changelog.gz", archive.gz(changelog)),
+        Entry(f"{documents}/changelog.gz", archive.gz(entry.encode())),
+        Entry(f"{documents}/NEWS.gz", archive.gz(changelog)),
         *(Entry(f"{documents}/{path}", data) for path, data in papers),
     ]
     kilobytes = sum(len(entry.data) for entry in files) // 1024 + 1
