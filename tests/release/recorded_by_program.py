@@ -40,7 +40,8 @@ def run(program, case, folder):
         words += ["--input", f"{name}={','.join(map(str, files))}"]
     options = ["--out", folder / "out", "--batch", str(counts.pop()), "--threads", "1", "--json"]
     command = [*program, "run", folder / "model.dali", *words, *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    # Some pipelines write images where they run.
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS)
     if done.returncode != 0:
         return f"exit status {done.returncode}: {(done.stderr + done.stdout).strip()[-300:]}"
     found = {}
@@ -76,11 +77,12 @@ def main():
     parser.add_argument("--only", help="modules whose names begin so")
     parser.add_argument("program", nargs=argparse.REMAINDER)
     options = parser.parse_args()
+    program = [str(Path(word).resolve()) if Path(word).is_file() else word for word in options.program]
     same = skipped = differ = 0
     for path in sorted(DATA.glob(f"{options.only or ''}*.zip")):
         for name, case in cases(path.stem).items():
             with tempfile.TemporaryDirectory() as folder:
-                found = run(options.program, case, Path(folder))
+                found = run(program, case, Path(folder))
             if found is None:
                 skipped += 1
                 continue
