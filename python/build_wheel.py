@@ -1,6 +1,9 @@
 """Makes the wheel: the package and the library, zipped. Needs Python and numpy (for the type stubs); is also a PEP 517 backend.
 
-    python3 build_wheel.py FOLDER LIBRARY      prints the wheel's path
+    python3 build_wheel.py FOLDER LIBRARY [PAPERS]      prints the wheel's path
+
+PAPERS is a folder with `licenses` and `sboms`, which go into the wheel as they are (`scripts/lib/release papers` makes it). The stubs say
+what the library answers; where it is one for another machine, GESSO_LIBRARY names one of the same sources for this machine.
 """
 
 import base64
@@ -22,6 +25,8 @@ PACKAGE = "gesso"
 COMMAND = "gesso_command"
 OLDEST_GLIBC = (2, 28)
 SUFFIXES = (".py", ".pyi", ".typed")
+# By their numbers in ELF.
+MACHINES = {62: "x86_64", 183: "aarch64"}
 
 
 def _project():
@@ -46,9 +51,19 @@ def glibc(library):
     return max(versions)
 
 
+def machine(library):
+    """The machine that the library is for, as its ELF header says."""
+    with open(library, "rb") as file:
+        header = file.read(20)
+    number = int.from_bytes(header[18:20], "little")
+    if header[:4] != b"\x7fELF" or number not in MACHINES:
+        raise RuntimeError(f"`{library}`: expected a library for {' or '.join(MACHINES.values())}")
+    return MACHINES[number]
+
+
 def _tag(library):
     major, minor = glibc(library)
-    return f"py3-none-manylinux_{major}_{minor}_{platform.machine()}"
+    return f"py3-none-manylinux_{major}_{minor}_{machine(library)}"
 
 
 def _files(library):
@@ -65,21 +80,29 @@ def _files(library):
 def _stubs(library):
     """Type stubs, which the library's list of operators gives."""
     program = "import json, gesso._stubs; print(json.dumps(gesso._stubs.make()))"
-    environment = dict(os.environ, GESSO_LIBRARY=str(Path(library).resolve()), PYTHONPATH=str(HERE))
+    asked = library if machine(library) == platform.machine() else os.environ["GESSO_LIBRARY"]
+    environment = dict(os.environ, GESSO_LIBRARY=str(Path(asked).resolve()), PYTHONPATH=str(HERE))
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"the package cannot make its type stubs: {done.stderr.strip()}")
     return json.loads(done.stdout)
 
 
-def _metadata(project):
+def _papers(folder):
+    """(name below the wheel's own information, bytes)"""
+    paths = sorted(path for path in Path(folder).rglob("*") if path.is_file()) if folder else []
+    return [(path.relative_to(folder).as_posix(), path.read_bytes()) for path in paths]
+
+
+def _metadata(project, papers):
     readme = HERE.parent / "docs" / "python.md"
     lines = [
-        "Metadata-Version: 2.1",
+        "Metadata-Version: 2.4",
         f"Name: {project['name']}",
         f"Version: {project['version']}",
         f"Summary: {project['description']}",
-        "License: Apache-2.0",
+        "License-Expression: Apache-2.0",
+        *(f"License-File: {name.removeprefix('licenses/')}" for name, _ in papers if name.startswith("licenses/")),
         f"Requires-Python: {project['requires-python']}",
         *(f"Requires-Dist: {dependency}" for dependency in project["dependencies"]),
         *(f"Provides-Extra: {extra}" for extra in project["extras"]),
@@ -91,15 +114,17 @@ def _metadata(project):
     return "\n".join(lines).encode()
 
 
-def build(folder, library):
+def build(folder, library, papers=None):
     """Writes the wheel into `folder`; returns its path."""
     project = _project()
     tag = _tag(library)
     stem = f"{project['name']}-{project['version']}"
     info = f"{stem}.dist-info"
     files = list(_files(library))
+    held = _papers(papers)
+    files += [(f"{info}/{name}", data) for name, data in held]
     files += [
-        (f"{info}/METADATA", _metadata(project)),
+        (f"{info}/METADATA", _metadata(project, held)),
         (f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: gesso\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()),
         (f"{info}/entry_points.txt", f"[console_scripts]\ngesso = {COMMAND}:main\n".encode()),
     ]
@@ -132,4 +157,4 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 if __name__ == "__main__":
-    print(build(*sys.argv[1:3]))
+    print(build(*sys.argv[1:4]))

@@ -77,7 +77,8 @@ def seeds():
         yield "config", text
     random = np.random.default_rng(1)
     for _ in range(500):
-        yield "operator", random.integers(0, 256, 128, np.uint8).tobytes()
+        for target in ("arithmetic", "operator"):
+            yield target, random.integers(0, 256, 128, np.uint8).tobytes()
 
 
 def main():

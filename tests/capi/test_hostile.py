@@ -1,4 +1,4 @@
-"""A few hundred of the cases of `hostile.py` and `isolation.py`, the same ones every time."""
+"""A few hundred of the cases of `hostile.py`, `isolation.py` and `order.py`, the same ones every time."""
 
 import subprocess
 import sys
@@ -18,3 +18,7 @@ def test_what_nobody_would_send_is_no_defect():
 
 def test_a_bad_sample_is_noticed_by_no_other():
     run("isolation.py", 400)
+
+
+def test_calls_in_any_order_leave_results_what_they_were():
+    assert " 0 defects" in run("order.py", 100)

@@ -1,5 +1,5 @@
-//! The recorded corpus: every file through its target, and for the operators some random bytes. A panic fails, one that the engine
-//! catches too.
+//! The recorded corpus: every file through its target, and for operators and expressions some random bytes. A panic fails, one that
+//! the engine catches too.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +8,9 @@ use std::sync::Mutex;
 
 use gesso_fuzz::TARGETS;
 
-/// Pipelines of one operator that are made of random bytes.
+/// Targets that make something of any bytes.
+const OF_ANY_BYTES: [&str; 2] = ["arithmetic", "operator"];
+/// Pipelines of one operator that each of these makes of random bytes.
 const OPERATORS: u64 = 4_000;
 /// Names an environment variable with the first seed of those, and one with another number of them.
 const FIRST: &str = "GESSO_FUZZ_FIRST";
@@ -60,10 +62,10 @@ fn nothing_panics() {
                 failures.push(format!("{}: {message}", path.display()));
             }
         }
-        if *name == "operator" {
+        if OF_ANY_BYTES.contains(name) {
             for seed in first..first + count {
                 if let Err(message) = run(*target, &random(seed)) {
-                    failures.push(format!("operator of seed {seed}: {message}"));
+                    failures.push(format!("{name} of seed {seed}: {message}"));
                 }
             }
         }

@@ -1,6 +1,7 @@
 """The installed wheel: what it asks of a machine, what it holds, and its program."""
 
 import importlib.metadata
+import json
 import os
 import re
 import subprocess
@@ -47,6 +48,14 @@ def test_the_wheel_holds_one_library_and_no_second_program():
     library = _library.library()
     for name in ("gesso_main", "gesso_instance_run", "TRITONBACKEND_ModelInstanceExecute"):
         assert hasattr(library, name), name
+
+
+def test_the_wheel_says_what_it_holds_and_under_which_terms():
+    found = distribution()
+    assert found.metadata["License-Expression"] == "Apache-2.0"
+    assert found.metadata.get_all("License-File") == ["LICENSE", "THIRD-PARTY.txt"]
+    assert "libjpeg-turbo" in found.read_text("licenses/THIRD-PARTY.txt")
+    assert json.loads(found.read_text("sboms/gesso.cdx.json"))["metadata"]["component"]["version"] == found.version
 
 
 def program(*words, **options):

@@ -11,6 +11,9 @@ use crate::terminal::{GOOD, print, read_file, styled};
 /// The plugin, as cargo calls it.
 const PLUGIN: &str = "libtriton_gesso.so";
 
+/// Where it is, seen from the program's folder: what cargo builds, a release's archive, the Debian package.
+const PLACES: [&str; 3] = [".", "../backends/gesso", "../lib/gesso/backends/gesso"];
+
 /// Names the library of the Python package, which is a plugin, too.
 const LIBRARY: &str = "GESSO_LIBRARY";
 
@@ -33,7 +36,8 @@ pub(crate) struct Options {
     /// `libtriton_dali.so.before-gesso`.
     #[arg(long)]
     as_dali: bool,
-    /// The plugin; absent: what the environment variable GESSO_LIBRARY names, else `libtriton_gesso.so` beside this program.
+    /// The plugin; absent: what the environment variable GESSO_LIBRARY names, else `libtriton_gesso.so` beside this program or where a
+    /// release has it.
     #[arg(long)]
     plugin: Option<PathBuf>,
 }
@@ -66,7 +70,9 @@ pub(crate) fn install(options: &Options) -> Result<Exit> {
 fn beside_this_program() -> Result<PathBuf> {
     let program = std::env::current_exe()
         .map_err(|error| Error::not_found(format!("cannot tell where this program is: {error}")))?;
-    Ok(program.with_file_name(PLUGIN))
+    let places = PLACES.map(|place| program.with_file_name(place).join(PLUGIN));
+    let found = places.iter().find(|path| path.is_file());
+    Ok(found.cloned().unwrap_or_else(|| program.with_file_name(PLUGIN)))
 }
 
 /// The folder of backends: `directory/backends` where there is one, else `directory` itself.

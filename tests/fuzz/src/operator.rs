@@ -10,6 +10,9 @@ use gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
 
 use crate::bytes::Bytes;
 
+/// A value, its type in the file, whether it is a list there.
+type Argument = (ArgumentValue, ArgumentType, bool);
+
 const SAMPLES: usize = 2;
 const MAX_OUTPUTS: usize = 3;
 /// Bytes of one sample.
@@ -68,7 +71,8 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-fn set_outputs(description: &mut Description, count: usize) {
+/// Gives a pipeline's operators, and the pipeline, so many outputs.
+pub(crate) fn set_outputs(description: &mut Description, count: usize) {
     let edges: Vec<String> = (0..count).map(|i| format!("out{i}")).collect();
     let output = |edge: &String| OutputDescription {
         name: edge.clone(),
@@ -83,13 +87,32 @@ fn set_outputs(description: &mut Description, count: usize) {
     }
 }
 
-/// A pipeline of one operator.
+/// A pipeline of one operator with arguments as the bytes say.
 fn description(op: &OpDef, bytes: &mut Bytes<'_>) -> Description {
     let (least, most) = op.inputs;
     let count = least + bytes.below(most.min(least + 3) - least + 1);
     let mut inputs: Vec<InputDescription> = (0..count).map(|i| fed(i, bytes)).collect();
-    let mut operator = OperatorDescription {
-        name: op.name.to_owned(),
+    let mut operator = called(op.name, &inputs);
+    for spec in op.all_args().filter(|spec| spec.read) {
+        let required = matches!(spec.default, DefaultValue::Required);
+        if !required && !bytes.once_in(4) {
+            continue;
+        }
+        if spec.tensor && bytes.once_in(4) {
+            let input = fed(inputs.len(), bytes);
+            operator.argument_inputs.insert(spec.name.to_owned(), input.edge.clone());
+            inputs.push(input);
+            continue;
+        }
+        set_argument(&mut operator, spec.name, value(spec.kind, bytes));
+    }
+    pipeline_of(operator, inputs)
+}
+
+/// An operator that takes these inputs, without arguments and outputs.
+pub(crate) fn called(name: &str, inputs: &[InputDescription]) -> OperatorDescription {
+    OperatorDescription {
+        name: name.to_owned(),
         instance: "tried".to_owned(),
         device: "cpu".to_owned(),
         inputs: inputs.iter().map(|input| input.edge.clone()).collect(),
@@ -104,22 +127,18 @@ fn description(op: &OpDef, bytes: &mut Bytes<'_>) -> Description {
         bookkeeping: Default::default(),
         stored: Vec::new(),
         unreadable: Vec::new(),
-    };
-    for spec in op.all_args().filter(|spec| spec.read) {
-        let required = matches!(spec.default, DefaultValue::Required);
-        if !required && !bytes.once_in(4) {
-            continue;
-        }
-        if spec.tensor && bytes.once_in(4) {
-            let input = fed(inputs.len(), bytes);
-            operator.argument_inputs.insert(spec.name.to_owned(), input.edge.clone());
-            inputs.push(input);
-            continue;
-        }
-        let (value, kind, list) = value(spec.kind, bytes);
-        operator.stored.push(StoredArgument { name: spec.name.to_owned(), kind, list });
-        operator.arguments.insert(spec.name.to_owned(), value);
     }
+}
+
+/// Gives an operator an argument: a value, its type in the file, whether it is a list there.
+pub(crate) fn set_argument(operator: &mut OperatorDescription, name: &str, argument: Argument) {
+    let (value, kind, list) = argument;
+    operator.stored.push(StoredArgument { name: name.to_owned(), kind, list });
+    operator.arguments.insert(name.to_owned(), value);
+}
+
+/// A pipeline of one operator, without outputs.
+pub(crate) fn pipeline_of(operator: OperatorDescription, inputs: Vec<InputDescription>) -> Description {
     Description {
         written_by: "",
         max_batch_size: Some(SAMPLES as i32),
@@ -138,7 +157,8 @@ fn description(op: &OpDef, bytes: &mut Bytes<'_>) -> Description {
     }
 }
 
-fn fed(number: usize, bytes: &mut Bytes<'_>) -> InputDescription {
+/// Input `number`, of some type and rank.
+pub(crate) fn fed(number: usize, bytes: &mut Bytes<'_>) -> InputDescription {
     let layout = if bytes.once_in(2) { bytes.pick(&["HWC", "CHW", "HW", "FHWC", "X"]) } else { None };
     let layout = layout.unwrap_or_default();
     let ndim = if layout.is_empty() { bytes.below(5) } else { layout.len() };
@@ -160,7 +180,7 @@ fn fed(number: usize, bytes: &mut Bytes<'_>) -> InputDescription {
     }
 }
 
-fn value(kind: ArgKind, bytes: &mut Bytes<'_>) -> (ArgumentValue, ArgumentType, bool) {
+fn value(kind: ArgKind, bytes: &mut Bytes<'_>) -> Argument {
     let text = |bytes: &mut Bytes<'_>| bytes.pick(&TEXTS).unwrap_or_default().to_owned();
     let count = match kind {
         ArgKind::Ints | ArgKind::Floats | ArgKind::Strings => bytes.below(5),
