@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::executor::Executor;
 use crate::graph::import::PipelineFile;
-use crate::graph::{BranchId, Fed, Feed, Graph, GraphInput, NodeKind, Plan, author};
+use crate::graph::{BranchId, Fed, Feed, Graph, GraphInput, Node, NodeKind, Plan, author};
 use crate::limits;
 use crate::source::MakeSource;
 use crate::tensor::{DType, Device, Layout, ValueType};
@@ -183,9 +183,15 @@ impl Pipeline {
         output.map_or(Device::Cpu, |output| self.plan.graph.value(output.value).device)
     }
 
-    /// Names of the operators, as [`Tally::operators`] counts them.
+    /// Names of the operators, as [`Tally::operators`] counts them: two that run as one are one.
     pub fn operators(&self) -> Vec<String> {
         self.plan.graph.nodes.iter().map(|node| Graph::op_name(node).to_owned()).collect()
+    }
+
+    /// How many operators the file has that do something here, and copies between host and device.
+    pub fn operator_count(&self) -> usize {
+        let count = |node: &Node| if matches!(node.kind, NodeKind::Fused(..)) { 2 } else { 1 };
+        self.plan.graph.nodes.iter().map(count).sum()
     }
 
     /// The largest batch that the file was made for; larger ones run too.

@@ -69,7 +69,7 @@ def test_the_terms_of_every_part_are_told(crates):
         assert row, part.key
         numbers = [int(number) for number in re.search(r"  (\d+(?:, \d+)*)  ", row[0])[1].split(", ")]
         assert sum(len(texts[number - 1]) for number in numbers) > 500, part.key
-    assert re.search(r"^libjpeg-turbo [\d.]+ ", head, re.MULTILINE)
+    assert all(re.search(rf"^{name} [\d.]+ ", head, re.MULTILINE) for name in ("libjpeg-turbo", "libwebp"))
     assert "Mozilla Public License Version 2.0" in document and "Independent JPEG Group" in document
 
 

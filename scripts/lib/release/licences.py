@@ -13,7 +13,12 @@ SUFFIXES = ("", ".txt", ".md", ".html", ".ijg", ".apache", ".mit")
 INSIDE = ("LICENSES", "lib/libunwind", "lib/libc/glibc")
 
 # For a part that comes without its terms: the text of a licence, from another package (None: ours).
-STANDARD = {"Apache-2.0": (None, "LICENSE"), "MPL-2.0": ("cbindgen", "LICENSE"), "Unlicense": ("memchr", "UNLICENSE")}
+STANDARD = {
+    "Apache-2.0": (None, "LICENSE"),
+    "MIT": ("webp", "LICENSE-MIT"),
+    "MPL-2.0": ("cbindgen", "LICENSE"),
+    "Unlicense": ("memchr", "UNLICENSE"),
+}
 
 HEAD = """\
 Gesso {version} is under the Apache License 2.0: see LICENSE. It holds the following parts of others, each under its own terms. The

@@ -14,7 +14,11 @@ PROGRAM = "gesso-cli"
 
 # C that a crate brings along: crate, its folder in the crate, where its version stands, its licence.
 JPEG_VERSION = ("CMakeLists.txt", r"^set\(VERSION ([\d.]+)\)")
-BUNDLED = {"turbojpeg-sys": ("libjpeg-turbo", "libjpeg-turbo", JPEG_VERSION, "IJG AND BSD-3-Clause AND Zlib")}
+WEBP_VERSION = ("configure.ac", r"^AC_INIT\(\[libwebp\], \[([\d.]+)\]")
+BUNDLED = {
+    "turbojpeg-sys": ("libjpeg-turbo", "libjpeg-turbo", JPEG_VERSION, "IJG AND BSD-3-Clause AND Zlib"),
+    "libwebp-sys": ("libwebp", "vendor", WEBP_VERSION, "BSD-3-Clause"),
+}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -185,7 +185,7 @@ fn load(model: &Model, version: u64, options: &Options) -> Result<Loaded, Failed
         };
         pipeline.instance_with(settings.num_threads, gpu.as_ref(), &preferences)?;
     }
-    let operators = pipeline.operators().len();
+    let operators = pipeline.operator_count();
     let config = serde_json::from_str(&config.to_json())
         .map_err(|error| Error::internal(format!("a completed configuration is no JSON: {error}")))?;
     Ok(Loaded { source: source.path, operators, kinds, config, warnings })
