@@ -14,7 +14,8 @@ import pytest
 from gesso import _library
 
 OLDEST_GLIBC = (2, 28)
-MAX_BYTES = 8_000_000
+# As it lies on a disk; zipped, `scripts/wheel` lets it have 8 MB.
+MAX_UNPACKED_BYTES = 28_000_000
 
 
 def distribution():
@@ -42,8 +43,7 @@ def test_the_wheel_holds_one_library_and_no_second_program():
     files = [str(path) for path in distribution().files]
     assert [path for path in files if path.endswith(".so")] == ["gesso/libtriton_gesso.so"]
     assert not any(path.startswith("gesso/bin") for path in files)
-    # Zipped it is less than half of this; the smallest that holds is what the script checks.
-    assert sum(path.stat().st_size for path in map(Path, map(distribution().locate_file, files)) if path.exists()) < 3 * MAX_BYTES
+    assert sum(path.stat().st_size for path in map(Path, map(distribution().locate_file, files)) if path.exists()) < MAX_UNPACKED_BYTES
     assert any(path == "gesso/fn/__init__.pyi" for path in files) and "gesso/py.typed" in files
     library = _library.library()
     for name in ("gesso_main", "gesso_instance_run", "TRITONBACKEND_ModelInstanceExecute"):
