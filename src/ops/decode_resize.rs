@@ -11,9 +11,9 @@ use super::random::crop;
 use super::resize::attributes::ResizeAttributes;
 use super::resize::geometry::Geometry;
 use super::resize::{self, Job, ScratchPool};
-use super::{Args, CpuCx, Decoded, Fusion, Inputs, Io, Operator, Preferences, decoders_image_crop};
+use super::{Args, CpuCx, Decoded, Fusion, Inputs, Io, OpDef, Operator, Preferences, decoders_image_crop};
 use crate::cpu::decode::RowSink;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Layout, ValueType, View};
 use crate::waiting::Effort;
@@ -38,35 +38,24 @@ struct DecodeResize {
 
 /// What the graph knows of it: a line for each decoder whose only input is the files.
 pub(super) const FUSIONS: [Fusion; 3] = [
-    Fusion {
-        name: "decoders__Image + Resize",
-        first: &decoders_image::DEF,
-        build: |first, second| build(Image::new(first, None)?, first, second),
-        ..BASE
-    },
-    Fusion {
-        name: "decoders__ImageCrop + Resize",
-        first: &decoders_image_crop::DEF,
-        build: |first, second| build(decoders_image_crop::decoder(first)?, first, second),
-        ..BASE
-    },
-    Fusion {
-        name: "decoders__ImageRandomCrop + Resize",
-        first: &crop::DECODER,
-        build: |first, second| build(crop::decoder(first)?, first, second),
-        ..BASE
-    },
+    fusion("decoders__Image + Resize", &decoders_image::DEF, |first, second| {
+        build(Image::new(first, None)?, first, second)
+    }),
+    fusion("decoders__ImageCrop + Resize", &decoders_image_crop::DEF, |first, second| {
+        build(decoders_image_crop::decoder(first)?, first, second)
+    }),
+    fusion("decoders__ImageRandomCrop + Resize", &crop::DECODER, |first, second| {
+        build(crop::decoder(first)?, first, second)
+    }),
 ];
 
-const BASE: Fusion = Fusion {
-    name: "",
-    device: Device::Cpu,
-    first: &decoders_image::DEF,
-    second: &resize::DEF,
-    can,
-    kernels: Vec::new,
-    build: |first, second| build(Image::new(first, None)?, first, second),
-};
+const fn fusion(
+    name: &'static str,
+    first: &'static OpDef,
+    build: fn(&Args, &Args) -> Result<Box<dyn Operator>>,
+) -> Fusion {
+    Fusion { name, device: Device::Cpu, first, second: &resize::DEF, can, kernels: Vec::new, build }
+}
 
 /// Whether nobody asks for more than the resized images, of bytes.
 fn can([first, second]: [&Args; 2], _types: [&ValueType; 2]) -> bool {
@@ -162,9 +151,16 @@ struct Pictures(Mutex<Vec<Vec<u8>>>);
 
 impl Pictures {
     /// Runs `work` with `len` bytes, which hold anything.
-    fn with<T>(&self, len: usize, work: impl FnOnce(&mut [u8]) -> T) -> T {
+    ///
+    /// # Errors
+    /// Unavailable, when there is no such memory; those of `work`.
+    fn with(&self, len: usize, work: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
         let mut picture = self.0.lock().pop().unwrap_or_default();
         if picture.len() < len {
+            let missing = len - picture.len();
+            picture.try_reserve_exact(missing).map_err(|error| {
+                Error::new(ErrorKind::Unavailable, format!("a picture of {len} bytes: {error}"))
+            })?;
             picture.resize(len, 0);
         }
         let result = work(&mut picture[..len]);

@@ -12,7 +12,6 @@ import argparse
 import ctypes
 import json
 import mmap
-import os
 import random
 import re
 import resource
@@ -22,7 +21,7 @@ import sys
 import tempfile
 import threading
 import time
-from ctypes import POINTER, byref, c_char_p, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_void_p
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +46,22 @@ MOST_BYTES = 2 << 30
 MOST_ADDRESSES = 6 << 30
 HUNG_SECONDS = 60
 THREADS = 2
+
+
+class Tensor(ctypes.Structure):
+    """gesso_tensor"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("data", c_void_p),
+        ("bytes", c_size_t),
+        ("dtype", c_int32),
+        ("device", c_int32),
+        ("device_id", c_int32),
+        ("ndim", c_int32),
+        ("shape", POINTER(c_int64)),
+        ("layout", c_char_p),
+    ]
 
 
 class Options(ctypes.Structure):

@@ -12,9 +12,9 @@ import json
 import math
 import random
 import sys
-from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import byref, c_char_p, c_size_t, c_void_p
 
-from hostile import OK, THREADS, Cases, Library, Options, batch_of
+from hostile import OK, THREADS, Cases, Library, Options, Tensor, batch_of
 from harness import plugin_path
 
 # Those that SECURITY.md names, and merged branches: what a sample draws there depends on who else takes its branch, and
@@ -32,22 +32,6 @@ MIXING = {
 }
 
 MOST_ELEMENTS = 1 << 24
-
-
-class Tensor(ctypes.Structure):
-    """gesso_tensor"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("data", c_void_p),
-        ("bytes", c_size_t),
-        ("dtype", c_int32),
-        ("device", c_int32),
-        ("device_id", c_int32),
-        ("ndim", c_int32),
-        ("shape", POINTER(c_int64)),
-        ("layout", c_char_p),
-    ]
 
 
 class Runner(Library):

@@ -13,29 +13,13 @@ import argparse
 import ctypes
 import random
 import sys
-from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_int32, c_int64, c_size_t, c_void_p
 
-from hostile import DATA, INTERNAL, OK, Library, Options, batch_of, cases, plugin_path
+from hostile import DATA, INTERNAL, OK, Library, Options, Tensor, batch_of, cases, plugin_path
 
 CALLS = 60
 # Far beyond any index.
 OUT_OF_RANGE = (1 << 31, (1 << 64) - 1)
-
-
-class Tensor(ctypes.Structure):
-    """gesso_tensor"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("data", c_void_p),
-        ("bytes", c_size_t),
-        ("dtype", c_int32),
-        ("device", c_int32),
-        ("device_id", c_int32),
-        ("ndim", c_int32),
-        ("shape", POINTER(c_int64)),
-        ("layout", c_char_p),
-    ]
 
 
 class Managed(ctypes.Structure):
