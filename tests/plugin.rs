@@ -13,6 +13,8 @@ mod device;
 mod dropin;
 #[path = "plugin/host/mod.rs"]
 mod host;
+#[path = "plugin/hostile.rs"]
+mod hostile;
 #[path = "plugin/lanes.rs"]
 mod lanes;
 #[path = "plugin/library.rs"]
@@ -46,7 +48,12 @@ fn failure(code: u32, text: &str) -> Failure {
 
 /// A model and an instance of it, both initialized.
 fn ready(host: &Host, plugin: &Plugin) -> (*mut objects::Model, *mut Instance) {
-    let model = host.model();
+    ready_of(host, plugin, "prepare")
+}
+
+/// Likewise, of a model of `plugin/models`.
+fn ready_of(host: &Host, plugin: &Plugin, name: &str) -> (*mut objects::Model, *mut Instance) {
+    let model = host.model_of(name, "{}");
     plugin.model_initialize(model).unwrap();
     let instance = host.instance(model);
     plugin.instance_initialize(instance).unwrap();

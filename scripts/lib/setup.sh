@@ -13,6 +13,8 @@ STAMPS="$CACHE/stamps"
 PHOTOS="$CACHE/photos"
 CLASSIFIER="$ROOT/model_repository/classifier"
 HEARTBEAT_SECONDS=10
+# For the C in the library, where it is built to be watched. What has undefined behaviour ends the program.
+C_SANITIZERS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
 # The wheel's tritonserver is built against this glibc.
 GLIBC_NEEDED=2.35
 

@@ -1,6 +1,8 @@
 """`fn.readers.numpy`: arrays in `.npy` files, or regions of them."""
 
 import io
+import math
+import os
 
 import numpy as np
 
@@ -73,9 +75,9 @@ class _Region:
         return bounds
 
     def of(self, array, path, fed):
-        """The part of an array."""
+        """The part of an array, which may be in memory or a `_File`."""
         if not fed and not any(self.given.values()):
-            return array
+            return array if isinstance(array, np.ndarray) else array.whole()
         bounds = self.bounds(array.shape, fed)
         inside = tuple(slice(max(a, 0), min(max(b, max(a, 0)), n)) for (a, b), n in zip(bounds, array.shape))
         out = any(a < 0 or b > n for (a, b), n in zip(bounds, array.shape))
@@ -93,6 +95,41 @@ class _Region:
         return whole
 
 
+class _File:
+    """An array in a local file, of which the rows are read that a slice is in. Not mapped: who cuts a mapped file short ends the process."""
+
+    def __init__(self, file, size):
+        read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        version = np.lib.format.read_magic(file)
+        if version not in read_header:
+            raise ValueError(f"the version {version} of the format is not one of numbers")
+        self.shape, self._is_reversed, self.dtype = read_header[version](file)
+        self.ndim, self._file, self._start = len(self.shape), file, file.tell()
+        if self.dtype.hasobject or math.prod(self.shape) * self.dtype.itemsize > size - self._start:
+            raise ValueError(f"an array of shape {self.shape} and type {self.dtype} does not fit into {size} bytes")
+
+    def __getitem__(self, inside):
+        if not self.shape:
+            return self._elements(0, 1).reshape(())
+        order = slice(None, None, -1 if self._is_reversed else 1)
+        shape, inside = self.shape[order], inside[order]
+        row, rows = math.prod(shape[1:]), max(inside[0].stop - inside[0].start, 0)
+        found = self._elements(inside[0].start * row, rows * row).reshape(rows, *shape[1:])
+        found = found[(slice(None), *inside[1:])]
+        return found.T if self._is_reversed else found
+
+    def _elements(self, first, count):
+        self._file.seek(self._start + first * self.dtype.itemsize)
+        found = np.fromfile(self._file, self.dtype, count)
+        if found.size < count:
+            raise ValueError("the file was cut short meanwhile")
+        return found
+
+    def whole(self):
+        """All of it."""
+        return self[tuple(slice(0, extent) for extent in self.shape)]
+
+
 class _Arrays:
     def __init__(self, paths, region):
         self.paths = paths
@@ -104,15 +141,18 @@ class _Arrays:
         path = self.paths[index]
         try:
             if self.is_remote:
-                array = np.load(io.BytesIO(_storage.read(path)), allow_pickle=False)
+                part = self._part(np.load(io.BytesIO(_storage.read(path)), allow_pickle=False), path, fed)
             else:
-                array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, RuntimeError, ValueError) as error:
+                with open(path, "rb") as file:
+                    part = self._part(_File(file, os.fstat(file.fileno()).st_size), path, fed)
+        except (OSError, ValueError) as error:
             raise RuntimeError(f"Could not read the array file {path}: {error}") from None
+        return (np.ascontiguousarray(part).reshape(part.shape),), path
+
+    def _part(self, array, path, fed):
         if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
             raise RuntimeError(f"Unknown Numpy type string: {array.dtype.str} in {path}")
-        part = self.region.of(array, path, fed or {})
-        return (np.ascontiguousarray(part).reshape(part.shape),), path
+        return self.region.of(array, path, fed or {})
 
 
 class Numpy(Reader):

@@ -1,7 +1,9 @@
 """`Reader`: an operator without inputs whose batches are read in the interpreter."""
 
+import contextlib
 import functools
 import logging
+import struct
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,6 +16,9 @@ from .._schema import Argument, Schema
 from . import elastic
 from .order import Order
 from .sampling import Sampled
+
+# What parsing damaged data ends with, beside errors that say what is wrong.
+_DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, MemoryError, RecursionError, struct.error)
 
 _SHARED = {
     "random_shuffle": ("BOOL", False),
@@ -73,7 +78,8 @@ class Reader(Operator):
         """Opens the data set and begins its first epoch."""
         options = {name: value.value for name, value in node.values.items()}
         _check_shards(self.display, options, self.shuffles_all)
-        node.samples = self.begin(node)
+        with self._named("The data set"):
+            node.samples = self.begin(node)
         if node.samples.size == 0:
             raise RuntimeError(f"The reader `{self.display}` found no samples.")
         if options.get("num_shards", 1) > node.samples.size:
@@ -147,7 +153,8 @@ class Reader(Operator):
     def _read(self, node, read, i):
         for _ in range(node.samples.size + 1):
             try:
-                row = node.last_read = read()
+                with self._named("A sample"):
+                    row = node.last_read = read()
                 return row
             except (RuntimeError, OSError) as error:
                 if self._on_missing == "raise":
@@ -157,6 +164,14 @@ class Reader(Operator):
                     return node.last_read
                 read = functools.partial(node.samples.read, node.order.batch(1)[0], **_of_sample(node, i))
         raise RuntimeError(f"None of the {node.samples.size} samples of `{self.display}` can be read.")
+
+    @contextlib.contextmanager
+    def _named(self, what):
+        """Damaged data is an error that says what could not be read, whatever its parser stumbled over."""
+        try:
+            yield
+        except _DAMAGE as error:
+            raise RuntimeError(f"{what} of `{self.display}` cannot be read, it is damaged: {type(error).__name__}: {error}") from error
 
     def left(self, node):
         """Where other shards began this epoch: how many samples of it each shard of this run has; else None."""

@@ -2,16 +2,23 @@
 
 import struct
 
+# Bytes of an integer of 64 bits, 7 in each.
+_LONGEST = 10
+
 
 def _varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
+    value = 0
+    for i, byte in enumerate(data[at : at + _LONGEST]):
+        value |= (byte & 127) << 7 * i
         if byte < 128:
-            return value, at
-        shift += 7
+            return value, at + i + 1
+    raise RuntimeError("A protobuf message ends within an integer, or has one of more than 64 bits.")
+
+
+def _piece(data, at, length):
+    if at + length > len(data):
+        raise RuntimeError(f"A protobuf message ends within a field of {length} bytes.")
+    return data[at : at + length], at + length
 
 
 def fields(data):
@@ -23,12 +30,12 @@ def fields(data):
         if kind == 0:
             value, at = _varint(data, at)
         elif kind == 1:
-            value, at = data[at : at + 8], at + 8
+            value, at = _piece(data, at, 8)
         elif kind == 2:
             length, at = _varint(data, at)
-            value, at = data[at : at + length], at + length
+            value, at = _piece(data, at, length)
         elif kind == 5:
-            value, at = data[at : at + 4], at + 4
+            value, at = _piece(data, at, 4)
         else:
             raise RuntimeError(f"A protobuf message has a field of the unknown kind {kind}.")
         yield number, value

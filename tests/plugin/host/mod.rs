@@ -54,7 +54,7 @@ pub(crate) struct Book {
     live: HashMap<usize, &'static str>,
     calls: HashMap<&'static str, u32>,
     /// The call, counted from 1, at which a function fails.
-    faults: HashMap<&'static str, u32>,
+    pub(crate) faults: HashMap<&'static str, u32>,
     /// The call, counted from 1, in which a function stays until the test lets it go.
     held: HashMap<&'static str, u32>,
     pub(crate) violations: Vec<String>,
