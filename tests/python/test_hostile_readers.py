@@ -149,8 +149,10 @@ def arrays(folder):
 def astronomy(folder):
     fits = pytest.importorskip("astropy.io.fits")
     for i in range(SAMPLES):
-        fits.PrimaryHDU(np.full((4, 3), i, np.int16)).writeto(folder / f"{i}.fits")
-    return ["0.fits", "3.fits"], lambda: fn.experimental.readers.fits(file_root=str(folder), file_filter="*.fits")
+        plain = np.full((4, 3), i, np.int16)
+        parts = [fits.PrimaryHDU(plain), *(fits.CompImageHDU(plain, compression_type=kind) for kind in ("RICE_1", "GZIP_1"))]
+        fits.HDUList(parts).writeto(folder / f"{i}.fits")
+    return ["0.fits", "3.fits"], lambda: list(fn.experimental.readers.fits(file_root=str(folder), hdu_indices=[1, 2, 3]))
 
 
 def lists(folder):
