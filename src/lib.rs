@@ -25,5 +25,6 @@ pub mod ops;
 pub mod pipeline;
 pub mod readers;
 pub mod source;
+mod sync;
 pub mod tensor;
 pub mod waiting;

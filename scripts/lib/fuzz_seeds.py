@@ -66,8 +66,8 @@ def seeds():
         for data in inputs:
             if data[:4] in (b"RIFF", b"fLaC", b"OggS") and data[8:12] != b"WEBP":
                 yield "sound", data
-    for path in sorted((ROOT / "tests" / "data" / "video").iterdir()):
-        if path.suffix not in (".py", ".json"):
+    for path in sorted((ROOT / "tests" / "data" / "video").rglob("*")):
+        if path.is_file() and path.suffix not in (".py", ".json"):
             yield "video", path.read_bytes()
     for path in sorted((ROOT / "tests" / "data" / "versions").rglob("*.dali")):
         yield "pipeline", path.read_bytes()

@@ -9,12 +9,11 @@
 //! ```
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
-
 use crate::error::{Error, ErrorKind, Result, caught};
+use crate::sync::thread::{self, JoinHandle};
+use crate::sync::{Condvar, Mutex};
 
 /// What the thread does.
 pub trait Worker<T>: Send {
@@ -70,7 +69,7 @@ impl<T: Send + 'static> Background<T> {
         let queue = Mutex::new(Queue { waiting: Vec::new(), closed: false });
         let shared = Arc::new(Shared { queue, work: Condvar::new(), most, idle });
         let theirs = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
+        let thread = thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
                 worker.begin();

@@ -1,13 +1,11 @@
 //! Host memory for intermediate values: aligned buffers that go back to their pool when the last value that uses them
 //! is freed. It must not know what the bytes mean.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
-
-use parking_lot::Mutex;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
+use crate::sync::{AtomicUsize, Mutex, Ordering};
 
 /// Alignment of every buffer and of every sample in it: a cache line, and more than any element needs.
 pub const ALIGNMENT: usize = 64;
@@ -88,23 +86,24 @@ impl HostPool {
     /// Unavailable, when the pool's limit is reached or the system has no memory.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Result<HostBuffer> {
         let lines = bytes.div_ceil(ALIGNMENT);
-        let room = self.room();
-        if bytes > room {
-            return Err(Error::new(
+        let more = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.most);
+        self.in_use.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|used| {
+            let (most, left) = (self.most, self.most.saturating_sub(used));
+            Error::new(
                 ErrorKind::Unavailable,
-                format!("a buffer of {bytes} bytes, of the limit of {} bytes {room} are left", self.most),
-            ));
-        }
-        let reused = self.reuse(lines);
-        let lines = match reused {
+                format!("a buffer of {bytes} bytes, of the limit of {most} bytes {left} are left"),
+            )
+        })?;
+        // From here on it is counted, and given back when it is dropped.
+        let mut buffer = HostBuffer { lines: Vec::new(), bytes, pool: Arc::downgrade(self) };
+        buffer.lines = match self.reuse(lines) {
             Some(lines) => lines,
             // Zeroed by the system, page by page as they are touched.
             None => bytemuck::allocation::try_zeroed_vec(lines).map_err(|()| {
                 Error::new(ErrorKind::Unavailable, format!("no memory for a buffer of {bytes} bytes"))
             })?,
         };
-        self.in_use.fetch_add(bytes, Ordering::Relaxed);
-        Ok(HostBuffer { lines, bytes, pool: Arc::downgrade(self) })
+        Ok(buffer)
     }
 
     fn reuse(&self, lines: usize) -> Option<Vec<Line>> {
@@ -121,6 +120,9 @@ impl HostPool {
     }
 
     fn give_back(&self, lines: Vec<Line>) {
+        if lines.is_empty() {
+            return;
+        }
         let mut free = self.free.lock();
         free.push(lines);
         // A smaller buffer is easier to replace than a larger one, so those go first.

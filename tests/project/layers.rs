@@ -8,7 +8,7 @@ use crate::root;
 
 /// Modules from the bottom up; each may use those on the lines before it and itself, but not its neighbours on one line.
 const LAYERS: [&[&str]; 13] = [
-    &["limits"],
+    &["limits", "sync"],
     &["error"],
     &["lanes", "memory", "waiting"],
     &["tensor"],

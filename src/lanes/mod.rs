@@ -12,11 +12,10 @@ mod places;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-
-use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, ErrorKind, Result, caught};
+use crate::sync::thread::{self, JoinHandle};
+use crate::sync::{Condvar, Mutex};
 
 pub use background::{Background, Worker};
 pub use places::{Places, Ticket};
@@ -55,7 +54,7 @@ impl<T: Send + 'static> Lanes<T> {
         let mut lanes = Self { shared, threads: Vec::with_capacity(workers.len()) };
         for (i, worker) in workers.into_iter().enumerate() {
             let shared = Arc::clone(&lanes.shared);
-            let thread = std::thread::Builder::new()
+            let thread = thread::Builder::new()
                 .name(format!("gesso-lane-{i}"))
                 .spawn(move || shared.work_off(worker))
                 .map_err(|error| Error::new(ErrorKind::Unavailable, format!("a lane: {error}")))?;
