@@ -43,6 +43,22 @@ class Look(NamedTuple):
         return cls(resident_bytes(pid), len(os.listdir(f"/proc/{pid}/task")), len(os.listdir(f"/proc/{pid}/fd")))
 
 
+def growth(looks):
+    """Medians of the first and the last third of the looks behind the warming up, and what grew in between, a line each."""
+    looks = looks[int(len(looks) * WARM_UP) :]
+    if len(looks) < 9:
+        return Look(0, 0, 0), Look(0, 0, 0), ["the run was too short to see growth"]
+    third = len(looks) // 3
+    early, late = (Look(*(statistics.median(each) for each in zip(*part))) for part in (looks[:third], looks[-third:]))
+    allowed = Look(max(MEMORY_SHARE * early.memory, MEMORY_BYTES), THREADS, FILES)
+    grown = [
+        f"{name} grew from {before:.0f} to {after:.0f}"
+        for name, before, after, limit in zip(Look._fields, early, late, allowed)
+        if after - before > limit
+    ]
+    return early, late, grown
+
+
 class Soak:
     """Clients, reloads and looks at the process, until the time or the requests are over."""
 
@@ -53,7 +69,7 @@ class Soak:
         self.right, self.refused, self.wrong = 0, [], []
         self.reloads, self.looks = [], []
         self.reloading = threading.Event()
-        # Medians of the first and the last third of the looks, by what is looked at.
+        # See `growth`.
         self.early, self.late = Look(0, 0, 0), Look(0, 0, 0)
 
     def run(self):
@@ -128,25 +144,12 @@ class Soak:
             faults.append("a request has no outcome")
         if "was dropped without an answer" in self.server.log:
             faults.append("a request was dropped without an answer")
-        return faults + self._growth()
+        self.early, self.late, grown = growth(self.looks)
+        return faults + grown
 
     def _reloaded(self, asked, told):
         """Whether a reload was under way at some time between a request and its answer."""
         return any(began <= told and asked <= ended for began, ended in self.reloads)
-
-    def _growth(self):
-        looks = self.looks[int(len(self.looks) * WARM_UP) :]
-        if len(looks) < 9:
-            return ["the run was too short to see growth"]
-        third = len(looks) // 3
-        medians = (Look(*(statistics.median(each) for each in zip(*part))) for part in (looks[:third], looks[-third:]))
-        self.early, self.late = medians
-        allowed = Look(max(MEMORY_SHARE * self.early.memory, MEMORY_BYTES), THREADS, FILES)
-        return [
-            f"{name} grew from {before:.0f} to {after:.0f}"
-            for name, before, after, limit in zip(Look._fields, self.early, self.late, allowed)
-            if after - before > limit
-        ]
 
 
 def arguments():
