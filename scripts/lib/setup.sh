@@ -159,6 +159,25 @@ setup_nvrtc() {
 }
 pip_install() { "$VENV/bin/python" -m pip install --disable-pip-version-check --progress-bar off "$@"; }
 
+# Cargo with sanitizers, in a folder of its own. AddressSanitizer is no stable option of rustc, but a build for tests alone may ask for it.
+sanitized_cargo() {
+  local command="$1" host
+  shift
+  host="$(rustc -vV | sed -n 's/^host: //p')"
+  SANITIZED="$ROOT/target/asan/$host/debug"
+  env RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address -Cforce-frame-pointers=yes -Clink-arg=-lubsan" "CFLAGS_${host//-/_}=$C_SANITIZERS" \
+    cargo "$command" --target "$host" --target-dir "$ROOT/target/asan" --locked "$@"
+}
+
+# The plugin with sanitizers, and what a server needs that loads it.
+setup_sanitized_plugin() {
+  local runtime
+  runtime="$(cc -print-file-name=libasan.so)"
+  [[ "$runtime" == /* ]] || die "the C compiler brings no AddressSanitizer (libasan.so)"
+  step "building libtriton_gesso.so with sanitizers (minutes the first time)" sanitized_cargo build -p triton-gesso --lib
+  export GESSO_PLUGIN="$SANITIZED/libtriton_gesso.so" GESSO_SANITIZER="$(readlink -f "$runtime")"
+}
+
 # setup_plugin [-p PACKAGE --bin NAME]: with a program, too.
 setup_plugin() {
   if [[ -n "${GESSO_PLUGIN:-}" ]]; then

@@ -6,7 +6,8 @@ that both need; the wheel's own Python code is not used. Nothing here knows a mo
     with Server("model_repository") as server:
         client = tritonclient.grpc.InferenceServerClient(server.grpc_url)
 
-Environment: `GESSO_PLUGIN` names another `libtriton_gesso.so` than the release build's.
+Environment: `GESSO_PLUGIN` names another `libtriton_gesso.so` than the release build's; if that is built with AddressSanitizer,
+`GESSO_SANITIZER` names the sanitizer's library, and a test in which it reports something fails.
 """
 
 import json
@@ -38,6 +39,7 @@ GET_SECONDS = 60
 # After Ctrl-C: long enough to unload the models; a call cut off in the middle would hold the server for `EXIT_SECONDS`.
 INTERRUPTED_SECONDS = 4
 TAIL_LINES = 20
+REPORT_LENGTH = 6_000
 # What the server logs before its address when it listens to HTTP.
 STARTED = "Started HTTPService at "
 # Another process can take a port between our choice and the server's bind.
@@ -47,6 +49,8 @@ FIRST_PORT, EPHEMERAL_PORTS = 12_000, "/proc/sys/net/ipv4/ip_local_port_range"
 # Asks the kernel for a signal when the process that started it ends (prctl's PR_SET_PDEATHSIG is 1), then becomes the program
 # of its arguments. Not a `preexec_fn`: that makes Python fork, and gRPC's handlers of a fork crash now and then when a test before
 # has left channels; without one, Python uses vfork, which runs no handlers.
+# What the sanitizers report begins with.
+REPORTS = re.compile(r"ERROR: AddressSanitizer|: runtime error: ")
 ENDS_WITH_US = f"import ctypes, os, sys; ctypes.CDLL(None).prctl(1, {signal.SIGTERM:d}); os.execv(sys.argv[1], sys.argv[1:])"
 
 
@@ -125,6 +129,10 @@ def _environment():
     environment["PATH"] = os.pathsep.join([str(Path(sys.prefix) / "bin"), environment.get("PATH", "")])
     environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [*libraries, environment.get("LD_LIBRARY_PATH")]))
     environment.pop("PYTHONHOME", None)
+    if sanitizer := os.environ.get("GESSO_SANITIZER"):
+        # libjpeg-turbo does without its assembly, which is not instrumented.
+        options = "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:detect_odr_violation=0:handle_segv=1"
+        environment |= {"LD_PRELOAD": sanitizer, "ASAN_OPTIONS": options, "JSIMD_FORCENONE": "1"}
     return environment
 
 
@@ -187,7 +195,10 @@ class Server:
     def __exit__(self, kind=None, *_):
         interrupted = kind is not None and not issubclass(kind, Exception)
         self.stop(INTERRUPTED_SECONDS if interrupted else EXIT_SECONDS + 5)
+        report = self.report
         self.folder.cleanup()
+        if report and kind is None:
+            raise ServerError(report)
 
     def _start(self):
         wheel = wheel_path()
@@ -277,6 +288,12 @@ class Server:
     @property
     def log(self):
         return self.log_path.read_text(encoding="utf-8", errors="replace") if self.log_path.exists() else ""
+
+    @property
+    def report(self):
+        """What a sanitizer reported, or None."""
+        found = REPORTS.search(self.log)
+        return self.log[found.start() :][:REPORT_LENGTH] if found else None
 
     def log_tail(self, lines=TAIL_LINES):
         """What went wrong, wherever it stands in the log, and the log's end; without the server's tables."""
