@@ -1,16 +1,26 @@
-"""Images/s of a classifier's training input: JPEG files of a folder, decode, random resized crop to 224, flip, normalize.
+"""Images/s of a classifier's training input: JPEG files, decode, random resized crop to 224, flip, normalize; Gesso beside its peers.
 
-    python benches/peers/training.py make FOLDER                 5,000 files of 500 x 375, 10 classes
-    python benches/peers/training.py gesso|dali|torch FOLDER     each with the interpreter that has it
+    python benches/peers/training.py make FOLDER                     5,000 files of 500 x 375 in 10 classes, and the same in 10 tar archives
+    python benches/peers/training.py PEER FOLDER                     one peer, with the interpreter that has it
+    python benches/peers/training.py table FOLDER --peer gesso=PYTHON --peer dali=PYTHON ... [--rounds 3]
+                                                                     all in turn, each by its own interpreter; medians as a table
 
-torch is `DataLoader` with torchvision's transforms and Pillow. All use two workers: threads, or processes for torch.
+Peers: `gesso` and `dali`, the same definition on the files; `gesso-tar`, Gesso on the archives; `torch`, PyTorch's `DataLoader` with torchvision's v2
+transforms on Pillow's images, as torchvision's own recipe has them; `torch-jpeg`, the same on tensors that torchvision's libjpeg decoded;
+`webdataset`, the package of that name on the archives, with the transforms of `torch`. All use two workers: threads, or processes for torch's
+loaders. `--keep FILE` adds the rounds to those of earlier runs.
 """
 
 import argparse
 import io
+import json
 import multiprocessing
 import os
+import re
+import statistics
+import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -18,31 +28,61 @@ import numpy as np
 
 BATCH, WORKERS, SIDE = 64, 2, 224
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+IMAGES, CLASSES, ARCHIVES = 5000, 10, 10
 SECONDS = 15
 
 
-def make(folder):
+def picture(i):
+    """The i-th JPEG: soft colors, waves and noise, in three qualities; 70 kB on average."""
     from PIL import Image
 
-    for label in range(10):
-        (folder / f"class{label}").mkdir(parents=True, exist_ok=True)
     width, height = 500, 375
     y, x = np.mgrid[0:height, 0:width].astype(np.float32)
-    for i in range(5000):
-        rng = np.random.default_rng(i)
-        coarse = rng.normal(0, 40, (height // 12 + 1, width // 12 + 1, 3)).clip(-120, 120)
-        coarse = np.asarray(Image.fromarray((coarse + 128).astype(np.uint8)).resize((width, height), Image.BICUBIC))
-        wave = 30 * np.sin(x * rng.uniform(0.02, 0.2) + y * rng.uniform(0.02, 0.2))
-        pixels = coarse + wave[..., None] + rng.normal(0, 7, (height, width, 1))
-        data = io.BytesIO()
-        Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(data, "JPEG", quality=(75, 88, 95)[i % 3])
-        (folder / f"class{i % 10}" / f"{i:04}.jpg").write_bytes(data.getvalue())
+    rng = np.random.default_rng(i)
+    coarse = rng.normal(0, 40, (height // 12 + 1, width // 12 + 1, 3)).clip(-120, 120)
+    coarse = np.asarray(Image.fromarray((coarse + 128).astype(np.uint8)).resize((width, height), Image.BICUBIC))
+    wave = 30 * np.sin(x * rng.uniform(0.02, 0.2) + y * rng.uniform(0.02, 0.2))
+    pixels = coarse + wave[..., None] + rng.normal(0, 7, (height, width, 1))
+    data = io.BytesIO()
+    Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(data, "JPEG", quality=(75, 88, 95)[i % 3])
+    return data.getvalue()
 
 
-def pipeline(fn, types, pipeline_def, folder):
-    @pipeline_def(batch_size=BATCH, num_threads=WORKERS, device_id=None, seed=1)
+def add(archive, name, data):
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    archive.addfile(info, io.BytesIO(data))
+
+
+def make(folder):
+    for label in range(CLASSES):
+        (folder / "images" / f"class{label}").mkdir(parents=True, exist_ok=True)
+    (folder / "archives").mkdir(exist_ok=True)
+    archives = [tarfile.open(folder / "archives" / f"{number}.tar", "w") for number in range(ARCHIVES)]
+    for i in range(IMAGES):
+        data, label = picture(i), i % CLASSES
+        (folder / "images" / f"class{label}" / f"{i:04}.jpg").write_bytes(data)
+        # Whole blocks go to an archive, so that it has all classes.
+        archive = archives[i * ARCHIVES // IMAGES]
+        add(archive, f"{i:04}.jpg", data)
+        add(archive, f"{i:04}.cls", str(label).encode())
+    for archive in archives:
+        archive.close()
+
+
+def archives_of(folder):
+    return sorted(str(path) for path in (folder / "archives").glob("*.tar"))
+
+
+# --- Gesso and DALI
+
+
+def pipeline(package, read):
+    fn, types = package.fn, package.types
+
+    @package.pipeline_def(batch_size=BATCH, num_threads=WORKERS, device_id=None, seed=1)
     def define():
-        encoded, labels = fn.readers.file(file_root=str(folder), random_shuffle=True, name="reader", prefetch_queue_depth=2)
+        encoded, labels = read(fn)
         image = fn.decoders.image_random_crop(encoded, random_area=[0.08, 1.0], random_aspect_ratio=[3 / 4, 4 / 3])
         image = fn.resize(image, size=[SIDE, SIDE])
         image = fn.crop_mirror_normalize(
@@ -63,29 +103,94 @@ def pipeline(fn, types, pipeline_def, folder):
         yield BATCH
 
 
-def gesso(folder):
-    from gesso import fn, pipeline_def, types
+def of_files(folder):
+    return lambda fn: fn.readers.file(file_root=str(folder / "images"), random_shuffle=True, name="reader", prefetch_queue_depth=2)
 
-    return pipeline(fn, types, pipeline_def, folder)
+
+def of_archives(folder):
+    return lambda fn: fn.readers.webdataset(paths=archives_of(folder), ext=["jpg", "cls"], random_shuffle=True, name="reader")
+
+
+def gesso(folder):
+    import gesso
+
+    return pipeline(gesso, of_files(folder))
+
+
+def gesso_tar(folder):
+    import gesso
+
+    return pipeline(gesso, of_archives(folder))
 
 
 def dali(folder):
-    from nvidia.dali import fn, pipeline_def, types
+    import nvidia.dali
+    import nvidia.dali.fn  # its functions are there when they were imported
 
-    return pipeline(fn, types, pipeline_def, folder)
+    return pipeline(nvidia.dali, of_files(folder))
 
 
-def torch(folder):
-    sys.path.pop(0)  # this folder has a `triton.py`, which is not what torch wants
-    from torch.utils.data import DataLoader
-    from torchvision import datasets, transforms
+# --- PyTorch
 
-    steps = [transforms.RandomResizedCrop(SIDE), transforms.RandomHorizontalFlip(), transforms.ToTensor(), transforms.Normalize(MEAN, STD)]
-    data = datasets.ImageFolder(str(folder), transforms.Compose(steps))
-    loader = DataLoader(data, BATCH, shuffle=True, num_workers=WORKERS, drop_last=True, persistent_workers=True)
+
+def transforms(decoded):
+    """torchvision's recipe of a classifier, v2; `decoded`: whether it begins with tensors."""
+    import torch
+    from torchvision.transforms import v2
+
+    steps = [v2.RandomResizedCrop(SIDE, antialias=True), v2.RandomHorizontalFlip()]
+    steps += [] if decoded else [v2.PILToTensor()]
+    return v2.Compose([*steps, v2.ToDtype(torch.float, scale=True), v2.Normalize(MEAN, STD), v2.ToPureTensor()])
+
+
+def batches_of(loader):
     while True:
         for images, _ in loader:
             yield len(images)
+
+
+def of_folder(folder, **options):
+    from torch.utils.data import DataLoader
+    from torchvision.datasets import ImageFolder
+
+    data = ImageFolder(str(folder / "images"), **options)
+    return batches_of(DataLoader(data, BATCH, shuffle=True, num_workers=WORKERS, drop_last=True, persistent_workers=True))
+
+
+def torch(folder):
+    return of_folder(folder, transform=transforms(decoded=False))
+
+
+def decode_jpeg(path):
+    from torchvision import io
+
+    return io.decode_jpeg(io.read_file(path), mode=io.ImageReadMode.RGB)
+
+
+def torch_jpeg(folder):
+    return of_folder(folder, transform=transforms(decoded=True), loader=decode_jpeg)
+
+
+def webdataset(folder):
+    import webdataset as wds
+
+    steps = transforms(decoded=False)
+    data = wds.WebDataset(archives_of(folder), shardshuffle=ARCHIVES, nodesplitter=wds.split_by_node, empty_check=False).shuffle(1000)
+    data = data.decode("pil").to_tuple("jpg", "cls").map_tuple(steps, int).batched(BATCH, partial=False)
+    return batches_of(wds.WebLoader(data, batch_size=None, num_workers=WORKERS, persistent_workers=True))
+
+
+PEERS = {
+    "gesso": gesso,
+    "gesso-tar": gesso_tar,
+    "dali": dali,
+    "torch": torch,
+    "torch-jpeg": torch_jpeg,
+    "webdataset": webdataset,
+}
+
+
+# --- measuring
 
 
 def cpu_seconds():
@@ -98,22 +203,58 @@ def cpu_seconds():
     return total
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["make", "gesso", "dali", "torch"])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--seconds", type=float, default=SECONDS)
-    options = parser.parse_args()
-    if options.what == "make":
-        return make(options.folder)
-    batches = globals()[options.what](options.folder)
+def measure(peer, folder, seconds):
+    sys.path.pop(0)  # this folder has a `triton.py`, which is not what torch wants
+    batches = PEERS[peer](folder)
     for _ in range(4):
         next(batches)
     began, used, count = time.perf_counter(), cpu_seconds(), 0
-    while time.perf_counter() - began < options.seconds:
+    while time.perf_counter() - began < seconds:
         count += next(batches)
     wall, used = time.perf_counter() - began, cpu_seconds() - used
-    print(f"{options.what}: {count / wall:.0f} images/s, {1000 * used / count:.2f} ms of a core for an image", flush=True)
+    print(f"{peer}: {count / wall:.0f} images/s, {1000 * used / count:.2f} ms of a core for an image", flush=True)
+
+
+def table(folder, interpreters, rounds, seconds, keep):
+    """Measures all in turn and prints the medians; `keep` holds the rounds of earlier runs."""
+    found = json.loads(keep.read_text()) if keep and keep.exists() else {}
+    for _ in range(rounds):
+        for peer, python in interpreters.items():
+            command = [python, __file__, peer, str(folder), "--seconds", str(seconds)]
+            done = subprocess.run(command, capture_output=True, text=True)
+            figures = re.search(r": (\d+) images/s, ([0-9.]+) ms", done.stdout)
+            if figures is None:
+                sys.exit(f"{peer} failed:\n{done.stdout}{done.stderr}")
+            print(done.stdout.strip(), flush=True)
+            found.setdefault(peer, []).append([float(figure) for figure in figures.groups()])
+        if keep:
+            keep.write_text(json.dumps(found))
+    speeds = {peer: statistics.median(speed for speed, _ in each) for peer, each in found.items()}
+    print("\n| | images/s | rounds | ms of a core for an image | |\n| --- | --- | --- | --- | --- |")
+    for peer, each in found.items():
+        rows = ", ".join(f"{speed:,.0f}" for speed, _ in each)
+        slower = "" if "gesso" not in speeds or peer.startswith("gesso") else f"{speeds['gesso'] / speeds[peer]:.1f} times slower"
+        print(f"| {peer} | {speeds[peer]:,.0f} | {rows} | {statistics.median(cost for _, cost in each):.2f} | {slower} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["make", "table", *PEERS])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for each peer and round")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON")
+    parser.add_argument("--keep", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    if options.what == "make":
+        make(options.folder)
+    elif options.what == "table":
+        interpreters = dict(peer.split("=", 1) for peer in options.peer)
+        if not interpreters or not interpreters.keys() <= PEERS.keys():
+            parser.error(f"give peers as NAME=PYTHON, of {', '.join(PEERS)}")
+        table(options.folder, interpreters, options.rounds, options.seconds, options.keep)
+    else:
+        measure(options.what, options.folder, options.seconds)
 
 
 if __name__ == "__main__":

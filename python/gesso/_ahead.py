@@ -1,6 +1,7 @@
 """A thread that runs calls one after the other while the caller does something else. Knows no pipelines."""
 
 import atexit
+import itertools
 import os
 import queue
 import threading
@@ -9,7 +10,9 @@ from concurrent.futures import Future
 
 # How long the end of the program waits for a call that is under way; one that never returns must not keep it.
 _PATIENCE = 1.0
-_threads = weakref.WeakSet()
+# In the order in which they were made: one may need those made after it until its end.
+_threads = weakref.WeakValueDictionary()
+_numbers = itertools.count()
 
 
 def _serve(calls):
@@ -41,7 +44,7 @@ class Ahead:
         thread = threading.Thread(target=_serve, args=(self._calls,), name="gesso", daemon=True)
         thread.start()
         thread.calls = self._calls
-        _threads.add(thread)
+        _threads[next(_numbers)] = thread
         weakref.finalize(self, _drop, self._calls).atexit = False
 
     def submit(self, function, *arguments):
@@ -53,7 +56,7 @@ class Ahead:
 
 @atexit.register
 def _end():
-    for thread in list(_threads):
+    for thread in list(_threads.values()):
         thread.calls.put(None)
         thread.join(_PATIENCE)
 

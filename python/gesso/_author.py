@@ -55,6 +55,8 @@ def _source(node, place, logical_id):
 
 
 def _operator(node, logical_id):
+    if not getattr(node.operator, "in_files", True):
+        raise RuntimeError(f"The operator `{node.operator.display}` runs in Python only: it cannot be serialized.")
     values, stored = _arguments(node)
     return {
         "name": node.schema.target,

@@ -177,7 +177,8 @@ def of_graph(pipeline):
     if any(is_python(node) for node in pipeline._operators):
         # What Python functions get, and what goes from stage to stage, is on the host.
         open_engine = _opener(pipeline, origins, outputs_on_host=True)
-        staged = StagedGraph(pipeline._operators, pipeline._graph_outputs, parameters, open_engine)
+        reads_ahead = not inputs and pipeline._prepares_ahead()
+        staged = StagedGraph(pipeline._operators, pipeline._graph_outputs, parameters, open_engine, reads_ahead)
         run, meta = staged.run, staged.reader_meta
         restart = staged.restart
         skip = functools.partial(staged.skip, batch_size=pipeline.max_batch_size)

@@ -252,6 +252,10 @@ class Running(Asking):
 
     # --- running
 
+    def _prepares_ahead(self):
+        """Whether batches are made in the background before they are asked for."""
+        return self._exec_async and self._exec_pipelined and self._queue_depth() > 1
+
     def _queue_depth(self):
         return max(self._cpu_queue_size, self._gpu_queue_size) if self._exec_separated else self._cpu_queue_size
 

@@ -5,6 +5,7 @@ import weakref
 import numpy as np
 
 from . import _author, _origin
+from ._ahead import Ahead
 from ._branches import Branches, is_split, run as run_conditional
 from ._enums import DALIDataType, dtype_of, to_numpy_type
 from ._feeding import Batch
@@ -124,6 +125,57 @@ def _without(arrays, errors):
     return [None if i in errors else array for i, array in enumerate(arrays)] if errors else arrays
 
 
+def _keep(node, inputs, batch_size, values):
+    """Runs a node in the interpreter and adds its batches to `values`."""
+    node.fed = {name: values[edge.name].arrays for name, edge in node.tensors.items()}
+    try:
+        if is_large_constant(node):
+            results = _constant(node, batch_size)
+        elif batch_size == 0 and not is_source(node):
+            results = [Batch([], None) for _ in node.outputs]
+        else:
+            results = node.operator.run_python(node, inputs, batch_size)
+    except Exception as error:
+        raise RuntimeError(
+            f"Critical error in pipeline:\nError in {node.device.upper()} operator `{node.operator.display}`,\nwhich was used in the "
+            f"pipeline definition with the following traceback:\n\n{_origin.describe(node.origin)}\n\nencountered:\n\n"
+            f"{type(error).__name__}: {error}"
+        ) from error
+    for edge, batch in zip(node.outputs, results):
+        values[edge.name] = batch
+
+
+class _Sources:
+    """Readers and constants, which need nothing of the pipeline. If `is_ahead`, a thread makes their next batch while this one is worked on."""
+
+    def __init__(self, nodes, is_ahead):
+        self.nodes, self._is_ahead = nodes, is_ahead and bool(nodes)
+        self._thread = self._next = None
+
+    def batches(self, batch_size):
+        """The next batch of each, by edge."""
+        if not self._is_ahead:
+            return _of_sources(self.nodes, batch_size)
+        if self._thread is None:
+            self._thread = Ahead()
+        coming = self._next or self._thread.submit(_of_sources, self.nodes, batch_size)
+        self._next = self._thread.submit(_of_sources, self.nodes, batch_size)
+        return coming.result()
+
+    def forget(self):
+        """Waits for what is under way and throws it away."""
+        if self._next is not None:
+            self._next.exception()
+            self._next = None
+
+
+def _of_sources(nodes, batch_size):
+    values = {}
+    for node in nodes:
+        _keep(node, [], batch_size, values)
+    return values
+
+
 def _stop(readers):
     """Closes what readers have open, when nothing runs them any more: nodes of a graph may live longer."""
     for node in readers:
@@ -133,14 +185,15 @@ def _stop(readers):
 class StagedGraph:
     """Runs a graph that has Python functions."""
 
-    def __init__(self, operators, outputs, parameters, open_engine):
+    def __init__(self, operators, outputs, parameters, open_engine, reads_ahead=False):
+        """`reads_ahead`: readers may be a batch ahead, as all batches have the same number of samples."""
         self.outputs = outputs
         operators = assign(operators, parameters["seed"])
         self.branches = Branches(operators, lambda node: is_python(node) and not is_source(node))
         levels = _levels(operators, self._is_here)
         # Those that say how many samples a batch has come first.
         self.videos = [node for node in operators if isinstance(node.operator, VideoInput)]
-        self.sources = [node for node in operators if is_source(node) and node not in self.videos]
+        self.sources = _Sources([node for node in operators if is_source(node) and node not in self.videos], reads_ahead)
         self.readers = [node for node in operators if getattr(node.operator, "is_source", False)]
         for node in self.readers:
             node.operator.start(node, parameters["enable_checkpointing"])
@@ -188,12 +241,11 @@ class StagedGraph:
         """(arrays and layout of each output, errors of samples)"""
         values = {}
         for node in self.videos:
-            self._keep(node, [], batch_size, values)
+            _keep(node, [], batch_size, values)
             batch_size = len(values[node.outputs[0].name].arrays)
             fed = {name: of_size(batch, batch_size) for name, batch in fed.items()}
         batches = _Batches(batch_size, values)
-        for node in self.sources:
-            self._keep(node, [], batch_size, values)
+        values.update(self.sources.batches(batch_size))
         for stages, nodes in self.levels:
             for stage in stages:
                 batches.add_errors(stage.path, stage.run(len(batches.numbers[stage.path]), values, fed))
@@ -209,7 +261,7 @@ class StagedGraph:
         path, values = self.branches.path(node), batches.values
         inputs = [values[edge.name] for edge in node.inputs]
         if not self.branches.is_held(node):
-            return self._keep(node, inputs, len(batches.numbers[path]), values)
+            return _keep(node, inputs, len(batches.numbers[path]), values)
         predicate = values[node.tensors["predicate"].name]
         for i, (edge, batch) in enumerate(zip(node.outputs, run_conditional(node, inputs, predicate))):
             values[edge.name] = batch
@@ -217,24 +269,6 @@ class StagedGraph:
                 taken = [bool(np.asarray(array)) == (i == 0) for array in predicate.arrays]
                 step = (node.tensors["predicate"].name, i)
                 batches.numbers[(*path, step)] = [number for number, is_in in zip(batches.numbers[path], taken) if is_in]
-
-    def _keep(self, node, inputs, batch_size, values):
-        node.fed = {name: values[edge.name].arrays for name, edge in node.tensors.items()}
-        try:
-            if is_large_constant(node):
-                results = _constant(node, batch_size)
-            elif batch_size == 0 and not is_source(node):
-                results = [Batch([], None) for _ in node.outputs]
-            else:
-                results = node.operator.run_python(node, inputs, batch_size)
-        except Exception as error:
-            raise RuntimeError(
-                f"Critical error in pipeline:\nError in {node.device.upper()} operator `{node.operator.display}`,\nwhich was used in the "
-                f"pipeline definition with the following traceback:\n\n{_origin.describe(node.origin)}\n\nencountered:\n\n"
-                f"{type(error).__name__}: {error}"
-            ) from error
-        for edge, batch in zip(node.outputs, results):
-            values[edge.name] = batch
 
     def skip(self, batches, readers, batch_size):
         """Goes to where so many batches were given; `readers` says how readers had done so."""
@@ -246,6 +280,7 @@ class StagedGraph:
 
     def restart(self, batches, batch_size):
         """Goes on with the epoch of the readers behind the one that so many batches have got to."""
+        self.sources.forget()
         for node in self.readers:
             node.operator.restart(node, batches, batch_size)
 

@@ -21,7 +21,8 @@ def _dense(arrays):
     first = arrays[0]
     size = first.nbytes
     base = getattr(first, "base", None)
-    if size and all(address_of(array) == address_of(first) + i * size for i, array in enumerate(arrays)):
+    start = address_of(first)
+    if size and all(address_of(array) == start + i * size for i, array in enumerate(arrays)):
         whole = getattr(base, "shape", None)
         if isinstance(base, np.ndarray) and whole == (len(arrays), *first.shape) and base.flags.c_contiguous:
             return base

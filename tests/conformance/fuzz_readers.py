@@ -2,7 +2,7 @@
 
     GESSO_LIBRARY=target/release/libtriton_gesso.so PYTHONPATH=python python tests/conformance/fuzz_readers.py --cases 2000
 
-Needs nvidia.dali in the interpreter; no GPU. Prints each configuration that differs; the same seed makes the same ones.
+Needs nvidia.dali, pillow and lmdb in the interpreter; no GPU. Prints each configuration that differs; the same seed makes the same ones.
 """
 
 import argparse
@@ -14,15 +14,18 @@ import sys
 import tarfile
 import tempfile
 import warnings
+import wave
 from pathlib import Path
 
 import gesso
 import gesso.fn
 import gesso.tfrecord
+import lmdb
 import numpy as np
 import nvidia.dali
 import nvidia.dali.fn
 import nvidia.dali.tfrecord
+from PIL import Image
 
 SIZES = (1, 2, 3, 5, 8, 17, 33, 64, 150)
 
@@ -104,9 +107,52 @@ class Data:
                 file.write(struct.pack("<II", 0xCED7230A, len(record)) + record)
         return {"path": [str(folder / "a.rec")], "index_path": [str(folder / "a.idx")]}
 
+    def records(self, folder, messages):
+        """A database as Caffe makes it."""
+        database = lmdb.open(str(folder), map_size=1 << 20)
+        with database.begin(write=True) as transaction:
+            for i, message in enumerate(messages):
+                transaction.put(f"{i:08}".encode(), message)
+        database.close()
+        return {"path": str(folder)}
 
-LISTED = ("file", "numpy", "coco")  # whose lists are shuffled as a whole
-KINDS = (*LISTED, "webdataset", "tfrecord", "mxnet")
+    def caffe(self, folder, size):
+        # Datum { data: 4 bytes, label, encoded: true }
+        return self.records(folder, [b"\x22\x04" + struct.pack("<I", i) + b"\x28" + bytes([i % 100]) + b"\x38\x01" for i in range(size)])
+
+    def caffe2(self, folder, size):
+        messages = []
+        for i in range(size):
+            # TensorProtos { an encoded image: type STRING, string_data; a label: type INT32, int32_data }
+            image = b"\x10\x04\x32\x04" + struct.pack("<I", i)
+            label = b"\x10\x02\x22\x01" + bytes([i % 100])
+            messages.append(b"".join(b"\x0a" + bytes([len(part)]) + part for part in (image, label)))
+        return self.records(folder, messages)
+
+    def nemo_asr(self, folder, size):
+        lines = []
+        for i in range(size):
+            with wave.open(str(folder / f"{i}.wav"), "wb") as file:
+                file.setnchannels(1)
+                file.setsampwidth(2)
+                file.setframerate(16000)
+                file.writeframes(struct.pack("<20h", *range(i, i + 20)))
+            lines.append(json.dumps({"audio_filepath": str(folder / f"{i}.wav"), "duration": 20 / 16000, "text": f"number {i}"}))
+        (folder / "all.json").write_text("\n".join(lines) + "\n")
+        return {"manifest_filepaths": [str(folder / "all.json")], "read_idxs": True}
+
+    def sequence(self, folder, size):
+        for part in range(min(size, 3)):
+            (folder / f"{part}").mkdir()
+            # Two frames more than sequences.
+            for i in range(len(range(part, size, min(size, 3))) + 2):
+                Image.fromarray(np.full((4, 6, 3), 80 * part + i, np.uint8)).save(folder / f"{part}" / f"{i:04}.png")
+        return {"file_root": str(folder), "sequence_length": 3}
+
+
+LISTED = ("file", "numpy", "coco", "nemo_asr", "sequence")  # whose lists are shuffled as a whole
+KINDS = (*LISTED, "webdataset", "tfrecord", "mxnet", "caffe", "caffe2")
+NEVER_SHUFFLED_AGAIN = ("mxnet", "caffe", "caffe2", "sequence")  # mxnet has one index, the others have no `shuffle_after_epoch`
 
 
 def draw(numbers):
@@ -116,7 +162,7 @@ def draw(numbers):
     options = {"num_shards": shards, "shard_id": numbers.randrange(shards)}
     for name, share in (("pad_last_batch", 0.5), ("random_shuffle", 0.6), ("read_ahead", 0.2), ("lazy_init", 0.2), ("dont_use_mmap", 0.2)):
         options[name] = numbers.random() < share
-    again = numbers.random() < 0.3 and not (options["random_shuffle"] and kind in LISTED) and kind != "mxnet"
+    again = numbers.random() < 0.3 and not (options["random_shuffle"] and kind in LISTED) and kind not in NEVER_SHUFFLED_AGAIN
     if again:
         options["shuffle_after_epoch"] = True
         if numbers.random() < 0.5:

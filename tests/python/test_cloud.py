@@ -4,10 +4,13 @@ import functools
 import http.server
 import io
 import json
+import os
+import re
 import struct
 import sys
 import tarfile
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -158,6 +161,40 @@ def test_an_epoch_goes_on_from_a_state(bucket):
     first = make()
     first.run()
     assert texts(make(first.checkpoint()).run()[0]) == texts(first.run()[0])
+
+
+def test_tables(bucket, tmp_path):
+    h5py, pa, pq = pytest.importorskip("h5py"), pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    import boto3
+
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = np.arange(12).reshape(6, 2)
+    pq.write_table(pa.table({"x": range(6)}), tmp_path / "a.parquet", row_group_size=2)
+    client = boto3.client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL"])
+    for name in ("a.h5", "a.parquet"):
+        client.put_object(Bucket="data", Key=f"tables/{name}", Body=(tmp_path / name).read_bytes())
+    made = pipeline(lambda: fn.readers.hdf5(file_root="s3://data/tables", datasets=["x"]))
+    assert made.run()[0].as_array().tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    made = pipeline(lambda: fn.readers.parquet(file_root="s3://data/tables", columns=["x"]))
+    assert made.run()[0].as_array().tolist() == [0, 1, 2, 3] and made.run()[0].as_array().tolist() == [4, 5, 0, 1]
+    with pytest.raises(RuntimeError, match="Could not open file s3://data/tables/b.h5"):
+        pipeline(lambda: fn.readers.hdf5(files=["s3://data/tables/b.h5"], datasets=["x"])).build()
+
+
+def test_the_page(bucket):
+    import boto3
+
+    image = pytest.importorskip("PIL.Image")
+    data = io.BytesIO()
+    image.fromarray(np.zeros((20, 30, 3), np.uint8)).save(data, "JPEG")
+    client = boto3.client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL"])
+    client.create_bucket(Bucket="bucket")
+    for name in ("cat/1.jpg", "dog/1.jpg"):
+        client.put_object(Bucket="bucket", Key=f"train/{name}", Body=data.getvalue())
+    page = Path(__file__).resolve().parents[2] / "docs" / "training" / "cloud.md"
+    names = {}
+    exec("".join(re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)), names)
+    assert set(names["labels"].as_array().ravel().tolist()) == {0, 1} and names["images"].as_array().shape == (64, 224, 224, 3)
 
 
 def test_without_the_package(monkeypatch):

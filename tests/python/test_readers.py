@@ -1,9 +1,12 @@
 """Readers: what they find, and the order in which they give it."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 
-from gesso import fn, pipeline_def
+from gesso import Pipeline, _storage, fn, pipeline_def
 from gesso._readers.order import Order
 
 
@@ -74,3 +77,63 @@ def test_arrays_whole_and_in_part(folder):
     whole, part = define().run()
     assert whole.shape() == [(2, 1), (2, 1)]
     assert part.as_array().tolist() == [[[1.0]], [[2.0]]]
+
+
+def batch_in_files(folder, function, depth):
+    """A pipeline of labels that wait for `function`."""
+    pipeline = Pipeline(3, 1, prefetch_queue_depth=depth)
+    with pipeline:
+        _, labels = fn.readers.file(files=[str(folder / "a" / "0.npy")] * 30, name="r")
+        pipeline.set_outputs(fn.python_function(labels, function=function))
+    return pipeline
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """The threads that read files, one for each that was read."""
+    plain, threads = _storage.read, []
+
+    def counted(path):
+        threads.append(threading.current_thread())
+        return plain(path)
+
+    monkeypatch.setattr(_storage, "read", counted)
+    return threads
+
+
+def test_a_batch_is_read_while_the_one_before_is_worked_on(folder, read):
+    def wait(label):
+        until = time.monotonic() + 20
+        while len(read) < 6:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        return label
+
+    assert batch_in_files(folder, wait, 2).run()[0].as_array().ravel().tolist() == [0, 1, 2]
+
+
+def test_who_wants_nothing_ahead_of_time_gets_nothing(folder, read):
+    assert batch_in_files(folder, lambda label: label, 1).run()[0].as_array().ravel().tolist() == [0, 1, 2]
+    assert read == [threading.current_thread()] * 3
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_errors_of_readers_come_in_order(folder, depth):
+    files = [str(folder / "a" / name) for name in ["0.npy"] * 4 + ["none.npy"] + ["0.npy"] * 3]
+    pipeline = Pipeline(2, 1, prefetch_queue_depth=depth)
+    with pipeline:
+        pipeline.set_outputs(fn.readers.file(files=files)[1])
+    for _ in range(3):
+        assert [pipeline.run()[0].as_array().ravel().tolist() for _ in range(2)] == [[0, 1], [2, 3]]
+        with pytest.raises(RuntimeError, match="Could not open file .*none.npy"):
+            pipeline.run()
+        assert pipeline.run()[0].as_array().ravel().tolist() == [6, 7]
+
+
+def test_a_restart_forgets_what_was_read_ahead(folder):
+    pipeline = Pipeline(2, 1)
+    with pipeline:
+        pipeline.set_outputs(fn.readers.file(files=[str(folder / "a" / "0.npy")] * 7, name="r")[1])
+    for _ in range(3):
+        assert [pipeline.run()[0].as_array().ravel().tolist() for _ in range(2)] == [[0, 1], [2, 3]]
+        pipeline.restart()

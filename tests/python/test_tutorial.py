@@ -1,12 +1,20 @@
 """The pages of the documentation do what they say: their Python runs as it stands, from top to bottom."""
 
+import io
+import json
+import os
 import re
 import runpy
 import subprocess
 import sys
+import tarfile
+import wave
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import gesso
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,7 +57,130 @@ def test_the_reference_is_fresh():
     assert page.read_text(encoding="utf-8") == make(), f"run `python3 scripts/lib/python_reference.py > docs/{page.name}`"
 
 
-@pytest.mark.parametrize("page", ["python.md", "python-tutorial.md", "python-from-dali.md"])
+PAGES = sorted(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
 def test_python_of_the_pages_is_python(page):
     for block in blocks(page, "python"):
         compile(block, page, "exec")
+
+
+# --- recipes for training, each on a small data set that has the names that its page uses
+
+
+def jpeg(shade=0):
+    data = io.BytesIO()
+    pixels = np.full((40, 60, 3), shade, np.uint8)
+    pytest.importorskip("PIL.Image").fromarray(pixels).save(data, "JPEG")
+    return data.getvalue()
+
+
+def run_page(*pages):
+    """Runs the Python of pages as one program, in the folder at hand; its names."""
+    program = "".join(block for page in pages for block in blocks(f"training/{page}.md", "python"))
+    Path("program.py").write_text(program)
+    return runpy.run_path("program.py")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def images(here):
+    for i in range(70):
+        folder = here / "images" / ("cat", "dog")[i % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{i}.jpg").write_bytes(jpeg(i))
+    return here
+
+
+def test_a_folder_of_images(images):
+    pytest.importorskip("torch")
+    names = run_page("image-folder")
+    assert names["images"].shape == (6, 3, 224, 224) and set(names["labels"].ravel().tolist()) <= {0, 1}
+
+
+def test_going_on_after_a_stop(images):
+    torch = pytest.importorskip("torch")
+    run_page("image-folder", "resume")
+    assert isinstance(torch.load("last.pt", weights_only=False)["data"][0], bytes)
+    # One batch was taken before the state was saved: the second one is the last of the epoch.
+    names = run_page("image-folder", "resume")
+    assert names["step"] == 0 and len(names["batch"][0]["data"]) == 6
+
+
+def test_several_processes(images, monkeypatch, capsys):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    images, labels = run_page("many-gpus")["pipeline"].run()
+    assert images.as_array().shape == (64, 224, 224, 3)
+    assert "'number_of_shards': 2, 'shard_id': 1" in capsys.readouterr().out
+
+
+def test_tar_archives(here):
+    for part in range(2):
+        with tarfile.open(f"shard-{part}.tar", "w") as archive:
+            for i in range(8):
+                for name, data in ((f"{part}{i}.jpg", jpeg(i)), (f"{part}{i}.cls", str(i).encode())):
+                    info = tarfile.TarInfo(name)
+                    info.size = len(data)
+                    archive.addfile(info, io.BytesIO(data))
+    (command,) = blocks("training/webdataset.md", "")
+    done = subprocess.run(command.replace("gesso", f"{sys.executable} -m gesso", 1), shell=True, capture_output=True, text=True)
+    if "has no command line" in done.stderr:
+        pytest.skip("the library was built without the command line")
+    assert done.returncode == 0, done.stderr
+    names = run_page("webdataset")
+    assert len(names["numbers"]) == 64 and set(names["numbers"]) == set(range(8))
+
+
+def test_boxes(here):
+    (here / "train2017").mkdir()
+    images = [{"id": i, "file_name": f"{i}.jpg", "width": 60, "height": 40} for i in range(4)]
+    for image in images:
+        (here / "train2017" / image["file_name"]).write_bytes(jpeg())
+    boxes = [{"id": i, "image_id": i, "category_id": 3, "bbox": [0, 0, 15, 10], "area": 150, "iscrowd": 0} for i in range(4)]
+    content = {"images": images, "annotations": boxes, "categories": [{"id": 3}]}
+    (here / "instances_train2017.json").write_text(json.dumps(content))
+    names = run_page("coco")
+    found = {tuple(box) for batch in names["boxes"].arrays for box in batch.tolist()}
+    assert found <= {(0, 0, 0.25, 0.25), (0.75, 0, 1, 0.25)} and names["images"].as_array().shape == (16, 300, 300, 3)
+
+
+def test_sound(here):
+    (here / "sounds" / "bell").mkdir(parents=True)
+    lines = []
+    for i in range(3):
+        path = here / "sounds" / "bell" / f"{i}.wav"
+        with wave.open(str(path), "wb") as file:
+            file.setparams((1, 2, 16000, 0, "NONE", ""))
+            file.writeframes(np.sin(np.arange(2000 + 500 * i) / 5 * 3000).astype(np.int16).tobytes())
+        lines.append(json.dumps({"audio_filepath": str(path), "duration": 0.2, "text": f"bell {i}"}))
+    (here / "train.json").write_text("\n".join(lines))
+    names = run_page("audio")
+    assert names["spectra"].as_array().shape[:2] == (16, 80) and set(names["words"]) == {"bell 0", "bell 1", "bell 2"}
+
+
+def test_hdf5_and_parquet(here):
+    h5py, pa, pq = pytest.importorskip("h5py"), pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    (here / "train").mkdir()
+    with h5py.File("train/a.h5", "w") as file:
+        file["images"], file["labels"] = np.zeros((9, 30, 20, 3), np.uint8), np.arange(9)
+    pq.write_table(pa.table({"image": [{"bytes": jpeg(i)} for i in range(9)], "label": range(9)}), "train/a.parquet")
+    names = run_page("hdf5-parquet")
+    assert set(names["labels"].as_array().tolist()) == set(range(9)) and names["images"].as_array().shape == (64, 224, 224, 3)
+
+
+def test_ray(images):
+    pytest.importorskip("ray.data")
+    Path("program.py").write_text("".join(blocks("training/ray.md", "python")))
+    paths = os.pathsep.join([str(Path(gesso.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "(70, 3, 224, 224)" in done.stdout

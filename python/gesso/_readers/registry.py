@@ -5,14 +5,16 @@ from .coco import COCO
 from .file import File
 from .file_read import Read
 from .fits import Fits
+from .hdf5 import HDF5
 from .nemo_asr import NemoAsr
 from .numpy import Numpy
+from .parquet import Parquet
 from .records import MXNet, TFRecord
 from .sequence import Sequence
 from .video import OlderVideo, Video
 from .webdataset import Webdataset
 
-_ALL = (File, Caffe, Caffe2, COCO, Fits, MXNet, NemoAsr, Numpy, Read, Sequence, TFRecord, Video, OlderVideo, Webdataset)
+_ALL = (File, Caffe, Caffe2, COCO, Fits, HDF5, MXNet, NemoAsr, Numpy, Parquet, Read, Sequence, TFRecord, Video, OlderVideo, Webdataset)
 READERS = {kind.schema_name: kind for kind in _ALL}
 OLD_NAMES = {
     "FileReader": File,

@@ -55,6 +55,8 @@ class Reader(Operator):
 
     is_source = True
     shuffles_all = True
+    # Whether files name it: DALI has it, too.
+    in_files = True
 
     def __init__(self, *, sampler=None, weights=None, shards=None, on_missing="raise", **keywords):
         """Beside DALI's arguments: `sampler`, numbers of samples or a function of the epoch that gives them, in place of shuffling; `weights`, how
