@@ -20,10 +20,15 @@ class Lmdb:
                 self._data = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise RuntimeError(f"LMDB Error: {error.strerror or error}, with file: {path}") from None
-        self._page_size, root = self._newest_root()
-        self.places = []
-        if root != 0xFFFFFFFFFFFFFFFF:
-            self._walk(root)
+        except ValueError:
+            raise RuntimeError(f"LMDB Error: the file is empty, with file: {path}") from None
+        self.places, self._seen = [], set()
+        try:
+            self._page_size, root = self._newest_root()
+            if root != 0xFFFFFFFFFFFFFFFF:
+                self._walk(root)
+        except (struct.error, RuntimeError) as error:
+            raise RuntimeError(f"LMDB Error: the file is cut off or damaged ({error}), with file: {path}") from None
 
     def _newest_root(self):
         newest = None
@@ -31,7 +36,7 @@ class Lmdb:
         for _ in range(2):
             (magic,) = struct.unpack_from("<I", self._data, offset + _HEADER)
             if magic != _MAGIC:
-                raise RuntimeError("LMDB Error: the file has no LMDB header.")
+                raise RuntimeError("no LMDB header")
             at = offset + _HEADER + 24
             (page_size,) = struct.unpack_from("<I", self._data, at)
             (root,) = struct.unpack_from("<Q", self._data, at + 48 + 40)
@@ -42,6 +47,9 @@ class Lmdb:
         return newest[1:]
 
     def _walk(self, page):
+        if page in self._seen:
+            raise RuntimeError(f"page {page} is in two places")
+        self._seen.add(page)
         base = page * self._page_size
         flags, lower = struct.unpack_from("<HH", self._data, base + 10)
         for k in range((lower - _HEADER) // 2):
@@ -60,6 +68,8 @@ class Lmdb:
 
     def __getitem__(self, index):
         at, size = self.places[index]
+        if at + size > len(self._data):
+            raise RuntimeError(f"LMDB Error: the file ends within a record of {size} bytes")
         return self._data[at : at + size]
 
 

@@ -5,7 +5,7 @@ import io
 import numpy as np
 
 from .. import _storage
-from . import files
+from . import damage, files
 from .source import Reader, schema
 
 _OWN = {
@@ -102,13 +102,11 @@ class _Arrays:
 
     def read(self, index, fed=None):
         path = self.paths[index]
-        try:
+        with damage.named(f"the array file {path}"):
             if self.is_remote:
                 array = np.load(io.BytesIO(_storage.read(path)), allow_pickle=False)
             else:
                 array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, RuntimeError, ValueError) as error:
-            raise RuntimeError(f"Could not read the array file {path}: {error}") from None
         if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
             raise RuntimeError(f"Unknown Numpy type string: {array.dtype.str} in {path}")
         part = self.region.of(array, path, fed or {})
