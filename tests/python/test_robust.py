@@ -204,7 +204,8 @@ def test_memory_files_and_threads_stay(tmp_path, kind):
     files, threads, tasks, memory = state()
     epochs(160)
     now = state()
-    assert now[:3] == (files, threads, tasks) and now[3] < memory + 4, (now, memory)
+    # Threads of earlier tests may have ended meanwhile.
+    assert now[0] <= files and now[1] <= threads and now[2] <= tasks and now[3] < memory + 4, (now, memory)
     # Pipelines that come and go leave nothing, either.
     for _ in range(5):
         made = pipeline(make, 100)

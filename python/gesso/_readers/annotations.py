@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from .. import _storage
-from . import masks
+from . import damage, masks
 
 
 class Image:
@@ -23,10 +23,11 @@ class Image:
 def load(get):
     """The images that the arguments of a reader ask for, in the order of their numbers or as `images` lists them."""
     path = get("annotations_file")
-    try:
-        content = json.loads(_storage.text(path))
-    except (RuntimeError, ValueError) as error:
-        raise RuntimeError(f"Could not read the annotation file {path}: {error}") from None
+    with damage.named(f"the annotation file {path}"):
+        return _images(json.loads(_storage.text(path)), get)
+
+
+def _images(content, get):
     kinds = sorted(category["id"] for category in content.get("categories", ()))
     classes = {kind: kind if get("avoid_class_remapping") else i for i, kind in enumerate(kinds, 1)}
     by_image = {}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import wire
+from . import damage, wire
 from .lmdb import Joined
 from .source import Reader, schema
 
@@ -33,7 +33,9 @@ class _Records:
         self.size = len(self._records)
 
     def read(self, index):
-        return self._read(self._records[index]), f"{self._paths[0]} at index {index}"
+        where = f"{self._paths[0]} at index {index}"
+        with damage.named(where):
+            return self._read(self._records[index]), where
 
 
 class Caffe(Reader):

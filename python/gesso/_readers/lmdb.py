@@ -22,13 +22,15 @@ class Lmdb:
             self._file = _storage.open_file(os.path.join(path, "data.mdb") if os.path.isdir(path) else path)
         except RuntimeError as error:
             raise RuntimeError(f"LMDB Error: {str(error).rpartition(': ')[2]}, with file: {path}") from None
+        if self._file.size == 0:
+            raise RuntimeError(f"LMDB Error: the file is empty, with file: {path}")
         self.places = []
         try:
             self._page_size, root = self._newest_root()
             if root != _NO_PAGE:
                 self._walk(root)
-        except (struct.error, OverflowError):
-            raise RuntimeError(f"LMDB Error: {path} ends within a page: it is damaged or was cut off.") from None
+        except (struct.error, OverflowError, RuntimeError) as error:
+            raise RuntimeError(f"LMDB Error: the file is cut off or damaged ({error}), with file: {path}") from None
 
     def _newest_root(self):
         newest, offset = None, 0
@@ -36,7 +38,7 @@ class Lmdb:
             meta = self._file.read_at(offset + _HEADER, _META)
             (magic,) = struct.unpack_from("<I", meta)
             if magic != _MAGIC:
-                raise RuntimeError("LMDB Error: the file has no LMDB header.")
+                raise RuntimeError("no LMDB header")
             (page_size,) = struct.unpack_from("<I", meta, 24)
             (root,) = struct.unpack_from("<Q", meta, 112)
             (transaction,) = struct.unpack_from("<Q", meta, 128)
@@ -51,7 +53,7 @@ class Lmdb:
         while pages:
             number = pages.pop()
             if number in seen:
-                raise RuntimeError(f"LMDB Error: page {number} stands at two places of the tree: the file is damaged.")
+                raise RuntimeError(f"page {number} is in two places")
             seen.add(number)
             base, children = number * self._page_size, []
             page = self._file.read_at(base, self._page_size)
@@ -65,7 +67,7 @@ class Lmdb:
                 at, size = node + 8 + key_size, low | high << 16
                 at = struct.unpack_from("<Q", page, at)[0] * self._page_size + _HEADER if node_flags & _BIG else base + at
                 if at + size > self._file.size:
-                    raise RuntimeError(f"LMDB Error: a value of {size} bytes in page {number} ends behind the file: it is damaged or was cut off.")
+                    raise RuntimeError(f"a value of {size} bytes in page {number} ends behind the file")
                 self.places.append((at, size))
             pages += reversed(children)
 

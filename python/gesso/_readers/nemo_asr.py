@@ -76,24 +76,27 @@ class _Decoder:
         self._plain = _pipeline(node, None)
         self._resampling = _pipeline(node, self._wanted) if self._wanted > 0 else None
 
-    def run(self, encoded, windows):
+    def run(self, encoded, windows, paths):
         """(audio, type, rates of the files)"""
-        audio, rates = _run(self._plain, encoded, windows)
+        audio, rates = _run(self._plain, encoded, windows, paths)
         arrays, dtype = list(audio.arrays), audio.dtype
         if self._resampling is not None:
             others = [i for i, rate in enumerate(rates.arrays) if rate != self._wanted]
             if others:
-                found, _ = _run(self._resampling, [encoded[i] for i in others], [windows[i] for i in others])
+                found, _ = _run(self._resampling, *([each[i] for i in others] for each in (encoded, windows, paths)))
                 for i, array in zip(others, found.arrays):
                     arrays[i] = array
         return arrays, dtype, rates
 
 
-def _run(pipeline, encoded, windows):
+def _run(pipeline, encoded, windows, paths):
     pipeline.feed_input("encoded", encoded)
     pipeline.feed_input("offset", [window[0] for window in windows])
     pipeline.feed_input("duration", [window[1] for window in windows])
-    return pipeline.run()
+    outputs = pipeline.run()
+    for i, text in sorted(pipeline.errors.items()):
+        raise RuntimeError(f"Could not read {paths[i]}: {text}")
+    return outputs
 
 
 def _pipeline(node, wanted):
@@ -103,7 +106,7 @@ def _pipeline(node, wanted):
     from ..pipeline import Pipeline
 
     get, size, threads = node.values_of, node.pipeline.max_batch_size, node.pipeline.num_threads
-    pipeline = Pipeline(size, threads, None, prefetch_queue_depth=1, exec_async=False, exec_pipelined=False)
+    pipeline = Pipeline(size, threads, None, prefetch_queue_depth=1, exec_async=False, exec_pipelined=False, on_error="mark")
     dtype = DALIDataType(get("dtype", DALIDataType.FLOAT))
     exact, whole = DALIDataType.FLOAT64, DALIDataType.INT64
     with pipeline:
@@ -137,7 +140,7 @@ class NemoAsr(Reader):
         get = node.values_of
         if node.decoder is None:
             node.decoder = _Decoder(node)
-        arrays, dtype, rates = node.decoder.run(encoded.arrays, windows.arrays)
+        arrays, dtype, rates = node.decoder.run(encoded.arrays, windows.arrays, encoded.infos)
         outputs = [Batch(arrays, dtype, "", encoded.infos)]
         if get("read_sample_rate", True):
             outputs.append(Batch(rates.arrays, rates.dtype, "", encoded.infos))

@@ -7,7 +7,7 @@ import os
 import numpy as np
 
 from .. import _storage
-from . import files
+from . import damage, files
 from .source import Reader, schema
 
 _OWN = {
@@ -139,14 +139,12 @@ class _Arrays:
 
     def read(self, index, fed=None):
         path = self.paths[index]
-        try:
+        with damage.named(f"the array file {path}"):
             if self.is_remote:
                 part = self._part(np.load(io.BytesIO(_storage.read(path)), allow_pickle=False), path, fed)
             else:
                 with open(path, "rb") as file:
                     part = self._part(_File(file, os.fstat(file.fileno()).st_size), path, fed)
-        except (OSError, ValueError) as error:
-            raise RuntimeError(f"Could not read the array file {path}: {error}") from None
         return (np.ascontiguousarray(part).reshape(part.shape),), path
 
     def _part(self, array, path, fed):

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import _context, _storage
 from ..tfrecord import Feature
-from . import wire
+from . import damage, wire
 from .source import Reader, schema
 
 _OWN = {"path": ("_STRING_VEC", None), "index_path": ("_STRING_VEC", None), "use_o_direct": ("BOOL", False)}
@@ -73,8 +73,9 @@ class _Features(_Indexed):
         length = struct.unpack_from("<Q", data)[0] if len(data) >= _FRAME else -1
         if length != len(data) - _FRAME:
             raise RuntimeError(f"No record of {len(data)} bytes begins in {where}: the index does not belong to this file.")
-        found = _example(data[12 : 12 + length])
-        return [_feature(found.get(name), feature) for name, feature in self.features.items()], where
+        with damage.named(where):
+            found = _example(data[12 : 12 + length])
+            return [_feature(found.get(name), feature) for name, feature in self.features.items()], where
 
 
 def _example(message):
@@ -183,10 +184,11 @@ class _RecordIO(_Indexed):
 
     def read(self, index):
         data, where = self.bytes(index)
-        record = _joined(data, where)
-        flag, label = struct.unpack_from("<If", record)
-        labels = np.frombuffer(record, np.float32, flag, 24) if flag else np.array([label], np.float32)
-        return (np.frombuffer(record, np.uint8, offset=24 + 4 * flag), labels), where
+        with damage.named(where):
+            record = _joined(data, where)
+            flag, label = struct.unpack_from("<If", record)
+            labels = np.frombuffer(record, np.float32, flag, 24) if flag else np.array([label], np.float32)
+            return (np.frombuffer(record, np.uint8, offset=24 + 4 * flag), labels), where
 
 
 def _joined(data, where):

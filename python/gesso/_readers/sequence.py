@@ -59,6 +59,10 @@ class Sequence(Reader):
             node.decoder = _decoder(node, length)
         node.decoder.feed_input("encoded", [array for batch in frames for array in batch.arrays])
         (images,) = node.decoder.run()
+        for at, text in sorted(node.decoder.errors.items()):
+            raise RuntimeError(
+                f"Could not read frame {at // batch_size} of the sequence that begins with {frames[0].infos[at % batch_size]}: {text}"
+            )
         decoded = [images.arrays[k * batch_size : (k + 1) * batch_size] for k in range(length)]
         infos = frames[0].infos
         for i, info in enumerate(infos):
@@ -75,7 +79,7 @@ def _decoder(node, length):
     from ..pipeline import Pipeline
 
     size, threads = node.pipeline.max_batch_size * length, node.pipeline.num_threads
-    pipeline = Pipeline(size, threads, None, prefetch_queue_depth=1, exec_async=False, exec_pipelined=False)
+    pipeline = Pipeline(size, threads, None, prefetch_queue_depth=1, exec_async=False, exec_pipelined=False, on_error="mark")
     with pipeline:
         encoded = fn.external_source(name="encoded", dtype=DALIDataType.UINT8, ndim=1)
         pipeline.set_outputs(fn.decoders.image(encoded, output_type=node.values_of("image_type", 0)))

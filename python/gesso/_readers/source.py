@@ -1,9 +1,7 @@
 """`Reader`: an operator without inputs whose batches are read in the interpreter."""
 
-import contextlib
 import functools
 import logging
-import struct
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -13,12 +11,9 @@ from .._enums import dtype_of
 from .._feeding import Batch
 from .._operator import Operator
 from .._schema import Argument, Schema
-from . import elastic
+from . import damage, elastic
 from .order import Order
 from .sampling import Sampled
-
-# What parsing damaged data ends with, beside errors that say what is wrong.
-_DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, MemoryError, RecursionError, struct.error)
 
 _SHARED = {
     "random_shuffle": ("BOOL", False),
@@ -80,7 +75,7 @@ class Reader(Operator):
         """Opens the data set and begins its first epoch."""
         options = {name: value.value for name, value in node.values.items()}
         _check_shards(self.display, options, self.shuffles_all)
-        with self._named("The data set"):
+        with damage.named(f"the data set of `{self.display}`", but=(RuntimeError, OSError)):
             node.samples = self.begin(node)
         if node.samples.size == 0:
             raise RuntimeError(f"The reader `{self.display}` found no samples.")
@@ -155,7 +150,7 @@ class Reader(Operator):
     def _read(self, node, read, i):
         for _ in range(node.samples.size + 1):
             try:
-                with self._named("A sample"):
+                with damage.named(f"a sample of `{self.display}`", but=(RuntimeError, OSError)):
                     row = node.last_read = read()
                 return row
             except (RuntimeError, OSError) as error:
@@ -166,14 +161,6 @@ class Reader(Operator):
                     return node.last_read
                 read = functools.partial(node.samples.read, node.order.batch(1)[0], **_of_sample(node, i))
         raise RuntimeError(f"None of the {node.samples.size} samples of `{self.display}` can be read.")
-
-    @contextlib.contextmanager
-    def _named(self, what):
-        """Damaged data is an error that says what could not be read, whatever its parser stumbled over."""
-        try:
-            yield
-        except _DAMAGE as error:
-            raise RuntimeError(f"{what} of `{self.display}` cannot be read, it is damaged: {type(error).__name__}: {error}") from error
 
     def left(self, node):
         """Where other shards began this epoch: how many samples of it each shard of this run has; else None."""
