@@ -133,10 +133,11 @@ impl WarpPerspective {
         let ([a, b, c], []) = values.as_chunks::<3>() else {
             return Err(Error::invalid(format!("a matrix of {} elements, expected 9", values.len())));
         };
-        let matrix = [*a, *b, *c].map(|row| row.map(|value| f64::from(value as f32)));
+        let matrix = [*a, *b, *c].map(|row| row.map(|value| value as f32));
+        let matrix = if self.from_corner { centered(&matrix) } else { matrix };
+        let matrix = matrix.map(|row| row.map(f64::from));
         // As in OpenCV, a matrix without an inverse shows one place everywhere.
-        let matrix = if self.inverse_map { matrix } else { inverse(&matrix).unwrap_or_default() };
-        Ok(if self.from_corner { centered(&matrix) } else { matrix })
+        Ok(if self.inverse_map { matrix } else { inverse(&matrix).unwrap_or_default() })
     }
 
     fn job(&self, sample: &SampleInputs<'_>, layout: Layout) -> Result<Job> {
@@ -196,8 +197,8 @@ impl WarpPerspective {
     }
 }
 
-/// The map with the same effect for coordinates that are 0 at the center of the first pixel.
-fn centered(matrix: &Matrix) -> Matrix {
+/// The map with the same effect for coordinates that are 0 at the center of the first pixel, in float32 as in DALI.
+fn centered(matrix: &[[f32; 3]; 3]) -> [[f32; 3]; 3] {
     let moved = matrix.map(|[x, y, w]| [x, y, 0.5 * x + 0.5 * y + w]);
     let [x, y, w] = moved;
     [std::array::from_fn(|k| x[k] - 0.5 * w[k]), std::array::from_fn(|k| y[k] - 0.5 * w[k]), w]
