@@ -358,9 +358,13 @@ impl Operator for MultiPaste {
                 .ok_or_else(|| Error::internal("a live sample has no regions"))?;
             let regions = job.regions.iter().map(|region| job.pasted(region, &inputs, from));
             let regions = regions.collect::<Result<Vec<Pasted>>>()?;
+            let staged = match regions.len() {
+                0 => 0,
+                _ => cx.recorder.stage(bytemuck::cast_slice(&regions))?.address(),
+            };
             Ok(Row {
                 to: sample.target(0)?,
-                regions: cx.recorder.stage(bytemuck::cast_slice(&regions))?.address(),
+                regions: staged,
                 count: regions.len() as u64,
                 pixels: (job.canvas[0] * job.canvas[1]) as u64,
                 width: job.canvas[1] as u64,

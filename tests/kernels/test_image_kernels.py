@@ -2,11 +2,12 @@
 
 import ctypes
 import json
+import struct
 import zipfile
 
 import numpy as np
 import pytest
-from emulator import HERE, needs_compiler
+from emulator import HERE, needs_compiler, place, table_kernel
 from test_elementwise_kernels import address, kernel, noise
 
 TYPES = {"uint8_t": np.uint8, "int16_t": np.int16, "uint16_t": np.uint16, "int32_t": np.int32, "float": np.float32}
@@ -229,3 +230,84 @@ def test_sensors_without_an_inside_are_black(kernel):
     for algorithm in range(4):
         for out in debayered(kernel, [noise(2, 6), noise(8, 2), noise(0, 4)], (0, 0), algorithm):
             assert not out.any()
+
+
+# ---- equalization by tiles
+
+CLAHE = "<5Q7If"
+
+
+def lab_tables():
+    """Those of src/cpu/lab.rs, as the kernel reads them."""
+    linear = np.arange(256) / 255
+    linear = np.rint(2040 * np.where(linear <= 0.04045, linear / 12.92, ((linear + 0.055) / 1.055) ** 2.4))
+    to_xyz = np.array([[0.412453, 0.357580, 0.180423], [0.212671, 0.715160, 0.072169], [0.019334, 0.119193, 0.950227]])
+    from_xyz = np.array([[3.240479, -1.53715, -0.498535], [-0.969256, 1.875991, 0.041556], [0.055648, -0.204043, 1.057311]])
+    white = np.array([0.950456, 1.0, 1.088754])
+    parts = np.zeros((3, 256, 4), np.int32)
+    parts[..., :3] = np.rint(4096 * to_xyz / white[:, None]).T[:, None] * linear[None, :, None]
+    parts[0, :, :3] += 2048
+    value = (np.arange(3072) / 2040).astype(np.float32).astype(float)
+    cube = np.cbrt(value).astype(np.float32)
+    cube = np.where(cube.astype(float) > np.cbrt(value), np.nextafter(cube, np.float32(0)), cube).astype(float)
+    roots = np.rint(32768 * np.where(value < 0.008856, value * 7.787 + 16 / 116, cube))
+    light = np.arange(256) * 100 / 255
+    dark, root = light * 27 / 24389, (light + 16) / 116
+    lightness = np.where((np.arange(256) <= 20)[:, None], np.stack([dark, 16 / 116 + dark * 841 / 108], 1), np.stack([root ** 3, root], 1))
+    level = np.arange(256)
+    moves = np.stack([((5 * level * 53687 + 128) >> 13) - 128 * 16384 // 500, ((level * 41943 + 16) >> 9) - 128 * 16384 // 200 + 1], 1)
+    back = np.arange(4096) / 4096
+    levels = np.rint(255 * np.where(back <= 0.0031308, 12.92 * back, 1.055 * np.maximum(back, 1e-9) ** (1 / 2.4) - 0.055))
+    words = [parts, roots, np.rint(16384 * lightness), moves, np.rint(4096 * from_xyz * white)]
+    return np.frombuffer(b"".join(word.astype(np.int32).tobytes() for word in words) + levels.astype(np.uint8).tobytes(), np.uint8)
+
+
+@pytest.mark.parametrize("name,output,tiles,limit,luma_only", [
+    ("clahe_gray", 0, (4, 4), 2., False), ("clahe_gray", 1, (1, 1), 1.5, False), ("clahe_gray", 2, (3, 5), .5, False), ("clahe_gray", 4, (8, 2), 0., False),
+    ("clahe_colour", 0, (4, 4), 2., True), ("clahe_colour", 1, (2, 3), 3., False)])
+def test_clahe(tmp_path, name, output, tiles, limit, luma_only):
+    inputs, outputs = recorded("augmentations", name)
+    images = inputs["X"]
+    colours = images[0].shape[2] == 3
+    channels = 3 if colours and not luma_only else 1
+    count, rows = len(images), []
+    for i, image in enumerate(images):
+        size = image.shape[1::-1]
+        whole = all(extent % n == 0 for extent, n in zip(size, tiles))
+        tile = [extent // n if whole else (extent + n - extent % n) // n for extent, n in zip(size, tiles)]
+        area = tile[0] * tile[1]
+        most = max(1, int(limit * area / 256)) if limit > 0 else 0
+        for c in range(channels):
+            tables = place(2 * count, (i * channels + c) * tiles[0] * tiles[1] * 256)
+            rows.append((place(count + i, c), place(i, c), tables, place(2 * count + 1), image.shape[2], *size, *tiles, *tile, most, np.float32(255) / np.float32(area)))
+    memory = images + [np.full_like(image, 77) for image in images] + [np.zeros(len(rows) * tiles[0] * tiles[1] * 256, np.uint8), lab_tables()]
+    for number, (entry, threads) in enumerate((("tables", 512), ("equalized", 256))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        memory = table_kernel(folder, "clahe", CLAHE, entry=entry, LUMA=int(luma_only))(rows, memory, blocks=3, threads=threads)
+    for found, expected in zip(memory[count:], outputs[output]):
+        np.testing.assert_array_equal(found, expected)
+
+
+# ---- anchors
+
+@pytest.mark.parametrize("output,criteria,offset", [(0, .5, 0), (2, .2, 0), (4, .3, 1)])
+def test_box_encoder(tmp_path, output, criteria, offset):
+    inputs, outputs = recorded("boxes", "anchors")
+    low = np.random.default_rng(4)
+    low, more = low.uniform(0, 0.7, (12, 2)), low
+    anchors = np.concatenate([low, low + more.uniform(0.05, 0.3, low.shape)], 1).astype(np.float32)
+    boxes, labels, count = inputs["X"], inputs["L"], len(inputs["X"])
+    memory = boxes + labels + [np.zeros(b.shape[0], np.uint32) for b in boxes] + [np.full((12, 4), 9e9, np.float32) for _ in boxes] + [np.full(12, -7, np.int32) for _ in boxes] + [anchors]
+    rows = [(place(3 * count + i), place(4 * count + i), place(i), place(count + i), place(2 * count + i), b.shape[0]) for i, b in enumerate(boxes)]
+    # And one without boxes.
+    memory += [np.zeros((12, 4), np.float32), np.full(12, -7, np.int32)]
+    rows.append((place(5 * count + 1), place(5 * count + 2), 0, 0, 0, 0))
+    means, stds = ((.1, .2, .3, .4), (.5, .6, .7, .8)) if offset else ((0,) * 4, (1,) * 4)
+    params = struct.pack("<QQfIf4f4fI", place(5 * count), 12, criteria, offset, 300 if offset else 1, *means, *stds, 0)
+    run = table_kernel(tmp_path, "box_encoder", "<6Q", params="Params", param_bytes=64)
+    memory = run(rows, memory, blocks=1, threads=128, params=params)
+    for i in range(count):
+        np.testing.assert_allclose(memory[3 * count + i], outputs[output][i], atol=1e-5)
+        np.testing.assert_array_equal(memory[4 * count + i], outputs[output + 1][i])
+    assert not memory[-1].any() and (offset == 0 or not memory[-2].any())
