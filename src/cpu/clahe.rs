@@ -4,7 +4,7 @@
 use multiversion::multiversion;
 
 /// Values of a pixel.
-const LEVELS: usize = 256;
+pub const LEVELS: usize = 256;
 
 /// Tiles of an image, and how far their histograms may rise.
 #[derive(Debug, Clone, Copy)]
@@ -21,11 +21,7 @@ impl Clahe {
         if size.contains(&0) {
             return;
         }
-        // What does not divide into tiles is continued beyond its ends until it does.
-        let divides = (0..2).all(|d| size[d].is_multiple_of(self.tiles[d]));
-        let continued =
-            |d: usize| if divides { size[d] } else { size[d] + self.tiles[d] - size[d] % self.tiles[d] };
-        let tile = [0, 1].map(|d| continued(d) / self.tiles[d]);
+        let tile = self.tile(size);
         let tables = self.tables(src, size, tile);
         let columns: Vec<Between> = (0..size[0]).map(|x| Between::new(x, tile[0], self.tiles[0])).collect();
         let shares: Vec<f32> = columns.iter().map(|column| column.share).collect();
@@ -53,12 +49,25 @@ impl Clahe {
         }
     }
 
+    /// Pixels of a tile along x and y. What does not divide into tiles is continued beyond its ends until it does.
+    pub fn tile(&self, size: [usize; 2]) -> [usize; 2] {
+        let divides = (0..2).all(|d| size[d].is_multiple_of(self.tiles[d]));
+        let continued =
+            |d: usize| if divides { size[d] } else { size[d] + self.tiles[d] - size[d] % self.tiles[d] };
+        [0, 1].map(|d| continued(d) / self.tiles[d])
+    }
+
+    /// The largest count of a level in a tile of `area` pixels, if there is one.
+    pub fn limit(&self, area: usize) -> Option<usize> {
+        (self.clip_limit > 0.0)
+            .then(|| ((f64::from(self.clip_limit) * area as f64 / LEVELS as f64) as usize).max(1))
+    }
+
     /// What every level of each tile becomes; tiles row by row.
     fn tables(&self, src: &[u8], size: [usize; 2], tile: [usize; 2]) -> Vec<[u8; LEVELS]> {
         let area = tile[0] * tile[1];
-        let limit = (self.clip_limit > 0.0)
-            .then(|| ((f64::from(self.clip_limit) * area as f64 / LEVELS as f64) as usize).max(1));
-        let scale = (LEVELS - 1) as f32 / area as f32;
+        let limit = self.limit(area);
+        let scale = scale(area);
         let mut tables = Vec::with_capacity(self.tiles[0] * self.tiles[1]);
         for row in 0..self.tiles[1] {
             for column in 0..self.tiles[0] {
@@ -89,6 +98,11 @@ impl Clahe {
         }
         tables
     }
+}
+
+/// Levels for each pixel of a tile of `area` pixels.
+pub fn scale(area: usize) -> f32 {
+    (LEVELS - 1) as f32 / area as f32
 }
 
 /// What four tiles make of each level: above first, left before right.

@@ -178,6 +178,18 @@ fn back_tables() -> &'static BackTables {
     })
 }
 
+/// All tables, as `Lab` of `kernels/clahe.cu` has them: those on the way to L*a*b*, then those of the way back.
+pub fn on_device() -> &'static [u8] {
+    static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
+    BYTES.get_or_init(|| {
+        let (to, back) = (tables(), back_tables());
+        let words = to.parts.as_flattened().as_flattened().iter().chain(&to.roots);
+        let words = words.chain(back.lightness.as_flattened()).chain(back.moves.as_flattened());
+        let words = words.chain(back.coefficients.as_flattened());
+        words.flat_map(|word| word.to_le_bytes()).chain(back.levels).collect()
+    })
+}
+
 /// X or Z of a root.
 #[inline(always)]
 fn cubed(root: i32) -> i32 {
@@ -257,5 +269,10 @@ mod tests {
             let [one, back] = there_and_back([colours[i]]);
             assert_eq!((one[0], back[0]), (lab[i], rgb[i]), "{i}");
         }
+    }
+
+    #[test]
+    fn tables_for_a_device_are_as_long_as_their_struct() {
+        assert_eq!(on_device().len(), 4 * (3 * 256 * 4 + 3072 + 2 * 512 + 9) + 4096);
     }
 }

@@ -2,6 +2,7 @@
 //! code of its own for, else they lie on a grid of 1/32 of a pixel. It must not know where the map comes from.
 
 use multiversion::multiversion;
+use multiversion::target::target_cfg_f;
 
 use super::convert::ConvertSat;
 use super::corners::Bytes;
@@ -74,7 +75,7 @@ pub struct View<'a, T> {
     pub border: Border,
     /// The value of each channel outside, for [`Border::Constant`].
     pub fill: &'a [T],
-    /// Whether places lie on the grid for [`Sampling::Linear`].
+    /// Whether places lie on the grid for [`Sampling::Linear`], and are found in double precision for [`Sampling::Nearest`].
     pub is_coarse: bool,
 }
 
@@ -88,8 +89,9 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
             if self.is_exact() {
                 places.exactly(&exact, y as f32);
                 match self.sampling {
+                    Sampling::Nearest => nearest(self, &places, row),
+                    Sampling::Linear => between(self, &places, row),
                     Sampling::Cubic => of_sixteen(self, &places, row),
-                    _ => between(self, &places, row),
                 }
             } else {
                 on_a_grid(self, matrix, y, row);
@@ -98,11 +100,7 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
     }
 
     fn is_exact(&self) -> bool {
-        match self.sampling {
-            Sampling::Nearest => false,
-            Sampling::Linear => !self.is_coarse,
-            Sampling::Cubic => true,
-        }
+        self.sampling == Sampling::Cubic || !self.is_coarse
     }
 
     /// Where the pixel in column `x` and row `y` begins.
@@ -160,14 +158,14 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
 
     /// The sum of the sixteen pixels around a place, weighted, along x first.
     #[inline(always)]
-    fn of_sixteen(&self, place: [f32; 2], pixel: &mut [T]) {
+    fn of_sixteen(&self, [x, y]: [f32; 2], pixel: &mut [T]) {
+        let [width, height, _] = self.source.size;
+        let place = [not_farther(x, width), not_farther(y, height)];
         let first = place.map(f32::floor);
         let [across, down] = [0, 1].map(|axis| cubic_weights(place[axis] - first[axis]));
-        let [width, height, _] = self.source.size;
         let [x, y] = first.map(column_of);
         let starts: [[_; 4]; 4] = std::array::from_fn(|row| {
-            let y = not_farther(y - 1 + row as i64, height);
-            std::array::from_fn(|column| self.start(not_farther(x - 1 + column as i64, width), y))
+            std::array::from_fn(|column| self.start(x - 1 + column as i64, y - 1 + row as i64))
         });
         for (c, to) in pixel.iter_mut().enumerate() {
             let value = |start: Option<usize>| -> f32 {
@@ -238,12 +236,21 @@ fn column_of(place: f32) -> i64 {
     i64::from(if place.is_nan() { i32::MIN } else { place as i32 })
 }
 
-/// A place in a line of `extent` pixels, so far outside at most: for its sixteen pixels OpenCV repeats an image only so often.
+/// The column or row next to a place, halves to even; what an `i32` cannot hold is far above or to the left, as in C++ on x86.
 #[inline(always)]
-fn not_farther(place: i64, extent: usize) -> i64 {
-    const LEAST: i64 = 16;
-    let most = LEAST.max(extent as i64);
-    place.clamp(-most, 2 * most)
+fn next_to(place: f32) -> i64 {
+    const END: f32 = 2_147_483_648.0;
+    let place = place.round_ties_even();
+    if (-END..END).contains(&place) { place as i64 } else { i32::MIN.into() }
+}
+
+/// A place in a line of `extent` pixels, so far outside at most: OpenCV repeats an image only so often where it takes sixteen
+/// pixels. What is no number is far outside.
+#[inline(always)]
+fn not_farther(place: f32, extent: usize) -> f32 {
+    const LEAST: usize = 16;
+    let most = LEAST.max(extent) as f32;
+    place.max(-most).min(2.0 * most)
 }
 
 /// Where the pixels of a row are taken from.
@@ -264,6 +271,18 @@ fn between<T: Output + ConvertSat<f32>>(view: &View<'_, T>, places: &Places, row
         1 => between_each(view, x, y, row, 1),
         3 => between_each(view, x, y, row, 3),
         channels => between_each(view, x, y, row, channels),
+    }
+}
+
+/// Writes the pixels next to `places` to `row`.
+#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+fn nearest<T: Output + ConvertSat<f32>>(view: &View<'_, T>, places: &Places, row: &mut [T]) {
+    let places = places.x.iter().zip(&places.y);
+    for ((&x, &y), pixel) in places.zip(row.chunks_exact_mut(view.source.channels.max(1))) {
+        match view.start(next_to(x), next_to(y)) {
+            Some(start) => pixel.copy_from_slice(&view.source.values[start..][..pixel.len()]),
+            None => pixel.copy_from_slice(&view.fill[..pixel.len()]),
+        }
     }
 }
 
@@ -383,14 +402,23 @@ impl Places {
     }
 }
 
-/// See [`Places::exactly`].
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+/// See [`Places::exactly`]. Product and sum are one step where a processor can do that. OpenCV computes 16 places at once, and what
+/// is left of a row in another order.
+#[multiversion(targets("x86_64+avx+avx2+fma+f16c", "x86_64+sse4.1"))]
 fn exactly(matrix: &[[f32; 3]; 3], y: f32, xs: &mut [f32], ys: &mut [f32]) {
-    let starts = [0, 1, 2].map(|i| matrix[i][1] * y + matrix[i][2]);
+    const AT_ONCE: usize = 16;
+    let is_fused = target_cfg_f!(target_feature = "fma");
+    let whole = xs.len() / AT_ONCE * AT_ONCE;
     for (x, (to_x, to_y)) in xs.iter_mut().zip(ys).enumerate() {
-        let x = x as i32 as f32;
-        let (u, v, w) =
-            (matrix[0][0] * x + starts[0], matrix[1][0] * x + starts[1], matrix[2][0] * x + starts[2]);
+        let column = x as i32 as f32;
+        let mut place = [0.0; 3];
+        for i in 0..3 {
+            let [along, down, offset] = matrix[i];
+            let sum =
+                |other: f32| if is_fused { along.mul_add(column, other) } else { along * column + other };
+            place[i] = if x < whole { sum(down * y + offset) } else { sum(down * y) + offset };
+        }
+        let [u, v, w] = place;
         (*to_x, *to_y) = (u / w, v / w);
     }
 }
@@ -400,7 +428,8 @@ pub fn inverse(matrix: &Matrix) -> Option<Matrix> {
     let m = |row: usize, column: usize| matrix[row % 3][column % 3];
     let cofactor = |i: usize, k: usize| m(i + 1, k + 1) * m(i + 2, k + 2) - m(i + 1, k + 2) * m(i + 2, k + 1);
     let determinant: f64 = (0..3).map(|k| m(0, k) * cofactor(0, k)).sum();
-    let inverted = std::array::from_fn(|i| std::array::from_fn(|k| cofactor(k, i) / determinant));
+    let scale = 1.0 / determinant;
+    let inverted = std::array::from_fn(|i| std::array::from_fn(|k| cofactor(k, i) * scale));
     (determinant != 0.0 && determinant.is_finite()).then_some(inverted)
 }
 

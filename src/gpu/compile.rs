@@ -15,7 +15,7 @@ pub struct Source {
 }
 
 /// What kernels include.
-const HEADERS: [(&str, &str); 10] = [
+const HEADERS: [(&str, &str); 11] = [
     ("border.cuh", include_str!("../../kernels/border.cuh")),
     ("colors.cuh", include_str!("../../kernels/colors.cuh")),
     ("common.cuh", include_str!("../../kernels/common.cuh")),
@@ -25,6 +25,7 @@ const HEADERS: [(&str, &str); 10] = [
     ("planes.cuh", include_str!("../../kernels/planes.cuh")),
     ("random.cuh", include_str!("../../kernels/random.cuh")),
     ("resample_axis.cuh", include_str!("../../kernels/resample_axis.cuh")),
+    ("sampled.cuh", include_str!("../../kernels/sampled.cuh")),
     ("shared.cuh", include_str!("../../kernels/shared.cuh")),
 ];
 
@@ -41,20 +42,25 @@ sources!(
     "audio_resample",
     "bands",
     "bb_flip",
+    "box_encoder",
     "cast",
+    "clahe",
     "color",
     "color_space",
     "convolve",
     "coord_flip",
     "copy",
     "crop_mirror_normalize",
+    "debayer",
     "decibels",
     "decoded",
+    "displace",
     "distort",
     "equalize",
     "erase",
     "filter",
     "gather",
+    "grid_mask",
     "jpeg_decode",
     "jpeg_guess",
     "jpeg_link",
@@ -65,10 +71,12 @@ sources!(
     "lookup",
     "median",
     "morphology",
+    "multi_paste",
     "noise",
     "nonsilent",
     "normalize",
     "one_hot",
+    "perspective",
     "points",
     "preemphasis",
     "random",

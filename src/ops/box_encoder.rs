@@ -1,8 +1,13 @@
 //! `BoxEncoder`: which of a detector's anchors stand for which of an image's bounding boxes, as detectors of the SSD kind are
 //! trained.
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, boxes, dtypes};
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, boxes, dtypes};
 use crate::error::{Error, Result};
+use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, View};
 
@@ -24,7 +29,7 @@ struct BoxEncoder {
 pub(super) const DEF: OpDef = OpDef {
     name: "BoxEncoder",
     doc: "For each anchor of a detector the bounding box that it stands for, and its label",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (2, 2),
     args: &[
         ArgSpec::floats("anchors", "left, top, right and bottom of each anchor").required(),
@@ -37,6 +42,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &|_, _| Ok(2),
+    kernels: &[kernels],
     ..OpDef::BASE
 };
 
@@ -126,14 +132,17 @@ impl BoxEncoder {
     }
 }
 
-/// The boxes of a sample.
+/// How many boxes a sample has.
+fn count(shape: &Shape) -> Result<usize> {
+    match shape[..] {
+        [count, 4] => Ok(count),
+        _ => Err(Error::invalid(format!("boxes of shape {shape}, expected a list of 4 numbers each"))),
+    }
+}
+
+/// The boxes of a sample on the host.
 fn corners<'a>(view: &View<'a>) -> Result<&'a [Corners]> {
-    let [_, 4] = view.shape[..] else {
-        return Err(Error::invalid(format!(
-            "boxes of shape {}, expected a list of 4 numbers each",
-            view.shape
-        )));
-    };
+    count(view.shape)?;
     let corners = view.as_slice::<f32>()?.as_chunks::<4>().0;
     if let Some(wrong) = corners.iter().find(|corners| !is_box(corners)) {
         return Err(Error::invalid(format!("a box {wrong:?}, expected its corners in order from 0 to 1")));
@@ -157,7 +166,7 @@ impl Operator for BoxEncoder {
         dtypes::accepted("boxes", inputs.desc(0)?.dtype, &[DType::F32])?;
         dtypes::accepted("labels", inputs.desc(1)?.dtype, &[DType::I32])?;
         inputs.map(|sample| {
-            let found = corners(&sample.input(0)?)?.len();
+            let found = count(sample.input(0)?.shape)?;
             if found * self.anchors.len() > limits::MAX_BOX_COMPARISONS {
                 let (anchors, most) = (self.anchors.len(), limits::MAX_BOX_COMPARISONS);
                 return Err(Error::invalid(format!(
@@ -189,4 +198,77 @@ impl Operator for BoxEncoder {
             Ok(())
         })
     }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        gpu.kernel(&kernel()).map(drop)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let mut all = 0;
+        let mut rows = io.rows(|sample| {
+            let count = count(sample.input(0)?.shape)? as u64;
+            all += count;
+            Ok(Row {
+                told: sample.target(0)?,
+                labels_told: sample.target(1)?,
+                // No boxes have no memory.
+                boxes: if count > 0 { sample.source(0)? } else { 0 },
+                labels: if count > 0 { sample.source(1)? } else { 0 },
+                closest: 0,
+                count,
+            })
+        });
+        if all > 0 {
+            let mut closest = cx.recorder.allocate(all as usize * size_of::<u32>())?.address();
+            for row in &mut rows {
+                row.closest = closest;
+                closest += row.count * size_of::<u32>() as u64;
+            }
+        }
+        let params = Params {
+            anchors: cx.recorder.stage(bytemuck::cast_slice(&self.anchors))?.address(),
+            count: self.anchors.len() as u64,
+            criteria: self.criteria,
+            tells_offsets: self.tells_offsets.into(),
+            scale: self.scale,
+            means: self.means,
+            stds: self.stds,
+            unused: 0,
+        };
+        cx.launch_blocks(&kernel(), (1, 1024), &params, &rows)
+    }
+}
+
+/// A sample, as `kernels/box_encoder.cu` sees it.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Row {
+    told: u64,
+    labels_told: u64,
+    boxes: u64,
+    labels: u64,
+    closest: u64,
+    count: u64,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Params {
+    anchors: u64,
+    count: u64,
+    criteria: f32,
+    tells_offsets: u32,
+    scale: f32,
+    means: [f32; 4],
+    stds: [f32; 4],
+    unused: u32,
+}
+
+fn kernel() -> KernelSpec {
+    KernelSpec::new::<Row, Params>("box_encoder", "box_encoder")
+}
+
+/// Those that tests compile.
+fn kernels() -> Vec<KernelSpec> {
+    vec![kernel()]
 }

@@ -1,9 +1,14 @@
 //! `Clahe`: stretches the contrast of an image tile by tile.
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, dtypes, layouts, one_output};
-use crate::cpu::clahe::Clahe as Tiles;
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, layouts, one_output};
+use crate::cpu::clahe::{Clahe as Tiles, LEVELS, scale};
 use crate::cpu::lab;
 use crate::error::{Error, Result};
+use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
@@ -20,7 +25,7 @@ struct Clahe {
 pub(super) const DEF: OpDef = OpDef {
     name: "Clahe",
     doc: "Contrast-limited adaptive histogram equalization",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::int("tiles_x", "tiles along the width").required(),
@@ -32,6 +37,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
     ..OpDef::BASE
 };
 
@@ -113,4 +119,95 @@ impl Operator for Clahe {
             this.run(input.as_slice()?, output.bytes, input.shape)
         })
     }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        let kinds = [false, true].into_iter().filter(|&is_luma| self.luma_only || !is_luma);
+        kinds.flat_map(both).try_for_each(|kernel| gpu.kernel(&kernel).map(drop))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let rows = io.rows(|sample| {
+            let [height, width, channels] = sample.input(0)?.shape[..] else {
+                return Err(Error::internal("a planned image has three dimensions"));
+            };
+            let is_luma = channels == 3 && self.luma_only;
+            let size = [width, height];
+            let tile = self.tiles.tile(size);
+            let area = tile[0] * tile[1];
+            let (to, from) = (sample.target(0)?, sample.source(0)?);
+            let row = |channel: usize| Row {
+                to: to + channel as u64,
+                from: from + channel as u64,
+                tables: 0,
+                lab: 0,
+                step: channels as u64,
+                size: size.map(|extent| extent as u32),
+                tiles: self.tiles.tiles.map(|tiles| tiles as u32),
+                tile: tile.map(|extent| extent as u32),
+                limit: self.tiles.limit(area).map_or(0, |limit| u32::try_from(limit).unwrap_or(u32::MAX)),
+                scale: scale(area),
+            };
+            let count = if height * width == 0 {
+                0
+            } else if is_luma {
+                1
+            } else {
+                channels
+            };
+            Ok((0..count).map(row).map(|row| (is_luma, row)).collect::<Vec<_>>())
+        });
+        let mut rows = rows.concat();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let tiles = self.tiles.tiles[0] * self.tiles.tiles[1];
+        let tables = cx.recorder.allocate(rows.len() * tiles * LEVELS)?.address();
+        for (i, (_, row)) in rows.iter_mut().enumerate() {
+            row.tables = tables + (i * tiles * LEVELS) as u64;
+        }
+        for is_luma in [false, true] {
+            let of_kind = rows.iter().filter(|(kind, _)| *kind == is_luma);
+            let mut rows: Vec<Row> = of_kind.map(|(_, row)| *row).collect();
+            if rows.is_empty() {
+                continue;
+            }
+            if is_luma {
+                let lab = cx.recorder.stage(lab::on_device())?.address();
+                rows.iter_mut().for_each(|row| row.lab = lab);
+            }
+            let most = rows.iter().map(|row| row.size.map(|extent| extent as usize).iter().product());
+            let most = most.max().unwrap_or_default();
+            let [first, second] = both(is_luma);
+            cx.launch_blocks(&first, (tiles, 512), &NoParams::default(), &rows)?;
+            cx.launch(&second, most, &NoParams::default(), &rows)?;
+        }
+        Ok(())
+    }
+}
+
+/// A channel of an image, or its lightness, as `kernels/clahe.cu` sees it.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Row {
+    to: u64,
+    from: u64,
+    tables: u64,
+    lab: u64,
+    step: u64,
+    size: [u32; 2],
+    tiles: [u32; 2],
+    tile: [u32; 2],
+    limit: u32,
+    scale: f32,
+}
+
+/// What makes the tables of tiles, and what applies them.
+fn both(is_luma: bool) -> [KernelSpec; 2] {
+    ["tables", "equalized"]
+        .map(|entry| KernelSpec::new::<Row, NoParams>("clahe", entry).define("LUMA", u8::from(is_luma)))
+}
+
+/// Those that tests compile.
+fn kernels() -> Vec<KernelSpec> {
+    [false, true].map(both).concat()
 }

@@ -1,10 +1,16 @@
 //! `Debayer`: colours from the image of a sensor whose pixels see one colour each.
 
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
 use super::{
-    Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, dtypes, layouts, one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, dtypes, layouts,
+    one_output,
 };
 use crate::cpu::debayer::{Algorithm, debayer};
 use crate::error::{Error, Result};
+use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// Layouts of the images, the one of samples without a layout first.
@@ -22,7 +28,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "Debayer",
     aliases: &["experimental__Debayer"],
     doc: "Colours from the pattern of a sensor",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::ints(
@@ -37,6 +43,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
     sequences: true,
     ..OpDef::BASE
 };
@@ -144,4 +151,58 @@ impl Operator for Debayer {
             other => self.check(other),
         }
     }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |dtype| gpu.kernel(&kernel(dtype, self.algorithm)).map(drop))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let desc = io.inputs().desc(0)?;
+        let first = layouts::of_batch(desc, &LAYOUTS)?.find(b'H').unwrap_or_default();
+        let rows = io.rows(|sample| {
+            let blue = self.blues.get(sample.index()).copied().unwrap_or_default();
+            let shape = sample.input(0)?.shape;
+            let (images, [height, width]) = (&shape[..first], [shape[first], shape[first + 1]]);
+            let bytes = height * width * desc.dtype.size();
+            let (target, source) = (sample.target(0)?, sample.source(0)?);
+            let row = |image: usize| Row {
+                to: target + (image * bytes * self.algorithm.channels()) as u64,
+                from: source + (image * bytes) as u64,
+                size: [height as u32, width as u32],
+                blue: blue.map(|place| place as u32),
+            };
+            Ok((0..images.iter().product()).map(row).collect::<Vec<Row>>())
+        });
+        let rows = rows.concat();
+        let most = rows.iter().map(|row| row.size.map(|extent| extent as usize).iter().product());
+        let most = most.max().unwrap_or_default();
+        cx.launch(&kernel(desc.dtype, self.algorithm), most, &NoParams::default(), &rows)
+    }
+}
+
+/// An image, as `kernels/debayer.cu` sees it.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Row {
+    to: u64,
+    from: u64,
+    size: [u32; 2],
+    blue: [u32; 2],
+}
+
+fn kernel(dtype: DType, algorithm: Algorithm) -> KernelSpec {
+    let number = match algorithm {
+        Algorithm::Bilinear => 0,
+        Algorithm::EdgeAware => 1,
+        Algorithm::Gray => 2,
+        Algorithm::Gradients => 3,
+    };
+    KernelSpec::new::<Row, NoParams>("debayer", "debayer").dtype("ELEMENT", dtype).define("ALGORITHM", number)
+}
+
+/// Those that tests compile.
+fn kernels() -> Vec<KernelSpec> {
+    let all = [Algorithm::Bilinear, Algorithm::EdgeAware, Algorithm::Gray];
+    let kernels = all.into_iter().map(|algorithm| kernel(DType::U16, algorithm));
+    kernels.chain([kernel(DType::U8, Algorithm::Gradients)]).collect()
 }

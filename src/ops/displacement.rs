@@ -1,11 +1,19 @@
 //! `Sphere`, `Water` and `Jitter`: images whose every pixel is taken from another place.
 
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
 use super::random::{SEED, seed};
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleIo, dtypes, layouts, one_output};
+use super::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleIo, dtypes, layouts,
+    one_output,
+};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_int};
 use crate::cpu::warp::{Pixels, Sampling, displace};
 use crate::error::{Error, Result};
+use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
 
 /// Layouts of the images.
@@ -25,12 +33,13 @@ const ARGS: &[ArgSpec] = &[
 pub(super) const SPHERE: OpDef = OpDef {
     name: "Sphere",
     doc: "An image as if it lay on a sphere",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[],
     shared_args: &[ARGS],
     build: &|args, _| operator(args, Field::Sphere),
     outputs: &one_output,
+    kernels: &[kernels],
     ..OpDef::BASE
 };
 
@@ -38,7 +47,7 @@ pub(super) const SPHERE: OpDef = OpDef {
 pub(super) const WATER: OpDef = OpDef {
     name: "Water",
     doc: "An image as if it were under water",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::float("ampl_x", "how far waves move pixels along x").or_float(10.0),
@@ -51,6 +60,7 @@ pub(super) const WATER: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &|args, _| operator(args, Field::water(args)?),
     outputs: &one_output,
+    kernels: &[kernels],
     ..OpDef::BASE
 };
 
@@ -58,6 +68,7 @@ pub(super) const WATER: OpDef = OpDef {
 pub(super) const JITTER: OpDef = OpDef {
     name: "Jitter",
     doc: "An image whose every pixel is taken from a random place near by",
+    devices: &[Device::Cpu, Device::Gpu],
     args: &[
         SEED,
         ArgSpec::int("nDegree", "twice the pixels, along x and along y, that a place is away at most")
@@ -65,6 +76,7 @@ pub(super) const JITTER: OpDef = OpDef {
     ],
     shared_args: &[ARGS],
     build: &|args, _| operator(args, Field::jitter(args)?),
+    kernels: &[kernels],
     ..OpDef::BASE
 };
 
@@ -77,7 +89,8 @@ enum Field {
 }
 
 /// How far pixels move along one axis, by their place on the other.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
 struct Wave {
     amplitude: f32,
     frequency: f32,
@@ -224,10 +237,92 @@ impl Operator for Displacement {
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         let (this, fill) = (&*self, self.fill);
         match io.inputs().desc(0)?.dtype {
-            // DALI keeps the low bits of a value that does not fit.
-            DType::U8 => io.for_each_sample(cx, |sample| this.run(sample, fill as i64 as u8)),
+            DType::U8 => io.for_each_sample(cx, |sample| this.run(sample, low_bits(fill))),
             DType::F32 => io.for_each_sample(cx, |sample| this.run(sample, fill)),
             other => check(other),
         }
     }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |dtype| gpu.kernel(&kernel(self.field.entry(), dtype)).map(drop))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let dtype = io.inputs().desc(0)?.dtype;
+        let fill = if dtype == DType::U8 { f32::from(low_bits(self.fill)) } else { self.fill };
+        let rows = io.rows(|sample| {
+            let [height, width, channels] = sample.input(0)?.shape[..] else {
+                return Err(Error::internal("a planned image has three dimensions"));
+            };
+            let (key, sequence) = self.batch.position(sample.index());
+            Ok(Row {
+                to: sample.target(0)?,
+                from: sample.source(0)?,
+                key,
+                sequence,
+                pixels: (height * width) as u64,
+                channels: channels as u64,
+                size: [width as i32, height as i32],
+                is_changed: self.changed.get(sample.index()).copied().unwrap_or_default().into(),
+                fill,
+            })
+        });
+        let most = rows.iter().map(|row| row.pixels).max().unwrap_or_default();
+        let (waves, pixels) = match self.field {
+            Field::Sphere => Default::default(),
+            Field::Water { x, y } => ([x, y], 0),
+            Field::Jitter { most } => (Default::default(), most),
+        };
+        let params =
+            Params { waves, most: pixels.into(), is_linear: (self.sampling == Sampling::Linear).into() };
+        cx.launch(&kernel(self.field.entry(), dtype), most as usize, &params, &rows)
+    }
+}
+
+/// A fill value as DALI makes a byte of it: it keeps the low bits of what does not fit.
+fn low_bits(fill: f32) -> u8 {
+    fill as i64 as u8
+}
+
+impl Field {
+    /// The function of `kernels/displace.cu`.
+    fn entry(self) -> &'static str {
+        match self {
+            Field::Sphere => "sphere",
+            Field::Water { .. } => "water",
+            Field::Jitter { .. } => "jitter",
+        }
+    }
+}
+
+/// An image, as `kernels/displace.cu` sees it.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Row {
+    to: u64,
+    from: u64,
+    key: u64,
+    sequence: u64,
+    pixels: u64,
+    channels: u64,
+    size: [i32; 2],
+    is_changed: u32,
+    fill: f32,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Params {
+    waves: [Wave; 2],
+    most: u32,
+    is_linear: u32,
+}
+
+fn kernel(entry: &'static str, dtype: DType) -> KernelSpec {
+    KernelSpec::new::<Row, Params>("displace", entry).dtype("ELEMENT", dtype)
+}
+
+/// Those that tests compile.
+fn kernels() -> Vec<KernelSpec> {
+    ["sphere", "water", "jitter"].map(|entry| [kernel(entry, DType::U8), kernel(entry, DType::F32)]).concat()
 }

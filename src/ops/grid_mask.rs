@@ -1,11 +1,16 @@
 //! `GridMask`: zeroes squares of an image that repeat in both directions.
 
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
 use multiversion::multiversion;
 
 use super::{
-    Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, dtypes, one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, dtypes,
+    one_output,
 };
 use crate::error::{Error, Result};
+use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
 
 struct GridMask {
@@ -17,7 +22,8 @@ struct GridMask {
 }
 
 /// Where the squares of one sample are.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
 struct Grid {
     /// Part of a tile's side that is zeroed.
     ratio: f32,
@@ -31,7 +37,7 @@ struct Grid {
 pub(super) const DEF: OpDef = OpDef {
     name: "GridMask",
     doc: "Zeroes squares of an image in a grid",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::int("tile", "pixels from one square to the next").tensor().or_int(100),
@@ -44,6 +50,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
     ..OpDef::BASE
 };
 
@@ -150,4 +157,51 @@ impl Operator for GridMask {
             other => check(other, None),
         }
     }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |dtype| gpu.kernel(&kernel(dtype)).map(drop))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let dtype = io.inputs().desc(0)?.dtype;
+        let rows = io.rows(|sample| {
+            let grid = self.grids.get(sample.index()).copied().unwrap_or_default();
+            let [height, width, channels] = sample.input(0)?.shape[..] else {
+                return Err(Error::internal("a planned image has three dimensions"));
+            };
+            Ok(Row {
+                to: sample.target(0)?,
+                from: sample.source(0)?,
+                pixels: (height * width) as u64,
+                width: width as u64,
+                channels: channels as u64,
+                grid,
+                unused: 0,
+            })
+        });
+        let most = rows.iter().map(|row| row.pixels).max().unwrap_or_default();
+        cx.launch(&kernel(dtype), most as usize, &NoParams::default(), &rows)
+    }
+}
+
+/// An image, as `kernels/grid_mask.cu` sees it.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Row {
+    to: u64,
+    from: u64,
+    pixels: u64,
+    width: u64,
+    channels: u64,
+    grid: Grid,
+    unused: u32,
+}
+
+fn kernel(dtype: DType) -> KernelSpec {
+    KernelSpec::new::<Row, NoParams>("grid_mask", "grid_mask").dtype("ELEMENT", dtype)
+}
+
+/// Those that tests compile.
+fn kernels() -> Vec<KernelSpec> {
+    vec![kernel(DType::U8), kernel(DType::F32)]
 }

@@ -44,7 +44,7 @@ ROUNDED = {"Resize", "ResizeCropMirror", "FastResizeCropMirror", "RandomResizedC
 RELATIVE = 2e-5
 # On a GPU, where what the JPEG engines refuse is decoded by other programs: largest and mean difference of 8-bit pixels.
 DECODED = (255.0, 3.0)
-# Operators whose answers on a GPU are others than on a CPU in DALI itself, and that Gesso has on the host alone, or DALI's fault.
+# Operators whose answers on a GPU are others than on a CPU in DALI itself: Gesso has those of the CPU.
 OTHER_ON_GPU = {
     "Clahe": "DALI's two operators differ, and Gesso has that of the CPU",
     "Debayer": "DALI takes NPP's algorithm there, Gesso OpenCV's",

@@ -84,7 +84,7 @@ pub(super) struct Rules {
     pub(super) may_keep_all: bool,
     /// Windows that are drawn for one of the choices.
     pub(super) attempts: usize,
-    /// Windows after which the best one is taken.
+    /// Windows after which the last one is taken that was best.
     pub(super) total: Option<usize>,
     pub(super) metric: Metric,
     /// Whether all boxes must reach the threshold; else one is enough.
@@ -135,15 +135,16 @@ impl Rules {
         pixels: Pixels<N>,
     ) -> Result<Found<N>> {
         let choices = self.thresholds.len() + usize::from(self.may_keep_all);
-        let mut best = (-1.0, Found::relative(Region::NOTHING, Vec::new()));
+        let (mut taken, mut best) = (Found::relative(Region::NOTHING, Vec::new()), -1.0);
         let mut tried = 0;
         loop {
             let choice = uniform_int(random, choices.saturating_sub(1) as u32) as usize;
             let Some(&threshold) = self.thresholds.get(choice) else {
                 return Ok(Found::relative(Region::WHOLE, (0..boxes.len()).collect()));
             };
-            // DALI draws on when it has found one: the last good one of these attempts is taken.
-            let mut found = None;
+            // As in DALI: a window is taken that reaches the threshold, or is better than the last one that was taken, and
+            // windows are drawn on when one is good.
+            let mut is_good = false;
             for _ in 0..self.attempts {
                 tried += 1;
                 if tried * (boxes.len() + 1) > limits::MAX_BOX_COMPARISONS {
@@ -154,23 +155,18 @@ impl Rules {
                 }
                 let Some(mut candidate) = self.draw(random, pixels) else { continue };
                 if boxes.is_empty() {
-                    found = Some(candidate);
+                    (taken, is_good) = (candidate, true);
                     continue;
                 }
                 let metric = self.worth(&candidate.window, boxes);
-                candidate.kept = self.kept(&candidate.window, boxes);
-                if metric >= threshold {
-                    found = (!candidate.kept.is_empty()).then(|| candidate.clone());
-                }
-                if metric > best.0 {
-                    best = (metric, candidate);
+                if metric >= threshold || metric > best {
+                    candidate.kept = self.kept(&candidate.window, boxes);
+                    is_good = metric >= threshold && !candidate.kept.is_empty();
+                    (taken, best) = (candidate, metric);
                 }
             }
-            if let Some(found) = found {
-                return Ok(found);
-            }
-            if self.total.is_some_and(|total| tried >= total) {
-                return Ok(best.1);
+            if is_good || self.total.is_some_and(|total| tried >= total) {
+                return Ok(taken);
             }
         }
     }

@@ -1,14 +1,19 @@
 //! `experimental__WarpPerspective`: an image seen through the projective map that a matrix gives.
 
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::perspective::{Border, Matrix, Sampling, View, inverse};
 use crate::cpu::resample::Output;
 use crate::cpu::warp::Pixels;
 use crate::error::{Error, Result};
+use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::ops::args::numbers;
 use crate::ops::{
-    Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, dtypes, layouts,
-    one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, dtypes,
+    layouts, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
@@ -50,7 +55,7 @@ struct Job {
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "experimental__WarpPerspective",
     doc: "A projective transformation of images",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 2),
     args: &[
         ArgSpec::floats("matrix", "of 3 x 3 elements, from places in the output to those in the input")
@@ -71,6 +76,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
+    kernels: &[kernels],
     host_inputs: Some(1),
     sequences: true,
     ..OpDef::BASE
@@ -133,10 +139,11 @@ impl WarpPerspective {
         let ([a, b, c], []) = values.as_chunks::<3>() else {
             return Err(Error::invalid(format!("a matrix of {} elements, expected 9", values.len())));
         };
-        let matrix = [*a, *b, *c].map(|row| row.map(|value| f64::from(value as f32)));
+        let matrix = [*a, *b, *c].map(|row| row.map(|value| value as f32));
+        let matrix = if self.from_corner { centered(&matrix) } else { matrix };
+        let matrix = matrix.map(|row| row.map(f64::from));
         // As in OpenCV, a matrix without an inverse shows one place everywhere.
-        let matrix = if self.inverse_map { matrix } else { inverse(&matrix).unwrap_or_default() };
-        Ok(if self.from_corner { centered(&matrix) } else { matrix })
+        Ok(if self.inverse_map { matrix } else { inverse(&matrix).unwrap_or_default() })
     }
 
     fn job(&self, sample: &SampleInputs<'_>, layout: Layout) -> Result<Job> {
@@ -167,18 +174,23 @@ impl WarpPerspective {
         })
     }
 
+    /// What is outside, for each channel.
+    fn filled<T>(&self) -> [T; MAX_CHANNELS]
+    where
+        f32: ConvertSat<T>,
+    {
+        std::array::from_fn(|c| {
+            self.fill.get(if self.fill.len() == 1 { 0 } else { c }).copied().unwrap_or(0.0).convert_sat()
+        })
+    }
+
     fn run<T: Output + ConvertSat<f32>>(&self, sample: &mut SampleIo<'_>) -> Result<()>
     where
         f32: ConvertSat<T>,
     {
-        let job = self.jobs.get(sample.index()).and_then(Option::as_ref);
-        let job = job.ok_or_else(|| Error::internal("a live sample has no map"))?;
+        let job = job(&self.jobs, sample.index())?;
         let (input, output) = sample.unary()?;
-        let fill: Vec<T> = (0..MAX_CHANNELS)
-            .map(|c| {
-                self.fill.get(if self.fill.len() == 1 { 0 } else { c }).copied().unwrap_or(0.0).convert_sat()
-            })
-            .collect();
+        let fill = self.filled::<T>();
         let [source, target] = [job.from, job.to].map(|size| size[0] * size[1] * job.channels);
         let images = input.as_slice::<T>()?.chunks_exact(source);
         for (i, (values, dst)) in images.zip(output.as_slice_mut()?.chunks_exact_mut(target)).enumerate() {
@@ -188,7 +200,7 @@ impl WarpPerspective {
                 sampling: self.sampling,
                 border: self.border,
                 fill: &fill[i % job.planes..],
-                is_coarse: T::DTYPE == DType::I16 || job.channels == 2,
+                is_coarse: is_coarse(T::DTYPE, job),
             };
             view.run(&job.matrix, dst, job.to[0]);
         }
@@ -196,8 +208,17 @@ impl WarpPerspective {
     }
 }
 
-/// The map with the same effect for coordinates that are 0 at the center of the first pixel.
-fn centered(matrix: &Matrix) -> Matrix {
+fn job(jobs: &[Option<Job>], index: usize) -> Result<&Job> {
+    jobs.get(index).and_then(Option::as_ref).ok_or_else(|| Error::internal("a live sample has no map"))
+}
+
+/// Whether OpenCV has no code of its own for such images: their places lie on a grid.
+fn is_coarse(dtype: DType, job: &Job) -> bool {
+    dtype == DType::I16 || job.channels == 2
+}
+
+/// The map with the same effect for coordinates that are 0 at the center of the first pixel, in float32 as in DALI.
+fn centered(matrix: &[[f32; 3]; 3]) -> [[f32; 3]; 3] {
     let moved = matrix.map(|[x, y, w]| [x, y, 0.5 * x + 0.5 * y + w]);
     let [x, y, w] = moved;
     [std::array::from_fn(|k| x[k] - 0.5 * w[k]), std::array::from_fn(|k| y[k] - 0.5 * w[k]), w]
@@ -258,4 +279,85 @@ impl Operator for WarpPerspective {
             other => check(other),
         }
     }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |dtype| gpu.kernel(&kernel(dtype, self.sampling)).map(drop))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let dtype = io.inputs().desc(0)?.dtype;
+        let fill = match dtype {
+            DType::U8 => self.filled::<u8>().map(f32::from),
+            DType::I16 => self.filled::<i16>().map(f32::from),
+            DType::U16 => self.filled::<u16>().map(f32::from),
+            _ => self.filled::<f32>(),
+        };
+        let rows = io.rows(|sample| {
+            let job = job(&self.jobs, sample.index())?;
+            let (target, source) = (sample.target(0)?, sample.source(0)?);
+            let [from, to] = [job.from, job.to].map(|size| size[0] * size[1] * job.channels * dtype.size());
+            let row = |image: usize| Row {
+                to: target + (image * to) as u64,
+                from: source + (image * from) as u64,
+                matrix: job.matrix,
+                pixels: (job.to[0] * job.to[1]) as u64,
+                source: job.from.map(|extent| extent as i32),
+                width: job.to[0] as u32,
+                channels: job.channels as u32,
+                is_coarse: is_coarse(dtype, job).into(),
+                border: border_number(self.border),
+                fill: std::array::from_fn(|c| fill[(image % job.planes + c) % MAX_CHANNELS]),
+            };
+            let images =
+                sample.input(0)?.shape.volume()?.checked_div(job.from[0] * job.from[1] * job.channels);
+            Ok((0..images.unwrap_or_default()).map(row).collect::<Vec<Row>>())
+        });
+        let rows = rows.concat();
+        let most = rows.iter().map(|row| row.pixels).max().unwrap_or_default();
+        cx.launch(&kernel(dtype, self.sampling), most as usize, &NoParams::default(), &rows)
+    }
+}
+
+/// An image, as `kernels/perspective.cu` sees it.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Row {
+    to: u64,
+    from: u64,
+    matrix: Matrix,
+    pixels: u64,
+    source: [i32; 2],
+    width: u32,
+    channels: u32,
+    is_coarse: u32,
+    border: u32,
+    fill: [f32; MAX_CHANNELS],
+}
+
+/// As `kernels/border.cuh` numbers them.
+fn border_number(border: Border) -> u32 {
+    match border {
+        Border::Constant => 0,
+        Border::Replicate => 1,
+        Border::Reflect => 2,
+        Border::Reflect101 => 3,
+        Border::Wrap => 4,
+    }
+}
+
+fn kernel(dtype: DType, sampling: Sampling) -> KernelSpec {
+    let number = match sampling {
+        Sampling::Nearest => 0,
+        Sampling::Linear => 1,
+        Sampling::Cubic => 2,
+    };
+    KernelSpec::new::<Row, NoParams>("perspective", "perspective")
+        .dtype("ELEMENT", dtype)
+        .define("SAMPLING", number)
+}
+
+/// Those that tests compile.
+fn kernels() -> Vec<KernelSpec> {
+    let all = [Sampling::Nearest, Sampling::Linear, Sampling::Cubic];
+    all.map(|sampling| [kernel(DType::U8, sampling), kernel(DType::F32, sampling)]).concat()
 }

@@ -164,3 +164,23 @@ def warp_perspective_nearest():
     x, matrix = source("X", layout="HWC"), [.9, .21, -1.13, .07, 1.17, .3, .0013, .0021, 1.]
     warp = fn.experimental.warp_perspective
     return tuple(warp(x, matrix=matrix, interp_type=types.INTERP_NN, border_mode=mode) for mode in ("constant", "replicate", "wrap"))
+
+
+FAR = [m.reshape(3, 3) for m in per_sample([1, .3, -30, .2, 1.1, -25, .001, .002, 1], [.9, .1, 40, -.1, 1.2, 30, 0, .003, 1], [2, 0, 11, 0, 3, 17, .002, 0, 1])]
+
+
+# A border that repeats goes on for so many pixels, in front of the image and behind it.
+@case(tol=1, mean=0.02, inputs={"X": noise((21, 33, 3), (6, 4, 3), (15, 17, 3)), "M": FAR})
+def warp_perspective_cubic_far_outside():
+    x, matrix = source("X", layout="HWC"), source("M", types.FLOAT, 2)
+    more = dict(interp_type=types.INTERP_CUBIC, size=[25., 40.])
+    return tuple(fn.experimental.warp_perspective(x, matrix, border_mode=mode, inverse_map=way, **more) for mode in ("wrap", "reflect", "reflect_101") for way in (True, False))
+
+
+# With tolerance 0: which of two pixels is next to a place between them, and which of 32 steps, hangs on the last bit.
+@case(inputs={"X": noise((70, 150, 3), (40, 31, 3), (200, 9, 3)), "M": MATRICES})
+def warp_perspective_to_the_last_bit():
+    x, matrix = source("X", layout="HWC"), source("M", types.FLOAT, 2)
+    more = dict(interp_type=types.INTERP_NN, border_mode="replicate")
+    return tuple(fn.experimental.warp_perspective(fn.cast(x, dtype=dtype), matrix, pixel_origin=origin, inverse_map=way, **more)
+                 for dtype in (types.UINT8, types.INT16) for origin in ("corner", "center") for way in (True, False))

@@ -36,6 +36,13 @@ def windows_and_labels():
                                  all_boxes_above_threshold=False))
 
 
+@case(inputs=BOXES, seed=11, batch_size=5, tol=1e-6)
+def windows_when_attempts_run_out():
+    more = dict(scaling=[0.3, 0.9], allow_no_crop=False, output_bbox_indices=True)
+    return tuple(out for thresholds in ([0.7, 0.0], [0.02, 0.7], [0.0]) for attempts in (1, 3) for total in (4, 9)
+                 for out in fn.random_bbox_crop(x(), aspect_ratio=[0.5, 2.0], thresholds=thresholds, num_attempts=attempts, total_num_attempts=total, **more))
+
+
 @case(inputs=BOXES | {"S": [np.array(s, np.int32) for s in ([40, 50], [60, 60], [31, 9], [5, 5], [20, 10])]}, seed=9, batch_size=5, tol=1e-6)
 def windows_in_pixels():
     size = source("S", types.INT32, 1)

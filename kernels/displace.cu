@@ -1,0 +1,92 @@
+// Images whose every pixel is taken from another place, as src/ops/displacement.rs says where: on a sphere, under water, or near by. ELEMENT
+// is the type; a row of the table is an image.
+#include "random.cuh"
+#include "sampled.cuh"
+
+struct Row {
+  ELEMENT *to;
+  const ELEMENT *from;
+  uint64_t key;  // of the image's random numbers
+  uint64_t sequence;
+  uint64_t pixels;
+  uint64_t channels;
+  int32_t size[2];  // columns, rows
+  uint32_t is_changed;
+  float fill;  // outside of the image, as an element holds it
+};
+
+// How far pixels move along one axis, by their place on the other.
+struct Wave {
+  float amplitude, frequency, phase;
+};
+
+struct Params {
+  Wave waves[2];  // along x, along y
+  uint32_t most;  // pixels along each axis
+  uint32_t is_linear;
+};
+CHECK_LAYOUT(Row, Params);
+
+struct Place {
+  float x, y;
+};
+
+__device__ inline Place on_sphere(const Row &row, float x, float y) {
+  const float middle_x = row.size[0] * 0.5f, middle_y = row.size[1] * 0.5f;
+  const float radius = max(row.size[0] / 2, row.size[1] / 2);
+  x = x + 0.5f - middle_x, y = y + 0.5f - middle_y;
+  const float scale = sqrtf(x * x + y * y) / radius;
+  return {middle_x + scale * x, middle_y + scale * y};
+}
+
+__device__ inline Place under_water(const Wave waves[2], float x, float y) {
+  return {x + waves[0].amplitude * sinf(waves[0].frequency * y + waves[0].phase),
+          y + waves[1].amplitude * cosf(waves[1].frequency * x + waves[1].phase)};
+}
+
+// From 0 to `last`, each as likely.
+__device__ inline uint32_t whole_number(Philox &random, uint32_t last) {
+  const uint32_t range = last + 1;
+  uint64_t product = (uint64_t)random.word() * range;
+  if ((uint32_t)product < range) {
+    const uint32_t least = (0u - range) % range;
+    while ((uint32_t)product < least) product = (uint64_t)random.word() * range;
+  }
+  return product >> 32;
+}
+
+// From the middle of a pixel to that of another.
+__device__ inline Place near_by(Philox random, uint32_t most, float x, float y) {
+  const float across = (float)whole_number(random, 2 * most) - (float)most + 0.5f;
+  const float down = (float)whole_number(random, 2 * most) - (float)most + 0.5f;
+  return {x + across, y + down};
+}
+
+// Every pixel of an image from where `place` says.
+template <class Field> __device__ inline void move_all(const Row &row, const Params &params, Field place) {
+  const Image<ELEMENT> image = {row.from, {row.size[0], row.size[1]}, row.channels, (ELEMENT)row.fill};
+  const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+  for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < row.pixels; i += step) {
+    ELEMENT *to = row.to + i * row.channels;
+    if (!row.is_changed) {
+      for (uint64_t c = 0; c < row.channels; c++) to[c] = row.from[i * row.channels + c];
+      continue;
+    }
+    const Place from = place(i, (float)(i % row.size[0]), (float)(i / row.size[0]));
+    image.show(from.x, from.y, params.is_linear, to);
+  }
+}
+
+extern "C" __global__ void sphere(const Row *rows, uint32_t count, Params params) {
+  const Row &row = rows[blockIdx.y];
+  move_all(row, params, [&](uint64_t, float x, float y) { return on_sphere(row, x, y); });
+}
+
+extern "C" __global__ void water(const Row *rows, uint32_t count, Params params) {
+  move_all(rows[blockIdx.y], params, [&](uint64_t, float x, float y) { return under_water(params.waves, x, y); });
+}
+
+extern "C" __global__ void jitter(const Row *rows, uint32_t count, Params params) {
+  const Row &row = rows[blockIdx.y];
+  move_all(row, params, [&](uint64_t i, float x, float y) { return near_by(Philox(row.key, row.sequence, i), params.most, x, y); });
+}
