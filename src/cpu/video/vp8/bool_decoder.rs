@@ -57,9 +57,14 @@ impl<'a> BoolDecoder<'a> {
         }
         let split = 1 + (((self.range - 1) * u32::from(probability)) >> 8);
         let border = u64::from(split) << 56;
+        // A branch, as whoever asks takes one as well.
         let taken = self.value >= border;
-        self.range = if taken { self.range - split } else { split };
-        self.value -= if taken { border } else { 0 };
+        if taken {
+            self.range -= split;
+            self.value -= border;
+        } else {
+            self.range = split;
+        }
         let shift = self.range.leading_zeros() - 24;
         self.range <<= shift;
         self.value <<= shift;

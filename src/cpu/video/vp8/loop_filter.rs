@@ -122,7 +122,7 @@ fn normal(frame: &mut Frame, column: usize, row: usize, limits: Limits, has_inne
 fn across(plane: &mut Plane, at: usize, lanes: &mut Lanes, limits: Limits, is_outer: bool) {
     let width = plane.width;
     let Some(samples) = plane.samples.get_mut(at..) else { return };
-    let mut rows = [0; 16];
+    let mut rows = [[0; 8]; 16];
     load(samples, width, &mut rows);
     if upright(&mut rows, lanes, limits, is_outer) {
         store(samples, width, &rows);
@@ -139,7 +139,7 @@ fn chroma_across(
 ) {
     let width = blue.width;
     let (Some(blue), Some(red)) = (blue.samples.get_mut(at..), red.samples.get_mut(at..)) else { return };
-    let mut rows = [0; 16];
+    let mut rows = [[0; 8]; 16];
     load(blue, width, &mut rows[..8]);
     load(red, width, &mut rows[8..]);
     if upright(&mut rows, lanes, limits, is_outer) {
@@ -149,61 +149,49 @@ fn chroma_across(
 }
 
 /// Eight samples of each row.
-#[inline(always)]
-fn load(samples: &[u8], width: usize, rows: &mut [u64]) {
+fn load(samples: &[u8], width: usize, rows: &mut [[u8; 8]]) {
     for (row, samples) in rows.iter_mut().zip(samples.chunks(width)) {
-        *row = samples.first_chunk().map_or(0, |samples| u64::from_le_bytes(*samples));
+        *row = samples.first_chunk().copied().unwrap_or_default();
     }
 }
 
-#[inline(always)]
-fn store(samples: &mut [u8], width: usize, rows: &[u64]) {
+fn store(samples: &mut [u8], width: usize, rows: &[[u8; 8]]) {
     for (row, samples) in rows.iter().zip(samples.chunks_mut(width)) {
         if let Some(samples) = samples.first_chunk_mut() {
-            *samples = row.to_le_bytes();
+            *samples = *row;
         }
     }
 }
 
 /// Filters across the middle of 16 rows of eight samples. Whether any is another now.
 #[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
-fn upright(rows: &mut [u64; 16], lanes: &mut Lanes, limits: Limits, is_outer: bool) -> bool {
-    let [mut first, mut second] = [[0; 8]; 2];
-    first.copy_from_slice(&rows[..8]);
-    second.copy_from_slice(&rows[8..]);
-    let (first, second) = (turned(first), turned(second));
-    for (lane, (first, second)) in lanes.iter_mut().zip(first.iter().zip(&second)) {
-        lane[..8].copy_from_slice(&first.to_le_bytes());
-        lane[8..].copy_from_slice(&second.to_le_bytes());
+fn upright(rows: &mut [[u8; 8]; 16], lanes: &mut Lanes, limits: Limits, is_outer: bool) -> bool {
+    // Of a sample's number the upper four bits are its row and the lower three its column: they change places in as many steps.
+    let (mut turned, mut other) = ([0; 128], [0; 128]);
+    turned.copy_from_slice(rows.as_flattened());
+    for _ in 0..2 {
+        interleave(&turned, &mut other);
+        interleave(&other, &mut turned);
     }
+    lanes.as_flattened_mut().copy_from_slice(&turned);
     if !filtered(lanes, limits, is_outer) {
         return false;
     }
-    let half = |from: usize| {
-        let mut half = [0; 8];
-        for (half, lane) in half.iter_mut().zip(lanes.iter()) {
-            *half = lane[from..].first_chunk().map_or(0, |samples| u64::from_le_bytes(*samples));
-        }
-        turned(half)
-    };
-    let (first, second) = (half(0), half(8));
-    rows[..8].copy_from_slice(&first);
-    rows[8..].copy_from_slice(&second);
+    turned.copy_from_slice(lanes.as_flattened());
+    interleave(&turned, &mut other);
+    interleave(&other, &mut turned);
+    interleave(&turned, &mut other);
+    rows.as_flattened_mut().copy_from_slice(&other);
     true
 }
 
-/// Rows of eight bytes as columns: single bytes change places, then pairs, then fours.
+/// The first half between the second: the highest bit of a sample's number becomes the lowest.
 #[inline(always)]
-fn turned(mut rows: [u64; 8]) -> [u64; 8] {
-    for (step, mask) in [(1, 0x00FF_00FF_00FF_00FF), (2, 0x0000_FFFF_0000_FFFF), (4, 0x0000_0000_FFFF_FFFF)] {
-        let bits = 8 * step as u32;
-        for i in (0..8).filter(|i| i & step == 0) {
-            let (a, b) = (rows[i], rows[i + step]);
-            rows[i] = (a & mask) | ((b & mask) << bits);
-            rows[i + step] = ((a >> bits) & mask) | (b & !mask);
-        }
+fn interleave(from: &[u8; 128], to: &mut [u8; 128]) {
+    let (first, second) = from.split_at(64);
+    for (i, to) in to.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+        *to = [first[i], second[i]];
     }
-    rows
 }
 
 /// Filters across a level edge: the four rows from `at` on, and four more.
@@ -268,32 +256,45 @@ fn filtered(lanes: &mut Lanes, limits: Limits, is_outer: bool) -> bool {
     }
     let clipped = |value: i16| value.clamp(-128, 127);
     let level = |value: i16| value.clamp(0, 255) as u8;
-    let [_, p2, p1, p0, q0, q1, q2, _] = lanes;
-    for i in 0..16 {
-        let [a2, a1, a0, b0, b1, b2] = [p2[i], p1[i], p0[i], q0[i], q1[i], q2[i]].map(i16::from);
-        // All ones where something is done, so that what is not is 0.
-        let (soft, sharp) = (-is_soft[i], -is_sharp[i]);
-        if is_outer {
-            // Sharp edges are changed at the edge alone, others up to three samples far.
-            let change = clipped(clipped(a1 - b1) + 3 * (b0 - a0)) & soft;
-            let (near, far) = (change & sharp, change & !sharp);
-            let [first, second, third] = [27, 18, 9].map(|part| (part * far + 63) >> 7);
+    // Copies, as the compiler makes vectors of what is read and written apart.
+    let [_, p2, p1, p0, q0, q1, q2, _] = *lanes;
+    let mut made = [[0; 16]; 6];
+    if is_outer {
+        for i in 0..16 {
+            let [a2, a1, a0, b0, b1, b2] = [
+                i16::from(p2[i]),
+                i16::from(p1[i]),
+                i16::from(p0[i]),
+                i16::from(q0[i]),
+                i16::from(q1[i]),
+                i16::from(q2[i]),
+            ];
+            // All ones where something is done, so that what is not is 0. Sharp edges are changed at the edge alone, others up to three
+            // samples far.
+            let change = clipped(clipped(a1 - b1) + 3 * (b0 - a0)) & -is_soft[i];
+            let (near, far) = (change & -is_sharp[i], change & !-is_sharp[i]);
+            let (first, second, third) = ((27 * far + 63) >> 7, (18 * far + 63) >> 7, (9 * far + 63) >> 7);
             let (add, subtract) = (clipped(near + 3) >> 3, clipped(near + 4) >> 3);
-            p0[i] = level(a0 + first + add);
-            q0[i] = level(b0 - first - subtract);
-            p1[i] = level(a1 + second);
-            q1[i] = level(b1 - second);
-            p2[i] = level(a2 + third);
-            q2[i] = level(b2 - third);
-        } else {
-            let change = clipped((clipped(a1 - b1) & sharp) + 3 * (b0 - a0)) & soft;
-            let (add, subtract) = (clipped(change + 3) >> 3, clipped(change + 4) >> 3);
-            let next = ((subtract + 1) >> 1) & !sharp;
-            p0[i] = level(a0 + add);
-            q0[i] = level(b0 - subtract);
-            p1[i] = level(a1 + next);
-            q1[i] = level(b1 - next);
+            made[0][i] = level(a2 + third);
+            made[1][i] = level(a1 + second);
+            made[2][i] = level(a0 + first + add);
+            made[3][i] = level(b0 - first - subtract);
+            made[4][i] = level(b1 - second);
+            made[5][i] = level(b2 - third);
         }
+        lanes[1..7].copy_from_slice(&made);
+    } else {
+        for i in 0..16 {
+            let [a1, a0, b0, b1] = [i16::from(p1[i]), i16::from(p0[i]), i16::from(q0[i]), i16::from(q1[i])];
+            let change = clipped((clipped(a1 - b1) & -is_sharp[i]) + 3 * (b0 - a0)) & -is_soft[i];
+            let (add, subtract) = (clipped(change + 3) >> 3, clipped(change + 4) >> 3);
+            let next = ((subtract + 1) >> 1) & !-is_sharp[i];
+            made[1][i] = level(a1 + next);
+            made[2][i] = level(a0 + add);
+            made[3][i] = level(b0 - subtract);
+            made[4][i] = level(b1 - next);
+        }
+        lanes[2..6].copy_from_slice(&made[1..5]);
     }
     true
 }
@@ -333,13 +334,13 @@ fn simple(luma: &mut Plane, column: usize, row: usize, limits: Limits, has_inner
 #[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
 fn simply_filtered(lanes: &mut [[u8; 16]; 4], limit: i16) {
     let clipped = |value: i16| value.clamp(-128, 127);
-    let [p1, p0, q0, q1] = lanes;
+    let [p1, p0, q0, q1] = *lanes;
     for i in 0..16 {
-        let [a1, a0, b0, b1] = [p1[i], p0[i], q0[i], q1[i]].map(i16::from);
+        let [a1, a0, b0, b1] = [i16::from(p1[i]), i16::from(p0[i]), i16::from(q0[i]), i16::from(q1[i])];
         let soft = -i16::from(2 * (a0 - b0).abs() + (a1 - b1).abs() / 2 <= limit);
         let change = clipped(clipped(a1 - b1) + 3 * (b0 - a0)) & soft;
-        p0[i] = (a0 + (clipped(change + 3) >> 3)).clamp(0, 255) as u8;
-        q0[i] = (b0 - (clipped(change + 4) >> 3)).clamp(0, 255) as u8;
+        lanes[1][i] = (a0 + (clipped(change + 3) >> 3)).clamp(0, 255) as u8;
+        lanes[2][i] = (b0 - (clipped(change + 4) >> 3)).clamp(0, 255) as u8;
     }
 }
 
@@ -349,12 +350,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_become_columns() {
-        let rows = [0_u64, 1, 2, 3, 4, 5, 6, 7]
-            .map(|row| u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|x| (row * 8 + x) as u8)));
-        let columns = turned(rows);
-        assert_eq!(columns[2].to_le_bytes(), [2, 10, 18, 26, 34, 42, 50, 58]);
-        assert_eq!(turned(columns), rows);
+    fn upright_edges_are_filtered_as_level_ones() {
+        let limits = Limits { outer: 90, inner: 86, interior: 30, sharp: 2 };
+        for is_outer in [false, true] {
+            let mut lanes = [[0; 16]; 8];
+            for (x, lane) in lanes.iter_mut().enumerate() {
+                *lane = std::array::from_fn(|y| {
+                    (100 + 7 * y + (x * x + y) % 5 + if x > 3 { 2 * y } else { 0 }) as u8
+                });
+            }
+            let mut rows: [[u8; 8]; 16] = std::array::from_fn(|y| std::array::from_fn(|x| lanes[x][y]));
+            let before = rows;
+            assert!(upright(&mut rows, &mut [[0; 16]; 8], limits, is_outer));
+            assert!(level(&mut lanes, limits, is_outer) && rows != before);
+            assert_eq!(rows, std::array::from_fn(|y| std::array::from_fn(|x| lanes[x][y])));
+        }
     }
 
     #[test]

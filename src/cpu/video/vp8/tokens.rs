@@ -1,5 +1,7 @@
 //! The coefficients of a macroblock (RFC 6386, section 13), multiplied by their steps (section 14.1).
 
+use multiversion::multiversion;
+
 use super::bool_decoder::BoolDecoder;
 use super::header::{Quantizer, Segments};
 use super::tables::{self, BANDS, Coefficients, RANGES, ZIGZAG};
@@ -109,6 +111,7 @@ pub(super) fn clear(has_second: bool, above: &mut Edge, left: &mut Edge) {
 }
 
 /// Reads a block from coefficient `first` on; the place behind the last one, `first` when there is none.
+#[multiversion(targets("x86_64+bmi1+bmi2+lzcnt"))]
 fn block(
     bits: &mut BoolDecoder<'_>,
     probabilities: &[[[u8; 11]; 3]; 8],
@@ -145,6 +148,7 @@ fn block(
 }
 
 /// A value of 2 or more.
+#[inline(always)]
 fn large(bits: &mut BoolDecoder<'_>, likely: &[u8; 11]) -> i32 {
     if !bits.read(likely[3]) {
         return if bits.read(likely[4]) { 3 + i32::from(bits.read(likely[5])) } else { 2 };

@@ -62,9 +62,12 @@ pub(super) fn add(samples: &mut [u8], stride: usize, block: &[i16; 16]) {
 /// [`add`] for a block that has a mean alone.
 pub(super) fn add_mean(samples: &mut [u8], stride: usize, mean: i16) {
     let mean = (i32::from(mean) + 4) >> 3;
+    let [add, subtract] = [mean, -mean].map(|value| value.clamp(0, 255) as u8);
     for row in samples.chunks_mut(stride).take(4) {
         if let Some(row) = row.first_chunk_mut::<4>() {
-            *row = row.map(|sample| (i32::from(sample) + mean).clamp(0, 255) as u8);
+            for sample in row {
+                *sample = sample.saturating_add(add).saturating_sub(subtract);
+            }
         }
     }
 }
