@@ -135,6 +135,11 @@ impl Executor {
         &self.tally
     }
 
+    /// Counts frames that were decoded for the last batch before it began.
+    pub fn add_frames(&mut self, frames: usize) {
+        self.tally.decoded.frames += frames;
+    }
+
     /// Free and total bytes of the device, if there is one.
     ///
     /// # Errors

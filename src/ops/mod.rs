@@ -175,7 +175,7 @@ pub trait Operator: Send {
         false
     }
 
-    /// Images decoded since the last call, for an operator that decodes some.
+    /// Images and frames decoded since the last call, for an operator that decodes some.
     fn take_decoded(&mut self) -> Decoded {
         Decoded::default()
     }
@@ -250,6 +250,8 @@ pub struct Decoded {
     pub cores: usize,
     /// By threads of the host.
     pub cpu: usize,
+    /// Frames of videos, by threads of the host.
+    pub frames: usize,
 }
 
 impl std::ops::AddAssign for Decoded {
@@ -257,6 +259,7 @@ impl std::ops::AddAssign for Decoded {
         self.engine += more.engine;
         self.cores += more.cores;
         self.cpu += more.cpu;
+        self.frames += more.frames;
     }
 }
 

@@ -6,6 +6,7 @@ use super::Feeding;
 use crate::error::{Error, Result};
 use crate::executor::{Executor, Outcome, OutputSink, Tally};
 use crate::gpu::Counters;
+use crate::graph::Feed;
 use crate::memory::HostPool;
 use crate::ops::Failures;
 use crate::tensor::{Batch, ValueType};
@@ -104,9 +105,24 @@ impl Instance {
         };
         let first = self.samples;
         self.samples = first.wrapping_add(failures.len() as u64);
+        let frames = self.frames(&inputs);
         let mut sink = sink(failures.len());
-        let outcome = self.executor.run(first, failures, inputs, &mut sink)?;
+        let outcome = self.executor.run(first, failures, inputs, &mut sink);
+        self.executor.add_frames(frames);
+        let outcome = outcome?;
         Ok(Some((sink, outcome)))
+    }
+
+    /// Frames of the sequences that a batch was made of.
+    fn frames(&self, inputs: &[Batch<'_>]) -> usize {
+        let graph = &self.executor.plan().graph;
+        let is_video =
+            |feed: &Feed| matches!(feed, Feed::Source { source, .. } if Some(*source) == graph.videos());
+        let videos = graph.inputs.iter().zip(inputs).filter(|(input, _)| is_video(&input.feed));
+        videos
+            .flat_map(|(_, batch)| &batch.desc().shapes)
+            .map(|shape| shape.first().copied().unwrap_or_default())
+            .sum()
     }
 
     /// Tells what is expected of the outputs beyond what the pipeline says: see [`Executor::expect`].

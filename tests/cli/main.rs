@@ -6,6 +6,7 @@ mod check;
 mod readers;
 #[path = "../common/recorded.rs"]
 mod recorded;
+mod videos;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

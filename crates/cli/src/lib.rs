@@ -16,6 +16,7 @@ mod preview;
 mod run;
 mod serialize;
 mod terminal;
+mod work;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

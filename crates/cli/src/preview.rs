@@ -13,6 +13,9 @@ use gesso::tensor::{DType, Layout, View};
 const MIN_SIDE: usize = 8;
 const MAX_SIDE: usize = 16_384;
 
+/// Frames of a sequence that are shown, on one sheet.
+const MAX_FRAMES: usize = 64;
+
 /// Operators that only rename, reorder or convert what they are given.
 const PASSED_THROUGH: [&str; 4] = ["Cast", "Copy", "Reshape", "Transpose"];
 
@@ -71,6 +74,9 @@ struct Grid {
     channels: usize,
     /// Distance of neighbours: rows, columns, channels.
     strides: [usize; 3],
+    /// Pictures of a sequence that are shown, and the distance of neighbours.
+    frames: usize,
+    step: usize,
 }
 
 impl Grid {
@@ -90,7 +96,10 @@ impl Grid {
         let ((height, rows), (width, columns)) = (axis(b'H')?, axis(b'W')?);
         let (channels, planes) = axis(b'C').unwrap_or((1, 0));
         let whole = shape.iter().all(|&extent| extent > 0) && height.max(width) <= MAX_SIDE;
-        whole.then_some(Self { height, width, channels, strides: [rows, columns, planes] })
+        let (frames, step) = axis(b'F').unwrap_or((1, 0));
+        let sides = MAX_SIDE / height.max(width).max(1);
+        let frames = frames.min(MAX_FRAMES).min(sides * sides);
+        whole.then_some(Self { height, width, channels, strides: [rows, columns, planes], frames, step })
     }
 
     /// The picture has one channel or three; a fourth, of whatever kind, is left out.
@@ -98,12 +107,30 @@ impl Grid {
         if self.channels >= 3 { 3 } else { 1 }
     }
 
-    /// The elements that are shown, pixel by pixel, each with its channel. Of a sequence or a volume, the first image.
+    /// Frames beside one another and below: a sheet that is as wide as high, or a frame wider.
+    fn sheet(&self) -> [usize; 2] {
+        let across = (1..=self.frames).find(|across| across * across >= self.frames).unwrap_or(1);
+        [across, self.frames.div_ceil(across)]
+    }
+
+    /// Columns and rows of the picture.
+    fn size(&self) -> [usize; 2] {
+        let [across, down] = self.sheet();
+        [across * self.width, down * self.height]
+    }
+
+    /// The elements that are shown, pixel by pixel, each with its channel: of a sequence all frames, row after row of the sheet; of a volume
+    /// the first image. Where the sheet has none, the number is `usize::MAX`, which no element has.
     fn elements(&self) -> impl Iterator<Item = (usize, usize)> {
         let [rows, columns, planes] = self.strides;
-        let (width, channels) = (self.width, self.shown_channels());
-        (0..self.height).flat_map(move |y| {
-            (0..width).flat_map(move |x| (0..channels).map(move |c| (y * rows + x * columns + c * planes, c)))
+        let (height, width, channels) = (self.height, self.width, self.shown_channels());
+        let (frames, step, [across, down]) = (self.frames, self.step, self.sheet());
+        (0..down * height).flat_map(move |y| {
+            (0..across * width).flat_map(move |x| {
+                let frame = y / height * across + x / width;
+                let first = frame * step + y % height * rows + x % width * columns;
+                (0..channels).map(move |c| (if frame < frames { first + c * planes } else { usize::MAX }, c))
+            })
         })
     }
 }
@@ -128,7 +155,7 @@ pub(crate) fn write(
     } else {
         image::ExtendedColorType::L8
     };
-    let (width, height) = (grid.width as u32, grid.height as u32);
+    let [width, height] = grid.size().map(|side| side as u32);
     image::save_buffer_with_format(path, &pixels, width, height, colour, image::ImageFormat::Png)
         .map_err(|error| Error::invalid(format!("cannot write `{}`: {error}", path.display())))?;
     Ok(Some(how))
@@ -139,7 +166,7 @@ fn numbers(view: &View<'_>) -> Result<Vec<f64>> {
 }
 
 fn shown(grid: &Grid, values: &[f64], normalization: Option<&Normalization>) -> (Vec<u8>, &'static str) {
-    let at = |(at, channel): (usize, usize)| (values.get(at).copied().unwrap_or_default(), channel);
+    let at = |(at, channel): (usize, usize)| (values.get(at).copied().unwrap_or(f64::NAN), channel);
     // Out of range saturates, and what is no number is black.
     let byte = |value: f64| value.round() as u8;
     if let Some(normalization) = normalization {
@@ -181,6 +208,17 @@ mod tests {
         {
             assert_eq!(grid(layout, shape), None, "{layout} {shape:?}");
         }
+    }
+
+    #[test]
+    fn a_sequence_becomes_a_sheet() {
+        // Three frames of two columns.
+        let shape = [3, 1, 2, 1];
+        let strides = gesso::tensor::Shape::new(&shape).strides();
+        let grid = Grid::of(Layout::new("FHWC").unwrap(), &shape, &strides).unwrap();
+        assert_eq!((grid.sheet(), grid.size()), ([2, 2], [4, 2]));
+        let elements: Vec<usize> = grid.elements().map(|(at, _)| at).collect();
+        assert_eq!(elements, [0, 1, 2, 3, 4, 5, usize::MAX, usize::MAX]);
     }
 
     #[test]

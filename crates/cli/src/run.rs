@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
-use gesso::pipeline::{Gpu, Instance, Keep, Outcome, Pipeline, Preferences, Stream, StreamSettings, Tally};
+use gesso::pipeline::{Gpu, Instance, Pipeline, Preferences};
 use gesso::tensor::Batch;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::inputs::Samples;
 use crate::preview::Normalization;
 use crate::terminal::{BAD, BOLD, Table, WARN, clean, print, print_json, read_pipeline, styled, write_file};
+use crate::work::{Made, Work, epoch};
 use crate::{Exit, On, npy, preview};
 
 /// Samples and operators that are listed one by one.
@@ -34,13 +35,13 @@ pub(crate) struct Options {
     #[arg(long, short)]
     out: Option<PathBuf>,
     #[command(flatten)]
-    place: Place,
+    pub(crate) place: Place,
     /// Samples of a pipeline that reads them by itself; absent: those of an epoch.
     #[arg(long, value_name = "COUNT")]
     samples: Option<usize>,
     /// Samples run at a time; absent: as many as the file was made for.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=limits::MAX_BATCH_SIZE as i64))]
-    batch: Option<u32>,
+    pub(crate) batch: Option<u32>,
     /// What was done, for scripts.
     #[arg(long)]
     json: bool,
@@ -90,11 +91,20 @@ pub(crate) fn progress(steps: usize, what: &'static str) -> ProgressBar {
     style.map_or_else(|_| ProgressBar::hidden(), |style| bar.with_style(style.progress_chars("=> ")))
 }
 
+/// The same for work of which nobody knows how much it is.
+fn counting(what: &'static str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg} {spinner} {pos} {elapsed}");
+    let bar = ProgressBar::new_spinner().with_message(what);
+    style.map_or_else(|_| ProgressBar::hidden(), |style| bar.with_style(style))
+}
+
 /// What became of the samples.
 #[derive(Default)]
 struct Done {
     written: Vec<Written>,
     failed: Vec<(usize, Error)>,
+    /// Which of the files that were named each sample comes of.
+    files: Vec<usize>,
     /// Time of each operator over all batches, and the wait for the device.
     operators: Vec<Duration>,
     device: Duration,
@@ -116,7 +126,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit> {
     let (bytes, pipeline) = options.place.load(&options.pipeline)?;
     let mut work = Work::new(options, &pipeline)?;
     let samples = match &work {
-        Work::Fed(_) => Samples::read(pipeline.inputs(), &options.input)?,
+        Work::Fed(_) | Work::Videos(..) => Samples::read(pipeline.inputs(), &options.input)?,
         Work::Read(stream) => Samples::counted(options.samples.unwrap_or_else(|| epoch(stream))),
     };
     let description = Pipeline::describe(&bytes)?;
@@ -128,18 +138,33 @@ pub(crate) fn run(options: &Options) -> Result<Exit> {
     }
     let batch = options.batch.map_or(pipeline.max_batch_size(), |n| n as usize);
     let mut done = Done { operators: vec![Duration::ZERO; pipeline.operators().len()], ..Done::default() };
-    let bar = progress(samples.len().div_ceil(batch), "batches");
+    let bar = match work.batches(&samples, batch) {
+        Some(batches) => progress(batches, "batches"),
+        None => counting("batches"),
+    };
     let begun = Instant::now();
     let mut running = Duration::ZERO;
-    for first in (0..samples.len()).step_by(batch) {
-        let count = batch.min(samples.len() - first);
-        let started = Instant::now();
-        let (outcome, tally) = work.batch(&samples, first, count)?;
+    let mut next = 0;
+    loop {
+        let (first, started) = (done.files.len(), Instant::now());
+        let Some(Made { files, outcome, tally }) = work.batch(&samples, first, batch, &mut next)? else {
+            break;
+        };
         running += started.elapsed();
+        let count = files.len();
+        done.files.extend(files);
         for (total, time) in done.operators.iter_mut().zip(&tally.operators) {
             *total += *time;
         }
         done.device += tally.device;
+        bar.inc(1);
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                done.failed.push((first, error));
+                continue;
+            }
+        };
         let failed = (0..count).filter_map(|i| Some((first + i, outcome.failures.get(i)?.clone())));
         done.failed.extend(failed);
         for (output, made) in outcome.outputs.iter().enumerate() {
@@ -153,7 +178,6 @@ pub(crate) fn run(options: &Options) -> Result<Exit> {
                 done.written.push(write(options.out.as_deref(), name, first + i, &made, i, normalization)?);
             }
         }
-        bar.inc(1);
     }
     bar.finish_and_clear();
     if options.json {
@@ -162,61 +186,6 @@ pub(crate) fn run(options: &Options) -> Result<Exit> {
         print(&text(&done, &samples, &pipeline, running, begun.elapsed()));
     }
     Ok(if done.failed.is_empty() { Exit::Success } else { Exit::Failure })
-}
-
-/// What gives batches.
-enum Work {
-    /// Of files that the command line names.
-    Fed(Box<Instance>),
-    /// Of the pipeline's own readers.
-    Read(Box<Stream>),
-}
-
-impl Work {
-    fn new(options: &Options, pipeline: &Pipeline) -> Result<Self> {
-        if !pipeline.reads() {
-            return Ok(Self::Fed(Box::new(options.place.instance(pipeline)?)));
-        }
-        let settings = StreamSettings {
-            batch_size: options.batch.map(|n| n as usize),
-            num_threads: options.place.threads.map(|n| n as usize),
-            to_host: true,
-            ..StreamSettings::default()
-        };
-        let gpu = options.place.open(pipeline)?;
-        Ok(Self::Read(Box::new(pipeline.stream(&settings, gpu.as_ref())?)))
-    }
-
-    fn batch<'s>(
-        &mut self,
-        samples: &'s Samples,
-        first: usize,
-        count: usize,
-    ) -> Result<(Outcome<'s>, Tally)> {
-        match self {
-            Self::Fed(instance) => {
-                let outcome = instance.run(count, samples.batches(first, count)?, &mut Keep)?;
-                Ok((outcome, instance.tally().clone()))
-            }
-            Self::Read(stream) => {
-                let delivered = stream.next().ok_or_else(|| Error::internal("a reader has ended"))??;
-                Ok((delivered.outcome, delivered.tally))
-            }
-        }
-    }
-
-    /// A batch that was made, in host memory.
-    fn downloaded<'s>(&mut self, batch: &Batch<'s>) -> Result<Batch<'s>> {
-        match self {
-            Self::Fed(instance) => instance.to_host(batch),
-            Self::Read(_) => Ok(batch.clone()),
-        }
-    }
-}
-
-/// Samples of an epoch: those of the first reader's part.
-fn epoch(stream: &Stream) -> usize {
-    stream.readers().first().map_or(1, |(_, facts)| facts.size.div_ceil(facts.shards))
 }
 
 fn write(
@@ -278,10 +247,10 @@ fn text(done: &Done, samples: &Samples, pipeline: &Pipeline, running: Duration, 
         operators.row([name, format!("{:.3}", milliseconds(time)), format!("{share:.0} %")]);
     }
     text += &format!("\n{}\n{}", styled(BOLD, "operators"), operators.lines());
-    let ran = samples.len() - done.failed.len();
+    let ran = done.files.len() - done.failed.len();
     text += &format!(
         "\n{ran} of {} samples in {:.1} ms, the first batch included, {:.1} ms with files\n",
-        samples.len(),
+        done.files.len(),
         milliseconds(running),
         milliseconds(all)
     );
@@ -289,8 +258,11 @@ fn text(done: &Done, samples: &Samples, pipeline: &Pipeline, running: Duration, 
         text += &format!("{}: {}\n", styled(WARN, "note"), clean(warning, 400));
     }
     for (sample, error) in &done.failed {
-        let files: Vec<String> =
-            samples.files(*sample).iter().map(|(_, path)| format!("`{}`", path.display())).collect();
+        let files: Vec<String> = samples
+            .files(done.files.get(*sample).copied().unwrap_or(*sample))
+            .iter()
+            .map(|(_, path)| format!("`{}`", path.display()))
+            .collect();
         let error = clean(&format!("sample {sample} ({}): {error}", files.join(", ")), usize::MAX);
         text += &format!("{}: {error}\n", styled(BAD, "failed"));
     }
@@ -332,12 +304,15 @@ fn as_json(done: &Done, samples: &Samples, pipeline: &Pipeline, running: Duratio
             })
         })
         .collect();
-    let inputs: Vec<Value> = (0..samples.len())
+    let inputs: Vec<Value> = (0..done.files.len())
         .map(|i| {
             let failed =
                 done.failed.iter().find(|(sample, _)| *sample == i).map(|(_, error)| error.to_string());
-            let files: serde_json::Map<String, Value> =
-                samples.files(i).iter().map(|(name, path)| ((*name).to_owned(), json!(path))).collect();
+            let files: serde_json::Map<String, Value> = samples
+                .files(done.files.get(i).copied().unwrap_or(i))
+                .iter()
+                .map(|(name, path)| ((*name).to_owned(), json!(path)))
+                .collect();
             json!({ "sample": i, "files": files, "error": failed })
         })
         .collect();

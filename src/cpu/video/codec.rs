@@ -3,7 +3,7 @@
 use super::decoder::{VideoDecoder, check_size};
 use super::nal::{Key, Kind};
 use super::track::{Codec, Track};
-use super::{av1, h264, h265, mjpeg, nal, vp9};
+use super::{av1, h264, h265, mjpeg, nal, vp8, vp9};
 use crate::error::Result;
 
 /// A decoder for `track`.
@@ -14,6 +14,7 @@ pub(super) fn decoder(track: &Track) -> Result<Box<dyn VideoDecoder>> {
     Ok(match track.codec {
         Codec::H264 => Box::new(h264::Decoder::new(&track.config)?),
         Codec::H265 => Box::new(h265::Decoder::new(&track.config)?),
+        Codec::Vp8 => Box::new(vp8::Decoder::new()),
         Codec::Vp9 => Box::new(vp9::Decoder::new()),
         Codec::Av1 => Box::new(av1::Decoder::new()?),
         Codec::Mjpeg => Box::new(mjpeg::Decoder::new()),
@@ -28,6 +29,7 @@ pub(super) fn picture_size(track: &Track, first: &[u8]) -> Result<[usize; 2]> {
     let size = match track.codec {
         Codec::H264 => h264::size(&track.config, first)?,
         Codec::H265 => h265::size(&track.config, first)?,
+        Codec::Vp8 => vp8::size(first)?,
         Codec::Vp9 => vp9::size(first)?,
         Codec::Av1 => track.size,
         Codec::Mjpeg => mjpeg::size(first)?,
@@ -38,14 +40,15 @@ pub(super) fn picture_size(track: &Track, first: &[u8]) -> Result<[usize; 2]> {
 /// Tells key frames from others by their bytes.
 type IsKey = dyn Fn(&[u8]) -> bool;
 
-/// Says of every packet whether decoding may begin there, as far as its bytes tell: containers are often wrong.
+/// Says of every packet whether decoding may begin there and whether it is shown, as far as its bytes tell: containers are often wrong.
 ///
 /// # Errors
 /// Those of [`nal::configuration`].
-pub(super) fn mark_keys(file: &[u8], track: &mut Track) -> Result<()> {
+pub(super) fn mark_packets(file: &[u8], track: &mut Track) -> Result<()> {
     let codec = track.codec;
     let is_key: Box<IsKey> = match codec {
         Codec::Mjpeg => Box::new(|_| true),
+        Codec::Vp8 => Box::new(vp8::is_key),
         Codec::Vp9 => Box::new(vp9::is_key),
         Codec::H264 | Codec::H265 if track.timed => {
             let (_, framing) = nal::configuration(codec, &track.config)?;
@@ -55,6 +58,10 @@ pub(super) fn mark_keys(file: &[u8], track: &mut Track) -> Result<()> {
         // Those without a container were looked at when they were taken apart; of AV1 the container is believed.
         Codec::H264 | Codec::H265 | Codec::Av1 => return Ok(()),
     };
-    track.packets.iter_mut().for_each(|packet| packet.key = is_key(packet.of(file)));
+    for packet in &mut track.packets {
+        let bytes = packet.of(file);
+        packet.key = is_key(bytes);
+        packet.hidden = codec == Codec::Vp8 && !vp8::is_shown(bytes);
+    }
     Ok(())
 }

@@ -166,13 +166,14 @@ fn tracks(walk: &mut Walk<'_>, all: Element) -> Result<Option<(Chosen, Track)>> 
         let codec = match field(id::CODEC_ID).map(|field| walk.content(field)).unwrap_or_default() {
             b"V_MPEG4/ISO/AVC" => Codec::H264,
             b"V_MPEGH/ISO/HEVC" => Codec::H265,
+            b"V_VP8" => Codec::Vp8,
             b"V_VP9" => Codec::Vp9,
             b"V_AV1" => Codec::Av1,
             b"V_MJPEG" => Codec::Mjpeg,
             name => {
                 let name = String::from_utf8_lossy(name);
                 return Err(Error::unsupported(format!(
-                    "video of type `{name}`, expected H.264, H.265, VP9, AV1 or Motion JPEG"
+                    "video of type `{name}`, expected H.264, H.265, VP8, VP9, AV1 or Motion JPEG"
                 )));
             }
         };

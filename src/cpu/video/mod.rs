@@ -1,16 +1,16 @@
 //! Video files to RGB frames: MP4 and QuickTime, Matroska and WebM, AVI, IVF, streams of H.264 and H.265 without a container; in H.264,
-//! H.265, VP9, AV1 and Motion JPEG. It must not know operators: bytes and numbers of frames in, pixels out.
+//! H.265, VP8, VP9, AV1 and Motion JPEG. It must not know operators: bytes and numbers of frames in, pixels out.
 //!
 //! ```text
 //! file -> mp4, matroska, avi, raw -> Track (packets, times)                 `Video::open`: no pixel is decoded
 //!                                      |  which frames: from which key frame to which packet
 //!                                      v
-//!         h264, h265, vp9, av1, mjpeg (VideoDecoder) -> Picture -> color -> RGB          `Video::decode`
+//!         h264, h265, vp8, vp9, av1, mjpeg (VideoDecoder) -> Picture -> color -> RGB          `Video::decode`
 //! ```
 //!
 //! Frames are counted as they are shown: by their times, as far as an edit list shows them. A frame is decoded from the last key frame
 //! before it, and nothing is decoded behind the last frame that is wanted. As in DALI, the rotation that a container asks for is
-//! not applied, and VP9 and Motion JPEG are taken as BT.601 whatever they say; H.264, H.265 and AV1 are converted as they say, and
+//! not applied, and VP8, VP9 and Motion JPEG are taken as BT.601 whatever they say; H.264, H.265 and AV1 are converted as they say, and
 //! as BT.601 where they say nothing.
 
 mod atoms;
@@ -33,6 +33,7 @@ mod padding;
 mod raw;
 mod several;
 mod track;
+mod vp8;
 mod vp9;
 
 use std::borrow::Cow;
@@ -103,7 +104,7 @@ impl<'a> Video<'a> {
     pub fn open(file: impl Into<Cow<'a, [u8]>>) -> Result<Self> {
         let file = file.into();
         let mut track = open(&file).context(|| "video".to_owned())?;
-        codec::mark_keys(&file, &mut track)?;
+        codec::mark_packets(&file, &mut track)?;
         let first = track.packets.first().ok_or_else(|| Error::invalid("a video without a frame"))?;
         let size = codec::picture_size(&track, first.of(&file)).context(|| "video".to_owned())?;
         let shown = track.shown()?;

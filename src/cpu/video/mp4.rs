@@ -59,6 +59,7 @@ fn entry(stsd: &[u8]) -> Result<Track> {
     let (codec, config) = match &entry.name {
         b"avc1" | b"avc3" => (Codec::H264, b"avcC"),
         b"hvc1" | b"hev1" => (Codec::H265, b"hvcC"),
+        b"vp08" => (Codec::Vp8, b"vpcC"),
         b"vp09" => (Codec::Vp9, b"vpcC"),
         b"av01" => (Codec::Av1, b"av1C"),
         b"jpeg" | b"mjpg" | b"MJPG" | b"mjpa" => (Codec::Mjpeg, b"    "),
@@ -66,7 +67,7 @@ fn entry(stsd: &[u8]) -> Result<Track> {
         name => {
             let name = String::from_utf8_lossy(name);
             return Err(Error::unsupported(format!(
-                "video of type `{name}`, expected H.264, H.265, VP9, AV1 or Motion JPEG"
+                "video of type `{name}`, expected H.264, H.265, VP8, VP9, AV1 or Motion JPEG"
             )));
         }
     };

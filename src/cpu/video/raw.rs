@@ -72,11 +72,14 @@ pub(super) fn open_ivf(file: &[u8]) -> Result<Track> {
     let header = usize::from(bytes.u16_le()?);
     let name = bytes.name()?;
     let codec = match &name {
+        b"VP80" => Codec::Vp8,
         b"VP90" => Codec::Vp9,
         b"AV01" => Codec::Av1,
         name => {
             let name = String::from_utf8_lossy(name);
-            return Err(Error::unsupported(format!("video of type `{name}` in IVF, expected VP90 or AV01")));
+            return Err(Error::unsupported(format!(
+                "video of type `{name}` in IVF, expected VP80, VP90 or AV01"
+            )));
         }
     };
     let mut track = Track::new(codec);

@@ -11,6 +11,7 @@ use crate::limits;
 pub(super) enum Codec {
     H264,
     H265,
+    Vp8,
     Vp9,
     Av1,
     Mjpeg,
@@ -26,6 +27,8 @@ pub(super) struct Packet {
     pub(super) time: i64,
     /// Whether decoding may begin here.
     pub(super) key: bool,
+    /// Whether it is there only for other frames to be made from.
+    pub(super) hidden: bool,
 }
 
 /// A frame that is shown.
@@ -79,7 +82,7 @@ impl Track {
             )));
         }
         if !range.is_empty() && range.end <= file.len() {
-            self.packets.push(Packet { start: range.start, len: range.len(), time, key });
+            self.packets.push(Packet { start: range.start, len: range.len(), time, key, hidden: false });
         }
         Ok(())
     }
@@ -89,7 +92,8 @@ impl Track {
     /// # Errors
     /// When that are more than [`limits::MAX_VIDEO_FRAMES`].
     pub(super) fn shown(&self) -> Result<Vec<Shown>> {
-        let mut order: Vec<usize> = (0..self.packets.len()).collect();
+        let mut order: Vec<usize> =
+            (0..self.packets.len()).filter(|&packet| !self.packets[packet].hidden).collect();
         if !self.timed {
             return Ok(self.as_timed(&order, 0).collect());
         }

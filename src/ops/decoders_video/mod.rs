@@ -2,7 +2,9 @@
 
 mod frames;
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{ArgSpec, Args, CpuCx, Decoded, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::cpu::video::{Video, fill_color};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -17,6 +19,8 @@ struct DecodersVideo {
     fill: [u8; CHANNELS],
     /// Of the batch at hand; `None` for samples that failed.
     jobs: Vec<Option<Job>>,
+    /// Frames decoded since somebody asked.
+    decoded: usize,
 }
 
 /// What to make of one sample.
@@ -48,7 +52,7 @@ pub(super) const DEF: OpDef = OpDef {
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     let fill = args.ints("fill_value")?.unwrap_or_else(|| vec![0]);
     let fill = fill_color(&fill)?;
-    Ok(Box::new(DecodersVideo { frames: Frames::new(args)?, fill, jobs: Vec::new() }))
+    Ok(Box::new(DecodersVideo { frames: Frames::new(args)?, fill, jobs: Vec::new(), decoded: 0 }))
 }
 
 impl DecodersVideo {
@@ -89,12 +93,21 @@ impl Operator for DecodersVideo {
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         let this = &*self;
+        let decoded = AtomicUsize::new(0);
         io.for_each_sample(cx, |sample| {
             let job = this.jobs.get(sample.index()).and_then(Option::as_ref);
             let job = job.ok_or_else(|| Error::internal("a video was not looked at"))?;
             let (input, output) = sample.unary()?;
-            Video::open(input.as_slice()?)?.write_all(&job.frames, this.fill, output.bytes)
-        })
+            Video::open(input.as_slice()?)?.write_all(&job.frames, this.fill, output.bytes)?;
+            decoded.fetch_add(job.frames.iter().flatten().count(), Ordering::Relaxed);
+            Ok(())
+        })?;
+        self.decoded += decoded.into_inner();
+        Ok(())
+    }
+
+    fn take_decoded(&mut self) -> Decoded {
+        Decoded { frames: std::mem::take(&mut self.decoded), ..Decoded::default() }
     }
 }
 

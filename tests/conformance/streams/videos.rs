@@ -71,9 +71,10 @@ fn what_stands_beside_a_video_comes_with_every_batch() {
     let mut instance = pipeline.instance(Some(1), None).unwrap();
     for numbers in [&[&[7, 0, 0, 0][..]][..], &[&[7, 0, 0, 0], &[8, 0, 0, 0], &[9, 0, 0, 0]]] {
         let mut feeding = instance.feed(&[video("vp9.webm"), batch(DType::I32, numbers)]).unwrap();
-        let mut found = Vec::new();
+        let (mut found, mut counted) = (Vec::new(), 0);
         while !feeding.is_over() {
             let (_, outcome) = instance.run_fed(&mut feeding, &|| true, |_| Keep).unwrap().unwrap();
+            counted += instance.tally().decoded.frames;
             let number = |i| outcome.outputs[1].view(i).bytes[0];
             let made = frames(&outcome);
             found.push(made.iter().enumerate().map(|(i, frame)| (frame.0, number(i))).collect::<Vec<_>>());
@@ -84,6 +85,7 @@ fn what_stands_beside_a_video_comes_with_every_batch() {
             _ => &[&[(5, 7), (5, 8)], &[(2, 9)]],
         };
         assert_eq!(found, expected);
+        assert_eq!(counted, 12);
         assert!(instance.run_fed(&mut feeding, &|| true, |_| Keep).unwrap().is_none());
     }
     let too_few = batch(DType::I32, &[&[7, 0, 0, 0], &[8, 0, 0, 0]]);

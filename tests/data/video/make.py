@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Makes the clips beside it, and `index.json`: their sizes and a sum over the RGB values of every frame.
 
-The clips are drawn here and encoded by the encoders in the package `av` (pip install av numpy), which holds FFmpeg. The sums are made of the
+The clips are drawn here and encoded by the encoders in the package `av` (pip install av numpy imageio-ffmpeg), which holds FFmpeg. The sums are made of the
 planes that FFmpeg decodes, by a conversion that is written here once more, in plain numpy. FFmpeg's frames of Motion JPEG come from another
 transform than libjpeg's, so these have no sums; tests compare them with DALI.
 """
 import json
 import pathlib
 import struct
+import subprocess
+import tempfile
 from fractions import Fraction
 
 import av
@@ -17,6 +19,7 @@ HERE = pathlib.Path(__file__).parent
 WIDTH, HEIGHT, FRAMES = 48, 32, 12
 X264 = {"g": "5", "bf": "2", "crf": "22", "x264-params": "scenecut=0"}
 X265 = {"crf": "24", "x265-params": "keyint=5:bframes=2:scenecut=0:log-level=none:info=0"}
+VP8 = {"crf": "10", "b": "1M", "g": "8", "threads": "1"}
 VP9 = {"crf": "24", "b": "0", "g": "5", "auto-alt-ref": "1", "lag-in-frames": "8", "cpu-used": "4"}
 AV1 = {"crf": "34", "g": "6", "preset": "8"}
 
@@ -77,6 +80,43 @@ def strip(source, name, filter):
         convert = av.BitStreamFilterContext(filter, stream)
         found = [made for packet in file.demux(stream) if packet.size for made in convert.filter(packet)]
         (HERE / name).write_bytes(b"".join(map(bytes, found)))
+
+
+def two_passes(name, frames):
+    """VP8 by the program FFmpeg (pip install imageio-ffmpeg), as the package `av` does not encode in two passes."""
+    import imageio_ffmpeg
+    pictures = b"".join(picture(i, WIDTH, HEIGHT).tobytes() for i in range(frames))
+    with tempfile.TemporaryDirectory() as folder:
+        for number in "12":
+            subprocess.run([imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-r", "25",
+                            "-s", f"{WIDTH}x{HEIGHT}", "-i", "-", "-c:v", "libvpx", "-pix_fmt", "yuv420p", "-b:v", "100k", "-auto-alt-ref", "1",
+                            "-lag-in-frames", "16", "-threads", "1", "-fflags", "+bitexact", "-pass", number, "-passlogfile", f"{folder}/log",
+                            str(HERE / name)], input=pictures, check=True)
+
+
+def renamed(source, name):
+    """A QuickTime file with the packets of a VP8 file: FFmpeg writes none, so it is written as Motion JPEG and then called what it is."""
+    with av.open(str(HERE / source)) as file, av.open(str(HERE / "mjpeg.mov")) as like, av.open(str(HERE / name), "w") as made:
+        stream = made.add_stream_from_template(like.streams.video[0])
+        for packet in file.demux(video=0):
+            if packet.size:
+                packet.stream = stream
+                made.mux(packet)
+    data = (HERE / name).read_bytes()
+    assert data.count(b"jpeg") == 1
+    (HERE / name).write_bytes(data.replace(b"jpeg", b"vp08"))
+
+
+def full_range(source, name):
+    """A copy of a VP8 stream in IVF that says of its key frames that nothing needs to be clipped; FFmpeg takes that for the full range."""
+    data = bytearray((HERE / source).read_bytes())
+    at = 32
+    while at < len(data):
+        if data[at + 12] & 1 == 0:
+            # The second decision of even odds behind the ten plain bytes of a key frame, the first of which was false.
+            data[at + 22] ^= 0x40
+        at += 12 + struct.unpack_from("<I", data, at)[0]
+    (HERE / name).write_bytes(data)
 
 
 def planes(frame):
@@ -144,6 +184,14 @@ def main():
     encode("h265.mp4", "libx265", X265, size=(64, 48))
     encode("h265_10_bits.mkv", "libx265", X265, "yuv420p10le", size=(64, 48))
     strip("h265.mp4", "h265.hevc", "hevc_mp4toannexb")
+    encode("vp8.webm", "libvpx", VP8)
+    encode("vp8.ivf", "libvpx", VP8 | {"slices": "4", "sharpness": "5"})
+    renamed("vp8.webm", "vp8.mov")
+    # Alternative references are frames of their own, which are not shown; only an encoder that sees the clip twice makes them.
+    two_passes("vp8_hidden.mkv", 30)
+    encode("vp8_odd_bilinear.webm", "libvpx", VP8 | {"profile:v": "1", "b": "100k"}, size=(35, 29))
+    encode("vp8_whole_chroma.webm", "libvpx", VP8 | {"profile:v": "3", "error-resilient": "1"}, size=(50, 38))
+    full_range("vp8.ivf", "vp8_full_range.ivf")
     encode("vp9.webm", "libvpx-vp9", VP9)
     encode("vp9.mp4", "libvpx-vp9", VP9)
     encode("vp9.ivf", "libvpx-vp9", VP9)

@@ -21,6 +21,7 @@ const KINDS: [(ErrorKind, &str); 8] = [
 /// The names on the metrics port, which all models of the process share.
 struct Families {
     decoded: Family,
+    frames: Family,
     failures: Family,
     slow: Family,
     bytes: Family,
@@ -41,6 +42,10 @@ impl Families {
         let family = |name, help| Family::new(server, name, help);
         Ok(Self {
             decoded: family("gesso_images_decoded_total", "Images decoded, by the path that decoded them")?,
+            frames: family(
+                "gesso_frames_decoded_total",
+                "Frames of videos decoded, by the path that decoded them",
+            )?,
             failures: family("gesso_failures_total", "Requests answered with an error, by its kind")?,
             slow: family("gesso_slow_requests_total", "Requests that were handed to the slow lane")?,
             bytes: family("gesso_input_bytes_total", "Bytes of the inputs of all requests")?,
@@ -59,6 +64,7 @@ struct Counters {
     engine: Counter,
     cores: Counter,
     cpu: Counter,
+    frames: Counter,
     failures: Vec<(ErrorKind, Counter)>,
     slow: Counter,
     bytes: Counter,
@@ -122,6 +128,7 @@ impl Metrics {
             add(&counters.engine, tally.decoded.engine as f64);
             add(&counters.cores, tally.decoded.cores as f64);
             add(&counters.cpu, tally.decoded.cpu as f64);
+            add(&counters.frames, tally.decoded.frames as f64);
         }
         for (counter, elapsed) in seconds.operators.iter().zip(&tally.operators) {
             add(counter, elapsed.as_secs_f64());
@@ -139,6 +146,7 @@ impl Counters {
             engine: labels.counter_with(&families.decoded, ("path", "engine"))?,
             cores: labels.counter_with(&families.decoded, ("path", "cores"))?,
             cpu: labels.counter_with(&families.decoded, ("path", "cpu"))?,
+            frames: labels.counter_with(&families.frames, ("path", "cpu"))?,
             failures: KINDS.into_iter().map(failure).collect::<Result<_>>()?,
             slow: labels.counter(&families.slow)?,
             bytes: labels.counter(&families.bytes)?,

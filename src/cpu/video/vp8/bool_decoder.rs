@@ -1,0 +1,161 @@
+//! The arithmetic decoder that everything behind a frame's first bytes is read with (RFC 6386, section 7). It must not know what is read.
+
+/// Bits that are as good as endless: zeros behind the last byte.
+const ENDLESS: i32 = 1 << 24;
+
+/// Reads decisions from the front of bytes.
+#[derive(Clone)]
+pub(super) struct BoolDecoder<'a> {
+    rest: &'a [u8],
+    /// The bits at hand, from the highest on.
+    value: u64,
+    /// How many bits are at hand.
+    bits: i32,
+    /// The interval that `value` lies in, 128 to 255.
+    range: u32,
+    /// Whether zeros were put behind the last byte.
+    has_ended: bool,
+}
+
+impl<'a> BoolDecoder<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes, value: 0, bits: 0, range: 255, has_ended: false }
+    }
+
+    /// Whether more bits were used than there are.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.has_ended && self.bits < ENDLESS
+    }
+
+    fn refill(&mut self) {
+        if let Some(word) = self.rest.first_chunk::<8>() {
+            // What does not fill a byte comes again with the next word, as the same bits.
+            self.value |= u64::from_be_bytes(*word) >> self.bits;
+            let bytes = (64 - self.bits as usize) / 8;
+            self.bits += 8 * bytes as i32;
+            self.rest = &self.rest[bytes..];
+            return;
+        }
+        while self.bits <= 56 {
+            let Some((&byte, rest)) = self.rest.split_first() else {
+                // A second time only after millions of zeros, which the frame does not get to.
+                self.bits += if self.has_ended { 64 } else { ENDLESS };
+                self.has_ended = true;
+                return;
+            };
+            self.value |= u64::from(byte) << (56 - self.bits);
+            self.bits += 8;
+            self.rest = rest;
+        }
+    }
+
+    /// A decision that is false `probability` times of 256.
+    #[inline(always)]
+    pub(super) fn read(&mut self, probability: u8) -> bool {
+        if self.bits < 8 {
+            self.refill();
+        }
+        let split = 1 + (((self.range - 1) * u32::from(probability)) >> 8);
+        let border = u64::from(split) << 56;
+        // A branch, as whoever asks takes one as well.
+        let taken = self.value >= border;
+        if taken {
+            self.range -= split;
+            self.value -= border;
+        } else {
+            self.range = split;
+        }
+        let shift = self.range.leading_zeros() - 24;
+        self.range <<= shift;
+        self.value <<= shift;
+        self.bits -= shift as i32;
+        taken
+    }
+
+    /// A flag.
+    pub(super) fn flag(&mut self) -> bool {
+        self.read(128)
+    }
+
+    /// A number of `bits` bits, the highest first.
+    pub(super) fn number(&mut self, bits: u32) -> u8 {
+        (0..bits).fold(0, |number, _| number << 1 | u8::from(self.flag()))
+    }
+
+    /// A number of `bits` bits and its sign.
+    pub(super) fn signed(&mut self, bits: u32) -> i32 {
+        let number = i32::from(self.number(bits));
+        if self.flag() { -number } else { number }
+    }
+
+    /// What [`BoolDecoder::signed`] reads, where a flag says that there is something; else 0.
+    pub(super) fn optional(&mut self, bits: u32) -> i32 {
+        if self.flag() { self.signed(bits) } else { 0 }
+    }
+
+    /// A leaf of a tree. Entry 2n and the one behind it say where node n leads: a further entry, or behind a leaf's number, negative.
+    pub(super) fn tree(&mut self, tree: &[i8], probabilities: &[u8]) -> usize {
+        let mut at = 0_usize;
+        loop {
+            let probability = probabilities.get(at / 2).copied().unwrap_or(128);
+            let next = tree.get(at + usize::from(self.read(probability))).copied().unwrap_or(-1);
+            match usize::try_from(next) {
+                Ok(next) => at = next,
+                Err(_) => return usize::from((-1 - next).unsigned_abs()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_of_even_odds_are_nearly_those_of_the_bytes() {
+        let mut bits = BoolDecoder::new(&[0b0110_0000, 0, 0, 0]);
+        assert_eq!([0; 3].map(|_| bits.flag()), [false, true, true]);
+        assert!(!bits.is_exhausted());
+    }
+
+    #[test]
+    fn behind_the_end_there_are_zeros_and_it_shows() {
+        let mut bits = BoolDecoder::new(&[0xFF; 3]);
+        let mut read = 0;
+        while !bits.is_exhausted() {
+            bits.flag();
+            read += 1;
+        }
+        assert!((24..=25).contains(&read), "{read}");
+        (0..100).for_each(|_| _ = bits.flag());
+        assert!(bits.is_exhausted());
+    }
+
+    #[test]
+    fn words_and_bytes_are_read_alike() {
+        let bytes: Vec<u8> = (0..64_u32).map(|i| (i * 37 + 11) as u8).collect();
+        let mut whole = BoolDecoder::new(&bytes);
+        // Too short for words from the 57th byte on.
+        let read: Vec<bool> = (0..400).map(|i| whole.read((i * 7 % 255 + 1) as u8)).collect();
+        let mut value = 0_u64;
+        let mut at = 0;
+        let (mut range, mut bits) = (255_u32, 0);
+        for (i, found) in read.into_iter().enumerate() {
+            while bits < 16 {
+                value |= u64::from(bytes[at]) << (56 - bits);
+                (at, bits) = (at + 1, bits + 8);
+            }
+            let split = 1 + (((range - 1) * (i as u32 * 7 % 255 + 1)) >> 8);
+            let expected = value >> 56 >= u64::from(split);
+            if expected {
+                (value, range) = (value - (u64::from(split) << 56), range - split);
+            } else {
+                range = split;
+            }
+            while range < 128 {
+                (value, range, bits) = (value << 1, range << 1, bits - 1);
+            }
+            assert_eq!(found, expected, "decision {i}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! VP8, by ourselves (RFC 6386): packets in, frames of 4:2:0 out, equal to FFmpeg's. It must not know containers.
+//!
+//! ```text
+//! packet -> header ─┬─> modes, motion ──> how a macroblock is predicted ─┬─> intra, inter ─> transform ─> frame
+//!                   └─> tokens ─────────> its coefficients ──────────────┘                                 │
+//!                                          a row later, when nothing follows from it any more: loop_filter ┘
+//! ```
+//!
+//! Everything is read by [`bool_decoder`], whose zeros behind the last byte keep loops going; a frame that needs more than one has is an error.
+
+mod bool_decoder;
+mod frame;
+mod header;
+mod inter;
+mod intra;
+mod loop_filter;
+mod macroblocks;
+mod modes;
+mod motion;
+mod tables;
+mod tokens;
+mod transform;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::color::{self, Color, Layout, Matrix, Planes};
+use super::decoder::{Picture, VideoDecoder, damaged};
+use crate::error::Result;
+use frame::Frame;
+use header::{State, Update};
+
+/// Frames that are kept to be written to again: three references, the one at hand, pictures that nobody took yet.
+const KEPT: usize = 6;
+
+/// The frames that later ones are predicted from.
+#[derive(Clone)]
+struct References {
+    last: Arc<Frame>,
+    golden: Arc<Frame>,
+    alternative: Arc<Frame>,
+}
+
+#[derive(Default)]
+pub(super) struct Decoder {
+    state: State,
+    /// Columns and rows of the picture.
+    size: [usize; 2],
+    references: Option<References>,
+    /// The segment of each macroblock.
+    segments: Vec<u8>,
+    /// All frames that there are room for.
+    kept: Vec<Arc<Frame>>,
+    ready: VecDeque<Decoded>,
+}
+
+struct Decoded {
+    frame: Arc<Frame>,
+    size: [usize; 2],
+    full_range: bool,
+    place: usize,
+}
+
+impl References {
+    /// What becomes of them behind `frame`. Copies come first, that of the alternative one before that of the golden one.
+    fn update(&mut self, frame: &Arc<Frame>, golden: Update, alternative: Update, refreshes_last: bool) {
+        match alternative {
+            Update::Last => self.alternative = self.last.clone(),
+            Update::Other => self.alternative = self.golden.clone(),
+            Update::Keep | Update::Frame => {}
+        }
+        match golden {
+            Update::Last => self.golden = self.last.clone(),
+            Update::Other => self.golden = self.alternative.clone(),
+            Update::Keep => {}
+            Update::Frame => self.golden = frame.clone(),
+        }
+        if alternative == Update::Frame {
+            self.alternative = frame.clone();
+        }
+        if refreshes_last {
+            self.last = frame.clone();
+        }
+    }
+}
+
+impl Decoder {
+    pub(super) fn new() -> Self {
+        Self::default()
+    }
+
+    /// A frame whose samples are of no account, one that nobody needs any more if there is one.
+    fn room(&mut self) -> Frame {
+        let macroblocks = self.size.map(|side| side.div_ceil(16));
+        let unused = self.kept.iter().position(|frame| Arc::strong_count(frame) == 1);
+        let found = unused.and_then(|unused| Arc::into_inner(self.kept.swap_remove(unused)));
+        found.filter(|frame| frame.macroblocks() == macroblocks).unwrap_or_else(|| Frame::new(macroblocks))
+    }
+}
+
+impl VideoDecoder for Decoder {
+    fn send(&mut self, packet: &[u8], place: usize) -> Result<()> {
+        let (tag, rest) = header::tag(packet)?;
+        if let Some(size) = tag.size {
+            self.size = size;
+            let [columns, rows] = size.map(|side| side.div_ceil(16));
+            // A key frame says which macroblock is in which segment, or that all are in the first.
+            self.segments = vec![0; columns * rows];
+        } else if self.references.is_none() {
+            return Err(damaged("VP8: a frame without the key frame that it needs"));
+        }
+        let header = header::header(&tag, rest, &mut self.state)?;
+        let (golden, alternative, refreshes_last, saved) =
+            (header.golden, header.alternative, header.refreshes_last, header.saved.clone());
+        let mut frame = self.room();
+        macroblocks::decode(
+            &mut frame,
+            &mut self.segments,
+            self.references.as_ref(),
+            &tag,
+            header,
+            &self.state,
+        )?;
+        let frame = Arc::new(frame);
+        if let Some(saved) = saved {
+            self.state.probabilities = saved;
+        }
+        let mut references = self.references.take().unwrap_or_else(|| References {
+            last: frame.clone(),
+            golden: frame.clone(),
+            alternative: frame.clone(),
+        });
+        references.update(&frame, golden, alternative, refreshes_last);
+        self.references = Some(references);
+        if tag.is_shown {
+            let (size, full_range) = (self.size, self.state.full_range);
+            self.ready.push_back(Decoded { frame: frame.clone(), size, full_range, place });
+        }
+        if self.kept.len() < KEPT {
+            self.kept.push(frame);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<Box<dyn Picture>> {
+        self.ready.pop_front().map(|decoded| Box::new(decoded) as Box<dyn Picture>)
+    }
+}
+
+impl Picture for Decoded {
+    fn place(&self) -> usize {
+        self.place
+    }
+
+    fn size(&self) -> [usize; 2] {
+        self.size
+    }
+
+    fn write_rgb(&self, out: &mut [u8]) -> Result<()> {
+        let [width, height] = self.size;
+        let layout = Layout { width, height, depth: 8, halved: Some([1, 1]) };
+        color::to_rgb(
+            self.frame.as_ref(),
+            layout,
+            Color { matrix: Matrix::BT601, full_range: self.full_range },
+            out,
+        );
+        Ok(())
+    }
+}
+
+impl Planes for Frame {
+    fn read(&self, plane: usize, y: usize, row: &mut [u16]) {
+        let Some(plane) = self.planes.get(plane) else { return };
+        let samples = plane.samples.get(y * plane.width..).unwrap_or_default();
+        row.iter_mut().zip(samples).for_each(|(to, from)| *to = u16::from(*from));
+    }
+}
+
+/// Columns and rows, from the first packet.
+pub(super) fn size(first: &[u8]) -> Result<[usize; 2]> {
+    header::tag(first)?.0.size.ok_or_else(|| damaged("VP8: the first frame is no key frame"))
+}
+
+/// Whether a packet is a key frame.
+pub(super) fn is_key(packet: &[u8]) -> bool {
+    packet.first().is_some_and(|head| head & 1 == 0)
+}
+
+/// Whether a packet is shown: others are there to be predicted from.
+pub(super) fn is_shown(packet: &[u8]) -> bool {
+    packet.first().is_none_or(|head| head & 16 != 0)
+}

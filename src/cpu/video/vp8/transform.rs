@@ -1,0 +1,101 @@
+//! The inverse transforms (RFC 6386, section 14).
+
+/// The inverse Walsh-Hadamard transform: the means of the 16 blocks of luma.
+pub(super) fn means(input: &[i16; 16]) -> [i16; 16] {
+    let mut columns = [0_i32; 16];
+    for i in 0..4 {
+        let [a, b, c, d] = [0, 4, 8, 12].map(|row| i32::from(input[row + i]));
+        columns[i] = a + d + b + c;
+        columns[4 + i] = b - c + a - d;
+        columns[8 + i] = a + d - b - c;
+        columns[12 + i] = a - d - b + c;
+    }
+    let mut out = [0; 16];
+    for (out, row) in out.as_chunks_mut::<4>().0.iter_mut().zip(columns.as_chunks::<4>().0) {
+        let [a, b, c, d] = *row;
+        *out =
+            [a + d + b + c, b - c + a - d, a + d - b - c, a - d - b + c].map(|sum| ((sum + 3) >> 3) as i16);
+    }
+    out
+}
+
+/// By the root of 2 times the cosine of pi/8, and times its sine.
+fn by_cosine(value: i32) -> i32 {
+    value + ((value * 20_091) >> 16)
+}
+
+fn by_sine(value: i32) -> i32 {
+    (value * 35_468) >> 16
+}
+
+/// One dimension of the inverse cosine transform, of four columns at a time.
+#[inline(always)]
+fn cosine([a, b, c, d]: [[i32; 4]; 4]) -> [[i32; 4]; 4] {
+    let mut out = [[0; 4]; 4];
+    for i in 0..4 {
+        let (even, odd) = (a[i] + c[i], a[i] - c[i]);
+        let (low, high) = (by_sine(b[i]) - by_cosine(d[i]), by_cosine(b[i]) + by_sine(d[i]));
+        (out[0][i], out[1][i], out[2][i], out[3][i]) = (even + high, odd + low, odd - low, even - high);
+    }
+    out
+}
+
+#[inline(always)]
+fn transposed(rows: [[i32; 4]; 4]) -> [[i32; 4]; 4] {
+    [0, 1, 2, 3].map(|i| [rows[0][i], rows[1][i], rows[2][i], rows[3][i]])
+}
+
+/// Adds the inverse cosine transform of `block` to 4x4 samples, which begin with the first one and whose rows are `stride` apart.
+pub(super) fn add(samples: &mut [u8], stride: usize, block: &[i16; 16]) {
+    let rows = [0, 4, 8, 12].map(|row| [0, 1, 2, 3].map(|i| i32::from(block[row + i])));
+    // Down the columns first, which is not the same as along the rows first.
+    let residue = transposed(cosine(transposed(cosine(rows))));
+    for (row, residue) in samples.chunks_mut(stride).zip(residue) {
+        if let Some(row) = row.first_chunk_mut::<4>() {
+            for (sample, residue) in row.iter_mut().zip(residue) {
+                *sample = (i32::from(*sample) + ((residue + 4) >> 3)).clamp(0, 255) as u8;
+            }
+        }
+    }
+}
+
+/// [`add`] for a block that has a mean alone.
+pub(super) fn add_mean(samples: &mut [u8], stride: usize, mean: i16) {
+    let mean = (i32::from(mean) + 4) >> 3;
+    let [add, subtract] = [mean, -mean].map(|value| value.clamp(0, 255) as u8);
+    for row in samples.chunks_mut(stride).take(4) {
+        if let Some(row) = row.first_chunk_mut::<4>() {
+            for sample in row {
+                *sample = sample.saturating_add(add).saturating_sub(subtract);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_alone_is_the_same_both_ways() {
+        for mean in [-2_000, -4, -1, 3, 4, 77, 2_000] {
+            let (mut whole, mut short) = ([100; 16], [100; 16]);
+            let mut block = [0; 16];
+            block[0] = mean;
+            add(&mut whole, 4, &block);
+            add_mean(&mut short, 4, mean);
+            assert_eq!(whole, short);
+            assert_eq!(means(&block), [(mean + 3) >> 3; 16]);
+        }
+    }
+
+    #[test]
+    fn the_first_frequency_is_a_cosine() {
+        let mut samples = [128; 16];
+        let mut block = [0; 16];
+        block[1] = 400;
+        add(&mut samples, 4, &block);
+        assert_eq!(samples[..4], [193, 155, 101, 63]);
+        assert!(samples.chunks(4).all(|row| row == &samples[..4]));
+    }
+}
