@@ -204,7 +204,7 @@ def test_a_damaged_row_of_hdf5(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("x", data=np.repeat(np.arange(100, 108, dtype=np.uint8), 30).reshape(8, 30), chunks=(1, 30), fletcher32=True)
     damage(tmp_path / "a.h5", bytes([103] * 30))
-    with pytest.raises(RuntimeError, match="Could not read row 3 of `x` in .*a.h5: .*filter returned failure"):
+    with pytest.raises(RuntimeError, match="Could not read row 3 of `x` in .*a.h5: "):
         pipeline(lambda: fn.readers.hdf5(file_root=str(tmp_path), datasets=["x"])).run()
 
     def found(policy):
