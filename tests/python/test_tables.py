@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -375,3 +377,19 @@ def test_more_files_than_may_be_open(tmp_path):
     pytest.importorskip("h5py")
     done = subprocess.run([sys.executable, "-c", MANY, str(tmp_path)], capture_output=True, text=True, timeout=120)
     assert done.stdout == "good\n", done.stderr
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning", "error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_files_are_not_closed_while_they_are_read(tmp_path):
+    pytest.importorskip("h5py")
+    write_hdf5(tmp_path / "a.h5", list(range(ROWS)))
+    write_hdf5(tmp_path / "b.h5", list(range(ROWS)))
+    for _ in range(60):
+        # The next batch is being read when nobody has the pipeline any more.
+        made = pipeline(lambda: fn.readers.hdf5(file_root=str(tmp_path), datasets=["encoded", "labels"], random_shuffle=True), 400)
+        made.run()
+        del made
+    until = time.monotonic() + 20
+    while any(thread.name == "gesso" for thread in threading.enumerate()):
+        assert time.monotonic() < until
+        time.sleep(0.01)
