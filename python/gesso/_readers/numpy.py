@@ -72,9 +72,13 @@ class _Region:
             bounds[axis] = (start, end)
         return bounds
 
+    def is_part(self, fed):
+        """Whether less than the whole array may be wanted."""
+        return bool(fed) or any(self.given.values())
+
     def of(self, array, path, fed):
         """The part of an array."""
-        if not fed and not any(self.given.values()):
+        if not self.is_part(fed):
             return array
         bounds = self.bounds(array.shape, fed)
         inside = tuple(slice(max(a, 0), min(max(b, max(a, 0)), n)) for (a, b), n in zip(bounds, array.shape))
@@ -106,11 +110,13 @@ class _Arrays:
             if self.is_remote:
                 array = np.load(io.BytesIO(_storage.read(path)), allow_pickle=False)
             else:
-                array = np.load(path, mmap_mode="r", allow_pickle=False)
+                # A file that is mapped and then cut off by others ends the program: only parts are read so, and copied at once.
+                array = np.load(path, mmap_mode="r" if self.region.is_part(fed) else None, allow_pickle=False)
         if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
             raise RuntimeError(f"Unknown Numpy type string: {array.dtype.str} in {path}")
         part = self.region.of(array, path, fed or {})
-        return (np.ascontiguousarray(part).reshape(part.shape),), path
+        dense = np.array(part, order="C") if isinstance(part, np.memmap) else np.ascontiguousarray(part).reshape(part.shape)
+        return (dense,), path
 
 
 class Numpy(Reader):
