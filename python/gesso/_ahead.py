@@ -15,7 +15,7 @@ _threads = weakref.WeakValueDictionary()
 _numbers = itertools.count()
 
 
-def _serve(calls):
+def _serve(calls, end):
     while (call := calls.get()) is not None:
         future, function, arguments = call
         try:
@@ -24,6 +24,8 @@ def _serve(calls):
             future.set_exception(error)
         # Nothing of a call is kept while the thread waits for the next.
         del call, future, function, arguments
+    if end is not None:
+        end()
 
 
 def _drop(calls):
@@ -37,11 +39,11 @@ def _drop(calls):
 
 
 class Ahead:
-    """Runs calls in order in a thread of its own, which ends with it."""
+    """Runs calls in order in a thread of its own, which ends with it. `end`: what the thread does last, when no call is under way any more."""
 
-    def __init__(self):
+    def __init__(self, end=None):
         self._calls = queue.SimpleQueue()
-        thread = threading.Thread(target=_serve, args=(self._calls,), name="gesso", daemon=True)
+        thread = threading.Thread(target=_serve, args=(self._calls, end), name="gesso", daemon=True)
         thread.start()
         thread.calls = self._calls
         _threads[next(_numbers)] = thread

@@ -1,5 +1,6 @@
 """Graphs with Python functions: cut into stages, each a file of its own; between them the functions run in the interpreter."""
 
+import functools
 import weakref
 
 import numpy as np
@@ -146,20 +147,27 @@ def _keep(node, inputs, batch_size, values):
 
 
 class _Sources:
-    """Readers and constants, which need nothing of the pipeline. If `is_ahead`, a thread makes their next batch while this one is worked on."""
+    """Readers and constants, which need nothing of the pipeline. If `is_ahead`, a thread makes their next batch while this one is worked on.
 
-    def __init__(self, nodes, is_ahead):
-        self.nodes, self._is_ahead = nodes, is_ahead and bool(nodes)
+    When nobody has it any more, `readers` close what they have open: nodes of a graph may live longer.
+    """
+
+    def __init__(self, nodes, readers, is_ahead):
+        self._nodes = nodes
         self._thread = self._next = None
+        stop = functools.partial(_stop, readers)
+        if is_ahead and nodes:
+            # The thread closes what it reads.
+            self._thread = Ahead(stop)
+        else:
+            weakref.finalize(self, stop).atexit = False
 
     def batches(self, batch_size):
         """The next batch of each, by edge."""
-        if not self._is_ahead:
-            return _of_sources(self.nodes, batch_size)
         if self._thread is None:
-            self._thread = Ahead()
-        coming = self._next or self._thread.submit(_of_sources, self.nodes, batch_size)
-        self._next = self._thread.submit(_of_sources, self.nodes, batch_size)
+            return _of_sources(self._nodes, batch_size)
+        coming = self._next or self._thread.submit(_of_sources, self._nodes, batch_size)
+        self._next = self._thread.submit(_of_sources, self._nodes, batch_size)
         return coming.result()
 
     def forget(self):
@@ -177,7 +185,6 @@ def _of_sources(nodes, batch_size):
 
 
 def _stop(readers):
-    """Closes what readers have open, when nothing runs them any more: nodes of a graph may live longer."""
     for node in readers:
         node.operator.stop(node)
 
@@ -193,11 +200,11 @@ class StagedGraph:
         levels = _levels(operators, self._is_here)
         # Those that say how many samples a batch has come first.
         self.videos = [node for node in operators if isinstance(node.operator, VideoInput)]
-        self.sources = _Sources([node for node in operators if is_source(node) and node not in self.videos], reads_ahead)
         self.readers = [node for node in operators if getattr(node.operator, "is_source", False)]
         for node in self.readers:
             node.operator.start(node, parameters["enable_checkpointing"])
-        weakref.finalize(self, _stop, self.readers).atexit = False
+        before_all = [node for node in operators if is_source(node) and node not in self.videos]
+        self._sources = _Sources(before_all, self.readers, reads_ahead)
         # For each level: stages, one for each branch that is a batch of its own, and what runs here behind them.
         self.levels = []
         for level in range(max(levels.values(), default=0) + 1):
@@ -245,7 +252,7 @@ class StagedGraph:
             batch_size = len(values[node.outputs[0].name].arrays)
             fed = {name: of_size(batch, batch_size) for name, batch in fed.items()}
         batches = _Batches(batch_size, values)
-        values.update(self.sources.batches(batch_size))
+        values.update(self._sources.batches(batch_size))
         for stages, nodes in self.levels:
             for stage in stages:
                 batches.add_errors(stage.path, stage.run(len(batches.numbers[stage.path]), values, fed))
@@ -280,7 +287,7 @@ class StagedGraph:
 
     def restart(self, batches, batch_size):
         """Goes on with the epoch of the readers behind the one that so many batches have got to."""
-        self.sources.forget()
+        self._sources.forget()
         for node in self.readers:
             node.operator.restart(node, batches, batch_size)
 

@@ -157,6 +157,14 @@ setup_nvrtc() {
   step "installing NVRTC into .venv (once, 60 MB)" pip_install --no-deps -r "$ROOT/scripts/requirements-nvrtc.txt"
   made nvrtc "$key"
 }
+# What only tests import.
+setup_test_packages() {
+  local key
+  key="$(digest "$ROOT/scripts/requirements-tests.txt") $(<"$STAMPS/venv")"
+  if fresh tests "$key"; then return; fi
+  step "installing h5py and pyarrow into .venv (once, 55 MB)" pip_install -r "$ROOT/scripts/requirements-tests.txt"
+  made tests "$key"
+}
 pip_install() { "$VENV/bin/python" -m pip install --disable-pip-version-check --progress-bar off "$@"; }
 
 # Cargo with sanitizers, in a folder of its own. AddressSanitizer is no stable option of rustc, but a build for tests alone may ask for it.

@@ -130,7 +130,22 @@ fn check_count(count: usize) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_path_and_a_label() {
+        let path = std::env::temp_dir().join(format!("gesso-list-{}", std::process::id()));
+        std::fs::write(&path, "a b.jpg 3\n\nc.jpg -1\n").unwrap();
+        let found = of_list(&path, Some(Path::new("/root"))).unwrap();
+        assert_eq!(found, [("/root/a b.jpg".into(), 3), ("/root/c.jpg".into(), -1)]);
+        for text in ["a.jpg", "a.jpg x", "a.jpg 99999999999"] {
+            std::fs::write(&path, format!("a.jpg 1\n{text}\n")).unwrap();
+            let error = of_list(&path, None).err().unwrap().to_string();
+            assert!(error.contains("line 2 of") && error.contains("expected `path label`"), "{error}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(of_list(&path, None).is_err());
+    }
 
     #[test]
     fn patterns() {

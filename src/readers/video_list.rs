@@ -177,7 +177,41 @@ fn at(seconds: f32, video: &Video<'_>, up: bool) -> Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::frame;
+    use super::*;
+
+    /// A list with this text, which is gone with the test's process.
+    fn of_text(name: &str, text: &str) -> Result<Vec<Listed>> {
+        let path = std::env::temp_dir().join(format!("gesso-video-list-{}-{name}", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        let found = of_list(&path);
+        std::fs::remove_file(&path).unwrap();
+        found
+    }
+
+    #[test]
+    fn a_line_names_a_file_its_label_and_a_part() {
+        let found = of_text("good", "a.mp4 3\n\n b.mp4 0 1.5 \nc.mp4 7 -4 9\n").unwrap();
+        let found: Vec<_> = found.iter().map(|listed| (listed.label, listed.start, listed.end)).collect();
+        assert_eq!(found, [(3, None, None), (0, Some(1.5), None), (7, Some(-4.0), Some(9.0))]);
+    }
+
+    #[test]
+    fn another_line_is_an_error_that_says_which() {
+        for (i, line) in ["a.mp4", "a.mp4 x", "a.mp4 -1", "a.mp4 1 x", "a.mp4 1 2 inf", "a.mp4 1 2 3 4"].iter().enumerate() {
+            let error = of_text(&i.to_string(), &format!("a.mp4 1\n{line}\n")).err().unwrap();
+            assert!(error.to_string().contains("line 2 of"), "{error}");
+        }
+        let missing = of_list(Path::new("/nowhere/list")).err().unwrap();
+        assert!(missing.to_string().contains("the list `/nowhere/list`"), "{missing}");
+    }
+
+    #[test]
+    fn roundings_have_names() {
+        let ways = ["start_down_end_up", "start_up_end_down", "all_up", "all_down"];
+        let found = ways.map(|name| Rounding::new(name).map(|way| (way.start_up, way.end_up)).unwrap());
+        assert_eq!(found, [(false, true), (true, false), (true, true), (false, false)]);
+        assert!(Rounding::new("up").is_err());
+    }
 
     #[test]
     fn numbers_of_frames_are_rounded_and_counted_from_the_end() {

@@ -2,7 +2,10 @@
 
 import json
 import struct
+import subprocess
+import sys
 import wave
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,7 +85,7 @@ def test_databases(tmp_path):
     whole = database([datum(5), datum(6)], tree=[3])
     assert read_database(path, whole) == [5, 6]
     for content, words in (
-        (b"", "the file is empty, with file: .*data.mdb"),
+        (b"", "the file is cut off or damaged .*, with file: .*data.mdb"),
         (whole[:3000], "the file is cut off or damaged .*, with file: .*data.mdb"),
         (whole[: 3 * PAGE + 10], "the file is cut off or damaged .*, with file: .*data.mdb"),
         (bytes(2 * PAGE), "no LMDB header.*, with file: .*data.mdb"),
@@ -92,6 +95,33 @@ def test_databases(tmp_path):
     ):
         with pytest.raises(RuntimeError, match=words):
             read_database(path, content)
+
+
+SHRINKS = """
+import os, sys
+sys.path.insert(0, sys.argv[2])
+from test_damaged import database, datum, fn, np, pipeline
+path = sys.argv[1]
+with open(path + ".mdb", "wb") as file:
+    file.write(database([datum(5), b"\\x22" + bytes([1]) * 10] * 20, tree=[3]))
+np.save(path + ".npy", np.zeros((1000, 1000), np.float32))
+readers = [lambda: fn.readers.caffe(path=[path + ".mdb"])[1], lambda: fn.readers.numpy(files=[path + ".npy"]) + 1]
+for read, name in zip(readers, ("mdb", "npy")):
+    made = pipeline(read)
+    made.build()
+    os.truncate(f"{path}.{name}", 3 * 4096 + 100)
+    try:
+        made.run()
+    except RuntimeError as error:
+        print("Could not read" in str(error) and f"a.{name}" in str(error))
+"""
+
+
+def test_files_that_become_shorter_are_errors(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", SHRINKS, str(tmp_path / "a"), str(Path(__file__).parent)], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout.split()) == (0, ["True", "True"]), done.stderr
 
 
 @pytest.mark.parametrize("record", [b"\x22\xff", b"\x2f", b"\x2a\x01a", b"\x28"])

@@ -1,5 +1,8 @@
 """Iterators for training: what an epoch is, and that tensors of frameworks share memory with what the pipeline made."""
 
+import os
+import signal
+
 import numpy as np
 import pytest
 
@@ -149,3 +152,24 @@ def test_jax_peeks(files):
     assert iterator.element_spec["label"].shape == (4, 1)
     peeked = iterator.peek_async().result()
     assert (next(iterator)["label"] == peeked["label"]).all() and next(iterator)["label"].ravel().tolist() == [4, 5, 6, 7]
+
+
+def test_a_worker_of_a_loader_that_is_killed_is_an_error(torch, files):
+    from gesso.plugin.pytorch import PipelineDataset
+
+    def define(batch_size, shard_id=0, num_shards=1):
+        return made(files, batch_size, shard_id=shard_id, num_shards=num_shards, stick_to_shard=True)
+
+    def begin():
+        dataset = PipelineDataset(define, ["data", "label"], "files", batch_size=1)
+        return iter(torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=1, prefetch_factor=1))
+
+    batches = begin()
+    next(batches)
+    (worker,) = batches._workers
+    os.kill(worker.pid, signal.SIGKILL)
+    with pytest.raises(RuntimeError, match=f"DataLoader worker .*{worker.pid}"):
+        for _ in range(SAMPLES):
+            next(batches)
+    del batches
+    assert len(list(begin())) == SAMPLES

@@ -2,6 +2,7 @@
 
 import gc
 import io
+import json
 import os
 import signal
 import subprocess
@@ -115,6 +116,19 @@ def test_an_index_on_a_full_disk(tmp_path, full_disk):
     if (full_disk / "a.idx").exists():
         with pytest.raises(RuntimeError, match="Malformed index file"):
             reader(tmp_path / "a.tar", index_paths=[str(full_disk / "a.idx")]).build()
+
+
+def test_annotations_on_a_full_disk(tmp_path, full_disk):
+    images = [{"id": i, "file_name": f"{i}{'x' * 80}.jpg", "width": 9, "height": 9} for i in range(4000)]
+    boxes = [{"id": i, "image_id": i // 10, "category_id": 1, "bbox": [1, 1, 5, 5], "area": 25, "iscrowd": 0} for i in range(40000)]
+    (tmp_path / "a.json").write_text(json.dumps({"images": images, "annotations": boxes, "categories": [{"id": 1}]}))
+    options = {"file_root": str(tmp_path), "annotations_file": str(tmp_path / "a.json")}
+    saved = {"save_preprocessed_annotations": True, "save_preprocessed_annotations_dir": str(full_disk)}
+    with pytest.raises(RuntimeError, match="Could not write the preprocessed annotations .*small: No space left on device"):
+        pipeline(lambda: fn.readers.coco(**options, **saved)).build()
+    # What is there of the tables is not taken for all.
+    with pytest.raises(RuntimeError, match="preprocessed annotations"):
+        pipeline(lambda: fn.readers.coco(file_root=str(tmp_path), preprocessed_annotations=str(full_disk))).build()
 
 
 # --- Ctrl-C

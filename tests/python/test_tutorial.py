@@ -98,6 +98,18 @@ def images(here):
     return here
 
 
+def test_the_page_of_python(images, capsys):
+    Path("program.py").write_text("".join(blocks("python.md", "python")))
+    names = runpy.run_path("program.py")
+    assert names["array"].shape == (8, 3, 224, 224) and capsys.readouterr().out.startswith("[(3, 224, 224), ")
+    made = names["augmented"](prefetch_queue_depth=1)
+    (out,) = made.run(images=[np.zeros((30, 40, 3), np.uint8)] * 8)
+    assert len(out) == 8
+    assert [output.shape for output in names["model"](prefetch_queue_depth=1).run(images=[np.frombuffer(jpeg(), np.uint8)])[0].arrays] == [
+        (224, 224, 3)
+    ]
+
+
 def test_a_folder_of_images(images):
     pytest.importorskip("torch")
     names = run_page("image-folder")

@@ -41,6 +41,13 @@ def save(folder, images, has_ids, has_pixels):
     """Writes the tables of `images`; with `has_ids` their numbers, with `has_pixels` what masks of pixels need."""
     if not folder:
         raise RuntimeError("`save_preprocessed_annotations` needs `save_preprocessed_annotations_dir`.")
+    try:
+        _save(folder, images, has_ids, has_pixels)
+    except OSError as error:
+        raise RuntimeError(f"Could not write the preprocessed annotations {folder}: {error.strerror or error}") from None
+
+
+def _save(folder, images, has_ids, has_pixels):
     with open(os.path.join(folder, _NAMES), "w", encoding="utf-8") as file:
         file.writelines(f"{image.name}\n" for image in images)
     if has_ids:

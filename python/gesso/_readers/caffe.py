@@ -37,6 +37,10 @@ class _Records:
         with damage.named(where):
             return self._read(self._records[index]), where
 
+    def close(self):
+        """Closes the databases."""
+        self._records.close()
+
 
 class Caffe(Reader):
     """Reads Caffe's LMDB databases. Outputs: images, and labels."""

@@ -1,82 +1,88 @@
-"""LMDB files, read only: the values in the order of their keys."""
+"""LMDB files, read only: the values in the order of their keys. Nothing is mapped: a file that is cut off while it is read is an error, not a crash."""
 
 import os
 import struct
-
-from .. import _storage
 
 _HEADER = 16
 _BRANCH, _LEAF = 1, 2
 _BIG = 1
 _MAGIC = 0xBEEFC0DE
-_META = 136
-_NO_PAGE = 0xFFFFFFFFFFFFFFFF
+_NONE = 0xFFFFFFFFFFFFFFFF
+# Of the structure behind a page's header that says where everything is: both trees, and the number of the transaction.
+_META = 96 + 24 + 16
+_LARGEST_PAGE = 1 << 16
 
 
 class Lmdb:
     """The records of one database."""
 
     def __init__(self, path):
-        # Not mapped: who cuts a mapped file short ends the process.
+        file = os.path.join(path, "data.mdb") if os.path.isdir(path) else path
         try:
-            self._file = _storage.open_file(os.path.join(path, "data.mdb") if os.path.isdir(path) else path)
-        except RuntimeError as error:
-            raise RuntimeError(f"LMDB Error: {str(error).rpartition(': ')[2]}, with file: {path}") from None
-        if self._file.size == 0:
-            raise RuntimeError(f"LMDB Error: the file is empty, with file: {path}")
-        self.places = []
+            self._file = open(file, "rb")
+            self._size = os.fstat(self._file.fileno()).st_size
+        except OSError as error:
+            raise RuntimeError(f"LMDB Error: {error.strerror or error}, with file: {path}") from None
+        self.places, self._seen = [], set()
         try:
             self._page_size, root = self._newest_root()
-            if root != _NO_PAGE:
+            if root != _NONE:
                 self._walk(root)
-        except (struct.error, OverflowError, RuntimeError) as error:
+        except (struct.error, RuntimeError) as error:
             raise RuntimeError(f"LMDB Error: the file is cut off or damaged ({error}), with file: {path}") from None
 
+    def _bytes(self, at, size):
+        data = os.pread(self._file.fileno(), size, at) if at + size <= self._size else b""
+        if len(data) != size:
+            raise RuntimeError(f"it ends before {size} bytes at {at}")
+        return data
+
     def _newest_root(self):
-        newest, offset = None, 0
+        newest = None
+        offset = 0
         for _ in range(2):
-            meta = self._file.read_at(offset + _HEADER, _META)
+            meta = self._bytes(offset + _HEADER, _META)
             (magic,) = struct.unpack_from("<I", meta)
             if magic != _MAGIC:
                 raise RuntimeError("no LMDB header")
             (page_size,) = struct.unpack_from("<I", meta, 24)
-            (root,) = struct.unpack_from("<Q", meta, 112)
-            (transaction,) = struct.unpack_from("<Q", meta, 128)
+            (root,) = struct.unpack_from("<Q", meta, 24 + 48 + 40)
+            (transaction,) = struct.unpack_from("<Q", meta, 24 + 96 + 8)
+            if not _HEADER + _META <= page_size <= _LARGEST_PAGE:
+                raise RuntimeError(f"pages of {page_size} bytes")
             if newest is None or transaction > newest[0]:
                 newest = (transaction, page_size, root)
             offset = page_size
         return newest[1:]
 
-    def _walk(self, root):
-        """Notes where the values below a page are. A page stands at one place of the tree: a file that says otherwise has no end."""
-        pages, seen = [root], set()
-        while pages:
-            number = pages.pop()
-            if number in seen:
-                raise RuntimeError(f"page {number} is in two places")
-            seen.add(number)
-            base, children = number * self._page_size, []
-            page = self._file.read_at(base, self._page_size)
-            flags, lower = struct.unpack_from("<HH", page, 10)
-            for k in range((lower - _HEADER) // 2):
-                (node,) = struct.unpack_from("<H", page, _HEADER + 2 * k)
-                low, high, node_flags, key_size = struct.unpack_from("<HHHH", page, node)
-                if flags & _BRANCH:
-                    children.append(low | high << 16 | node_flags << 32)
-                    continue
-                at, size = node + 8 + key_size, low | high << 16
-                at = struct.unpack_from("<Q", page, at)[0] * self._page_size + _HEADER if node_flags & _BIG else base + at
-                if at + size > self._file.size:
-                    raise RuntimeError(f"a value of {size} bytes in page {number} ends behind the file")
-                self.places.append((at, size))
-            pages += reversed(children)
+    def _walk(self, number):
+        if number in self._seen:
+            raise RuntimeError(f"page {number} is in two places")
+        self._seen.add(number)
+        base = number * self._page_size
+        page = self._bytes(base, self._page_size)
+        flags, lower = struct.unpack_from("<HH", page, 10)
+        for k in range((lower - _HEADER) // 2):
+            (node,) = struct.unpack_from("<H", page, _HEADER + 2 * k)
+            low, high, node_flags, key_size = struct.unpack_from("<HHHH", page, node)
+            if flags & _BRANCH:
+                self._walk(low | high << 16 | node_flags << 32)
+                continue
+            at, size = node + 8 + key_size, low | high << 16
+            if node_flags & _BIG:
+                self.places.append((struct.unpack_from("<Q", page, at)[0] * self._page_size + _HEADER, size))
+            else:
+                self.places.append((base + at, size))
 
     def __len__(self):
         return len(self.places)
 
     def __getitem__(self, index):
-        at, size = self.places[index]
-        return self._file.read_at(at, size)
+        return self._bytes(*self.places[index])
+
+    def close(self):
+        """Closes the file."""
+        self._file.close()
 
 
 class Joined:
@@ -94,3 +100,8 @@ class Joined:
                 return part[index]
             index -= len(part)
         raise IndexError(index)
+
+    def close(self):
+        """Closes the files."""
+        for part in self._parts:
+            part.close()

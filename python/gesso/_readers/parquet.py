@@ -15,6 +15,8 @@ _OWN = {
     "cache_size": ("INT32", 512),
 }
 _MEGABYTE = 1 << 20
+# Arrow's names of types that numpy calls otherwise.
+_FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
 class _Arrow:
@@ -77,7 +79,7 @@ class _Arrow:
             return np.frombuffer(scalar.as_buffer(), np.uint8).copy()
         if self._is_list(scalar.type):
             return np.array(self._nested(scalar.values))
-        return np.asarray(scalar.as_py(), scalar.type.to_pandas_dtype())
+        return np.array(scalar.as_py(), _FLOATS.get(str(scalar.type), str(scalar.type)))
 
     def _nested(self, values):
         if values.null_count:
