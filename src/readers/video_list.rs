@@ -197,7 +197,9 @@ mod tests {
 
     #[test]
     fn another_line_is_an_error_that_says_which() {
-        for (i, line) in ["a.mp4", "a.mp4 x", "a.mp4 -1", "a.mp4 1 x", "a.mp4 1 2 inf", "a.mp4 1 2 3 4"].iter().enumerate() {
+        for (i, line) in
+            ["a.mp4", "a.mp4 x", "a.mp4 -1", "a.mp4 1 x", "a.mp4 1 2 inf", "a.mp4 1 2 3 4"].iter().enumerate()
+        {
             let error = of_text(&i.to_string(), &format!("a.mp4 1\n{line}\n")).err().unwrap();
             assert!(error.to_string().contains("line 2 of"), "{error}");
         }
