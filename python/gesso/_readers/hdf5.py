@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import _storage
-from . import files, rows
+from . import damage, files, rows
 from .source import Reader, schema
 
 _OWN = {
@@ -26,8 +26,9 @@ class _Rows:
         self._paths, self._names, self._open = paths, names, {}
         counts, kinds = [], None
         for number, path in enumerate(paths):
-            datasets = self._datasets(number)
-            own = [self._check(dataset, name, path) for dataset, name in zip(datasets, names)]
+            with damage.named(path):
+                datasets = self._datasets(number)
+                own = [self._check(dataset, name, path) for dataset, name in zip(datasets, names)]
             kinds = kinds or own
             rows.require_same(names, kinds, own, paths[0], path)
             lengths = [len(dataset) for dataset in datasets]
@@ -35,7 +36,7 @@ class _Rows:
                 each = ", ".join(f"`{name}` {length}" for name, length in zip(names, lengths))
                 raise RuntimeError(f"The datasets of {path} differ in their number of rows: {each}.")
             counts.append(lengths[0])
-        self._ends = np.cumsum(counts)
+        self._ends = rows.ends(counts)
         self.size = int(self._ends[-1]) if counts else 0
 
     def _check(self, dataset, name, path):
@@ -72,10 +73,8 @@ class _Rows:
         path, row = self._paths[number], int(index - (self._ends[number - 1] if number else 0))
         found = []
         for name, dataset in zip(self._names, self._datasets(number)):
-            try:
+            with damage.named(f"row {row} of `{name}` in {path}"):
                 found.append(_array(dataset[row]))
-            except (OSError, RuntimeError, ValueError) as error:
-                raise RuntimeError(f"Could not read row {row} of `{name}` in {path}: {error}") from None
         return found, f"{path} row {row}"
 
     def close(self):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import _storage
-from . import files, rows
+from . import damage, files, rows
 from .source import Reader, schema
 
 _OWN = {
@@ -105,14 +105,14 @@ class _Groups:
         self._paths, self._names, self._limit = paths, names, megabytes * _MEGABYTE
         self._metadata, self._places, counts, kinds = [], [], [], None
         for number, path in enumerate(paths):
-            with self._file(path) as file:
+            with damage.named(path), self._file(path) as file:
                 own = [self._arrow.kind(file.schema_arrow, name, path) for name in names]
                 self._metadata.append(file.metadata)
                 self._places += [(number, group) for group in range(file.num_row_groups)]
                 counts += [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
             kinds = kinds or own
             rows.require_same(names, kinds, own, paths[0], path)
-        self._ends = np.cumsum(counts, dtype=np.int64)
+        self._ends = rows.ends(counts)
         self.size = int(self._ends[-1]) if counts else 0
         # `shuffle_after_epoch` shuffles row groups.
         self.groups = [list(range(end - count, end)) for end, count in zip(self._ends.tolist(), counts)]
@@ -135,7 +135,7 @@ class _Groups:
                     table = file.read_row_group(group, self._names)
                 columns = [self._arrow.column(table, name) for name in self._names]
                 size = sum(column.nbytes for column in columns)
-            except (OSError, RuntimeError, self._arrow.pyarrow.ArrowException) as error:
+            except Exception as error:
                 columns = str(error)
             self._bytes += size
         self._kept[place] = columns, size
@@ -153,10 +153,8 @@ class _Groups:
             raise RuntimeError(f"Could not read {where}: {columns}")
         found = []
         for name, column in zip(self._names, columns):
-            try:
+            with damage.named(f"`{name}` in {where}"):
                 found.append(self._arrow.value(column[row]))
-            except RuntimeError as error:
-                raise RuntimeError(f"Could not read `{name}` in {where}: {error}") from None
         return found, where
 
 

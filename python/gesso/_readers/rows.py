@@ -2,6 +2,11 @@
 
 import importlib
 
+import numpy as np
+
+# Rows of a data set: their order is a list in memory.
+_MOST = 1 << 28
+
 
 def package(name, extra):
     """A package that this one does not bring."""
@@ -11,6 +16,14 @@ def package(name, extra):
         raise RuntimeError(
             f"`fn.readers.{extra}` needs the package `{name.partition('.')[0]}`: `pip install gesso[{extra}]` brings it."
         ) from None
+
+
+def ends(counts):
+    """Where the rows of each part end, in the rows of all."""
+    found = np.cumsum(counts, dtype=np.float64)
+    if len(found) and found[-1] > _MOST:
+        raise RuntimeError(f"The files say that they have {found[-1]:.0f} rows, expected at most {_MOST}.")
+    return found.astype(np.int64)
 
 
 def require_same(names, kinds, own, first, path):
