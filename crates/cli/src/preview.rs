@@ -214,7 +214,7 @@ mod tests {
     fn a_sequence_becomes_a_sheet() {
         // Three frames of two columns.
         let shape = [3, 1, 2, 1];
-        let strides = gesso::tensor::Shape::new(&shape).strides();
+        let strides = gesso::tensor::Shape::new(shape).strides();
         let grid = Grid::of(Layout::new("FHWC").unwrap(), &shape, &strides).unwrap();
         assert_eq!((grid.sheet(), grid.size()), ([2, 2], [4, 2]));
         let elements: Vec<usize> = grid.elements().map(|(at, _)| at).collect();
