@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
-use gesso::pipeline::{Gpu, Instance, Pipeline, Preferences};
+use gesso::pipeline::{Gpu, Instance, Pipeline, Preferences, StreamSettings};
 use gesso::tensor::Batch;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
@@ -35,13 +35,13 @@ pub(crate) struct Options {
     #[arg(long, short)]
     out: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    place: Place,
     /// Samples of a pipeline that reads them by itself; absent: those of an epoch.
     #[arg(long, value_name = "COUNT")]
     samples: Option<usize>,
     /// Samples run at a time; absent: as many as the file was made for.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=limits::MAX_BATCH_SIZE as i64))]
-    pub(crate) batch: Option<u32>,
+    batch: Option<u32>,
     /// What was done, for scripts.
     #[arg(long)]
     json: bool,
@@ -124,7 +124,7 @@ struct Written {
 /// Runs the command.
 pub(crate) fn run(options: &Options) -> Result<Exit> {
     let (bytes, pipeline) = options.place.load(&options.pipeline)?;
-    let mut work = Work::new(options, &pipeline)?;
+    let mut work = work(options, &pipeline)?;
     let samples = match &work {
         Work::Fed(_) | Work::Videos(..) => Samples::read(pipeline.inputs(), &options.input)?,
         Work::Read(stream) => Samples::counted(options.samples.unwrap_or_else(|| epoch(stream))),
@@ -186,6 +186,24 @@ pub(crate) fn run(options: &Options) -> Result<Exit> {
         print(&text(&done, &samples, &pipeline, running, begun.elapsed()));
     }
     Ok(if done.failed.is_empty() { Exit::Success } else { Exit::Failure })
+}
+
+/// What gives the pipeline's batches.
+fn work(options: &Options, pipeline: &Pipeline) -> Result<Work> {
+    if pipeline.takes_videos() {
+        return Ok(Work::Videos(Box::new(options.place.instance(pipeline)?), None));
+    }
+    if !pipeline.reads() {
+        return Ok(Work::Fed(Box::new(options.place.instance(pipeline)?)));
+    }
+    let settings = StreamSettings {
+        batch_size: options.batch.map(|n| n as usize),
+        num_threads: options.place.threads.map(|n| n as usize),
+        to_host: true,
+        ..StreamSettings::default()
+    };
+    let gpu = options.place.open(pipeline)?;
+    Ok(Work::Read(Box::new(pipeline.stream(&settings, gpu.as_ref())?)))
 }
 
 fn write(

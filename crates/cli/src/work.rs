@@ -2,11 +2,10 @@
 //! know what becomes of them.
 
 use gesso::error::{Error, Result};
-use gesso::pipeline::{Feeding, Instance, Keep, Outcome, Pipeline, Stream, StreamSettings, Tally};
+use gesso::pipeline::{Feeding, Instance, Keep, Outcome, Stream, Tally};
 use gesso::tensor::Batch;
 
 use crate::inputs::Samples;
-use crate::run::Options;
 
 /// Where batches come from.
 pub(crate) enum Work {
@@ -28,23 +27,6 @@ pub(crate) struct Made<'s> {
 }
 
 impl Work {
-    pub(crate) fn new(options: &Options, pipeline: &Pipeline) -> Result<Self> {
-        if pipeline.takes_videos() {
-            return Ok(Self::Videos(Box::new(options.place.instance(pipeline)?), None));
-        }
-        if !pipeline.reads() {
-            return Ok(Self::Fed(Box::new(options.place.instance(pipeline)?)));
-        }
-        let settings = StreamSettings {
-            batch_size: options.batch.map(|n| n as usize),
-            num_threads: options.place.threads.map(|n| n as usize),
-            to_host: true,
-            ..StreamSettings::default()
-        };
-        let gpu = options.place.open(pipeline)?;
-        Ok(Self::Read(Box::new(pipeline.stream(&settings, gpu.as_ref())?)))
-    }
-
     /// How many batches of `most` samples there will be, where that is known before.
     pub(crate) fn batches(&self, samples: &Samples, most: usize) -> Option<usize> {
         (!matches!(self, Self::Videos(..))).then(|| samples.len().div_ceil(most))

@@ -2,6 +2,7 @@
 //! what of it stays for the frames that follow.
 
 use super::bool_decoder::BoolDecoder;
+use super::coefficients::{self, Coefficients};
 use super::tables;
 use crate::cpu::video::decoder::{check_size, damaged};
 use crate::error::Result;
@@ -53,7 +54,7 @@ pub(super) fn tag(frame: &[u8]) -> Result<(Tag, &[u8])> {
 /// Probabilities that stay until a frame changes them.
 #[derive(Clone)]
 pub(super) struct Probabilities {
-    pub(super) coefficients: tables::Coefficients,
+    pub(super) coefficients: Coefficients,
     pub(super) vectors: tables::VectorProbabilities,
     pub(super) luma: [u8; 4],
     pub(super) chroma: [u8; 3],
@@ -62,7 +63,7 @@ pub(super) struct Probabilities {
 impl Default for Probabilities {
     fn default() -> Self {
         Self {
-            coefficients: tables::COEFFICIENTS,
+            coefficients: coefficients::COEFFICIENTS,
             vectors: tables::VECTORS,
             luma: tables::LUMA,
             chroma: tables::CHROMA,
@@ -189,7 +190,7 @@ pub(super) fn header<'a>(tag: &Tag, rest: &'a [u8], state: &mut State) -> Result
     let probabilities = &mut state.probabilities;
     let saved = (!keeps).then(|| probabilities.clone());
     let places = probabilities.coefficients.as_flattened_mut().as_flattened_mut().as_flattened_mut();
-    let updates = tables::COEFFICIENT_UPDATES.as_flattened().as_flattened().as_flattened();
+    let updates = coefficients::COEFFICIENT_UPDATES.as_flattened().as_flattened().as_flattened();
     for (place, &update) in places.iter_mut().zip(updates) {
         if bits.read(update) {
             *place = bits.number(8);

@@ -3,8 +3,7 @@
 use multiversion::multiversion;
 
 use super::frame::{Frame, Plane};
-use super::modes::{Luma, Macroblock, Place};
-use super::motion::Vector;
+use super::macroblock::{Luma, Macroblock, Place, Vector};
 use super::tables::TAPS;
 
 /// The widest block, and the rows and columns that filters read besides: two ahead and three behind.

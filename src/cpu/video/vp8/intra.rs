@@ -2,7 +2,7 @@
 //! its left as 129.
 
 use super::frame::Plane;
-use super::modes::{BlockMode, Macroblock, Mode, Place};
+use super::macroblock::{BlockMode, Macroblock, Mode, Place};
 use super::tokens::Residue;
 use super::transform;
 

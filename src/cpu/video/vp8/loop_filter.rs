@@ -5,7 +5,7 @@ use multiversion::multiversion;
 
 use super::frame::{Frame, Plane};
 use super::header::{Filter, Segments};
-use super::modes::{Luma, Macroblock};
+use super::macroblock::{Luma, Macroblock};
 
 /// What the filter needs to know of a macroblock.
 #[derive(Debug, Clone, Copy, Default)]
@@ -346,7 +346,7 @@ fn simply_filtered(lanes: &mut [[u8; 16]; 4], limit: i16) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::modes::Mode;
+    use super::super::macroblock::Mode;
     use super::*;
 
     #[test]

@@ -9,14 +9,16 @@
 //! Everything is read by [`bool_decoder`], whose zeros behind the last byte keep loops going; a frame that needs more than one has is an error.
 
 mod bool_decoder;
+mod coefficients;
 mod frame;
 mod header;
 mod inter;
 mod intra;
 mod loop_filter;
-mod macroblocks;
+mod macroblock;
 mod modes;
 mod motion;
+mod reconstruct;
 mod tables;
 mod tokens;
 mod transform;
@@ -113,7 +115,7 @@ impl VideoDecoder for Decoder {
         let (golden, alternative, refreshes_last, saved) =
             (header.golden, header.alternative, header.refreshes_last, header.saved.clone());
         let mut frame = self.room();
-        macroblocks::decode(
+        reconstruct::decode(
             &mut frame,
             &mut self.segments,
             self.references.as_ref(),

@@ -1,34 +1,13 @@
 //! The vectors of macroblocks that are predicted from other frames (RFC 6386, sections 16.3, 16.4 and 17).
 
 use super::bool_decoder::BoolDecoder;
-use super::modes::{Luma, Macroblock, Place, Reference};
+use super::macroblock::{Luma, Macroblock, Neighbours, Place, Reference, Vector};
 use super::tables::{self, VectorProbabilities};
-
-/// How far a prediction is moved, in quarters of a sample of luma.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Vector {
-    pub(super) x: i32,
-    pub(super) y: i32,
-}
 
 const ZERO: Vector = Vector { x: 0, y: 0 };
 
 /// Quarters of a sample in a macroblock.
 const STEP: i32 = 64;
-
-/// The macroblocks around the one at hand.
-pub(super) struct Neighbours<'a> {
-    pub(super) above: &'a Macroblock,
-    pub(super) left: &'a Macroblock,
-    pub(super) above_left: &'a Macroblock,
-}
-
-impl Macroblock {
-    /// The vector that stands for all of its blocks.
-    fn vector(&self) -> Vector {
-        self.vectors[15]
-    }
-}
 
 /// What the neighbours' vectors say: the one that a new one is added to, the two that are likely, and how likely which way is.
 struct Survey {

@@ -3,8 +3,9 @@
 use multiversion::multiversion;
 
 use super::bool_decoder::BoolDecoder;
+use super::coefficients::{BANDS, Coefficients, RANGES, ZIGZAG};
 use super::header::{Quantizer, Segments};
-use super::tables::{self, BANDS, Coefficients, RANGES, ZIGZAG};
+use super::tables;
 
 /// The block of the luma blocks' means, behind 16 blocks of luma and 4 each of blue and red.
 pub(super) const SECOND: usize = 24;
