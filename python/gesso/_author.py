@@ -57,6 +57,8 @@ def _source(node, place, logical_id):
 def _operator(node, logical_id):
     if not getattr(node.operator, "in_files", True):
         raise RuntimeError(f"The operator `{node.operator.display}` runs in Python only: it cannot be serialized.")
+    if only := getattr(node.operator, "only_in_python", []):
+        raise RuntimeError(f"The operator `{node.operator.display}` has `{only[0]}`, which no file can hold: it cannot be serialized.")
     values, stored = _arguments(node)
     return {
         "name": node.schema.target,

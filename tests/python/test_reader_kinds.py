@@ -196,6 +196,14 @@ def test_a_file_with_a_reader_reads_as_its_definition(files):
             assert [array.tolist() for array in one.arrays] == [array.tolist() for array in other.arrays]
 
 
+@pytest.mark.parametrize("given", [{"sampler": [1, 0]}, {"weights": [1, 2]}, {"on_missing": "skip"}])
+def test_what_no_file_can_hold_is_an_error(files, given):
+    made = pipeline(lambda: fn.readers.file(files=files[:2], **given))
+    with pytest.raises(RuntimeError, match=f"`{next(iter(given))}`, which no file can hold"):
+        made.serialize()
+    made.run()
+
+
 def test_a_file_with_a_reader_says_what_fails(files, tmp_path):
     made = pipeline(lambda: fn.readers.file(files=files)[1])
     serialized = made.serialize()

@@ -67,6 +67,12 @@ class Reader(Operator):
         self._sampler, self._weights, self._on_missing = sampler, weights, on_missing
         super().__init__(**keywords)
 
+    @property
+    def only_in_python(self):
+        """Arguments that were given and that files have no place for."""
+        given = {"sampler": self._sampler is not None, "weights": self._weights is not None, "on_missing": self._on_missing != "raise"}
+        return [name for name, is_given in given.items() if is_given]
+
     def begin(self, node):
         """Makes what reads for one pipeline: an object with `size` and `read(index)` > arrays of all outputs, where the sample is from."""
         raise NotImplementedError
