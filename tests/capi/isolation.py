@@ -31,6 +31,9 @@ MIXING = {
     "_conditional__Merge",
 }
 
+# Batches of a type that is taken as long as no sample has anything in it: with one that has, all are refused.
+OF_NOTHING = {"coord_transform.no_points_of_another_type"}
+
 MOST_ELEMENTS = 1 << 24
 
 
@@ -99,7 +102,7 @@ def noticed(runner, known, seed, number, right):
     batch = max((len(samples) for samples in case.inputs.values()), default=0)
     if name not in right:
         # Of two samples that differ in rank, the first is right.
-        mixes = batch < 3 or runner.operators(case.pipeline) & MIXING
+        mixes = batch < 3 or name in OF_NOTHING or runner.operators(case.pipeline) & MIXING
         right[name] = None if mixes else runner.samples(case.pipeline, case.inputs)
     if right[name] is None:
         return None
