@@ -5,20 +5,21 @@ import sys
 from pathlib import Path
 
 
-def run(program, cases):
+def run(program, cases, folder):
+    """In a folder of its own: `DumpImage` writes where the process stands."""
     program = [sys.executable, Path(__file__).with_name(program), "--cases", str(cases), "--seed", "3"]
-    ran = subprocess.run(program, capture_output=True, text=True)
+    ran = subprocess.run(program, capture_output=True, text=True, cwd=folder)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
 
 
-def test_what_nobody_would_send_is_no_defect():
-    assert "'sample'" in run("hostile.py", 800)
+def test_what_nobody_would_send_is_no_defect(tmp_path):
+    assert "'sample'" in run("hostile.py", 800, tmp_path)
 
 
-def test_a_bad_sample_is_noticed_by_no_other():
-    run("isolation.py", 400)
+def test_a_bad_sample_is_noticed_by_no_other(tmp_path):
+    run("isolation.py", 400, tmp_path)
 
 
-def test_calls_in_any_order_leave_results_what_they_were():
-    assert " 0 defects" in run("order.py", 100)
+def test_calls_in_any_order_leave_results_what_they_were(tmp_path):
+    assert " 0 defects" in run("order.py", 100, tmp_path)
