@@ -1,8 +1,9 @@
 //! Images seen through a projective map, as OpenCV 5 does it on a CPU: places are exact for the types and channels that it has
 //! code of its own for, else they lie on a grid of 1/32 of a pixel. It must not know where the map comes from.
 
+mod map;
+
 use multiversion::multiversion;
-use multiversion::target::target_cfg_f;
 
 use super::convert::ConvertSat;
 use super::corners::Bytes;
@@ -10,12 +11,12 @@ use super::places::{PLACES, column_or_row};
 use super::resample::{Output, byte_from_even};
 use super::warp::{LANES, Pixels};
 use crate::tensor::DType;
+use map::{Places, on_grid};
+
+pub use map::{Matrix, inverse};
 
 /// Places between two pixels for linear interpolation on the grid.
 const GRID: f64 = 32.0;
-
-/// From homogeneous coordinates of the output to those of the source, pixel centers at integers.
-pub type Matrix = [[f64; 3]; 3];
 
 /// How values between pixels are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +84,7 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
     /// Writes rows of `width` pixels.
     pub fn run(&self, matrix: &Matrix, dst: &mut [T], width: usize) {
         let exact = matrix.map(|row| row.map(|value| value as f32));
-        let line = vec![0.0; if self.is_exact() { width } else { 0 }];
-        let mut places = Places { x: line.clone(), y: line };
+        let mut places = Places::of(if self.is_exact() { width } else { 0 });
         for (y, row) in dst.chunks_exact_mut((width * self.source.channels).max(1)).enumerate() {
             if self.is_exact() {
                 places.exactly(&exact, y as f32);
@@ -253,12 +253,6 @@ fn not_farther(place: f32, extent: usize) -> f32 {
     place.max(-most).min(2.0 * most)
 }
 
-/// Where the pixels of a row are taken from.
-struct Places {
-    x: Vec<f32>,
-    y: Vec<f32>,
-}
-
 /// Writes the pixels at `places` to `row`.
 #[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
 fn between<T: Output + ConvertSat<f32>>(view: &View<'_, T>, places: &Places, row: &mut [T]) {
@@ -381,58 +375,6 @@ fn on_a_grid<T: Output + ConvertSat<f32>>(view: &View<'_, T>, matrix: &Matrix, y
     }
 }
 
-/// A coordinate as an integer; what is no number is far outside.
-#[inline(always)]
-fn whole(place: f64) -> i64 {
-    if place.is_nan() { i64::from(i32::MIN) } else { place.clamp(i32::MIN.into(), i32::MAX.into()) as i64 }
-}
-
-/// Where a pixel is taken from, in parts of which a pixel has `parts`.
-#[inline(always)]
-fn on_grid(matrix: &Matrix, x: usize, y: usize, parts: f64) -> [i64; 2] {
-    let [u, v, w] = matrix.map(|row| row[0] * x as f64 + row[1] * y as f64 + row[2]);
-    let scale = if w == 0.0 { 0.0 } else { parts / w };
-    [u, v].map(|place| whole((place * scale).round_ties_even()))
-}
-
-impl Places {
-    /// Those of row `y`.
-    fn exactly(&mut self, matrix: &[[f32; 3]; 3], y: f32) {
-        exactly(matrix, y, &mut self.x, &mut self.y);
-    }
-}
-
-/// See [`Places::exactly`]. Product and sum are one step where a processor can do that. OpenCV computes 16 places at once, and what
-/// is left of a row in another order.
-#[multiversion(targets("x86_64+avx+avx2+fma+f16c", "x86_64+sse4.1"))]
-fn exactly(matrix: &[[f32; 3]; 3], y: f32, xs: &mut [f32], ys: &mut [f32]) {
-    const AT_ONCE: usize = 16;
-    let is_fused = target_cfg_f!(target_feature = "fma");
-    let whole = xs.len() / AT_ONCE * AT_ONCE;
-    for (x, (to_x, to_y)) in xs.iter_mut().zip(ys).enumerate() {
-        let column = x as i32 as f32;
-        let mut place = [0.0; 3];
-        for i in 0..3 {
-            let [along, down, offset] = matrix[i];
-            let sum =
-                |other: f32| if is_fused { along.mul_add(column, other) } else { along * column + other };
-            place[i] = if x < whole { sum(down * y + offset) } else { sum(down * y) + offset };
-        }
-        let [u, v, w] = place;
-        (*to_x, *to_y) = (u / w, v / w);
-    }
-}
-
-/// The map that undoes `matrix`; `None` when there is none.
-pub fn inverse(matrix: &Matrix) -> Option<Matrix> {
-    let m = |row: usize, column: usize| matrix[row % 3][column % 3];
-    let cofactor = |i: usize, k: usize| m(i + 1, k + 1) * m(i + 2, k + 2) - m(i + 1, k + 2) * m(i + 2, k + 1);
-    let determinant: f64 = (0..3).map(|k| m(0, k) * cofactor(0, k)).sum();
-    let scale = 1.0 / determinant;
-    let inverted = std::array::from_fn(|i| std::array::from_fn(|k| cofactor(k, i) * scale));
-    (determinant != 0.0 && determinant.is_finite()).then_some(inverted)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -447,18 +389,5 @@ mod tests {
         assert_eq!(line(Border::Reflect101), all([0, 1, 2, 1, 0, 1, 2, 1, 0, 1, 2, 1]));
         assert_eq!(Border::Reflect101.inside(-9, 1), Some(0));
         assert_eq!(Border::Constant.inside(3, 3), None);
-    }
-
-    #[test]
-    fn an_inverse_leads_back() {
-        let matrix = [[1.0, 0.5, 3.0], [0.25, 2.0, -1.0], [0.01, 0.02, 1.0]];
-        let back = inverse(&matrix).unwrap();
-        for (i, row) in matrix.iter().enumerate() {
-            for k in 0..3 {
-                let product: f64 = row.iter().zip(&back).map(|(value, column)| value * column[k]).sum();
-                assert!((product - f64::from(u8::from(i == k))).abs() < 1e-12);
-            }
-        }
-        assert!(inverse(&[[0.0; 3]; 3]).is_none());
     }
 }
