@@ -7,6 +7,7 @@ mod device;
 mod expect;
 mod host;
 mod own;
+mod pace;
 mod run;
 mod settle;
 mod sink;
@@ -28,6 +29,7 @@ use crate::ops::{self, CpuCx, Failures, GpuCx, Inputs, Preferences, PutOff, Rout
 use crate::tensor::{Batch, Device, ValueType};
 use crate::waiting::Forever;
 use host::check_buffers;
+use pace::Pace;
 use run::{run_on_device, run_on_host};
 use state::State;
 use view::view;
@@ -57,6 +59,7 @@ pub struct Executor {
     /// What the last batch cost on the device.
     counters: Counters,
     tally: Tally,
+    pace: Pace,
     /// Why the device can no longer be used.
     broken: Option<Error>,
     /// Of the batch, for operators that leave pixels to others.
@@ -104,6 +107,7 @@ impl Executor {
             may_settle,
             counters: Counters::default(),
             tally: Tally::default(),
+            pace: Pace::default(),
             broken: None,
             put_off: PutOff::default(),
             branch_samples,
@@ -184,6 +188,7 @@ impl Executor {
         if let Some(error) = &self.broken {
             return Err(error.clone());
         }
+        self.pace.begin(Instant::now());
         // For operators of others, which find the device that their thread has; the caller's thread gets its own back.
         let gpu = self.recorder.as_ref().map(|recorder| Arc::clone(recorder.gpu()));
         let _bound = gpu.as_ref().map(|gpu| gpu.bind()).transpose()?;
@@ -207,8 +212,10 @@ impl Executor {
         if self.recorder.is_some() {
             self.tally.device = submitted.elapsed();
         }
+        self.pace.end(Instant::now());
         if let Some(recorder) = &mut self.recorder {
             self.counters = recorder.counters();
+            recorder.gpu().watched_load().inspect(|load| load.waited(self.tally.device));
             match &finished {
                 Ok(()) => recorder.clear(),
                 Err(error) => {
@@ -377,6 +384,7 @@ impl Executor {
                     cpu: CpuCx { pool: &self.pool, waiting: &Forever },
                     may_settle: self.may_settle,
                     put_off: &mut self.put_off,
+                    busy: self.pace.busy(),
                 };
                 let landings = &mut state.landings;
                 caught(|| run_on_device(operator.as_mut(), inputs, plan, step, cx, sink, landings))?

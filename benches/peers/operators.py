@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Operators one by one on the CPU: Gesso and DALI on the same serialized pipelines and inputs, in turn.
+"""Operators one by one: Gesso and DALI on the same serialized pipelines and inputs, in turn.
 
-    benches/peers/operators.py [NAME ...] [--threads 1 2] [--batch 16] [--rounds 3] [--seconds 0.4] [--below 1.3]
+    benches/peers/operators.py [NAME ...] [--gpu] [--threads 1 2] [--batch 16] [--rounds 3] [--seconds 0.4] [--below 1.3]
 
-NAMEs are parts of the rows' names; none means every row. Needs the packages nvidia-dali-cuda130 and pillow (no GPU) and cargo. Both
-sides read the inputs where they are, without a copy, and leave the output in their own memory. Prints milliseconds for a batch of images
-of 500x375: of each side the best of the rounds' medians, which other work on the machine disturbs least. With --below only rows with
-a smaller ratio are printed.
+NAMEs are parts of the rows' names; none means every row. Needs the packages nvidia-dali-cuda130 and pillow, and cargo or `--program`; a GPU
+only for `--gpu`. On the CPU both sides read the inputs where they are, without a copy, and leave the output in their own memory; with
+`--gpu` inputs come from the host, outputs stay on the device, and a batch is done when the device is. Prints milliseconds for a batch of
+images of 500x375: of each side the best of the rounds' medians, which other work on the machine disturbs least. With --below only rows
+with a smaller ratio are printed.
 """
 import argparse
 import io
@@ -15,6 +16,7 @@ import math
 import pathlib
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -24,6 +26,9 @@ from nvidia.dali import Pipeline, fn, math as dali_math, pipeline_def, types
 from nvidia.dali._utils import dali_trace
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+from cuda_driver import Driver  # noqa: E402
+
 WIDTH, HEIGHT = 500, 375
 WARM_UP = 3
 MEAN, STD = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
@@ -195,18 +200,19 @@ ROWS = {
 class Row:
     """A pipeline of one operator, and its inputs as arrays and as files."""
 
-    def __init__(self, folder, reads, operator, batch):
+    def __init__(self, folder, reads, operator, batch, driver):
         make, layout = reads
+        self.driver = driver
         self.samples = [make(i) for i in range(batch)]
         first = self.samples[0]
         self.files = [folder / f"{i}.npy" for i in range(batch)]
         for path, sample in zip(self.files, self.samples):
             np.save(path, sample)
 
-        @pipeline_def(batch_size=batch, num_threads=1, device_id=None, prefetch_queue_depth=1, seed=42)
+        @pipeline_def(batch_size=batch, num_threads=1, device_id=0 if driver else None, prefetch_queue_depth=1, seed=42)
         def alone():
-            x = fn.external_source(name="X", dtype=TYPES[first.dtype.name], ndim=first.ndim, layout=layout, no_copy=True)
-            return operator(x)
+            x = fn.external_source(name="X", dtype=TYPES[first.dtype.name], ndim=first.ndim, layout=layout, no_copy=not driver)
+            return operator(x.gpu() if driver else x)
 
         self.make = alone
         self.file = folder / "row.dali"
@@ -216,6 +222,8 @@ class Row:
         """Median milliseconds of a batch."""
         inputs = "X=" + ",".join(map(str, self.files))
         options = {"--batch": len(self.files), "--threads": threads, "--seconds": seconds}
+        if self.driver:
+            options["--device"] = "gpu"
         command = [program, "bench", "--json", self.file, "--input", inputs, *(str(part) for pair in options.items() for part in pair)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
@@ -232,6 +240,8 @@ class Row:
             began = time.perf_counter()
             pipeline.feed_input("X", self.samples)
             pipeline.run()
+            if self.driver:
+                self.driver.synchronize()
             times.append(time.perf_counter() - began)
             if len(times) == WARM_UP:
                 end = time.perf_counter() + seconds
@@ -241,6 +251,7 @@ class Row:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=3)
@@ -249,6 +260,7 @@ def main():
     parser.add_argument("--program", type=pathlib.Path, help="a `gesso` to measure instead of the one built here")
     options = parser.parse_args()
     dali_trace.set_tracing(enabled=False)
+    driver = Driver() if options.gpu else None
     program = options.program or ROOT / "target" / "release" / "gesso"
     if options.program is None:
         subprocess.run(["cargo", "build", "--quiet", "--release", "--bin", "gesso"], cwd=ROOT, check=True)
@@ -257,9 +269,11 @@ def main():
         for name, (reads, operator) in ROWS.items():
             if options.names and not any(part in name for part in options.names):
                 continue
+            if driver and name.startswith("decode "):
+                continue  # gpu.py measures it: a decoder of encoded files is no operator on a device
             line, ratios = "", []
             try:
-                row = Row(pathlib.Path(folder), reads, operator, options.batch)
+                row = Row(pathlib.Path(folder), reads, operator, options.batch, driver)
                 for threads in options.threads:
                     rounds = [(row.gesso(program, threads, options.seconds), row.dali(threads, options.seconds)) for _ in range(options.rounds)]
                     ours, theirs = map(min, zip(*rounds))

@@ -57,6 +57,7 @@ impl Executor {
                 cpu,
                 may_settle: self.may_settle,
                 put_off: &mut self.put_off,
+                busy: self.pace.busy(),
             };
             if let Some(operator) =
                 self.operators[step.node].as_mut().and_then(|operator| operator.deferred())

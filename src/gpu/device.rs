@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cudarc::driver::{DriverError, result, sys};
 use parking_lot::Mutex;
@@ -11,6 +11,7 @@ use super::compile::{self, KernelSpec};
 use super::context::{Bound, Context, driver_error};
 use super::kernel::{Kernel, Module};
 use super::library::Library;
+use super::load::Load;
 use super::nvrtc::Nvrtc;
 use super::pool::Pool;
 use super::under_way::Timeline;
@@ -30,6 +31,9 @@ pub fn devices() -> Result<usize> {
     })
 }
 
+/// Room for `DDDDDDDD:BB:DD.F` and its end.
+const BUS_ADDRESS_BYTES: usize = 32;
+
 /// One CUDA device as one model uses it. Dropping it gives its memory back.
 pub struct Gpu {
     ordinal: usize,
@@ -38,6 +42,8 @@ pub struct Gpu {
     multiprocessors: usize,
     nvrtc: Nvrtc,
     kernels: Mutex<HashMap<KernelSpec, Kernel>>,
+    /// Set once somebody asks.
+    load: OnceLock<Arc<Load>>,
     pool: Pool,
     context: Arc<Context>,
 }
@@ -84,7 +90,8 @@ impl Gpu {
         let pool = Pool::new(Arc::clone(&context), ordinal, most)?;
         let multiprocessors = usize::try_from(multiprocessors).unwrap_or(1);
         let kernels = Mutex::default();
-        Ok(Arc::new(Self { ordinal, name, arch, multiprocessors, nvrtc, kernels, pool, context }))
+        let load = OnceLock::new();
+        Ok(Arc::new(Self { ordinal, name, arch, multiprocessors, nvrtc, kernels, load, pool, context }))
     }
 
     /// Its number, as Triton and `nvidia-smi` count.
@@ -100,6 +107,25 @@ impl Gpu {
     /// How many multiprocessors it has.
     pub fn multiprocessors(&self) -> usize {
         self.multiprocessors
+    }
+
+    /// How busy others keep it. It is watched from the first call on.
+    pub fn load(&self) -> &Arc<Load> {
+        self.load.get_or_init(|| {
+            let mut bus: [std::ffi::c_char; BUS_ADDRESS_BYTES] = [0; BUS_ADDRESS_BYTES];
+            let device = result::device::get(self.ordinal as i32).unwrap_or_default();
+            // SAFETY: the text with the zero at its end fits the array, whose size is given. What goes wrong leaves an empty text, which
+            // NVML does not find.
+            let _ = unsafe { sys::cuDeviceGetPCIBusId(bus.as_mut_ptr(), bus.len() as i32, device) };
+            // SAFETY: the array ends with a zero: it began with zeros, and the driver writes one behind its text.
+            let address = unsafe { std::ffi::CStr::from_ptr(bus.as_ptr()) };
+            Load::of(self.ordinal, address)
+        })
+    }
+
+    /// Its load, if somebody watches it.
+    pub fn watched_load(&self) -> Option<&Load> {
+        self.load.get().map(Arc::as_ref)
     }
 
     /// Makes it the calling thread's device until the guard goes, for libraries that use the thread's. Everything in this module

@@ -41,6 +41,14 @@ impl Library {
         companions: None,
     };
 
+    /// The driver's management library.
+    pub const NVML: Self = Self {
+        name: "NVML",
+        files: &["libnvidia-ml.so.1"],
+        hint: "it comes with the driver; in a container `NVIDIA_DRIVER_CAPABILITIES` has to name `utility`",
+        companions: None,
+    };
+
     /// Loads the first file that can be loaded.
     ///
     /// # Errors

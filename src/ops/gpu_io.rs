@@ -29,6 +29,8 @@ pub struct GpuCx<'a> {
     pub may_settle: bool,
     /// Where that is which operators leave to their readers.
     pub put_off: &'a mut PutOff,
+    /// The part of the time that the instance lately worked on batches, 0 to 1.
+    pub busy: f64,
 }
 
 /// Where samples are that were put off on a device, by the addresses where they would be.

@@ -305,11 +305,16 @@ def in_children(specs, answer):
     return results
 
 
+def level_of(dtype):
+    """The difference in numbers of a type that is one of 256 levels."""
+    return {"f": 1 / 255, "b": 1.0}.get(dtype.kind) or np.iinfo(dtype).max / 255
+
+
 def tolerance(spec, outputs, gpu=False):
     """The largest and the mean difference that are allowed; no limit on the mean where it is None."""
     arrays = [a for samples in outputs for a in samples if a.size]
     if gpu and any("files" in entry for entry in spec["inputs"]):
-        level = max((1 / 255 if a.dtype.kind == "f" else np.iinfo(a.dtype).max / 255 for a in arrays), default=1)
+        level = max((level_of(a.dtype) for a in arrays), default=1)
         return tuple(limit * level for limit in DECODED)
     if gpu and spec["operator"] == "JpegCompressionDistortion":
         return LOSSY, None

@@ -14,9 +14,11 @@ mod engines;
 mod header;
 mod huffman;
 mod picture;
+mod relief;
 mod sample;
 mod share;
 mod sys;
+mod turn;
 mod watch;
 
 use std::sync::Arc;
@@ -29,8 +31,10 @@ pub use engines::{Engines, Settings};
 pub use header::{Header, Quantisation};
 pub use huffman::{Class, Huffman};
 pub use picture::{Frame, Picture, Sampling};
+pub use relief::Relief;
 pub use share::{Candidate, CoresNeed, Path, Predicted, Size, Speeds, Wish, assign};
 pub use sys::Format;
+pub use turn::Turn;
 pub use watch::Watch;
 
 /// One picture to decode, as stored and whole, to dense 8-bit pixels.

@@ -10,7 +10,8 @@
 //! An image costs a path something for itself, for each byte of its file and for each pixel; the constants are fitted to what an
 //! H200 and its host took (`benches/peers/fit_share.py`), and measured batches say how much faster or slower this device is.
 //!
-//! A batch that the cores finish clearly sooner than the engines is theirs. Else engines and threads start together, so it is done when
+//! A batch that the cores finish clearly sooner than the engines is theirs, or that part of it which the engines do not relieve them of
+//! ([`super::Relief`]). Else engines and threads start together, so it is done when
 //! the slower one is: images move from the engines to the threads as long as the threads are done first. A batch that the
 //! engines finish before a thread has decoded one image stays with them.
 
@@ -75,6 +76,8 @@ pub enum Wish {
     Load(f32),
     /// This path for every image that it can decode.
     Path(Path),
+    /// The part of the images for the engines where the cores would be done sooner.
+    Relief(f32),
 }
 
 /// How fast each path is, of what it is on the machine that the constants were measured on.
@@ -243,6 +246,13 @@ fn follow(old: f64, seen: f64) -> f64 {
 
 /// Where each of `images` goes. Without a `wish` the batch shall be done soon. `threads` is the number of threads.
 pub fn assign(images: &[Candidate], threads: usize, speeds: &Speeds, wish: Option<Wish>) -> Vec<Path> {
+    let wish = match wish {
+        Some(Wish::Relief(part)) if part > 0.0 && are_faster_on_cores(images, speeds) => {
+            Some(Wish::Load(part))
+        }
+        Some(Wish::Relief(_)) => None,
+        other => other,
+    };
     let mut room = speeds.scratch;
     let mut fits = |image: &Candidate| {
         let rest = image.cores.and_then(|cores| room.checked_sub(cores.scratch));
@@ -270,7 +280,7 @@ pub fn assign(images: &[Candidate], threads: usize, speeds: &Speeds, wish: Optio
             }
             return paths;
         }
-        Some(Wish::Path(_)) => return paths,
+        Some(_) => return paths,
     }
     relieve_engines(images, threads, speeds, &mut paths);
     paths

@@ -24,10 +24,10 @@ use crate::cpu::decode::{self, Decoder};
 use crate::error::Result;
 use crate::gpu::jpeg::cores::{self, Coded, Data, Part, Recorded, Scan};
 use crate::gpu::jpeg::{
-    Candidate, CoresNeed, DevicePath, Engines, Header, Path, Picture, Settings, Size, Speeds, Task, Watch,
-    Wish, assign,
+    Candidate, CoresNeed, DevicePath, Engines, Header, Path, Picture, Relief, Settings, Size, Speeds, Task,
+    Turn, Watch, Wish, assign,
 };
-use crate::gpu::{Gpu, Staged};
+use crate::gpu::{Gpu, Load, Staged};
 use crate::limits;
 use crate::memory::DeviceBytes;
 use crate::ops::{Decoded, GpuCx, GpuIo, Inputs};
@@ -39,6 +39,8 @@ pub(super) struct Mixed {
     cores: OnCores,
     speeds: Speeds,
     wish: Option<Wish>,
+    relief: Relief,
+    load: Arc<Load>,
     finish: Finish,
     /// Whether whole pictures may be left as planes.
     leaves_planes: bool,
@@ -127,6 +129,8 @@ impl Mixed {
             cores,
             speeds,
             wish,
+            relief: Relief::default(),
+            load: Arc::clone(gpu.load()),
             finish,
             leaves_planes,
             copies: Copies::default(),
@@ -157,7 +161,11 @@ impl Mixed {
             Ok(Image { index: sample.index(), job, file, target, picture, coded })
         });
         self.limit(&mut images);
-        let paths = self.paths(&images, cx.cpu.pool.current_num_threads());
+        let part = self.relief.follow(self.load.others(), cx.busy);
+        // While another batch has the engines, this one is sooner done without them.
+        let turn = if self.wish.is_none() && part > 0.0 { Turn::if_free(cx.recorder.gpu()) } else { None };
+        let wish = self.wish.or_else(|| turn.as_ref().map(|_| Wish::Relief(part)));
+        let paths = self.paths(&images, cx.cpu.pool.current_num_threads(), wish);
         let on = |wanted: Path| {
             let images = images.iter().zip(&paths).filter(move |(_, path)| **path == wanted);
             images.map(|(image, _)| image).collect::<Vec<_>>()
@@ -176,7 +184,7 @@ impl Mixed {
             ));
         }
         let shares = Shares { engines: &tasks, cores: &on_cores, threads: &on_threads };
-        let Made { refused, scans } = self.decode(decoder, files, cx, io.inputs(), shares)?;
+        let Made { refused, scans } = self.decode(decoder, files, cx, io.inputs(), shares, turn)?;
         if let Some(engines) = &self.engines {
             engines.join(cx.recorder);
         }
@@ -211,7 +219,8 @@ impl Mixed {
                 again.len(),
                 again.len() + made.len()
             );
-            self.decode(decoder, files, cx, io.inputs(), Shares { threads: &again, ..Shares::default() })?;
+            let shares = Shares { threads: &again, ..Shares::default() };
+            self.decode(decoder, files, cx, io.inputs(), shares, None)?;
         }
         let (report, left) = match recorded {
             Some(Recorded { report, planes }) => (Some(report), doubtful.into_iter().zip(planes).collect()),
@@ -260,7 +269,7 @@ impl Mixed {
     }
 
     /// Where each image is decoded.
-    fn paths(&self, images: &[Image<'_>], threads: usize) -> Vec<Path> {
+    fn paths(&self, images: &[Image<'_>], threads: usize, wish: Option<Wish>) -> Vec<Path> {
         let candidate = |image: &Image<'_>| Candidate {
             size: image.size(),
             upload: image.target.len(),
@@ -271,7 +280,7 @@ impl Mixed {
             }),
         };
         let candidates: Vec<Candidate> = images.iter().map(candidate).collect();
-        assign(&candidates, threads, &self.speeds, self.wish)
+        assign(&candidates, threads, &self.speeds, wish)
     }
 
     /// The file as the engines take it.
@@ -327,8 +336,8 @@ impl Mixed {
         Ok(images.iter().map(target).collect())
     }
 
-    /// Decodes on the engines and at the same time on the threads, which also prepare the data for the cores; records the
-    /// copies of what the threads decoded.
+    /// Decodes on the engines, for which it may have the `turn` already, and at the same time on the threads, which also prepare the data
+    /// for the cores; records the copies of what the threads decoded.
     fn decode(
         &mut self,
         decoder: &Decoder,
@@ -336,8 +345,12 @@ impl Mixed {
         cx: &mut GpuCx<'_>,
         inputs: Inputs<'_>,
         shares: Shares<'_, '_>,
+        turn: Option<Turn>,
     ) -> Result<Made> {
         let Shares { engines: tasks, cores, threads } = shares;
+        let needs_turn = self.engines.as_ref().is_some_and(|engines| tasks.len() > engines.count());
+        let turn = turn.filter(|_| !tasks.is_empty());
+        let turn = turn.or_else(|| needs_turn.then(|| Turn::wait(cx.recorder.gpu())));
         let stream = Arc::clone(cx.recorder.stream());
         let rooms = cores.iter().map(|image| image.coded.as_ref().map_or(0, Coded::room));
         let sizes: Vec<usize> = threads.iter().map(|image| image.target.len()).chain(rooms).collect();
@@ -411,6 +424,7 @@ impl Mixed {
                 start()
             })?
         };
+        drop(turn);
         self.decoded.engine += tasks.len() - refused.len();
         self.decoded.cpu += by_threads.into_inner();
         let [expected, busy] = [expected, busy].map(|nanos| Duration::from_nanos(nanos.into_inner()));
