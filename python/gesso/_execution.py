@@ -223,7 +223,9 @@ def _of_videos(pipeline, serialized, video, inputs, outputs):
     """The execution of a file that takes videos: a stream of the library's, which is fed."""
     other = next((name for name, declared in inputs.items() if name != video and not declared["repeat_last"]), None)
     if other is not None:
-        raise NotImplementedError(f"The input `{other}` stands beside a video in a file, and has no `repeat_last=True`: such a file cannot be run.")
+        raise NotImplementedError(
+            f"The input `{other}` stands beside a video in a file, and has no `repeat_last=True`: such a file cannot be run."
+        )
     threads, where = pipeline.num_threads or 0, (_device(pipeline), pipeline.device_id or 0)
     videos = Videos(video, StreamEngine(serialized, *where, threads, pipeline.max_batch_size, 1))
     inputs[video] = {**DECLARED, "blocking": inputs[video]["blocking"], "videos": videos}

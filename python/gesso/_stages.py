@@ -246,7 +246,9 @@ class StagedGraph:
 
     def _to_gpu(self, parameters, open_engine):
         """A last stage, which brings outputs to the GPU that were made on the host and are wanted there; None without any."""
-        from_host = {edge.name: edge for edge in self.outputs if edge.device == "gpu" and (self._is_here(edge.source) or not _is_made_on_gpu(edge))}
+        from_host = {
+            edge.name: edge for edge in self.outputs if edge.device == "gpu" and (self._is_here(edge.source) or not _is_made_on_gpu(edge))
+        }
         edges = list(from_host.values())
         return Stage((), [], edges, edges, set(from_host), parameters, open_engine) if edges else None
 

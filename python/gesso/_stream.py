@@ -84,8 +84,11 @@ class StreamEngine:
     def reader_meta(self):
         """What `Pipeline.reader_meta` says, by the names of readers."""
         readers = json.loads(_library.take_string("gesso_stream_readers", self._opened()))
-        for meta in readers.values():
-            size, shards = meta["epoch_size"], meta["number_of_shards"]
-            meta["epoch_size_padded"] = -(-size // shards) * shards if meta["pad_last_batch"] else size
-            meta.update({key: int(value) for key, value in meta.items()})
-        return readers
+        return {name: _meta(facts) for name, facts in readers.items()}
+
+
+def _meta(facts):
+    size, shards = facts["epoch_size"], facts["number_of_shards"]
+    padded = -(-size // shards) * shards if facts["pad_last_batch"] else size
+    others = {name: int(facts[name]) for name in ("number_of_shards", "shard_id", "pad_last_batch", "stick_to_shard")}
+    return {"epoch_size": size, "epoch_size_padded": padded, **others}

@@ -159,7 +159,9 @@ def test_files_that_are_not_there(folder, monkeypatch):
     for batch in range(6):
         if batch in (0, 4):
             for pipeline in (stream, staged):
-                with pytest.raises(RuntimeError, match="(?s)fn.readers.file.*test_reading.py.*RuntimeError: Could not open file .*04.jpg: No such file"):
+                with pytest.raises(
+                    RuntimeError, match="(?s)fn.readers.file.*test_reading.py.*RuntimeError: Could not open file .*04.jpg: No such file"
+                ):
                     pipeline.run()
         else:
             labels = [pipeline.run()[1].as_array().ravel().tolist() for pipeline in (stream, staged)]
@@ -215,7 +217,9 @@ def test_a_loaded_file_gives_the_same(folder):
     loaded = Pipeline.deserialize(defined.serialize())
     for _ in range(9):
         for one, other in zip(defined.run(), loaded.run()):
-            np.testing.assert_array_equal(np.concatenate([array.ravel() for array in one.arrays]), np.concatenate([array.ravel() for array in other.arrays]))
+            np.testing.assert_array_equal(
+                np.concatenate([array.ravel() for array in one.arrays]), np.concatenate([array.ravel() for array in other.arrays])
+            )
 
 
 def test_images_at_the_end_of_epochs(folder):
