@@ -1,11 +1,12 @@
 """Pipelines whose readers the library has, too, run as a stream of it: they give what readers in the interpreter give, to the last detail."""
 
+import ctypes
 import gc
 import weakref
 
 import numpy as np
 import pytest
-from gesso import Pipeline, _execution, fn, pipeline_def, types
+from gesso import Pipeline, _execution, _library, fn, pipeline_def, types
 from gesso._reading import Reading
 from gesso._stages import StagedGraph
 
@@ -96,7 +97,7 @@ def test_lists_of_files(folder, monkeypatch):
 
 def test_random_numbers_in_branches(folder, monkeypatch):
     def define():
-        data, labels = fn.readers.file(file_root=str(folder), random_shuffle=True, name="r")
+        labels = fn.readers.file(file_root=str(folder), random_shuffle=True, name="r")[1]
         if fn.squeeze(labels, axes=0) == 1:
             value = fn.random.uniform(range=[0, 1])
         else:
@@ -229,3 +230,56 @@ def test_images_at_the_end_of_epochs(folder):
     pipeline = of(define, 4)
     labels = [pipeline.run()[0].as_array().ravel().tolist() for _ in range(3)]
     assert labels == [[0] * 4, [0, 0, 1, 1], [1, 1, 1, 1]]
+
+
+class Planned:
+    """In place of an engine: what its file reads and gives, and where; and whether that comes to the host."""
+
+    made = None
+
+    def __init__(self, serialized, outputs_on_host=False):
+        pipeline = ctypes.c_void_p()
+        _library.call("gesso_pipeline_load", serialized, len(serialized), _library.GPU, ctypes.byref(pipeline))
+        self.made.append((self._infos("input", pipeline), self._infos("output", pipeline), outputs_on_host))
+        _library.library().gesso_pipeline_free(pipeline)
+
+    def _infos(self, kind, pipeline):
+        info, found = _library.TensorInfo(struct_size=ctypes.sizeof(_library.TensorInfo)), {}
+        for i in range(getattr(_library.library(), f"gesso_pipeline_{kind}_count")(pipeline)):
+            _library.call(f"gesso_pipeline_{kind}", pipeline, i, ctypes.byref(info))
+            found[info.name.decode()] = "gpu" if info.device == _library.GPU else "cpu"
+        return found
+
+
+def planned(define):
+    """The stages of a pipeline for a GPU; they are not run, so there need not be one."""
+    pipeline = of(define, device_id=0)
+    pipeline._build_graph()
+    Planned.made = []
+    StagedGraph(pipeline._operators, pipeline._graph_outputs, {**pipeline._parameters(), "seed": 1}, Planned, on_gpu=True)
+    return Planned.made
+
+
+def test_stages_leave_on_a_gpu_what_is_wanted_there(folder):
+    def decoded():
+        data, labels = fn.readers.file(file_root=str(folder), on_missing="skip", name="r")
+        return fn.decoders.image(data, device="mixed", name="image"), labels
+
+    def halved(image):
+        return fn.python_function(image.cpu(), function=lambda array: array[::2], name="halved")
+
+    def outputs():
+        image, labels = decoded()
+        return image, labels, labels.gpu()
+
+    assert planned(outputs) == [({"r[0]": "cpu"}, {"image": "gpu"}, False), ({"r[1]": "gpu"}, {"r[1]": "gpu"}, False)]
+    # Nobody but a function reads it: the library brings it to the host, all of a batch at once.
+    assert planned(lambda: halved(decoded()[0])) == [({"r[0]": "cpu"}, {"image": "gpu"}, True)]
+
+    def between():
+        image, _ = decoded()
+        return fn.resize(image, size=[9, 9], name="small") + fn.resize(halved(image).gpu(), size=[9, 9])
+
+    first, second = planned(between)
+    assert first == ({"r[0]": "cpu"}, {"image": "gpu", "small": "gpu"}, False)
+    assert second[0] == {"halved": "gpu", "small": "gpu"} and list(second[1].values()) == ["gpu"] and not second[2]
