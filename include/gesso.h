@@ -241,6 +241,10 @@ typedef struct {
   int32_t gpu;
   // Not 0: outputs that are made on the GPU are copied to host memory of the results.
   int32_t outputs_on_host;
+  // Not 0: readers begin with the epoch behind the one that `read` samples have got to, whatever `first` says.
+  int32_t next_epoch;
+  // Read if `next_epoch` is not 0: samples that readers have given before. A multiple of the batch size.
+  uint64_t read;
 } gesso_stream_options;
 
 // An argument of an operator, as the pipeline file gives it. Lives during the call.
