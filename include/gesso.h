@@ -239,6 +239,12 @@ typedef struct {
   uint64_t first;
   // The number of the GPU, for a pipeline that was loaded for one.
   int32_t gpu;
+  // Not 0: outputs that are made on the GPU are copied to host memory of the results.
+  int32_t outputs_on_host;
+  // Not 0: readers begin with the epoch behind the one that `read` samples have got to, whatever `first` says.
+  int32_t next_epoch;
+  // Read if `next_epoch` is not 0: samples that readers have given before. A multiple of the batch size.
+  uint64_t read;
 } gesso_stream_options;
 
 // An argument of an operator, as the pipeline file gives it. Lives during the call.
@@ -437,7 +443,7 @@ gesso_status gesso_instance_run_into(const gesso_instance *instance,
                                      gesso_result **result);
 
 // Makes a stream of a pipeline whose inputs are all fed by readers, or which has none, or which takes videos: finds the samples, and begins to read ahead when the first
-// batch is asked for. `options` may be null. Outputs are in host memory.
+// batch is asked for. `options` may be null. Outputs are where they are made, on the host or on the GPU.
 //
 // `*stream` is the caller's, to give to `gesso_stream_free`; it is null after an error. The pipeline may be freed before. Any thread.
 gesso_status gesso_stream_create(const gesso_pipeline *pipeline,
@@ -455,7 +461,7 @@ gesso_status gesso_stream_feed(const gesso_stream *stream,
                                size_t count,
                                const gesso_input *input);
 
-// Waits for the next batch. Readers have no end: one epoch follows the other. A stream that has ended, as it has no inputs or a source
+// Waits for the next batch, which is done then, on the GPU too. Readers have no end: one epoch follows the other. A stream that has ended, as it has no inputs or a source
 // that ends, gives a null `*result` and `GESSO_STATUS_OK`. An error is that of one batch; the call after it gives the next.
 //
 // `*result` is the caller's, to give to `gesso_result_free`; it is null after an error. Any thread, but one at a time for a stream: else

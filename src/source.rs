@@ -76,6 +76,9 @@ pub trait Source: Send {
         Ok(())
     }
 
+    /// Leaves out what is left of the epoch; at the start of one it does nothing, and in sources without epochs. Comes behind [`Source::skip`].
+    fn next_epoch(&mut self) {}
+
     /// How much there is to read, for sources that read a data set over and over.
     fn facts(&self) -> Option<Facts> {
         None

@@ -4,11 +4,13 @@
     python benches/peers/training.py PEER FOLDER                     one peer, with the interpreter that has it
     python benches/peers/training.py table FOLDER --peer gesso=PYTHON --peer dali=PYTHON ... [--rounds 3]
                                                                      all in turn, each by its own interpreter; medians as a table
+    ... [--device cpu|gpu] [--workers 2] [--batch 64]                where images are decoded and worked on, by how many, in batches of how many
 
 Peers: `gesso` and `dali`, the same definition on the files; `gesso-tar`, Gesso on the archives; `torch`, PyTorch's `DataLoader` with torchvision's v2
 transforms on Pillow's images, as torchvision's own recipe has them; `torch-jpeg`, the same on tensors that torchvision's libjpeg decoded;
-`webdataset`, the package of that name on the archives, with the transforms of `torch`. All use two workers: threads, or processes for torch's
-loaders. `--keep FILE` adds the rounds to those of earlier runs.
+`webdataset`, the package of that name on the archives, with the transforms of `torch`. All use `--workers` workers: threads, or processes for torch's
+loaders. With `--device gpu` Gesso and DALI decode and compute on GPU 0 and a batch is taken there as a tensor, without a copy; torch's loaders stay on
+the host, pin their batches and copy them to the GPU. Every batch is waited for. `--keep FILE` adds the rounds to those of earlier runs.
 """
 
 import argparse
@@ -22,14 +24,29 @@ import subprocess
 import sys
 import tarfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-BATCH, WORKERS, SIDE = 64, 2, 224
+SIDE = 224
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 IMAGES, CLASSES, ARCHIVES = 5000, 10, 10
 SECONDS = 15
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all peers of a table share."""
+
+    folder: Path
+    device: str
+    workers: int
+    batch: int
+
+    @property
+    def is_gpu(self):
+        return self.device == "gpu"
 
 
 def picture(i):
@@ -77,13 +94,14 @@ def archives_of(folder):
 # --- Gesso and DALI
 
 
-def pipeline(package, read):
+def pipeline(package, setting, read):
     fn, types = package.fn, package.types
 
-    @package.pipeline_def(batch_size=BATCH, num_threads=WORKERS, device_id=None, seed=1)
+    @package.pipeline_def(batch_size=setting.batch, num_threads=setting.workers, device_id=0 if setting.is_gpu else None, seed=1)
     def define():
         encoded, labels = read(fn)
-        image = fn.decoders.image_random_crop(encoded, random_area=[0.08, 1.0], random_aspect_ratio=[3 / 4, 4 / 3])
+        decoder = "mixed" if setting.is_gpu else "cpu"
+        image = fn.decoders.image_random_crop(encoded, device=decoder, random_area=[0.08, 1.0], random_aspect_ratio=[3 / 4, 4 / 3])
         image = fn.resize(image, size=[SIDE, SIDE])
         image = fn.crop_mirror_normalize(
             image,
@@ -99,8 +117,11 @@ def pipeline(package, read):
     made.build()
     while True:
         images, _ = made.run()
-        images.as_tensor()
-        yield BATCH
+        taken = images.as_tensor()
+        if setting.is_gpu:
+            # As a framework takes it: where it lies, ready to be read.
+            assert taken.__cuda_array_interface__["data"][0]
+        yield setting.batch
 
 
 def of_files(folder):
@@ -111,23 +132,23 @@ def of_archives(folder):
     return lambda fn: fn.readers.webdataset(paths=archives_of(folder), ext=["jpg", "cls"], random_shuffle=True, name="reader")
 
 
-def gesso(folder):
+def gesso(setting):
     import gesso
 
-    return pipeline(gesso, of_files(folder))
+    return pipeline(gesso, setting, of_files(setting.folder))
 
 
-def gesso_tar(folder):
+def gesso_tar(setting):
     import gesso
 
-    return pipeline(gesso, of_archives(folder))
+    return pipeline(gesso, setting, of_archives(setting.folder))
 
 
-def dali(folder):
+def dali(setting):
     import nvidia.dali
     import nvidia.dali.fn  # its functions are there when they were imported
 
-    return pipeline(nvidia.dali, of_files(folder))
+    return pipeline(nvidia.dali, setting, of_files(setting.folder))
 
 
 # --- PyTorch
@@ -143,22 +164,28 @@ def transforms(decoded):
     return v2.Compose([*steps, v2.ToDtype(torch.float, scale=True), v2.Normalize(MEAN, STD), v2.ToPureTensor()])
 
 
-def batches_of(loader):
+def batches_of(loader, setting):
+    import torch
+
     while True:
-        for images, _ in loader:
+        for images, labels in loader:
+            if setting.is_gpu:
+                images, _ = images.to("cuda", non_blocking=True), labels.to("cuda", non_blocking=True)
+                torch.cuda.synchronize()
             yield len(images)
 
 
-def of_folder(folder, **options):
+def of_folder(setting, **options):
     from torch.utils.data import DataLoader
     from torchvision.datasets import ImageFolder
 
-    data = ImageFolder(str(folder / "images"), **options)
-    return batches_of(DataLoader(data, BATCH, shuffle=True, num_workers=WORKERS, drop_last=True, persistent_workers=True))
+    data = ImageFolder(str(setting.folder / "images"), **options)
+    settings = {"num_workers": setting.workers, "persistent_workers": True, "pin_memory": setting.is_gpu}
+    return batches_of(DataLoader(data, setting.batch, shuffle=True, drop_last=True, **settings), setting)
 
 
-def torch(folder):
-    return of_folder(folder, transform=transforms(decoded=False))
+def torch(setting):
+    return of_folder(setting, transform=transforms(decoded=False))
 
 
 def decode_jpeg(path):
@@ -167,17 +194,18 @@ def decode_jpeg(path):
     return io.decode_jpeg(io.read_file(path), mode=io.ImageReadMode.RGB)
 
 
-def torch_jpeg(folder):
-    return of_folder(folder, transform=transforms(decoded=True), loader=decode_jpeg)
+def torch_jpeg(setting):
+    return of_folder(setting, transform=transforms(decoded=True), loader=decode_jpeg)
 
 
-def webdataset(folder):
+def webdataset(setting):
     import webdataset as wds
 
-    steps = transforms(decoded=False)
-    data = wds.WebDataset(archives_of(folder), shardshuffle=ARCHIVES, nodesplitter=wds.split_by_node, empty_check=False).shuffle(1000)
-    data = data.decode("pil").to_tuple("jpg", "cls").map_tuple(steps, int).batched(BATCH, partial=False)
-    return batches_of(wds.WebLoader(data, batch_size=None, num_workers=WORKERS, persistent_workers=True))
+    steps, archives = transforms(decoded=False), archives_of(setting.folder)
+    data = wds.WebDataset(archives, shardshuffle=ARCHIVES, nodesplitter=wds.split_by_node, empty_check=False).shuffle(1000)
+    data = data.decode("pil").to_tuple("jpg", "cls").map_tuple(steps, int).batched(setting.batch, partial=False)
+    settings = {"num_workers": setting.workers, "persistent_workers": True, "pin_memory": setting.is_gpu}
+    return batches_of(wds.WebLoader(data, batch_size=None, **settings), setting)
 
 
 PEERS = {
@@ -203,24 +231,25 @@ def cpu_seconds():
     return total
 
 
-def measure(peer, folder, seconds):
+def measure(peer, setting, seconds):
     sys.path.pop(0)  # this folder has a `triton.py`, which is not what torch wants
-    batches = PEERS[peer](folder)
+    batches = PEERS[peer](setting)
     for _ in range(4):
         next(batches)
     began, used, count = time.perf_counter(), cpu_seconds(), 0
     while time.perf_counter() - began < seconds:
         count += next(batches)
     wall, used = time.perf_counter() - began, cpu_seconds() - used
-    print(f"{peer}: {count / wall:.0f} images/s, {1000 * used / count:.2f} ms of a core for an image", flush=True)
+    print(f"{peer}: {count / wall:.0f} images/s, {1000 * used / count:.3f} ms of a core for an image", flush=True)
 
 
-def table(folder, interpreters, rounds, seconds, keep):
+def table(setting, interpreters, rounds, seconds, keep):
     """Measures all in turn and prints the medians; `keep` holds the rounds of earlier runs."""
     found = json.loads(keep.read_text()) if keep and keep.exists() else {}
     for _ in range(rounds):
         for peer, python in interpreters.items():
-            command = [python, __file__, peer, str(folder), "--seconds", str(seconds)]
+            command = [python, __file__, peer, str(setting.folder), "--seconds", str(seconds), "--device", setting.device]
+            command += ["--workers", str(setting.workers), "--batch", str(setting.batch)]
             done = subprocess.run(command, capture_output=True, text=True)
             figures = re.search(r": (\d+) images/s, ([0-9.]+) ms", done.stdout)
             if figures is None:
@@ -234,7 +263,7 @@ def table(folder, interpreters, rounds, seconds, keep):
     for peer, each in found.items():
         rows = ", ".join(f"{speed:,.0f}" for speed, _ in each)
         slower = "" if "gesso" not in speeds or peer.startswith("gesso") else f"{speeds['gesso'] / speeds[peer]:.1f} times slower"
-        print(f"| {peer} | {speeds[peer]:,.0f} | {rows} | {statistics.median(cost for _, cost in each):.2f} | {slower} |")
+        print(f"| {peer} | {speeds[peer]:,.0f} | {rows} | {statistics.median(cost for _, cost in each):.3g} | {slower} |")
 
 
 def main():
@@ -245,16 +274,20 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON")
     parser.add_argument("--keep", type=Path, metavar="FILE")
+    parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=64)
     options = parser.parse_args()
+    setting = Setting(options.folder, options.device, options.workers, options.batch)
     if options.what == "make":
         make(options.folder)
     elif options.what == "table":
         interpreters = dict(peer.split("=", 1) for peer in options.peer)
         if not interpreters or not interpreters.keys() <= PEERS.keys():
             parser.error(f"give peers as NAME=PYTHON, of {', '.join(PEERS)}")
-        table(options.folder, interpreters, options.rounds, options.seconds, options.keep)
+        table(setting, interpreters, options.rounds, options.seconds, options.keep)
     else:
-        measure(options.what, options.folder, options.seconds)
+        measure(options.what, setting, options.seconds)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
 """Arrays in memory of a GPU, as the library makes them: looked at and lent without a copy, brought to the host when somebody reads them."""
 
+import contextlib
 import ctypes
 import os
+import sys
+from collections import deque
 
 import numpy as np
 
 from . import _dlpack
+from ._ahead import Ahead
 
 
 class _Driver:
@@ -69,9 +73,54 @@ def device_of_address(address):
     return found.value
 
 
+class _Returns:
+    """Takes memory back that others may still work on. A thread waits for the GPU, so that a training loop which lets a batch go does not; one wait
+    is for all that came meanwhile."""
+
+    # So much may wait there: a loop that is ahead of its GPU by more waits itself, or its batches would fill the GPU's memory.
+    MOST = 8
+
+    def __init__(self):
+        self._waiting, self._thread, self._process = deque(), Ahead(), os.getpid()
+
+    def is_here(self):
+        """Whether its thread is one of this process."""
+        return os.getpid() == self._process
+
+    def give(self, owner, device_id):
+        """Lets `owner` go when what is under way on its GPU is done."""
+        self._waiting.append((owner, device_id))
+        if len(self._waiting) > self.MOST:
+            self._take()
+        else:
+            self._thread.submit(self._take)
+
+    def _take(self):
+        taken = []
+        # Another thread may take some, too.
+        with contextlib.suppress(IndexError):
+            while True:
+                taken.append(self._waiting.popleft())
+        for device_id in {device_id for _, device_id in taken}:
+            driver().run(device_id, "cuCtxSynchronize")
+
+
+_returns = None
+
+
+def _give_back(owner, device_id):
+    global _returns
+    if sys.is_finalizing():
+        # No thread runs any more.
+        return driver().run(device_id, "cuCtxSynchronize")
+    if _returns is None or not _returns.is_here():
+        _returns = _Returns()
+    return _returns.give(owner, device_id)
+
+
 class Memory:
-    """What keeps memory of a GPU: `owner`. Whoever got a view of it may have work under way that the owner does not know of; then the last
-    one waits for the GPU before the memory is used again."""
+    """What keeps memory of a GPU: `owner`. Whoever got a view of it may have work under way that the owner does not know of; then the GPU is
+    waited for before the memory is used again."""
 
     __slots__ = ("owner", "device_id", "lent", "process")
 
@@ -80,7 +129,7 @@ class Memory:
 
     def __del__(self):
         if self.lent and os.getpid() == self.process:
-            driver().run(self.device_id, "cuCtxSynchronize")
+            _give_back(self.owner, self.device_id)
 
 
 class DeviceArray:

@@ -6,8 +6,9 @@ import os
 import threading
 from concurrent.futures import Future
 
-from . import _author, _context, _engine, _library, _origin
+from . import _author, _context, _engine, _library, _origin, _reading
 from ._ahead import Ahead, Process
+from ._device import on_host
 from ._engine import Engine, describe  # noqa: F401
 from ._declared import check_consistent
 from ._enums import DALIDataType
@@ -22,7 +23,8 @@ _OTHER = "{} in the output_idx={} does not match. Expected: {}. Received: {}."
 
 
 # Readers that the library has itself, by their names in files.
-_READERS = ("readers__File", "FileReader", "experimental__readers__Video", "readers__Video", "VideoReader")
+_FILES = {"readers__File", "FileReader"}
+_VIDEOS = {"experimental__readers__Video", "readers__Video", "VideoReader"}
 
 
 def failed(error):
@@ -108,6 +110,9 @@ class Execution:
             import numpy as np
 
             arrays = [np.zeros(shape, kind) if array is None else array for array in arrays]
+        if device == "cpu":
+            # The library leaves what is made on a GPU there; the author wants it on the host.
+            arrays = [on_host(array) for array in arrays]
         kind = TensorListGPU if device == "gpu" else TensorListCPU
         batch = kind._of(arrays, layout, infos=infos)
         if arrays and ndim is not None and batch.ndim() != ndim:
@@ -141,21 +146,21 @@ def _device(pipeline):
     return _library.GPU if wanted and _engine.has_gpu() else _library.CPU
 
 
-def _opener(pipeline, origins, outputs_on_host=False):
+def _opener(pipeline, origins):
     # Nothing here keeps the pipeline: when its last user lets it go, it is gone at once, and its worker processes with it.
-    where = _device(pipeline), pipeline.device_id or 0, pipeline.num_threads or 0, outputs_on_host
+    where = _device(pipeline), pipeline.device_id or 0, pipeline.num_threads or 0
 
-    def open_engine(serialized):
+    def open_engine(serialized, outputs_on_host=False):
         try:
-            return Engine(serialized, *where)
+            return Engine(serialized, *where, outputs_on_host)
         except _library.GessoError as error:
             raise RuntimeError(explained(str(error), origins)) from error
 
     return open_engine
 
 
-def of_graph(pipeline):
-    """The execution of a pipeline that was defined here."""
+def of_graph(pipeline, state=None):
+    """The execution of a pipeline that was defined here, which goes on from a saved state."""
     declared, layouts = pipeline._declared_outputs()
     outputs = [(device, dtype, ndim, layout) for (_, device, dtype, ndim), layout in zip(declared, layouts)]
     inputs, origins = {}, {}
@@ -175,10 +180,12 @@ def of_graph(pipeline):
             inputs[node.name] = {**DECLARED, "blocking": node.values_of("blocking", False), "videos": node}
     parameters = {**pipeline._parameters(), "seed": pipeline._run_seed}
     if any(is_python(node) for node in pipeline._operators):
-        # What Python functions get, and what goes from stage to stage, is on the host.
-        open_engine = _opener(pipeline, origins, outputs_on_host=True)
-        reads_ahead = not inputs and pipeline._prepares_ahead()
-        staged = StagedGraph(pipeline._operators, pipeline._graph_outputs, parameters, open_engine, reads_ahead)
+        staged = _reading.opened(pipeline, parameters, _device(pipeline), state) if not inputs else None
+        if staged is None:
+            reads_ahead = not inputs and pipeline._prepares_ahead()
+            on_gpu = _device(pipeline) == _library.GPU
+            opener = _opener(pipeline, origins)
+            staged = StagedGraph(pipeline._operators, pipeline._graph_outputs, parameters, opener, reads_ahead, on_gpu)
         run, meta = staged.run, staged.reader_meta
         restart = staged.restart
         skip = functools.partial(staged.skip, batch_size=pipeline.max_batch_size)
@@ -216,7 +223,9 @@ def _of_videos(pipeline, serialized, video, inputs, outputs):
     """The execution of a file that takes videos: a stream of the library's, which is fed."""
     other = next((name for name, declared in inputs.items() if name != video and not declared["repeat_last"]), None)
     if other is not None:
-        raise NotImplementedError(f"The input `{other}` stands beside a video in a file, and has no `repeat_last=True`: such a file cannot be run.")
+        raise NotImplementedError(
+            f"The input `{other}` stands beside a video in a file, and has no `repeat_last=True`: such a file cannot be run."
+        )
     threads, where = pipeline.num_threads or 0, (_device(pipeline), pipeline.device_id or 0)
     videos = Videos(video, StreamEngine(serialized, *where, threads, pipeline.max_batch_size, 1))
     inputs[video] = {**DECLARED, "blocking": inputs[video]["blocking"], "videos": videos}
@@ -247,15 +256,13 @@ def of_file(pipeline, serialized):
     video = next((source["name"] for source in described["inputs"] if source.get("operator") == TARGET), None)
     if video is not None:
         return _of_videos(pipeline, serialized, video, inputs, outputs)
-    if any(operator["name"] in _READERS for operator in described["operators"]):
-        engine = StreamEngine(
-            serialized,
-            _device(pipeline),
-            pipeline.device_id or 0,
-            pipeline.num_threads or 0,
-            pipeline.max_batch_size,
-            pipeline._queue_depth(),
-        )
+    names = {operator["name"] for operator in described["operators"]}
+    if names & (_FILES | _VIDEOS):
+        device = _device(pipeline)
+        # Sequences of frames are large: one batch of them at a time.
+        most = {"most": 1} if names & _VIDEOS else {}
+        settings = _reading.lanes(device, pipeline.num_threads, pipeline._queue_depth(), **most)
+        engine = StreamEngine(serialized, device, pipeline.device_id or 0, batch_size=pipeline.max_batch_size, **settings)
         execution = Execution(engine.run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, {})
         execution.reader_meta = engine.reader_meta
     else:

@@ -74,6 +74,9 @@ class StreamOptions(ctypes.Structure):
         ("num_threads", c_size_t),
         ("first", ctypes.c_uint64),
         ("gpu", c_int32),
+        ("outputs_on_host", c_int32),
+        ("next_epoch", c_int32),
+        ("read", ctypes.c_uint64),
     ]
 
 

@@ -103,7 +103,7 @@ class Running(Asking):
                 raise RuntimeError(f"The `batch_size` of the pipeline must be at least 1, got {self._max_batch_size}.")
             self.start_py_workers()
             self._declared_outputs()
-            self._execution = _execution.of_graph(self)
+            self._execution = _execution.of_graph(self, state)
         else:
             self._execution = _execution.of_file(self, self._serialized)
         self._built = True

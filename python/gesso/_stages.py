@@ -7,6 +7,7 @@ import numpy as np
 
 from . import _author, _origin
 from ._ahead import Ahead
+from ._device import DeviceArray, on_host
 from ._branches import Branches, is_split, run as run_conditional
 from ._enums import DALIDataType, dtype_of, to_numpy_type
 from ._feeding import Batch
@@ -61,16 +62,22 @@ def _levels(operators, is_here):
 class _Stand:
     """Takes the place of an operator of an earlier stage: an input of the same name as its edge."""
 
-    def __init__(self, edge, external):
-        self.name, self.device, self.schema = edge.name, "cpu", external
+    def __init__(self, edge, device, external):
+        self.name, self.device, self.schema = edge.name, device, external
         self.values, self.inputs, self.tensors, self.group = {}, [], {}, object()
-        self.outputs = [DataNode(edge.name, "cpu", self, 0)]
+        self.outputs = [DataNode(edge.name, device, self, 0)]
+
+
+def _is_made_on_gpu(edge):
+    """Whether its operator runs on a GPU, wherever it is read."""
+    return edge.source.outputs[edge.index].device == "gpu"
 
 
 class Stage:
-    """One file: what it needs from earlier stages, what it gives, and the branches that it is in."""
+    """One file: what it needs from earlier stages, what it gives, and the branches that it is in. What is made on a GPU stays there if an operator of
+    another stage or the pipeline's user wants it there (`stays`); if only Python functions read it, the library brings it to the host."""
 
-    def __init__(self, path, operators, needed, given, parameters, open_engine):
+    def __init__(self, path, operators, needed, given, stays, parameters, open_engine):
         self.path = path
         self.inputs = [node.name for node in operators if node.schema.target == _author.SOURCE]
         self.needed = needed
@@ -78,9 +85,11 @@ class Stage:
         from ._schema import find
 
         external = find(_author.SOURCE)
-        stands = [_Stand(edge, external) for edge in needed]
-        outputs = [(edge.name, "cpu", None, None) for edge in given]
+        on_device = {edge.name for node in operators for edge in node.inputs if edge.device == "gpu"}
+        stands = [_Stand(edge, "gpu" if edge.name in on_device and _is_made_on_gpu(edge) else "cpu", external) for edge in needed]
+        outputs = [(edge.name, "gpu" if edge.name in stays else "cpu", None, None) for edge in given]
         description = _author.describe(stands + operators, outputs, parameters)
+        open_engine = functools.partial(open_engine, outputs_on_host=not stays)
         self.engine = LayoutEngines(description, open_engine) if outputs else None
 
     def run(self, batch_size, values, fed):
@@ -126,9 +135,26 @@ def _without(arrays, errors):
     return [None if i in errors else array for i, array in enumerate(arrays)] if errors else arrays
 
 
+def _on_host(batch):
+    """A batch for a Python function, which reads host memory."""
+    if not any(isinstance(array, DeviceArray) for array in batch.arrays):
+        return batch
+    return Batch([on_host(array) for array in batch.arrays], batch.dtype, batch.layout, batch.infos)
+
+
+def failed(node, error):
+    """The error of a batch for one of an operator that runs in the interpreter, with the user's lines."""
+    return RuntimeError(
+        f"Critical error in pipeline:\nError in {node.device.upper()} operator `{node.operator.display}`,\nwhich was used in the "
+        f"pipeline definition with the following traceback:\n\n{_origin.describe(node.origin)}\n\nencountered:\n\n"
+        f"{type(error).__name__}: {error}"
+    )
+
+
 def _keep(node, inputs, batch_size, values):
     """Runs a node in the interpreter and adds its batches to `values`."""
-    node.fed = {name: values[edge.name].arrays for name, edge in node.tensors.items()}
+    node.fed = {name: _on_host(values[edge.name]).arrays for name, edge in node.tensors.items()}
+    inputs = [_on_host(batch) for batch in inputs]
     try:
         if is_large_constant(node):
             results = _constant(node, batch_size)
@@ -137,11 +163,7 @@ def _keep(node, inputs, batch_size, values):
         else:
             results = node.operator.run_python(node, inputs, batch_size)
     except Exception as error:
-        raise RuntimeError(
-            f"Critical error in pipeline:\nError in {node.device.upper()} operator `{node.operator.display}`,\nwhich was used in the "
-            f"pipeline definition with the following traceback:\n\n{_origin.describe(node.origin)}\n\nencountered:\n\n"
-            f"{type(error).__name__}: {error}"
-        ) from error
+        raise failed(node, error) from error
     for edge, batch in zip(node.outputs, results):
         values[edge.name] = batch
 
@@ -192,8 +214,9 @@ def _stop(readers):
 class StagedGraph:
     """Runs a graph that has Python functions."""
 
-    def __init__(self, operators, outputs, parameters, open_engine, reads_ahead=False):
-        """`reads_ahead`: readers may be a batch ahead, as all batches have the same number of samples."""
+    def __init__(self, operators, outputs, parameters, open_engine, reads_ahead=False, on_gpu=False):
+        """`reads_ahead`: readers may be a batch ahead, as all batches have the same number of samples. `on_gpu`: whether there is a GPU for what
+        is to run there."""
         self.outputs = outputs
         operators = assign(operators, parameters["seed"])
         self.branches = Branches(operators, lambda node: is_python(node) and not is_source(node))
@@ -215,8 +238,19 @@ class StagedGraph:
                     by_path.setdefault(self.branches.path(node), []).append(node)
             stages = []
             for path, nodes in by_path.items():
-                stages.append(Stage(path, nodes, self._crossing(nodes), self._given(nodes, operators), parameters, open_engine))
+                given, stays = self._given(nodes, operators)
+                stages.append(Stage(path, nodes, self._crossing(nodes), given, stays, parameters, open_engine))
             self.levels.append((stages, [node for node in here if self._is_here(node) and not is_source(node)]))
+
+        self._upload = self._to_gpu(parameters, open_engine) if on_gpu else None
+
+    def _to_gpu(self, parameters, open_engine):
+        """A last stage, which brings outputs to the GPU that were made on the host and are wanted there; None without any."""
+        from_host = {
+            edge.name: edge for edge in self.outputs if edge.device == "gpu" and (self._is_here(edge.source) or not _is_made_on_gpu(edge))
+        }
+        edges = list(from_host.values())
+        return Stage((), [], edges, edges, set(from_host), parameters, open_engine) if edges else None
 
     def _is_here(self, node):
         return is_python(node) or self.branches.is_held(node)
@@ -231,18 +265,16 @@ class StagedGraph:
         return list(needed.values())
 
     def _given(self, engine_nodes, operators):
+        """What others read of a stage, and the names of what they want on the GPU."""
         own = {id(node) for node in engine_nodes}
-        wanted = {}
-        for node in operators:
-            if id(node) in own:
-                continue
-            for edge in [*node.inputs, *node.tensors.values()]:
-                if id(edge.source) in own:
-                    wanted.setdefault(edge.name, edge)
-        for edge in self.outputs:
+        wanted, stays = {}, set()
+        readers = [(edge, is_python(node)) for node in operators if id(node) not in own for edge in [*node.inputs, *node.tensors.values()]]
+        for edge, is_function in readers + [(edge, False) for edge in self.outputs]:
             if id(edge.source) in own:
                 wanted.setdefault(edge.name, edge)
-        return list(wanted.values())
+                if edge.device == "gpu" and _is_made_on_gpu(edge) and not is_function:
+                    stays.add(edge.name)
+        return list(wanted.values()), stays
 
     def run(self, batch_size, fed):
         """(arrays and layout of each output, errors of samples)"""
@@ -260,8 +292,16 @@ class StagedGraph:
                 return [([None] * batch_size, "", None) for _ in self.outputs], batches.errors
             for node in nodes:
                 self._run_here(node, batches)
-        results = [values[edge.name] for edge in self.outputs]
-        outputs = [(_without(batch.arrays, batches.errors), batch.layout, batch.infos) for batch in results]
+        on_gpu = {}
+        if self._upload is not None:
+            uploaded = dict(values)
+            self._upload.run(batch_size, uploaded, {})
+            on_gpu = {edge.name: uploaded[edge.name].arrays for edge in self._upload.given}
+        outputs = []
+        for edge in self.outputs:
+            batch = values[edge.name]
+            arrays = on_gpu.get(edge.name, batch.arrays) if edge.device == "gpu" else batch.arrays
+            outputs.append((_without(arrays, batches.errors), batch.layout, batch.infos))
         return outputs, batches.errors
 
     def _run_here(self, node, batches):

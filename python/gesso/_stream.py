@@ -9,15 +9,16 @@ from ._engine import Result, _inputs, outcome_of
 
 
 class StreamEngine:
-    """Runs a file whose inputs are all fed by readers, or that takes videos. It is opened when it is first asked for something."""
+    """Runs a file whose inputs are all fed by readers, or that takes videos. It is opened when it is first asked for something. What is made on a
+    GPU is left there, as `DeviceArray`s."""
 
-    def __init__(self, serialized, device=_library.CPU, gpu=0, num_threads=0, batch_size=0, prefetch=0):
+    def __init__(self, serialized, device=_library.CPU, gpu=0, num_threads=0, batch_size=0, prefetch=0, lanes=1):
         self._pipeline, self._stream = ctypes.c_void_p(), None
         self._process = Process()
         _library.call("gesso_pipeline_load", serialized, len(serialized), device, ctypes.byref(self._pipeline))
         self.output_count = _library.library().gesso_pipeline_output_count(self._pipeline)
         size = ctypes.sizeof(_library.StreamOptions)
-        self._options = _library.StreamOptions(size, batch_size, prefetch, 0, num_threads, 0, gpu)
+        self._options = _library.StreamOptions(size, batch_size, prefetch, lanes, num_threads, 0, gpu)
         self._batch_size = batch_size
 
     def __del__(self):
@@ -29,6 +30,10 @@ class StreamEngine:
             return
         library.gesso_stream_free(self._stream)
         library.gesso_pipeline_free(self._pipeline)
+
+    def open(self):
+        """Finds the samples, if that was not done yet."""
+        self._opened()
 
     def _opened(self):
         self._process.check("A pipeline")
@@ -70,11 +75,20 @@ class StreamEngine:
         """Goes on behind so many batches; before the first one."""
         self._options.first = batches * self._batch_size
 
+    def restart(self, begun, read):
+        """Goes on behind `begun` batches; readers with the epoch behind the one that `read` batches have got to."""
+        self._options.first, self._options.next_epoch, self._options.read = begun * self._batch_size, 1, read * self._batch_size
+        _library.library().gesso_stream_free(self._stream)
+        self._stream = None
+
     def reader_meta(self):
         """What `Pipeline.reader_meta` says, by the names of readers."""
         readers = json.loads(_library.take_string("gesso_stream_readers", self._opened()))
-        for meta in readers.values():
-            size, shards = meta["epoch_size"], meta["number_of_shards"]
-            meta["epoch_size_padded"] = -(-size // shards) * shards if meta["pad_last_batch"] else size
-            meta.update({key: int(value) for key, value in meta.items()})
-        return readers
+        return {name: _meta(facts) for name, facts in readers.items()}
+
+
+def _meta(facts):
+    size, shards = facts["epoch_size"], facts["number_of_shards"]
+    padded = -(-size // shards) * shards if facts["pad_last_batch"] else size
+    others = {name: int(facts[name]) for name in ("number_of_shards", "shard_id", "pad_last_batch", "stick_to_shard")}
+    return {"epoch_size": size, "epoch_size_padded": padded, **others}

@@ -81,7 +81,7 @@ pub unsafe extern "C" fn gesso_dataset_read(
         // SAFETY: the caller vouches for the pointer.
         let handle = unsafe { types::reference("dataset", dataset) }?;
         let outcome = handle.dataset.read(index, &handle.pool)?;
-        *out = Box::into_raw(Box::new(ResultHandle::on_host(&outcome, &handle.pool)?));
+        *out = Box::into_raw(Box::new(ResultHandle::of_own(&outcome, &handle.pool, 0)?));
         Ok(())
     })
 }

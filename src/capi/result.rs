@@ -62,11 +62,11 @@ impl ResultHandle {
 }
 
 impl ResultHandle {
-    /// Takes over a batch whose outputs are all on the host.
+    /// Takes over a batch whose outputs are all in memory of ours, on the host or on GPU `ordinal`. It keeps that memory.
     ///
     /// # Errors
     /// Internal for a sample that has neither bytes nor an error.
-    pub(super) fn on_host(outcome: &Outcome<'static>, pool: &Arc<HostPool>) -> Result<Self> {
+    pub(super) fn of_own(outcome: &Outcome<'static>, pool: &Arc<HostPool>, ordinal: i32) -> Result<Self> {
         let count = outcome.failures.len();
         let failure =
             |i| outcome.failures.get(i).map(|error| (error.kind().into(), c_text(&error.to_string())));
@@ -78,7 +78,7 @@ impl ResultHandle {
         let of_output =
             |batch: &Batch<'_>| (0..batch.len()).map(|i| made(batch, i)).collect::<Result<Vec<_>>>();
         let outputs = outcome.outputs.iter().map(of_output).collect::<Result<_>>()?;
-        Ok(Self(Arc::new(Data { exports: Exports::default(), outputs, failures, ordinal: 0 })))
+        Ok(Self(Arc::new(Data { exports: Exports::default(), outputs, failures, ordinal })))
     }
 }
 

@@ -23,10 +23,12 @@ pub struct StreamHandle {
     /// Memory for samples that a result cannot keep where they are.
     pool: Arc<HostPool>,
     readers: String,
+    /// The number of the GPU.
+    ordinal: i32,
 }
 
 /// Makes a stream of a pipeline whose inputs are all fed by readers, or which has none, or which takes videos: finds the samples, and begins to read ahead when the first
-/// batch is asked for. `options` may be null. Outputs are in host memory.
+/// batch is asked for. `options` may be null. Outputs are where they are made, on the host or on the GPU.
 ///
 /// `*stream` is the caller's, to give to `gesso_stream_free`; it is null after an error. The pipeline may be freed before. Any thread.
 ///
@@ -44,17 +46,17 @@ pub unsafe extern "C" fn gesso_stream_create(
         *out = std::ptr::null_mut();
         // SAFETY: the caller vouches for the pointer.
         let pipeline = &unsafe { types::reference("pipeline", pipeline) }?.pipeline;
-        let (settings, gpu) = if options.is_null() {
+        let (settings, ordinal) = if options.is_null() {
             (StreamSettings::default(), 0)
         } else {
             // SAFETY: the caller vouches for the pointer.
             let options = unsafe { size::read("options", options) }?;
             (settings(&options)?, options.gpu)
         };
-        let number = usize::try_from(gpu)
-            .map_err(|_| Error::invalid(format!("`gpu` is {gpu}, expected at least 0")))?;
+        let number = usize::try_from(ordinal)
+            .map_err(|_| Error::invalid(format!("`gpu` is {ordinal}, expected at least 0")))?;
         let gpu = pipeline.needs_gpu().then(|| Gpu::open(number)).transpose()?;
-        let made = pipeline.stream(&StreamSettings { to_host: true, ..settings }, gpu.as_ref())?;
+        let made = pipeline.stream(&settings, gpu.as_ref())?;
         let readers: serde_json::Map<_, _> =
             made.readers().iter().map(|(name, facts)| (name.clone(), serde_json::json!(facts))).collect();
         let readers = serde_json::Value::Object(readers).to_string();
@@ -63,6 +65,7 @@ pub unsafe extern "C" fn gesso_stream_create(
             pipeline: Arc::clone(pipeline),
             pool: Arc::default(),
             readers,
+            ordinal,
         }));
         Ok(())
     })
@@ -81,6 +84,8 @@ fn settings(options: &StreamOptions) -> Result<StreamSettings> {
         lanes: within("lanes", options.lanes, limits::MAX_BATCHES_IN_FLIGHT)?.unwrap_or(usual.lanes),
         num_threads: given(options.num_threads),
         first: options.first,
+        next_epoch: (options.next_epoch != 0).then_some(options.read),
+        to_host: options.outputs_on_host != 0,
         ..usual
     })
 }
@@ -127,7 +132,7 @@ pub unsafe extern "C" fn gesso_stream_feed(
     })
 }
 
-/// Waits for the next batch. Readers have no end: one epoch follows the other. A stream that has ended, as it has no inputs or a source
+/// Waits for the next batch, which is done then, on the GPU too. Readers have no end: one epoch follows the other. A stream that has ended, as it has no inputs or a source
 /// that ends, gives a null `*result` and `GESSO_STATUS_OK`. An error is that of one batch; the call after it gives the next.
 ///
 /// `*result` is the caller's, to give to `gesso_result_free`; it is null after an error. Any thread, but one at a time for a stream: else
@@ -158,7 +163,7 @@ pub unsafe extern "C" fn gesso_stream_next(
             // SAFETY: the caller vouches for the pointer.
             *unsafe { types::place("first", first) }? = delivered.first;
         }
-        let made = ResultHandle::on_host(&delivered.outcome, &handle.pool)?;
+        let made = ResultHandle::of_own(&delivered.outcome, &handle.pool, handle.ordinal)?;
         *out = Box::into_raw(Box::new(made));
         Ok(())
     })

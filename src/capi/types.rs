@@ -107,6 +107,12 @@ pub struct StreamOptions {
     pub first: u64,
     /// The number of the GPU, for a pipeline that was loaded for one.
     pub gpu: i32,
+    /// Not 0: outputs that are made on the GPU are copied to host memory of the results.
+    pub outputs_on_host: i32,
+    /// Not 0: readers begin with the epoch behind the one that `read` samples have got to, whatever `first` says.
+    pub next_epoch: i32,
+    /// Read if `next_epoch` is not 0: samples that readers have given before. A multiple of the batch size.
+    pub read: u64,
 }
 
 /// One sample of an input.

@@ -10,7 +10,11 @@ use crate::source::{Pulled, Source};
 use crate::tensor::{Batch, Sample, ValueType};
 
 /// Where the inputs of a pipeline come from, in their order.
-pub(super) struct Wires(Vec<Wire>);
+pub(super) struct Wires {
+    inputs: Vec<Wire>,
+    /// The readers' names in the file, where they have some.
+    names: Vec<String>,
+}
 
 /// The inputs of a batch, and which of its samples failed already.
 pub(super) type Ready = (Failures, Vec<Batch<'static>>);
@@ -26,13 +30,17 @@ struct Wire {
 impl Wires {
     /// Those of `graph`.
     pub(super) fn new(graph: &Graph) -> Self {
-        Self(graph.inputs.iter().map(|input| Wire::new(graph, input)).collect())
+        let inputs = graph.inputs.iter().map(|input| Wire::new(graph, input)).collect();
+        Self { inputs, names: graph.sources.iter().map(|source| source.name.clone()).collect() }
     }
 
-    /// What a source is called in messages: by the input that it feeds.
+    /// What a source is called in messages: by its own name, else by the input that it feeds.
     fn named(&self, number: usize) -> String {
+        if let Some(name) = self.names.get(number).filter(|name| !name.is_empty()) {
+            return format!("source {number} (`{name}`)");
+        }
         let feeds = |wire: &&Wire| matches!(wire.feed, Feed::Source { source, .. } if source == number);
-        self.0
+        self.inputs
             .iter()
             .find(feeds)
             .map_or_else(|| format!("source {number}"), |wire| format!("source {number} (`{}`)", wire.name))
@@ -84,18 +92,18 @@ impl Wires {
             };
             found.cloned().ok_or_else(|| Error::internal(format!("input `{}` has no batch", wire.name)))
         };
-        let inputs = self.0.iter().map(input).collect::<Result<_>>()?;
+        let inputs = self.inputs.iter().map(input).collect::<Result<_>>()?;
         Ok(Some((failures, inputs)))
     }
 
     /// What source `number` gave, held to what it said; notes the samples that it could not have.
     fn checked(&self, number: usize, pulled: Pulled, failures: &Failures) -> Result<Vec<Batch<'static>>> {
-        let outputs = self.0.iter().filter_map(|wire| match wire.feed {
+        let outputs = self.inputs.iter().filter_map(|wire| match wire.feed {
             Feed::Source { source, output } if source == number => Some((output, wire)),
             _ => None,
         });
         for (sample, error) in pulled.failures {
-            failures.fail(sample, error);
+            failures.fail(sample, error.context(self.named(number)));
         }
         let (mut expected, found) = (0, pulled.batches.len());
         for (output, wire) in outputs {

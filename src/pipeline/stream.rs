@@ -47,6 +47,8 @@ pub struct Settings {
     pub num_threads: Option<usize>,
     /// Samples before the first batch: those of a stream that this one goes on from. Readers skip as many.
     pub first: u64,
+    /// Samples that readers have given before, of which they leave out what is left of the epoch; absent: they go on behind `first`.
+    pub next_epoch: Option<u64>,
     /// Whether outputs that are made on a device are brought into host memory.
     pub to_host: bool,
     /// Wishes of the author.
@@ -62,6 +64,7 @@ impl Default for Settings {
             lanes: 1,
             num_threads: None,
             first: 0,
+            next_epoch: None,
             to_host: false,
             preferences: Preferences::default(),
         }
@@ -131,7 +134,10 @@ impl Stream {
         let interrupts = made.iter().filter_map(|source| source.interrupter()).collect();
         let batch_size = settings.batch_size.unwrap_or(graph.max_batch_size).max(1);
         for source in &mut made {
-            source.skip(settings.first, batch_size)?;
+            source.skip(settings.next_epoch.unwrap_or(settings.first), batch_size)?;
+            if settings.next_epoch.is_some() {
+                source.next_epoch();
+            }
         }
         let sources: Sources = Arc::new(Mutex::new(made));
         let batch_size = Arc::new(AtomicUsize::new(batch_size));

@@ -81,6 +81,8 @@ pub(super) struct Order {
     /// For each epoch of which samples are in the buffer: from which to which, counted from the beginning.
     ranges: VecDeque<(usize, usize)>,
     returned: usize,
+    /// Samples of the oldest epoch that were returned, without padding.
+    taken: usize,
     last: usize,
 }
 
@@ -112,6 +114,7 @@ impl Order {
             read_in_shard: 0,
             ranges: VecDeque::new(),
             returned: 0,
+            taken: 0,
             last: 0,
         };
         order.rewind(true);
@@ -166,14 +169,13 @@ impl Order {
                 self.grow();
             }
         }
-        if self.ranges.front().is_some_and(|range| range.0 == range.1) {
-            let in_shard = self.size.div_ceil(self.options.shards);
-            if self.options.pads && (self.returned < in_shard || !begins_batch) {
+        if self.is_over() {
+            if self.options.pads && (self.returned < self.in_shard() || !begins_batch) {
                 self.returned += 1;
                 return self.last;
             }
             self.ranges.pop_front();
-            self.returned = 0;
+            (self.returned, self.taken) = (0, 0);
         }
         let (first, end) = self.ranges.front().copied().unwrap_or_default();
         let drawn = match self.options.is_random {
@@ -191,7 +193,27 @@ impl Order {
             oldest.0 += 1;
         }
         self.returned += 1;
+        self.taken += 1;
         self.last
+    }
+
+    /// Samples of the longest shard.
+    fn in_shard(&self) -> usize {
+        self.size.div_ceil(self.options.shards)
+    }
+
+    /// Whether all samples of the oldest epoch were returned.
+    fn is_over(&self) -> bool {
+        self.ranges.front().is_some_and(|range| range.0 == range.1)
+    }
+
+    /// Goes on with the first sample of the next epoch; at the start of one it stays there.
+    pub(super) fn next_epoch(&mut self) {
+        while self.taken > 0 && !self.is_over() {
+            self.next(false);
+        }
+        // Nor is there padding left.
+        self.returned = self.in_shard();
     }
 
     fn grow(&mut self) {
@@ -241,6 +263,22 @@ mod tests {
     fn a_padded_epoch_repeats_its_last_sample() {
         let mut order = order(3, &[("pad_last_batch", 1)]);
         assert_eq!([order.batch(2), order.batch(2), order.batch(2)], [[0, 1], [2, 2], [0, 1]]);
+    }
+
+    #[test]
+    fn an_epoch_is_left_in_the_middle_and_at_its_ends() {
+        for pads in [0, 1] {
+            let options = [("random_shuffle", 1), ("initial_fill", 4), ("seed", 3), ("pad_last_batch", pads)];
+            let mut whole = order(6, &options);
+            let expected = [whole.batch(6), whole.batch(6)];
+            for taken in 0..=6 {
+                let mut left = order(6, &options);
+                assert_eq!(left.batch(taken), expected[0][..taken]);
+                left.next_epoch();
+                let next = if taken == 0 { 0 } else { 1 };
+                assert_eq!(left.batch(6), expected[next], "{taken} of 6");
+            }
+        }
     }
 
     #[test]

@@ -91,4 +91,8 @@ impl Source for Reader {
         }
         Ok(())
     }
+
+    fn next_epoch(&mut self) {
+        self.order.next_epoch();
+    }
 }

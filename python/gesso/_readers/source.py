@@ -90,7 +90,7 @@ class Reader(Operator):
                 f"The number of input samples: {node.samples.size}, needs to be at least equal to the requested number of shards: "
                 f"{options['num_shards']}."
             )
-        node.new_order = functools.partial(self._order, node.samples, options, restarts)
+        node.new_order = functools.partial(self.order, node.samples, options, restarts)
         node.order = node.new_order()
         node.parts, node.connections = [], None
 
@@ -101,7 +101,8 @@ class Reader(Operator):
         if hasattr(node.samples, "close"):
             node.samples.close()
 
-    def _order(self, samples, options, restarts, shard=None, shards=None):
+    def order(self, samples, options, restarts, shard=None, shards=None):
+        """Which of `samples` come one after the other."""
         if shards is not None:
             options = {**options, "shard_id": shard, "num_shards": shards}
         if self._sampler is not None or self._weights is not None:

@@ -1,0 +1,181 @@
+"""Pipelines that need the interpreter for readers only, and only for those that the library has, too: they run as one stream of the library, which
+reads, computes and has several batches under way. Order, numbers and errors are those of `_stages`, which runs all other pipelines."""
+
+import threading
+
+from . import _author, _library, _storage
+from ._readers.file import File
+from ._seeds import assign
+from ._stages import failed, is_python
+from ._stream import StreamEngine
+
+# Batches that a GPU works on at the same time: one alone leaves it idle while the host prepares the next and waits for the last.
+_LANES_OF_GPU = 4
+# Threads of a pipeline that names no number.
+_THREADS = 4
+# What a file's list says otherwise here than in the library: patterns with more than stars.
+_WILD = set("?[")
+
+
+def lanes(device, num_threads, depth, most=_LANES_OF_GPU):
+    """For a stream that keeps `depth` batches ready: batches that are worked on at once, threads of each, and batches that may be read ahead.
+    There are no more lanes than threads, so that these are not more than were asked for."""
+    threads = num_threads or _THREADS
+    count = min(most, threads) if device == _library.GPU else 1
+    return {"lanes": count, "num_threads": threads // count, "prefetch": depth + count}
+
+
+def _is_local(node):
+    """Whether the library finds the same files as the reader in the interpreter."""
+    root, listed, files = (node.values_of(name) for name in ("file_root", "file_list", "files"))
+    patterns = [*(node.values_of("file_filters") or ()), *(node.values_of("dir_filters") or ())]
+    if root == "" or any(_storage.is_remote(path) for path in [root or "", listed or "", *(files or ())]):
+        return False
+    if any(_WILD & set(pattern) for pattern in patterns):
+        return False
+    try:
+        # A list may name files in an object store.
+        return listed is None or "://" not in _storage.text(listed)
+    except (RuntimeError, OSError, ValueError):
+        return False
+
+
+def _is_native(node, restarts):
+    """Whether the library reads as this reader does."""
+    if type(node.operator) is not File or node.operator.only_in_python or node.tensors or node.values_of("seed") == -1:
+        return False
+    # With checkpoints every epoch is shuffled from the order of the files, which the library does not do.
+    return not (restarts and node.values_of("shuffle_after_epoch")) and _is_local(node)
+
+
+def _is_plain(node, history, batch_size):
+    """Whether a state was made with the number of shards and the batch size of now."""
+    now = [node.values_of("num_shards", 1), batch_size]
+    return history is None or [part[:2] for part in history] == [now]
+
+
+def opened(pipeline, parameters, device, state):
+    """The pipeline as a stream that goes on from `state`, or None: then it is one for the interpreter, which also says what is wrong with it."""
+    readers = [node for node in pipeline._operators if is_python(node)]
+    if not pipeline._prepares_ahead() or not all(_is_native(node, parameters["enable_checkpointing"]) for node in readers):
+        return None
+    histories, batch_size = (state or {}).get("readers", {}), pipeline.max_batch_size
+    if not all(_is_plain(node, histories.get(node.name), batch_size) for node in readers):
+        return None
+    assign(pipeline._operators, parameters["seed"])
+    settings = lanes(device, pipeline.num_threads, pipeline._queue_depth())
+    try:
+        file = _author.write(_author.describe(pipeline._operators, pipeline._declared_outputs()[0], parameters))
+        engine = StreamEngine(file, device, pipeline.device_id or 0, batch_size=batch_size, **settings)
+        begun = state["batches"] if state else 0
+        engine.skip(begun)
+        engine.open()
+    except (_library.GessoError, RuntimeError):
+        return None
+    return Reading(engine, readers, pipeline._graph_outputs, parameters["enable_checkpointing"], batch_size, begun)
+
+
+class Reading:
+    """Runs such a stream. Has the methods of `StagedGraph`."""
+
+    def __init__(self, engine, readers, outputs, restarts, batch_size, begun):
+        self._engine, self._readers, self._begun = engine, readers, begun
+        sizes = {name: meta["epoch_size"] for name, meta in engine.reader_meta().items()}
+        self._files_of = lambda node, **where: _Files(node, sizes[node.name], restarts, batch_size, **where)
+        self._files = {node.name: self._files_of(node) for node in readers}
+        of_readers = {edge.name: node.name for node in readers for edge in node.outputs}
+        # For each output the reader that it comes from as it is, if it does.
+        self._direct = [of_readers.get(edge.name) for edge in outputs]
+
+    def run(self, batch_size, fed):
+        """(arrays and layout of each output, errors of samples)"""
+        number = self._begun
+        self._begun += 1
+        outcome = self._engine.next()
+        self._raise_unread(outcome.errors)
+        infos = {name: _Infos(files, number) for name, files in self._files.items()}
+        outputs = [(arrays, layout, infos.get(name)) for name, (arrays, layout, _) in zip(self._direct, outcome.outputs)]
+        return outputs, outcome.errors
+
+    def _raise_unread(self, errors):
+        """A file that cannot be read is an error of the batch, whatever becomes of samples that cannot be computed."""
+        for i, text in sorted(errors.items()):
+            node = next((node for node in self._readers if text.startswith("source ") and f"(`{node.name}`)" in text), None)
+            if node is None:
+                continue
+            try:
+                # In the words of the reader in the interpreter.
+                _storage.read(text.partition("the file `")[2].rpartition("`: ")[0])
+            except (RuntimeError, OSError) as error:
+                raise failed(node, error) from error
+            # Now it is there.
+            raise failed(node, RuntimeError(text))
+
+    def skip(self, batches, readers, batch_size):
+        """Nothing: a stream is opened where it goes on."""
+
+    def restart(self, batches, batch_size):
+        """Goes on with the epoch of the readers behind the one that so many batches have got to."""
+        self._engine.restart(self._begun, batches)
+        # Batches of before keep theirs.
+        self._files = {node.name: self._files_of(node, first=self._begun, left=batches) for node in self._readers}
+
+    def reader_meta(self):
+        """What the readers say of their data."""
+        return self._engine.reader_meta()
+
+    def reader_history(self, batches, batch_size):
+        """How the readers have read so many batches."""
+        return {node.name: [[node.values_of("num_shards", 1), batch_size, batches]] for node in self._readers}
+
+    def reader_left(self):
+        """What is left for each shard of epochs that other shards began: there are none."""
+        return dict.fromkeys(self._files)
+
+
+class _Files:
+    """Which files the batches of a reader are of, from number `first` on: found out by drawing their order again, if somebody asks. `size`: how many
+    files the library found; `left`: batches behind which the epoch was left."""
+
+    def __init__(self, node, size, restarts, batch_size, first=0, left=None):
+        self._node, self._size, self._restarts, self._batch_size = node, size, restarts, batch_size
+        self._first, self._left = first, left
+        self._lock = threading.Lock()
+        self._samples = self._order = None
+        self._next = first
+
+    def _begin(self):
+        options = {name: value.value for name, value in self._node.values.items()}
+        self._order, self._next = self._node.operator.order(self._samples, options, self._restarts), self._first
+        if self._left is not None:
+            for _ in range(self._left):
+                self._order.batch(self._batch_size)
+            self._order.next_epoch()
+
+    def of_batch(self, number):
+        """The path of each sample."""
+        with self._lock:
+            if self._samples is None:
+                self._samples = self._node.operator.begin(self._node)
+            if self._samples.size != self._size:
+                # Others came or went since: which file is which number nobody knows any more.
+                return [""] * self._batch_size
+            if self._order is None or number < self._next:
+                self._begin()
+            while self._next < number:
+                self._order.batch(self._batch_size)
+                self._next += 1
+            self._next += 1
+            return [self._samples.found[index][0] for index in self._order.batch(self._batch_size)]
+
+
+class _Infos:
+    """The path of each sample of a batch, found out when it is asked for."""
+
+    def __init__(self, files, number):
+        self._files, self._number, self._paths = files, number, None
+
+    def __getitem__(self, index):
+        if self._paths is None:
+            self._paths = self._files.of_batch(self._number)
+        return self._paths[index]
