@@ -41,6 +41,14 @@ impl Library {
         companions: None,
     };
 
+    /// The video decoder.
+    pub const NVDEC: Self = Self {
+        name: "NVDEC",
+        files: &["libnvcuvid.so.1", "libnvcuvid.so"],
+        hint: "it comes with the driver; a container needs `video` in `NVIDIA_DRIVER_CAPABILITIES`",
+        companions: None,
+    };
+
     /// Loads the first file that can be loaded.
     ///
     /// # Errors
