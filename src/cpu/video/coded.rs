@@ -77,7 +77,18 @@ impl Video<'_> {
             Coding::H264 | Coding::H265 => nal::configuration(self.track.codec, &self.track.config)?.1,
         };
         let end = self.end_of(key, last);
-        Ok(Coded { video: self, coding, key, next: key, end, given: 0, pictures: 0, left, framing, full_range })
+        Ok(Coded {
+            video: self,
+            coding,
+            key,
+            next: key,
+            end,
+            given: 0,
+            pictures: 0,
+            left,
+            framing,
+            full_range,
+        })
     }
 }
 
@@ -222,9 +233,12 @@ mod tests {
 
     #[test]
     fn only_vp8_and_vp9_are_bt601_whatever_they_say() {
-        for (name, limited, followed) in
-            [("vp8.ivf", true, false), ("vp8_full_range.ivf", false, false), ("vp9.ivf", true, false), ("h264.mp4", true, true)]
-        {
+        for (name, limited, followed) in [
+            ("vp8.ivf", true, false),
+            ("vp8_full_range.ivf", false, false),
+            ("vp9.ivf", true, false),
+            ("h264.mp4", true, true),
+        ] {
             let file = file(name);
             let video = Video::open(&file).unwrap();
             let coded = video.coded(&[0]).unwrap();

@@ -130,7 +130,8 @@ impl Decoder {
 
     /// Whether it decodes pictures of `shape` as it is.
     pub(super) fn fits(&self, shape: &Shape) -> bool {
-        Shape { surfaces: shape.surfaces, ..self.shape } == *shape && shape.surfaces + DISPLAY_DELAY <= self.surfaces
+        Shape { surfaces: shape.surfaces, ..self.shape } == *shape
+            && shape.surfaces + DISPLAY_DELAY <= self.surfaces
     }
 
     /// Whether it can be made to decode pictures of `shape`.

@@ -43,12 +43,8 @@ impl Engines {
     /// Unavailable, when the library is not there, or the device has no engines: the text says which.
     pub fn open(gpu: &Arc<Gpu>) -> Result<Self> {
         let functions = Arc::new(Functions::open()?);
-        let engines = Self {
-            functions,
-            gpu: Arc::clone(gpu),
-            caps: Mutex::default(),
-            kept: Mutex::default(),
-        };
+        let engines =
+            Self { functions, gpu: Arc::clone(gpu), caps: Mutex::default(), kept: Mutex::default() };
         if engines.count()? == 0 {
             return Err(Error::new(
                 ErrorKind::Unavailable,

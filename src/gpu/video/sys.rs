@@ -246,7 +246,8 @@ pub(super) struct Functions {
     pub(super) create_decoder: unsafe extern "C" fn(*mut RawDecoder, *mut CreateInfo) -> Status,
     pub(super) reconfigure: unsafe extern "C" fn(RawDecoder, *mut ReconfigureInfo) -> Status,
     pub(super) decode: unsafe extern "C" fn(RawDecoder, *mut PictureParams) -> Status,
-    pub(super) map: unsafe extern "C" fn(RawDecoder, c_int, *mut u64, *mut c_uint, *mut ProcessParams) -> Status,
+    pub(super) map:
+        unsafe extern "C" fn(RawDecoder, c_int, *mut u64, *mut c_uint, *mut ProcessParams) -> Status,
     pub(super) unmap: unsafe extern "C" fn(RawDecoder, u64) -> Status,
     pub(super) destroy_decoder: unsafe extern "C" fn(RawDecoder) -> Status,
     /// Older drivers lack it.
@@ -333,9 +334,15 @@ mod tests {
         assert_eq!(offset_of!(CreateInfo, histogram), 136);
         assert_eq!(size_of::<ReconfigureInfo>(), 128);
         assert_eq!(offset_of!(ReconfigureInfo, decode_surfaces), 16);
-        assert_eq!([offset_of!(ReconfigureInfo, display_area), offset_of!(ReconfigureInfo, target_rect)], [68, 76]);
+        assert_eq!(
+            [offset_of!(ReconfigureInfo, display_area), offset_of!(ReconfigureInfo, target_rect)],
+            [68, 76]
+        );
         assert_eq!(size_of::<VideoFormat>(), 64);
-        assert_eq!([offset_of!(VideoFormat, is_progressive), offset_of!(VideoFormat, min_decode_surfaces)], [12, 15]);
+        assert_eq!(
+            [offset_of!(VideoFormat, is_progressive), offset_of!(VideoFormat, min_decode_surfaces)],
+            [12, 15]
+        );
         assert_eq!([offset_of!(VideoFormat, coded_width), offset_of!(VideoFormat, display_area)], [16, 24]);
         assert_eq!([offset_of!(VideoFormat, chroma), offset_of!(VideoFormat, signal)], [40, 56]);
         assert_eq!(offset_of!(VideoFormat, matrix), 59);

@@ -26,7 +26,7 @@ struct DecodersVideo {
     /// Of the batch at hand; `None` for samples that failed.
     jobs: Vec<Option<Job>>,
     /// Frames decoded since somebody asked.
-    decoded: usize,
+    decoded: Decoded,
     on_device: Option<OnDevice>,
 }
 
@@ -61,7 +61,13 @@ pub(super) const DEF: OpDef = OpDef {
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     let fill = args.ints("fill_value")?.unwrap_or_else(|| vec![0]);
     let fill = fill_color(&fill)?;
-    Ok(Box::new(DecodersVideo { frames: Frames::new(args)?, fill, jobs: Vec::new(), decoded: 0, on_device: None }))
+    Ok(Box::new(DecodersVideo {
+        frames: Frames::new(args)?,
+        fill,
+        jobs: Vec::new(),
+        decoded: Decoded::default(),
+        on_device: None,
+    }))
 }
 
 impl DecodersVideo {
@@ -111,7 +117,7 @@ impl Operator for DecodersVideo {
             decoded.fetch_add(job.frames.iter().flatten().count(), Ordering::Relaxed);
             Ok(())
         })?;
-        self.decoded += decoded.into_inner();
+        self.decoded.frames += decoded.into_inner();
         Ok(())
     }
 
@@ -122,13 +128,12 @@ impl Operator for DecodersVideo {
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let device = self.on_device.as_ref().ok_or_else(|| Error::internal("the device was not prepared"))?;
-        let [on_engines, on_host] = device.run((&self.jobs, self.fill), cx, io)?;
-        self.decoded += on_engines + on_host;
+        self.decoded += device.run((&self.jobs, self.fill), cx, io)?;
         Ok(())
     }
 
     fn take_decoded(&mut self) -> Decoded {
-        Decoded { frames: std::mem::take(&mut self.decoded), ..Decoded::default() }
+        std::mem::take(&mut self.decoded)
     }
 }
 

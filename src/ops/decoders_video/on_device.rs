@@ -22,7 +22,7 @@ use crate::gpu::video::{Codec, Engines, Factors, Footage, Signal};
 use crate::gpu::{Event, Gpu, KernelSpec, NoParams};
 use crate::limits;
 use crate::memory::DeviceBytes;
-use crate::ops::{GpuCx, GpuIo, Inputs};
+use crate::ops::{Decoded, GpuCx, GpuIo, Inputs};
 
 /// The decoder of an instance on a device.
 pub(super) struct OnDevice {
@@ -70,7 +70,7 @@ impl OnDevice {
     }
 
     /// Decodes `jobs` on engines and host at the same time, and records the copies of what the host decoded. Returns how many frames were
-    /// decoded on each.
+    /// decoded by each.
     ///
     /// # Errors
     /// What a broken device answers, or one without memory. Errors of videos are in `io`.
@@ -79,7 +79,7 @@ impl OnDevice {
         (jobs, fill): (&[Option<Job>], [u8; CHANNELS]),
         cx: &mut GpuCx<'_>,
         io: &GpuIo<'_>,
-    ) -> Result<[usize; 2]> {
+    ) -> Result<Decoded> {
         let clips = io.rows(|sample| {
             let job = jobs.get(sample.index()).and_then(Option::as_ref);
             let job = job.ok_or_else(|| Error::internal("a video was not looked at"))?;
@@ -109,8 +109,11 @@ impl OnDevice {
             self.decode(fill, cx, io.inputs(), &[], &again)?;
         }
         record_fills(fill, cx, &made)?;
-        let count = |clips: &[&Clip<'_>]| clips.iter().map(|clip| clip.job.frames.iter().flatten().count()).sum::<usize>();
-        Ok([count(&made), count(&on_host) + count(&again)])
+        let count = |clips: &[&Clip<'_>]| {
+            clips.iter().map(|clip| clip.job.frames.iter().flatten().count()).sum::<usize>()
+        };
+        let frames = count(&on_host) + count(&again);
+        Ok(Decoded { frames, engine_frames: count(&made), ..Decoded::default() })
     }
 
     /// Decodes on the engines and at the same time on threads; records the copies of what these made. Returns for each clip of the engines
@@ -138,7 +141,9 @@ impl OnDevice {
         let next = AtomicUsize::new(0);
         let work = || {
             while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let (Some(clip), Some(refusal)) = (on_engines.get(run.clip), refusals.get(run.clip)) else { continue };
+                let (Some(clip), Some(refusal)) = (on_engines.get(run.clip), refusals.get(run.clip)) else {
+                    continue;
+                };
                 if refusal.lock().is_none()
                     && let Err(error) = self.decode_run(clip, run)
                 {
@@ -165,7 +170,8 @@ impl OnDevice {
             }
             work();
         });
-        let live = on_host.iter().zip(&places).filter(|(clip, _)| inputs.failures().get(clip.index).is_none());
+        let live =
+            on_host.iter().zip(&places).filter(|(clip, _)| inputs.failures().get(clip.index).is_none());
         let copies = live
             .map(|(clip, &place)| Ok((clip.target.clone(), cx.recorder.staged(place)?)))
             .collect::<Result<Vec<_>>>()?;
