@@ -243,6 +243,10 @@ pub const MAX_VIDEO_PIXELS: usize = 8_192 * 4_352;
 /// small files whose frames repeat others from taking hours.
 pub const MAX_VIDEO_DECODED_PIXELS: u64 = 1 << 36;
 
+/// Decoders of a device's video engines that an operator keeps, and samples that it decodes on them at the same time. The largest devices have seven
+/// engines. A decoder holds about twenty frames: 70 MB of 1080p.
+pub const MAX_VIDEO_DECODERS: usize = 8;
+
 /// Bytes of video files that a reader keeps in memory, beside the one that it reads. Sequences of one file often follow each other.
 pub const MAX_READER_VIDEO_BYTES: usize = 256 << 20;
 

@@ -84,6 +84,8 @@ sources!(
     "remap",
     "resample",
     "spectrum",
+    "video",
+    "video_fill",
     "warp",
 );
 

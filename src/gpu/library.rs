@@ -48,6 +48,13 @@ impl Library {
         hint: "it comes with the driver; in a container `NVIDIA_DRIVER_CAPABILITIES` has to name `utility`",
         companions: None,
     };
+    /// The video decoder.
+    pub const NVDEC: Self = Self {
+        name: "NVDEC",
+        files: &["libnvcuvid.so.1", "libnvcuvid.so"],
+        hint: "it comes with the driver; a container needs `video` in `NVIDIA_DRIVER_CAPABILITIES`",
+        companions: None,
+    };
 
     /// Loads the first file that can be loaded.
     ///

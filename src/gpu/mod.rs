@@ -33,6 +33,7 @@ mod slab;
 mod staging;
 mod transfer;
 mod under_way;
+pub mod video;
 
 pub use cache::kernel_cache;
 pub use command::Call;

@@ -252,6 +252,8 @@ pub struct Decoded {
     pub cpu: usize,
     /// Frames of videos, by threads of the host.
     pub frames: usize,
+    /// Frames of videos, by the video engines of a device.
+    pub engine_frames: usize,
 }
 
 impl std::ops::AddAssign for Decoded {
@@ -260,6 +262,7 @@ impl std::ops::AddAssign for Decoded {
         self.cores += more.cores;
         self.cpu += more.cpu;
         self.frames += more.frames;
+        self.engine_frames += more.engine_frames;
     }
 }
 

@@ -13,6 +13,7 @@ mod pictures;
 mod promises;
 mod shared_files;
 mod soundness;
+mod video;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -121,6 +121,15 @@ fn devices() -> Vec<Finding> {
             Library::NVJPEG.hint,
         ),
     });
+    findings.push(match Library::NVDEC.open() {
+        Ok(found) => good("NVDEC", found.path.display().to_string()),
+        Err(_) => lacking(
+            "NVDEC",
+            State::Absent,
+            "videos are decoded by the host, not by the video engines",
+            Library::NVDEC.hint,
+        ),
+    });
     findings.extend((0..count).map(|device| match Gpu::open(device) {
         Ok(gpu) => {
             good("GPU", format!("{device}: {}, {} multiprocessors", gpu.name(), gpu.multiprocessors()))

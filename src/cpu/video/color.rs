@@ -55,19 +55,25 @@ pub(super) trait Planes {
     fn read(&self, plane: usize, y: usize, row: &mut [u16]);
 }
 
-/// Factors of 2^-13, for differences of 2^-9 of a level.
+/// From luma and the distances of chroma from gray to RGB: factors of 2^-13, for differences of 2^-9 of a level.
 #[derive(Debug, Clone, Copy)]
-struct Factors {
-    black: i32,
-    luma: i32,
-    red_of_red: i32,
-    green_of_red: i32,
-    green_of_blue: i32,
-    blue_of_blue: i32,
+pub struct Factors {
+    /// Luma of black.
+    pub black: i32,
+    /// What luma adds to each colour.
+    pub luma: i32,
+    /// What red chroma adds to red.
+    pub red_of_red: i32,
+    /// What red chroma adds to green.
+    pub green_of_red: i32,
+    /// What blue chroma adds to green.
+    pub green_of_blue: i32,
+    /// What blue chroma adds to blue.
+    pub blue_of_blue: i32,
 }
 
 impl Factors {
-    fn new(color: Color) -> Self {
+    pub(super) fn new(color: Color) -> Self {
         let Matrix { red, blue } = color.matrix;
         let green = 1.0 - red - blue;
         let one = f64::from(1 << 16);

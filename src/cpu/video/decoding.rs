@@ -27,15 +27,8 @@ impl Decoding {
     /// # Errors
     /// When the container's configuration makes no sense.
     pub(super) fn begin(video: &Video<'_>, key: usize, last: usize) -> Result<Self> {
-        let end = if video.track.timed {
-            last + 1
-        } else {
-            // Which of the frames up to the next key comes first, only the decoder knows.
-            let later = video.keys.partition_point(|&other| other <= key);
-            video.keys.get(later).copied().unwrap_or(video.track.packets.len())
-        };
         let decoder = codec::decoder(&video.track)?;
-        Ok(Self { decoder, key, next: key, end, pictures: 0, has_ended: false })
+        Ok(Self { decoder, key, next: key, end: video.end_of(key, last), pictures: 0, has_ended: false })
     }
 
     /// The next picture, in the order in which they are shown; `None` when there are no more.
@@ -64,8 +57,7 @@ impl Decoding {
             return self.decoder.finish();
         };
         self.next += 1;
-        // Shown before the key frame, and perhaps made of frames that stand before it.
-        if video.track.timed && packets.get(self.key).is_some_and(|key| packet.time < key.time) {
+        if video.is_left_out(self.key, packet) {
             return Ok(());
         }
         budget.spend(video.size)?;

@@ -18,6 +18,7 @@ mod av1;
 mod avi;
 mod bytes;
 mod codec;
+mod coded;
 mod color;
 mod cursor;
 mod decoder;
@@ -44,8 +45,10 @@ use crate::error::{Context, Error, Result};
 use crate::limits;
 use decoder::Picture;
 use decoding::Decoding;
-use track::{Shown, Track};
+use track::{Packet, Shown, Track};
 
+pub use coded::{Coded, Coding};
+pub use color::Factors;
 pub use cursor::{Cursor, Sequences};
 pub use padding::Padding;
 pub use several::fill_color;
@@ -187,6 +190,22 @@ impl<'a> Video<'a> {
             None => Ok(()),
             Some(frame) => Err(Error::invalid(format!("frame {frame} of the video cannot be decoded"))),
         }
+    }
+
+    /// The packet behind the last one that must be decoded from key frame `key` on, so that the picture of packet `last` comes.
+    fn end_of(&self, key: usize, last: usize) -> usize {
+        if self.track.timed {
+            return last + 1;
+        }
+        // Which of the frames up to the next key comes first, only the decoder knows.
+        let later = self.keys.partition_point(|&other| other <= key);
+        self.keys.get(later).copied().unwrap_or(self.track.packets.len())
+    }
+
+    /// Whether a packet is not decoded that follows key frame `key`: it is shown before that, and perhaps made of frames that stand before
+    /// it.
+    fn is_left_out(&self, key: usize, packet: &Packet) -> bool {
+        self.track.timed && self.track.packets.get(key).is_some_and(|key| packet.time < key.time)
     }
 
     /// Whether packet `a` is shown behind packet `b`.

@@ -158,6 +158,12 @@ pub(super) fn size(first: &[u8]) -> Result<[usize; 2]> {
     Ok([header.width as usize, header.height as usize])
 }
 
+/// Whether the samples of a key frame, and of those behind it, take the whole range.
+pub(super) fn is_full_range(key: &[u8]) -> Result<bool> {
+    let frame = frames(key).into_iter().next().unwrap_or_default();
+    Ok(full_range(frame, &header(frame, &[(0, 0); SLOTS])?))
+}
+
 /// Whether a packet is a key frame.
 pub(super) fn is_key(packet: &[u8]) -> bool {
     let Some(&head) = frames(packet).first().and_then(|frame| frame.first()) else { return false };

@@ -1,15 +1,21 @@
 //! `decoders__Video`: video files to sequences of RGB frames.
 
 mod frames;
+mod on_device;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{ArgSpec, Args, CpuCx, Decoded, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use super::{
+    ArgSpec, Args, CpuCx, Decoded, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
 use crate::cpu::video::{Video, fill_color};
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 use frames::Frames;
+use on_device::OnDevice;
 
 /// Red, green, blue.
 const CHANNELS: usize = 3;
@@ -20,7 +26,8 @@ struct DecodersVideo {
     /// Of the batch at hand; `None` for samples that failed.
     jobs: Vec<Option<Job>>,
     /// Frames decoded since somebody asked.
-    decoded: usize,
+    decoded: Decoded,
+    on_device: Option<OnDevice>,
 }
 
 /// What to make of one sample.
@@ -36,7 +43,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "decoders__Video",
     aliases: &["experimental__decoders__Video"],
     doc: "Decodes frames of MP4, Matroska, WebM, AVI, IVF, H.264 and H.265 files to FHWC pixels",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         ArgSpec::ints("fill_value", "0 to 255: what frames are filled with that the video does not have; one value, or one for each channel").or_ints(&[0]),
@@ -46,13 +53,21 @@ pub(super) const DEF: OpDef = OpDef {
     shared_args: &[frames::ARGS],
     build: &build,
     outputs: &one_output,
+    kernels: &[on_device::kernels],
+    host_inputs: Some(0),
     ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     let fill = args.ints("fill_value")?.unwrap_or_else(|| vec![0]);
     let fill = fill_color(&fill)?;
-    Ok(Box::new(DecodersVideo { frames: Frames::new(args)?, fill, jobs: Vec::new(), decoded: 0 }))
+    Ok(Box::new(DecodersVideo {
+        frames: Frames::new(args)?,
+        fill,
+        jobs: Vec::new(),
+        decoded: Decoded::default(),
+        on_device: None,
+    }))
 }
 
 impl DecodersVideo {
@@ -102,12 +117,23 @@ impl Operator for DecodersVideo {
             decoded.fetch_add(job.frames.iter().flatten().count(), Ordering::Relaxed);
             Ok(())
         })?;
-        self.decoded += decoded.into_inner();
+        self.decoded.frames += decoded.into_inner();
+        Ok(())
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        self.on_device = Some(OnDevice::open(gpu)?);
+        Ok(())
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let device = self.on_device.as_ref().ok_or_else(|| Error::internal("the device was not prepared"))?;
+        self.decoded += device.run((&self.jobs, self.fill), cx, io)?;
         Ok(())
     }
 
     fn take_decoded(&mut self) -> Decoded {
-        Decoded { frames: std::mem::take(&mut self.decoded), ..Decoded::default() }
+        std::mem::take(&mut self.decoded)
     }
 }
 

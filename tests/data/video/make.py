@@ -82,16 +82,20 @@ def strip(source, name, filter):
         (HERE / name).write_bytes(b"".join(map(bytes, found)))
 
 
-def two_passes(name, frames):
-    """VP8 by the program FFmpeg (pip install imageio-ffmpeg), as the package `av` does not encode in two passes."""
+def by_program(name, options, frames, size=(WIDTH, HEIGHT), pixels="yuv420p"):
+    """By the program FFmpeg (pip install imageio-ffmpeg), which has more than the package `av`: a second pass, VP9 of 10 bits."""
     import imageio_ffmpeg
-    pictures = b"".join(picture(i, WIDTH, HEIGHT).tobytes() for i in range(frames))
+    pictures = b"".join(picture(i, *size).tobytes() for i in range(frames))
+    subprocess.run([imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-r", "25", "-s", f"{size[0]}x{size[1]}",
+                    "-i", "-", "-pix_fmt", pixels, "-threads", "1", "-fflags", "+bitexact", *options, str(HERE / name)], input=pictures, check=True)
+
+
+def two_passes(name, frames):
+    """VP8 by an encoder that sees the clip twice."""
     with tempfile.TemporaryDirectory() as folder:
         for number in "12":
-            subprocess.run([imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-r", "25",
-                            "-s", f"{WIDTH}x{HEIGHT}", "-i", "-", "-c:v", "libvpx", "-pix_fmt", "yuv420p", "-b:v", "100k", "-auto-alt-ref", "1",
-                            "-lag-in-frames", "16", "-threads", "1", "-fflags", "+bitexact", "-pass", number, "-passlogfile", f"{folder}/log",
-                            str(HERE / name)], input=pictures, check=True)
+            by_program(name, ["-c:v", "libvpx", "-b:v", "100k", "-auto-alt-ref", "1", "-lag-in-frames", "16", "-pass", number,
+                              "-passlogfile", f"{folder}/log"], frames)
 
 
 def renamed(source, name):
@@ -199,6 +203,16 @@ def main():
     encode("vp9_422_full_range.webm", "libvpx-vp9", VP9, "yuv422p", full=True)
     encode("av1.mp4", "libsvtav1", AV1, size=(64, 64), frames=8)
     encode("av1.webm", "libsvtav1", AV1, size=(64, 64), frames=8)
+    # Large enough for the video engines of a GPU.
+    encode("large_h264.mp4", "libx264", X264 | {"bf": "3", "x264-params": "scenecut=0:b-pyramid=normal"}, size=(322, 180), matrix=1)
+    encode("large_h265.mp4", "libx265", X265, size=(162, 146), matrix=1, frames=8)
+    encode("large_h265_10_bits.mkv", "libx265", X265, "yuv420p10le", size=(160, 144), frames=8)
+    encode("large_h265_444.mp4", "libx265", X265, "yuv444p", size=(160, 144), frames=8)
+    strip("large_h265.mp4", "large_h265.hevc", "hevc_mp4toannexb")
+    encode("large_vp8_odd.webm", "libvpx", VP8, size=(67, 51), frames=8)
+    encode("large_vp9.webm", "libvpx-vp9", VP9, size=(160, 144), frames=8)
+    encode("large_vp9_odd.webm", "libvpx-vp9", VP9, size=(161, 145), frames=8, full=True)
+    by_program("large_vp9_10_bits.webm", ["-c:v", "libvpx-vp9", "-crf", "24", "-b:v", "0", "-g", "5"], 8, (160, 144), "yuv420p10le")
     for ending in ("avi", "mkv", "mov"):
         encode(f"mjpeg.{ending}", "mjpeg", {"qscale": "6"}, "yuvj420p", frames=6, full=True)
     edit("h264.mp4", "h264_edited.mp4", 3, 6)

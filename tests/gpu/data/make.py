@@ -1,4 +1,4 @@
-"""Serializes the pipelines in this directory with DALI: image decoders of device "mixed".
+"""Serializes the pipelines in this directory with DALI: decoders of images and videos, device "mixed".
 
     python make.py            (needs nvidia-dali, no GPU)
 
@@ -25,6 +25,12 @@ OPERATORS = {
     "crop": lambda x: fn.decoders.image_crop(x, device="mixed", crop=[50, 61], crop_pos_x=0.3, crop_pos_y=0.9),
     "slice_bgr": lambda x: fn.decoders.image_slice(
         x, device="mixed", output_type=types.BGR, rel_start=[0.25, 0.1], rel_end=[0.8, 0.95], axes=[0, 1]),
+    "video": lambda x: fn.decoders.video(x, device="mixed"),
+    "video_strided": lambda x: fn.decoders.video(
+        x, device="mixed", start_frame=1, stride=3, sequence_length=6, fill_value=[10, 20, 30]),
+    "video_edge": lambda x: fn.decoders.video(x, device="mixed", start_frame=4, sequence_length=12, pad_mode="edge"),
+    "video_end": lambda x: fn.decoders.video(x, device="mixed", start_frame=2, end_frame=7, stride=2),
+    "video_frames": lambda x: fn.decoders.video(x, device="mixed", frames=[5, 0, 5, 3]),
 }
 
 for name, operator in OPERATORS.items():

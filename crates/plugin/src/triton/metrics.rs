@@ -65,6 +65,7 @@ struct Counters {
     cores: Counter,
     cpu: Counter,
     frames: Counter,
+    engine_frames: Counter,
     failures: Vec<(ErrorKind, Counter)>,
     slow: Counter,
     bytes: Counter,
@@ -129,6 +130,7 @@ impl Metrics {
             add(&counters.cores, tally.decoded.cores as f64);
             add(&counters.cpu, tally.decoded.cpu as f64);
             add(&counters.frames, tally.decoded.frames as f64);
+            add(&counters.engine_frames, tally.decoded.engine_frames as f64);
         }
         for (counter, elapsed) in seconds.operators.iter().zip(&tally.operators) {
             add(counter, elapsed.as_secs_f64());
@@ -147,6 +149,7 @@ impl Counters {
             cores: labels.counter_with(&families.decoded, ("path", "cores"))?,
             cpu: labels.counter_with(&families.decoded, ("path", "cpu"))?,
             frames: labels.counter_with(&families.frames, ("path", "cpu"))?,
+            engine_frames: labels.counter_with(&families.frames, ("path", "engine"))?,
             failures: KINDS.into_iter().map(failure).collect::<Result<_>>()?,
             slow: labels.counter(&families.slow)?,
             bytes: labels.counter(&families.bytes)?,

@@ -188,6 +188,13 @@ pub(super) fn size(first: &[u8]) -> Result<[usize; 2]> {
     header::tag(first)?.0.size.ok_or_else(|| damaged("VP8: the first frame is no key frame"))
 }
 
+/// Whether the samples of a key frame, and of those behind it, take the whole range.
+pub(super) fn is_full_range(key: &[u8]) -> Result<bool> {
+    let ((tag, rest), mut state) = (header::tag(key)?, State::default());
+    header::header(&tag, rest, &mut state)?;
+    Ok(state.full_range)
+}
+
 /// Whether a packet is a key frame.
 pub(super) fn is_key(packet: &[u8]) -> bool {
     packet.first().is_some_and(|head| head & 1 == 0)

@@ -1,0 +1,28 @@
+//! The device's video engines (NVDEC), through the library that comes with the driver: packets of a stream in, RGB on the device out.
+//! It must not know containers, operators, or how videos are decoded on the host.
+//!
+//! ```text
+//! Footage ── packet ──> Parser ── sequence ──> Engines: a Decoder of that format, kept from before or made
+//!    ^                    │ decode ──────────> Decoder: an engine decodes to one of its surfaces
+//!    └── targets <────────┘ show ────────────> Decoder: readable ──> kernel `video`: RGB to each target
+//! ```
+//!
+//! Everything runs on the caller's thread, which waits for the engine, and in the decoder's stream. As many footages as threads like are decoded at
+//! the same time.
+
+mod convert;
+mod decoder;
+mod engines;
+mod footage;
+mod parser;
+mod sys;
+
+use super::KernelSpec;
+
+pub use engines::Engines;
+pub use footage::{Codec, Factors, Footage, Signal};
+
+/// What converts pictures.
+pub fn kernels() -> Vec<KernelSpec> {
+    convert::kernels()
+}
