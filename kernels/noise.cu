@@ -1,5 +1,5 @@
 // Images with random errors. ELEMENT is the type of their elements, REAL the one that numbers are drawn in; a row of the table is an image.
-#include "random.cuh"
+#include "poisson.cuh"
 
 struct Row {
   ELEMENT *to;
@@ -11,7 +11,7 @@ struct Row {
   uint64_t pixel_step;    // elements from one to the next
   uint64_t channel_step;
   uint64_t salt, pepper;  // the bytes of bright and of dark elements
-  float first, second;    // mean and deviation; or what the numbers of errors and of bright errors are below
+  float first, second;    // mean and deviation; or what the numbers of errors and of bright errors are below; or what an event adds
 };
 CHECK_LAYOUT(Row, NoParams);
 
@@ -29,6 +29,14 @@ extern "C" __global__ void gaussian(const Row *rows, uint32_t count, NoParams) {
   const REAL mean = (REAL)row.first, stddev = (REAL)row.second;
   change_all(row, [&](Philox &random, uint64_t at) {
     row.to[at] = convert<ELEMENT>(convert<REAL>(row.from[at]) + normal_number<REAL>(random, mean, stddev));
+  });
+}
+
+extern "C" __global__ void shot(const Row *rows, uint32_t count, NoParams) {
+  const Row &row = rows[blockIdx.y];
+  change_all(row, [&](Philox &random, uint64_t at) {
+    const int32_t events = poisson(random, (double)(convert<float>(row.from[at]) / row.first));
+    row.to[at] = convert<ELEMENT>((float)events * row.first);
   });
 }
 

@@ -15,7 +15,7 @@ pub struct Source {
 }
 
 /// What kernels include.
-const HEADERS: [(&str, &str); 11] = [
+const HEADERS: [(&str, &str); 12] = [
     ("border.cuh", include_str!("../../kernels/border.cuh")),
     ("colors.cuh", include_str!("../../kernels/colors.cuh")),
     ("common.cuh", include_str!("../../kernels/common.cuh")),
@@ -23,6 +23,7 @@ const HEADERS: [(&str, &str); 11] = [
     ("jpeg_colors.cuh", include_str!("../../kernels/jpeg_colors.cuh")),
     ("jpeg_transform.cuh", include_str!("../../kernels/jpeg_transform.cuh")),
     ("planes.cuh", include_str!("../../kernels/planes.cuh")),
+    ("poisson.cuh", include_str!("../../kernels/poisson.cuh")),
     ("random.cuh", include_str!("../../kernels/random.cuh")),
     ("resample_axis.cuh", include_str!("../../kernels/resample_axis.cuh")),
     ("sampled.cuh", include_str!("../../kernels/sampled.cuh")),

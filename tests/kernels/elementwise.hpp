@@ -27,6 +27,10 @@ double fmin(double, double);
 double fmax(double, double);
 double log(double);
 double sqrt(double);
+double exp(double);
+double lgamma(double);
+double fabs(double);
+double ceil(double);
 double cos(double);
 }
 

@@ -17,7 +17,7 @@ pytestmark = needs_compiler
 def kernel(tmp_path_factory):
     """Compiles a function of a kernel file for rows of a `struct` format, and returns what runs it on a table."""
     folder = tmp_path_factory.mktemp("kernels")
-    for header in ("border.cuh", "common.cuh", "random.cuh", "sampled.cuh"):
+    for header in ("border.cuh", "common.cuh", "poisson.cuh", "random.cuh", "sampled.cuh"):
         (folder / header).write_text(source(header))
 
     def build(name, row, entry=None, params="NoParams", param_bytes=4, **definitions):

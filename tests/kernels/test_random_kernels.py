@@ -100,6 +100,22 @@ def test_gaussian_noise(kernel, target):
         near(out.ravel(), noisy)
 
 
+@pytest.mark.parametrize("events", [0.5, 11, 13, 900])
+def test_shot_noise(kernel, events):
+    image = np.full(4000, events * 3, np.float32)
+    out = np.zeros_like(image)
+    run = kernel("noise", NOISE, entry="shot", ELEMENT="float", REAL="float")
+    run((address(out), address(image), KEY, SEQUENCE, image.size, 1, 1, 1, 0, 0, 3, 0))
+    counted = out / 3
+    np.testing.assert_array_equal(counted, np.rint(counted))
+    # A Poisson number's mean is its variance.
+    assert abs(counted.mean() - events) < 5 * (events / image.size) ** 0.5
+    assert abs(counted.var() - events) < 5 * (events * (1 + 3 * events) / image.size) ** 0.5 + 0.1
+    image[:3] = [0, -9, np.nan]
+    run((address(out), address(image), KEY, SEQUENCE, image.size, 1, 1, 1, 0, 0, 3, 0))
+    np.testing.assert_array_equal(out[:3], 0)
+
+
 @pytest.mark.parametrize("channels_first", [False, True])
 @pytest.mark.parametrize("target", ["int16_t", "float"])
 def test_salt_and_pepper(kernel, target, channels_first):

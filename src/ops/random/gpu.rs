@@ -91,7 +91,7 @@ pub(super) struct Change {
     pub(super) steps: [usize; 2],
     /// The bytes of bright and of dark elements.
     pub(super) extremes: [u64; 2],
-    /// Mean and standard deviation; or what the numbers of errors and of bright errors are below.
+    /// Mean and standard deviation; or what the numbers of errors and of bright errors are below; or what an event adds.
     pub(super) bounds: [f32; 2],
 }
 
@@ -154,6 +154,8 @@ pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
         specs.extend(["uniform", "one_of", "normal"].map(|entry| kernel(entry, dtype)));
     }
     specs.extend([DType::Bool, DType::I32].map(|dtype| kernel("coin_flip", dtype)));
-    specs.extend([DType::U8, DType::I64, DType::F32].map(|dtype| noise_kernel("gaussian", dtype)));
+    for entry in ["gaussian", "shot"] {
+        specs.extend([DType::U8, DType::I64, DType::F32].map(|dtype| noise_kernel(entry, dtype)));
+    }
     specs
 }

@@ -1,5 +1,8 @@
 //! `noise__Shot`: values replaced by counts of random events.
 
+use std::sync::Arc;
+
+use super::gpu::{Change, noise_kernel, run_noise};
 use super::noise::check;
 use super::{SEED, seed};
 use crate::cpu::convert::ConvertSat;
@@ -7,7 +10,8 @@ use crate::cpu::random::standard::poisson;
 use crate::cpu::random::{BatchRandom, Seed};
 use crate::dispatch;
 use crate::error::Result;
-use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, dtypes, one_output};
+use crate::gpu::Gpu;
+use crate::ops::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct Shot {
@@ -22,7 +26,7 @@ struct Shot {
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "noise__Shot",
     doc: "The noise of counted photons",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[
         SEED,
@@ -30,6 +34,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
+    kernels: &[super::kernels],
     ..OpDef::BASE
 };
 
@@ -69,5 +74,16 @@ impl Operator for Shot {
             }
             Ok(())
         }))
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        inputs[0].dtype.map_or(Ok(()), |dtype| gpu.kernel(&noise_kernel("shot", dtype)).map(drop))
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        run_noise(cx, io, "shot", &self.batch, |sample, _| {
+            let bounds = [self.factors[sample], 0.0];
+            Ok(Change { channels: 1, steps: [1, 1], bounds, ..Change::default() })
+        })
     }
 }
