@@ -130,6 +130,15 @@ fn devices() -> Vec<Finding> {
             Library::NVDEC.hint,
         ),
     });
+    findings.push(match Library::NVML.open() {
+        Ok(found) => good("NVML", found.path.display().to_string()),
+        Err(_) => lacking(
+            "NVML",
+            State::Absent,
+            "how busy others keep a GPU is not known: engines do not relieve its multiprocessors beside a model",
+            Library::NVML.hint,
+        ),
+    });
     findings.extend((0..count).map(|device| match Gpu::open(device) {
         Ok(gpu) => {
             good("GPU", format!("{device}: {}, {} multiprocessors", gpu.name(), gpu.multiprocessors()))
