@@ -30,9 +30,13 @@ pub struct Coded<'v> {
     next: usize,
     /// The packet behind the last one.
     end: usize,
-    /// Packets that were given.
-    given: usize,
-    /// Pictures that were shown.
+    /// Whether a packet was given.
+    has_begun: bool,
+    /// The packets whose pictures are shown, in that order.
+    order: Vec<usize>,
+    /// As which picture each packet from the first one on is shown.
+    places: Vec<usize>,
+    /// How many pictures were shown.
     pictures: usize,
     /// Frames that did not come yet.
     left: Wanted,
@@ -76,14 +80,27 @@ impl Video<'_> {
             Coding::Vp8 | Coding::Vp9 => Framing::StartCodes,
             Coding::H264 | Coding::H265 => nal::configuration(self.track.codec, &self.track.config)?.1,
         };
-        let end = self.end_of(key, last);
+        let (end, packets) = (self.end_of(key, last), &self.track.packets);
+        let is_shown = |&number: &usize| {
+            packets.get(number).is_some_and(|packet| !packet.hidden && !self.is_left_out(key, packet))
+        };
+        let mut order: Vec<usize> = (key..end).filter(is_shown).collect();
+        if self.track.timed {
+            order.sort_by_key(|&number| packets.get(number).map_or(0, |packet| packet.time));
+        }
+        let mut places = vec![order.len(); end - key];
+        for (place, &number) in order.iter().enumerate() {
+            places[number - key] = place;
+        }
         Ok(Coded {
             video: self,
             coding,
             key,
             next: key,
             end,
-            given: 0,
+            has_begun: false,
+            order,
+            places,
             pictures: 0,
             left,
             framing,
@@ -111,8 +128,8 @@ impl Coded<'_> {
         })
     }
 
-    /// Replaces what `into` holds by the next packet, the first one behind the parameters that the container holds, and returns its number;
-    /// `None` when there are no more.
+    /// Replaces what `into` holds by the next packet, the first one behind the parameters that the container holds, and returns as which
+    /// picture it is shown; `None` when there are no more.
     ///
     /// # Errors
     /// More packets than is left of `budget`.
@@ -129,7 +146,7 @@ impl Coded<'_> {
             let number = self.next - 1;
             match (self.coding, self.framing) {
                 (Coding::H264 | Coding::H265, Framing::Lengths(_)) => {
-                    if self.given == 0 {
+                    if !self.has_begun {
                         let (parameters, _) = nal::configuration(video.track.codec, &video.track.config)
                             .context(|| format!("packet {number} of the video"))?;
                         parameters.into_iter().for_each(|unit| push_unit(unit, into));
@@ -138,24 +155,32 @@ impl Coded<'_> {
                 }
                 _ => into.extend_from_slice(bytes),
             }
-            self.given += 1;
-            return Ok(Some(number));
+            self.has_begun = true;
+            return Ok(Some(self.places.get(number - self.key).copied().unwrap_or(self.order.len())));
         }
         Ok(None)
     }
 
-    /// The frames that the next picture that is shown is, which came of packet `number`; of a video whose container does not say when frames
-    /// are shown, the order of pictures says it.
-    pub fn frames(&mut self, number: usize) -> Vec<usize> {
-        let place = if self.video.track.timed { number } else { self.key + self.pictures };
+    /// The frames that the next picture that is shown is. Pictures are counted; `place` is what came with the picture's packet, and must say
+    /// the same where pictures may be shown in another order than they are decoded.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn frames(&mut self, place: usize) -> Result<Vec<usize>> {
+        let (picture, is_reordered) = (self.pictures, matches!(self.coding, Coding::H264 | Coding::H265));
         self.pictures += 1;
-        self.left.remove(&place).unwrap_or_default()
+        if is_reordered && self.video.track.timed && place != picture {
+            return Err(Error::unsupported(format!(
+                "the picture that is shown as number {picture} of its group should be number {place}"
+            )));
+        }
+        let packet = self.order.get(picture);
+        Ok(packet.and_then(|packet| self.left.remove(packet)).unwrap_or_default())
     }
 
-    /// Whether all frames have come. Where their order says which is which, none must be missing.
+    /// Whether all pictures have come, and with them all frames.
     pub fn is_done(&self) -> bool {
-        let is_whole = self.next >= self.end && self.pictures == self.given;
-        self.left.is_empty() && (self.video.track.timed || is_whole)
+        self.left.is_empty() && self.next >= self.end && self.pictures == self.order.len()
     }
 }
 
@@ -176,8 +201,8 @@ mod tests {
 
     fn packets(coded: &mut Coded<'_>) -> Vec<(usize, Vec<u8>)> {
         let (mut found, mut bytes) = (Vec::new(), Vec::new());
-        while let Some(number) = coded.packet(&Budget::default(), &mut bytes).unwrap() {
-            found.push((number, bytes.clone()));
+        while let Some(place) = coded.packet(&Budget::default(), &mut bytes).unwrap() {
+            found.push((place, bytes.clone()));
         }
         found
     }
@@ -186,9 +211,11 @@ mod tests {
     fn units_get_start_codes_and_the_first_packet_the_parameters() {
         let (file, stream) = (file("h264.mp4"), file("h264.h264"));
         let video = Video::open(&file).unwrap();
-        let mut coded = video.coded(&[0, 1, 2, 3, 4]).unwrap();
-        let found = packets(&mut coded);
-        assert_eq!(found.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        let found = packets(&mut video.coded(&[0, 1, 2, 3, 4]).unwrap());
+        let mut places: Vec<usize> = found.iter().map(|(place, _)| *place).collect();
+        assert_ne!(places, [0, 1, 2, 3, 4], "some are decoded before others that are shown first");
+        places.sort_unstable();
+        assert_eq!(places, [0, 1, 2, 3, 4]);
         let kinds = |bytes: &[u8]| {
             let units = nal::units(bytes, Framing::StartCodes);
             units.into_iter().map(|unit| unit[0] & 0x1F).collect::<Vec<_>>()
@@ -206,29 +233,31 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_in_any_order_and_are_all_awaited() {
-        let file = file("h264.mp4");
-        let video = Video::open(&file).unwrap();
-        let mut coded = video.coded(&[2, 4]).unwrap();
-        let shown: Vec<usize> = packets(&mut coded).into_iter().map(|(number, _)| number).collect();
-        assert!(!coded.is_done());
-        let mut frames: Vec<usize> = shown.into_iter().flat_map(|number| coded.frames(number)).collect();
-        frames.sort_unstable();
-        assert_eq!(frames, [2, 4]);
-        assert!(coded.is_done());
+    fn every_picture_counts_with_times_and_without() {
+        for (name, wanted) in
+            [("h264.mp4", [2, 3]), ("h265.hevc", [1, 3]), ("vp8_hidden.mkv", [5, 6]), ("vp9.webm", [0, 2])]
+        {
+            let file = file(name);
+            let video = Video::open(&file).unwrap();
+            let mut coded = video.coded(&wanted).unwrap();
+            packets(&mut coded);
+            let mut found = Vec::new();
+            for place in 0..coded.order.len() {
+                assert!(!coded.is_done(), "{name}");
+                found.extend(coded.frames(place).unwrap());
+            }
+            assert!(coded.is_done(), "{name}");
+            assert_eq!(found, wanted, "{name}");
+        }
     }
 
     #[test]
-    fn without_times_every_picture_counts() {
-        let file = file("h265.hevc");
+    fn pictures_in_another_order_are_refused() {
+        let file = file("h264.mp4");
         let video = Video::open(&file).unwrap();
-        let mut coded = video.coded(&[1]).unwrap();
-        let count = packets(&mut coded).len();
-        for picture in 0..count {
-            assert!(!coded.is_done());
-            assert_eq!(coded.frames(0), if picture == 1 { vec![1] } else { vec![] });
-        }
-        assert!(coded.is_done());
+        let mut coded = video.coded(&[0, 1, 2]).unwrap();
+        coded.frames(0).unwrap();
+        assert!(coded.frames(2).is_err());
     }
 
     #[test]

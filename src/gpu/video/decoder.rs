@@ -16,6 +16,9 @@ use crate::gpu::{Event, Gpu, Stream};
 /// Pictures that are readable at the same time: while one is converted, the next ones are made so.
 const OUTPUT_SURFACES: usize = 4;
 
+/// Surfaces that a decoder may have, if its stream does not need more.
+const MOST_SURFACES: u32 = 32;
+
 /// `cudaVideoChromaFormat`: 4:2:0 and 4:4:4.
 pub(super) const HALVED_CHROMA: i32 = 1;
 pub(super) const WHOLE_CHROMA: i32 = 3;
@@ -45,6 +48,11 @@ impl Shape {
     /// `cudaVideoSurfaceFormat`: NV12, P016, YUV444, or that of 16 bits.
     pub(super) fn output_format(&self) -> i32 {
         2 * i32::from(self.is_planar()) + i32::from(self.depth > 8)
+    }
+
+    /// With those for pictures that wait to be shown.
+    fn all_surfaces(&self) -> u32 {
+        (self.surfaces + DISPLAY_DELAY).min(MOST_SURFACES).max(self.surfaces)
     }
 
     fn area(&self) -> ShortRect {
@@ -90,7 +98,7 @@ impl Decoder {
     pub(super) fn new(functions: &Arc<Functions>, gpu: &Arc<Gpu>, shape: Shape) -> Result<Self> {
         let stream = gpu.stream()?;
         let read = (0..OUTPUT_SURFACES).map(|_| Event::new(gpu)).collect::<Result<Vec<_>>>()?;
-        let surfaces = shape.surfaces + DISPLAY_DELAY;
+        let surfaces = shape.all_surfaces();
         let [width, height] = [u64::from(shape.width), u64::from(shape.height)];
         let mut info = CreateInfo {
             width,
@@ -130,18 +138,16 @@ impl Decoder {
 
     /// Whether it decodes pictures of `shape` as it is.
     pub(super) fn fits(&self, shape: &Shape) -> bool {
-        Shape { surfaces: shape.surfaces, ..self.shape } == *shape
-            && shape.surfaces + DISPLAY_DELAY <= self.surfaces
+        Shape { surfaces: shape.surfaces, ..self.shape } == *shape && shape.all_surfaces() <= self.surfaces
     }
 
     /// Whether it can be made to decode pictures of `shape`.
     pub(super) fn may_fit(&self, shape: &Shape) -> bool {
-        let Shape { codec, chroma, depth, width, height, .. } = self.shape;
+        let Shape { codec, chroma, depth, .. } = self.shape;
         Shape { codec, chroma, depth, ..*shape } == *shape
-            && (width, height) != (0, 0)
             && shape.width <= self.most[0]
             && shape.height <= self.most[1]
-            && shape.surfaces + DISPLAY_DELAY <= self.surfaces
+            && shape.all_surfaces() <= self.surfaces
     }
 
     /// Makes it decode pictures of `shape`, which [may fit](Decoder::may_fit).

@@ -97,17 +97,13 @@ impl Engines {
         let running = Running { engines: self, footage, ready, loan: None, window: None };
         let listener = Listener::new(running);
         let mut parser = Parser::new(&self.functions, codec as c_int, &listener)?;
-        let (mut packet, mut has_ended) = (Vec::new(), false);
-        while !has_ended && !listener.borrow().events.footage.is_done() {
+        let mut packet = Vec::new();
+        loop {
             let next = listener.borrow_mut().events.footage.packet(&mut packet)?;
-            match next {
-                Some(time) => parser.send(&packet, time)?,
-                None => {
-                    parser.finish()?;
-                    has_ended = true;
-                }
-            }
+            let Some(time) = next else { break };
+            parser.send(&packet, time)?;
         }
+        parser.finish()?;
         drop(parser);
         let mut listener = listener.borrow_mut();
         if !listener.events.footage.is_done() {
@@ -220,7 +216,7 @@ impl Events for Running<'_> {
 
     fn show(&mut self, display: &DisplayInfo) -> Result<()> {
         let Self { footage, loan, window, .. } = self;
-        let targets = footage.targets(display.timestamp);
+        let targets = footage.targets(display.timestamp)?;
         if targets.is_empty() {
             return Ok(());
         }

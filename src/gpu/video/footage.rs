@@ -58,15 +58,18 @@ pub trait Footage {
     fn factors(&self, signal: Signal) -> Factors;
 
     /// Replaces what `into` holds by the next packet, and returns the time that comes back with its picture; `None` when there are no
-    /// more.
+    /// more. Times ascend in the order in which pictures are shown: the library's parser exchanges others.
     ///
     /// # Errors
     /// When the video is to blame.
     fn packet(&mut self, into: &mut Vec<u8>) -> Result<Option<i64>>;
 
     /// Where the next picture that is shown goes, which came with `time`: nowhere, or to one place or several.
-    fn targets(&mut self, time: i64) -> Vec<DeviceBytes<'_>>;
+    ///
+    /// # Errors
+    /// When it is another one than it should be.
+    fn targets(&mut self, time: i64) -> Result<Vec<DeviceBytes<'_>>>;
 
-    /// Whether nothing more is wanted.
+    /// Whether everything has come.
     fn is_done(&self) -> bool;
 }

@@ -45,8 +45,13 @@ struct Run<'c> {
     /// The number of its clip.
     clip: usize,
     frames: Vec<usize>,
+    /// Where they go, until it is decoded.
+    targets: Mutex<Targets<'c>>,
     budget: &'c Budget,
 }
+
+/// Where frames go: each to one place or several.
+type Targets<'c> = BTreeMap<usize, Vec<DeviceBytes<'c>>>;
 
 /// Why a video is not decoded on the engines.
 enum Refusal {
@@ -133,9 +138,11 @@ impl OnDevice {
         let refusals: Vec<Mutex<Option<Refusal>>> = on_engines.iter().map(|_| Mutex::default()).collect();
         let mut runs = Vec::new();
         for (number, (clip, budget)) in on_engines.iter().zip(&budgets).enumerate() {
-            let wanted: Vec<usize> = wanted(clip).into_keys().collect();
-            for run in clip.video.runs(&wanted)? {
-                runs.push(Run { clip: number, frames: run.to_vec(), budget });
+            let mut left = wanted(clip);
+            let frames: Vec<usize> = left.keys().copied().collect();
+            for run in clip.video.runs(&frames)? {
+                let targets = run.iter().filter_map(|frame| left.remove_entry(frame)).collect();
+                runs.push(Run { clip: number, frames: run.to_vec(), targets: Mutex::new(targets), budget });
             }
         }
         let next = AtomicUsize::new(0);
@@ -183,7 +190,12 @@ impl OnDevice {
     fn decode_run(&self, clip: &Clip<'_>, run: &Run<'_>) -> Result<(), Refusal> {
         let engines = self.engines.as_ref().ok_or_else(|| Refusal::Engines(Error::internal("no engines")))?;
         let coded = clip.video.coded(&run.frames).map_err(Refusal::Engines)?;
-        let mut footage = RunFootage { coded, budget: run.budget, targets: wanted(clip), at_fault: None };
+        let mut footage = RunFootage {
+            coded,
+            budget: run.budget,
+            targets: std::mem::take(&mut *run.targets.lock()),
+            at_fault: None,
+        };
         let decode = || engines.decode(&mut footage, &self.ready);
         let decoded = catch_unwind(AssertUnwindSafe(decode));
         match decoded.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref()))) {
@@ -193,9 +205,9 @@ impl OnDevice {
     }
 }
 
-/// Where each frame goes that is asked for: to one place or several.
-fn wanted<'c>(clip: &'c Clip<'_>) -> BTreeMap<usize, Vec<DeviceBytes<'c>>> {
-    let mut wanted = BTreeMap::<usize, Vec<DeviceBytes<'c>>>::new();
+/// Where the frames go that are asked for.
+fn wanted<'c>(clip: &'c Clip<'_>) -> Targets<'c> {
+    let mut wanted = Targets::new();
     let bytes = clip.job.height * clip.job.width * CHANNELS;
     for (place, frame) in clip.job.frames.iter().enumerate() {
         if let (Some(frame), Ok(target)) = (frame, clip.target.part(place * bytes, bytes)) {
@@ -205,11 +217,14 @@ fn wanted<'c>(clip: &'c Clip<'_>) -> BTreeMap<usize, Vec<DeviceBytes<'c>>> {
     wanted
 }
 
+/// From a picture to the next one, in the engines' unit of time, 10^-7 seconds: as at 25 pictures a second.
+const BETWEEN: i64 = 400_000;
+
 /// A run as engines take it.
 struct RunFootage<'r> {
     coded: video::Coded<'r>,
     budget: &'r Budget,
-    targets: BTreeMap<usize, Vec<DeviceBytes<'r>>>,
+    targets: Targets<'r>,
     /// The error that is not the engines'.
     at_fault: Option<Error>,
 }
@@ -231,13 +246,14 @@ impl Footage for RunFootage<'_> {
 
     fn packet(&mut self, into: &mut Vec<u8>) -> Result<Option<i64>> {
         let packet = self.coded.packet(self.budget, into);
-        let number = packet.inspect_err(|error| self.at_fault = Some(error.clone()))?;
-        Ok(number.map(|number| number as i64))
+        let place = packet.inspect_err(|error| self.at_fault = Some(error.clone()))?;
+        Ok(place.map(|place| place as i64 * BETWEEN))
     }
 
-    fn targets(&mut self, time: i64) -> Vec<DeviceBytes<'_>> {
-        let frames = self.coded.frames(usize::try_from(time).unwrap_or(usize::MAX));
-        frames.into_iter().flat_map(|frame| self.targets.remove(&frame).unwrap_or_default()).collect()
+    fn targets(&mut self, time: i64) -> Result<Vec<DeviceBytes<'_>>> {
+        let place = usize::try_from(time / BETWEEN).ok().filter(|_| time % BETWEEN == 0);
+        let frames = self.coded.frames(place.unwrap_or(usize::MAX))?;
+        Ok(frames.into_iter().flat_map(|frame| self.targets.remove(&frame).unwrap_or_default()).collect())
     }
 
     fn is_done(&self) -> bool {
