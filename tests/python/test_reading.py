@@ -73,6 +73,7 @@ def reads(folder, **options):
         {"num_shards": 2, "shard_id": 1, "shuffle_after_epoch": True},
         {"file_filters": ["*5.jpg", "*6.JPG"], "case_sensitive_filter": False},
         {"dir_filters": ["*1"]},
+        {"dont_use_mmap": True, "read_ahead": True, "lazy_init": True, "prefetch_queue_depth": 3, "tensor_init_bytes": 9, "preserve": True},
     ],
 )
 def test_batches_are_those_of_the_interpreter(folder, monkeypatch, options):
