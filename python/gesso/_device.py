@@ -90,7 +90,8 @@ class _Returns:
     def give(self, owner, device_id):
         """Lets `owner` go when what is under way on its GPU is done."""
         self._waiting.append((owner, device_id))
-        if len(self._waiting) > self.MOST:
+        # At the end of the program no thread runs any more.
+        if len(self._waiting) > self.MOST or sys.is_finalizing():
             self._take()
         else:
             self._thread.submit(self._take)
@@ -108,28 +109,26 @@ class _Returns:
 _returns = None
 
 
-def _give_back(owner, device_id):
+def _returns_here():
+    """Those of this process. Made before they are needed: where an object goes away is no place to start a thread."""
     global _returns
-    if sys.is_finalizing():
-        # No thread runs any more.
-        return driver().run(device_id, "cuCtxSynchronize")
     if _returns is None or not _returns.is_here():
         _returns = _Returns()
-    return _returns.give(owner, device_id)
+    return _returns
 
 
 class Memory:
     """What keeps memory of a GPU: `owner`. Whoever got a view of it may have work under way that the owner does not know of; then the GPU is
     waited for before the memory is used again."""
 
-    __slots__ = ("owner", "device_id", "lent", "process")
+    __slots__ = ("owner", "device_id", "lent", "_returns")
 
     def __init__(self, owner, device_id):
-        self.owner, self.device_id, self.lent, self.process = owner, device_id, False, os.getpid()
+        self.owner, self.device_id, self.lent, self._returns = owner, device_id, False, _returns_here()
 
     def __del__(self):
-        if self.lent and os.getpid() == self.process:
-            _give_back(self.owner, self.device_id)
+        if self.lent and self._returns.is_here():
+            self._returns.give(self.owner, self.device_id)
 
 
 class DeviceArray:

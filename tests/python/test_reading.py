@@ -73,6 +73,7 @@ def reads(folder, **options):
         {"num_shards": 2, "shard_id": 1, "shuffle_after_epoch": True},
         {"file_filters": ["*5.jpg", "*6.JPG"], "case_sensitive_filter": False},
         {"dir_filters": ["*1"]},
+        {"dont_use_mmap": True, "read_ahead": True, "lazy_init": True, "prefetch_queue_depth": 3, "tensor_init_bytes": 9, "preserve": True},
     ],
 )
 def test_batches_are_those_of_the_interpreter(folder, monkeypatch, options):
@@ -283,3 +284,26 @@ def test_stages_leave_on_a_gpu_what_is_wanted_there(folder):
     first, second = planned(between)
     assert first == ({"r[0]": "cpu"}, {"image": "gpu", "small": "gpu"}, False)
     assert second[0] == {"halved": "gpu", "small": "gpu"} and list(second[1].values()) == ["gpu"] and not second[2]
+
+
+def test_numbers_are_the_same_with_any_number_of_lanes(folder, monkeypatch):
+    def define():
+        data, labels = fn.readers.file(file_root=str(folder), random_shuffle=True, initial_fill=4, name="r")
+        noise = fn.random.uniform(range=[0, 255], shape=[16, 16, 3], dtype=types.UINT8)
+        drawn = fn.random.normal(), fn.random.choice([1, 2, 3], shape=[4]), fn.random.beta(alpha=2, beta=3), fn.batch_permutation()
+        pixels = (
+            fn.random_resized_crop(noise, size=[8, 8]),
+            fn.jitter(noise),
+            fn.noise.gaussian(noise, stddev=9),
+            fn.noise.salt_and_pepper(noise),
+        )
+        return (data, labels, *drawn, *pixels)
+
+    alone = of(define, 4)
+    monkeypatch.setattr(_execution._reading, "lanes", lambda *_: {"lanes": 4, "num_threads": 1, "prefetch": 6})
+    together = of(define, 4)
+    staged = interpreted(monkeypatch, lambda: of(define, 4))
+    assert runs_on(alone) is Reading and runs_on(together) is Reading
+    for _ in range(30):
+        expected = contents(staged.run())
+        assert contents(together.run()) == expected and contents(alone.run()) == expected

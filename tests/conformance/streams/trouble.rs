@@ -67,7 +67,7 @@ fn a_sample_that_cannot_be_had_fails_alone() {
     });
     let mut stream = noises(source).stream(&settings(4, 1), None).unwrap();
     let outcome = stream.next().unwrap().unwrap().outcome;
-    assert_eq!(outcome.failures.get(1).unwrap().to_string(), "no file `cat.jpg`");
+    assert_eq!(outcome.failures.get(1).unwrap().to_string(), "source 0 (`X`): no file `cat.jpg`");
     assert!(outcome.failures.get(0).is_none() && outcome.failures.get(2).is_none());
     let size = IMAGE.iter().product::<usize>();
     assert_eq!([0, 2].map(|i| outcome.outputs[0].view(i).bytes.len()), [size; 2]);
