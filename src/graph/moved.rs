@@ -14,7 +14,8 @@ pub(super) fn move_to_device(def: &mut PipelineDef) {
         let Some(found) = ops::find(&name).filter(|found| found.runs_on_gpu()) else { continue };
         let mixed =
             found.is_mixed() && op.input.iter().any(|input| !input.is_argument_input.unwrap_or(false));
-        if mixed && set_device(op, "mixed") {
+        let upsamples = found.all_args().any(|arg| arg.name == "jpeg_fancy_upsampling");
+        if mixed && set_device(op, "mixed") && upsamples {
             // On the host chroma is always upsampled smoothly, whatever the file says.
             op.args.retain(|arg| arg.name.as_deref() != Some("jpeg_fancy_upsampling"));
             op.args.push(Argument {

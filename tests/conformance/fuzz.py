@@ -229,7 +229,7 @@ def authored(spec, gpu=False, package=nvidia.dali):
             if gpu and not kept & set(range(len(values), len(values) + step["outputs"])):
                 inputs = [moved(i) for i in step["inputs"]]
                 if files & set(step["inputs"]):
-                    args |= dict(device="mixed") if "image" in step["op"] else {}
+                    args |= dict(device="mixed") if "image" in step["op"] or "video" in step["op"] else {}
                 elif step["op"] not in ("_shape", "subscript", "arithmetic"):
                     args["device"] = "gpu"
             made = apply(step, inputs, args, package)

@@ -62,8 +62,9 @@ impl Engines {
     /// # Errors
     /// What the library says.
     pub fn count(&self) -> Result<usize> {
-        let codec = Codec::H264 as c_int;
-        Ok(usize::from(self.caps((codec, HALVED_CHROMA, 8))?.engines))
+        let caps = self.caps((Codec::H264 as c_int, HALVED_CHROMA, 8))?;
+        // Older libraries do not say how many.
+        Ok(if caps.is_supported == 0 { 0 } else { usize::from(caps.engines).max(1) })
     }
 
     /// Whether the engines decode pictures of `codec` of so many columns and rows, of the most usual kind. What they do not is seen when

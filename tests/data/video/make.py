@@ -204,10 +204,11 @@ def main():
     encode("av1.mp4", "libsvtav1", AV1, size=(64, 64), frames=8)
     encode("av1.webm", "libsvtav1", AV1, size=(64, 64), frames=8)
     # Large enough for the video engines of a GPU.
-    encode("large_h264.mp4", "libx264", X264 | {"bf": "3", "x264-params": "scenecut=0:b-pyramid=normal"}, size=(322, 180), matrix=1)
+    encode("large_h264.mp4", "libx264", X264 | {"bf": "3", "crf": "32", "x264-params": "scenecut=0:b-adapt=0:b-pyramid=normal"}, size=(322, 180), matrix=1)
     encode("large_h265.mp4", "libx265", X265, size=(162, 146), matrix=1, frames=8)
     encode("large_h265_10_bits.mkv", "libx265", X265, "yuv420p10le", size=(160, 144), frames=8)
-    encode("large_h265_444.mp4", "libx265", X265, "yuv444p", size=(160, 144), frames=8)
+    # No decoder of ours takes it.
+    encode("engines/h265_444.mp4", "libx265", X265, "yuv444p", size=(160, 144), frames=8)
     strip("large_h265.mp4", "large_h265.hevc", "hevc_mp4toannexb")
     encode("large_vp8_odd.webm", "libvpx", VP8, size=(67, 51), frames=8)
     encode("large_vp9.webm", "libvpx-vp9", VP9, size=(160, 144), frames=8)
@@ -216,9 +217,10 @@ def main():
     for ending in ("avi", "mkv", "mov"):
         encode(f"mjpeg.{ending}", "mjpeg", {"qscale": "6"}, "yuvj420p", frames=6, full=True)
     edit("h264.mp4", "h264_edited.mp4", 3, 6)
-    clips = sorted(path for path in HERE.iterdir() if path.suffix not in (".py", ".json"))
-    lines = ",\n".join(f"{json.dumps(path.name)}: {json.dumps(describe(path))}" for path in clips)
-    (HERE / "index.json").write_text(f"{{\n{lines}\n}}\n")
+    for folder in (HERE, HERE / "engines"):
+        clips = sorted(path for path in folder.iterdir() if path.is_file() and path.suffix not in (".py", ".json"))
+        lines = ",\n".join(f"{json.dumps(path.name)}: {json.dumps(describe(path))}" for path in clips)
+        (folder / "index.json").write_text(f"{{\n{lines}\n}}\n")
 
 
 if __name__ == "__main__":
