@@ -141,6 +141,24 @@ def test_what_the_author_wants_on_the_host_comes_there(folder):
         np.testing.assert_array_equal(array.array, other.as_cpu().array)
 
 
+@pytest.mark.parametrize("options", [{}, {"on_missing": "skip"}])
+def test_what_a_reader_gives_goes_to_the_gpu_as_it_is(folder, options):
+    @pipeline_def(batch_size=4, num_threads=4, device_id=0)
+    def define():
+        encoded, labels = fn.readers.file(file_root=str(folder), name="r", **options)
+        return encoded.gpu(), labels.gpu(), labels
+
+    pipeline = define()
+    kept = [pipeline.run() for _ in range(12)]
+    paths = sorted(folder.glob("*/*.jpg"))
+    for number, (encoded, on_device, labels) in enumerate(kept):
+        assert encoded._is_on_device() and on_device._is_on_device()
+        np.testing.assert_array_equal(on_device.as_cpu().as_array(), labels.as_array())
+        for i, sample in enumerate(encoded.as_cpu()):
+            path = paths[(4 * number + i) % FILES]
+            assert sample.array.tobytes() == path.read_bytes() and sample.source_info() == str(path)
+
+
 def test_going_on_from_a_checkpoint(folder):
     settings = {"enable_checkpointing": True}
     pipeline = training(folder, 0, settings)
