@@ -107,38 +107,21 @@ fn devices() -> Vec<Finding> {
             return vec![lacking("GPU", State::Absent, found, "pipelines run on the CPU")];
         }
     };
-    let mut findings = Vec::new();
-    findings.push(match Library::NVRTC.open() {
-        Ok(found) => good("NVRTC", found.path.display().to_string()),
-        Err(error) => lacking("NVRTC", State::Broken, error.to_string(), Library::NVRTC.hint),
-    });
-    findings.push(match Library::NVJPEG.open() {
-        Ok(found) => good("nvJPEG", found.path.display().to_string()),
-        Err(_) => lacking(
-            "nvJPEG",
-            State::Absent,
+    let mut findings = vec![
+        match Library::NVRTC.open() {
+            Ok(found) => good("NVRTC", found.path.display().to_string()),
+            Err(error) => lacking("NVRTC", State::Broken, error.to_string(), Library::NVRTC.hint),
+        },
+        optional(
+            Library::NVJPEG,
             "JPEGs are decoded by the multiprocessors and the host, not by the JPEG engines",
-            Library::NVJPEG.hint,
         ),
-    });
-    findings.push(match Library::NVDEC.open() {
-        Ok(found) => good("NVDEC", found.path.display().to_string()),
-        Err(_) => lacking(
-            "NVDEC",
-            State::Absent,
-            "videos are decoded by the host, not by the video engines",
-            Library::NVDEC.hint,
+        optional(Library::NVDEC, "videos are decoded by the host, not by the video engines"),
+        optional(
+            Library::NVML,
+            "engines do not relieve the multiprocessors beside a model: how busy others keep a GPU is not known",
         ),
-    });
-    findings.push(match Library::NVML.open() {
-        Ok(found) => good("NVML", found.path.display().to_string()),
-        Err(_) => lacking(
-            "NVML",
-            State::Absent,
-            "how busy others keep a GPU is not known: engines do not relieve its multiprocessors beside a model",
-            Library::NVML.hint,
-        ),
-    });
+    ];
     findings.extend((0..count).map(|device| match Gpu::open(device) {
         Ok(gpu) => {
             good("GPU", format!("{device}: {}, {} multiprocessors", gpu.name(), gpu.multiprocessors()))
@@ -147,6 +130,14 @@ fn devices() -> Vec<Finding> {
     }));
     findings.push(cache());
     findings
+}
+
+/// A library without which less of a GPU is used: `without` says what is not.
+fn optional(library: Library, without: &str) -> Finding {
+    match library.open() {
+        Ok(found) => good(library.name, found.path.display().to_string()),
+        Err(_) => lacking(library.name, State::Absent, without, library.hint),
+    }
 }
 
 /// Whether compiled kernels can be kept.

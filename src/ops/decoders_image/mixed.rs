@@ -122,8 +122,8 @@ impl Mixed {
         };
         let count = engines.as_ref().map_or(0, Engines::count);
         let cores = OnCores::open(gpu, format, options)?;
-        let scratch = gpu.ceiling()? / limits::CORES_SCRATCH_PART;
-        let speeds = Speeds::new(count, gpu.multiprocessors()).within(scratch);
+        let speeds =
+            Speeds::new(count, gpu.multiprocessors()).within(gpu.ceiling()? / limits::CORES_SCRATCH_PART);
         Ok(Self {
             engines,
             cores,
@@ -163,7 +163,7 @@ impl Mixed {
         self.limit(&mut images);
         let part = self.relief.follow(self.load.others(), cx.busy);
         // While another batch has the engines, this one is sooner done without them.
-        let turn = if self.wish.is_none() && part > 0.0 { Turn::if_free(cx.recorder.gpu()) } else { None };
+        let turn = (self.wish.is_none() && part > 0.0).then(|| Turn::if_free(cx.recorder.gpu())).flatten();
         let wish = self.wish.or_else(|| turn.as_ref().map(|_| Wish::Relief(part)));
         let paths = self.paths(&images, cx.cpu.pool.current_num_threads(), wish);
         let on = |wanted: Path| {
@@ -336,8 +336,8 @@ impl Mixed {
         Ok(images.iter().map(target).collect())
     }
 
-    /// Decodes on the engines, for which it may have the `turn` already, and at the same time on the threads, which also prepare the data
-    /// for the cores; records the copies of what the threads decoded.
+    /// Decodes on the engines, with the `turn` at them if it is had, and on the threads, which also prepare the cores' data; records the
+    /// copies of what the threads decoded.
     fn decode(
         &mut self,
         decoder: &Decoder,
@@ -348,9 +348,9 @@ impl Mixed {
         turn: Option<Turn>,
     ) -> Result<Made> {
         let Shares { engines: tasks, cores, threads } = shares;
-        let needs_turn = self.engines.as_ref().is_some_and(|engines| tasks.len() > engines.count());
+        let engines = self.engines.as_ref().map_or(0, Engines::count);
         let turn = turn.filter(|_| !tasks.is_empty());
-        let turn = turn.or_else(|| needs_turn.then(|| Turn::wait(cx.recorder.gpu())));
+        let _turn = turn.or_else(|| (tasks.len() > engines).then(|| Turn::wait(cx.recorder.gpu())));
         let stream = Arc::clone(cx.recorder.stream());
         let rooms = cores.iter().map(|image| image.coded.as_ref().map_or(0, Coded::room));
         let sizes: Vec<usize> = threads.iter().map(|image| image.target.len()).chain(rooms).collect();
@@ -424,7 +424,6 @@ impl Mixed {
                 start()
             })?
         };
-        drop(turn);
         self.decoded.engine += tasks.len() - refused.len();
         self.decoded.cpu += by_threads.into_inner();
         let [expected, busy] = [expected, busy].map(|nanos| Duration::from_nanos(nanos.into_inner()));
