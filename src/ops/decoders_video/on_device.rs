@@ -140,7 +140,12 @@ impl OnDevice {
         for (number, (clip, budget)) in on_engines.iter().zip(&budgets).enumerate() {
             let mut left = wanted(clip);
             let frames: Vec<usize> = left.keys().copied().collect();
-            for run in clip.video.runs(&frames)? {
+            let found = clip.video.runs(&frames).unwrap_or_else(|error| {
+                // The host says it of the sample.
+                refusals.get(number).map(|refusal| refusal.lock().replace(Refusal::Engines(error)));
+                Vec::new()
+            });
+            for run in found {
                 let targets = run.iter().filter_map(|frame| left.remove_entry(frame)).collect();
                 runs.push(Run { clip: number, frames: run.to_vec(), targets: Mutex::new(targets), budget });
             }
