@@ -193,6 +193,8 @@ def forever(_info):
 def define():
     return {}
 
+# Who starts the tests in the background of a script has Ctrl-C ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 pipeline = define()
 pipeline.build()
 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()

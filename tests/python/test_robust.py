@@ -134,7 +134,7 @@ def test_annotations_on_a_full_disk(tmp_path, full_disk):
 # --- Ctrl-C
 
 TRAINING = """
-import sys, time
+import signal, time
 import numpy as np
 from gesso import fn, pipeline_def
 
@@ -148,6 +148,8 @@ def define():
     return data, fn.external_source(source, batch=False, parallel=True)
 
 if __name__ == "__main__":
+    # Who starts the tests in the background of a script has Ctrl-C ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     pipeline = define()
     pipeline.run()
     print(*pipeline._workers.pids(), flush=True)
