@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -19,7 +19,7 @@ const PERIOD: Duration = Duration::from_millis(200);
 const NEWEST: f64 = 0.5;
 
 /// One for each device that anyone watches.
-static WATCHED: Mutex<Option<HashMap<usize, Weak<Load>>>> = Mutex::new(None);
+static WATCHED: LazyLock<Mutex<HashMap<usize, Weak<Load>>>> = LazyLock::new(Mutex::default);
 
 /// The load of one device, as all instances of this process share it.
 pub struct Load {
@@ -34,7 +34,6 @@ impl Load {
     /// holds it. Without NVML it stays 0.
     pub fn of(ordinal: usize, bus: &std::ffi::CStr) -> Arc<Self> {
         let mut watched = WATCHED.lock();
-        let watched = watched.get_or_insert_default();
         if let Some(load) = watched.get(&ordinal).and_then(Weak::upgrade) {
             return load;
         }

@@ -10,6 +10,8 @@ mod jpeg;
 mod jpeg_equal;
 mod normalize;
 mod npz;
+#[path = "../common/numbers.rs"]
+mod numbers;
 #[path = "../gpu/pictures.rs"]
 #[expect(dead_code, reason = "shared with the tests of the device, which use more of it")]
 mod pictures;

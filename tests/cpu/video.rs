@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use gesso::cpu::video::{Budget, Cursor, Video};
 use gesso::error::Result;
 
+use crate::numbers::Numbers;
+
 /// What `index.json` says of a clip.
 #[derive(serde::Deserialize)]
 struct Clip {
@@ -114,32 +116,22 @@ fn any_frames_are_those_of_the_whole() {
     }
 }
 
-/// Numbers that look random and are the same every time.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % end.max(1)
-    }
-
-    /// The file with one to four changes.
-    fn damage(&mut self, file: &[u8]) -> Vec<u8> {
-        let mut damaged = file.to_vec();
-        for _ in 0..=self.below(4) {
-            let at = self.below(damaged.len());
-            let rest = damaged.len() - at;
-            match self.below(6) {
-                0 => damaged[at] ^= 1 << self.below(8),
-                1 => damaged[at] = self.below(256) as u8,
-                2 => damaged[at..].iter_mut().take(4).for_each(|byte| *byte = 255),
-                3 => drop(damaged.drain(at..at + self.below(16).min(rest))),
-                4 => drop(damaged.splice(at..at, (0..self.below(16) as u8).collect::<Vec<_>>())),
-                _ => damaged.truncate(at.max(16)),
-            }
+/// The file with one to four changes.
+fn damage(numbers: &mut Numbers, file: &[u8]) -> Vec<u8> {
+    let mut damaged = file.to_vec();
+    for _ in 0..=numbers.below(4) {
+        let at = numbers.below(damaged.len());
+        let rest = damaged.len() - at;
+        match numbers.below(6) {
+            0 => damaged[at] ^= 1 << numbers.below(8),
+            1 => damaged[at] = numbers.below(256) as u8,
+            2 => damaged[at..].iter_mut().take(4).for_each(|byte| *byte = 255),
+            3 => drop(damaged.drain(at..at + numbers.below(16).min(rest))),
+            4 => drop(damaged.splice(at..at, (0..numbers.below(16) as u8).collect::<Vec<_>>())),
+            _ => damaged.truncate(at.max(16)),
         }
-        damaged
     }
+    damaged
 }
 
 /// So many changes of each clip; more by `GESSO_VIDEO_CASES=5000`.
@@ -152,7 +144,7 @@ fn damaged_files_end() {
     for name in clips().into_keys() {
         let (file, mut numbers) = (bytes(&name), Numbers(7));
         for case in 0..cases() {
-            let damaged = numbers.damage(&file);
+            let damaged = damage(&mut numbers, &file);
             let begun = Instant::now();
             // Libraries may panic: that fails the sample, and is an error of it.
             let _ = catch_unwind(AssertUnwindSafe(|| drop(in_order(&damaged, 16))));

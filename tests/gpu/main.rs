@@ -9,6 +9,8 @@ mod engines;
 mod exported;
 mod fusion;
 mod header;
+#[path = "../common/numbers.rs"]
+mod numbers;
 mod pictures;
 mod promises;
 mod shared_files;

@@ -13,6 +13,7 @@ use gesso::tensor::Shape;
 
 use crate::decoders::{instance_on, run};
 use crate::gpu;
+use crate::numbers::Numbers;
 
 /// Levels by which a sample may differ: engines decode exactly, and colours are made in the same integers.
 const LARGEST: f64 = 2.0;
@@ -182,28 +183,19 @@ fn a_batch_of_many_kinds_is_as_each_alone() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Numbers that look random and are the same every time.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % end.max(1)
-    }
-
-    fn damage(&mut self, file: &[u8]) -> Vec<u8> {
-        let mut damaged = file.to_vec();
-        for _ in 0..=self.below(4) {
-            let at = self.below(damaged.len());
-            match self.below(4) {
-                0 => damaged[at] ^= 1 << self.below(8),
-                1 => damaged[at] = self.below(256) as u8,
-                2 => damaged[at..].iter_mut().take(8).for_each(|byte| *byte = 255),
-                _ => damaged.truncate(at.max(16)),
-            }
+/// The file with one to four changes.
+fn damage(numbers: &mut Numbers, file: &[u8]) -> Vec<u8> {
+    let mut damaged = file.to_vec();
+    for _ in 0..=numbers.below(4) {
+        let at = numbers.below(damaged.len());
+        match numbers.below(4) {
+            0 => damaged[at] ^= 1 << numbers.below(8),
+            1 => damaged[at] = numbers.below(256) as u8,
+            2 => damaged[at..].iter_mut().take(8).for_each(|byte| *byte = 255),
+            _ => damaged.truncate(at.max(16)),
         }
-        damaged
     }
+    damaged
 }
 
 #[test]
@@ -217,7 +209,7 @@ fn damaged_clips_end_and_leave_the_others_alone() {
         let wanted = decoded(&mut on_host, &file).0;
         let [mut fine, mut failed] = [0, 0];
         for case in 0..12 {
-            let files = [numbers.damage(&file), file.clone()];
+            let files = [damage(&mut numbers, &file), file.clone()];
             let begun = Instant::now();
             let found = run(&mut on_device, &files);
             match &found[0] {

@@ -18,9 +18,18 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Waits for the turn at the engines of `gpu`.
-    pub fn wait(gpu: &Gpu) -> Self {
+    fn wait(gpu: &Gpu) -> Self {
         Self { _held: of(gpu).lock() }
+    }
+
+    /// For a batch of so many images on so many `engines`: the turn that it `has`, else waits for it. A few images, or none, need no turn: they
+    /// disturb nobody.
+    pub fn of_batch(gpu: &Gpu, has: Option<Self>, images: usize, engines: usize) -> Option<Self> {
+        if images <= engines {
+            has.filter(|_| images > 0)
+        } else {
+            Some(has.unwrap_or_else(|| Self::wait(gpu)))
+        }
     }
 
     /// The turn, if nobody has it.

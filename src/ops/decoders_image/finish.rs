@@ -11,6 +11,9 @@ use crate::memory::DeviceBytes;
 use crate::ops::GpuCx;
 use crate::tensor::DType;
 
+/// Alignment of pictures in memory of the batch.
+pub(super) const ALIGNMENT: usize = 256;
+
 /// How much of a picture is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
@@ -70,6 +73,14 @@ impl Finish {
             }
         };
         width * height * self.format().channels()
+    }
+
+    /// Memory of the batch for them: none when they are the output.
+    pub(super) fn scratch_bytes(&self, job: &Job, extent: Extent) -> usize {
+        match self.is_needless(job, extent) {
+            true => 0,
+            false => self.bytes(job, extent).next_multiple_of(ALIGNMENT),
+        }
     }
 
     /// Records the kernel for those that are not the output yet.

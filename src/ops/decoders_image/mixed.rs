@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use super::Job;
 use super::files::{File, Files, unseen};
-use super::finish::{self, Extent, Finish, Stored};
+use super::finish::{self, ALIGNMENT, Extent, Finish, Stored};
 use super::on_cores::{Doubts, Loaded, OnCores};
 use super::on_engines::Copies;
 use super::on_host::decode_on_host;
@@ -40,7 +40,8 @@ pub(super) struct Mixed {
     speeds: Speeds,
     wish: Option<Wish>,
     relief: Relief,
-    load: Arc<Load>,
+    /// Where there are engines.
+    load: Option<Arc<Load>>,
     finish: Finish,
     /// Whether whole pictures may be left as planes.
     leaves_planes: bool,
@@ -121,6 +122,7 @@ impl Mixed {
             }
         };
         let count = engines.as_ref().map_or(0, Engines::count);
+        let load = engines.as_ref().map(|_| Arc::clone(gpu.load()));
         let cores = OnCores::open(gpu, format, options)?;
         let speeds =
             Speeds::new(count, gpu.multiprocessors()).within(gpu.ceiling()? / limits::CORES_SCRATCH_PART);
@@ -130,7 +132,7 @@ impl Mixed {
             speeds,
             wish,
             relief: Relief::default(),
-            load: Arc::clone(gpu.load()),
+            load,
             finish,
             leaves_planes,
             copies: Copies::default(),
@@ -161,7 +163,7 @@ impl Mixed {
             Ok(Image { index: sample.index(), job, file, target, picture, coded })
         });
         self.limit(&mut images);
-        let part = self.relief.follow(self.load.others(), cx.busy);
+        let part = self.load.as_ref().map_or(0.0, |load| self.relief.follow(load.others(), cx.busy));
         // While another batch has the engines, this one is sooner done without them.
         let turn = (self.wish.is_none() && part > 0.0).then(|| Turn::if_free(cx.recorder.gpu())).flatten();
         let wish = self.wish.or_else(|| turn.as_ref().map(|_| Wish::Relief(part)));
@@ -298,19 +300,11 @@ impl Mixed {
         let mut room = limits::MAX_PICTURE_BYTES;
         for image in images {
             let [picture, window] =
-                [Extent::Picture, Extent::Window].map(|extent| self.scratch_bytes(&image.job, extent));
+                [Extent::Picture, Extent::Window].map(|extent| self.finish.scratch_bytes(&image.job, extent));
             image.picture = image.picture.filter(|_| picture <= room);
             image.coded = image.coded.take().filter(|_| window <= room);
             let taken = [image.picture.map(|_| picture), image.coded.as_ref().map(|_| window)];
             room -= taken.into_iter().flatten().max().unwrap_or_default();
-        }
-    }
-
-    /// Memory for pixels as stored: none when they are the output.
-    fn scratch_bytes(&self, job: &Job, extent: Extent) -> usize {
-        match self.finish.is_needless(job, extent) {
-            true => 0,
-            false => self.finish.bytes(job, extent).next_multiple_of(ALIGNMENT),
         }
     }
 
@@ -321,7 +315,7 @@ impl Mixed {
         images: &[&Image<'a>],
         extent: Extent,
     ) -> Result<Vec<DeviceBytes<'a>>> {
-        let room = |image: &&Image<'a>| self.scratch_bytes(&image.job, extent);
+        let room = |image: &&Image<'a>| self.finish.scratch_bytes(&image.job, extent);
         let total: usize = images.iter().map(room).sum();
         let scratch = if total > 0 { Some(cx.recorder.allocate(total)?) } else { None };
         let mut end = 0;
@@ -349,8 +343,7 @@ impl Mixed {
     ) -> Result<Made> {
         let Shares { engines: tasks, cores, threads } = shares;
         let engines = self.engines.as_ref().map_or(0, Engines::count);
-        let turn = turn.filter(|_| !tasks.is_empty());
-        let _turn = turn.or_else(|| (tasks.len() > engines).then(|| Turn::wait(cx.recorder.gpu())));
+        let mut turn = Turn::of_batch(cx.recorder.gpu(), turn, tasks.len(), engines);
         let stream = Arc::clone(cx.recorder.stream());
         let rooms = cores.iter().map(|image| image.coded.as_ref().map_or(0, Coded::room));
         let sizes: Vec<usize> = threads.iter().map(|image| image.target.len()).chain(rooms).collect();
@@ -393,6 +386,7 @@ impl Mixed {
         let mut start = || match &mut self.engines {
             Some(engines) if !tasks.is_empty() => {
                 let refused = copying.start(engines, &stream, tasks);
+                turn = None;
                 watch.submitted();
                 refused
             }
@@ -445,6 +439,3 @@ impl Mixed {
         Ok(Made { refused, scans: written.iter().copied().zip(scans).collect() })
     }
 }
-
-/// Alignment of pictures in memory of the batch.
-const ALIGNMENT: usize = 256;
