@@ -3,20 +3,25 @@
 package `av`): decoding alone, and decoding with a resize of every frame to 224 x 224.
 
     pip install av numpy nvidia-dali-cuda130
-    taskset -c 0,1 python3 benches/peers/video.py [--frames 64] [--repeats 3] [--sizes 720 1080]
+    taskset -c 0,1 python3 benches/peers/video.py [--frames 64] [--repeats 3] [--sizes 720 1080] [--batch 4] [--threads 2] [--clips FOLDER]
+    python3 benches/peers/video.py --gpu ...         Gesso and DALI on the video engines of GPU 0, resized to float32; outputs stay there
 
-A batch is four clips of `--frames` frames with sequences of 16 of them, from a place further on in each clip. What a package does not have is left out of its
-column. Needs Gesso's package (PYTHONPATH=python and GESSO_LIBRARY=target/release/libtriton_gesso.so, or the wheel). Prints a table of medians.
+A batch is `--batch` clips of `--frames` frames with sequences of 16 of them, from a place further on in each clip. What a package does not have is left out of its
+column. `--clips` keeps the clips, so that a machine without `av` can do with them. Needs Gesso's package (PYTHONPATH=python and
+GESSO_LIBRARY=target/release/libtriton_gesso.so, or the wheel). Prints a table of medians.
 """
 import argparse
+import functools
 import importlib
 import io
 import statistics
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
-import av
 import numpy as np
 
 CODECS = {
@@ -27,11 +32,13 @@ CODECS = {
     "H.265": ("libx265", "mp4", {"crf": "26", "preset": "fast", "x265-params": "log-level=none"}),
     "AV1": ("libsvtav1", "mp4", {"crf": "35", "preset": "10"}),
 }
-BATCH, LENGTH, SIDE, THREADS = 4, 16, 224, 2
+LENGTH, SIDE = 16, 224
 
 
 def clip(codec, height, frames):
     """A landscape of soft patches that moves, with noise."""
+    import av
+
     encoder, container, options = CODECS[codec]
     width = height * 16 // 9
     rng = np.random.RandomState(0)
@@ -54,23 +61,53 @@ def clip(codec, height, frames):
     return np.frombuffer(out.getvalue(), np.uint8)
 
 
-def pipeline_of(package, file, resized, frames):
-    """A function that runs a batch through a pipeline of `package`, Gesso's or DALI's."""
+@dataclass(frozen=True)
+class Setting:
+    """What all peers share."""
+
+    gpu: bool
+    batch: int
+    threads: int
+    frames: int
+
+    @property
+    def starts(self):
+        return [LENGTH * i % (self.frames - LENGTH + 1) for i in range(self.batch)]
+
+
+def kept_clip(folder, codec, height, frames):
+    """The clip in `folder`, where it is made if it is not there."""
+    if folder is None:
+        return clip(codec, height, frames)
+    path = folder / f"{codec.replace(' ', '-')}-{height}-{frames}"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(clip(codec, height, frames).tobytes())
+    return np.frombuffer(path.read_bytes(), np.uint8)
+
+
+def pipeline_of(package, file, resized, setting):
+    """A function that runs a batch through a pipeline of `package`, Gesso's or DALI's. On a GPU pipelines prepare batches ahead, and the time is that
+    from one to the next."""
     module = importlib.import_module(package)
     fn, types = module.fn, module.types
-    starts = [np.int32(LENGTH * i % (frames - LENGTH + 1)) for i in range(BATCH)]
-    pipe = module.Pipeline(batch_size=BATCH, num_threads=THREADS, device_id=None, prefetch_queue_depth=1)
+    starts = [np.int32(start) for start in setting.starts]
+    depth = 2 if setting.gpu else 1
+    pipe = module.Pipeline(setting.batch, setting.threads, 0 if setting.gpu else None, prefetch_queue_depth=depth)
     with pipe:
-        videos = fn.external_source(source=lambda: [file] * BATCH, dtype=types.UINT8, ndim=1)
+        videos = fn.external_source(source=lambda: [file] * setting.batch, dtype=types.UINT8, ndim=1)
         start = fn.external_source(source=lambda: starts, dtype=types.INT32, ndim=0)
-        out = fn.decoders.video(videos, start_frame=start, sequence_length=LENGTH)
-        pipe.set_outputs(fn.resize(out, size=[SIDE, SIDE]) if resized else out)
+        out = fn.decoders.video(videos, start_frame=start, sequence_length=LENGTH, device="mixed" if setting.gpu else "cpu")
+        kind = {"dtype": types.FLOAT} if setting.gpu else {}
+        pipe.set_outputs(fn.resize(out, size=[SIDE, SIDE], **kind) if resized else out)
     pipe.build()
     return pipe.run
 
 
-def with_ffmpeg(file, resized, frames):
-    """The same by FFmpeg: a clip a thread, from the key frame on."""
+def with_ffmpeg(file, resized, setting):
+    """The same by FFmpeg on the host: a clip a thread, from the key frame on."""
+    import av
+
     data = bytes(file)
 
     def sequence(start):
@@ -87,19 +124,21 @@ def with_ffmpeg(file, resized, frames):
                     return made
         raise RuntimeError("a clip that is too short")
 
-    pool = ThreadPoolExecutor(THREADS)
-    starts = [LENGTH * i % (frames - LENGTH + 1) for i in range(BATCH)]
-    return lambda: list(pool.map(sequence, starts))
+    pool = ThreadPoolExecutor(setting.threads)
+    return lambda: list(pool.map(sequence, setting.starts))
 
 
-def rate(run, repeats):
-    run()
+def rate(run, repeats, setting):
+    """Frames a second: of the median of batches on a host, of all together on a GPU, where batches overlap."""
+    for _ in range(4 if setting.gpu else 1):
+        run()
     times = []
     for _ in range(repeats):
         began = time.perf_counter()
         run()
         times.append(time.perf_counter() - began)
-    return BATCH * LENGTH / statistics.median(times)
+    middle = statistics.mean(times) if setting.gpu else statistics.median(times)
+    return setting.batch * LENGTH / middle
 
 
 def main():
@@ -108,18 +147,26 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--sizes", type=int, nargs="+", default=[720, 1080])
     parser.add_argument("--codecs", nargs="+", default=list(CODECS), choices=list(CODECS))
+    parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--clips", type=Path, metavar="FOLDER")
     arguments = parser.parse_args()
-    makers = {"Gesso": lambda *what: pipeline_of("gesso", *what), "DALI": lambda *what: pipeline_of("nvidia.dali", *what), "FFmpeg": with_ffmpeg}
+    setting = Setting(arguments.gpu, arguments.batch, arguments.threads, arguments.frames)
+    makers = {name: functools.partial(pipeline_of, package) for name, package in [("Gesso", "gesso"), ("DALI", "nvidia.dali")]}
+    if not setting.gpu:
+        makers["FFmpeg"] = with_ffmpeg
     print(f"{'frames/s':<24}" + "".join(f"{name:>10}" for name in makers))
     for height in arguments.sizes:
         for codec in arguments.codecs:
-            file = clip(codec, height, arguments.frames)
+            file = kept_clip(arguments.clips, codec, height, arguments.frames)
             for resized in (False, True):
                 rates = []
-                for make in makers.values():
+                for name, make in makers.items():
                     try:
-                        rates.append(f"{rate(make(file, resized, arguments.frames), arguments.repeats):.0f}")
-                    except (ImportError, RuntimeError):
+                        rates.append(f"{rate(make(file, resized, setting), arguments.repeats, setting):.0f}")
+                    except (ImportError, RuntimeError) as error:
+                        print(f"{name}, {height}p {codec}: {str(error).splitlines()[0]}", file=sys.stderr)
                         rates.append("-")
                 print(f"{height}p {codec + (', 224 x 224' if resized else ''):<18}" + "".join(f"{found:>10}" for found in rates), flush=True)
 
