@@ -32,12 +32,66 @@ extern "C" __global__ void gaussian(const Row *rows, uint32_t count, NoParams) {
   });
 }
 
+// How many events an element counts on average.
+__device__ inline double events_of(const Row &row, uint64_t at) { return convert<float>(row.from[at]) / row.first; }
+
+// Bytes have few means: a block makes what is to be known of each once.
+template <class T> constexpr int MEANS = 1;
+template <> constexpr int MEANS<uint8_t> = 256;
+
+template <class Draw> struct Means {
+  typename Draw::Mean known[MEANS<ELEMENT>];
+
+  __device__ void make(const Row &row) {
+    if (MEANS<ELEMENT> == 1) return;
+    for (int value = threadIdx.x; value < MEANS<ELEMENT>; value += blockDim.x) {
+      const double mean = (float)value / row.first;
+      if (is_drawn(mean) && Draw::takes(mean)) known[value] = typename Draw::Mean(mean);
+    }
+  }
+};
+
+// Every element that `Draw` takes. A thread that has drawn its number goes on with its next element, while others draw on.
+template <class Draw> __device__ inline void count_events(const Row &row, const Means<Draw> &means, const Factorials &factorials) {
+  const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+  uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  Philox random(row.key, row.sequence, i);
+  typename Draw::Mean mean;
+  Draw draw;
+  for (bool is_drawing = false;;) {
+    if (!is_drawing) {
+      double events = 0;
+      for (; i < row.pixels; i += step) {
+        events = events_of(row, i * row.pixel_step);
+        if (is_drawn(events) && Draw::takes(events)) break;
+      }
+      if (i >= row.pixels) break;
+      random.move_to(i);
+      mean = MEANS<ELEMENT> > 1 ? means.known[(int)row.from[i * row.pixel_step]] : typename Draw::Mean(events);
+      draw = Draw(), is_drawing = true;
+    }
+    int32_t found;
+    if (draw.step(random, mean, factorials, found)) {
+      row.to[i * row.pixel_step] = convert<ELEMENT>((float)found * row.first);
+      i += step, is_drawing = false;
+    }
+  }
+}
+
 extern "C" __global__ void shot(const Row *rows, uint32_t count, NoParams) {
+  __shared__ Means<Counting> few;
+  __shared__ Means<Rejection> many;
+  __shared__ Factorials factorials;
   const Row &row = rows[blockIdx.y];
-  change_all(row, [&](Philox &random, uint64_t at) {
-    const int32_t events = poisson(random, (double)(convert<float>(row.from[at]) / row.first));
-    row.to[at] = convert<ELEMENT>((float)events * row.first);
-  });
+  few.make(row), many.make(row), factorials.make();
+  __syncthreads();
+  const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+  for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < row.pixels; i += step) {
+    const double events = events_of(row, i * row.pixel_step);
+    if (!is_drawn(events)) row.to[i * row.pixel_step] = convert<ELEMENT>((events > 0 ? 2147483648.0f : 0.0f) * row.first);
+  }
+  count_events(row, few, factorials);
+  count_events(row, many, factorials);
 }
 
 extern "C" __global__ void salt_and_pepper(const Row *rows, uint32_t count, NoParams) {

@@ -33,60 +33,95 @@ public:
   }
 };
 
-// Of means below 12: as many uniform numbers as their product stays above a limit.
-__device__ inline int32_t small_poisson(Philox &random, double mean) {
-  const double limit = exp(-mean);
-  double product = 1;
-  for (int32_t number = 0;; ++number) {
-    product *= below_one(random);
-    if (product <= limit) return number;
-  }
-}
+// Numbers of means below this are found by counting, of others by rejection.
+constexpr double FEW = 12;
+// Means of which there is a number to draw; below them it is 0, above them the largest.
+__device__ inline bool is_drawn(double mean) { return mean > 0 && mean < 2147483647.0; }
 
-// Of larger ones: by the rejection method of Devroye.
-__device__ inline int32_t large_poisson(Philox &random, double mean) {
-  constexpr double PI = 3.141592653589793;
-  const double m = floor(mean);
-  const double d = round(fmax(6.0, fmin(m, sqrt(2 * m * log(32 * m / (PI / 4))))));
-  const double cx = 2 * m + d, inverse = 1 / cx, root = sqrt(m);
-  const double cb = 2 * cx * exp(-d * inverse * (1 + d / 2)) / d;
-  const double c1 = root * sqrt(PI / 2), c2 = sqrt(PI / 4 * cx) * exp(inverse) + c1;
-  const double c5 = c2 + 2 + exp(1.0 / 78);
-  const double ln_mean = log(mean), ln_m = lgamma(m + 1);
+// log(n!) of the first n, which a block makes once.
+struct Factorials {
+  static constexpr int COUNT = 256;
+  double logs[COUNT];
+
+  __device__ void make() {
+    for (int n = threadIdx.x; n < COUNT; n += blockDim.x) logs[n] = lgamma(n + 1.0);
+  }
+
+  __device__ double log_of(double n) const { return n >= 0 && n < COUNT ? logs[(int)n] : lgamma(n + 1); }
+};
+
+// Drawing one number is several steps: those of threads which draw different numbers are made together.
+
+// As many uniform numbers as their product stays above a limit.
+class Counting {
+  double product = 1;
+  int32_t number = 0;
+
+public:
+  // What is to be known of a mean.
+  struct Mean {
+    double limit;
+    Mean() = default;
+    __device__ explicit Mean(double mean) : limit(exp(-mean)) {}
+  };
+  __device__ static bool takes(double mean) { return mean < FEW; }
+
+  // Whether `found` is the number now.
+  __device__ bool step(Philox &random, const Mean &mean, const Factorials &, int32_t &found) {
+    product *= below_one(random);
+    found = number++;
+    return product <= mean.limit;
+  }
+};
+
+// The rejection method of Devroye.
+class Rejection {
   PolarNormal normal;
-  for (int draws = 0; draws < MAX_DRAWS; ++draws) {
-    const double u = (cb + c5) * below_one(random), e = -log(1 - below_one(random));
+  int draws = 0;
+
+public:
+  struct Mean {
+    double m, d, cx, inverse, root, c1, c2, all, ln_mean, ln_m;
+    Mean() = default;
+    __device__ explicit Mean(double mean) {
+      constexpr double PI = 3.141592653589793;
+      m = floor(mean);
+      d = round(fmax(6.0, fmin(m, sqrt(2 * m * log(32 * m / (PI / 4))))));
+      cx = 2 * m + d, inverse = 1 / cx, root = sqrt(m);
+      const double cb = 2 * cx * exp(-d * inverse * (1 + d / 2)) / d;
+      c1 = root * sqrt(PI / 2), c2 = sqrt(PI / 4 * cx) * exp(inverse) + c1;
+      all = cb + (c2 + 2 + exp(1.0 / 78));
+      ln_mean = log(mean), ln_m = lgamma(m + 1);
+    }
+  };
+  __device__ static bool takes(double mean) { return mean >= FEW; }
+
+  __device__ bool step(Philox &random, const Mean &of, const Factorials &factorials, int32_t &found) {
+    if (draws++ == MAX_DRAWS) {
+      found = 2147483647;
+      return true;
+    }
+    const double u = of.all * below_one(random), e = -log(1 - below_one(random));
     double x, w;
-    if (u <= c1) {
-      const double n = normal.draw(random);
-      x = floor(-fabs(n) * root - 1);
-      w = -n * n / 2;
-      if (x < -m) continue;
-    } else if (u <= c2) {
-      const double y = 1 + fabs(normal.draw(random)) * sqrt(cx / 2);
-      x = ceil(y);
-      w = y * (2 - y) * inverse;
-      if (x > d) continue;
-    } else if (u <= c2 + 1) {
+    if (u <= of.c2) {
+      const double n = fabs(normal.draw(random)), y = 1 + n * sqrt(of.cx / 2);
+      const bool is_below = u <= of.c1;
+      x = is_below ? floor(-n * of.root - 1) : ceil(y);
+      w = is_below ? -n * n / 2 : y * (2 - y) * of.inverse;
+      if (is_below ? x < -of.m : x > of.d) return false;
+    } else if (u <= of.c2 + 1) {
       x = -1, w = 0;
-    } else if (u <= c2 + 2) {
+    } else if (u <= of.c2 + 2) {
       x = 0, w = 0;
-    } else if (u <= c5) {
+    } else if (u <= of.c2 + 2 + exp(1.0 / 78)) {
       x = 1, w = 1.0 / 78;
     } else {
-      const double y = d - log(1 - below_one(random)) * 2 * cx / d;
+      const double y = of.d - log(1 - below_one(random)) * 2 * of.cx / of.d;
       x = ceil(y);
-      w = -d * inverse * (1 + y / 2);
+      w = -of.d * of.inverse * (1 + y / 2);
     }
-    const double number = x + m;
-    if (w - e - x * ln_mean <= ln_m - lgamma(number + 1) && number < 2147483647.0) return (int32_t)number;
+    const double number = x + of.m;
+    found = (int32_t)number;
+    return w - e - x * of.ln_mean <= of.ln_m - factorials.log_of(number) && number < 2147483647.0;
   }
-  return 2147483647;
-}
-
-// The number of events of which there are `mean` on average.
-__device__ inline int32_t poisson(Philox &random, double mean) {
-  if (!(mean > 0)) return 0;
-  if (mean >= 2147483647.0) return 2147483647;
-  return mean < 12 ? small_poisson(random, mean) : large_poisson(random, mean);
-}
+};

@@ -7,6 +7,7 @@ class Philox {
   static constexpr uint64_t ELEMENT_STRIDE = 257;
   uint64_t key, block, sequence;
   uint32_t phase;
+  bool is_stale;
   uint32_t words[4];
 
   __device__ void fill() {
@@ -26,17 +27,22 @@ class Philox {
   }
 
 public:
-  __device__ Philox(uint64_t key, uint64_t sequence, uint64_t element)
-      : key(key), block(element * ELEMENT_STRIDE / 4), sequence(sequence), phase(element * ELEMENT_STRIDE & 3) {
-    fill();
+  __device__ Philox(uint64_t key, uint64_t sequence, uint64_t element) : key(key), sequence(sequence) { move_to(element); }
+
+  // To the numbers of another element. They are made when the first is asked for, so that threads which are at different elements make theirs together.
+  __device__ void move_to(uint64_t element) {
+    block = element * ELEMENT_STRIDE / 4, phase = element * ELEMENT_STRIDE & 3;
+    is_stale = true;
   }
 
   __device__ uint32_t word() {
     if (phase == 4) {
       phase = 0;
       ++block;
-      fill();
+      is_stale = true;
     }
+    if (is_stale) fill();
+    is_stale = false;
     const uint32_t at = phase++;
     // An index that is known keeps words in registers.
     return at == 0 ? words[0] : at == 1 ? words[1] : at == 2 ? words[2] : words[3];

@@ -1,5 +1,5 @@
 // An axis of a resize: which source pixels an output pixel is made of, and how they are weighed. In float32, as the CPU does it
-// (src/cpu/resample/filter.rs).
+// (src/cpu/resample/filter.rs), but for one rounding (`source_of`).
 #pragma once
 #include "common.cuh"
 
@@ -56,18 +56,23 @@ __device__ inline float window_at(int filter, float t) {
 // Where taps so far outside of an image begin does not matter: they are its edge. Sums of it and of lengths are no overflow.
 constexpr float FAR = 1e9f;
 
+// The source coordinate of the first tap of output pixel i, or the nearest, not rounded to a pixel. DALI rounds it once on a GPU, where a CPU rounds
+// product and sum: where the exact one lies between two pixels, the two may take different ones.
+__device__ inline float source_of(const Axis &axis, int i) {
+  const float begin = axis.filter == NEAREST ? axis.start + 0.5f * axis.scale : axis.start;
+  return fmaf((float)i, axis.scale, begin);
+}
+
 __device__ inline int first_tap(const Axis &axis, int i) {
-  if (axis.filter == NEAREST) {
-    const float at = floorf(axis.start + ((float)i + 0.5f) * axis.scale);
-    return (int)fminf(fmaxf(at, 0.0f), (float)(axis.length - 1));
-  }
-  return (int)fminf(fmaxf(ceilf((float)i * axis.scale + axis.start), -FAR), FAR);
+  const float source = source_of(axis, i);
+  if (axis.filter == NEAREST) return (int)fminf(fmaxf(floorf(source), 0.0f), (float)(axis.length - 1));
+  return (int)fminf(fmaxf(ceilf(source), -FAR), FAR);
 }
 
 // Weight k of output pixel i before it is divided by the sum of all.
 __device__ inline float raw_weight(const Axis &axis, int i, int k) {
   if (axis.filter == NEAREST) return 1.0f;
-  const float source = (float)i * axis.scale + axis.start;
+  const float source = source_of(axis, i);
   return window_at(axis.filter, (ceilf(source) - source + (float)k) * axis.table_scale);
 }
 

@@ -116,6 +116,19 @@ def test_shot_noise(kernel, events):
     np.testing.assert_array_equal(out[:3], 0)
 
 
+def test_shot_noise_of_bytes(kernel):
+    """Bytes have a table of what is known of each mean: the numbers are those of the same image in floats."""
+    image = np.tile(np.arange(256, dtype=np.uint8), 4)
+    found = {}
+    for target in ("uint8_t", "float"):
+        values = image.astype(TYPES[target])
+        out = np.zeros_like(values)
+        run = kernel("noise", NOISE, entry="shot", ELEMENT=target, REAL="float")
+        run((address(out), address(values), KEY, SEQUENCE, image.size, 1, 1, 1, 0, 0, 10, 0))
+        found[target] = out
+    np.testing.assert_array_equal(found["uint8_t"], found["float"].clip(0, 255))
+
+
 @pytest.mark.parametrize("channels_first", [False, True])
 @pytest.mark.parametrize("target", ["int16_t", "float"])
 def test_salt_and_pepper(kernel, target, channels_first):

@@ -54,11 +54,13 @@ def matrix(axis):
     """What each output pixel is of the source pixels."""
     start, scale, table_scale, kind, taps, length, size = (np.float32(v) if isinstance(v, float) else v for v in axis)
     weights = np.zeros((size, length))
+    begin = np.float32(start) + np.float32(0.5) * np.float32(scale) if kind == NEAREST else np.float32(start)
     for i in range(size):
+        # Rounded once.
+        at = np.float32(i * np.float64(np.float32(scale)) + np.float64(begin))
         if kind == NEAREST:
-            weights[i, int(np.clip(np.floor(start + (i + 0.5) * scale), 0, length - 1))] = 1
+            weights[i, int(np.clip(np.floor(at), 0, length - 1))] = 1
             continue
-        at = np.float32(i) * np.float32(scale) + np.float32(start)
         first = math.ceil(at)
         t = (first - at + np.arange(taps)) * table_scale
         if kind == TRIANGULAR:

@@ -115,11 +115,12 @@ pub(super) fn noise_kernel(entry: &'static str, dtype: DType) -> KernelSpec {
     KernelSpec::new::<NoiseRow, NoParams>("noise", entry).dtype("ELEMENT", dtype).dtype("REAL", real(dtype))
 }
 
-/// Records the changes of every live sample by function `entry`, as `change` says for one with so many elements.
+/// Records the changes of every live sample by function `entry`, of which a thread makes `per_thread`, as `change` says for one with so many
+/// elements.
 pub(super) fn run_noise(
     cx: &mut GpuCx<'_>,
     io: &GpuIo<'_>,
-    entry: &'static str,
+    (entry, per_thread): (&'static str, usize),
     batch: &BatchRandom,
     change: impl Fn(usize, &[usize]) -> Result<Change>,
 ) -> Result<()> {
@@ -143,7 +144,7 @@ pub(super) fn run_noise(
             bounds,
         })
     });
-    cx.launch(&noise_kernel(entry, dtype), most, &NoParams::default(), &rows)
+    cx.launch(&noise_kernel(entry, dtype), most.div_ceil(per_thread), &NoParams::default(), &rows)
 }
 
 /// Those that tests compile.

@@ -98,7 +98,7 @@ impl Operator for Gaussian {
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
-        run_noise(cx, io, "gaussian", &self.batch, |sample, _| {
+        run_noise(cx, io, ("gaussian", 1), &self.batch, |sample, _| {
             let (mean, stddev) = self.parameters[sample];
             Ok(Change { channels: 1, steps: [1, 1], bounds: [mean, stddev], ..Change::default() })
         })

@@ -157,7 +157,7 @@ impl Operator for SaltAndPepper {
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let desc = io.inputs().desc(0)?;
         let channels_first = self.channels_first(desc.layout, desc.shapes.first().map_or(0, |s| s.len()))?;
-        run_noise(cx, io, "salt_and_pepper", &self.batch, |sample, shape| {
+        run_noise(cx, io, ("salt_and_pepper", 1), &self.batch, |sample, shape| {
             let job = &self.jobs[sample];
             let channels = self.channels(shape, channels_first);
             let pixels = shape.iter().product::<usize>().checked_div(channels).unwrap_or_default();

@@ -14,6 +14,9 @@ use crate::gpu::Gpu;
 use crate::ops::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
+/// Of a device: numbers need different times, so that one that has drawn its goes on with the next.
+const ELEMENTS_OF_A_THREAD: usize = 16;
+
 struct Shot {
     factor: Arg,
     seed: Seed,
@@ -81,7 +84,7 @@ impl Operator for Shot {
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
-        run_noise(cx, io, "shot", &self.batch, |sample, _| {
+        run_noise(cx, io, ("shot", ELEMENTS_OF_A_THREAD), &self.batch, |sample, _| {
             let bounds = [self.factors[sample], 0.0];
             Ok(Change { channels: 1, steps: [1, 1], bounds, ..Change::default() })
         })
