@@ -189,6 +189,12 @@ impl<'d> Importer<'d> {
         let Some(def) = ops::find(name) else {
             return Err(describe::unknown(name));
         };
+        if placement.device() == Device::Cpu && !def.devices.contains(&Device::Cpu) {
+            return Err(Error::unsupported(match self.target {
+                Device::Cpu => "it runs on a GPU only, and this is an instance on the host",
+                Device::Gpu => "it runs on a GPU only, and the pipeline puts it on the host",
+            }));
+        }
         let falls_back = placement.device() == Device::Gpu && !def.runs_on_gpu();
         let placement = if falls_back { Placement::Cpu } else { placement };
         if falls_back {

@@ -69,6 +69,7 @@ mod morphology;
 mod multi_paste;
 mod normalize;
 mod one_hot;
+mod optical_flow;
 mod pad;
 mod paste;
 mod peek_image_shape;
