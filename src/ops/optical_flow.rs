@@ -19,8 +19,8 @@ const COMPONENTS: usize = 2;
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "OpticalFlow",
-    doc: "For each frame of a sequence but the first, where its content was in the frame before: (frames - 1, rows / grid, columns / grid, 2) \
-          float32, pixels along x and along y; by the GPU's optical flow engine",
+    doc: "For each frame of a sequence but the first, where its content was in the frame before: a vector for each block, \
+          in pixels along x and y, as (frames - 1, blocks, blocks, 2) float32; by the GPU's optical flow engine",
     devices: &[Device::Gpu],
     inputs: (1, 2),
     args: &[
