@@ -184,7 +184,7 @@ impl<'d> Importer<'d> {
             return self.add_input(if instance.is_empty() { edge } else { instance }, edge, device, &values);
         }
         if let Some(reader) = readers::find(name) {
-            return self.reader(op, reader, values);
+            return self.reader(op, reader, values, placement);
         }
         let Some(def) = ops::find(name) else {
             return Err(describe::unknown(name));

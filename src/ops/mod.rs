@@ -99,7 +99,7 @@ mod subscript_dim_check;
 mod table;
 mod tensor_resize;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod transforms;
 mod transpose;
 mod warp;

@@ -13,7 +13,7 @@ pub(super) fn check(op: &OpDef) -> Result<()> {
     let values = super::super::arguments(&op.args)?;
     let name = op.name.as_deref().unwrap_or_default();
     if let Some(reader) = readers::find(name) {
-        return reader.source(&Args::new(values, BTreeMap::new())).map(drop);
+        return reader.source(&Args::new(values, BTreeMap::new()), None).map(drop);
     }
     if let Some(def) = ops::find(name).filter(|def| def.videos.is_some()) {
         let values =
