@@ -283,7 +283,7 @@ def sequences(device_id, reader=fn.experimental.readers.video, clips=("large_h26
     @pipeline_def(batch_size=3, num_threads=4, device_id=device_id, seed=5)
     def define():
         names = [str(CLIPS / clip) for clip in clips]
-        return reader(device="gpu", filenames=names, labels=list(range(len(names))), name="r", **options)
+        return tuple(reader(device="gpu", filenames=names, labels=list(range(len(names))), name="r", **options))
 
     return define()
 

@@ -25,18 +25,12 @@ pub struct Place {
     pub height: u32,
 }
 
-/// A buffer of the library's.
-struct Buffer {
-    raw: RawBuffer,
-    place: Place,
-}
-
 /// What the library made, which goes the other way round.
 struct Made {
     functions: Arc<Functions>,
     gpu: Arc<Gpu>,
     raw: RawSession,
-    buffers: Vec<Buffer>,
+    buffers: Vec<RawBuffer>,
 }
 
 // SAFETY: the library ties its handles to a context, not to a thread; whoever uses them binds that, one thread at a time.
@@ -47,7 +41,7 @@ impl Drop for Made {
         let _bound = self.gpu.bind();
         for buffer in self.buffers.drain(..) {
             // SAFETY: made by `buffer`, and nothing that uses it is under way: what is holds the session.
-            let _ = unsafe { (self.functions.destroy_buffer)(buffer.raw) };
+            let _ = unsafe { (self.functions.destroy_buffer)(buffer) };
         }
         // SAFETY: made by `Made::new`, and its buffers are gone.
         let _ = unsafe { (self.functions.destroy)(self.raw) };
@@ -82,36 +76,29 @@ impl Made {
             (self.functions.create_buffer)(self.raw, &raw const descriptor, PLAIN_MEMORY, &raw mut raw)
         };
         self.check("nvOFCreateGPUBufferCuda", status)?;
-        let mut place = Place { address: 0, pitch: 0, width, height };
-        self.buffers.push(Buffer { raw, place });
-        // SAFETY: the buffer was made in a moment.
-        place.address = unsafe { (self.functions.buffer_address)(raw) };
+        self.buffers.push(raw);
+        // SAFETY: the buffer was made above, and stays with the session.
+        let address = unsafe { (self.functions.buffer_address)(raw) };
         let mut strides = StrideInfo::default();
         // SAFETY: as above; the pointer is valid for the call.
         let status = unsafe { (self.functions.buffer_stride)(raw, &raw mut strides) };
         self.check("nvOFGPUBufferGetStrideInfo", status)?;
         let [pitch, _] = strides.planes[0];
         // Kernels write whole elements.
-        if place.address == 0
+        if address == 0
             || pitch < width * bytes
-            || pitch % bytes != 0
-            || place.address % u64::from(bytes) != 0
+            || !pitch.is_multiple_of(bytes)
+            || !address.is_multiple_of(u64::from(bytes))
         {
             return Err(Error::internal(format!(
-                "the optical flow library gives rows of {pitch} bytes at {:#x} for {width} elements of {bytes}",
-                place.address
+                "the optical flow library gives rows of {pitch} bytes at {address:#x} for {width} elements of {bytes}"
             )));
         }
-        place.pitch = pitch;
-        if let Some(buffer) = self.buffers.last_mut() {
-            buffer.place = place;
-        }
-        Ok(place)
+        Ok(Place { address, pitch, width, height })
     }
 
     fn raw_buffer(&self, number: usize) -> Result<RawBuffer> {
-        let buffer = self.buffers.get(number).ok_or_else(|| Error::internal("a buffer that is not there"))?;
-        Ok(buffer.raw)
+        self.buffers.get(number).copied().ok_or_else(|| Error::internal("a buffer that is not there"))
     }
 }
 
