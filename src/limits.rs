@@ -247,6 +247,10 @@ pub const MAX_VIDEO_DECODED_PIXELS: u64 = 1 << 36;
 /// engines. A decoder holds about twenty frames: 70 MB of 1080p.
 pub const MAX_VIDEO_DECODERS: usize = 8;
 
+/// Sizes of frames for which an instance keeps a session of the device's optical flow engine; a batch has sequences of no more. A session holds
+/// two frames and a field of vectors: 33 MB of 1080p where each pixel has a vector. Stops clients who vary sizes from filling a device.
+pub const MAX_FLOW_SESSIONS: usize = 16;
+
 /// Bytes of video files that a reader keeps in memory, beside the one that it reads. Sequences of one file often follow each other.
 pub const MAX_READER_VIDEO_BYTES: usize = 256 << 20;
 

@@ -3,7 +3,7 @@
 from . import _context, _naming
 
 NAMES = """
-OpticalFlow VideoReaderResize readers__VideoResize
+VideoReaderResize readers__VideoResize
 """.split()
 
 

@@ -5,6 +5,7 @@ import threading
 
 from . import _author, _library, _storage
 from ._readers.file import File
+from ._readers.video import Video
 from ._seeds import assign
 from ._stages import failed, is_python
 from ._stream import StreamEngine
@@ -27,9 +28,9 @@ def lanes(device, num_threads, depth, most=_LANES_OF_GPU):
 
 def _is_local(node):
     """Whether the library finds the same files as the reader in the interpreter."""
-    root, listed, files = (node.values_of(name) for name in ("file_root", "file_list", "files"))
+    root, listed, files, videos = (node.values_of(name) for name in ("file_root", "file_list", "files", "filenames"))
     patterns = [*(node.values_of("file_filters") or ()), *(node.values_of("dir_filters") or ())]
-    if root == "" or any(_storage.is_remote(path) for path in [root or "", listed or "", *(files or ())]):
+    if root == "" or any(_storage.is_remote(path) for path in [root or "", listed or "", *(files or ()), *(videos or ())]):
         return False
     if any(_WILD & set(pattern) for pattern in patterns):
         return False
@@ -40,9 +41,12 @@ def _is_local(node):
         return False
 
 
-def _is_native(node, restarts):
-    """Whether the library reads as this reader does."""
-    if type(node.operator) is not File or node.operator.only_in_python or node.tensors or node.values_of("seed") == -1:
+def _is_native(node, restarts, device):
+    """Whether the library reads as this reader does. Videos it reads better on a device, as it decodes them there."""
+    is_video = isinstance(node.operator, Video) and node.device == "gpu" and device == _library.GPU
+    if not is_video and type(node.operator) is not File:
+        return False
+    if node.operator.only_in_python or node.tensors or node.values_of("seed") == -1:
         return False
     # With checkpoints every epoch is shuffled from the order of the files, which the library does not do.
     return not (restarts and node.values_of("shuffle_after_epoch")) and _is_local(node)
@@ -57,7 +61,7 @@ def _is_plain(node, history, batch_size):
 def opened(pipeline, parameters, device, state):
     """The pipeline as a stream that goes on from `state`, or None: then it is one for the interpreter, which also says what is wrong with it."""
     readers = [node for node in pipeline._operators if is_python(node)]
-    if not pipeline._prepares_ahead() or not all(_is_native(node, parameters["enable_checkpointing"]) for node in readers):
+    if not pipeline._prepares_ahead() or not all(_is_native(node, parameters["enable_checkpointing"], device) for node in readers):
         return None
     histories, batch_size = (state or {}).get("readers", {}), pipeline.max_batch_size
     if not all(_is_plain(node, histories.get(node.name), batch_size) for node in readers):
@@ -103,11 +107,12 @@ class Reading:
             node = next((node for node in self._readers if text.startswith("source ") and f"(`{node.name}`)" in text), None)
             if node is None:
                 continue
-            try:
-                # In the words of the reader in the interpreter.
-                _storage.read(text.partition("the file `")[2].rpartition("`: ")[0])
-            except (RuntimeError, OSError) as error:
-                raise failed(node, error) from error
+            if path := text.partition("the file `")[2].rpartition("`: ")[0]:
+                try:
+                    # In the words of the reader in the interpreter.
+                    _storage.read(path)
+                except (RuntimeError, OSError) as error:
+                    raise failed(node, error) from error
             # Now it is there.
             raise failed(node, RuntimeError(text))
 
@@ -134,8 +139,8 @@ class Reading:
 
 
 class _Files:
-    """Which files the batches of a reader are of, from number `first` on: found out by drawing their order again, if somebody asks. `size`: how many
-    files the library found; `left`: batches behind which the epoch was left."""
+    """Which samples the batches of a reader are of, from number `first` on: found out by drawing their order again, if somebody asks. `size`: how
+    many the library found; `left`: batches behind which the epoch was left."""
 
     def __init__(self, node, size, restarts, batch_size, first=0, left=None):
         self._node, self._size, self._restarts, self._batch_size = node, size, restarts, batch_size
@@ -166,7 +171,7 @@ class _Files:
                 self._order.batch(self._batch_size)
                 self._next += 1
             self._next += 1
-            return [self._samples.found[index][0] for index in self._order.batch(self._batch_size)]
+            return [self._samples.name(index) for index in self._order.batch(self._batch_size)]
 
 
 class _Infos:

@@ -77,6 +77,7 @@ sources!(
     "nonsilent",
     "normalize",
     "one_hot",
+    "optical_flow",
     "perspective",
     "points",
     "preemphasis",

@@ -44,6 +44,11 @@ impl Context {
         Ok(Self { raw, device })
     }
 
+    /// The driver's handle.
+    pub(super) fn raw(&self) -> sys::CUcontext {
+        self.raw
+    }
+
     /// Makes it the calling thread's context until the guard goes. Needed around calls of the driver, and of libraries that call it.
     pub(super) fn bind(&self) -> Result<Bound<'_>> {
         // SAFETY: the context is retained as long as `self`, which the guard borrows.

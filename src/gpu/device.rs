@@ -137,6 +137,11 @@ impl Gpu {
         self.context.bind()
     }
 
+    /// The driver's handle of its context (a `CUcontext`), for libraries that take one.
+    pub(super) fn context_handle(&self) -> *mut std::ffi::c_void {
+        self.context.raw().cast()
+    }
+
     /// Waits until everything on the device is done, whoever started it.
     ///
     /// # Errors

@@ -56,6 +56,14 @@ impl Library {
         companions: None,
     };
 
+    /// The interface to the optical flow engine.
+    pub const OPTICAL_FLOW: Self = Self {
+        name: "NVOF",
+        files: &["libnvidia-opticalflow.so.1", "libnvidia-opticalflow.so"],
+        hint: "it comes with the driver; a container needs `video` in `NVIDIA_DRIVER_CAPABILITIES`",
+        companions: None,
+    };
+
     /// Loads the first file that can be loaded.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ mod compile;
 mod context;
 mod counters;
 mod device;
+pub mod flow;
 pub mod jpeg;
 mod kernel;
 mod library;

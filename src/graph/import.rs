@@ -184,11 +184,17 @@ impl<'d> Importer<'d> {
             return self.add_input(if instance.is_empty() { edge } else { instance }, edge, device, &values);
         }
         if let Some(reader) = readers::find(name) {
-            return self.reader(op, reader, values);
+            return self.reader(op, reader, values, placement);
         }
         let Some(def) = ops::find(name) else {
             return Err(describe::unknown(name));
         };
+        if placement.device() == Device::Cpu && !def.devices.contains(&Device::Cpu) {
+            return Err(Error::unsupported(match self.target {
+                Device::Cpu => "it runs on a GPU only, and this is an instance on the host",
+                Device::Gpu => "it runs on a GPU only, and the pipeline puts it on the host",
+            }));
+        }
         let falls_back = placement.device() == Device::Gpu && !def.runs_on_gpu();
         let placement = if falls_back { Placement::Cpu } else { placement };
         if falls_back {

@@ -70,11 +70,12 @@ const CHOOSE: &[&str] = &[
     "size",
 ];
 
-/// Operators that none of the samples here suits: they want files, maps, a tensor for an argument.
+/// Operators that none of the samples here suits: they want files, maps, a tensor for an argument, an engine.
 const NOT_RUN: &[&str] = &[
     "BoxEncoder",
     "ExternalSource",
     "NonsilentRegion",
+    "OpticalFlow",
     "PeekImageShape",
     "RandomBBoxCrop",
     "RandomCropGenerator",

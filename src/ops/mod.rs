@@ -69,6 +69,7 @@ mod morphology;
 mod multi_paste;
 mod normalize;
 mod one_hot;
+mod optical_flow;
 mod pad;
 mod paste;
 mod peek_image_shape;
@@ -98,7 +99,7 @@ mod subscript_dim_check;
 mod table;
 mod tensor_resize;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod transforms;
 mod transpose;
 mod warp;

@@ -57,6 +57,7 @@ pub const OPS: &[&OpDef] = &[
     &one_hot::DEF,
     &fill::ONES,
     &fill::ONES_LIKE,
+    &optical_flow::DEF,
     &pad::DEF,
     &paste::DEF,
     &peek_image_shape::DEF,

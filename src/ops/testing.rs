@@ -8,7 +8,7 @@ use crate::tensor::{Batch, BatchDesc, Element, Layout, Sample, Shape};
 use crate::waiting::Forever;
 
 /// Arguments with fixed values, and with tensors by their index among the argument inputs.
-pub(super) fn args(values: &[(&str, Value)], tensors: &[&str]) -> Args {
+pub(crate) fn args(values: &[(&str, Value)], tensors: &[&str]) -> Args {
     Args::new(
         values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
         tensors.iter().enumerate().map(|(i, name)| ((*name).to_owned(), i)).collect(),
@@ -16,40 +16,40 @@ pub(super) fn args(values: &[(&str, Value)], tensors: &[&str]) -> Args {
 }
 
 /// A batch of samples, each with its shape.
-pub(super) fn batch<'a, T: Element>(samples: &[(&[usize], &'a [T])]) -> Batch<'a> {
+pub(crate) fn batch<'a, T: Element>(samples: &[(&[usize], &'a [T])]) -> Batch<'a> {
     let shapes = samples.iter().map(|(shape, _)| Shape::new(*shape)).collect();
     let bytes = samples.iter().map(|(_, values)| Sample::Borrowed(bytemuck::cast_slice(values))).collect();
     Batch::new(BatchDesc::new(T::DTYPE, Layout::NONE, shapes), bytes).unwrap()
 }
 
 /// What an operator with one output made of a batch.
-pub(super) struct Outcome {
-    pub(super) desc: BatchDesc,
+pub(crate) struct Outcome {
+    pub(crate) desc: BatchDesc,
     /// The elements of each sample, or its error.
     samples: Vec<Result<Vec<u64>, Error>>,
 }
 
 impl Outcome {
     /// The elements of sample `i`.
-    pub(super) fn values<T: Element>(&self, i: usize) -> Vec<T> {
+    pub(crate) fn values<T: Element>(&self, i: usize) -> Vec<T> {
         assert_eq!(self.desc.dtype, T::DTYPE);
         let elements = self.desc.shapes[i].volume().unwrap();
         bytemuck::cast_slice(self.samples[i].as_ref().unwrap())[..elements].to_vec()
     }
 
     /// The bytes of sample `i`, eight at a time, or its error.
-    pub(super) fn words(&self, i: usize) -> Result<&[u64], String> {
+    pub(crate) fn words(&self, i: usize) -> Result<&[u64], String> {
         self.samples[i].as_deref().map_err(ToString::to_string)
     }
 
     /// The error of sample `i`.
-    pub(super) fn error(&self, i: usize) -> String {
+    pub(crate) fn error(&self, i: usize) -> String {
         self.samples[i].as_ref().unwrap_err().to_string()
     }
 }
 
 /// Builds the operator `def` and runs it.
-pub(super) fn run(
+pub(crate) fn run(
     def: &OpDef,
     args: &Args,
     regular: &[Batch<'_>],

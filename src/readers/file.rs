@@ -30,6 +30,7 @@ pub(super) const DEF: ReaderDef = ReaderDef {
     ],
     outputs,
     open,
+    undecoded: None,
     shuffles_list: true,
 };
 

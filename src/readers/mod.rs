@@ -18,10 +18,12 @@ mod video_files;
 mod video_list;
 mod video_samples;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::memory::HostPool;
+use crate::ops::args::Value;
 use crate::ops::{ArgSpec, Args, EVERYWHERE};
 use crate::source::MakeSource;
 use crate::tensor::{Sample, Shape, ValueType};
@@ -40,8 +42,30 @@ pub struct ReaderDef {
     pub outputs: fn(&Args) -> Result<Vec<ValueType>>,
     /// Finds the samples.
     pub open: fn(&Args) -> Result<Box<dyn Dataset>>,
+    /// How it leaves its first output to operators, which make it on a device; `None`: it makes all of them.
+    pub undecoded: Option<&'static Undecoded>,
     /// Whether `random_shuffle` also shuffles the list of samples.
     pub shuffles_list: bool,
+}
+
+/// A reader that leaves its first output to operators: in its place it gives two others, what they read and what they are told.
+pub struct Undecoded {
+    /// What is known of its outputs.
+    pub outputs: fn(&Args) -> Result<Vec<ValueType>>,
+    /// Finds the samples.
+    pub open: fn(&Args) -> Result<Box<dyn Dataset>>,
+    /// The operators, one behind the other.
+    pub steps: fn(&Args) -> Result<Vec<Step>>,
+}
+
+/// An operator that makes what a reader leaves undone.
+pub struct Step {
+    /// Its schema's name.
+    pub operator: &'static str,
+    /// Its arguments.
+    pub values: BTreeMap<String, Value>,
+    /// The argument that the reader's second output feeds. Its input is the reader's first output, or what the step before made.
+    pub argument: Option<&'static str>,
 }
 
 /// All readers, sorted by name.
@@ -97,11 +121,11 @@ impl ReaderDef {
         self.args.iter().chain(SHARED)
     }
 
-    /// What makes the source for the arguments of a file. Nothing is looked for on the disk yet.
+    /// What makes the source for the arguments of a file, whole or as `undecoded` says. Nothing is looked for on the disk yet.
     ///
     /// # Errors
     /// An argument that there is not, or whose value is wrong.
-    pub fn source(&'static self, args: &Args) -> Result<MakeSource> {
+    pub fn source(&'static self, args: &Args, undecoded: Option<&'static Undecoded>) -> Result<MakeSource> {
         for name in args.names() {
             if !self.all_args().chain(EVERYWHERE).any(|spec| spec.name == name) {
                 return Err(Error::unsupported(format!(
@@ -117,6 +141,13 @@ impl ReaderDef {
         }
         order::Options::new(args, self.shuffles_list)?;
         let args = args.clone();
-        Ok(Arc::new(move || Ok(Box::new(reader::Reader::open(self, &args)?))))
+        let (outputs, open) = match undecoded {
+            Some(undecoded) => (undecoded.outputs, undecoded.open),
+            None => (self.outputs, self.open),
+        };
+        Ok(Arc::new(move || {
+            let options = order::Options::new(&args, self.shuffles_list)?;
+            Ok(Box::new(reader::Reader::new(open(&args)?, outputs(&args)?, options)?))
+        }))
     }
 }

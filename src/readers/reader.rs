@@ -5,11 +5,10 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::order::{Options, Order};
-use super::{Dataset, ReaderDef, Tensor};
+use super::{Dataset, Tensor};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
-use crate::ops::Args;
 use crate::source::{Facts, Pulled, Source};
 use crate::tensor::{Batch, BatchDesc, Layout, Sample, Shape, ValueType};
 
@@ -22,10 +21,8 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Finds the samples.
-    pub(super) fn open(def: &ReaderDef, args: &Args) -> Result<Self> {
-        let options = Options::new(args, def.shuffles_list)?;
-        let dataset = (def.open)(args)?;
+    /// Reads `dataset`, which has such `outputs`, in the order of `options`.
+    pub(super) fn new(dataset: Box<dyn Dataset>, outputs: Vec<ValueType>, options: Options) -> Result<Self> {
         if dataset.count() > limits::MAX_DATASET_SAMPLES {
             return Err(Error::invalid(format!(
                 "{} samples, more than the limit of {}",
@@ -34,7 +31,7 @@ impl Reader {
             )));
         }
         let order = Order::new(dataset.count(), &options)?;
-        Ok(Self { dataset, order, options, outputs: (def.outputs)(args)? })
+        Ok(Self { dataset, order, options, outputs })
     }
 }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::video_files::Files;
 use super::video_list::{self, Bounds, Rounding};
 use super::video_samples::{self, Sample as Chosen};
-use super::{Dataset, ReaderDef, Tensor};
+use super::{Dataset, ReaderDef, Step, Tensor, Undecoded};
 use crate::cpu::video::{Padding, fill_color};
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
+use crate::ops::args::Value;
 use crate::ops::{ArgSpec, Args};
 use crate::tensor::{DType, Layout, Sample, Shape, ValueType};
 
@@ -60,6 +61,11 @@ pub(super) const DEF: ReaderDef = ReaderDef {
     ],
     outputs: |args| Options::new(args)?.outputs(args),
     open: |args| open(args, Options::new(args)?),
+    undecoded: Some(&Undecoded {
+        outputs: |args| Ok(Options::new(args)?.undecoded_outputs(args)),
+        open: |args| open_undecoded(args, Options::new(args)?),
+        steps: |args| Ok(Options::new(args)?.steps()),
+    }),
     shuffles_list: true,
 };
 
@@ -96,6 +102,11 @@ pub(super) const OLDER: ReaderDef = ReaderDef {
     ],
     outputs: |args| Options::older(args)?.outputs(args),
     open: |args| open(args, Options::older(args)?),
+    undecoded: Some(&Undecoded {
+        outputs: |args| Ok(Options::older(args)?.undecoded_outputs(args)),
+        open: |args| open_undecoded(args, Options::older(args)?),
+        steps: |args| Ok(Options::older(args)?.steps()),
+    }),
     shuffles_list: true,
 };
 
@@ -211,43 +222,69 @@ impl Options {
     }
 
     fn outputs(&self, args: &Args) -> Result<Vec<ValueType>> {
-        let length = Some(self.choice.length);
-        let of = |dtype, dims: &[Option<usize>], layout| ValueType {
-            dtype: Some(dtype),
-            dims: Some(dims.to_vec()),
-            layout: Some(layout),
-        };
         let pixels = if self.scale.is_some() { DType::F32 } else { DType::U8 };
-        let mut outputs =
-            vec![of(pixels, &[length, None, None, Some(CHANNELS)], Layout::from_letters(b"FHWC"))];
+        let dims = vec![Some(self.choice.length), None, None, Some(CHANNELS)];
+        let layout = Some(Layout::from_letters(b"FHWC"));
+        let frames = ValueType { dtype: Some(pixels), dims: Some(dims), layout };
+        Ok([vec![frames], self.other_outputs(args)].concat())
+    }
+
+    /// The outputs when frames are decoded by operators: a file, and the numbers of its frames, -1 for the fill value.
+    fn undecoded_outputs(&self, args: &Args) -> Vec<ValueType> {
+        let first = vec![plain(DType::U8, None), plain(DType::I32, Some(self.choice.length))];
+        [first, self.other_outputs(args)].concat()
+    }
+
+    /// What comes with the frames.
+    fn other_outputs(&self, args: &Args) -> Vec<ValueType> {
+        let length = Some(self.choice.length);
+        let mut outputs = Vec::new();
         if video_list::has_labels(args) {
-            outputs.push(of(DType::I32, &[Some(1)], Layout::NONE));
+            outputs.push(plain(DType::I32, Some(1)));
         }
         match self.numbers {
             FrameNumbers::None => {}
-            FrameNumbers::First => outputs.push(of(DType::I32, &[Some(1)], Layout::NONE)),
-            FrameNumbers::Each => outputs.push(of(DType::I32, &[length], Layout::NONE)),
+            FrameNumbers::First => outputs.push(plain(DType::I32, Some(1))),
+            FrameNumbers::Each => outputs.push(plain(DType::I32, length)),
         }
         if self.has_timestamps {
-            outputs.push(of(DType::F64, &[length], Layout::NONE));
+            outputs.push(plain(DType::F64, length));
         }
-        Ok(outputs)
+        outputs
+    }
+
+    /// The operators that decode the frames of [`Options::undecoded_outputs`].
+    fn steps(&self) -> Vec<Step> {
+        let fill = self.fill.map(i64::from).to_vec();
+        let decode = Step {
+            operator: "decoders__Video",
+            values: [("fill_value".to_owned(), Value::Ints(fill))].into(),
+            argument: Some("frames"),
+        };
+        let scale = self.scale.map(|scale| Step {
+            operator: "ArithmeticGenericOp",
+            values: [
+                ("expression_desc".to_owned(), Value::Strings(vec!["mul(&0 $0:float32)".to_owned()])),
+                ("real_constants".to_owned(), Value::Floats(vec![scale])),
+            ]
+            .into(),
+            argument: None,
+        });
+        [decode].into_iter().chain(scale).collect()
     }
 }
 
+/// The type of a list.
+fn plain(dtype: DType, extent: Option<usize>) -> ValueType {
+    ValueType { dtype: Some(dtype), dims: Some(vec![extent]), layout: Some(Layout::NONE) }
+}
+
 fn open(args: &Args, options: Options) -> Result<Box<dyn Dataset>> {
-    let listed = video_list::listed(args)?;
-    let has_labels = video_list::has_labels(args);
-    let mut samples = Vec::new();
-    for (number, entry) in listed.iter().enumerate() {
-        let video = Files::read(&entry.path)?;
-        let failed = || format!("the video `{}`", entry.path.display());
-        let range = entry.range(&video, options.bounds).context(failed)?;
-        options.choice.add(number, range, &mut samples).context(failed)?;
-    }
-    let labels = listed.iter().map(|entry| entry.label).collect();
-    let files = Files::new(listed.into_iter().map(|entry| entry.path).collect());
-    Ok(Box::new(Videos { files, labels, has_labels, samples, options }))
+    Ok(Box::new(Videos::open(args, options, true)?))
+}
+
+fn open_undecoded(args: &Args, options: Options) -> Result<Box<dyn Dataset>> {
+    Ok(Box::new(Videos::open(args, options, false)?))
 }
 
 struct Videos {
@@ -256,6 +293,74 @@ struct Videos {
     has_labels: bool,
     samples: Vec<Chosen>,
     options: Options,
+    /// Whether frames are decoded here.
+    decodes: bool,
+}
+
+impl Videos {
+    fn open(args: &Args, options: Options, decodes: bool) -> Result<Self> {
+        let listed = video_list::listed(args)?;
+        let has_labels = video_list::has_labels(args);
+        let mut samples = Vec::new();
+        for (number, entry) in listed.iter().enumerate() {
+            let video = Files::read(&entry.path)?;
+            let failed = || format!("the video `{}`", entry.path.display());
+            let range = entry.range(&video, options.bounds).context(failed)?;
+            options.choice.add(number, range, &mut samples).context(failed)?;
+        }
+        let labels = listed.iter().map(|entry| entry.label).collect();
+        let files = Files::new(listed.into_iter().map(|entry| entry.path).collect());
+        Ok(Self { files, labels, has_labels, samples, options, decodes })
+    }
+
+    /// Frames of file `file`, decoded.
+    fn pixels(&self, file: usize, frames: &[Option<usize>], memory: &Arc<HostPool>) -> Result<Tensor> {
+        let Options { fill, scale, .. } = &self.options;
+        let video = self.files.open(file)?;
+        let shape = Shape::from([frames.len(), video.height(), video.width(), CHANNELS]);
+        let (size, shape_bytes) = (shape.bytes(1)?, shape.bytes(if scale.is_some() { 4 } else { 1 })?);
+        let mut buffer = memory.take(size)?;
+        let pixels = buffer.bytes_mut().get_mut(..size).unwrap_or_default();
+        video.write_all(frames, *fill, pixels)?;
+        let bytes = match scale {
+            None => Sample::Pooled(Arc::new(buffer), 0..size),
+            Some(scale) => {
+                let mut floats = memory.take(shape_bytes)?;
+                let scaled = bytemuck::cast_slice_mut::<u8, f32>(floats.bytes_mut());
+                for (to, &level) in scaled.iter_mut().zip(&*pixels) {
+                    *to = f32::from(level) * scale;
+                }
+                Sample::Pooled(Arc::new(floats), 0..shape_bytes)
+            }
+        };
+        Ok(Tensor { shape, bytes })
+    }
+
+    fn tensors(&self, sample: &Chosen, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
+        let Options { choice, numbers, has_timestamps, .. } = &self.options;
+        let frames = choice.frames(sample)?;
+        let number = |frame: &Option<usize>| frame.map_or(-1, |frame| frame as i32);
+        let each = || list(&frames.iter().map(number).collect::<Vec<_>>(), memory);
+        let mut tensors = match self.decodes {
+            true => vec![self.pixels(sample.file, &frames, memory)?],
+            false => vec![self.files.encoded(sample.file, memory)?, each()?],
+        };
+        if self.has_labels {
+            let label = self.labels.get(sample.file).copied().unwrap_or_default();
+            tensors.push(list(&[label], memory)?);
+        }
+        match numbers {
+            FrameNumbers::None => {}
+            FrameNumbers::First => tensors.push(list(&[frames.first().map_or(-1, number)], memory)?),
+            FrameNumbers::Each => tensors.push(each()?),
+        }
+        if *has_timestamps {
+            let video = self.files.open(sample.file)?;
+            let seconds = |frame: &Option<usize>| frame.map_or(-1.0, |frame| video.seconds(frame));
+            tensors.push(list(&frames.iter().map(seconds).collect::<Vec<f64>>(), memory)?);
+        }
+        Ok(tensors)
+    }
 }
 
 impl Dataset for Videos {
@@ -265,47 +370,8 @@ impl Dataset for Videos {
 
     fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
         let sample = self.samples.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
-        let Options { choice, fill, numbers, has_timestamps, scale, .. } = &self.options;
         let path = self.files.path(sample.file);
-        let read = || -> Result<Vec<Tensor>> {
-            let video = self.files.open(sample.file)?;
-            let frames = choice.frames(sample)?;
-            let shape = Shape::from([frames.len(), video.height(), video.width(), CHANNELS]);
-            let (size, shape_bytes) = (shape.bytes(1)?, shape.bytes(if scale.is_some() { 4 } else { 1 })?);
-            let mut buffer = memory.take(size)?;
-            let pixels = buffer.bytes_mut().get_mut(..size).unwrap_or_default();
-            video.write_all(&frames, *fill, pixels)?;
-            let bytes = match scale {
-                None => Sample::Pooled(Arc::new(buffer), 0..size),
-                Some(scale) => {
-                    let mut floats = memory.take(shape_bytes)?;
-                    let scaled = bytemuck::cast_slice_mut::<u8, f32>(floats.bytes_mut());
-                    for (to, &level) in scaled.iter_mut().zip(&*pixels) {
-                        *to = f32::from(level) * scale;
-                    }
-                    Sample::Pooled(Arc::new(floats), 0..shape_bytes)
-                }
-            };
-            let mut tensors = vec![Tensor { shape, bytes }];
-            if self.has_labels {
-                let label = self.labels.get(sample.file).copied().unwrap_or_default();
-                tensors.push(list(&[label], memory)?);
-            }
-            let number = |frame: &Option<usize>| frame.map_or(-1, |frame| frame as i32);
-            match numbers {
-                FrameNumbers::None => {}
-                FrameNumbers::First => tensors.push(list(&[frames.first().map_or(-1, number)], memory)?),
-                FrameNumbers::Each => {
-                    tensors.push(list(&frames.iter().map(number).collect::<Vec<_>>(), memory)?);
-                }
-            }
-            if *has_timestamps {
-                let seconds = |frame: &Option<usize>| frame.map_or(-1.0, |frame| video.seconds(frame));
-                tensors.push(list(&frames.iter().map(seconds).collect::<Vec<f64>>(), memory)?);
-            }
-            Ok(tensors)
-        };
-        read().context(|| format!("the video `{}`", path.display()))
+        self.tensors(sample, memory).context(|| format!("the video `{}`", path.display()))
     }
 }
 
@@ -313,3 +379,6 @@ impl Dataset for Videos {
 fn list<T: bytemuck::NoUninit>(numbers: &[T], memory: &Arc<HostPool>) -> Result<Tensor> {
     super::file::tensor(numbers.len(), bytemuck::cast_slice(numbers), memory)
 }
+
+#[cfg(test)]
+mod tests;

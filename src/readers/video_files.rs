@@ -6,26 +6,49 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::Tensor;
+use super::file::read_file;
 use crate::cpu::video::Video;
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::memory::HostPool;
+use crate::tensor::{Sample, Shape};
 
 /// The files of a data set.
 pub(super) struct Files {
     paths: Vec<PathBuf>,
-    /// The last ones that were read, the newest at the end, with their sizes.
-    open: Mutex<VecDeque<Open>>,
+    videos: Last<Arc<Video<'static>>>,
+    encoded: Last<(Shape, Sample<'static>)>,
 }
 
-struct Open {
-    file: usize,
-    bytes: usize,
-    video: Arc<Video<'static>>,
+/// What was made of the last files that were read, the newest at the end: number and bytes of each file.
+struct Last<T>(Mutex<VecDeque<(usize, usize, T)>>);
+
+impl<T: Clone> Last<T> {
+    fn new() -> Self {
+        Self(Mutex::default())
+    }
+
+    /// What `make` makes of file `file`, with the file's bytes, unless it is there.
+    fn get(&self, file: usize, make: impl FnOnce() -> Result<(usize, T)>) -> Result<T> {
+        if let Some((.., found)) = self.0.lock().iter().find(|(other, ..)| *other == file) {
+            return Ok(found.clone());
+        }
+        let (bytes, made) = make()?;
+        let mut last = self.0.lock();
+        last.push_back((file, bytes, made.clone()));
+        while last.len() > 1
+            && last.iter().map(|(_, bytes, _)| bytes).sum::<usize>() > limits::MAX_READER_VIDEO_BYTES
+        {
+            last.pop_front();
+        }
+        Ok(made)
+    }
 }
 
 impl Files {
     pub(super) fn new(paths: Vec<PathBuf>) -> Self {
-        Self { paths, open: Mutex::default() }
+        Self { paths, videos: Last::new(), encoded: Last::new() }
     }
 
     pub(super) fn path(&self, file: usize) -> &Path {
@@ -34,23 +57,19 @@ impl Files {
 
     /// The video of file `file`.
     pub(super) fn open(&self, file: usize) -> Result<Arc<Video<'static>>> {
-        let found = |open: &VecDeque<Open>| {
-            open.iter().find(|one| one.file == file).map(|one| Arc::clone(&one.video))
-        };
-        if let Some(video) = found(&self.open.lock()) {
-            return Ok(video);
-        }
-        let bytes = bytes(self.path(file))?;
-        let size = bytes.len();
-        let video = Arc::new(Video::open(bytes)?);
-        let mut open = self.open.lock();
-        open.push_back(Open { file, bytes: size, video: Arc::clone(&video) });
-        while open.len() > 1
-            && open.iter().map(|one| one.bytes).sum::<usize>() > limits::MAX_READER_VIDEO_BYTES
-        {
-            open.pop_front();
-        }
-        Ok(video)
+        self.videos.get(file, || {
+            let bytes = bytes(self.path(file))?;
+            Ok((bytes.len(), Arc::new(Video::open(bytes)?)))
+        })
+    }
+
+    /// The bytes of file `file`, which all that ask for it share.
+    pub(super) fn encoded(&self, file: usize, memory: &Arc<HostPool>) -> Result<Tensor> {
+        let (shape, bytes) = self.encoded.get(file, || {
+            let Tensor { shape, bytes } = read_file(self.path(file), memory)?;
+            Ok((bytes.bytes().len(), (shape, bytes)))
+        })?;
+        Ok(Tensor { shape, bytes })
     }
 
     /// The video of the file at `path`.

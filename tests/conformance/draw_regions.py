@@ -9,6 +9,7 @@ NOT_DRAWN = {
     "DumpImage": "writes files; drawn pipelines are compared by what they answer",
     "ExternalSource": "every pipeline has it",
     "Jitter": "DALI has it on a GPU only",
+    "OpticalFlow": "runs on a GPU only",
     "decoders__Inflate": "DALI has it on a GPU only",
     "experimental__Dilate": "DALI has it on a GPU only",
     "experimental__Erode": "DALI has it on a GPU only",

@@ -7,6 +7,7 @@ mod cores;
 mod decoders;
 mod engines;
 mod exported;
+mod flow;
 mod fusion;
 mod header;
 #[path = "../common/numbers.rs"]

@@ -319,3 +319,42 @@ def test_normalize(kernel):
         (address(image), address(out), address(means), address(scales), 1, 0, image.size, 2, *axes),
         (address(image), address(out), address(means), address(scales), 0, 0, 0, 0, *axes), param=(ctypes.c_float(2),))
     np.testing.assert_array_equal(out, (image - means) * np.float32(0.5) + 2)
+
+
+@pytest.mark.parametrize("red", [0, 2])
+def test_frames_for_optical_flow(kernel, red):
+    frames = [noise(5, 7, 3), noise(1, 1, 3, seed=2), noise(9, 6, 3, seed=3)]
+    # Memory of an engine, whose rows have gaps.
+    made = [np.full((len(frame), 64), 77, np.uint8) for frame in frames]
+    kernel("optical_flow", "<3Q2I", "flow_frame", "Params", CHANNELS=3)(
+        *((address(to), address(frame), frame.size // 3, frame.shape[1], 64) for to, frame in zip(made, frames)), param=(ctypes.c_uint(red),))
+    for to, frame in zip(made, frames):
+        color = frame[..., ::-1] if red else frame
+        expected = np.concatenate([color, np.full_like(color[..., :1], 255)], -1).reshape(len(frame), -1)
+        np.testing.assert_array_equal(to[:, :expected.shape[1]], expected)
+        assert (to[:, expected.shape[1]:] == 77).all()
+
+
+def test_gray_frames_for_optical_flow(kernel):
+    frame, made = noise(5, 7, 1), np.full((5, 16), 77, np.uint8)
+    kernel("optical_flow", "<3Q2I", "flow_frame", "Params", CHANNELS=1)((address(made), address(frame), 35, 7, 16))
+    np.testing.assert_array_equal(made[:, :7], frame[..., 0])
+    assert (made[:, 7:] == 77).all()
+
+
+def test_fields_of_optical_flow(kernel):
+    vectors = noise(5, 8, 2, dtype=np.int16)
+    made = np.zeros((5, 7, 2), np.float32)
+    kernel("optical_flow", "<3Q2I", "flow_field", "Params", CHANNELS=3)((address(made), address(vectors), 35, 7, 32))
+    np.testing.assert_array_equal(made, vectors[:, :7].astype(np.float32) / 32)
+
+
+def test_hints_for_optical_flow(kernel):
+    field = noise(4, 3, 2, dtype=np.float32)
+    field[0, 0] = 1e9, np.nan
+    field[1, 1] = -2000, 0.03
+    made = np.full((4, 5, 2), 77, np.int16)
+    kernel("optical_flow", "<3Q2I", "flow_hints", "Params", CHANNELS=3)((address(made), address(field), 12, 3, 20))
+    expected = np.clip(np.rint(np.nan_to_num(field * np.float32(32))), -32768, 32767).astype(np.int16)
+    np.testing.assert_array_equal(made[:, :3], expected)
+    assert (made[:, 3:] == 77).all()

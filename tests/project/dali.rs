@@ -36,8 +36,8 @@ pub(crate) const MISSING: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "frames that `readers__Video` reads are resized by `Resize` behind it; optical flow is not computed",
-        &["OpticalFlow", "VideoReaderResize", "readers__VideoResize"],
+        "frames that `readers__Video` reads are resized by `Resize` behind it",
+        &["VideoReaderResize", "readers__VideoResize"],
     ),
 ];
 

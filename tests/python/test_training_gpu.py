@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import pathlib
 import time
 
 import numpy as np
@@ -270,3 +271,48 @@ def test_memory_stays_level(folder, options):
     before = free()
     run(200)
     assert before - free() < 64 << 20
+
+
+CLIPS = pathlib.Path(__file__).parents[1] / "data/video"
+
+
+def sequences(device_id, reader=fn.experimental.readers.video, clips=("large_h264.mp4", "vp9.webm", "large_vp9.webm"), **options):
+    """Frames on the device, labels, numbers of frames."""
+    options = {"sequence_length": 4, "enable_frame_num": "sequence", "random_shuffle": True, "initial_fill": 4, **options}
+
+    @pipeline_def(batch_size=3, num_threads=4, device_id=device_id, seed=5)
+    def define():
+        names = [str(CLIPS / clip) for clip in clips]
+        return tuple(reader(device="gpu", filenames=names, labels=list(range(len(names))), name="r", **options))
+
+    return define()
+
+
+@pytest.mark.parametrize("options", [
+    {},
+    {"pad_mode": "constant", "fill_value": [9, 8, 7], "stride": 2},
+    {"pad_mode": "reflect_101", "step": 3},
+    {"reader": fn.readers.video, "pad_sequences": True},
+    {"reader": fn.readers.video, "dtype": types.FLOAT, "normalized": True},
+], ids=str)
+def test_videos_of_a_reader_are_decoded_on_the_device(options):
+    pipeline, host = sequences(0, **options), sequences(None, **options)
+    assert runs_on(pipeline) is Reading and pipeline.reader_meta() == host.reader_meta()
+    most = 2 / 255 if "normalized" in options else 2
+    for _ in range(6):
+        outputs, wanted = pipeline.run(), host.run()
+        assert isinstance(outputs[0], TensorListGPU) and outputs[0]._is_on_device()
+        for found, expected in zip(outputs[0].as_cpu(), wanted[0]):
+            found, expected = np.array(found), np.array(expected)
+            assert found.shape == expected.shape and found.dtype == expected.dtype
+            assert np.abs(found.astype(np.float32) - expected).max() <= most
+        for i in (1, 2):
+            np.testing.assert_array_equal(outputs[i].as_cpu().as_array(), wanted[i].as_array())
+
+
+def test_a_file_of_such_a_pipeline_is_decoded_on_the_device():
+    written = sequences(None).serialize()
+    pipeline, host = (Pipeline.deserialize(written, device_id=device) for device in (0, None))
+    for _ in range(3):
+        for found, expected in zip(pipeline.run()[0].as_cpu(), host.run()[0]):
+            assert np.abs(np.array(found).astype(np.int16) - np.array(expected)).max() <= 2

@@ -117,6 +117,7 @@ fn devices() -> Vec<Finding> {
             "JPEGs are decoded by the multiprocessors and the host, not by the JPEG engines",
         ),
         optional(Library::NVDEC, "videos are decoded by the host, not by the video engines"),
+        optional(Library::OPTICAL_FLOW, "pipelines with `optical_flow` do not load on a GPU"),
         optional(
             Library::NVML,
             "engines do not relieve the multiprocessors beside a model: how busy others keep a GPU is not known",

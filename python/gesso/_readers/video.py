@@ -53,12 +53,16 @@ class _Sequences:
         self.size = self._dataset.size
         self.layouts = ["FHWC"] + [""] * (len(outputs) - 1)
 
+    def name(self, index):
+        """What a sample is called."""
+        return f"sequence {index}"
+
     def read(self, index):
         try:
             arrays, _ = self._dataset.read(index)
         except _library.GessoError as error:
             raise RuntimeError(str(error)) from error
-        return arrays, f"sequence {index}"
+        return arrays, self.name(index)
 
 
 class Video(Reader):

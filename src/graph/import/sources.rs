@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::proto::OpDef as FileOp;
-use super::super::{Fed, Feed, GraphInput, GraphSource, Placement};
+use super::super::{Fed, Feed, GraphInput, GraphSource, Node, NodeKind, Placement, ValueId};
 use super::{Importer, PipelineFile, arguments, is_bookkeeping, seeds, shortened};
 use crate::error::{Error, Result};
 use crate::ops::args::Value as ArgValue;
-use crate::ops::{Args, OpDef, SEED};
-use crate::readers::{self, ReaderDef};
+use crate::ops::{self, Args, OpDef, SEED};
+use crate::readers::{self, ReaderDef, Step};
 use crate::source::{MakeSource, Source, Videos};
-use crate::tensor::{Device, Layout};
+use crate::tensor::{Device, Layout, ValueType};
+
+/// What a reader gives in place of an output that it leaves to operators: the ends of the names of its inputs.
+const LEFT: [&str; 2] = ["files", "frames"];
 
 impl PipelineFile {
     /// The reader of a file that has no other operators, with its arguments.
@@ -27,18 +30,19 @@ impl PipelineFile {
             .ok_or_else(|| Error::invalid(format!("operator `{}`, expected a reader", shortened(name))))?;
         let values = arguments(&op.args)?.into_iter().filter(|(keyword, _)| !is_bookkeeping(keyword));
         let args = Args::new(values.collect(), BTreeMap::new());
-        reader.source(&args)?;
+        reader.source(&args, None)?;
         Ok((reader, args))
     }
 }
 
 impl<'d> Importer<'d> {
-    /// A reader is a source, and its outputs are inputs that it feeds.
+    /// A reader is a source, and its outputs are inputs that it feeds. What it would decode for a device is decoded there.
     pub(super) fn reader(
         &mut self,
         op: &'d FileOp,
         reader: &'static ReaderDef,
         values: BTreeMap<String, ArgValue>,
+        placement: Placement,
     ) -> Result<()> {
         if let Some(input) = op.input.first() {
             let name = input.name.as_deref().unwrap_or_default();
@@ -47,21 +51,73 @@ impl<'d> Importer<'d> {
         let mut values = values.into_iter().filter(|(keyword, _)| !is_bookkeeping(keyword)).collect();
         seeds::give(&mut self.seeds, true, op.logical_id, &mut values);
         let args = Args::new(values, BTreeMap::new());
-        let types = (reader.outputs)(&args)?;
+        let mut types = (reader.outputs)(&args)?;
         if op.output.len() != types.len() {
             return Err(Error::invalid(format!("{} outputs, expected {}", op.output.len(), types.len())));
         }
-        let source = self.graph.sources.len();
-        for (output, (edge, ty)) in op.output.iter().zip(types).enumerate() {
+        let undecoded = reader.undecoded.filter(|_| placement.device() == Device::Gpu);
+        let mut edges = op.output.as_slice();
+        let mut left: Vec<ValueId> = Vec::new();
+        if let (Some(undecoded), Some((first, rest))) = (undecoded, edges.split_first()) {
+            types = (undecoded.outputs)(&args)?;
+            edges = rest;
+            let name = first.name.as_deref().unwrap_or_default();
+            for (output, (part, ty)) in LEFT.iter().zip(&types).enumerate() {
+                let name = format!("{name}.{part}");
+                let value = self.add_value(&name, Device::Cpu);
+                self.fed_by_reader(name, value, ty.clone(), output);
+                left.push(value);
+            }
+        }
+        for (edge, (output, ty)) in edges.iter().zip(types.into_iter().enumerate().skip(left.len())) {
             let name = edge.name.as_deref().unwrap_or_default();
             let value = self.produce(name, Device::Cpu)?;
-            let layout = ty.layout.unwrap_or(Layout::NONE);
-            let (dtype, ndim, feed) = (ty.dtype, ty.ndim(), Feed::Source { source, output });
-            self.graph.values[value.0].ty = ty;
-            self.graph.inputs.push(GraphInput { name: name.to_owned(), value, dtype, ndim, layout, feed });
+            self.fed_by_reader(name.to_owned(), value, ty, output);
+        }
+        if let (Some(undecoded), &[input, argument]) = (undecoded, left.as_slice()) {
+            self.steps(op, (undecoded.steps)(&args)?, input, argument)?;
         }
         let name = op.inst_name.clone().unwrap_or_default();
-        self.graph.sources.push(GraphSource { name, fed: Fed::Nothing, make: reader.source(&args)? });
+        self.graph.sources.push(GraphSource {
+            name,
+            fed: Fed::Nothing,
+            make: reader.source(&args, undecoded)?,
+        });
+        Ok(())
+    }
+
+    /// `value` is what output `output` of the source that comes next feeds.
+    fn fed_by_reader(&mut self, name: String, value: ValueId, ty: ValueType, output: usize) {
+        let source = self.graph.sources.len();
+        let layout = ty.layout.unwrap_or(Layout::NONE);
+        let (dtype, ndim, feed) = (ty.dtype, ty.ndim(), Feed::Source { source, output });
+        self.graph.values[value.0].ty = ty;
+        self.graph.inputs.push(GraphInput { name, value, dtype, ndim, layout, feed });
+    }
+
+    /// The operators that make on the device what a reader leaves to them: its first output.
+    fn steps(&mut self, op: &'d FileOp, steps: Vec<Step>, input: ValueId, argument: ValueId) -> Result<()> {
+        let edge = op.output.first().and_then(|edge| edge.name.as_deref()).unwrap_or_default();
+        let (count, mut input) = (steps.len(), input);
+        for (i, Step { operator, values, argument: keyword }) in steps.into_iter().enumerate() {
+            let def = ops::find(operator)
+                .ok_or_else(|| Error::internal(format!("no operator `{operator}` for a reader")))?;
+            let output = if i + 1 == count {
+                self.produce(edge, Device::Gpu)?
+            } else {
+                self.add_value(edge, Device::Gpu)
+            };
+            let tensors = keyword.map(|keyword| (keyword.to_owned(), 0)).into_iter().collect();
+            self.graph.nodes.push(Node {
+                instance: op.inst_name.clone().unwrap_or_default(),
+                kind: NodeKind::Operator(def, Args::new(values, tensors)),
+                placement: if def.is_mixed() { Placement::Mixed } else { Placement::Gpu },
+                inputs: vec![input],
+                arguments: keyword.map(|_| argument).into_iter().collect(),
+                outputs: vec![output],
+            });
+            input = output;
+        }
         Ok(())
     }
 

@@ -305,3 +305,43 @@ proptest! {
         }
     }
 }
+
+/// A reader of videos that the file puts on `device`, and a flip behind it.
+fn video_reader(device: &str, args: &[Argument]) -> PipelineDef {
+    let texts = |name: &str, value: &str| Argument {
+        strings: vec![value.into()],
+        is_vector: Some(true),
+        ..text(name, value)
+    };
+    let args =
+        [&[texts("filenames", "a.mp4"), int("sequence_length", 4), text("device", device)], args].concat();
+    let mut reader = op("readers__Video", "R", &[], edge("frames", device), &args);
+    reader.output.push(edge("numbers", device));
+    let flip = op("Flip", "F", &[edge("frames", device)], edge("flipped", device), &[text("device", device)]);
+    pipeline(&[reader, flip], &[edge("flipped", device), edge("numbers", device)])
+}
+
+#[test]
+fn videos_of_a_reader_on_a_device_are_decoded_there() {
+    let numbers = text("enable_frame_num", "sequence");
+    let def = video_reader("gpu", std::slice::from_ref(&numbers));
+    let plan = Plan::new(graph(&def, Device::Gpu).unwrap()).unwrap();
+    let graph_of = &plan.graph;
+    assert_eq!(kinds(graph_of), ["decoders__Video", "Flip", "transfer"]);
+    assert_eq!(graph_of.nodes[0].placement, crate::graph::Placement::Mixed);
+    let names: Vec<&str> = graph_of.inputs.iter().map(|input| input.name.as_str()).collect();
+    assert_eq!(names, ["frames.files", "frames.frames", "numbers"]);
+    let frames = graph_of.value(graph_of.nodes[0].outputs[0]);
+    assert_eq!((frames.device, frames.name.as_str()), (Device::Gpu, "frames"));
+    assert_eq!(frames.ty.dims, Some(vec![Some(4), None, None, Some(3)]));
+    assert!(graph_of.warnings.is_empty(), "{:?}", graph_of.warnings);
+    // As float32 there is one more operator.
+    let def = video_reader("gpu", &[numbers.clone(), int("dtype", 9), int("normalized", 1)]);
+    let plan = Plan::new(graph(&def, Device::Gpu).unwrap()).unwrap();
+    assert_eq!(kinds(&plan.graph)[..3], ["decoders__Video", "ArithmeticGenericOp", "Flip"]);
+    // On the host the reader decodes.
+    let on_host = graph(&def, Device::Cpu).unwrap();
+    assert_eq!((kinds(&on_host), on_host.inputs.len()), (vec!["Flip"], 2));
+    let left = graph(&video_reader("cpu", &[numbers]), Device::Gpu).unwrap();
+    assert_eq!((kinds(&left), left.inputs.len()), (vec!["Flip"], 2));
+}

@@ -4,6 +4,7 @@
 use crate::cpu::video::Padding;
 use crate::error::{Error, Result};
 use crate::ops::{Arg, ArgSpec, Args, SampleInputs};
+use crate::tensor::ValueType;
 
 /// The arguments that are read here.
 pub(super) const ARGS: &[ArgSpec] = &[
@@ -18,6 +19,9 @@ pub(super) const ARGS: &[ArgSpec] = &[
 /// The frames that are asked for.
 pub(super) struct Frames {
     listed: Option<Arg>,
+    /// Which of the argument inputs they are listed by, and how many that lists, if that is known.
+    input: Option<usize>,
+    count: Option<usize>,
     start: Arg,
     end: Option<Arg>,
     stride: Arg,
@@ -44,6 +48,8 @@ impl Frames {
         }
         Ok(Self {
             listed: args.arg("frames")?,
+            input: args.tensor("frames"),
+            count: None,
             start: args.arg_or("start_frame", &[0.0])?,
             end: args.arg("end_frame")?,
             stride: args.arg_or("stride", &[1.0])?,
@@ -52,10 +58,18 @@ impl Frames {
         })
     }
 
+    /// Takes in what is known of the argument inputs at load.
+    pub(super) fn infer_arguments(&mut self, arguments: &[ValueType]) {
+        let dims = self.input.and_then(|input| arguments.get(input)?.dims.as_deref());
+        if let Some([count]) = dims {
+            self.count = *count;
+        }
+    }
+
     /// How many frames an output has, where every sample has the same number.
     pub(super) fn known(&self) -> Option<usize> {
         if let Some(listed) = &self.listed {
-            return listed.known().map(<[f64]>::len);
+            return listed.known().map(<[f64]>::len).or(self.count);
         }
         match self.length.as_ref()?.known()? {
             [length] if self.padding != Padding::None && *length >= 0.0 => Some(*length as usize),

@@ -3,6 +3,7 @@
 mod frames;
 mod on_device;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -28,6 +29,23 @@ struct DecodersVideo {
     /// Frames decoded since somebody asked.
     decoded: Decoded,
     on_device: Option<OnDevice>,
+}
+
+/// Videos of a batch that were opened: samples may share the memory of one, as sequences that a reader found do.
+#[derive(Default)]
+struct Opened<'a>(HashMap<(usize, usize), Arc<Video<'a>>>);
+
+impl<'a> Opened<'a> {
+    /// The video in `file`.
+    fn video(&mut self, file: &'a [u8]) -> Result<Arc<Video<'a>>> {
+        let place = (file.as_ptr().addr(), file.len());
+        if let Some(video) = self.0.get(&place) {
+            return Ok(Arc::clone(video));
+        }
+        let video = Arc::new(Video::open(file)?);
+        self.0.insert(place, Arc::clone(&video));
+        Ok(video)
+    }
 }
 
 /// What to make of one sample.
@@ -71,8 +89,8 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 impl DecodersVideo {
-    fn job(&self, sample: &SampleInputs<'_>) -> Result<Job> {
-        let video = Video::open(sample.input(0)?.as_slice()?)?;
+    fn job<'a>(&self, sample: &SampleInputs<'a>, opened: &mut Opened<'a>) -> Result<Job> {
+        let video = opened.video(sample.input(0)?.as_slice()?)?;
         let (height, width) = (video.height(), video.width());
         let most = limits::MAX_SAMPLE_BYTES / (height * width * CHANNELS);
         Ok(Job { frames: self.frames.choose(sample, video.frames(), most)?, height, width })
@@ -82,6 +100,10 @@ impl DecodersVideo {
 impl Operator for DecodersVideo {
     fn is_steered_by(&self, _input: usize) -> bool {
         true
+    }
+
+    fn infer_arguments(&mut self, arguments: &[ValueType]) {
+        self.frames.infer_arguments(arguments);
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
@@ -98,7 +120,8 @@ impl Operator for DecodersVideo {
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
-        self.jobs = inputs.map(|sample| self.job(&sample).map(Some));
+        let mut opened = Opened::default();
+        self.jobs = inputs.map(|sample| self.job(&sample, &mut opened).map(Some));
         let shape = |job: &Option<Job>| match job {
             Some(job) => Shape::from([job.frames.len(), job.height, job.width, CHANNELS]),
             None => Shape::new(vec![0; 4]),

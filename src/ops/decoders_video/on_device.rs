@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use super::{CHANNELS, Job};
+use super::{CHANNELS, Job, Opened};
 use crate::cpu::video::{self, Budget, Coding, Video};
 use crate::error::{Error, Result};
 use crate::gpu::video::{Codec, Engines, Factors, Footage, Signal};
@@ -36,7 +36,7 @@ pub(super) struct OnDevice {
 struct Clip<'a> {
     index: usize,
     job: &'a Job,
-    video: Video<'a>,
+    video: Arc<Video<'a>>,
     target: DeviceBytes<'a>,
 }
 
@@ -85,10 +85,11 @@ impl OnDevice {
         cx: &mut GpuCx<'_>,
         io: &GpuIo<'_>,
     ) -> Result<Decoded> {
+        let mut opened = Opened::default();
         let clips = io.rows(|sample| {
             let job = jobs.get(sample.index()).and_then(Option::as_ref);
             let job = job.ok_or_else(|| Error::internal("a video was not looked at"))?;
-            let video = Video::open(sample.input(0)?.as_slice::<u8>()?)?;
+            let video = opened.video(sample.input(0)?.as_slice::<u8>()?)?;
             Ok(Clip { index: sample.index(), job, video, target: sample.output(0)?.clone() })
         });
         let takes = |clip: &Clip<'_>| {

@@ -1,4 +1,5 @@
-"""Serializes the pipelines in this directory with DALI: decoders of images and videos, device "mixed".
+"""Serializes the pipelines in this directory with DALI: decoders of images and videos, device "mixed",
+and optical flow.
 
     python make.py            (needs nvidia-dali, no GPU)
 
@@ -33,10 +34,36 @@ OPERATORS = {
     "video_frames": lambda x: fn.decoders.video(x, device="mixed", frames=[5, 0, 5, 3]),
 }
 
-for name, operator in OPERATORS.items():
+FLOWS = {
+    "flow_1": dict(output_grid=1),
+    "flow_2": dict(output_grid=2, preset=0.5),
+    "flow_4": dict(),
+    "flow_fast": dict(preset=1.0, hint_grid=8),
+    "flow_bgr": dict(image_type=types.BGR),
+    "flow_gray": dict(image_type=types.GRAY, output_grid=2),
+    "flow_temporal": dict(enable_temporal_hints=True),
+    "flow_hints": dict(enable_external_hints=True, output_grid=2, hint_grid=4),
+}
+
+
+def decoded(operator):
+    return operator(fn.external_source(name="IMAGES", dtype=types.UINT8, ndim=1))
+
+
+def flow(arguments):
+    inputs = [fn.external_source(name="FRAMES", dtype=types.UINT8, layout="FHWC").gpu()]
+    if "enable_external_hints" in arguments:
+        inputs.append(fn.external_source(name="HINTS", dtype=types.FLOAT, layout="FHWC").gpu())
+    return fn.optical_flow(*inputs, device="gpu", **arguments)
+
+
+GRAPHS = {name: lambda operator=operator: decoded(operator) for name, operator in OPERATORS.items()}
+GRAPHS |= {name: lambda arguments=arguments: flow(arguments) for name, arguments in FLOWS.items()}
+
+for name, graph in GRAPHS.items():
     @pipeline_def(batch_size=128, num_threads=4, device_id=None, prefetch_queue_depth=1)
     def pipeline():
-        return operator(fn.external_source(name="IMAGES", dtype=types.UINT8, ndim=1))
+        return graph()
 
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".dali")
     with open(path, "wb") as file:

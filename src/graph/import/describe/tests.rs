@@ -66,7 +66,6 @@ fn operators_that_read_files_are_refused_for_it() {
     for name in ["readers__File", "readers___TFRecord", "FileReader", "io__file__Read"] {
         assert!(unknown(name).to_string().contains("files of the server"), "{name}");
     }
-    assert!(unknown("OpticalFlow").to_string().contains("optical flow is computed by an engine"));
     assert!(unknown("Sideways").to_string().contains("not known"));
     for name in ["readers__VideoResize", "VideoReaderResize"] {
         let text = unknown(name).to_string();

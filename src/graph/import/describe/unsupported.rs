@@ -13,7 +13,7 @@ pub(super) fn check(op: &OpDef) -> Result<()> {
     let values = super::super::arguments(&op.args)?;
     let name = op.name.as_deref().unwrap_or_default();
     if let Some(reader) = readers::find(name) {
-        return reader.source(&Args::new(values, BTreeMap::new())).map(drop);
+        return reader.source(&Args::new(values, BTreeMap::new()), None).map(drop);
     }
     if let Some(def) = ops::find(name).filter(|def| def.videos.is_some()) {
         let values =
@@ -36,8 +36,6 @@ pub(in crate::graph::import) fn unknown(name: &str) -> Error {
     let reads_files = name.contains("readers_") || name.contains("Reader") || name == "io__file__Read";
     Error::unsupported(if name.to_lowercase().contains("video") {
         "of the operators for video there are `decoders.video`, `experimental.inputs.video`, `experimental.readers.video` and `readers.video`"
-    } else if name.to_lowercase().contains("opticalflow") {
-        "optical flow is computed by an engine of its own in NVIDIA's GPUs, which Gesso does not use: compute it ahead, or in a model"
     } else if reads_files {
         "it reads files of the server, which Gesso does not: feed what is in them to an external source"
     } else {

@@ -1,0 +1,168 @@
+//! The optical flow engine of a device, as one instance of an operator uses it: what it takes, and sessions that are kept. It must not know
+//! operators.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use super::session::Session;
+use super::settings::Settings;
+use super::sys::{Cap, Functions, RawSession};
+use crate::error::{Error, ErrorKind, Result};
+use crate::gpu::{Gpu, Stream};
+use crate::limits;
+
+/// The engine of a device, with settings.
+pub struct Engine {
+    functions: Arc<Functions>,
+    gpu: Arc<Gpu>,
+    settings: Settings,
+    /// Columns and rows that it takes.
+    sides: [RangeInclusive<u32>; 2],
+    /// The one that was used last at the end.
+    sessions: Vec<Arc<Session>>,
+}
+
+impl Engine {
+    /// Opens the engine of `gpu`.
+    ///
+    /// # Errors
+    /// Unavailable, when the library is not there, or the device has no such engine; unsupported, when it does not do what `settings` say.
+    pub fn open(gpu: &Arc<Gpu>, settings: Settings) -> Result<Self> {
+        let functions = Arc::new(Functions::open()?);
+        let bound = gpu.bind()?;
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: the context is that of `gpu`; the pointer is valid for the call.
+        let status = unsafe { (functions.create)(gpu.context_handle(), &raw mut raw) };
+        functions.check("nvCreateOpticalFlowCuda", status, std::ptr::null_mut()).map_err(|error| {
+            let text =
+                format!("no optical flow engine on device {} (`{}`): {error}", gpu.ordinal(), gpu.name());
+            Error::new(ErrorKind::Unavailable, text)
+        })?;
+        let sides = asked(&functions, raw, &settings);
+        // SAFETY: made above; nothing uses it any more.
+        let _ = unsafe { (functions.destroy)(raw) };
+        drop(bound);
+        Ok(Self { functions, gpu: Arc::clone(gpu), settings, sides: sides?, sessions: Vec::new() })
+    }
+
+    /// What flow it computes.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// A session for frames of `size`, columns and rows, whose work goes into `stream`: one that is there, or else a new one.
+    ///
+    /// # Errors
+    /// Invalid for a size that the engine does not take; unavailable when there is no memory, or the sequences that are worked on are of
+    /// more than [`limits::MAX_FLOW_SESSIONS`] sizes.
+    pub fn session(&mut self, size: [usize; 2], stream: &Arc<Stream>) -> Result<Arc<Session>> {
+        let size = self.checked(size)?;
+        let place = self.sessions.iter().position(|session| session.is_for(size, stream));
+        let session = match place {
+            Some(place) => self.sessions.remove(place),
+            None => {
+                self.make_room()?;
+                tracing::debug!(device = self.gpu.ordinal(), ?size, "an optical flow session is made");
+                Arc::new(Session::new(&self.functions, &self.settings, size, stream)?)
+            }
+        };
+        self.sessions.push(Arc::clone(&session));
+        Ok(session)
+    }
+
+    fn checked(&self, size: [usize; 2]) -> Result<[u32; 2]> {
+        let [width, height] = size.map(|side| u32::try_from(side).unwrap_or(u32::MAX));
+        let [columns, rows] = &self.sides;
+        if columns.contains(&width) && rows.contains(&height) {
+            return Ok([width, height]);
+        }
+        Err(Error::invalid(format!(
+            "frames of {width} x {height} pixels, expected {} to {} columns and {} to {} rows, which the optical flow engine of device {} takes",
+            columns.start(),
+            columns.end(),
+            rows.start(),
+            rows.end(),
+            self.gpu.ordinal()
+        )))
+    }
+
+    /// Lets the session go that was not used for longest, if there are as many as there may be.
+    fn make_room(&mut self) -> Result<()> {
+        if self.sessions.len() < limits::MAX_FLOW_SESSIONS {
+            return Ok(());
+        }
+        // What the batch uses, it holds.
+        let idle = self.sessions.iter().position(|session| Arc::strong_count(session) == 1);
+        let idle = idle.ok_or_else(|| {
+            Error::new(
+                ErrorKind::Unavailable,
+                format!(
+                    "sequences of more than {} sizes in one batch, which is as many as optical flow is computed for at a time",
+                    limits::MAX_FLOW_SESSIONS
+                ),
+            )
+        })?;
+        self.sessions.remove(idle);
+        Ok(())
+    }
+}
+
+/// What the device says: columns and rows that it takes.
+fn asked(functions: &Functions, raw: RawSession, settings: &Settings) -> Result<[RangeInclusive<u32>; 2]> {
+    check_grid("output_grid", settings.output_grid, &caps(functions, raw, Cap::OutputGrids)?)?;
+    if let Some(grid) = settings.hint_grid {
+        check_grid("hint_grid", grid, &caps(functions, raw, Cap::HintGrids)?)?;
+        if caps(functions, raw, Cap::TakesHints)?.first() == Some(&0) {
+            return Err(Error::unsupported("the optical flow engine takes no hints"));
+        }
+    }
+    let one = |cap: Cap| -> Result<u32> {
+        let values = caps(functions, raw, cap)?;
+        values
+            .first()
+            .copied()
+            .ok_or_else(|| Error::internal(format!("the library does not say its {cap:?}")))
+    };
+    Ok([one(Cap::LeastWidth)?..=one(Cap::MostWidth)?, one(Cap::LeastHeight)?..=one(Cap::MostHeight)?])
+}
+
+fn check_grid(name: &str, grid: u32, taken: &[u32]) -> Result<()> {
+    if taken.contains(&grid) {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!(
+        "argument `{name}` is {grid}, expected one of {taken:?}, which the device's optical flow engine takes"
+    )))
+}
+
+/// Values that a list of the library's has at most.
+const MOST_VALUES: u32 = 64;
+
+/// What the library says of `cap`. The context is bound.
+fn caps(functions: &Functions, raw: RawSession, cap: Cap) -> Result<Vec<u32>> {
+    let mut count = 0;
+    // SAFETY: the session is valid, and so is the pointer for the call; without a list the number of values is told.
+    let status = unsafe { (functions.caps)(raw, cap as i32, std::ptr::null_mut(), &raw mut count) };
+    functions.check("nvOFGetCaps", status, raw)?;
+    if count > MOST_VALUES {
+        return Err(Error::internal(format!("the optical flow library has {count} values of {cap:?}")));
+    }
+    let mut values = vec![0; count as usize];
+    // SAFETY: as above, and the list has as many places as the library has values.
+    let status = unsafe { (functions.caps)(raw, cap as i32, values.as_mut_ptr(), &raw mut count) };
+    functions.check("nvOFGetCaps", status, raw)?;
+    values.truncate(count as usize);
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grid_that_the_device_does_not_take_is_named() {
+        assert!(check_grid("output_grid", 4, &[4]).is_ok());
+        let text = check_grid("output_grid", 1, &[4]).unwrap_err().to_string();
+        assert!(text.contains("`output_grid` is 1") && text.contains("[4]"), "{text}");
+    }
+}
