@@ -4,9 +4,10 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use super::handle::Handle;
 use super::session::Session;
 use super::settings::Settings;
-use super::sys::{Cap, Functions, RawSession};
+use super::sys::{Cap, Functions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::{Gpu, Stream};
 use crate::limits;
@@ -29,20 +30,14 @@ impl Engine {
     /// Unavailable, when the library is not there, or the device has no such engine; unsupported, when it does not do what `settings` say.
     pub fn open(gpu: &Arc<Gpu>, settings: Settings) -> Result<Self> {
         let functions = Arc::new(Functions::open()?);
-        let bound = gpu.bind()?;
-        let mut raw = std::ptr::null_mut();
-        // SAFETY: the context is that of `gpu`; the pointer is valid for the call.
-        let status = unsafe { (functions.create)(gpu.context_handle(), &raw mut raw) };
-        functions.check("nvCreateOpticalFlowCuda", status, std::ptr::null_mut()).map_err(|error| {
+        let _bound = gpu.bind()?;
+        let handle = Handle::new(&functions, gpu).map_err(|error| {
             let text =
                 format!("no optical flow engine on device {} (`{}`): {error}", gpu.ordinal(), gpu.name());
             Error::new(ErrorKind::Unavailable, text)
         })?;
-        let sides = asked(&functions, raw, &settings);
-        // SAFETY: made above; nothing uses it any more.
-        let _ = unsafe { (functions.destroy)(raw) };
-        drop(bound);
-        Ok(Self { functions, gpu: Arc::clone(gpu), settings, sides: sides?, sessions: Vec::new() })
+        let sides = asked(&handle, &settings)?;
+        Ok(Self { functions, gpu: Arc::clone(gpu), settings, sides, sessions: Vec::new() })
     }
 
     /// What flow it computes.
@@ -108,22 +103,16 @@ impl Engine {
 }
 
 /// What the device says: columns and rows that it takes.
-fn asked(functions: &Functions, raw: RawSession, settings: &Settings) -> Result<[RangeInclusive<u32>; 2]> {
-    check_grid("output_grid", settings.output_grid, &caps(functions, raw, Cap::OutputGrids)?)?;
+fn asked(handle: &Handle, settings: &Settings) -> Result<[RangeInclusive<u32>; 2]> {
+    check_grid("output_grid", settings.output_grid, &handle.caps(Cap::OutputGrids)?)?;
     if let Some(grid) = settings.hint_grid {
-        check_grid("hint_grid", grid, &caps(functions, raw, Cap::HintGrids)?)?;
-        if caps(functions, raw, Cap::TakesHints)?.first() == Some(&0) {
+        check_grid("hint_grid", grid, &handle.caps(Cap::HintGrids)?)?;
+        if handle.caps(Cap::TakesHints)?.first() == Some(&0) {
             return Err(Error::unsupported("the optical flow engine takes no hints"));
         }
     }
-    let one = |cap: Cap| -> Result<u32> {
-        let values = caps(functions, raw, cap)?;
-        values
-            .first()
-            .copied()
-            .ok_or_else(|| Error::internal(format!("the library does not say its {cap:?}")))
-    };
-    Ok([one(Cap::LeastWidth)?..=one(Cap::MostWidth)?, one(Cap::LeastHeight)?..=one(Cap::MostHeight)?])
+    let range = |least: Cap, most: Cap| Ok::<_, Error>(handle.cap(least)?..=handle.cap(most)?);
+    Ok([range(Cap::LeastWidth, Cap::MostWidth)?, range(Cap::LeastHeight, Cap::MostHeight)?])
 }
 
 fn check_grid(name: &str, grid: u32, taken: &[u32]) -> Result<()> {
@@ -133,26 +122,6 @@ fn check_grid(name: &str, grid: u32, taken: &[u32]) -> Result<()> {
     Err(Error::unsupported(format!(
         "argument `{name}` is {grid}, expected one of {taken:?}, which the device's optical flow engine takes"
     )))
-}
-
-/// Values that a list of the library's has at most.
-const MOST_VALUES: u32 = 64;
-
-/// What the library says of `cap`. The context is bound.
-fn caps(functions: &Functions, raw: RawSession, cap: Cap) -> Result<Vec<u32>> {
-    let mut count = 0;
-    // SAFETY: the session is valid, and so is the pointer for the call; without a list the number of values is told.
-    let status = unsafe { (functions.caps)(raw, cap as i32, std::ptr::null_mut(), &raw mut count) };
-    functions.check("nvOFGetCaps", status, raw)?;
-    if count > MOST_VALUES {
-        return Err(Error::internal(format!("the optical flow library has {count} values of {cap:?}")));
-    }
-    let mut values = vec![0; count as usize];
-    // SAFETY: as above, and the list has as many places as the library has values.
-    let status = unsafe { (functions.caps)(raw, cap as i32, values.as_mut_ptr(), &raw mut count) };
-    functions.check("nvOFGetCaps", status, raw)?;
-    values.truncate(count as usize);
-    Ok(values)
 }
 
 #[cfg(test)]

@@ -10,10 +10,12 @@
 //! Everything is put into one stream, that of the batch: the library lets it wait for the engine.
 
 mod engine;
+mod handle;
 mod session;
 mod settings;
 mod sys;
 
 pub use engine::Engine;
-pub use session::{Place, Session};
+pub use handle::Place;
+pub use session::Session;
 pub use settings::{Settings, Speed};
