@@ -15,7 +15,8 @@ hands its input on, under the same load. Server's times are Triton's own
 statistics, a request: queue, input, infer, output. Images are made when they are not there. Every slot's answer is compared
 with the answer over the socket before the clock starts. The last columns are the processor's time for a request, of the server and of the
 client. With --in-process the last lines say how much of that speed the server has, and of what it could have where an image costs what it
-does in process and a request what it does of the identity model: the processor's time for both is all that there is.
+does in process and a request what it does of the identity model, or of `pad`, whose answers are as long as Gesso's: the processor's time for
+both is all that there is.
 """
 
 import argparse
@@ -40,8 +41,10 @@ import make_bench_images  # noqa: E402
 from cuda_driver import CudaError, Driver  # noqa: E402
 from harness import Server, ServerError  # noqa: E402
 
-MODELS = {"gesso": "pipeline_gpu.dali", "engines": "pipeline_gpu.dali", "identity": "identity.dali"}
-OUTPUTS = {"gesso": "PIXELS", "engines": "PIXELS", "identity": "BYTES"}
+MODELS = {"gesso": "pipeline_gpu.dali", "engines": "pipeline_gpu.dali", "identity": "identity.dali", "pad": "pad.dali"}
+OUTPUTS = {"gesso": "PIXELS", "engines": "PIXELS", "identity": "BYTES", "pad": "PADDED"}
+# What a request costs without work on it: the better floor first.
+FLOORS = ("pad", "identity")
 # Decodes nowhere else.
 PARAMETERS = {"engines": 'parameters { key: "jpeg_path" value { string_value: "engines" } }\n'}
 SIDE = 224
@@ -248,7 +251,8 @@ def compare(rows, rates, cores):
         alone = float(np.median(rounds))
         print(f"in process, {size}: {alone:.0f} images/s ({min(rounds):.0f} to {max(rounds):.0f})")
         ours = [row for row in rows if (row["size"], row["client"]) == (size, "http")]
-        costs = {row["concurrency"]: row["server_cpu_us"] + row["client_cpu_us"] for row in ours if row["model"] == "identity"}
+        floor = next((name for name in FLOORS if any(row["model"] == name for row in ours)), None)
+        costs = {row["concurrency"]: row["server_cpu_us"] + row["client_cpu_us"] for row in ours if row["model"] == floor}
         for row in (row for row in ours if row["model"] == "gesso"):
             text = f"    {row['concurrency']} requests at a time: {row['rate']:.0f}, {row['rate'] / alone:.0%} of it"
             if cost := costs.get(row["concurrency"]):
