@@ -51,6 +51,8 @@ SIDE = 224
 TENSOR_BYTES = 3 * SIDE * SIDE * 4
 INPUT = "IMAGE"
 WARM_SECONDS = 1
+# As compare.py.
+IN_PROCESS_BATCH = 32
 PERF_ANALYZER_SECONDS = 1
 
 
@@ -237,9 +239,9 @@ def perf_analyzer(server, model, images, options, concurrency):
 
 
 def in_process(options, size):
-    """Images/s of the pipeline without a server, in batches as large as there are requests at a time."""
+    """Images/s of the pipeline without a server."""
     command = ["cargo", "bench", "--quiet", "--locked", "--bench", "pipeline", "--", "--images", str(options.images / size)]
-    command += ["--threads", str(options.in_process), "--batch", str(max(options.concurrency))]
+    command += ["--threads", str(options.in_process), "--batch", str(IN_PROCESS_BATCH)]
     command += ["--seconds", str(max(1, round(options.seconds)))]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     return json.loads(done.stdout.splitlines()[-1])["images_per_second"]
