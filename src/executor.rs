@@ -18,15 +18,15 @@ mod view;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::error::{Context, Error, ErrorKind, Result, caught};
+use crate::error::{Context, Error, Result, caught};
 use crate::gpu::{Counters, Gpu, Recorder};
 use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
 use crate::graph::{BranchId, NodeKind, Placement, Plan, ValueId};
-use crate::limits;
 use crate::memory::HostPool;
 use crate::ops::{self, CpuCx, Failures, GpuCx, Inputs, Preferences, PutOff, Routing};
 use crate::tensor::{Batch, Device, ValueType};
+use crate::threads;
 use crate::waiting::Forever;
 use host::check_buffers;
 use pace::Pace;
@@ -50,7 +50,7 @@ pub struct Outcome<'r> {
 pub struct Executor {
     plan: Arc<Plan>,
     operators: Operators,
-    pool: rayon::ThreadPool,
+    pool: Arc<rayon::ThreadPool>,
     memory: Arc<HostPool>,
     inputs_may_change: bool,
     recorder: Option<Recorder>,
@@ -79,6 +79,27 @@ impl Executor {
         gpu: Option<&Arc<Gpu>>,
         preferences: &Preferences,
     ) -> Result<Self> {
+        let memory = HostPool::within(preferences.max_memory.unwrap_or(usize::MAX));
+        Self::with(plan, threads::start(num_threads)?, memory, gpu, preferences)
+    }
+
+    /// Another one for batches that are worked on at the same time, on the same threads and the same device: see [`HostPool::beside`].
+    ///
+    /// # Errors
+    /// What preparing the operators on the device fails with.
+    pub fn beside(&self, preferences: &Preferences) -> Result<Self> {
+        let gpu = self.recorder.as_ref().map(Recorder::gpu);
+        let (plan, pool) = (Arc::clone(&self.plan), Arc::clone(&self.pool));
+        Self::with(plan, pool, self.memory.beside(), gpu, preferences)
+    }
+
+    fn with(
+        plan: Arc<Plan>,
+        pool: Arc<rayon::ThreadPool>,
+        memory: HostPool,
+        gpu: Option<&Arc<Gpu>>,
+        preferences: &Preferences,
+    ) -> Result<Self> {
         if plan.needs_gpu() && gpu.is_none() {
             return Err(Error::internal("a plan for a device runs without one"));
         }
@@ -89,11 +110,6 @@ impl Executor {
         if let Some(gpu) = gpu {
             prepare(&plan, &mut operators, gpu)?;
         }
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(num_threads.clamp(1, limits::MAX_THREADS))
-            .thread_name(|i| format!("gesso-{i}"))
-            .build()
-            .map_err(|error| Error::new(ErrorKind::Unavailable, format!("worker threads: {error}")))?;
         let recorder = gpu.map(Recorder::new).transpose()?;
         let may_settle = !operators.iter().flatten().any(|operator| operator.mixes_samples());
         let branch_samples = vec![0; plan.branches.count()];
@@ -101,7 +117,7 @@ impl Executor {
             plan,
             operators,
             pool,
-            memory: Arc::new(HostPool::within(preferences.max_memory.unwrap_or(usize::MAX))),
+            memory: Arc::new(memory),
             inputs_may_change: preferences.inputs_may_change,
             recorder,
             may_settle,
@@ -322,7 +338,8 @@ impl Executor {
                     let copied: Vec<_> = copied.map(|(i, bytes)| (i, own::reading(bytes.len()))).collect();
                     sink.weigh(&copied, failures);
                 }
-                own::take(&mut batch, failures, &self.pool, &self.memory)?;
+                let is_shared = Arc::strong_count(&self.pool) > 1;
+                own::take(&mut batch, failures, (!is_shared).then_some(&*self.pool), &self.memory)?;
                 own.push(batch.clone());
             }
             values[id] = Some(batch);

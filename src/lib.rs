@@ -1,7 +1,7 @@
 //! The engine of Gesso: runs pipelines serialized by NVIDIA DALI, on the CPU and on GPUs.
 //!
 //! ```text
-//! error, limits  <-  lanes, memory, waiting, tensor  <-  cpu, gpu  <-  ops, source  <-  readers  <-  graph, executor  <-  pipeline  <-  capi
+//! error, limits  <-  lanes, threads, waiting, memory, tensor  <-  cpu, gpu  <-  ops, source  <-  readers  <-  graph, executor  <-  pipeline  <-  capi
 //! ```
 //!
 //! A file becomes a graph, the graph a plan ([`graph`]), once per model. A request becomes part of a batch, and each operator
@@ -27,4 +27,5 @@ pub mod readers;
 pub mod source;
 mod sync;
 pub mod tensor;
+pub mod threads;
 pub mod waiting;

@@ -5,8 +5,8 @@
 
 Needs the packages nvidia-dali-cuda130 and pillow (no GPU) and cargo. Builds `cargo bench --bench pipeline`, makes the images
 in .cache/bench, and runs every peer once a round; prints the median images/s of the rounds, their spread, and ratios.
-With --make it only writes the pipelines: benches/pipeline.dali, which Gesso runs here, the same for a GPU, and one that hands
-its input on. `gpu.py` is the comparison on a GPU, `triton.py` the one through a server.
+With --make it only writes the pipelines: benches/pipeline.dali, which Gesso runs here, the same for a GPU, one that hands
+its input on, and one that makes it as long as the others' output. `gpu.py` is the comparison on a GPU, `triton.py` the one through a server.
 """
 import argparse
 import io
@@ -41,6 +41,12 @@ def chain(device="cpu"):
 @pipeline_def(batch_size=256, num_threads=2, device_id=None, prefetch_queue_depth=1)
 def identity():
     return fn.external_source(name="IMAGE", dtype=types.UINT8, ndim=1).gpu()
+
+
+@pipeline_def(batch_size=256, num_threads=2, device_id=None, prefetch_queue_depth=1)
+def pad():
+    image = fn.external_source(name="IMAGE", dtype=types.UINT8, ndim=1)
+    return fn.pad(image, axes=[0], shape=[3 * SIDE * SIDE * 4], name="PADDED")
 
 
 def make_images():
@@ -124,7 +130,8 @@ def main():
     options = parser.parse_args()
     dali_trace.set_tracing(enabled=False)
     if options.make:
-        for made, name in ((chain(), "pipeline"), (chain("mixed"), "pipeline_gpu"), (identity(), "identity")):
+        made_of = {"pipeline": chain(), "pipeline_gpu": chain("mixed"), "identity": identity(), "pad": pad()}
+        for name, made in made_of.items():
             made.serialize(filename=str(ROOT / "benches" / f"{name}.dali"))
         return
     make_images()

@@ -5,13 +5,18 @@
                                                        into CUDA shared memory; concurrency 1, 64 and 256
     benches/peers/triton.py --device cpu --out system  the same without a GPU
     benches/peers/triton.py --in body --out body       everything through the socket
+    benches/peers/triton.py --device cpu --out system --concurrency 16 --in-process 2
+                                                       on the host, beside the same with two threads in process (cargo), in turn
     benches/peers/triton.py --perf-analyzer PATH       beside each row the same load by NVIDIA's client over gRPC, which keeps
                                                        both inputs and outputs in CUDA shared memory (but at concurrency 1)
 
 Beside Gesso stand the same model with JPEGs on the engines alone (`--models gesso engines identity`) and the floor: a model that only
 hands its input on, under the same load. Server's times are Triton's own
 statistics, a request: queue, input, infer, output. Images are made when they are not there. Every slot's answer is compared
-with the answer over the socket before the clock starts.
+with the answer over the socket before the clock starts. The last columns are the processor's time for a request, of the server and of the
+client. With --in-process the last lines say how much of that speed the server has, and of what it could have where an image costs what it
+does in process and a request what it does of the identity model, or of `pad`, whose answers are as long as Gesso's: the processor's time for
+both is all that there is.
 """
 
 import argparse
@@ -36,14 +41,18 @@ import make_bench_images  # noqa: E402
 from cuda_driver import CudaError, Driver  # noqa: E402
 from harness import Server, ServerError  # noqa: E402
 
-MODELS = {"gesso": "pipeline_gpu.dali", "engines": "pipeline_gpu.dali", "identity": "identity.dali"}
-OUTPUTS = {"gesso": "PIXELS", "engines": "PIXELS", "identity": "BYTES"}
+MODELS = {"gesso": "pipeline_gpu.dali", "engines": "pipeline_gpu.dali", "identity": "identity.dali", "pad": "pad.dali"}
+OUTPUTS = {"gesso": "PIXELS", "engines": "PIXELS", "identity": "BYTES", "pad": "PADDED"}
+# What a request costs without work on it: the better floor first.
+FLOORS = ("pad", "identity")
 # Decodes nowhere else.
 PARAMETERS = {"engines": 'parameters { key: "jpeg_path" value { string_value: "engines" } }\n'}
 SIDE = 224
 TENSOR_BYTES = 3 * SIDE * SIDE * 4
 INPUT = "IMAGE"
 WARM_SECONDS = 1
+# As compare.py.
+IN_PROCESS_BATCH = 32
 PERF_ANALYZER_SECONDS = 1
 
 
@@ -187,6 +196,7 @@ class Load:
             **{f"{stage}_us": 1e6 * (after[3][stage] - before[3][stage]) / requests for stage in after[3]},
             "batch": (after[2] - before[2]) / max(after[1] - before[1], 1),
             "server_cpu_us": 1e6 * busy / requests,
+            "client_cpu_us": 1e6 * outcome.busy / len(outcome.latencies),
         }
 
 
@@ -224,7 +234,33 @@ def perf_analyzer(server, model, images, options, concurrency):
         **{f"{stage}_us": row[f"Server {title}"] for stage, title in stages.items()},
         "batch": float("nan"),
         "server_cpu_us": float("nan"),
+        "client_cpu_us": float("nan"),
     }
+
+
+def in_process(options, size):
+    """Images/s of the pipeline without a server."""
+    command = ["cargo", "bench", "--quiet", "--locked", "--bench", "pipeline", "--", "--images", str(options.images / size)]
+    command += ["--threads", str(options.in_process), "--batch", str(IN_PROCESS_BATCH)]
+    command += ["--seconds", str(max(1, round(options.seconds)))]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])["images_per_second"]
+
+
+def compare(rows, rates, cores):
+    """Prints what the rows have of the speed in process, of which `rates` has the rounds of each size."""
+    for size, rounds in rates.items():
+        alone = float(np.median(rounds))
+        print(f"in process, {size}: {alone:.0f} images/s ({min(rounds):.0f} to {max(rounds):.0f})")
+        ours = [row for row in rows if (row["size"], row["client"]) == (size, "http")]
+        floor = next((name for name in FLOORS if any(row["model"] == name for row in ours)), None)
+        costs = {row["concurrency"]: row["server_cpu_us"] + row["client_cpu_us"] for row in ours if row["model"] == floor}
+        for row in (row for row in ours if row["model"] == "gesso"):
+            text = f"    {row['concurrency']} requests at a time: {row['rate']:.0f}, {row['rate'] / alone:.0%} of it"
+            if cost := costs.get(row["concurrency"]):
+                possible = cores / (cores / alone + cost / 1e6)
+                text += f"; client and server take {cost / 1e3:.3f} ms for a request, which leaves {possible:.0f}: {row['rate'] / possible:.0%} of that"
+            print(text)
 
 
 def repository(folder, options):
@@ -253,6 +289,7 @@ COLUMNS = [
     ("output ms", "compute_output_us", 1e-3, "{:9.3f}"),
     ("batch", "batch", 1, "{:6.1f}"),
     ("cpu ms", "server_cpu_us", 1e-3, "{:7.3f}"),
+    ("client ms", "client_cpu_us", 1e-3, "{:9.3f}"),
 ]
 
 
@@ -275,6 +312,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=1, help="of each row; the one of median rate is shown")
     parser.add_argument("--processes", type=int, default=4, help="of the client (default: %(default)s)")
     parser.add_argument("--instances", type=int, default=1)
+    parser.add_argument("--in-process", type=int, default=0, metavar="THREADS", help="also measure without a server")
     parser.add_argument("--max-batch", type=int, default=128)
     parser.add_argument("--delay", type=int, default=0, metavar="US", help="max_queue_delay_microseconds")
     parser.add_argument("--http-threads", type=int, default=16, help="of the server (default: %(default)s)")
@@ -293,7 +331,7 @@ def main():
     except CudaError as error:
         print(f"skipped: {error}")
         return
-    rows = []
+    rows, rates = [], {}
     try:
         with tempfile.TemporaryDirectory() as folder:
             threads = [f"--http-thread-count={options.http_threads}"]
@@ -301,15 +339,18 @@ def main():
                 print(f"server ready in {server.ready_seconds:.2f} s; {driver.name if driver else 'no GPU'}; in {options.input}, "
                       f"out {options.output}, {options.instances} instances, batches to {options.max_batch}")
                 for size in options.sizes:
-                    rows += rows_of(server, driver, size, options)
+                    rates[size] = []
+                    rows += rows_of(server, driver, size, options, rates[size])
     except (CudaError, ServerError) as error:
         raise SystemExit(f"error: {error}") from None
     table(rows)
+    if options.in_process:
+        compare(rows, rates, options.in_process)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
 
 
-def rows_of(server, driver, size, options):
+def rows_of(server, driver, size, options, rates):
     images = [path.read_bytes() for path in sorted((options.images / size).glob("*.jpg"))]
     post, rows = Post(server.http_url), []
     for concurrency in options.concurrency:
@@ -317,6 +358,8 @@ def rows_of(server, driver, size, options):
             loads = {m: Load(stack, post, driver, m, images, options, concurrency) for m in options.models}
             measured = {model: [] for model in loads}
             for _ in range(options.rounds):
+                if options.in_process:
+                    rates.append(in_process(options, size))
                 for model, load in loads.items():
                     measured[model].append(load.measure(server, options))
         for model, rounds in measured.items():

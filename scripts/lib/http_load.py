@@ -36,11 +36,13 @@ class Place(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Latencies of the answered requests in seconds, the time they took together, and the first errors."""
+    """Latencies of the answered requests in seconds, the time they took together, the first errors, and the time of processors
+    that the clients took."""
 
     latencies: np.ndarray
     seconds: float
     errors: list
+    busy: float
 
     @property
     def rate(self):
@@ -99,7 +101,7 @@ def run(address, connections, *, seconds=None, count=None, processes=1):
             worker.communicate()
     began, ended = min(r[1] for r in results), max(r[2] for r in results)
     errors = [error for r in results for error in r[3]]
-    return Outcome(np.concatenate([r[0] for r in results]), ended - began, errors)
+    return Outcome(np.concatenate([r[0] for r in results]), ended - began, errors, sum(r[4] for r in results))
 
 
 class _Connection:
@@ -158,7 +160,7 @@ def _work():
     sys.stdout.buffer.flush()
     sys.stdin.buffer.readline()
     latencies, errors = [], []
-    began = time.perf_counter()
+    began, busy = time.perf_counter(), time.process_time()
     end = began + (seconds or WORKER_SECONDS)
     left = sys.maxsize if count is None else count
     flying = 0
@@ -181,7 +183,7 @@ def _work():
             else:
                 flying -= 1
     # CLOCK_MONOTONIC is the same in all processes, so the parent may compare.
-    outcome = (np.array(latencies), began, time.perf_counter(), errors)
+    outcome = (np.array(latencies), began, time.perf_counter(), errors, time.process_time() - busy)
     pickle.dump(outcome, sys.stdout.buffer)
     sys.stdout.buffer.flush()
 

@@ -37,7 +37,8 @@ impl<'r> Storage<'r> {
                 failures.len()
             )));
         }
-        bound_bytes(&desc, inputs, scratch, memory.room());
+        let bytes = bound_bytes(&desc, inputs, scratch, memory.room());
+        memory.wait_for(bytes);
         let direct = match target {
             Some(output) => sink.allocate(output, &desc, failures)?,
             None => (0..desc.shapes.len()).map(|_| None).collect(),
@@ -103,8 +104,8 @@ impl Scratch<'_> {
 }
 
 /// Fails samples that are too large by themselves, then, from the smallest on, those past the limit of the batch. `room` is what
-/// the batch may take yet.
-pub(super) fn bound_bytes(desc: &BatchDesc, inputs: &Inputs<'_>, scratch: Scratch<'_>, room: usize) {
+/// the batch may take yet. Returns what the others take.
+pub(super) fn bound_bytes(desc: &BatchDesc, inputs: &Inputs<'_>, scratch: Scratch<'_>, room: usize) -> usize {
     let mut sizes = Vec::with_capacity(desc.shapes.len());
     for (i, shape) in desc.shapes.iter().enumerate() {
         match shape.bytes(desc.dtype.size()) {
@@ -116,7 +117,7 @@ pub(super) fn bound_bytes(desc: &BatchDesc, inputs: &Inputs<'_>, scratch: Scratc
             Err(error) => inputs.fail(i, error),
         }
     }
-    bound(sizes, scratch.threads, room, |i, error| inputs.fail(i, error));
+    bound(sizes, scratch.threads, room, |i, error| inputs.fail(i, error))
 }
 
 /// What a sample takes: its bytes, and others while it is worked on.
@@ -128,16 +129,16 @@ pub(super) struct Size {
 }
 
 /// Fails, of the smallest first, those of `sizes` that do not fit into `room`, nor into what a batch may take at most. `threads` of them are
-/// worked on at a time.
-pub(super) fn bound(mut sizes: Vec<Size>, threads: usize, room: usize, fail: impl Fn(usize, Error)) {
+/// worked on at a time. Returns what the others take.
+pub(super) fn bound(mut sizes: Vec<Size>, threads: usize, room: usize, fail: impl Fn(usize, Error)) -> usize {
     sizes.sort_unstable_by_key(|size| (size.bytes.saturating_add(size.scratch), size.sample));
-    let (mut total, mut scratch) = (0usize, 0usize);
+    let (mut total, mut scratch, mut taken) = (0usize, 0usize, 0);
     for (before, size) in sizes.into_iter().enumerate() {
         let with = total.saturating_add(align_up(size.bytes));
         let beside = scratch.max(size.scratch);
         let all = with.saturating_add(beside.saturating_mul(threads.min(before + 1)));
         if with <= limits::MAX_BATCH_BYTES && all <= room {
-            (total, scratch) = (with, beside);
+            (total, scratch, taken) = (with, beside, all);
             continue;
         }
         let beside =
@@ -149,6 +150,7 @@ pub(super) fn bound(mut sizes: Vec<Size>, threads: usize, room: usize, fail: imp
         );
         fail(size.sample, Error::new(ErrorKind::Unavailable, text));
     }
+    taken
 }
 
 pub(super) fn check_buffers(buffers: &[Option<&mut [u8]>], desc: &BatchDesc) -> Result<()> {

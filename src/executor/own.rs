@@ -5,13 +5,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rayon::prelude::*;
-
 use super::host::{Size, bound};
 use crate::error::Result;
 use crate::memory::{HostPool, align_up, copy_once};
 use crate::ops::Failures;
 use crate::tensor::{Batch, Sample};
+use crate::threads;
 
 /// Fewer bytes than this are copied by the thread at hand: waking others takes longer.
 const PARALLEL_BYTES: usize = 256 << 10;
@@ -31,14 +30,14 @@ pub(super) fn foreign<'r>(batch: &Batch<'r>, failures: &Failures) -> Vec<(usize,
 }
 
 /// Moves the samples of `batch` that are in the caller's memory into a buffer of our own, which is read from then on. Those that there is
-/// no room for fail, the largest first.
+/// no room for fail, the largest first. Without a `pool` this thread copies all of them: other batches have the pool's threads.
 ///
 /// # Errors
 /// Unavailable, when there is no memory.
 pub(super) fn take(
     batch: &mut Batch<'_>,
     failures: &Failures,
-    pool: &rayon::ThreadPool,
+    pool: Option<&rayon::ThreadPool>,
     memory: &Arc<HostPool>,
 ) -> Result<()> {
     let size = |(sample, bytes): (usize, &[u8])| Size { bytes: bytes.len(), scratch: 0, sample };
@@ -57,10 +56,11 @@ pub(super) fn take(
         copies.push((*bytes, &mut own[..bytes.len()]));
     }
     let total: usize = foreign.iter().map(|(_, bytes)| bytes.len()).sum();
-    if copies.len() < 2 || total < PARALLEL_BYTES {
-        copies.into_iter().for_each(|(bytes, own)| copy_once(bytes, own));
-    } else {
-        pool.install(|| copies.into_par_iter().for_each(|(bytes, own)| copy_once(bytes, own)));
+    match pool {
+        Some(pool) if copies.len() > 1 && total >= PARALLEL_BYTES => {
+            threads::for_each(pool, &mut copies, |(bytes, own)| copy_once(bytes, own));
+        }
+        _ => copies.iter_mut().for_each(|(bytes, own)| copy_once(bytes, own)),
     }
     let mut ranges = Vec::with_capacity(foreign.len());
     let mut end = 0;
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn samples_become_copies_and_those_that_are_ours_stay() {
         let memory = Arc::new(HostPool::default());
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let pool = threads::start(2).unwrap();
         let long: Vec<u8> = (0..PARALLEL_BYTES + 3).map(|i| i as u8).collect();
         let ours = Arc::new(memory.take(4).unwrap());
         let samples = vec![
@@ -95,7 +95,7 @@ mod tests {
         ];
         let shapes = [5, 9, 4, 0, long.len()].map(|len| Shape::from([len])).to_vec();
         let mut batch = Batch::new(BatchDesc::new(DType::U8, Layout::NONE, shapes), samples).unwrap();
-        take(&mut batch, &Failures::none(5), &pool, &memory).unwrap();
+        take(&mut batch, &Failures::none(5), Some(&pool), &memory).unwrap();
         assert_eq!((batch.view(0).bytes, batch.view(4).bytes), (&long[..5], &long[..]));
         assert!([0, 3, 4].iter().all(|&i| matches!(batch.sample(i), Some(Sample::Pooled(..)))));
         assert!(matches!(batch.sample(1), Some(Sample::Missing)));

@@ -71,6 +71,11 @@ impl<T: Send + 'static> Lanes<T> {
         self.shared.work.notify_one();
     }
 
+    /// Whether a job is in flight.
+    pub fn is_busy(&self) -> bool {
+        self.shared.queue.lock().in_flight > 0
+    }
+
     /// Hands `job` over, and returns when fewer jobs are in flight than there are lanes.
     pub fn submit(&self, job: T) {
         self.push(job);

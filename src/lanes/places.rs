@@ -50,6 +50,14 @@ impl Places {
 }
 
 impl Ticket {
+    /// Waits until every earlier ticket was used or dropped.
+    pub fn wait(&self) {
+        let mut row = self.places.row.lock();
+        while row.turn != self.number {
+            self.places.passed.wait(&mut row);
+        }
+    }
+
     /// Waits until every earlier ticket was used or dropped. Takes `samples` samples, and returns how many there are before them.
     pub fn take(mut self, samples: usize) -> u64 {
         let places = Arc::clone(&self.places);

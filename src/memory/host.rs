@@ -1,9 +1,15 @@
 //! Host memory for intermediate values: aligned buffers that go back to their pool when the last value that uses them
 //! is freed. It must not know what the bytes mean.
+//!
+//! ```text
+//! batches      1          2 beside 1          3 beside 2
+//! may take     all        a part, then all    a part ...       for more than the part, a batch waits until those before are done
+//! ```
 
 use std::sync::{Arc, Weak};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::lanes::Ticket;
 use crate::limits;
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 
@@ -50,11 +56,23 @@ impl Drop for HostBuffer {
 
 /// Keeps freed buffers for the next batch, up to [`limits::MAX_RETAINED_BYTES`].
 pub struct HostPool {
-    free: Mutex<Vec<Vec<Line>>>,
+    /// Shared with the pools beside it.
+    free: Arc<Mutex<Vec<Vec<Line>>>>,
     /// Bytes of buffers that were taken and are not back.
     in_use: AtomicUsize,
     /// The most of them.
     most: usize,
+    /// Of the batch at hand, if there may be others beside it.
+    turn: Mutex<Option<Ticket>>,
+}
+
+/// The time in which a pool's buffers are for one batch among others.
+pub struct Turn(Arc<HostPool>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *self.0.turn.lock() = None;
+    }
 }
 
 impl Default for HostPool {
@@ -66,7 +84,30 @@ impl Default for HostPool {
 impl HostPool {
     /// A pool of which `most` bytes may be in use at a time.
     pub fn within(most: usize) -> Self {
-        Self { free: Mutex::default(), in_use: AtomicUsize::new(0), most }
+        Self { free: Arc::default(), in_use: AtomicUsize::new(0), most, turn: Mutex::default() }
+    }
+
+    /// Another pool, with the same limit, that keeps what is freed together with this one.
+    pub fn beside(&self) -> Self {
+        Self { free: Arc::clone(&self.free), ..Self::within(self.most) }
+    }
+
+    /// Begins a batch, which may take one part in [`limits::MEMORY_BESIDE`] of the limit, and waits before it takes more until the tickets
+    /// before its own are gone. They go when their batches end, which is when what this returns is dropped.
+    #[must_use]
+    pub fn in_turn(self: &Arc<Self>, ticket: Ticket) -> Turn {
+        *self.turn.lock() = Some(ticket);
+        Turn(Arc::clone(self))
+    }
+
+    /// Waits until `bytes` more may be taken beside other batches: see [`HostPool::in_turn`]. They may still not exist. Not for threads that
+    /// other batches need, too.
+    pub fn wait_for(&self, bytes: usize) {
+        if self.in_use.load(Ordering::Relaxed).saturating_add(bytes) > self.most / limits::MEMORY_BESIDE
+            && let Some(ticket) = self.turn.lock().as_ref()
+        {
+            ticket.wait();
+        }
     }
 
     /// Bytes that may be taken yet.
@@ -85,6 +126,7 @@ impl HostPool {
     /// # Errors
     /// Unavailable, when the pool's limit is reached or the system has no memory.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Result<HostBuffer> {
+        self.wait_for(bytes);
         let lines = bytes.div_ceil(ALIGNMENT);
         let more = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.most);
         self.in_use.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|used| {
@@ -152,7 +194,10 @@ pub fn copied_once(bytes: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::lanes::Places;
 
     #[test]
     fn buffers_are_aligned_and_come_back() {
@@ -187,6 +232,30 @@ mod tests {
         assert!(!pool.free.lock().is_empty());
         pool.release();
         assert!(pool.free.lock().is_empty());
+    }
+
+    #[test]
+    fn a_batch_beside_another_waits_for_more_than_its_part() {
+        let (first, places) = (Arc::new(HostPool::within(800)), Arc::new(Places::default()));
+        let second = Arc::new(first.beside());
+        let (turn, next) = (first.in_turn(places.ticket()), second.in_turn(places.ticket()));
+        let large = first.take(800).unwrap();
+        let small = second.take(60).unwrap();
+        let (say, said) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let second = &second;
+            scope.spawn(move || say.send(second.take(700).unwrap().bytes().len()).unwrap());
+            assert!(said.recv_timeout(Duration::from_millis(50)).is_err());
+            drop((large, turn));
+            assert_eq!(
+                said.recv().unwrap(),
+                700usize.next_multiple_of(ALIGNMENT).max(800_usize.next_multiple_of(ALIGNMENT))
+            );
+        });
+        drop((small, next));
+        // What one has given back, the other takes.
+        assert_eq!(first.free.lock().len(), 2);
+        assert_eq!((first.room(), second.room()), (800, 800));
     }
 
     #[test]

@@ -5,4 +5,4 @@ mod device;
 mod host;
 
 pub use device::{DeviceBytes, DeviceMemory};
-pub use host::{ALIGNMENT, HostBuffer, HostPool, align_up, copied_once, copy_once};
+pub use host::{ALIGNMENT, HostBuffer, HostPool, Turn, align_up, copied_once, copy_once};

@@ -4,11 +4,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
-use rayon::prelude::*;
-
 use crate::error::{Error, Result};
 use crate::memory::DeviceBytes;
 use crate::tensor::{Batch, BatchDesc, Sample, Shape, View, ViewMut};
+use crate::threads;
 use crate::waiting::Waiting;
 
 /// The first error of every sample of a batch; a sample without one is live.
@@ -347,11 +346,9 @@ impl<'a> Io<'a> {
         match samples.as_mut_slice() {
             [only] => run(only),
             many if small => many.iter_mut().for_each(run),
-            many => cx.pool.install(|| {
-                many.par_iter_mut().with_max_len(1).for_each(|sample| match cx.waiting.check(None) {
-                    Ok(()) => run(sample),
-                    Err(late) => inputs.fail(sample.index(), late),
-                });
+            many => threads::for_each(cx.pool, many, |sample| match cx.waiting.check(None) {
+                Ok(()) => run(sample),
+                Err(late) => inputs.fail(sample.index(), late),
             }),
         }
         Ok(())

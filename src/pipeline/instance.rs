@@ -8,7 +8,7 @@ use crate::executor::{Executor, Outcome, OutputSink, Tally};
 use crate::gpu::Counters;
 use crate::graph::Feed;
 use crate::memory::HostPool;
-use crate::ops::Failures;
+use crate::ops::{Failures, Preferences};
 use crate::tensor::{Batch, ValueType};
 
 /// One instance: runs one batch at a time.
@@ -21,6 +21,15 @@ pub struct Instance {
 impl Instance {
     pub(super) fn new(executor: Executor) -> Self {
         Self { executor, samples: 0 }
+    }
+
+    /// Another instance, for batches that are worked on at the same time as those of this one: it has the same threads, and the same memory
+    /// for what is kept from batch to batch.
+    ///
+    /// # Errors
+    /// What preparing the operators on a device fails with.
+    pub fn beside(&self, preferences: &Preferences) -> Result<Self> {
+        Ok(Self::new(self.executor.beside(preferences)?))
     }
 
     /// Runs the batch that comes after the last one: see [`Executor::run`].

@@ -123,3 +123,28 @@ fn a_pool_never_gives_more_than_its_limit() {
         assert_eq!(pool.room(), 100);
     });
 }
+
+#[test]
+fn a_batch_beside_another_takes_its_part_until_the_other_ends() {
+    in_every_order(|| {
+        let places = Arc::new(Places::default());
+        let first = Arc::new(HostPool::within(800));
+        let second = Arc::new(first.beside());
+        let (turn, next) = (first.in_turn(places.ticket()), second.in_turn(places.ticket()));
+        let working = Arc::new(AtomicUsize::new(1));
+        let other = {
+            let working = Arc::clone(&working);
+            thread::spawn(move || {
+                let _next = next;
+                let part = second.take(100).unwrap();
+                let rest = second.take(200).unwrap();
+                assert_eq!(read(&working), 0, "more than an eighth while the first batch is worked on");
+                drop((part, rest));
+            })
+        };
+        drop(first.take(800).unwrap());
+        working.store(0, Ordering::SeqCst);
+        drop(turn);
+        other.join().unwrap();
+    });
+}

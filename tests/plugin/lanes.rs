@@ -57,6 +57,29 @@ fn a_batch_overtakes_one_that_is_held() {
     host.assert_clean();
 }
 
+/// Two batches of several requests that came together: who sends waits for others.
+#[test]
+fn batches_on_the_host_overlap_once_they_wait_for_one_another() {
+    let (host, plugin) = (Host::start(), Plugin::load());
+    let model = host.model_of("prepare", "{}");
+    plugin.model_initialize(model).unwrap();
+    let instance = host.instance(model);
+    plugin.instance_initialize(instance).unwrap();
+    plugin.execute(instance, &mut [host.image("a", &[1, 2]), host.image("b", &[3, 4])]).unwrap();
+    assert_eq!(answered(), ["a", "b"], "the first batch is worked on by who brings it");
+    let gathered = book().calls_of(GATHER);
+    host.hold_next(GATHER);
+    plugin.execute(instance, &mut [host.image("c", &[1, 2]), host.image("d", &[3, 4])]).unwrap();
+    host.wait_until("the second batch is gathered", |book| book.calls_of(GATHER) == gathered + 1);
+    plugin.execute(instance, &mut [host.image("e", &[5, 6])]).unwrap();
+    assert_eq!(answered(), ["a", "b", "e"]);
+    host.let_go(GATHER);
+    plugin.instance_finalize(instance).unwrap();
+    assert_eq!(answered(), ["a", "b", "e", "c", "d"]);
+    plugin.model_finalize(model).unwrap();
+    host.assert_clean();
+}
+
 #[test]
 fn a_request_that_is_cancelled_while_it_runs_stops_before_the_next_operator_and_alone() {
     const ASKED: &str = "TRITONBACKEND_RequestIsCancelled";

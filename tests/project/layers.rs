@@ -7,10 +7,11 @@ use gesso::ops::OPS;
 use crate::root;
 
 /// Modules from the bottom up; each may use those on the lines before it and itself, but not its neighbours on one line.
-const LAYERS: [&[&str]; 13] = [
+const LAYERS: [&[&str]; 14] = [
     &["limits", "sync"],
     &["error"],
-    &["lanes", "memory", "waiting"],
+    &["lanes", "threads", "waiting"],
+    &["memory"],
     &["tensor"],
     &["cpu", "gpu"],
     &["ops", "source"],

@@ -2,10 +2,12 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
 use super::api::{Instance, InstanceKind};
+use super::crowd::Crowd;
 use super::exchange::{self, Claim};
 use super::execute::{self, Turn};
 use super::lane::{Lane, LaneDevice, Slow};
@@ -15,15 +17,16 @@ use super::slow;
 use super::state::Holds;
 use gesso::error::{Error, Result};
 use gesso::lanes::{Lanes, Places, Ticket};
-use gesso::pipeline::{DEFAULT_THREADS, Gpu, Pipeline, Preferences};
+use gesso::pipeline::{self, DEFAULT_THREADS, Gpu, Pipeline, Preferences};
 use gesso::tensor::Device;
 
 /// Batches in flight of an instance on a device when the configuration does not say: one is on the device while the next
 /// is gathered.
 const DEVICE_BATCHES: usize = 2;
 
-/// Batches in flight of an instance on host threads when the configuration does not say: a batch occupies all of them.
-const HOST_BATCHES: usize = 1;
+/// The same of an instance on host threads: those that have no sample left to begin begin with the next batch, while the last samples are
+/// computed and the answers sent.
+const HOST_BATCHES: usize = 2;
 
 /// What one instance needs to execute requests.
 pub(super) struct InstanceState {
@@ -39,8 +42,23 @@ impl Holds for Instance {
 enum Work {
     /// The thread that Triton calls from: one batch at a time, so nobody ever waits for this lock.
     Caller(Box<Mutex<Lane>>),
-    /// Threads of ours: as many batches at a time.
-    Lanes(Lanes<Job>, Option<Arc<Places>>),
+    /// Threads of ours: as many batches at a time. Or, where there may be a crowd or not, the caller as long as there is none.
+    Lanes { threads: Lanes<Job>, stack: Arc<Stack>, rows: Rows, adapts: bool },
+}
+
+/// What an instance's threads have together.
+struct Stack {
+    /// Those that work on no batch. The next one is what worked last: its memory is in the processor's caches.
+    idle: Mutex<Vec<Lane>>,
+    crowd: Mutex<Crowd>,
+}
+
+/// The rows in which batches have places that are worked on at the same time.
+struct Rows {
+    /// Of samples that draw random numbers: the next batch goes on with the numbers of the last, whichever lanes draw them.
+    numbers: Option<Arc<Places>>,
+    /// For memory, of which a later batch may take less: on the host, where a video is not a batch.
+    memory: Option<Arc<Places>>,
 }
 
 impl InstanceState {
@@ -62,8 +80,14 @@ impl InstanceState {
             Some(ordinal) if pipeline.needs_gpu() => Some(open(model, &name, ordinal)?),
             _ => None,
         };
-        // Which numbers a branch draws depends on what went into it before: only one lane that runs all batches knows.
-        let default = if gpu.is_some() && !pipeline.needs_order() { DEVICE_BATCHES } else { HOST_BATCHES };
+        let default = match gpu {
+            // Which numbers a branch draws depends on what went into it before: only one lane that runs all batches knows.
+            _ if pipeline.needs_order() => 1,
+            Some(_) => DEVICE_BATCHES,
+            // A video is many batches.
+            None if pipeline.takes_videos() => 1,
+            None => HOST_BATCHES,
+        };
         let count = model.settings.max_batches_in_flight.unwrap_or(default);
         let preferences = Preferences {
             jpeg_path: model.settings.jpeg_path,
@@ -82,7 +106,7 @@ impl InstanceState {
             ordinal,
             gpu: gpu.clone(),
         };
-        let mut lanes = (0..count).map(|_| maker.lane()).collect::<Result<Vec<_>>>()?;
+        let mut lanes = maker.lanes(count)?;
         // On a device a batch is made of what all requests need; numbers of a branch, and samples that look at others, need the others.
         let apart = gpu.is_none() && !pipeline.needs_order();
         if apart && lanes.iter().all(|lane| !lane.runner.mixes_samples()) {
@@ -93,11 +117,13 @@ impl InstanceState {
         let work = if let Some(lane) = only {
             Work::Caller(Box::new(Mutex::new(lane)))
         } else {
-            let workers = lanes.into_iter().map(worker).collect();
-            // The next batch goes on with the numbers of the last, whichever lanes draw them.
+            let stack = Arc::new(Stack { idle: Mutex::new(lanes), crowd: Mutex::default() });
+            let workers = (0..count).map(|_| worker(Arc::clone(&stack))).collect();
             let counts = pipeline.is_seeded() && !pipeline.needs_order() && !pipeline.takes_videos();
-            let places = counts.then(Arc::default);
-            Work::Lanes(Lanes::start(workers)?, places)
+            let bounds = gpu.is_none() && !pipeline.takes_videos();
+            let rows = Rows { numbers: counts.then(Arc::default), memory: bounds.then(Arc::default) };
+            let adapts = gpu.is_none() && model.settings.max_batches_in_flight.is_none();
+            Work::Lanes { threads: Lanes::start(workers)?, stack, rows, adapts }
         };
         tracing::info!(
             model = model.name,
@@ -113,9 +139,19 @@ impl InstanceState {
     pub(super) fn execute(&self, claims: &mut Vec<Claim>) {
         match &self.work {
             Work::Caller(lane) => execute::execute(&mut lane.lock(), claims, Turn::Next),
-            Work::Lanes(lanes, places) => {
-                let ticket = places.as_ref().map(Places::ticket);
-                lanes.submit((std::mem::take(claims), ticket));
+            Work::Lanes { threads, stack, rows, adapts } => {
+                let job = Job {
+                    claims: std::mem::take(claims),
+                    number: rows.numbers.as_ref().map(Places::ticket),
+                    memory: rows.memory.as_ref().map(Places::ticket),
+                };
+                let is_busy = threads.is_busy();
+                let overlaps = stack.crowd.lock().comes(Instant::now(), job.claims.len(), is_busy);
+                if is_busy || overlaps || !adapts {
+                    threads.submit(job);
+                } else {
+                    stack.work(job);
+                }
             }
         }
     }
@@ -132,9 +168,25 @@ struct Maker {
 }
 
 impl Maker {
+    /// The lanes of an instance. On the host they have its threads together; on a device each has threads that prepare its batch.
+    fn lanes(&self, count: usize) -> Result<Vec<Lane>> {
+        let first = self.lane()?;
+        let next = |_| match self.gpu {
+            Some(_) => self.lane(),
+            None => self.lane_of(first.runner.beside(&self.preferences)?),
+        };
+        let others = (1..count).map(next).collect::<Result<Vec<_>>>()?;
+        Ok(std::iter::once(first).chain(others).collect())
+    }
+
+    /// A lane with threads of its own.
     fn lane(&self) -> Result<Lane> {
-        let Self { instance, model, pipeline, preferences, ordinal, gpu } = self;
-        let mut runner = pipeline.instance_with(model.settings.num_threads, gpu.as_ref(), preferences)?;
+        let threads = self.model.settings.num_threads;
+        self.lane_of(self.pipeline.instance_with(threads, self.gpu.as_ref(), &self.preferences)?)
+    }
+
+    fn lane_of(&self, mut runner: pipeline::Instance) -> Result<Lane> {
+        let Self { instance, model, pipeline, ordinal, gpu, .. } = self;
         runner.expect(&model.tensors.output_types());
         Ok(Lane {
             instance: *instance,
@@ -164,15 +216,29 @@ impl Maker {
 }
 
 /// What a thread does with the batches that it is given.
-fn worker(mut lane: Lane) -> impl FnMut(Job) {
-    move |(claims, ticket)| {
-        let turn = ticket.map_or(Turn::Next, Turn::Ticket);
+fn worker(stack: Arc<Stack>) -> impl FnMut(Job) {
+    move |job| stack.work(job)
+}
+
+impl Stack {
+    /// Answers all claims of a batch. Not by more threads at a time than there are lanes: then claims are dropped, and say so.
+    fn work(&self, Job { claims, number, memory }: Job) {
+        let Some(mut lane) = self.idle.lock().pop() else { return };
+        let memory = memory.map(|ticket| lane.runner.memory().in_turn(ticket));
+        let turn = number.map_or(Turn::Next, Turn::Ticket);
         exchange::answer(claims, |claims| execute::execute(&mut lane, claims, turn));
+        drop(memory);
+        self.idle.lock().push(lane);
+        self.crowd.lock().ends(Instant::now());
     }
 }
 
-/// A batch for a lane, with its place among those whose samples draw random numbers.
-type Job = (Vec<Claim>, Option<Ticket>);
+/// A batch for a lane, with its places in the [`Rows`].
+struct Job {
+    claims: Vec<Claim>,
+    number: Option<Ticket>,
+    memory: Option<Ticket>,
+}
 
 fn open(model: &ModelState, instance: &str, ordinal: usize) -> Result<Arc<Gpu>> {
     model.gpu(ordinal).map_err(|error| {

@@ -9,6 +9,7 @@
 //! exchange  a request and the replies to it             execute   how requests are answered
 //! options   the backend's settings from the command line  metrics   what a model counts
 //! slow      the thread for requests that take long      allocator memory of models that have gone
+//! crowd     whether batches wait for one another
 //! ```
 //!
 //! Every entry point is one [`guard`]ed closure that wraps the handles and calls a safe function of the same name.
@@ -17,6 +18,7 @@
 
 mod allocator;
 pub mod api;
+mod crowd;
 pub mod exchange;
 mod execute;
 mod guard;
