@@ -61,8 +61,8 @@ def together(url, model, requests, outputs=None):
     return answers
 
 
-def statistics(client, model, requests):
-    """What the server counted for a model, once it has counted so many requests and the executions that they took.
+def statistics(client, model, requests, executed=None):
+    """What the server counted for a model, once it has counted so many requests and the executions of `executed` of them, by default all.
 
     It counts a request after its answer has left, and an execution after all of its requests.
     """
@@ -71,6 +71,8 @@ def statistics(client, model, requests):
         counted = client.get_inference_statistics(model).model_stats[0]
         outcomes = counted.inference_stats.success.count + counted.inference_stats.fail.count
         samples = sum(batch.batch_size * batch.compute_infer.count for batch in counted.batch_stats)
-        if (outcomes >= requests and samples >= counted.inference_count) or time.monotonic() > deadline:
+        # An execution counts the samples of requests that failed, too, which have one at least.
+        expected = max(requests if executed is None else executed, counted.inference_count)
+        if (outcomes >= requests and samples >= expected) or time.monotonic() > deadline:
             return counted
         time.sleep(0.005)
