@@ -6,7 +6,8 @@
             [--keep FILE]                                    and writes those that differ as recordings, with DALI's answers
             [--as-drawn]                                     and leaves failures as large as they are
     fuzz.py --gpu ...                                        the same on a GPU: files made for one, DALI's answers there
-    fuzz.py --record N                                       keeps what agrees of the first N, with DALI's answers, in data/fuzz.zip
+    fuzz.py [--gpu] --record N                               keeps what agrees of the first N, with DALI's answers, in data/fuzz.zip
+                                                             (gpu/fuzz.zip)
 
 Needs the package nvidia-dali-cuda130, and cargo or the program of these tests in $GESSO_CONFORMANCE. No GPU but for --gpu. What is
 drawn for which operator: draw.py, draw_media.py, draw_regions.py, which also has what is drawn for none.
@@ -464,7 +465,7 @@ def main():
     if options.record:
         agreeing = [case for case, result in zip(cases, results) if not result["error"]]
         print(f"{len(agreeing)} pipelines, {len(cases) - len(agreeing)} left out that differ: the report has them")
-        return write(agreeing, HERE / "data" / "fuzz.zip")
+        return write(agreeing, HERE / ("gpu" if options.gpu else "data") / "fuzz.zip", options.gpu)
     for (spec, (_, _, outputs)), result in zip(cases, results):
         is_float = any(a.dtype.kind == "f" for samples in outputs for a in samples)
         size = max(1.0, (tolerance(spec, outputs)[0] - 1e-6) / RELATIVE) if is_float else 1.0

@@ -26,7 +26,9 @@ pub(super) struct Batch {
 
 impl Batch {
     pub(super) fn new(layout: &Layout) -> Self {
-        let mcus = (BATCH_BLOCKS / layout.mcu_blocks()).max(BLOCKS) / BLOCKS * BLOCKS;
+        // No more than a row has: all of them are cleared after each batch.
+        let most = layout.mcus.0.next_multiple_of(BLOCKS);
+        let mcus = ((BATCH_BLOCKS / layout.mcu_blocks()).max(BLOCKS) / BLOCKS * BLOCKS).min(most);
         let mut firsts = Vec::new();
         let mut groups = 0;
         for component in &layout.components {

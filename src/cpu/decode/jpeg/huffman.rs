@@ -53,9 +53,15 @@ pub(super) struct Search {
     symbols: [u8; 256],
 }
 
+impl Default for Search {
+    fn default() -> Self {
+        Self { limits: [0; 17], offsets: [0; 17], symbols: [0; 256] }
+    }
+}
+
 impl Search {
     pub(super) fn new(spec: &Spec) -> Self {
-        let mut search = Self { limits: [0; 17], offsets: [0; 17], symbols: [0; 256] };
+        let mut search = Self::default();
         search.symbols[..spec.symbols.len()].copy_from_slice(&spec.symbols);
         let (mut code, mut index) = (0_u32, 0_i32);
         for (length, &count) in (1..).zip(&spec.counts) {
@@ -156,7 +162,7 @@ pub(super) struct Dc {
 }
 
 /// An AC table.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Ac {
     /// Of each entry its length, and 256 times the positions to move on. Apart from the rest, because each look-up waits for the last one's
     /// step, and so they stay in the first cache.
@@ -198,12 +204,24 @@ impl Dc {
     }
 }
 
+/// No number.
+const NOTHING: Entry = Entry { value: 0, first: NOWHERE, second: NOWHERE, number: 0 };
+
+impl Default for Ac {
+    /// Of no codes.
+    fn default() -> Self {
+        let (steps, entries) = ([step(0, LONG); 1 << AC_BITS], [NOTHING; 1 << AC_BITS]);
+        Self { steps, entries, search: Search::default(), pairs: false }
+    }
+}
+
 impl Ac {
-    /// With `pairs` a look-up gives two codes where they fit; that takes longer to make and pays for more than some kilobytes.
-    pub(super) fn new(spec: &Spec, pairs: bool) -> Self {
-        let nothing = Entry { value: 0, first: NOWHERE, second: NOWHERE, number: 0 };
-        let mut steps = [step(0, LONG); 1 << AC_BITS];
-        let mut entries = [nothing; 1 << AC_BITS];
+    /// Makes another table of this one: for a small file fresh memory would cost as much as decoding a tenth of it. With `pairs` a look-up
+    /// gives two codes where they fit; that takes longer to make and pays for more than some kilobytes.
+    fn become_that_of(&mut self, spec: &Spec, pairs: bool) {
+        let Self { steps, entries, .. } = self;
+        steps.fill(step(0, LONG));
+        entries.fill(NOTHING);
         for (length, code, symbol) in spec.codes() {
             let (run, size) = (symbol >> 4, u32::from(symbol & 15));
             let ends = size == 0 && run != 15;
@@ -214,18 +232,17 @@ impl Ac {
             for (at, number) in beginnings(AC_BITS, (length, code), size) {
                 steps[at.clone()].fill(step(all, advance));
                 if size > 0 {
-                    entries[at].fill(Entry { second: run, number, ..nothing });
+                    entries[at].fill(Entry { second: run, number, ..NOTHING });
                 }
             }
         }
-        let mut table = Self { steps, entries, search: Search::new(spec), pairs };
+        (self.search, self.pairs) = (Search::new(spec), pairs);
         if pairs {
-            let singles = (steps, entries);
+            let singles = (self.steps, self.entries);
             for bits in 0..1 << AC_BITS {
-                table.couple(bits, &singles);
+                self.couple(bits, &singles);
             }
         }
-        table
     }
 
     /// Adds the code behind the one of an entry, if both are whole within the look-up.
@@ -310,15 +327,16 @@ impl Cache {
         Codes::new(spec)
     }
 
-    /// `pairs` as for [`Ac::new`]; a table that has them serves both.
+    /// `pairs` as for [`Ac::become_that_of`]; a table that has them serves both.
     pub(super) fn ac(&mut self, spec: &Spec, pairs: bool) -> Option<Arc<Ac>> {
         match self.ac.iter().position(|(known, _)| known == spec) {
             Some(i) if self.ac[i].1.pairs || !pairs => self.ac[..=i].rotate_right(1),
             found => {
-                if let Some(i) = found {
-                    self.ac.remove(i);
-                }
-                keep(&mut self.ac, (spec.clone(), Arc::new(Ac::new(spec, pairs))));
+                // In the memory of the same one without pairs, or of the one that was not used for longest.
+                let old = found.or((self.ac.len() == KEPT).then_some(KEPT - 1)).map(|i| self.ac.remove(i));
+                let mut table = old.map(|(_, table)| table).unwrap_or_default();
+                Arc::make_mut(&mut table).become_that_of(spec, pairs);
+                self.ac.insert(0, (spec.clone(), table));
             }
         }
         self.ac.first().map(|(_, table)| Arc::clone(table))
