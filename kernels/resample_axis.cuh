@@ -13,6 +13,7 @@ struct Axis {
   int32_t filter;           // Filter
   int32_t taps;
   int32_t length, size;     // source pixels, output pixels
+  int32_t origin;           // the source pixel that coordinates count from
 };
 
 enum Filter { NEAREST, TRIANGULAR, GAUSSIAN, CUBIC, LANCZOS3 };
@@ -56,17 +57,19 @@ __device__ inline float window_at(int filter, float t) {
 // Where taps so far outside of an image begin does not matter: they are its edge. Sums of it and of lengths are no overflow.
 constexpr float FAR = 1e9f;
 
-// The source coordinate of the first tap of output pixel i, or the nearest, not rounded to a pixel. DALI rounds it once on a GPU, where a CPU rounds
+// The source coordinate of the first tap of output pixel i, or the nearest, from the axis' origin on and not rounded to a pixel. DALI rounds it once on a GPU, where a CPU rounds
 // product and sum: where the exact one lies between two pixels, the two may take different ones.
 __device__ inline float source_of(const Axis &axis, int i) {
   const float begin = axis.filter == NEAREST ? axis.start + 0.5f * axis.scale : axis.start;
   return fmaf((float)i, axis.scale, begin);
 }
 
+__device__ inline int clamp_to(int64_t i, int length) { return i < 0 ? 0 : i >= length ? length - 1 : (int)i; }
+
 __device__ inline int first_tap(const Axis &axis, int i) {
-  const float source = source_of(axis, i);
-  if (axis.filter == NEAREST) return (int)fminf(fmaxf(floorf(source), 0.0f), (float)(axis.length - 1));
-  return (int)fminf(fmaxf(ceilf(source), -FAR), FAR);
+  const float source = source_of(axis, i), tap = axis.filter == NEAREST ? floorf(source) : ceilf(source);
+  const int first = (int)fminf(fmaxf(tap, -FAR), FAR) + axis.origin;
+  return axis.filter == NEAREST ? clamp_to(first, axis.length) : first;
 }
 
 // Weight k of output pixel i before it is divided by the sum of all.
@@ -91,8 +94,6 @@ __device__ inline float make_weights(const Axis &axis, int i, float *weights, in
     for (int k = 0; k < axis.taps; k++) weights[k * stride] = weights[k * stride] / sum * factor;
   return sum;
 }
-
-__device__ inline int clamp_to(int64_t i, int length) { return i < 0 ? 0 : i >= length ? length - 1 : (int)i; }
 
 // Weight k of output pixel i of an axis with more taps than weights are kept of.
 __device__ inline float far_weight(const Axis &axis, int i, int k, float sum) { return raw_weight(axis, i, k) / sum; }

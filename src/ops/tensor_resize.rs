@@ -1,5 +1,6 @@
 //! `TensorResize`: `Resize` along any dimensions of a tensor, whatever the layout calls them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::axes::Axes;
@@ -21,7 +22,7 @@ struct TensorResize {
     /// Whether all dimensions are scaled alike: in DALI also those that are not to be resized.
     keeps_ratio: bool,
     axes: Axes,
-    /// Per sample: the work on those of which one or two neighbouring dimensions change, and on those where they are three.
+    /// Per sample: the work where up to two dimensions are resampled, and where three are. One of the two lists is used in a batch.
     images: Vec<Option<Job>>,
     volumes: Vec<Option<VolumeJob>>,
     scratch: ScratchPool,
@@ -135,41 +136,44 @@ fn known<const N: usize>(attributes: &ResizeAttributes) -> Result<Vec<Option<usi
     Ok(attributes.known_size::<N>().to_vec())
 }
 
-/// The work on a sample of which one or two, or three neighbouring dimensions change.
-fn work(shape: &Shape, plan: &Plan) -> Result<(Option<Job>, Option<VolumeJob>)> {
-    let changes = |d: &usize| plan.size[*d] != shape[*d] || plan.region[*d] != (0.0, shape[*d] as f32);
-    let mut changed = (0..shape.len()).filter(changes);
-    let first = changed.next().unwrap_or(shape.len() - 1);
-    let last = changed.next_back().unwrap_or(first);
-    let geometry = |size, end: usize| Geometry {
-        axis: first,
-        planes: shape[..first].iter().product(),
-        size,
-        channels: shape[end..].iter().product(),
+/// The dimensions that are resampled in all samples of a batch, given their shapes and plans: from the first to the last that changes in any of
+/// them, and where there are fewer than two, neighbours. So it is in DALI, where a Gaussian blurs also what keeps its size.
+fn resampled(ndim: usize, samples: &[(&Shape, &Plan)]) -> Range<usize> {
+    let changes = |&d: &usize| {
+        let of = |(shape, plan): &(&Shape, &Plan)| {
+            plan.size[d] != shape[d] || plan.region[d] != (0.0, shape[d] as f32)
+        };
+        samples.iter().any(of)
     };
+    let first = (0..ndim).find(changes).unwrap_or(ndim).min(ndim.saturating_sub(2));
+    let end = (0..ndim).rfind(changes).map_or(0, |last| last + 1);
+    first..end.max(ndim.min(first + 2))
+}
+
+/// The work on a sample of which `dims` are resampled.
+fn work(shape: &Shape, plan: &Plan, dims: Range<usize>) -> Result<(Option<Job>, Option<VolumeJob>)> {
     let (size, region, filter) = (&plan.size, &plan.region, plan.filter);
-    match last - first {
-        0 if last + 1 == shape.len() => {
-            // A row.
-            let target = Target { size: [1, size[first]], roi: [(0.0, 1.0), region[first]], filter };
-            Ok((Some(Job::new(geometry([1, shape[first]], last + 1), target)?), None))
-        }
-        0 => {
-            let target = Target { size: [size[first], 1], roi: [region[first], (0.0, 1.0)], filter };
-            Ok((Some(Job::new(geometry([shape[first], 1], last + 1), target)?), None))
-        }
-        1 => {
-            let target =
-                Target { size: [size[first], size[last]], roi: [region[first], region[last]], filter };
-            Ok((Some(Job::new(geometry([shape[first], shape[last]], last + 1), target)?), None))
-        }
+    let first = dims.start;
+    let image = |from, size, roi| {
+        let channels = shape[dims.end..].iter().product();
+        let planes = shape[..first].iter().product();
+        let geometry = Geometry { axis: first, planes, size: from, channels };
+        Ok((Some(Job::new(geometry, Target { size, roi, filter })?), None))
+    };
+    match dims.len() {
+        1 => image([1, shape[first]], [1, size[first]], [(0.0, 1.0), region[first]]),
         2 => {
-            let (size, roi) =
-                (std::array::from_fn(|d| size[first + d]), std::array::from_fn(|d| region[first + d]));
+            let [from, to] = [&shape[..], size].map(|size| [size[first], size[first + 1]]);
+            image(from, to, [region[first], region[first + 1]])
+        }
+        3 => {
+            let size = std::array::from_fn(|d| size[first + d]);
+            let roi = std::array::from_fn(|d| region[first + d]);
             Ok((None, Some(VolumeJob::at(shape, first, Target { size, roi, filter })?)))
         }
         _ => Err(Error::unsupported(format!(
-            "dimensions {first} to {last} change, expected changes of up to three neighbours"
+            "dimensions {first} to {} change, expected changes of up to three neighbours in a batch",
+            dims.end - 1
         ))),
     }
 }
@@ -217,21 +221,25 @@ impl Operator for TensorResize {
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         let desc = inputs.desc(0)?;
         let dtype = self.attributes.output_dtype(desc.dtype)?;
-        let plans = inputs.map(|sample| {
-            let plan = self.plan(&sample, desc.layout)?;
-            let work = work(sample.input(0)?.shape, &plan)?;
-            Ok(Some((plan.size, work)))
-        });
+        let plans = inputs.map(|sample| self.plan(&sample, desc.layout).map(Some));
+        let samples: Vec<_> = desc
+            .shapes
+            .iter()
+            .zip(&plans)
+            .filter_map(|(shape, plan)| Some((shape, plan.as_ref()?)))
+            .collect();
         let ndim = desc.shapes.first().map_or(0, |shape| shape.len());
-        let mut shapes = Vec::with_capacity(plans.len());
-        (self.images, self.volumes) = plans
-            .into_iter()
-            .map(|plan| {
-                let (size, work) = plan.unwrap_or_else(|| (vec![0; ndim], (None, None)));
-                shapes.push(Shape::from(size));
-                work
-            })
-            .unzip();
+        let dims = resampled(ndim, &samples);
+        let works = inputs.map(|sample| match plans.get(sample.index).and_then(Option::as_ref) {
+            Some(plan) => work(sample.input(0)?.shape, plan, dims.clone()),
+            None => Ok((None, None)),
+        });
+        let shapes = plans.iter().zip(&works).map(|(plan, work)| match (plan, work) {
+            (Some(plan), (Some(_), _) | (_, Some(_))) => Shape::from(plan.size.clone()),
+            _ => Shape::from(vec![0; ndim]),
+        });
+        let shapes = shapes.collect();
+        (self.images, self.volumes) = works.into_iter().unzip();
         Ok(vec![BatchDesc::new(dtype, desc.layout, shapes)])
     }
 
@@ -254,12 +262,9 @@ impl Operator for TensorResize {
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let to = self.attributes.output_dtype(io.inputs().desc(0)?.dtype)?;
-        match (self.images.iter().any(Option::is_some), self.volumes.iter().any(Option::is_some)) {
-            (true, true) => Err(Error::unsupported(
-                "samples of which three dimensions change beside others, in one batch on a GPU; expected them in all or none",
-            )),
-            (_, true) => volume_gpu::run(cx, io, &self.volumes, to),
-            (_, false) => gpu::run(cx, io, &self.images, to, false),
+        match self.volumes.iter().any(Option::is_some) {
+            true => volume_gpu::run(cx, io, &self.volumes, to),
+            false => gpu::run(cx, io, &self.images, to, false),
         }
     }
 }

@@ -73,15 +73,17 @@ pub struct AxisParameters {
     pub scale: f32,
     /// Table entries per source pixel.
     pub table_scale: f32,
+    /// The source pixel that `start` counts from: it decides how coordinates are rounded.
+    pub origin: usize,
 }
 
 impl AxisParameters {
-    /// The parameters of an axis that shows `roi` of its source in `size` pixels.
-    pub fn new(spec: FilterSpec, roi: (f32, f32), size: usize) -> Self {
-        let extent = roi.1 - roi.0;
-        let scale = extent / size as f32;
-        match Window::new(spec, extent.abs(), size) {
-            None => Self { filter: 0, taps: 1, start: roi.0, scale, table_scale: 0.0 },
+    /// The parameters of an axis that shows `roi` of its source in `size` pixels and counts source pixels from `origin` on.
+    pub(super) fn new(window: Option<&Window>, roi: (f32, f32), size: usize, origin: usize) -> Self {
+        let scale = (roi.1 - roi.0) / size as f32;
+        let start = roi.0 - origin as f32;
+        match window {
+            None => Self { filter: 0, taps: 1, start, scale, table_scale: 0.0, origin },
             Some(window) => Self {
                 filter: match window.table.len() {
                     GAUSSIAN_ENTRIES => 2,
@@ -90,9 +92,10 @@ impl AxisParameters {
                     _ => 1,
                 },
                 taps: window.taps as usize,
-                start: window.start(roi.0, scale),
+                start: window.start(start, scale),
                 scale,
                 table_scale: window.scale,
+                origin,
             },
         }
     }

@@ -25,7 +25,7 @@ pub use filter::{AxisParameters, Filter, FilterSpec};
 pub use run::Scratch;
 pub use store::{Output, byte_from_even};
 pub use stream::Stream;
-pub use volume::VolumePlan;
+pub use volume::{VolumePlan, volume_parameters};
 
 use filter::{Axis, Window, check_taps};
 use store::Segments;
@@ -71,23 +71,15 @@ impl Plan {
         filters: [FilterSpec; 2],
     ) -> Result<Self> {
         check(image, channels, output, roi, filters)?;
-        let scale = |d: usize| (roi[d].1 - roi[d].0) / output[d] as f32;
-        let window = |d: usize| Window::new(filters[d], (roi[d].1 - roi[d].0).abs(), output[d]);
-        let windows = [window(Y), window(X)];
-        let footprint = [Y, X].map(|d| footprint(windows[d].as_ref(), roi[d], image[d]));
-        let order = cheaper_order(&windows, [Y, X].map(|d| footprint[d].1 - footprint[d].0), output);
-        let second = if order == Order::HorizontalFirst { Y } else { X };
-        let mut origin = [0, 0];
-        origin[second] = footprint[second].0;
+        let Passes { windows, order, spans } = Passes::new(image, output, roi, filters);
         let axis = |d: usize| {
-            let (start, length) = match d == second {
-                true => (roi[d].0 - footprint[d].0 as f32, footprint[d].1 - footprint[d].0),
-                false => (roi[d].0, image[d]),
-            };
-            Axis::new(windows[d].as_ref(), length, output[d], start, scale(d), d == Y)
+            let (origin, end) = spans[d];
+            let scale = (roi[d].1 - roi[d].0) / output[d] as f32;
+            Axis::new(windows[d].as_ref(), end - origin, output[d], roi[d].0 - origin as f32, scale, d == Y)
         };
         // Without a filter nothing is done in passes, but coordinates are counted as if it were: sums round as DALI's do.
         let order = if windows.iter().all(Option::is_none) { Order::Nearest } else { order };
+        let origin = spans.map(|(origin, _)| origin);
         let plan = Self::assemble(image, channels, output, order, [axis(Y)?, axis(X)?], origin);
         plan.check_scratch()?;
         Ok(plan)
@@ -128,6 +120,35 @@ impl Plan {
             limits::MAX_SAMPLE_BYTES
         )))
     }
+}
+
+/// What a resize is made of before any weight is.
+struct Passes {
+    windows: [Option<Window>; 2],
+    order: Order,
+    /// Of each axis the source pixels that it is counted in: of the second pass only those that it can reach.
+    spans: [(usize, usize); 2],
+}
+
+impl Passes {
+    fn new(image: [usize; 2], output: [usize; 2], roi: [(f32, f32); 2], filters: [FilterSpec; 2]) -> Self {
+        let windows = [Y, X].map(|d| Window::new(filters[d], (roi[d].1 - roi[d].0).abs(), output[d]));
+        let reach = [Y, X].map(|d| footprint(windows[d].as_ref(), roi[d], image[d]));
+        let order = cheaper_order(&windows, reach.map(|(low, high)| high - low), output);
+        let second = if order == Order::HorizontalFirst { Y } else { X };
+        Self { windows, order, spans: [Y, X].map(|d| if d == second { reach[d] } else { (0, image[d]) }) }
+    }
+}
+
+/// What a device needs to know of rows and columns to resize as [`Plan::new`] with the same arguments.
+pub fn axis_parameters(
+    image: [usize; 2],
+    output: [usize; 2],
+    roi: [(f32, f32); 2],
+    filters: [FilterSpec; 2],
+) -> [AxisParameters; 2] {
+    let Passes { windows, spans, .. } = Passes::new(image, output, roi, filters);
+    [Y, X].map(|d| AxisParameters::new(windows[d].as_ref(), roi[d], output[d], spans[d].0))
 }
 
 /// Whether a resize can be planned: cheap, and before any weight is made.

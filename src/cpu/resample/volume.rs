@@ -1,7 +1,7 @@
 //! Volumes: three passes, one along each axis, in the order that DALI's estimate of costs finds cheapest. The arithmetic is that
 //! of images; between passes is a whole volume of float32.
 
-use super::filter::{Axis, FilterSpec, Window, check_taps};
+use super::filter::{Axis, AxisParameters, FilterSpec, Window, check_taps};
 use super::store::{Output, Segments};
 use super::{footprint, vertical};
 use crate::cpu::convert::{ConvertSat, convert_slice};
@@ -12,6 +12,36 @@ const X: usize = 2;
 
 /// The orders in which DALI tries the passes; the first of the cheapest is taken.
 const ORDERS: [[usize; 3]; 6] = [[2, 1, 0], [2, 0, 1], [1, 2, 0], [1, 0, 2], [0, 2, 1], [0, 1, 2]];
+
+/// What a resize is made of before any weight is.
+struct Passes {
+    windows: [Option<Window>; 3],
+    /// The axes in the order of the passes.
+    order: [usize; 3],
+    /// Of each axis the source pixels that it is counted in: the first pass sees all of its axis, of the others what later passes need.
+    spans: [(usize, usize); 3],
+}
+
+impl Passes {
+    fn new(image: [usize; 3], output: [usize; 3], roi: [(f32, f32); 3], filter: FilterSpec) -> Self {
+        let windows = [0, 1, X].map(|d| Window::new(filter, (roi[d].1 - roi[d].0).abs(), output[d]));
+        let reach = [0, 1, X].map(|d| footprint(windows[d].as_ref(), roi[d], image[d]));
+        let order = cheapest_order(&windows, reach.map(|(low, high)| high - low), output);
+        let spans = [0, 1, X].map(|d| if order[0] == d { (0, image[d]) } else { reach[d] });
+        Self { windows, order, spans }
+    }
+}
+
+/// What a device needs to know of depth, height and width to resize as [`VolumePlan::new`] with the same arguments.
+pub fn volume_parameters(
+    image: [usize; 3],
+    output: [usize; 3],
+    roi: [(f32, f32); 3],
+    filter: FilterSpec,
+) -> [AxisParameters; 3] {
+    let Passes { windows, spans, .. } = Passes::new(image, output, roi, filter);
+    [0, 1, X].map(|d| AxisParameters::new(windows[d].as_ref(), roi[d], output[d], spans[d].0))
+}
 
 /// How volumes of one size, dense (D, H, W, C), become volumes of another size.
 pub struct VolumePlan {
@@ -75,20 +105,13 @@ impl VolumePlan {
         filter: FilterSpec,
     ) -> Result<Self> {
         Self::check(image, channels, output, roi, filter)?;
-        let windows: [Option<Window>; 3] =
-            std::array::from_fn(|d| Window::new(filter, (roi[d].1 - roi[d].0).abs(), output[d]));
-        let reach: [(usize, usize); 3] =
-            std::array::from_fn(|d| footprint(windows[d].as_ref(), roi[d], image[d]));
-        let order = cheapest_order(&windows, reach.map(|(low, high)| high - low), output);
-        // The first pass sees all of its axis, of the others what later passes need.
-        let is_whole = |d: usize| order[0] == d;
-        let origin = std::array::from_fn(|d| if is_whole(d) { 0 } else { reach[d].0 });
+        let Passes { windows, order, spans } = Passes::new(image, output, roi, filter);
         let axis = |d: usize| {
-            let length = if is_whole(d) { image[d] } else { reach[d].1 - reach[d].0 };
-            let start = roi[d].0 - origin[d] as f32;
+            let (origin, end) = spans[d];
             let scale = (roi[d].1 - roi[d].0) / output[d] as f32;
-            Axis::new(windows[d].as_ref(), length, output[d], start, scale, d != X)
+            Axis::new(windows[d].as_ref(), end - origin, output[d], roi[d].0 - origin as f32, scale, d != X)
         };
+        let origin = spans.map(|(origin, _)| origin);
         let axes = [axis(0)?, axis(1)?, axis(X)?];
         let is_nearest = windows.iter().all(Option::is_none);
         Ok(Self { image, channels, output, order, is_nearest, axes, origin })

@@ -69,13 +69,16 @@ pub(super) fn prepare(gpu: &Arc<Gpu>, input: &ValueType, to: DType) -> Result<()
 }
 
 impl Job {
-    /// Factor, bias and fill value of every channel of the output.
+    /// Factor, bias and fill value of every channel of the output. Those that the input has not are 0 whatever the fill values, as DALI's GPU
+    /// operator has them.
     pub(in crate::ops) fn per_channel(&self) -> [Vec<f32>; 3] {
         let (mut factor, mut bias): (Vec<f32>, Vec<f32>) =
             self.affine.iter().map(|affine| affine.factor_and_bias()).unzip();
-        factor.resize(self.fill.len(), 0.0);
-        bias.resize(self.fill.len(), 0.0);
-        [factor, bias, self.fill.clone()]
+        let mut fill = self.fill[..factor.len()].to_vec();
+        for values in [&mut factor, &mut bias, &mut fill] {
+            values.resize(self.fill.len(), 0.0);
+        }
+        [factor, bias, fill]
     }
 }
 

@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use super::attributes::{ResizeAttributes, Target};
 use super::geometry::Geometry;
 use super::{Job, job};
-use crate::cpu::resample::{AxisParameters, FilterSpec};
+use crate::cpu::resample::{AxisParameters, axis_parameters};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Grid, KernelSpec, NoParams};
 use crate::ops::{GpuCx, GpuIo};
@@ -31,28 +31,30 @@ pub(super) struct AxisRow {
     taps: i32,
     length: i32,
     size: i32,
+    origin: i32,
 }
 
 impl AxisRow {
-    /// `size` pixels of `roi` of an axis of `length` pixels.
-    pub(super) fn new(filter: FilterSpec, length: usize, roi: (f32, f32), size: usize) -> Self {
-        let AxisParameters { filter, taps, start, scale, table_scale } =
-            AxisParameters::new(filter, roi, size);
-        Self {
-            start,
-            scale,
-            table_scale,
-            filter,
-            taps: taps as i32,
-            length: length as i32,
-            size: size as i32,
-        }
+    /// `size` pixels of an axis of `length` pixels.
+    pub(super) fn new(parameters: AxisParameters, length: usize, size: usize) -> Self {
+        let AxisParameters { filter, taps, start, scale, table_scale, origin } = parameters;
+        let [taps, length, size, origin] = [taps, length, size, origin].map(|n| n as i32);
+        Self { start, scale, table_scale, filter, taps, length, size, origin }
     }
 
     /// `length` pixels, each itself.
     pub(super) fn whole(length: usize) -> Self {
         let (nearest, length) = (0, length as i32);
-        Self { start: 0.0, scale: 1.0, table_scale: 0.0, filter: nearest, taps: 1, length, size: length }
+        Self {
+            start: 0.0,
+            scale: 1.0,
+            table_scale: 0.0,
+            filter: nearest,
+            taps: 1,
+            length,
+            size: length,
+            origin: 0,
+        }
     }
 }
 
@@ -75,9 +77,21 @@ pub(in crate::ops) struct ResampleRow {
 impl ResampleRow {
     /// To make `target` of the image at `src` with interleaved channels.
     pub(in crate::ops) fn new(src: u64, dst: u64, geometry: &Geometry, target: &Target) -> Self {
-        let axis = |d: usize| AxisRow::new(target.filter, geometry.size[d], target.roi[d], target.size[d]);
+        let axes = axis_parameters(geometry.size, target.size, target.roi, [target.filter; 2]);
+        Self::of_axes(src, dst, geometry, target.size, axes)
+    }
+
+    /// The same, where the parameters of rows and columns are known.
+    pub(super) fn of_axes(
+        src: u64,
+        dst: u64,
+        geometry: &Geometry,
+        size: [usize; 2],
+        axes: [AxisParameters; 2],
+    ) -> Self {
+        let [y, x] = [0, 1].map(|d| AxisRow::new(axes[d], geometry.size[d], size[d]));
         let pitch = (geometry.size[1] * geometry.channels) as u32;
-        Self { src, dst, planes: 0, y: axis(0), x: axis(1), pitch, step: geometry.channels as u32 }
+        Self { src, dst, planes: 0, y, x, pitch, step: geometry.channels as u32 }
     }
 }
 
@@ -168,7 +182,8 @@ impl Images {
         self,
         source: Images,
         geometry: &Geometry,
-        target: &Target,
+        target: [usize; 2],
+        axes: [AxisParameters; 2],
         at_once: usize,
     ) -> impl Iterator<Item = ResampleRow> {
         let Geometry { size, channels, planes, .. } = *geometry;
@@ -179,7 +194,7 @@ impl Images {
                 let elements = plane * height * width * channels + channel;
                 images.address + (elements * images.dtype.size()) as u64
             };
-            ResampleRow::new(place(source, size), place(self, target.size), geometry, target)
+            ResampleRow::of_axes(place(source, size), place(self, target), geometry, target, axes)
         })
     }
 }
@@ -200,7 +215,9 @@ pub(in crate::ops) fn run(
         most = most.max(tiles(job.target.size));
         let source = Images { address: sample.source(0)?, dtype: from };
         let made = Images { address: sample.target(0)?, dtype: to };
-        let mut rows: Vec<_> = made.rows(source, &job.geometry, &job.target, at_once).collect();
+        let Job { geometry, target } = job;
+        let axes = axis_parameters(geometry.size, target.size, target.roi, [target.filter; 2]);
+        let mut rows: Vec<_> = made.rows(source, geometry, target.size, axes, at_once).collect();
         if planes {
             let [row] = rows.as_mut_slice() else {
                 return Err(Error::internal("planes of a picture are not read at once"));

@@ -7,6 +7,7 @@ use super::attributes::{ResizeAttributes, Target};
 use super::geometry::Geometry;
 use super::gpu::{AxisRow, Images, MAX_CHANNELS, ResampleRow, channels_at_once, kernel, launch, tiles};
 use super::volume::VolumeJob;
+use crate::cpu::resample::volume_parameters;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
@@ -32,13 +33,10 @@ impl VolumeJob {
         }
     }
 
-    /// The slices as images, and what each becomes.
-    fn slices(&self) -> (Geometry, Target) {
+    /// The slices as images.
+    fn slices(&self) -> Geometry {
         let [depth, height, width] = self.size;
-        let planes = self.count * depth;
-        let geometry = Geometry { axis: 0, planes, size: [height, width], channels: self.channels };
-        let Target { size: [_, height, width], roi: [_, y, x], filter } = self.target;
-        (geometry, Target { size: [height, width], roi: [y, x], filter })
+        Geometry { axis: 0, planes: self.count * depth, size: [height, width], channels: self.channels }
     }
 }
 
@@ -84,19 +82,20 @@ pub(in crate::ops) fn run(
     let mut most = [0; 2];
     for (job, source, target, slice, begin) in volumes {
         let resized = Images { address: middle + (begin * size_of::<f32>()) as u64, dtype: DType::F32 };
-        let (geometry, image) = job.slices();
-        slices.extend(resized.rows(Images { address: source, dtype: from }, &geometry, &image, at_once));
-        let Target { size: [depth, ..], roi: [z, ..], filter } = job.target;
+        let (Target { size, roi, filter }, geometry) = (&job.target, job.slices());
+        let ([depth, height, width], source) = (*size, Images { address: source, dtype: from });
+        let [z, y, x] = volume_parameters(job.size, *size, *roi, *filter);
+        slices.extend(resized.rows(source, &geometry, [height, width], [y, x], at_once));
         depths.extend((0..job.count).map(|volume| ResampleRow {
             src: resized.address + (volume * job.size[0] * slice * size_of::<f32>()) as u64,
             dst: target + (volume * depth * slice * to.size()) as u64,
             planes: 0,
-            y: AxisRow::new(filter, job.size[0], z, depth),
+            y: AxisRow::new(z, job.size[0], depth),
             x: AxisRow::whole(slice),
             pitch: slice as u32,
             step: 1,
         }));
-        most = [most[0].max(tiles(image.size)), most[1].max(tiles([depth, slice]))];
+        most = [most[0].max(tiles([height, width])), most[1].max(tiles([depth, slice]))];
     }
     launch(cx, &kernel(from, DType::F32, at_once), most[0], &slices)?;
     launch(cx, &kernel(DType::F32, to, 1), most[1], &depths)
