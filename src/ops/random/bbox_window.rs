@@ -188,14 +188,14 @@ impl Rules {
         let drawn: [f32; N] = std::array::from_fn(|_| canonical_f32(random, least, most));
         let image = pixels.image.map_or([1.0; N], |image| image.map(|side| side as f32));
         let mut sides: [f32; N] = std::array::from_fn(|d| drawn[d] * image[d]);
-        self.settle_fixed_ratios(random, &mut sides);
+        let is_changed = self.settle_fixed_ratios(random, &mut sides);
         for (range, [a, b]) in self.pairs::<N>() {
             // A fixed ratio that rounding has changed is a wrong one as well, as in DALI.
             if !(range[0]..=range[1]).contains(&(sides[a] / sides[b])) {
                 return None;
             }
         }
-        let sides: [f32; N] = std::array::from_fn(|d| sides[d] / image[d]);
+        let sides = if is_changed { std::array::from_fn(|d| sides[d] / image[d]) } else { drawn };
         let low: [f32; N] = std::array::from_fn(|d| canonical_f32(random, 0.0, 1.0 - sides[d]));
         let high = std::array::from_fn(|d| low[d] + sides[d]);
         Some(Found::relative(Region { low, high }, Vec::new()))
@@ -208,8 +208,8 @@ impl Rules {
     }
 
     /// Gives the sides those ratios that leave no choice; the longest side stays as long. Which side follows from which is drawn, by
-    /// numbers that stay with `random` for others, as in DALI.
-    fn settle_fixed_ratios<const N: usize>(&self, random: &Philox, sides: &mut [f32; N]) {
+    /// numbers that stay with `random` for others, as in DALI. False if there are no such ratios.
+    fn settle_fixed_ratios<const N: usize>(&self, random: &Philox, sides: &mut [f32; N]) -> bool {
         let mut fixed = [[None; N]; N];
         for ([least, most], [a, b]) in self.pairs::<N>() {
             if least == most {
@@ -218,7 +218,7 @@ impl Rules {
             }
         }
         if fixed.iter().flatten().all(Option::is_none) {
-            return;
+            return false;
         }
         let mut order: [usize; N] = std::array::from_fn(|d| d);
         shuffle(&mut random.clone(), &mut order);
@@ -233,6 +233,7 @@ impl Rules {
         }
         let after = longest(sides);
         *sides = sides.map(|side| before * side / after);
+        true
     }
 
     /// The metric of a window: that of the worst box, or of the best.
