@@ -61,6 +61,10 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
         ColorType::Multiband { bit_depth, num_samples: samples @ 1..=4 } => (samples, bit_depth),
         other => return Err(Error::unsupported(format!("pixels of type {other:?}"))),
     };
+    if matches!(bit_depth, 9..=15 | 17..=31) {
+        let text = format!("samples of {bit_depth} bits, expected 1 to 8, 16 or 32");
+        return Err(Error::unsupported(text));
+    }
     let turn = decoder.find_tag(Tag::Orientation).ok().flatten().and_then(|value| value.into_u32().ok());
     Ok(Header {
         width: width as usize,
