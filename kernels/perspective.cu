@@ -2,6 +2,7 @@
 // arithmetic. ELEMENT is the type; a row of the table is an image.
 #include "common.cuh"
 #include "border.cuh"
+#include "weights.cuh"
 
 struct Row {
   ELEMENT *to;
@@ -112,15 +113,6 @@ __device__ inline void show(const Row &row, uint32_t x, uint32_t y, ELEMENT *to)
 #endif
 
 #if SAMPLING == 2
-// Keys' cubic convolution with a = -0.75, for a place that is `part` of a pixel behind the second of four.
-__device__ inline void cubic_weights(float part, float weights[4]) {
-  const float a = -0.75f, far = part + 1, near = 1 - part;
-  weights[0] = ((a * far - 5 * a) * far + 8 * a) * far - 4 * a;
-  weights[1] = ((a + 2) * part - (a + 3)) * part * part + 1;
-  weights[2] = ((a + 2) * near - (a + 3)) * near * near + 1;
-  weights[3] = 1 - weights[0] - weights[1] - weights[2];
-}
-
 // An image is repeated only so often; what is no number is far outside.
 __device__ inline float not_farther(float place, int extent) {
   const float most = max(16, extent);

@@ -1,5 +1,6 @@
 // Spectra of windows of a signal, by transforms of LENGTH samples: fast ones where that is a power of two (FAST), else as defined. A row
-// of the table is a signal, a block works on a window.
+// of the table is a signal, a block works on a window. Those that do not fit into the memory that the threads of a block share (LARGE)
+// are made in memory of the device, and where LENGTH is no power of two by a convolution of SPAN samples, which is one.
 #include "common.cuh"
 
 struct Turn {
@@ -15,7 +16,10 @@ struct Row {
 
 struct Params {
   const float *window;  // `taps` factors
-  const Turn *turns;    // by i / LENGTH of a circle, clockwise
+  const Turn *turns;    // by i / LENGTH of a circle, clockwise; for a convolution by i / SPAN
+  const Turn *chirp;    // for a convolution, by i * i / (2 * LENGTH)
+  const Turn *filter;   // and the spectrum that it multiplies by, in the order of reversed bits
+  float *memory;        // large transforms: of each block
   uint32_t taps;
   uint32_t step;    // samples from a window to the next
   int32_t before;   // samples of the first window before the signal
@@ -43,12 +47,23 @@ __device__ inline void write(const Row &row, const Params &params, uint64_t wind
   row.to[params.bins_last ? window * BINS + bin : bin * row.windows + window] = params.squares ? power : sqrtf(power);
 }
 
+#if LARGE
+// The memory of this block.
+__device__ inline float *memory(const Params &params, uint64_t floats) {
+  return params.memory + ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * floats;
+}
+#endif
+
 #if FAST
 // A real signal as a complex one of half the length: even samples are the real parts, odd ones the imaginary.
 constexpr uint32_t HALF = LENGTH / 2;
 
 __device__ inline void transform(const Row &row, const Params &params, uint64_t window, int64_t start) {
+#if LARGE
+  float *re = memory(params, LENGTH), *im = re + HALF;
+#else
   __shared__ float re[HALF], im[HALF];
+#endif
   for (uint32_t i = threadIdx.x; i < HALF; i += blockDim.x) {
     const uint32_t place = __brev(i) / (0x80000000u / HALF * 2u);
     re[place] = windowed(row, params, start, 2 * i);
@@ -74,6 +89,45 @@ __device__ inline void transform(const Row &row, const Params &params, uint64_t 
     write(row, params, window, bin, even_re + fmaf(odd_re, turn.cos, odd_im * turn.sin),
           even_im + fmaf(odd_im, turn.cos, -odd_re * turn.sin));
   }
+}
+#elif LARGE
+// Bluestein: bin * i = (bin^2 + i^2 - (bin - i)^2) / 2 makes of a transform a convolution with a chirp, whose magnitude is 1, and of that
+// transforms of a length that is free. The first one leaves its result in the order of reversed bits, where the second begins.
+__device__ inline void transform(const Row &row, const Params &params, uint64_t window, int64_t start) {
+  float *re = memory(params, 2ull * SPAN), *im = re + SPAN;
+  for (uint32_t i = threadIdx.x; i < SPAN; i += blockDim.x) {
+    const float sample = i < LENGTH ? windowed(row, params, start, i) : 0;
+    re[i] = i < LENGTH ? sample * params.chirp[i].cos : 0;
+    im[i] = i < LENGTH ? -sample * params.chirp[i].sin : 0;
+  }
+  for (uint32_t half = SPAN / 2; half >= 1; half /= 2) {
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < SPAN / 2; i += blockDim.x) {
+      const uint32_t k = i % half, a = 2 * i - k, b = a + half;
+      const Turn turn = params.turns[SPAN / 2 / half * k];
+      const float x = re[a] - re[b], y = im[a] - im[b];
+      re[a] += re[b], im[a] += im[b];
+      re[b] = fmaf(x, turn.cos, y * turn.sin), im[b] = fmaf(y, turn.cos, -x * turn.sin);
+    }
+  }
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < SPAN; i += blockDim.x) {
+    const Turn factor = params.filter[i];
+    const float x = re[i], y = im[i];
+    re[i] = fmaf(x, factor.cos, -y * factor.sin), im[i] = fmaf(x, factor.sin, y * factor.cos);
+  }
+  for (uint32_t half = 1; half < SPAN; half *= 2) {
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < SPAN / 2; i += blockDim.x) {
+      const uint32_t k = i % half, a = 2 * i - k, b = a + half;
+      const Turn turn = params.turns[SPAN / 2 / half * k];
+      const float x = fmaf(re[b], turn.cos, -im[b] * turn.sin), y = fmaf(im[b], turn.cos, re[b] * turn.sin);
+      re[b] = re[a] - x, im[b] = im[a] - y;
+      re[a] += x, im[a] += y;
+    }
+  }
+  __syncthreads();
+  for (uint32_t bin = threadIdx.x; bin < BINS; bin += blockDim.x) write(row, params, window, bin, re[bin], im[bin]);
 }
 #else
 __device__ inline void transform(const Row &row, const Params &params, uint64_t window, int64_t start) {

@@ -120,8 +120,11 @@ pub const MAX_COORDINATE: f64 = 4_503_599_627_370_496.0;
 /// Samples of one Fourier transform, filters of a bank, factors of a cosine transform. Stops a file whose tables would fill memory.
 pub const MAX_TRANSFORM: usize = 1 << 22;
 
-/// Samples of a Fourier transform on a device: they lie in the memory that the threads of a block share.
-pub const MAX_DEVICE_TRANSFORM: usize = 8_192;
+/// Samples of a Fourier transform on a device that lie in the memory that the threads of a block share; larger ones lie elsewhere.
+pub const MAX_SHARED_TRANSFORM: usize = 8_192;
+
+/// Bytes of a device that transforms take which do not fit there, for as many at a time as this has room for, but for one at least.
+pub const TRANSFORM_BYTES: usize = 256 << 20;
 
 /// Weights of a filter's window along one dimension (a Gaussian of sigma 100 has 601). Stops a size that comes from a request from
 /// taking hours.

@@ -21,4 +21,5 @@ pub mod random;
 pub mod resample;
 pub mod video;
 pub mod warp;
+pub mod weights;
 pub mod window;

@@ -10,6 +10,7 @@ use super::corners::Bytes;
 use super::places::{PLACES, column_or_row};
 use super::resample::{Output, byte_from_even};
 use super::warp::{LANES, Pixels};
+use super::weights::cubic_weights;
 use crate::tensor::DType;
 use map::{Places, on_grid};
 
@@ -218,16 +219,6 @@ fn mixed<const N: usize>([s00, s01, s10, s11]: &[[f32; N]; 4], [px, py]: [f32; 2
         mixed[c] = above + py * (below - above);
     }
     mixed
-}
-
-/// The weights of four pixels in a line, from the second of which on a place is `part` of a pixel: Keys' cubic convolution with a = -0.75.
-#[inline(always)]
-fn cubic_weights(part: f32) -> [f32; 4] {
-    const A: f32 = -0.75;
-    let far = |x: f32| ((A * x - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A;
-    let near = |x: f32| ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0;
-    let (first, second, third) = (far(part + 1.0), near(part), near(1.0 - part));
-    [first, second, third, 1.0 - first - second - third]
 }
 
 /// A column or row; what is no number is far outside.

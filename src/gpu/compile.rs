@@ -15,7 +15,7 @@ pub struct Source {
 }
 
 /// What kernels include.
-const HEADERS: [(&str, &str); 12] = [
+const HEADERS: [(&str, &str); 13] = [
     ("border.cuh", include_str!("../../kernels/border.cuh")),
     ("colors.cuh", include_str!("../../kernels/colors.cuh")),
     ("common.cuh", include_str!("../../kernels/common.cuh")),
@@ -28,6 +28,7 @@ const HEADERS: [(&str, &str); 12] = [
     ("resample_axis.cuh", include_str!("../../kernels/resample_axis.cuh")),
     ("sampled.cuh", include_str!("../../kernels/sampled.cuh")),
     ("shared.cuh", include_str!("../../kernels/shared.cuh")),
+    ("weights.cuh", include_str!("../../kernels/weights.cuh")),
 ];
 
 macro_rules! sources {

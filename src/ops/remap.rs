@@ -7,6 +7,7 @@ use super::{
 };
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::warp::{Pixels, Sampling, displace};
+use crate::cpu::weights::{cubic, lanczos};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
@@ -17,8 +18,18 @@ const LAYOUTS: [&str; 1] = ["HWC"];
 /// Where a place lies that is no number: far outside of every image.
 const FAR: f32 = -1e9;
 
+/// How values between pixels are found, as the argument numbers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Interpolation {
+    Nearest,
+    Linear,
+    Cubic,
+    /// Of four pixels to either side, as in OpenCV.
+    Lanczos,
+}
+
 struct Remap {
-    sampling: Sampling,
+    interpolation: Interpolation,
     /// What is added to a place in the maps, so that the first pixel goes from 0 to 1.
     shift: f32,
 }
@@ -30,7 +41,7 @@ pub(super) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (3, 3),
     args: &[
-        ArgSpec::interp_type("interp", "0 nearest neighbour, 1 linear").or_int(1),
+        ArgSpec::interp_type("interp", "0 nearest neighbour, 1 linear, 2 cubic, 3 Lanczos").or_int(1),
         ArgSpec::string("pixel_origin", "where coordinates begin in the first pixel: `corner` or `center`")
             .or_string("corner"),
     ],
@@ -42,11 +53,13 @@ pub(super) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let sampling = match args.int("interp")? {
-        None | Some(1) => Sampling::Linear,
-        Some(0) => Sampling::Nearest,
+    let interpolation = match args.int("interp")? {
+        None | Some(1) => Interpolation::Linear,
+        Some(0) => Interpolation::Nearest,
+        Some(2) => Interpolation::Cubic,
+        Some(3) => Interpolation::Lanczos,
         Some(other) => {
-            return Err(Error::unsupported(format!("argument `interp` is {other}, expected 0 or 1")));
+            return Err(Error::unsupported(format!("argument `interp` is {other}, expected 0 to 3")));
         }
     };
     let shift = match args.string("pixel_origin")?.unwrap_or("corner") {
@@ -58,7 +71,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
             )));
         }
     };
-    Ok(Box::new(Remap { sampling, shift }))
+    Ok(Box::new(Remap { interpolation, shift }))
 }
 
 fn check(dtype: DType) -> Result<()> {
@@ -102,15 +115,35 @@ impl Remap {
         let ([height, width, channels], [_, columns, _]) = (&input.shape[..], &output.shape[..]) else {
             return Err(Error::internal("a planned image has three dimensions"));
         };
-        let (columns, shift) = (*columns, self.shift);
+        let columns = *columns;
         let source =
             Pixels { values: input.as_slice::<T>()?, size: [*width, *height, 1], channels: *channels };
-        displace(source, output.as_slice_mut()?, columns, self.sampling, T::default(), |row, places| {
+        let places = |row: usize, shift: f32, places: &mut [[f32; 3]]| {
             let maps = mapx[row * columns..].iter().zip(&mapy[row * columns..]);
             let shifted = |at: f32| if at.is_finite() { at + shift } else { FAR };
             for (place, (x, y)) in places.iter_mut().zip(maps) {
                 *place = [shifted(*x), shifted(*y), 0.0];
             }
+        };
+        let output = output.as_slice_mut()?;
+        let sampling = match self.interpolation {
+            Interpolation::Nearest => Sampling::Nearest,
+            Interpolation::Linear => Sampling::Linear,
+            Interpolation::Cubic | Interpolation::Lanczos => {
+                let mut line = vec![[0.0; 3]; columns];
+                for (y, row) in output.chunks_exact_mut((columns * channels).max(1)).enumerate() {
+                    // Here pixel centers are whole numbers.
+                    places(y, self.shift - 0.5, &mut line);
+                    match self.interpolation {
+                        Interpolation::Cubic => cubic(source, &line, row),
+                        _ => lanczos(source, &line, row),
+                    }
+                }
+                return Ok(());
+            }
+        };
+        displace(source, output, columns, sampling, T::default(), |row, line| {
+            places(row, self.shift, line);
         });
         Ok(())
     }
@@ -147,7 +180,7 @@ impl Operator for Remap {
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
-        inputs[0].dtype.map_or(Ok(()), |dtype| gpu.kernel(&kernel(dtype)).map(drop))
+        inputs[0].dtype.map_or(Ok(()), |dtype| gpu.kernel(&kernel(dtype, self.interpolation)).map(drop))
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
@@ -165,8 +198,7 @@ impl Operator for Remap {
                 channels: input[2] as u64,
             })
         });
-        let params = Params { shift: self.shift, linear: u32::from(self.sampling == Sampling::Linear) };
-        cx.launch(&kernel(dtype), most, &params, &rows)
+        cx.launch(&kernel(dtype, self.interpolation), most, &Params { shift: self.shift }, &rows)
     }
 }
 
@@ -186,16 +218,22 @@ struct Row {
 #[repr(C)]
 struct Params {
     shift: f32,
-    linear: u32,
 }
 
-fn kernel(dtype: DType) -> KernelSpec {
-    KernelSpec::new::<Row, Params>("remap", "remap").dtype("ELEMENT", dtype)
+fn kernel(dtype: DType, interpolation: Interpolation) -> KernelSpec {
+    let number = match interpolation {
+        Interpolation::Nearest => 0,
+        Interpolation::Linear => 1,
+        Interpolation::Cubic => 2,
+        Interpolation::Lanczos => 3,
+    };
+    KernelSpec::new::<Row, Params>("remap", "remap").dtype("ELEMENT", dtype).define("SAMPLING", number)
 }
 
 /// Those that tests compile.
 fn kernels() -> Vec<KernelSpec> {
-    vec![kernel(DType::U8), kernel(DType::F32)]
+    use Interpolation::{Cubic, Lanczos, Linear, Nearest};
+    [Nearest, Linear, Cubic, Lanczos].map(|how| [kernel(DType::U8, how), kernel(DType::F32, how)]).concat()
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ def crops(d, name):
     if d.chance(.5):
         labels = [d.input("int32", [[s[0]] for s in d.inputs[0]["shapes"]], "", 0, 9)]
     allowed, all_above, indices = (d.chance(.6) for _ in range(3))
-    ratio = [.001, 1000.] if d.chance(.4) else [d.real(.3, .9), d.real(1.1, 3)]
+    ratio = [.001, 1000.] if d.chance(.4) else [d.real(.3, .9), d.real(1.1, 3)] if d.chance(.7) else [d.real(.3, 3)] * 2
     return d.op("random_bbox_crop", x, *labels, scaling=[d.real(.2, .5), d.real(.6, 1)], aspect_ratio=ratio, thresholds=optional(d, .6, lambda: [d.real(0, .6) for _ in range(d.whole(1, 3))]),
                 threshold_type=d.pick(None, "iou", "overlap"), allow_no_crop=allowed, num_attempts=d.whole(1, 20), total_num_attempts=None if allowed else d.whole(20, 60),
                 all_boxes_above_threshold=all_above, bbox_prune_threshold=None if all_above else optional(d, .5, lambda: d.real(0, .6)), output_bbox_indices=indices or None,

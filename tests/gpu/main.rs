@@ -16,6 +16,7 @@ mod pictures;
 mod promises;
 mod shared_files;
 mod soundness;
+mod spectra;
 mod video;
 
 use std::path::PathBuf;

@@ -88,23 +88,35 @@ def spectra(values, window, step, length, centered, mirrors):
     return np.abs(np.fft.rfft(samples, length)) ** 2
 
 
-@pytest.mark.parametrize("length,taps,step", [(64, 64, 16), (64, 40, 7), (4, 4, 2), (8192, 8000, 3000), (30, 30, 11), (1, 1, 3), (2, 2, 1), (3, 2, 1), (401, 400, 160)])
+def pairs(values):
+    return np.stack([values.real, values.imag], 1).astype(np.float32)
+
+
+@pytest.mark.parametrize("length,taps,step", [(64, 64, 16), (64, 40, 7), (4, 4, 2), (8192, 8000, 3000), (30, 30, 11), (1, 1, 3), (2, 2, 1), (3, 2, 1), (401, 400, 160),
+                                              (16384, 9000, 4000), (8193, 8193, 4000), (10000, 9000, 9000)])
 def test_spectra(tmp_path, length, taps, step):
+    large, span = int(length > 8192), 1 << (2 * length - 2).bit_length()
+    blocks = 2
     fast = int(length >= 4 and length & (length - 1) == 0)
-    run = table_kernel(tmp_path, "spectrum", "<4Q", params="Params", param_bytes=40, LENGTH=f"{length}u", FAST=fast)
+    run = table_kernel(tmp_path, "spectrum", "<4Q", params="Params", param_bytes=64, LENGTH=f"{length}u", FAST=fast, LARGE=large, SPAN=f"{span}u")
     window = signal(taps, 5)
-    angle = 2 * np.pi * np.arange(length) / length
-    turns = np.stack([np.cos(angle), np.sin(angle)], 1).astype(np.float32)
+    convolves = large and not fast
+    parts = span if convolves else length
+    turns = pairs(np.exp(2j * np.pi * np.arange(parts // 2 if convolves else parts) / parts))
+    chirp, circle = np.exp(1j * np.pi * (np.arange(length) ** 2 % (2 * length)) / length), np.zeros(span, complex)
+    circle[:length], circle[span - length + 1:] = chirp, chirp[:0:-1]
+    places = [int(f"{place:0{span.bit_length() - 1}b}"[::-1] or "0", 2) for place in range(span)] if convolves else []
+    tables = [window, turns, pairs(chirp), pairs(np.fft.fft(circle)[places] / span), np.zeros((blocks * 2, 2 * span) if large else 1, np.float32)]
     # Also a signal that is shorter than a window, folded more than once.
     signals = [signal(n, n) for n in (9001 if length > 1000 else 300, max(3, taps // 4))]
     for centered, mirrors, squares, last in ((1, 1, 1, 0), (1, 0, 0, 1)):
         wanted = [spectra(s, window, step, length, centered, mirrors) for s in signals]
         rows = [(place(2 + i), place(i), s.size, w.shape[0]) for i, (s, w) in enumerate(zip(signals, wanted))]
         outputs = [np.zeros(w.shape if last else w.shape[::-1], np.float32) for w in wanted]
-        memory = signals + outputs + [window, turns]
+        memory = signals + outputs + tables
         before = taps // 2 if centered else 0
-        params = struct.pack("<QQIIiIII", place(4), place(5), taps, step, before, mirrors, squares, last)
-        for found, powers in zip(run(rows, memory, params=params)[2:4], wanted):
+        params = struct.pack("<5QIIiIII", *(place(4 + i) for i in range(5)), taps, step, before, mirrors, squares, last)
+        for found, powers in zip(run(rows, memory, blocks, params=params)[2:4], wanted):
             powers = powers if squares else np.sqrt(powers)
             np.testing.assert_allclose(found if last else found.T, powers, rtol=1e-4, atol=3e-6 * powers.max())
 

@@ -17,7 +17,7 @@ pytestmark = needs_compiler
 def kernel(tmp_path_factory):
     """Compiles a function of a kernel file for rows of a `struct` format, and returns what runs it on a table."""
     folder = tmp_path_factory.mktemp("kernels")
-    for header in ("border.cuh", "common.cuh", "poisson.cuh", "random.cuh", "sampled.cuh"):
+    for header in ("border.cuh", "common.cuh", "poisson.cuh", "random.cuh", "sampled.cuh", "weights.cuh"):
         (folder / header).write_text(source(header))
 
     def build(name, row, entry=None, params="NoParams", param_bytes=4, **definitions):
@@ -183,28 +183,44 @@ def test_median(kernel, size, ctype):
     np.testing.assert_array_equal(out, np.sort(windows.reshape(*image.shape, -1), -1)[..., width * height // 2])
 
 
+def cubic_line(part):
+    away = np.abs(part + 1 - np.arange(4))
+    return np.where(away <= 1, (1.25 * away - 2.25) * away ** 2 + 1, -0.75 * (away ** 3 - 5 * away ** 2 + 8 * away - 4))
+
+
+def lanczos_line(part):
+    away = part + 3 - np.arange(8)
+    weights = np.sinc(away) * np.sinc(away / 4)
+    return weights / weights.sum()
+
+
+# Weights of the pixels in a line, of the middle two of which the first is a part of a pixel before the place.
+LINES = {1: lambda part: np.array([1 - part, part]), 2: cubic_line, 3: lanczos_line}
+
+
 @pytest.mark.parametrize("shift", [0.0, 0.5])
-@pytest.mark.parametrize("linear", [0, 1])
-def test_remap(kernel, linear, shift):
+@pytest.mark.parametrize("sampling", [0, 1, 2, 3])
+def test_remap(kernel, sampling, shift):
     image = noise(9, 11, 2)
     x, y = (np.random.default_rng(side).uniform(-2, side + 2, (6, 7)).astype(np.float32) for side in (11, 9))
     x[0, 0], y[0, 1], x[0, 2] = np.nan, np.inf, -np.inf
+    x[1, 0], y[1, 0], x[1, 1] = 4 - shift + 0.5, 3 - shift + 0.5, 3e38
     out = np.full((6, 7, 2), 9, np.uint8)
-    param = struct.unpack("<Q", struct.pack("<fI", shift, linear))[0]
-    # A struct of a float and an integer travels in one register, as an integer of both does.
-    kernel("remap", "<QQQQiiQQ", params="Params", param_bytes=8, ELEMENT="uint8_t")(
-        (address(out), address(image), address(x), address(y), 11, 9, 42, 2), param=(ctypes.c_uint64(param),))
-    assert (out[0, :3] == 0).all()
-    framed = np.pad(image.astype(np.float64), ((3, 3), (3, 3), (0, 0)))
+    kernel("remap", "<QQQQiiQQ", params="Params", param_bytes=4, ELEMENT="uint8_t", SAMPLING=sampling)(
+        (address(out), address(image), address(x), address(y), 11, 9, 42, 2), param=(ctypes.c_float(shift),))
+    assert (out[0, :3] == 0).all() and (out[1, 1] == 0).all()
+    framed = np.pad(image.astype(np.float64), ((9, 9), (9, 9), (0, 0)))
     for i, j in np.ndindex(6, 7):
-        u, v = float(x[i, j]) + shift + 3, float(y[i, j]) + shift + 3
-        if not np.isfinite(u + v):
+        u, v = float(x[i, j]) + shift + 9, float(y[i, j]) + shift + 9
+        if not abs(u + v) < 1e9:
             continue
-        if linear:
+        if sampling:
             u, v = u - 0.5, v - 0.5
             a, b = int(u), int(v)
-            p, q = u - a, v - b
-            expected = (framed[b, a] * (1 - p) + framed[b, a + 1] * p) * (1 - q) + (framed[b + 1, a] * (1 - p) + framed[b + 1, a + 1] * p) * q
+            across, down = LINES[sampling](u - a), LINES[sampling](v - b)
+            reach = len(across) // 2 - 1
+            around = framed[b - reach:b + reach + 2, a - reach:a + reach + 2]
+            expected = np.einsum("y,x,yxc->c", down, across, around).clip(0, 255)
         else:
             expected = framed[int(v), int(u)]
         assert np.abs(out[i, j] - expected).max() <= 0.51, (i, j)

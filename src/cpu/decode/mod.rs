@@ -14,8 +14,7 @@
 //!
 //! - `fast_idct` has no effect: the accurate IDCT is used, up to 5 levels from DALI's fast one.
 //! - A JPEG with an invalid marker inside its scan, or with more than [`limits::MAX_JPEG_SCANS`] scans, is an error.
-//! - TIFF: palettes and 16-bit CMYK are unsupported; JPEG-compressed and YCbCr ones are up to a level off. Gray with
-//!   alpha is gray, where DALI takes colours from neighbouring samples. 1- and 4-bit gray are decoded, DALI may not.
+//! - TIFF: gray with alpha is gray, where DALI takes colours from neighbouring samples. 1- and 4-bit gray are decoded, DALI may not.
 //! - [`ColorSpace::Any`]: gray with alpha gives 2 channels, where DALI fails; 4 channels are turned as the orientation
 //!   says, where DALI leaves them as stored; a gray JPEG gives 1 channel, where DALI crashes.
 //! - JPEG 2000: what is lossy may be a level off.
@@ -360,7 +359,7 @@ impl Decoder {
             Format::Jpeg => self.jpeg.decode(bytes, &job, out),
             Format::Png => png::decode(bytes, &job, out),
             Format::Bmp => bmp::decode(bytes, &job, out),
-            Format::Tiff => tiff::decode(bytes, &job, out),
+            Format::Tiff => tiff::decode(bytes, &self.jpeg, &job, out),
             Format::WebP => webp::decode(bytes, &job, out),
             Format::Jpeg2000 => jpeg2000::decode(bytes, &job, out),
             Format::Pnm => pnm::decode(bytes, &job, out),

@@ -1,4 +1,7 @@
-//! TIFF by crate `tiff`: the first image of a file. It must not know other formats.
+//! TIFF by crate `tiff`: the first image of a file. What that crate lacks is in `palette`, and in `strips` what is to be as libtiff has it.
+
+mod palette;
+mod strips;
 
 use std::io::{Cursor, Read, Seek};
 
@@ -6,7 +9,8 @@ use ::tiff::decoder::{Decoder, DecodingResult, Limits};
 use ::tiff::tags::Tag;
 use ::tiff::{ColorType, TiffError};
 
-use super::color::{Luma, rgb_of_jpeg_ycbcr};
+use super::color::{Luma, rgb_of_tiff_ycbcr};
+use super::jpeg;
 use super::orientation::Orientation;
 use super::picture::{Picture, Samples};
 use super::watched::Watched;
@@ -14,8 +18,11 @@ use super::{Header, Job};
 use crate::error::{Error, Result};
 use crate::limits;
 
+/// Bytes of numbers that a tag may have, such as those of a palette.
+const TAG_BYTES: usize = 16 << 20;
+
 fn open<R: Read + Seek>(file: R) -> Result<Decoder<R>> {
-    Ok(Decoder::new(file).map_err(failed)?.with_limits(tiff_limits(0)))
+    Ok(Decoder::new(file).map_err(failed)?.with_limits(tiff_limits(TAG_BYTES)))
 }
 
 fn tiff_limits(pixel_bytes: usize) -> Limits {
@@ -43,7 +50,9 @@ fn failed(error: TiffError) -> Error {
 pub(super) fn header(bytes: &[u8]) -> Result<Header> {
     let mut decoder = open(Cursor::new(bytes))?;
     let (width, height) = decoder.dimensions().map_err(failed)?;
-    let color = decoder.colortype().map_err(failed)?;
+    let palette = palette::bits(&mut decoder)?;
+    let color =
+        palette.map_or_else(|| decoder.colortype().map_err(failed), |bits| Ok(ColorType::Palette(bits)))?;
     let (channels, bit_depth) = match color {
         ColorType::Gray(bits) => (1, bits),
         ColorType::GrayA(bits) => (2, bits),
@@ -52,6 +61,10 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
         ColorType::Multiband { bit_depth, num_samples: samples @ 1..=4 } => (samples, bit_depth),
         other => return Err(Error::unsupported(format!("pixels of type {other:?}"))),
     };
+    if matches!(bit_depth, 9..=15 | 17..=31) {
+        let text = format!("samples of {bit_depth} bits, expected 1 to 8, 16 or 32");
+        return Err(Error::unsupported(text));
+    }
     let turn = decoder.find_tag(Tag::Orientation).ok().flatten().and_then(|value| value.into_u32().ok());
     Ok(Header {
         width: width as usize,
@@ -64,10 +77,29 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
 }
 
 /// Decodes what `job` asks for to `out`, whose size was checked.
-pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
+pub(super) fn decode(bytes: &[u8], jpegs: &jpeg::Decoder, job: &Job<'_>, out: &mut [u8]) -> Result<()> {
+    let mut decoder = open(Watched::new(bytes, job.conditions.watch))?;
+    if let Some(bits) = palette::bits(&mut decoder)? {
+        let colors = palette::colors(&mut decoder, bits)?;
+        let gray = palette::as_gray(bytes, &mut decoder)?;
+        return decode_samples(open(Watched::new(&gray, job.conditions.watch))?, Some(&colors), job, out);
+    }
+    if let Some(samples) = strips::decode(bytes, &mut decoder, jpegs, job)? {
+        let channels = job.info.channels;
+        return Picture { samples: Samples::U8(&samples), channels, luma: Luma::Float }.write(job, out);
+    }
+    decode_samples(decoder, None, job, out)
+}
+
+/// Decodes by crate `tiff`; samples are places among `colors` if there are any.
+fn decode_samples<R: Read + Seek>(
+    mut decoder: Decoder<R>,
+    colors: Option<&[[u16; 3]]>,
+    job: &Job<'_>,
+    out: &mut [u8],
+) -> Result<()> {
     let (width, height) = job.info.stored_size();
     let channels = job.info.channels;
-    let mut decoder = open(Watched::new(bytes, job.conditions.watch))?;
     let color = decoder.colortype().map_err(failed)?;
     let layout = decoder.image_buffer_layout().map_err(failed)?;
     // A row may be padded to whole bytes, but nothing makes a sample larger than its bits say.
@@ -85,16 +117,27 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
     let layout = decoder.read_image_to_buffer(&mut decoded).map_err(failed)?;
     let planes = layout.planes;
     let luma = Luma::Float;
+    if let Some(colors) = colors {
+        let DecodingResult::U8(mut places) = decoded else {
+            return Err(Error::unsupported("places in a palette that are not unsigned"));
+        };
+        if job.info.bit_depth < 8 {
+            places = unpack(&places, width, height, job.info.bit_depth, (1 << job.info.bit_depth) - 1);
+        }
+        let samples: Vec<u16> = places.iter().flat_map(|&place| colors[usize::from(place)]).collect();
+        return Picture { samples: Samples::U16(&samples), channels, luma }.write(job, out);
+    }
     match decoded {
         DecodingResult::U8(samples) if job.info.bit_depth < 8 => {
-            let samples = unpack(&samples, width * channels, height, job.info.bit_depth);
+            let bits = job.info.bit_depth;
+            let samples = unpack(&samples, width * channels, height, bits, 255);
             Picture { samples: Samples::U8(&samples), channels, luma }.write(job, out)
         }
         DecodingResult::U8(samples) => {
             let mut samples = interleave(samples, planes);
             match color {
                 ColorType::YCbCr(_) => {
-                    samples.as_chunks_mut().0.iter_mut().for_each(|p| *p = rgb_of_jpeg_ycbcr(*p));
+                    samples.as_chunks_mut().0.iter_mut().for_each(|p| *p = rgb_of_tiff_ycbcr(*p));
                 }
                 ColorType::CMYK(_) => samples.as_chunks_mut().0.iter_mut().for_each(|p| *p = rgb_of_inks(*p)),
                 _ => {}
@@ -125,8 +168,8 @@ fn rgb_of_inks([c, m, y, k]: [u8; 4]) -> [u8; 4] {
     [light(c), light(m), light(y), 255]
 }
 
-/// Samples of fewer than 8 bits, rows padded to whole bytes, scaled to 8 bits.
-fn unpack(packed: &[u8], row: usize, height: usize, bits: usize) -> Vec<u8> {
+/// Samples of fewer than 8 bits, rows padded to whole bytes, scaled to 0 to `top`, at most 255.
+fn unpack(packed: &[u8], row: usize, height: usize, bits: usize, top: u32) -> Vec<u8> {
     let full = (1_u32 << bits) - 1;
     let stride = (row * bits).div_ceil(8);
     let sample = |line: &[u8], i: usize| {
@@ -134,7 +177,7 @@ fn unpack(packed: &[u8], row: usize, height: usize, bits: usize) -> Vec<u8> {
         let pair =
             [line.get(bit / 8), line.get(bit / 8 + 1)].map(|byte| u32::from(byte.copied().unwrap_or(0)));
         let value = ((pair[0] << 8 | pair[1]) >> (16 - bits - bit % 8)) & full;
-        (value * 255 / full) as u8
+        (value * top / full) as u8
     };
     packed
         .chunks(stride.max(1))
@@ -164,8 +207,9 @@ mod tests {
 
     #[test]
     fn bits_become_levels() {
-        assert_eq!(unpack(&[0b1010_0000, 0b0100_0000], 3, 2, 1), [255, 0, 255, 0, 255, 0]);
-        assert_eq!(unpack(&[0xF0, 0x30], 3, 1, 4), [255, 0, 51]);
+        assert_eq!(unpack(&[0b1010_0000, 0b0100_0000], 3, 2, 1, 255), [255, 0, 255, 0, 255, 0]);
+        assert_eq!(unpack(&[0b1101_1000], 3, 1, 2, 3), [3, 1, 2]);
+        assert_eq!(unpack(&[0xF0, 0x30], 3, 1, 4, 255), [255, 0, 51]);
     }
 
     #[test]

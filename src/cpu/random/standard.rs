@@ -8,7 +8,7 @@ use super::{Philox, uniform_int};
 const MAX_DRAWS: usize = 10_000;
 
 macro_rules! distributions {
-    ($normal:ident, $gamma:ident, $real:ty, $unit:ident) => {
+    ($normal:ident, $gamma:ident, $beta:ident, $real:ty, $unit:ident) => {
         /// Normal numbers with mean 0, by Marsaglia's polar method, which makes two at a time.
         #[derive(Debug, Clone, Default)]
         struct $normal {
@@ -81,10 +81,47 @@ macro_rules! distributions {
                 u.powf(1.0 / self.shape) * a1 * v
             }
         }
+
+        /// Beta numbers, by two gamma numbers X and Y: X / (X + Y).
+        ///
+        /// Gamma numbers of a small shape are so close to 0 that both may vanish. Where both shapes are below 1, one of shape `a` is
+        /// one of shape `a + 1` times a power of a uniform number, U^(1/a), and the larger of the two powers is divided away.
+        #[derive(Debug, Clone)]
+        pub struct $beta {
+            alpha: $gamma,
+            beta: $gamma,
+            /// The second parameter, and how often the first one goes into it, when both are below 1.
+            small: Option<[$real; 2]>,
+        }
+
+        impl $beta {
+            /// Numbers of the positive parameters `alpha` and `beta`.
+            pub fn new(alpha: $real, beta: $real) -> Self {
+                let small = (alpha < 1.0 && beta < 1.0).then(|| [beta, beta / alpha]);
+                let more = if small.is_some() { 1.0 } else { 0.0 };
+                Self { alpha: $gamma::new(alpha + more), beta: $gamma::new(beta + more), small }
+            }
+
+            /// The next number.
+            pub fn draw(&mut self, random: &mut Philox) -> $real {
+                let (x, y) = (self.alpha.draw(random), self.beta.draw(random));
+                let Some([beta, times]) = self.small else { return x / (x + y) };
+                // Logarithms of uniform numbers.
+                let [u, v] = [(); 2].map(|()| (1.0 - $unit(random)).ln());
+                let u = u * times;
+                if u < v {
+                    let x = x * ((u - v) / beta).exp();
+                    x / (x + y)
+                } else {
+                    let y = y * ((v - u) / beta).exp();
+                    x / (x + y)
+                }
+            }
+        }
     };
 }
-distributions!(Normal32, Gamma32, f32, unit_f32);
-distributions!(Normal64, Gamma64, f64, unit_f64);
+distributions!(Normal32, Gamma32, Beta32, f32, unit_f32);
+distributions!(Normal64, Gamma64, Beta64, f64, unit_f64);
 
 /// A float from 0 up to 1: `generate_canonical`.
 fn unit_f32(random: &mut Philox) -> f32 {
@@ -93,17 +130,6 @@ fn unit_f32(random: &mut Philox) -> f32 {
 
 fn unit_f64(random: &mut Philox) -> f64 {
     random.unit_f64().min(1f64.next_down())
-}
-
-/// A beta number of two parameters below 1, by the method of Jöhnk, with logarithms, as powers of small parameters vanish.
-pub fn small_beta(random: &mut Philox, [alpha, beta]: [f64; 2]) -> f64 {
-    loop {
-        // From 1 down to above 0.
-        let [x, y] = [alpha, beta].map(|parameter| (1.0 - unit_f64(random)).ln() / parameter);
-        if x.exp() + y.exp() <= 1.0 {
-            return 1.0 / (1.0 + (y - x).exp());
-        }
-    }
 }
 
 /// ln n! for small n.
@@ -235,8 +261,8 @@ mod tests {
     #[test]
     fn small_beta_numbers_have_their_mean_and_variance() {
         for [alpha, beta] in [[0.5, 0.5], [0.3, 0.7], [0.01, 0.02], [1e-6, 1e-6]] {
-            let mut random = Philox::new(1, 0);
-            let drawn: Vec<f64> = (0..4_000).map(|_| small_beta(&mut random, [alpha, beta])).collect();
+            let (mut random, mut numbers) = (Philox::new(1, 0), Beta64::new(alpha, beta));
+            let drawn: Vec<f64> = (0..4_000).map(|_| numbers.draw(&mut random)).collect();
             let mean = drawn.iter().sum::<f64>() / 4_000.0;
             let variance = drawn.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 4_000.0;
             let sum = alpha + beta;

@@ -34,9 +34,8 @@ pub(super) fn kernels() -> Vec<KernelSpec> {
     for from in [DType::I16, DType::F32, DType::U64] {
         specs.extend(["mean_squares", "nonsilent"].map(|entry| nonsilent_region::kernel(entry, from)));
     }
-    specs.extend(
-        [1, 4, 400, 512, crate::limits::MAX_DEVICE_TRANSFORM].into_iter().flat_map(spectrogram::kernel),
-    );
+    let shared = crate::limits::MAX_SHARED_TRANSFORM;
+    specs.extend([1, 4, 400, 512, shared, shared + 1, 2 * shared].map(spectrogram::kernel));
     specs
 }
 

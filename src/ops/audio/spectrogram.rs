@@ -1,11 +1,11 @@
 //! `Spectrogram`: the spectrum of a signal over time.
 
-use std::f64::consts::PI;
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
 use super::floats_only;
+use crate::cpu::audio::chirp::{Chirp, span, turns};
 use crate::cpu::audio::spectrogram::{Spectrogram as Plan, hann};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
@@ -15,8 +15,16 @@ use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 struct Spectrogram {
     plan: Plan,
-    /// For a device: cosines and sines of the parts of a circle, made for the first batch.
+    /// For a device, made for the first batch.
+    tables: Option<Tables>,
+}
+
+/// What transforms on a device need.
+struct Tables {
+    /// Cosines and sines of the parts of a circle.
     turns: Vec<[f32; 2]>,
+    /// For a convolution.
+    chirp: Chirp,
 }
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -82,7 +90,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
             return Err(Error::invalid(format!("argument `layout` is `{other}`, expected `ft` or `tf`")));
         }
     };
-    Ok(Box::new(Spectrogram { plan, turns: Vec::new() }))
+    Ok(Box::new(Spectrogram { plan, tables: None }))
 }
 
 impl Spectrogram {
@@ -125,8 +133,9 @@ impl Operator for Spectrogram {
             Ok(())
         })
     }
+
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
-        gpu.kernel(&kernel(self.plan.length())?).map(drop)
+        gpu.kernel(&kernel(self.plan.length())).map(drop)
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
@@ -136,13 +145,24 @@ impl Operator for Spectrogram {
             let windows = plan.windows(samples) as u64;
             Ok(Row { to: sample.target(0)?, from: sample.source(0)?, samples: samples as i64, windows })
         });
-        if self.turns.is_empty() {
-            let angle = |i: usize| 2.0 * PI * i as f64 / length as f64;
-            self.turns = (0..length).map(|i| [angle(i).cos() as f32, angle(i).sin() as f32]).collect();
-        }
+        let way = Way::of(length);
+        let Tables { turns, chirp } = self.tables.get_or_insert_with(|| way.tables(length));
+        let most = rows.iter().map(|row| row.windows as usize).max().unwrap_or_default();
+        let bytes = way.bytes(length);
+        // Of all windows and signals, as many at a time as there is room for.
+        let room = limits::TRANSFORM_BYTES.checked_div(bytes).map_or(usize::MAX, |room| room.max(1));
+        let blocks = most.clamp(1, room);
+        let signals = (room / blocks).clamp(1, rows.len().max(1));
+        let memory = match bytes {
+            0 => 0,
+            bytes => cx.recorder.allocate(bytes * blocks * signals)?.address(),
+        };
         let params = Params {
             window: cx.recorder.stage(bytemuck::cast_slice(&plan.window))?.address(),
-            turns: cx.recorder.stage(bytemuck::cast_slice(&self.turns))?.address(),
+            turns: cx.recorder.stage(bytemuck::cast_slice(turns))?.address(),
+            chirp: cx.recorder.stage(bytemuck::cast_slice(&chirp.chirp))?.address(),
+            filter: cx.recorder.stage(bytemuck::cast_slice(&chirp.filter))?.address(),
+            memory,
             taps: plan.window.len() as u32,
             step: plan.step as u32,
             before: if plan.is_centered { plan.window.len() as i32 / 2 } else { 0 },
@@ -150,8 +170,53 @@ impl Operator for Spectrogram {
             squares: u32::from(plan.squares),
             bins_last: u32::from(plan.bins_last),
         };
-        let most = rows.iter().map(|row| row.windows as usize).max().unwrap_or_default();
-        cx.launch_blocks(&kernel(length)?, (most, 256), &params, &rows)
+        let threads = if bytes == 0 { 256 } else { 1024 };
+        rows.chunks(signals)
+            .try_for_each(|rows| cx.launch_blocks(&kernel(length), (blocks, threads), &params, rows))
+    }
+}
+
+/// How a device transforms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Step after step, in memory that threads share: powers of two.
+    Fast,
+    /// The same in other memory.
+    FastLarge,
+    /// As transforms are defined.
+    Plain,
+    /// By a convolution.
+    Convolution,
+}
+
+impl Way {
+    fn of(length: usize) -> Self {
+        match (length >= 4 && length.is_power_of_two(), length > limits::MAX_SHARED_TRANSFORM) {
+            (true, false) => Way::Fast,
+            (true, true) => Way::FastLarge,
+            (false, false) => Way::Plain,
+            (false, true) => Way::Convolution,
+        }
+    }
+
+    /// Bytes of memory that a block takes, besides that which its threads share.
+    fn bytes(self, length: usize) -> usize {
+        size_of::<f32>()
+            * match self {
+                Way::Fast | Way::Plain => 0,
+                Way::FastLarge => length,
+                Way::Convolution => 2 * span(length),
+            }
+    }
+
+    fn tables(self, length: usize) -> Tables {
+        let none = Chirp { chirp: Vec::new(), filter: Vec::new() };
+        match self {
+            Way::Convolution => {
+                Tables { turns: turns(span(length) / 2, span(length)), chirp: Chirp::new(length) }
+            }
+            _ => Tables { turns: turns(length, length), chirp: none },
+        }
     }
 }
 
@@ -170,6 +235,9 @@ struct Row {
 struct Params {
     window: u64,
     turns: u64,
+    chirp: u64,
+    filter: u64,
+    memory: u64,
     taps: u32,
     step: u32,
     before: i32,
@@ -179,15 +247,11 @@ struct Params {
 }
 
 /// For transforms of `length` samples.
-pub(super) fn kernel(length: usize) -> Result<KernelSpec> {
-    if length > limits::MAX_DEVICE_TRANSFORM {
-        return Err(Error::unsupported(format!(
-            "transforms of {length} samples, expected at most {} on a GPU",
-            limits::MAX_DEVICE_TRANSFORM
-        )));
-    }
-    let is_fast = length >= 4 && length.is_power_of_two();
-    Ok(KernelSpec::new::<Row, Params>("spectrum", "spectrum")
+pub(super) fn kernel(length: usize) -> KernelSpec {
+    let way = Way::of(length);
+    KernelSpec::new::<Row, Params>("spectrum", "spectrum")
         .define("LENGTH", format!("{length}u"))
-        .define("FAST", u8::from(is_fast)))
+        .define("FAST", u8::from(matches!(way, Way::Fast | Way::FastLarge)))
+        .define("LARGE", u8::from(matches!(way, Way::FastLarge | Way::Convolution)))
+        .define("SPAN", format!("{}u", span(length)))
 }

@@ -1,6 +1,7 @@
 //! The search for a random window that bounding boxes survive, as DALI's `RandomBBoxCrop` does it. It knows boxes and random
 //! numbers, no tensors and no layouts.
 
+use crate::cpu::random::standard::shuffle;
 use crate::cpu::random::{Philox, canonical_f32, uniform_int};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -187,14 +188,14 @@ impl Rules {
         let drawn: [f32; N] = std::array::from_fn(|_| canonical_f32(random, least, most));
         let image = pixels.image.map_or([1.0; N], |image| image.map(|side| side as f32));
         let mut sides: [f32; N] = std::array::from_fn(|d| drawn[d] * image[d]);
-        self.settle_fixed_ratios(&mut sides);
+        let is_changed = self.settle_fixed_ratios(random, &mut sides);
         for (range, [a, b]) in self.pairs::<N>() {
-            let ratio = sides[a] / sides[b];
-            if range[0] < range[1] && !(range[0]..=range[1]).contains(&ratio) {
+            // A fixed ratio that rounding has changed is a wrong one as well, as in DALI.
+            if !(range[0]..=range[1]).contains(&(sides[a] / sides[b])) {
                 return None;
             }
         }
-        let sides: [f32; N] = std::array::from_fn(|d| sides[d] / image[d]);
+        let sides = if is_changed { std::array::from_fn(|d| sides[d] / image[d]) } else { drawn };
         let low: [f32; N] = std::array::from_fn(|d| canonical_f32(random, 0.0, 1.0 - sides[d]));
         let high = std::array::from_fn(|d| low[d] + sides[d]);
         Some(Found::relative(Region { low, high }, Vec::new()))
@@ -206,21 +207,33 @@ impl Rules {
         self.ratios.iter().cycle().copied().zip(PAIRS).take(count)
     }
 
-    /// Gives the sides those ratios that leave no choice; the longest side stays as long.
-    fn settle_fixed_ratios<const N: usize>(&self, sides: &mut [f32; N]) {
-        let longest = |sides: &[f32; N]| sides.iter().copied().fold(0.0, f32::max);
-        let before = longest(sides);
-        let mut is_changed = false;
+    /// Gives the sides those ratios that leave no choice; the longest side stays as long. Which side follows from which is drawn, by
+    /// numbers that stay with `random` for others, as in DALI. False if there are no such ratios.
+    fn settle_fixed_ratios<const N: usize>(&self, random: &Philox, sides: &mut [f32; N]) -> bool {
+        let mut fixed = [[None; N]; N];
         for ([least, most], [a, b]) in self.pairs::<N>() {
             if least == most {
-                sides[b] = sides[a] / least;
-                is_changed = true;
+                fixed[a][b] = Some(least);
+                fixed[b][a] = Some((1.0 / f64::from(least)) as f32);
             }
         }
-        if is_changed {
-            let after = longest(sides);
-            *sides = sides.map(|side| side * before / after);
+        if fixed.iter().flatten().all(Option::is_none) {
+            return false;
         }
+        let mut order: [usize; N] = std::array::from_fn(|d| d);
+        shuffle(&mut random.clone(), &mut order);
+        let longest = |sides: &[f32; N]| sides.iter().copied().fold(0.0, f32::max);
+        let before = longest(sides);
+        for (i, &from) in order.iter().enumerate() {
+            for &to in &order[i + 1..] {
+                if let Some(ratio) = fixed[to][from].filter(|&ratio| ratio > 0.0) {
+                    sides[to] = sides[from] * ratio;
+                }
+            }
+        }
+        let after = longest(sides);
+        *sides = sides.map(|side| before * side / after);
+        true
     }
 
     /// The metric of a window: that of the worst box, or of the best.

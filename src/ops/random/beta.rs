@@ -1,8 +1,7 @@
-//! `random__Beta`: numbers from 0 to 1 of a beta distribution. They are those of DALI but for two parameters below 1, where only the
-//! distribution is.
+//! `random__Beta`: numbers from 0 to 1 of a beta distribution.
 
 use super::{SEED, seed};
-use crate::cpu::random::standard::{Gamma32, Gamma64, small_beta};
+use crate::cpu::random::standard::{Beta32, Beta64};
 use crate::cpu::random::{BatchRandom, Seed};
 use crate::error::{Error, Result};
 use crate::ops::shape_arg::ShapeArg;
@@ -79,29 +78,22 @@ impl Operator for Beta {
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         // Normal numbers come in pairs, and the second one of a pair goes into the next element.
         macro_rules! run {
-            ($real:ty, $gamma:ident) => {
+            ($real:ty, $beta:ident) => {
                 io.for_each_sample(cx, |sample| {
                     let random = self.batch.sample(sample.index());
-                    let parameters = self.parameters[sample.index()];
-                    let [mut a, mut b] = parameters.map(|p| $gamma::new(<$real>::from(p)));
+                    let [alpha, beta] = self.parameters[sample.index()].map(<$real>::from);
+                    let mut drawn = $beta::new(alpha, beta);
                     let numbers = sample.output(0)?.as_slice_mut::<$real>()?;
-                    if parameters.iter().all(|&p| p < 1.0) {
-                        for (number, mut random) in numbers.iter_mut().zip(random.elements()) {
-                            *number = small_beta(&mut random, parameters.map(f64::from)) as $real;
-                        }
-                        return Ok(());
-                    }
                     for (number, mut random) in numbers.iter_mut().zip(random.elements()) {
-                        let (x, y) = (a.draw(&mut random), b.draw(&mut random));
-                        *number = x / (x + y);
+                        *number = drawn.draw(&mut random);
                     }
                     Ok(())
                 })
             };
         }
         match self.dtype {
-            DType::F64 => run!(f64, Gamma64),
-            _ => run!(f32, Gamma32),
+            DType::F64 => run!(f64, Beta64),
+            _ => run!(f32, Beta32),
         }
     }
 }

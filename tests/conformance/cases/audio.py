@@ -16,6 +16,14 @@ def spectrograms():
             s(x(), window_length=4, window_step=2, window_fn=[1., 2, 3, 4]), s(x()))
 
 
+# Transforms that a device makes in memory that threads do not share: a power of two, a product of small numbers, a prime number.
+@case(inputs={"X": [np.resize(s, 9000) for s in SIGNALS["X"][:1]]}, tol=0.2, batch_size=1)
+def spectrograms_of_large_windows():
+    s = fn.spectrogram
+    return s(x(), window_length=9000, window_step=9001, nfft=16384), s(x(), window_length=8800, window_step=9001, nfft=10000, layout="tf", power=1), \
+        s(x(), window_length=8999, window_step=9001, nfft=10007, center_windows=False)
+
+
 @case(inputs=SPECTRA, tol=1e-4)
 def mel_filters():
     m = fn.mel_filter_bank

@@ -135,6 +135,19 @@ def remapped_floats():
     return fn.experimental.remap(x(types.FLOAT), *uv(), pixel_origin="center")
 
 
+@case(inputs=PHOTOS | maps((20, 33), (14, 40), (7, 9)), tol=1, mean=0.05, answer=by_opencv(lambda image, u, v: tuple(
+    seen(image, u, v, flag, shift) for flag in (cv2.INTER_CUBIC, cv2.INTER_LANCZOS4) for shift in (0.0, 0.5))))
+def remapped_by_more_pixels():
+    return tuple(fn.experimental.remap(x(), *uv(), interp=interp, pixel_origin=origin)
+                 for interp in (types.INTERP_CUBIC, types.INTERP_LANCZOS3) for origin in ("center", "corner"))
+
+
+@case(inputs={"X": noise((8, 9, 1), (5, 6, 1), (3, 3, 1), dtype=np.float32)} | maps((8, 9), (5, 6), (3, 3)), tol=1e-3,
+      answer=by_opencv(lambda image, u, v: tuple(seen(image, u, v, flag) for flag in (cv2.INTER_CUBIC, cv2.INTER_LANCZOS4))))
+def remapped_floats_by_more_pixels():
+    return tuple(fn.experimental.remap(x(types.FLOAT), *uv(), interp=interp, pixel_origin="center") for interp in (types.INTERP_CUBIC, types.INTERP_LANCZOS3))
+
+
 VIDEO = noise((3, 9, 8, 3), (1, 7, 7, 3), (2, 5, 9, 3))
 
 

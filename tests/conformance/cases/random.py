@@ -142,6 +142,14 @@ def beta():
     return r(shape=[40]), r(alpha=2., beta=3., shape=[5, 7]), r(alpha=a, beta=b, shape=[30]), r(alpha=3., beta=.2, shape=[30], dtype=types.FLOAT64), r(a, alpha=2., beta=2.), r(alpha=9.)
 
 
+@case(tol=1e-6, inputs={"A": [np.float32(v) for v in (.5, .03, .99)], "B": [np.float32(v) for v in (.9, .2, 1e-6)]}, seed=14)
+def beta_of_small_parameters():
+    a, b = source("A", types.FLOAT, 0), source("B", types.FLOAT, 0)
+    r = fn.random.beta
+    return r(alpha=.5, beta=.5, shape=[40]), r(alpha=a, beta=b, shape=[50]), r(alpha=b, beta=a, shape=[7, 5], dtype=types.FLOAT64), \
+        r(alpha=.999, beta=.001, shape=[30]), r(alpha=1e-30, beta=1e-38, shape=[20]), r(alpha=.7, beta=.7)
+
+
 @case(inputs={"X": noise((9, 7, 3), (4, 4, 3), (1, 5, 3)), "F": [np.float32(v) for v in (0, 3, 100)]}, seed=12)
 def shot_noise():
     x, f = source("X", layout="HWC"), source("F", types.FLOAT, 0)

@@ -1,5 +1,5 @@
 """Serializes the pipelines in this directory with DALI: decoders of images and videos, device "mixed",
-and optical flow.
+optical flow, and large spectra.
 
     python make.py            (needs nvidia-dali, no GPU)
 
@@ -59,6 +59,18 @@ def flow(arguments):
 
 GRAPHS = {name: lambda operator=operator: decoded(operator) for name, operator in OPERATORS.items()}
 GRAPHS |= {name: lambda arguments=arguments: flow(arguments) for name, arguments in FLOWS.items()}
+
+
+
+def spectra():
+    """By transforms of a power of two, of a product of small numbers, and of a prime number of samples."""
+    x = fn.external_source(name="SIGNALS", dtype=types.FLOAT, ndim=1).gpu()
+    return (fn.spectrogram(x, window_length=16_384, window_step=3_000), fn.spectrogram(x, window_length=131_072, window_step=50_000, power=1, layout="tf"),
+            fn.spectrogram(x, window_length=9_000, window_step=3_000), fn.spectrogram(x, window_length=50_000, window_step=20_000, nfft=65_537, reflect_padding=False),
+            fn.spectrogram(x, window_length=100_000, window_step=40_000, center_windows=False, power=1))
+
+
+GRAPHS["spectra"] = spectra
 
 for name, graph in GRAPHS.items():
     @pipeline_def(batch_size=128, num_threads=4, device_id=None, prefetch_queue_depth=1)
