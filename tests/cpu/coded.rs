@@ -1,5 +1,7 @@
 //! Videos as other decoders than ours take them: packets as streams have them, and which picture is which frame.
 
+use std::sync::Arc;
+
 use gesso::cpu::video::{Budget, Coded, Video};
 
 fn file(name: &str) -> Vec<u8> {
@@ -32,7 +34,7 @@ fn units(stream: &[u8]) -> Vec<&[u8]> {
 #[test]
 fn units_get_start_codes_and_the_first_packet_the_parameters() {
     let (file, stream) = (file("h264.mp4"), file("h264.h264"));
-    let video = Video::open(&file).unwrap();
+    let video = Arc::new(Video::open(&file).unwrap());
     let found = packets(&mut video.coded(&[5, 6, 7, 8, 9]).unwrap());
     let places: Vec<usize> = found.iter().map(|(place, _)| *place).collect();
     assert_eq!(places, [0, 3, 1, 2, 4], "one is decoded before others that are shown first");
@@ -60,7 +62,7 @@ fn every_picture_counts_with_times_and_without() {
         ("vp9.webm", [0, 2]),
     ] {
         let file = file(name);
-        let video = Video::open(&file).unwrap();
+        let video = Arc::new(Video::open(&file).unwrap());
         let mut coded = video.coded(&wanted).unwrap();
         let mut places: Vec<usize> = packets(&mut coded).into_iter().map(|(place, _)| place).collect();
         places.sort_unstable();
@@ -79,7 +81,7 @@ fn every_picture_counts_with_times_and_without() {
 #[test]
 fn pictures_in_another_order_or_too_few_are_noticed() {
     let file = file("h264.mp4");
-    let video = Video::open(&file).unwrap();
+    let video = Arc::new(Video::open(&file).unwrap());
     let mut coded = video.coded(&[0, 1, 2]).unwrap();
     packets(&mut coded);
     coded.frames(0).unwrap();
@@ -97,7 +99,7 @@ fn only_vp8_and_vp9_are_bt601_whatever_they_say() {
         ("h264.mp4", true, true),
     ] {
         let file = file(name);
-        let video = Video::open(&file).unwrap();
+        let video = Arc::new(Video::open(&file).unwrap());
         let coded = video.coded(&[0]).unwrap();
         let bt709 = coded.factors(1, false);
         assert_eq!(bt709.black > 0, is_limited, "{name}");

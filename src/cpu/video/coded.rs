@@ -1,5 +1,7 @@
-//! A run of frames as a decoder takes it that is not ours: packets as streams have them, which picture is which frame, how colours are made.
+//! A run of frames, or several, as a decoder takes it that is not ours: packets as streams have them, which picture is which frame, how colours are made.
 //! It must not know that decoder.
+
+use std::sync::Arc;
 
 use super::color::{Color, Factors, Matrix};
 use super::nal::{self, Framing};
@@ -20,9 +22,9 @@ pub enum Coding {
     Vp9,
 }
 
-/// One of the [`Video::runs`], packet after packet.
+/// Frames of a video, packet after packet.
 pub struct Coded<'v> {
-    video: &'v Video<'v>,
+    video: Arc<Video<'v>>,
     coding: Coding,
     /// The packet that it begins with.
     key: usize,
@@ -45,7 +47,7 @@ pub struct Coded<'v> {
     full_range: Option<bool>,
 }
 
-impl Video<'_> {
+impl<'v> Video<'v> {
     /// How packets are compressed, if other decoders than ours may take them.
     pub fn coding(&self) -> Option<Coding> {
         match self.track.codec {
@@ -57,11 +59,12 @@ impl Video<'_> {
         }
     }
 
-    /// One of the [`Video::runs`] for another decoder.
+    /// One of the [`Video::runs`] for another decoder; or several of them together, from the first one's key frame on, of a video that
+    /// [ascends](Video::is_ascending).
     ///
     /// # Errors
     /// A frame that there is not, a codec that is only ours, or parameters that make no sense.
-    pub fn coded(&self, run: &[usize]) -> Result<Coded<'_>> {
+    pub fn coded(self: &Arc<Self>, run: &[usize]) -> Result<Coded<'v>> {
         let coding = self.coding().ok_or_else(|| Error::unsupported("a codec without another decoder"))?;
         let first = *run.first().ok_or_else(|| Error::internal("a run of no frames"))?;
         let (key, mut left) = (self.key_of(first)?, Wanted::new());
@@ -93,7 +96,7 @@ impl Video<'_> {
             places[number - key] = place;
         }
         Ok(Coded {
-            video: self,
+            video: Arc::clone(self),
             coding,
             key,
             next: key,
@@ -135,7 +138,7 @@ impl Coded<'_> {
     /// More packets than is left of `budget`.
     pub fn packet(&mut self, budget: &Budget, into: &mut Vec<u8>) -> Result<Option<usize>> {
         into.clear();
-        let video = self.video;
+        let video = &*self.video;
         while let Some(packet) = video.track.packets.get(self.next).filter(|_| self.next < self.end) {
             self.next += 1;
             if video.is_left_out(self.key, packet) {

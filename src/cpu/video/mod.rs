@@ -198,7 +198,7 @@ impl<'a> Video<'a> {
             return last + 1;
         }
         // Which of the frames up to the next key comes first, only the decoder knows.
-        let later = self.keys.partition_point(|&other| other <= key);
+        let later = self.keys.partition_point(|&other| other <= key.max(last));
         self.keys.get(later).copied().unwrap_or(self.track.packets.len())
     }
 
@@ -215,6 +215,11 @@ impl<'a> Video<'a> {
             (found.map_or(0, |found| found.time), packet)
         };
         time(a) > time(b)
+    }
+
+    /// Whether every frame is shown behind the one before it: only an edit list goes back, or shows a frame twice.
+    pub fn is_ascending(&self) -> bool {
+        self.shown.windows(2).all(|pair| matches!(pair, [a, b] if self.is_behind(b.packet, a.packet)))
     }
 
     fn write(&self, picture: &dyn Picture, out: &mut [u8]) -> Result<()> {

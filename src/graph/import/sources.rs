@@ -81,6 +81,7 @@ impl<'d> Importer<'d> {
         self.graph.sources.push(GraphSource {
             name,
             fed: Fed::Nothing,
+            device: Device::Cpu,
             make: reader.source(&args, undecoded)?,
         });
         Ok(())
@@ -152,7 +153,7 @@ impl<'d> Importer<'d> {
         self.graph.values[value.0].ty = ty;
         let feed = Feed::Source { source, output: 0 };
         self.graph.inputs.push(GraphInput { name: name.clone(), value, dtype, ndim, layout, feed });
-        self.graph.sources.push(GraphSource { name, fed: Fed::Videos, make });
+        self.graph.sources.push(GraphSource { name, fed: Fed::Videos, device: placement.device(), make });
         if placement.device() == Device::Gpu {
             let copy = self.copy_to(value, Device::Gpu);
             self.produced.insert(edge, copy);
