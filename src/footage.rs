@@ -80,5 +80,6 @@ pub fn codec_of(coding: Coding) -> Codec {
         Coding::H265 => Codec::H265,
         Coding::Vp8 => Codec::Vp8,
         Coding::Vp9 => Codec::Vp9,
+        Coding::Mpeg4 => Codec::Mpeg4,
     }
 }

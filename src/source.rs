@@ -128,10 +128,12 @@ pub struct Pulled {
     pub batches: Vec<Batch<'static>>,
     /// Samples that could not be had, and why. They are [`crate::tensor::Sample::Missing`], with a shape of the right rank.
     pub failures: Vec<(usize, Error)>,
+    /// Where each sample comes from, for messages of what is computed with it; empty where those say it, or for all.
+    pub origins: Vec<String>,
 }
 
 impl From<Vec<Batch<'static>>> for Pulled {
     fn from(batches: Vec<Batch<'static>>) -> Self {
-        Self { batches, failures: Vec::new() }
+        Self { batches, failures: Vec::new(), origins: Vec::new() }
     }
 }

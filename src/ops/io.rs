@@ -16,25 +16,32 @@ pub struct Failures {
     slots: Arc<[OnceLock<Error>]>,
     /// For a part of the batch: which samples of the batch are in it.
     members: Option<Arc<[usize]>>,
+    /// Where samples of the batch come from, for messages; empty where an error says it itself.
+    origins: Arc<[String]>,
 }
 
 impl Failures {
     /// No failure among `len` samples.
     pub fn none(len: usize) -> Self {
-        Self { slots: (0..len).map(|_| OnceLock::new()).collect(), members: None }
+        Self::of(len, Vec::new())
+    }
+
+    /// No failure among `len` samples, of which number i comes from `origins[i]`: the error of one will begin with it. There may be fewer.
+    pub fn of(len: usize, origins: Vec<String>) -> Self {
+        Self { slots: (0..len).map(|_| OnceLock::new()).collect(), members: None, origins: origins.into() }
     }
 
     /// The failures of those samples that `samples` names, in that order: a failure of one of them is one of the whole.
     #[must_use]
     pub fn part(&self, samples: &[usize]) -> Self {
         let members = samples.iter().filter_map(|&i| self.member(i)).collect();
-        Self { slots: Arc::clone(&self.slots), members: Some(members) }
+        Self { slots: Arc::clone(&self.slots), members: Some(members), origins: Arc::clone(&self.origins) }
     }
 
     /// The failures of the whole batch, of which these may be a part.
     #[must_use]
     pub fn whole(&self) -> Self {
-        Self { slots: Arc::clone(&self.slots), members: None }
+        Self { slots: Arc::clone(&self.slots), members: None, origins: Arc::clone(&self.origins) }
     }
 
     /// Which sample of the whole batch sample `i` is, if there is one.
@@ -48,8 +55,12 @@ impl Failures {
 
     /// Marks sample `i` as failed; the first error stays.
     pub fn fail(&self, i: usize, error: Error) {
-        if let Some(slot) = self.slot(i) {
-            let _ = slot.set(error);
+        if let Some(slot) = self.slot(i).filter(|slot| slot.get().is_none()) {
+            let origin = self.member(i).and_then(|i| self.origins.get(i)).filter(|origin| !origin.is_empty());
+            let _ = slot.set(match origin {
+                Some(origin) => error.context(origin.clone()),
+                None => error,
+            });
         }
     }
 

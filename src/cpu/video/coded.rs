@@ -20,6 +20,8 @@ pub enum Coding {
     Vp8,
     /// VP9, a frame a packet, or several of which one is shown.
     Vp9,
+    /// MPEG-4 Part 2, a frame a packet, with start codes. The host does not decode it.
+    Mpeg4,
 }
 
 /// Frames of a video, packet after packet.
@@ -55,6 +57,7 @@ impl<'v> Video<'v> {
             Codec::H265 => Some(Coding::H265),
             Codec::Vp8 => Some(Coding::Vp8),
             Codec::Vp9 => Some(Coding::Vp9),
+            Codec::Mpeg4 => Some(Coding::Mpeg4),
             Codec::Av1 | Codec::Mjpeg => None,
         }
     }
@@ -77,10 +80,10 @@ impl<'v> Video<'v> {
         let full_range = match coding {
             Coding::Vp8 => Some(vp8::is_full_range(packet)?),
             Coding::Vp9 => Some(vp9::is_full_range(packet)?),
-            Coding::H264 | Coding::H265 => None,
+            Coding::H264 | Coding::H265 | Coding::Mpeg4 => None,
         };
         let framing = match coding {
-            Coding::Vp8 | Coding::Vp9 => Framing::StartCodes,
+            Coding::Vp8 | Coding::Vp9 | Coding::Mpeg4 => Framing::StartCodes,
             Coding::H264 | Coding::H265 => nal::configuration(self.track.codec, &self.track.config)?.1,
         };
         let (end, packets) = (self.end_of(key, last), &self.track.packets);
@@ -156,6 +159,10 @@ impl Coded<'_> {
                     }
                     nal::units(bytes, self.framing).into_iter().for_each(|unit| push_unit(unit, into));
                 }
+                (Coding::Mpeg4, _) if !self.has_begun => {
+                    into.extend_from_slice(&video.track.config);
+                    into.extend_from_slice(bytes);
+                }
                 _ => into.extend_from_slice(bytes),
             }
             self.has_begun = true;
@@ -170,7 +177,7 @@ impl Coded<'_> {
     /// # Errors
     /// When it does not.
     pub fn frames(&mut self, place: usize) -> Result<Vec<usize>> {
-        let (picture, is_reordered) = (self.pictures, matches!(self.coding, Coding::H264 | Coding::H265));
+        let (picture, is_reordered) = (self.pictures, !matches!(self.coding, Coding::Vp8 | Coding::Vp9));
         self.pictures += 1;
         if is_reordered && self.video.track.timed && place != picture {
             return Err(Error::unsupported(format!(

@@ -1,5 +1,5 @@
 //! Video files to RGB frames: MP4 and QuickTime, Matroska and WebM, AVI, IVF, streams of H.264 and H.265 without a container; in H.264,
-//! H.265, VP8, VP9, AV1 and Motion JPEG. It must not know operators: bytes and numbers of frames in, pixels out.
+//! H.265, VP8, VP9, AV1 and Motion JPEG; MPEG-4 Part 2 is taken apart for devices. It must not know operators: bytes and numbers of frames in, pixels out.
 //!
 //! ```text
 //! file -> mp4, matroska, avi, raw -> Track (packets, times)                 `Video::open`: no pixel is decoded
@@ -29,6 +29,7 @@ mod matroska;
 mod mjpeg;
 mod mp4;
 mod mp4_samples;
+mod mpeg4;
 mod nal;
 mod padding;
 mod raw;

@@ -9,6 +9,8 @@ use crate::memory::DeviceBytes;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum Codec {
+    /// MPEG-4 Part 2, a frame a packet, with start codes.
+    Mpeg4 = 2,
     /// H.264, in units with start codes.
     H264 = 4,
     /// H.265, likewise.
