@@ -56,8 +56,7 @@ impl Source for Reader {
             vec![Default::default(); self.outputs.len()];
         let mut failures = Vec::new();
         let (dataset, indices) = (&self.dataset, self.order.batch(most));
-        let mut origins: Vec<String> =
-            indices.iter().map_while(|&index| dataset.origin(index)).collect();
+        let mut origins: Vec<String> = indices.iter().map_while(|&index| dataset.origin(index)).collect();
         let read: Vec<_> = indices.into_par_iter().map(|index| dataset.read(index, memory)).collect();
         for (i, tensors) in read.into_iter().enumerate() {
             let tensors = tensors.unwrap_or_else(|error| {

@@ -44,7 +44,8 @@ impl Bits<'_> {
     fn read(&mut self, count: usize) -> Result<u32> {
         let mut value = 0;
         for _ in 0..count {
-            let byte = self.bytes.get(self.at / 8).ok_or_else(|| Error::invalid("parameters that are cut off"))?;
+            let byte =
+                self.bytes.get(self.at / 8).ok_or_else(|| Error::invalid("parameters that are cut off"))?;
             value = value << 1 | u32::from(byte >> (7 - self.at % 8) & 1);
             self.at += 1;
         }
@@ -67,7 +68,8 @@ impl Bits<'_> {
 pub(super) fn size(config: &[u8], first: &[u8]) -> Result<[usize; 2]> {
     let [from, to] = LAYERS;
     let layer = codes(config).chain(codes(first)).find(|(_, code, _)| (from..=to).contains(code));
-    let (.., bytes) = layer.ok_or_else(|| Error::invalid("MPEG-4 video without the parameters of its layer"))?;
+    let (.., bytes) =
+        layer.ok_or_else(|| Error::invalid("MPEG-4 video without the parameters of its layer"))?;
     let mut bits = Bits { bytes, at: 9 };
     if bits.flag()? {
         bits.skip(7);
@@ -133,8 +135,8 @@ mod tests {
 
     /// A layer of 352 x 288 pixels at 25 frames a second, behind a visual object.
     const LAYER: [u8; 31] = [
-        0, 0, 1, 0xB0, 0xF1, 0, 0, 1, 0xB5, 0xA9, 0x13, 0, 0, 1, 0, 0, 0, 1, 0x20, 0x08, 0xD4, 0x8D, 0x08, 0x00, 0xCD,
-        0x0B, 0x04, 0x24, 0x14, 0x10, 0x3F,
+        0, 0, 1, 0xB0, 0xF1, 0, 0, 1, 0xB5, 0xA9, 0x13, 0, 0, 1, 0, 0, 0, 1, 0x20, 0x08, 0xD4, 0x8D, 0x08,
+        0x00, 0xCD, 0x0B, 0x04, 0x24, 0x14, 0x10, 0x3F,
     ];
 
     #[test]

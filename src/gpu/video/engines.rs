@@ -1,4 +1,4 @@
-//! The video engines of a device, as one instance of an operator uses them: decoders that are kept, and footage decoded with them. It must
+//! The video engines of a device, as one instance of an operator uses them: decoders that are kept. It must
 //! not know operators.
 
 use std::collections::HashMap;
@@ -9,11 +9,10 @@ use parking_lot::Mutex;
 
 use super::convert;
 use super::decoder::{Decoder, HALVED_CHROMA, Shape};
-use super::footage::{Codec, Footage};
-use super::playback::Playback;
+use super::footage::Codec;
 use super::sys::{self, Caps, Functions};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gpu::{Event, Gpu};
+use crate::gpu::Gpu;
 use crate::limits;
 
 /// Codec, chroma format and depth.
@@ -104,16 +103,6 @@ impl Engines {
         sys::check("cuvidGetDecoderCaps", unsafe { (self.functions.caps)(&raw mut caps) })?;
         self.caps.lock().insert(kind, caps);
         Ok(caps)
-    }
-
-    /// Decodes `footage` and writes what it wants of it, after `ready`. All is written when this returns, and nothing is under way.
-    ///
-    /// # Errors
-    /// What the engines do not decode, and what is damaged; those of the footage. What was written until then is of no account.
-    pub fn decode<F: Footage>(self: &Arc<Self>, footage: F, ready: &Arc<Event>) -> Result<F> {
-        let mut playback = Playback::after(self, footage, Some(ready))?;
-        while playback.step()? {}
-        playback.end()
     }
 
     /// A decoder of `shape`: one that is there, or else a new one.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Everything runs on the caller's thread, which waits for the engine, and in the decoder's stream. As many footages as threads like are decoded at
-//! the same time. A [`Playback`] goes on where it was left, packet by packet; [`Engines::decode`] is one from beginning to end.
+//! the same time. A [`Playback`] goes on where it was left, packet by packet; [`decode`] is one from beginning to end.
 
 mod convert;
 mod decoder;
@@ -22,7 +22,7 @@ use super::KernelSpec;
 
 pub use engines::Engines;
 pub use footage::{Codec, Factors, Footage, Signal};
-pub use playback::Playback;
+pub use playback::{Playback, decode};
 
 /// What converts pictures.
 pub fn kernels() -> Vec<KernelSpec> {

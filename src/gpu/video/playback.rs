@@ -33,7 +33,7 @@ impl<F: Footage> Playback<F> {
     }
 
     /// [`Playback::new`] of footage whose targets are written after `ready`.
-    pub(super) fn after(engines: &Arc<Engines>, footage: F, ready: Option<&Arc<Event>>) -> Result<Self> {
+    fn after(engines: &Arc<Engines>, footage: F, ready: Option<&Arc<Event>>) -> Result<Self> {
         let codec = footage.codec();
         let (engines, ready) = (Arc::clone(engines), ready.cloned());
         let running = Running {
@@ -101,6 +101,17 @@ impl<F: Footage> Playback<F> {
         running.give_back()?;
         Ok(running.footage)
     }
+}
+
+/// Decodes `footage` from beginning to end and writes what it wants of it, after `ready`. All is written when this returns, and nothing is under
+/// way.
+///
+/// # Errors
+/// What the engines do not decode, and what is damaged; those of the footage. What was written until then is of no account.
+pub fn decode<F: Footage>(engines: &Arc<Engines>, footage: F, ready: &Arc<Event>) -> Result<F> {
+    let mut playback = Playback::after(engines, footage, Some(ready))?;
+    while playback.step()? {}
+    playback.end()
 }
 
 /// Footage that is decoded.

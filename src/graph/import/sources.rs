@@ -119,11 +119,8 @@ impl<'d> Importer<'d> {
         for (i, Step { operator, values, argument: keyword }) in steps.into_iter().enumerate() {
             let def = ops::find(operator)
                 .ok_or_else(|| Error::internal(format!("no operator `{operator}` for a reader")))?;
-            let output = if i + 1 == count {
-                self.produce(edge, device)?
-            } else {
-                self.add_value(edge, device)
-            };
+            let output =
+                if i + 1 == count { self.produce(edge, device)? } else { self.add_value(edge, device) };
             let tensors = keyword.map(|keyword| (keyword.to_owned(), 0)).into_iter().collect();
             self.graph.nodes.push(Node {
                 instance: op.inst_name.clone().unwrap_or_default(),

@@ -19,7 +19,7 @@ use super::{CHANNELS, Job, Opened};
 use crate::cpu::video::{Budget, Video};
 use crate::error::{Error, Result};
 use crate::footage::{CodedFootage, Takes, codec_of};
-use crate::gpu::video::Engines;
+use crate::gpu::video::{Engines, decode};
 use crate::gpu::{Event, Gpu, KernelSpec, NoParams};
 use crate::limits;
 use crate::memory::DeviceBytes;
@@ -199,7 +199,7 @@ impl OnDevice {
         let coded = clip.video.coded(&run.frames).map_err(Refusal::Engines)?;
         let targets = std::mem::take(&mut *run.targets.lock());
         let mut footage = CodedFootage::new(coded, RunTargets { budget: run.budget, targets });
-        let decode = || engines.decode(&mut footage, &self.ready).map(|_| ());
+        let decode = || decode(engines, &mut footage, &self.ready).map(|_| ());
         let decoded = catch_unwind(AssertUnwindSafe(decode));
         match decoded.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref()))) {
             Ok(()) => Ok(()),

@@ -88,7 +88,8 @@ impl Player for OnEngines {
                 }
             }
         }
-        let host = self.host.as_mut().ok_or_else(|| Error::internal("a video without frames that are left"))?;
+        let host =
+            self.host.as_mut().ok_or_else(|| Error::internal("a video without frames that are left"))?;
         host.sequence(asked)
     }
 }
@@ -169,10 +170,14 @@ impl Assembly {
     /// Where frame `frame` goes, which must be the next one.
     fn place(&mut self, frame: usize) -> Result<DeviceBytes<'static>> {
         if frame != self.next {
-            return Err(Error::unsupported(format!("frame {frame} is shown in place of frame {}", self.next)));
+            return Err(Error::unsupported(format!(
+                "frame {frame} is shown in place of frame {}",
+                self.next
+            )));
         }
         let (number, bytes) = (frame / self.sequences.length, self.shape.iter().product::<usize>());
-        let begun = number.checked_sub(self.taken).ok_or_else(|| Error::internal("a frame that was given"))?;
+        let begun =
+            number.checked_sub(self.taken).ok_or_else(|| Error::internal("a frame that was given"))?;
         if begun == self.begun.len() {
             let buffer = self.begin(number, bytes)?;
             self.begun.push_back(buffer);
