@@ -17,6 +17,7 @@ mod promises;
 mod shared_files;
 mod soundness;
 mod video;
+mod video_input;
 
 use std::path::PathBuf;
 use std::sync::Arc;

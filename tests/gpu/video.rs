@@ -22,7 +22,7 @@ const LARGEST: f64 = 2.0;
 const PIPELINES: [&str; 5] = ["video", "video_strided", "video_edge", "video_end", "video_frames"];
 
 /// Every clip of the CPU tests by its name. Those that begin with `large` are large enough for the engines whatever the codec.
-fn clips() -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn clips() -> BTreeMap<String, Vec<u8>> {
     let folder = crate::file("tests/data/video");
     let is_clip = |name: &str| name.contains('.') && !name.ends_with(".py") && !name.ends_with(".json");
     let names =
@@ -34,7 +34,7 @@ fn clips() -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Whether a clip must be decoded by the engines, where there are some as in an H200.
-fn is_for_engines(name: &str) -> bool {
+pub(crate) fn is_for_engines(name: &str) -> bool {
     let other = ["10_bits", "422"].iter().any(|part| name.contains(part));
     // VP8 of odd sizes is refused by the engines of an H200.
     name.starts_with("h264") && !other || name.starts_with("large_") && !name.contains("vp8_odd")
@@ -67,7 +67,7 @@ fn compare(label: &str, found: &Outcome, wanted: &Outcome) -> Option<String> {
     (largest > LARGEST).then(|| format!("{label}: largest difference {largest}, mean {mean:.5}"))
 }
 
-fn engines(gpu: &Arc<Gpu>) -> Option<Engines> {
+pub(crate) fn engines(gpu: &Arc<Gpu>) -> Option<Engines> {
     match Engines::open(gpu) {
         Ok(engines) => {
             println!("{} engines", engines.count().unwrap());
@@ -184,7 +184,7 @@ fn a_batch_of_many_kinds_is_as_each_alone() {
 }
 
 /// The file with one to four changes.
-fn damage(numbers: &mut Numbers, file: &[u8]) -> Vec<u8> {
+pub(crate) fn damage(numbers: &mut Numbers, file: &[u8]) -> Vec<u8> {
     let mut damaged = file.to_vec();
     for _ in 0..=numbers.below(4) {
         let at = numbers.below(damaged.len());
