@@ -71,7 +71,7 @@ pub(crate) fn engines(gpu: &Arc<Gpu>) -> Option<Engines> {
     match Engines::open(gpu) {
         Ok(engines) => {
             println!("{} engines", engines.count().unwrap());
-            for codec in [Codec::H264, Codec::H265, Codec::Vp8, Codec::Vp9] {
+            for codec in [Codec::H264, Codec::H265, Codec::Vp8, Codec::Vp9, Codec::Mpeg4] {
                 let takes = |size| if engines.takes(codec, size) { "yes" } else { "no" };
                 println!(
                     "{codec:?}: 48 x 32 {}, 160 x 144 {}, 4096 x 2160 {}",
@@ -147,6 +147,71 @@ fn what_only_engines_decode_is_as_ffmpeg_has_it() {
         println!("{name}: {on_engines} frames by engines: {verdict}");
         if found != clip.sums {
             wrong.push(format!("{name}: {found:?}, expected {:?}", clip.sums));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What `blocks.json` says of a clip.
+#[derive(serde::Deserialize)]
+struct Blocks {
+    size: [usize; 2],
+    /// Of the 16 x 16 pixels of each block of each frame, in hundredths of a level.
+    means: Vec<Vec<i64>>,
+}
+
+/// Rows and columns of a block.
+const BLOCK: usize = 16;
+
+/// Levels by which the mean of a block may differ: decoders of MPEG-4 Part 2 have transforms of their own.
+const LARGEST_MEAN: f64 = 2.0;
+
+/// The means of the blocks of a frame.
+fn means(pixels: &[f64], width: usize) -> Vec<f64> {
+    let rows: Vec<&[f64]> = pixels.chunks(width * 3).collect();
+    let mut means = Vec::new();
+    for band in rows.chunks(BLOCK) {
+        for left in (0..width).step_by(BLOCK) {
+            for channel in 0..3 {
+                let of = |row: &&[f64]| (left..left + BLOCK).map(|x| row[x * 3 + channel]).sum::<f64>();
+                means.push(band.iter().map(of).sum::<f64>() / (BLOCK * BLOCK) as f64);
+            }
+        }
+    }
+    means
+}
+
+#[test]
+fn mpeg4_part_2_is_nearly_as_ffmpeg_has_it() {
+    let Some(gpu) = gpu() else { return };
+    let Some(engines) = engines(&gpu) else { return };
+    if !engines.takes(Codec::Mpeg4, [176, 144]) {
+        return println!("the engines do not decode MPEG-4 Part 2");
+    }
+    let folder = crate::file("tests/data/video/mpeg4");
+    let wanted: Blocks = serde_json::from_slice(&std::fs::read(folder.join("blocks.json")).unwrap()).unwrap();
+    let mut instance = instance_on(Some(&gpu), "video", None);
+    let mut wrong = Vec::new();
+    for ending in ["mp4", "mkv", "avi"] {
+        let file = std::fs::read(folder.join(format!("mpeg4.{ending}"))).unwrap();
+        let (outcome, [on_engines, _]) = decoded(&mut instance, &file);
+        let (shape, pixels) = match outcome {
+            Ok(found) => found,
+            Err(error) => {
+                wrong.push(format!("{ending}: {error}"));
+                continue;
+            }
+        };
+        let [width, height] = wanted.size;
+        assert_eq!(shape, Shape::from([wanted.means.len(), height, width, 3]), "{ending}");
+        let found = pixels.chunks(width * height * 3).flat_map(|frame| means(frame, width));
+        let apart = found.zip(wanted.means.iter().flatten()).map(|(a, &b)| (a - b as f64 / 100.0).abs());
+        let largest = apart.fold(0.0, f64::max);
+        println!(
+            "{ending}: {on_engines} frames by engines, the mean of a block differs by {largest:.2} at most"
+        );
+        if largest > LARGEST_MEAN {
+            wrong.push(format!("{ending}: the mean of a block differs by {largest}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
