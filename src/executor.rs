@@ -24,7 +24,7 @@ use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
 use crate::graph::{BranchId, NodeKind, Placement, Plan, ValueId};
 use crate::memory::HostPool;
-use crate::ops::{self, CpuCx, Failures, GpuCx, Inputs, Preferences, PutOff, Routing};
+use crate::ops::{self, CpuCx, Decoded, Failures, GpuCx, Inputs, Preferences, PutOff, Routing};
 use crate::tensor::{Batch, Device, ValueType};
 use crate::threads;
 use crate::waiting::Forever;
@@ -88,7 +88,7 @@ impl Executor {
     /// # Errors
     /// What preparing the operators on the device fails with.
     pub fn beside(&self, preferences: &Preferences) -> Result<Self> {
-        let gpu = self.recorder.as_ref().map(Recorder::gpu);
+        let gpu = self.gpu();
         let (plan, pool) = (Arc::clone(&self.plan), Arc::clone(&self.pool));
         Self::with(plan, pool, self.memory.beside(), gpu, preferences)
     }
@@ -155,9 +155,14 @@ impl Executor {
         &self.tally
     }
 
-    /// Counts frames that were decoded for the last batch before it began.
-    pub fn add_frames(&mut self, frames: usize) {
-        self.tally.decoded.frames += frames;
+    /// Counts what was decoded for the last batch before it began.
+    pub fn add_decoded(&mut self, decoded: Decoded) {
+        self.tally.decoded += decoded;
+    }
+
+    /// Its device, if it has one.
+    pub fn gpu(&self) -> Option<&Arc<Gpu>> {
+        self.recorder.as_ref().map(Recorder::gpu)
     }
 
     /// Free and total bytes of the device, if there is one.

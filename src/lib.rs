@@ -16,6 +16,7 @@ pub mod capi;
 pub mod cpu;
 pub mod error;
 pub mod executor;
+pub mod footage;
 pub mod gpu;
 pub mod graph;
 pub mod lanes;

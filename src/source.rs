@@ -19,6 +19,7 @@ mod video;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::gpu::video::Engines;
 use crate::memory::HostPool;
 use crate::tensor::{Batch, ValueType};
 
@@ -41,6 +42,10 @@ pub trait Source: Send {
     fn feed(&mut self, _input: &Batch<'_>) -> Result<()> {
         Err(Error::unsupported("this source takes nothing from a caller"))
     }
+
+    /// Of a source whose outputs a device wants: what may decode there. Comes before the first [`Source::feed`]. Samples may then be in the
+    /// device's memory; nothing is under way there any more.
+    fn decode_on(&mut self, _engines: &Arc<Engines>) {}
 
     /// The next 1 to `most` samples, in memory of its own or of `memory`; `None` when there are no more. It may be asked again after
     /// that, for another epoch or for what it was fed with since.
@@ -123,10 +128,12 @@ pub struct Pulled {
     pub batches: Vec<Batch<'static>>,
     /// Samples that could not be had, and why. They are [`crate::tensor::Sample::Missing`], with a shape of the right rank.
     pub failures: Vec<(usize, Error)>,
+    /// Where each sample comes from, for messages of what is computed with it; empty where those say it, or for all.
+    pub origins: Vec<String>,
 }
 
 impl From<Vec<Batch<'static>>> for Pulled {
     fn from(batches: Vec<Batch<'static>>) -> Self {
-        Self { batches, failures: Vec::new() }
+        Self { batches, failures: Vec::new(), origins: Vec::new() }
     }
 }

@@ -5,6 +5,9 @@ package `av`): decoding alone, and decoding with a resize of every frame to 224 
     pip install av numpy nvidia-dali-cuda130
     taskset -c 0,1 python3 benches/peers/video.py [--frames 64] [--repeats 3] [--sizes 720 1080] [--batch 4] [--threads 2] [--clips FOLDER]
     python3 benches/peers/video.py --gpu ...         Gesso and DALI on the video engines of GPU 0, resized to float32; outputs stay there
+    python3 benches/peers/video.py --minutes 10 [--gpu] [--server]
+                                                     one long video through `inputs.video` (H.264, at the first of `--sizes`): the time to the first batch
+                                                     of 16 frames at 224 x 224, frames a second, the most memory; with `--server` through Triton, too
 
 A batch is `--batch` clips of `--frames` frames with sequences of 16 of them, from a place further on in each clip. What a package does not have is left out of its
 column. `--clips` keeps the clips, so that a machine without `av` can do with them. Needs Gesso's package (PYTHONPATH=python and
@@ -22,6 +25,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+import long_video
 import numpy as np
 
 CODECS = {
@@ -35,11 +39,12 @@ CODECS = {
 LENGTH, SIDE = 16, 224
 
 
-def clip(codec, height, frames):
-    """A landscape of soft patches that moves, with noise."""
+def clip(codec, height, frames, **changed):
+    """A landscape of soft patches that moves, with noise. `changed`: options of the encoder."""
     import av
 
     encoder, container, options = CODECS[codec]
+    options = {**options, **changed}
     width = height * 16 // 9
     rng = np.random.RandomState(0)
     scene = rng.randint(0, 256, (height // 16 + 8, width // 16 + 8, 3)).repeat(16, 0).repeat(16, 1).astype(np.float32)
@@ -141,6 +146,21 @@ def rate(run, repeats, setting):
     return setting.batch * LENGTH / middle
 
 
+def long_clips(folder, height, minutes):
+    """A video of ten seconds in little data, and one of so many minutes."""
+    found = []
+    for name, make in (("short", lambda: clip("H.264", height, 250, crf="36")), ("long", lambda: long_video.repeated(found[0], minutes)[0])):
+        path = folder / f"{name}-{height}-{minutes}.mp4" if folder else None
+        if path and path.exists():
+            found.append(np.frombuffer(path.read_bytes(), np.uint8))
+            continue
+        found.append(make())
+        if path:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(found[-1].tobytes())
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--frames", type=int, default=64)
@@ -151,7 +171,12 @@ def main():
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--clips", type=Path, metavar="FOLDER")
+    parser.add_argument("--minutes", type=int)
+    parser.add_argument("--server", action="store_true")
     arguments = parser.parse_args()
+    if arguments.minutes:
+        short, long = long_clips(arguments.clips, arguments.sizes[0], arguments.minutes)
+        return long_video.measure(short, long, arguments.gpu, arguments.server)
     setting = Setting(arguments.gpu, arguments.batch, arguments.threads, arguments.frames)
     makers = {name: functools.partial(pipeline_of, package) for name, package in [("Gesso", "gesso"), ("DALI", "nvidia.dali")]}
     if not setting.gpu:

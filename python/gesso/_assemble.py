@@ -1,6 +1,6 @@
 """Fills `fn` and `ops` when the package is imported."""
 
-from . import _missing, _modules, _naming, _schema
+from . import _modules, _naming, _schema
 
 
 def assemble(ops, fn):
@@ -26,10 +26,3 @@ def assemble(ops, fn):
         if _schema.find(old) is None:
             setattr(ops, old, kind)
             setattr(fn, _naming.snake_case(old), getattr(fn.readers, kind.schema.function_name))
-    for name in _missing.NAMES:
-        modules, class_name = _naming.split(name)
-        place = _modules.submodule(ops, modules)
-        if not hasattr(place, class_name):
-            stand_in, function = _missing.stand_ins(name)
-            setattr(place, class_name, stand_in)
-            setattr(_modules.submodule(fn, modules), function.__name__, function)

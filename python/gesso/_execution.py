@@ -24,7 +24,7 @@ _OTHER = "{} in the output_idx={} does not match. Expected: {}. Received: {}."
 
 # Readers that the library has itself, by their names in files.
 _FILES = {"readers__File", "FileReader"}
-_VIDEOS = {"experimental__readers__Video", "readers__Video", "VideoReader"}
+_VIDEOS = {"experimental__readers__Video", "readers__Video", "VideoReader", "readers__VideoResize", "VideoReaderResize"}
 
 
 def failed(error):

@@ -223,6 +223,9 @@ class StagedGraph:
         levels = _levels(operators, self._is_here)
         # Those that say how many samples a batch has come first.
         self.videos = [node for node in operators if isinstance(node.operator, VideoInput)]
+        for node in self.videos:
+            # What is decoded on the GPU stays there.
+            node.stays_on_gpu = on_gpu and node.outputs[0].device == "gpu"
         self.readers = [node for node in operators if getattr(node.operator, "is_source", False)]
         for node in self.readers:
             node.operator.start(node, parameters["enable_checkpointing"])
@@ -246,9 +249,12 @@ class StagedGraph:
 
     def _to_gpu(self, parameters, open_engine):
         """A last stage, which brings outputs to the GPU that were made on the host and are wanted there; None without any."""
-        from_host = {
-            edge.name: edge for edge in self.outputs if edge.device == "gpu" and (self._is_here(edge.source) or not _is_made_on_gpu(edge))
-        }
+
+        def is_there(edge):
+            is_video = getattr(edge.source, "stays_on_gpu", False)
+            return _is_made_on_gpu(edge) and (is_video or not self._is_here(edge.source))
+
+        from_host = {edge.name: edge for edge in self.outputs if edge.device == "gpu" and not is_there(edge)}
         edges = list(from_host.values())
         return Stage((), [], edges, edges, set(from_host), parameters, open_engine) if edges else None
 

@@ -67,7 +67,8 @@ class Videos:
 
 
 class VideoInput(Operator):
-    """Base of the classes in `ops`: takes videos, gives sequences. Outputs: frames as `[frames, height, width, 3]`."""
+    """Base of the classes in `ops`: takes videos, gives sequences. Outputs: frames as `[frames, height, width, 3]`, on the GPU where `device` is
+    "mixed" or "gpu" and the pipeline has one."""
 
     is_source = True
 
@@ -75,7 +76,9 @@ class VideoInput(Operator):
         """Begins without a video."""
         parameters = {**node.pipeline._parameters(), "seed": None}
         description = _author.describe([node], [(node.outputs[0].name, node.outputs[0].device, None, None)], parameters)
-        node.videos = Videos(node.name, StreamEngine(_author.write(description), batch_size=node.pipeline.max_batch_size, prefetch=1))
+        where = (_library.GPU, node.pipeline.device_id or 0) if node.stays_on_gpu else ()
+        stream = StreamEngine(_author.write(description), *where, batch_size=node.pipeline.max_batch_size, prefetch=1)
+        node.videos = Videos(node.name, stream)
 
     def stop(self, node):
         """Forgets the videos."""

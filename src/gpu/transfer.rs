@@ -96,4 +96,19 @@ impl Stream {
         }
         enqueued.and(self.synchronize())
     }
+
+    /// Fills bytes of a device with zeros, and waits until they are there.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn clear(&self, target: &DeviceBytes<'_>) -> Result<()> {
+        if target.is_empty() {
+            return Ok(());
+        }
+        let _bound = self.gpu().bind()?;
+        // SAFETY: the target is there as long as its `DeviceBytes`, and so until the stream was waited for, below.
+        let enqueued = unsafe { result::memset_d8_async(target.address(), 0, target.len(), self.raw()) }
+            .map_err(|error| driver_error("filling memory with zeros", error));
+        enqueued.and(self.synchronize())
+    }
 }

@@ -48,6 +48,8 @@ pub struct GraphSource {
     pub name: String,
     /// What callers bring for it.
     pub fed: Fed,
+    /// Where what it makes is wanted: it may make it there.
+    pub device: Device,
     /// Makes it.
     pub make: MakeSource,
 }

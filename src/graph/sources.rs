@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Fed, Feed, Graph, GraphSource};
 use crate::error::{Context, Error, Result};
 use crate::source::{MakeSource, Repeated, Source};
-use crate::tensor::ValueType;
+use crate::tensor::{Device, ValueType};
 
 impl Graph {
     /// Lets the outputs of a source feed the inputs `names`, in that order. Comes before types are inferred.
@@ -26,7 +26,7 @@ impl Graph {
         for (output, (name, ty)) in names.iter().zip(types).enumerate() {
             self.feed_one(name, ty, Feed::Source { source, output }).context(|| format!("input `{name}`"))?;
         }
-        self.sources.push(GraphSource { name: String::new(), fed: Fed::Nothing, make });
+        self.sources.push(GraphSource { name: String::new(), fed: Fed::Nothing, device: Device::Cpu, make });
         Ok(())
     }
 
@@ -50,7 +50,7 @@ impl Graph {
             input.feed = Feed::Source { source: self.sources.len(), output: 0 };
             let make: MakeSource =
                 Arc::new(move || Ok(Box::new(Repeated::new(ty.clone())) as Box<dyn Source>));
-            self.sources.push(GraphSource { name, fed: Fed::Batch, make });
+            self.sources.push(GraphSource { name, fed: Fed::Batch, device: Device::Cpu, make });
         }
     }
 

@@ -4,12 +4,14 @@
 use super::{ArgSpec, Args, OpDef};
 use crate::cpu::video::Sequences;
 use crate::error::{Error, Result};
+use crate::tensor::Device;
 
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "experimental__inputs__Video",
     aliases: &["inputs__Video"],
     doc: "An input of the pipeline: callers feed a video, and its frames come as sequences, FHWC, batch after batch",
+    devices: &[Device::Cpu, Device::Gpu],
     inputs: (0, 0),
     args: &[
         ArgSpec::int("sequence_length", "frames of a sequence").required(),
@@ -23,6 +25,7 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::bool("no_copy", "callers say it as they feed").no_effect().or_bool(false),
     ],
     build: &|_, _| Err(Error::internal("an input of the pipeline is fed, not built")),
+    kernels: &[crate::gpu::video::kernels],
     is_input: true,
     videos: Some(&sequences),
     ..OpDef::BASE

@@ -2,82 +2,13 @@
 //! that have failed before and carry new failures to where the request is answered.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, OnceLock};
 
+use super::failures::Failures;
 use crate::error::{Error, Result};
 use crate::memory::DeviceBytes;
 use crate::tensor::{Batch, BatchDesc, Sample, Shape, View, ViewMut};
 use crate::threads;
 use crate::waiting::Waiting;
-
-/// The first error of every sample of a batch; a sample without one is live.
-#[derive(Debug, Default, Clone)]
-pub struct Failures {
-    slots: Arc<[OnceLock<Error>]>,
-    /// For a part of the batch: which samples of the batch are in it.
-    members: Option<Arc<[usize]>>,
-}
-
-impl Failures {
-    /// No failure among `len` samples.
-    pub fn none(len: usize) -> Self {
-        Self { slots: (0..len).map(|_| OnceLock::new()).collect(), members: None }
-    }
-
-    /// The failures of those samples that `samples` names, in that order: a failure of one of them is one of the whole.
-    #[must_use]
-    pub fn part(&self, samples: &[usize]) -> Self {
-        let members = samples.iter().filter_map(|&i| self.member(i)).collect();
-        Self { slots: Arc::clone(&self.slots), members: Some(members) }
-    }
-
-    /// The failures of the whole batch, of which these may be a part.
-    #[must_use]
-    pub fn whole(&self) -> Self {
-        Self { slots: Arc::clone(&self.slots), members: None }
-    }
-
-    /// Which sample of the whole batch sample `i` is, if there is one.
-    pub fn member(&self, i: usize) -> Option<usize> {
-        self.members.as_ref().map_or(Some(i), |members| members.get(i).copied())
-    }
-
-    fn slot(&self, i: usize) -> Option<&OnceLock<Error>> {
-        self.slots.get(self.member(i)?)
-    }
-
-    /// Marks sample `i` as failed; the first error stays.
-    pub fn fail(&self, i: usize, error: Error) {
-        if let Some(slot) = self.slot(i) {
-            let _ = slot.set(error);
-        }
-    }
-
-    /// The error of sample `i`, if it failed.
-    pub fn get(&self, i: usize) -> Option<&Error> {
-        self.slot(i).and_then(OnceLock::get)
-    }
-
-    /// Whether every sample failed: nothing is left to do.
-    pub fn all_failed(&self) -> bool {
-        !self.is_empty() && !self.any_live()
-    }
-
-    /// Whether a sample is left to work on.
-    pub fn any_live(&self) -> bool {
-        (0..self.len()).any(|i| self.get(i).is_none())
-    }
-
-    /// Number of samples.
-    pub fn len(&self) -> usize {
-        self.members.as_ref().map_or(self.slots.len(), |members| members.len())
-    }
-
-    /// Whether the batch has no samples.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
 
 /// The inputs of an operator for one batch.
 #[derive(Clone, Copy)]

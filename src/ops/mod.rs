@@ -45,6 +45,7 @@ mod erase;
 mod expand_dims;
 mod external_source;
 mod extract;
+mod failures;
 mod fill;
 mod filter;
 mod flip;
@@ -115,9 +116,10 @@ use crate::waiting::Effort;
 
 pub use args::{Arg, Args};
 pub use deferred::{Accepts, Deferred};
+pub use failures::Failures;
 pub use fusions::Fusion;
 pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo, PutOff, prepare_copy};
-pub use io::{CpuCx, Failures, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
+pub use io::{CpuCx, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
 pub use spec::{ArgKind, ArgSpec, DefaultValue, EVERYWHERE, SEED};
 pub use table::{OPS, find, fusion, kernels};
 

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use super::pull::{Ready, Wires};
 use crate::error::{Context, Error, Result, caught};
+use crate::gpu::Gpu;
+use crate::gpu::video::Engines;
 use crate::graph::{Fed, Feed, Graph};
 use crate::memory::HostPool;
 use crate::ops::Failures;
 use crate::source::Source;
-use crate::tensor::{Batch, BatchDesc, Sample};
+use crate::tensor::{Batch, BatchDesc, Device, Sample};
 
 /// The batches to come of one feed: see [`super::Instance::feed`].
 pub struct Feeding {
@@ -25,9 +27,8 @@ pub struct Feeding {
 
 impl Feeding {
     /// Gives `inputs`, those of the pipeline in its order, to new sources, which copy them.
-    pub(super) fn new(graph: &Graph, inputs: &[Batch<'_>]) -> Result<Self> {
-        let mut sources =
-            graph.sources.iter().map(|source| (source.make)()).collect::<Result<Vec<Box<dyn Source>>>>()?;
+    pub(super) fn new(graph: &Graph, engines: Option<&Arc<Engines>>, inputs: &[Batch<'_>]) -> Result<Self> {
+        let mut sources = sources(graph, engines)?;
         let fed = graph.inputs.iter().filter_map(|input| match input.feed {
             Feed::Source { source, .. } if graph.sources.get(source)?.fed != Fed::Nothing => {
                 Some((source, &input.name))
@@ -75,6 +76,28 @@ impl Feeding {
         }
         Ok(self.waiting.pop_front())
     }
+}
+
+/// New sources of `graph`, which decode on `engines` what is wanted on the device.
+pub(super) fn sources(graph: &Graph, engines: Option<&Arc<Engines>>) -> Result<Vec<Box<dyn Source>>> {
+    let made = graph.sources.iter().map(|source| {
+        let mut made = (source.make)()?;
+        if let Some(engines) = engines.filter(|_| source.device == Device::Gpu) {
+            made.decode_on(engines);
+        }
+        Ok(made)
+    });
+    made.collect()
+}
+
+/// The video engines of `gpu`, if a source may decode there and there are some; else the log says why not.
+pub(super) fn engines(graph: &Graph, gpu: Option<&Arc<Gpu>>) -> Option<Arc<Engines>> {
+    let gpu = gpu.filter(|_| graph.sources.iter().any(|source| source.device == Device::Gpu))?;
+    let engines = Engines::open(gpu);
+    engines
+        .inspect_err(|error| tracing::info!("videos are decoded without video engines: {error}"))
+        .ok()
+        .map(Arc::new)
 }
 
 /// The batch in parts whose samples are of one shape each: an answer holds no others.

@@ -3,24 +3,29 @@
 use std::sync::Arc;
 
 use super::Feeding;
+use super::feeding::engines;
 use crate::error::{Error, Result};
 use crate::executor::{Executor, Outcome, OutputSink, Tally};
 use crate::gpu::Counters;
+use crate::gpu::video::Engines;
 use crate::graph::Feed;
 use crate::memory::HostPool;
-use crate::ops::{Failures, Preferences};
-use crate::tensor::{Batch, ValueType};
+use crate::ops::{Decoded, Failures, Preferences};
+use crate::tensor::{Batch, Sample, ValueType};
 
 /// One instance: runs one batch at a time.
 pub struct Instance {
     executor: Executor,
     /// How many samples there are before the next batch.
     samples: u64,
+    /// For videos that are fed.
+    engines: Option<Arc<Engines>>,
 }
 
 impl Instance {
     pub(super) fn new(executor: Executor) -> Self {
-        Self { executor, samples: 0 }
+        let engines = engines(&executor.plan().graph, executor.gpu());
+        Self { executor, samples: 0, engines }
     }
 
     /// Another instance, for batches that are worked on at the same time as those of this one: it has the same threads, and the same memory
@@ -29,7 +34,7 @@ impl Instance {
     /// # Errors
     /// What preparing the operators on a device fails with.
     pub fn beside(&self, preferences: &Preferences) -> Result<Self> {
-        Ok(Self::new(self.executor.beside(preferences)?))
+        Ok(Self { executor: self.executor.beside(preferences)?, samples: 0, engines: self.engines.clone() })
     }
 
     /// Runs the batch that comes after the last one: see [`Executor::run`].
@@ -94,7 +99,7 @@ impl Instance {
     /// # Errors
     /// What is wrong with an input.
     pub fn feed(&self, inputs: &[Batch<'_>]) -> Result<Feeding> {
-        Feeding::new(&self.executor.plan().graph, inputs)
+        Feeding::new(&self.executor.plan().graph, self.engines.as_ref(), inputs)
     }
 
     /// Runs the next batch of what was fed, of as many samples as the file was made for, or fewer: all samples of an input have one shape.
@@ -114,24 +119,31 @@ impl Instance {
         };
         let first = self.samples;
         self.samples = first.wrapping_add(failures.len() as u64);
-        let frames = self.frames(&inputs);
+        let decoded = self.decoded(&inputs);
         let mut sink = sink(failures.len());
         let outcome = self.executor.run(first, failures, inputs, &mut sink);
-        self.executor.add_frames(frames);
+        self.executor.add_decoded(decoded);
         let outcome = outcome?;
         Ok(Some((sink, outcome)))
     }
 
-    /// Frames of the sequences that a batch was made of.
-    fn frames(&self, inputs: &[Batch<'_>]) -> usize {
+    /// Frames of the sequences that a batch was made of, by where they were decoded: what engines decode is on the device.
+    fn decoded(&self, inputs: &[Batch<'_>]) -> Decoded {
         let graph = &self.executor.plan().graph;
         let is_video =
             |feed: &Feed| matches!(feed, Feed::Source { source, .. } if Some(*source) == graph.videos());
         let videos = graph.inputs.iter().zip(inputs).filter(|(input, _)| is_video(&input.feed));
-        videos
-            .flat_map(|(_, batch)| &batch.desc().shapes)
-            .map(|shape| shape.first().copied().unwrap_or_default())
-            .sum()
+        let mut decoded = Decoded::default();
+        for (_, batch) in videos {
+            for (i, shape) in batch.desc().shapes.iter().enumerate() {
+                let frames = shape.first().copied().unwrap_or_default();
+                match batch.sample(i) {
+                    Some(Sample::Device(_)) => decoded.engine_frames += frames,
+                    _ => decoded.frames += frames,
+                }
+            }
+        }
+        decoded
     }
 
     /// Tells what is expected of the outputs beyond what the pipeline says: see [`Executor::expect`].

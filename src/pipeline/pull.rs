@@ -69,7 +69,9 @@ impl Wires {
             }
             all.push(pulled);
         }
-        let failures = Failures::none(size);
+        let named = all.iter_mut().flatten().find(|pulled: &&mut Pulled| !pulled.origins.is_empty());
+        let origins = named.map(|pulled| std::mem::take(&mut pulled.origins)).unwrap_or_default();
+        let failures = Failures::of(size, origins);
         let mut batches = Vec::with_capacity(all.len());
         for (number, pulled) in all.into_iter().enumerate() {
             let checked = pulled.and_then(|pulled| match size {

@@ -21,6 +21,7 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 
+use super::feeding::{engines, sources};
 use super::pull::Wires;
 use crate::error::{Error, ErrorKind, Result, caught};
 use crate::executor::{Executor, Outcome, Tally};
@@ -28,7 +29,7 @@ use crate::graph::{Feed, Graph};
 use crate::lanes::Lanes;
 use crate::memory::HostPool;
 use crate::ops::Preferences;
-use crate::source::{Facts, Interrupt, Source};
+use crate::source::{Facts, Interrupt};
 use crate::tensor::Batch;
 use puller::{Asked, Puller, Sources};
 use work::worker;
@@ -127,8 +128,8 @@ struct Ends {
 impl Stream {
     /// A stream over the sources of `graph`, in which each of `executors` works on one batch at a time.
     pub(super) fn new(graph: &Graph, executors: Vec<Executor>, settings: &Settings) -> Result<Self> {
-        let mut made =
-            graph.sources.iter().map(|source| (source.make)()).collect::<Result<Vec<Box<dyn Source>>>>()?;
+        let engines = engines(graph, executors.first().and_then(Executor::gpu));
+        let mut made = sources(graph, engines.as_ref())?;
         let names = graph.sources.iter().map(|source| source.name.clone());
         let facts = names.zip(&made).filter_map(|(name, source)| Some((name, source.facts()?))).collect();
         let interrupts = made.iter().filter_map(|source| source.interrupter()).collect();

@@ -31,6 +31,7 @@ pub(super) const DEF: ReaderDef = ReaderDef {
     outputs,
     open,
     undecoded: None,
+    behind: None,
     shuffles_list: true,
 };
 

@@ -5,6 +5,7 @@
 //! file.rs ...   what samples there are, and the bytes of one          list.rs     files of folders and lists
 //! order.rs      which sample comes next                               engines.rs  the random numbers that decide it
 //! video.rs      sequences of videos       video_list.rs, video_samples.rs  which    video_files.rs  open files
+//! video_resize.rs  the same, resized
 //! reader.rs     both together as a [`crate::source::Source`]
 //! ```
 
@@ -16,6 +17,7 @@ mod reader;
 mod video;
 mod video_files;
 mod video_list;
+mod video_resize;
 mod video_samples;
 
 use std::collections::BTreeMap;
@@ -24,7 +26,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::memory::HostPool;
 use crate::ops::args::Value;
-use crate::ops::{ArgSpec, Args, EVERYWHERE};
+use crate::ops::{self, ArgSpec, Args, EVERYWHERE, OpDef};
 use crate::source::MakeSource;
 use crate::tensor::{Sample, Shape, ValueType};
 
@@ -44,8 +46,18 @@ pub struct ReaderDef {
     pub open: fn(&Args) -> Result<Box<dyn Dataset>>,
     /// How it leaves its first output to operators, which make it on a device; `None`: it makes all of them.
     pub undecoded: Option<&'static Undecoded>,
+    /// The operator behind its first output that belongs to it.
+    pub behind: Option<&'static Behind>,
     /// Whether `random_shuffle` also shuffles the list of samples.
     pub shuffles_list: bool,
+}
+
+/// An operator behind the first output of a reader, which takes the operator's arguments along with its own.
+pub struct Behind {
+    /// Its schema's name.
+    pub operator: &'static str,
+    /// Arguments of it that the reader does not take; nor does it give the operator those that it has itself.
+    pub without: &'static [&'static str],
 }
 
 /// A reader that leaves its first output to operators: in its place it gives two others, what they read and what they are told.
@@ -69,7 +81,7 @@ pub struct Step {
 }
 
 /// All readers, sorted by name.
-pub const READERS: &[&ReaderDef] = &[&video::DEF, &file::DEF, &video::OLDER];
+pub const READERS: &[&ReaderDef] = &[&video::DEF, &file::DEF, &video::OLDER, &video_resize::DEF];
 
 /// The arguments that all readers have.
 pub const SHARED: &[ArgSpec] = &[
@@ -100,6 +112,11 @@ pub trait Dataset: Send + Sync {
     /// # Errors
     /// Why it cannot be read; the message names the file.
     fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>>;
+
+    /// Where a sample is from, of a data set whose samples are decoded by operators: their errors name it.
+    fn origin(&self, _index: usize) -> Option<String> {
+        None
+    }
 }
 
 /// One output of a sample.
@@ -118,7 +135,27 @@ pub fn find(name: &str) -> Option<&'static ReaderDef> {
 impl ReaderDef {
     /// Every argument that a file may have, but for those of all operators.
     pub fn all_args(&self) -> impl Iterator<Item = &'static ArgSpec> {
-        self.args.iter().chain(SHARED)
+        self.args.iter().chain(self.args_behind()).chain(SHARED)
+    }
+
+    /// Those that are the operator's behind it.
+    fn args_behind(&self) -> impl Iterator<Item = &'static ArgSpec> {
+        let is_own = |name| self.args.iter().chain(SHARED).any(|own| own.name == name);
+        self.behind.into_iter().flat_map(move |behind| {
+            let args = ops::find(behind.operator).into_iter().flat_map(OpDef::all_args);
+            args.filter(move |spec| !is_own(spec.name) && !behind.without.contains(&spec.name))
+        })
+    }
+
+    /// The operators behind its first output, wherever that is made.
+    pub fn steps_behind(&self, args: &Args) -> Vec<Step> {
+        let step = |behind: &'static Behind| {
+            let is_given = |name: &str| self.args_behind().any(|spec| spec.name == name);
+            let values = args.values().filter(|(name, _)| is_given(name));
+            let values = values.map(|(name, value)| (name.to_owned(), value.clone())).collect();
+            Step { operator: behind.operator, values, argument: None }
+        };
+        self.behind.map(step).into_iter().collect()
     }
 
     /// What makes the source for the arguments of a file, whole or as `undecoded` says. Nothing is looked for on the disk yet.

@@ -56,10 +56,12 @@ impl Source for Reader {
             vec![Default::default(); self.outputs.len()];
         let mut failures = Vec::new();
         let (dataset, indices) = (&self.dataset, self.order.batch(most));
+        let mut origins: Vec<String> = indices.iter().map_while(|&index| dataset.origin(index)).collect();
         let read: Vec<_> = indices.into_par_iter().map(|index| dataset.read(index, memory)).collect();
         for (i, tensors) in read.into_iter().enumerate() {
             let tensors = tensors.unwrap_or_else(|error| {
                 failures.push((i, error));
+                origins.get_mut(i).map(String::clear);
                 let missing = |ty: &ValueType| Tensor {
                     shape: Shape::from(vec![0; ty.ndim().unwrap_or(1)]),
                     bytes: Sample::Missing,
@@ -75,7 +77,7 @@ impl Source for Reader {
             let dtype = ty.dtype.ok_or_else(|| Error::internal("a reader's output without a type"))?;
             Batch::new(BatchDesc::new(dtype, ty.layout.unwrap_or(Layout::NONE), shapes), samples)
         });
-        Ok(Some(Pulled { batches: batches.collect::<Result<_>>()?, failures }))
+        Ok(Some(Pulled { batches: batches.collect::<Result<_>>()?, failures, origins }))
     }
 
     fn skip(&mut self, samples: u64, most: usize) -> Result<()> {

@@ -66,6 +66,7 @@ pub(super) const DEF: ReaderDef = ReaderDef {
         open: |args| open_undecoded(args, Options::new(args)?),
         steps: |args| Ok(Options::new(args)?.steps()),
     }),
+    behind: None,
     shuffles_list: true,
 };
 
@@ -107,6 +108,7 @@ pub(super) const OLDER: ReaderDef = ReaderDef {
         open: |args| open_undecoded(args, Options::older(args)?),
         steps: |args| Ok(Options::older(args)?.steps()),
     }),
+    behind: None,
     shuffles_list: true,
 };
 
@@ -372,6 +374,11 @@ impl Dataset for Videos {
         let sample = self.samples.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
         let path = self.files.path(sample.file);
         self.tensors(sample, memory).context(|| format!("the video `{}`", path.display()))
+    }
+
+    fn origin(&self, index: usize) -> Option<String> {
+        let sample = self.samples.get(index).filter(|_| !self.decodes)?;
+        Some(format!("the video `{}`", self.files.path(sample.file).display()))
     }
 }
 

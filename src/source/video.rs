@@ -1,88 +1,69 @@
 //! Videos that are fed, as batches of sequences. No more of a video is decoded than was asked for, however long it is. It must not know who
 //! feeds it.
+//!
+//! ```text
+//! player.rs   makes the sequences of one video      host.rs   with the host's decoders      engines.rs   on a device
+//! ```
+
+mod engines;
+mod host;
+mod player;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::{Pulled, Source};
-use crate::cpu::video::{Budget, Cursor, Sequences, Video};
-use crate::error::{Error, ErrorKind, Result};
+use crate::cpu::video::{Sequences, Video};
+use crate::error::{Error, Result};
+use crate::gpu::video::Engines;
 use crate::limits;
 use crate::memory::{HostPool, copied_once};
-use crate::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape, ValueType};
-
-/// Red, green, blue.
-const CHANNELS: usize = 3;
+use crate::tensor::{Batch, BatchDesc, DType, Layout, ValueType};
+use engines::OnEngines;
+use host::OnHost;
+use player::{Asked, CHANNELS, Player, Sequence};
 
 /// Gives the sequences of one video after the other; a batch has those of one. A video that is damaged ends with the frame before, and the
 /// error comes in place of the batch behind that.
 pub struct Videos {
     sequences: Sequences,
+    /// Of the device that wants the sequences.
+    engines: Option<Arc<Engines>>,
     waiting: VecDeque<Vec<u8>>,
-    cursor: Option<Cursor>,
-    /// Why the frames of `cursor` have come to an end.
+    player: Option<Box<dyn Player>>,
+    /// Why the frames of `player` have come to an end.
     damage: Option<Error>,
 }
-
-/// A sequence in memory of its own.
-type Made = (Shape, Sample<'static>);
 
 impl Videos {
     /// A source of such sequences.
     pub fn new(sequences: Sequences) -> Self {
-        Self { sequences, waiting: VecDeque::new(), cursor: None, damage: None }
+        Self { sequences, engines: None, waiting: VecDeque::new(), player: None, damage: None }
     }
 
     /// The video that has frames left; `None` when there is none.
-    fn current(&mut self) -> Result<Option<&mut Cursor>> {
+    fn current(&mut self) -> Result<Option<&mut dyn Player>> {
         if let Some(damage) = self.damage.take() {
-            self.cursor = None;
+            self.player = None;
             return Err(damage);
         }
-        while self.cursor.as_ref().is_none_or(|cursor| cursor.left() == 0) {
-            self.cursor = None;
+        while self.player.as_ref().is_none_or(|player| player.left() == 0) {
+            self.player = None;
             let Some(file) = self.waiting.pop_front() else { return Ok(None) };
-            self.cursor = Some(Cursor::new(Video::open(file)?));
+            self.player = Some(self.play(file)?);
         }
-        Ok(self.cursor.as_mut())
+        Ok(self.player.as_deref_mut().map(|player| player as &mut dyn Player))
     }
 
-    /// The next sequence of the video, which has frames left, and why it is the last one if not all of its frames can be had.
-    fn sequence(
-        cursor: &mut Cursor,
-        Sequences { length, pads }: Sequences,
-        memory: &Arc<HostPool>,
-        is_wanted: &dyn Fn() -> bool,
-    ) -> Result<(Option<Made>, Option<Error>)> {
-        let (height, width) = (cursor.video().height(), cursor.video().width());
-        let there = length.min(cursor.left());
-        let frames = if pads { length } else { there };
-        let mut shape = Shape::from([frames, height, width, CHANNELS]);
-        let (size, frame) = (shape.bytes(1)?, height * width * CHANNELS);
-        let (mut buffer, budget) = (memory.take(size)?, Budget::default());
-        let mut damage = None;
-        let (mut read, bytes) = (0, buffer.bytes_mut().get_mut(..size).unwrap_or_default());
-        for target in bytes.chunks_exact_mut(frame).take(there) {
-            if !is_wanted() {
-                return Err(Error::new(ErrorKind::Cancelled, "nobody waits for the video any more"));
+    fn play(&self, file: Vec<u8>) -> Result<Box<dyn Player>> {
+        let video = Arc::new(Video::open(file)?);
+        if let Some(engines) = self.engines.as_ref().filter(|engines| engines::takes(engines, &video)) {
+            match OnEngines::new(engines, &video, self.sequences) {
+                Ok(player) => return Ok(Box::new(player)),
+                Err(error) => tracing::info!("a video is decoded on the host: {error}"),
             }
-            let number = cursor.next();
-            if let Err(error) = cursor.read(&budget, target) {
-                damage = Some(error.context(format!("frame {number}")));
-                break;
-            }
-            read += 1;
         }
-        if read == 0 {
-            return Ok((None, damage));
-        }
-        // What was in the memory before.
-        bytes.get_mut(read * frame..).unwrap_or_default().fill(0);
-        if !pads {
-            shape = Shape::from([read, height, width, CHANNELS]);
-        }
-        let size = shape.bytes(1)?;
-        Ok((Some((shape, Sample::Pooled(Arc::new(buffer), 0..size))), damage))
+        Ok(Box::new(OnHost::at(&video, 0, self.sequences)))
     }
 }
 
@@ -111,6 +92,10 @@ impl Source for Videos {
         Ok(())
     }
 
+    fn decode_on(&mut self, engines: &Arc<Engines>) {
+        self.engines = Some(Arc::clone(engines));
+    }
+
     fn next(&mut self, most: usize, memory: &Arc<HostPool>) -> Result<Option<Pulled>> {
         self.next_while(most, memory, &|| true)
     }
@@ -121,15 +106,15 @@ impl Source for Videos {
         memory: &Arc<HostPool>,
         is_wanted: &dyn Fn() -> bool,
     ) -> Result<Option<Pulled>> {
-        let sequences = self.sequences;
-        let Some(cursor) = self.current()? else { return Ok(None) };
+        let asked = Asked { memory, is_wanted };
+        let Some(player) = self.current()? else { return Ok(None) };
         let (mut shapes, mut samples, mut bytes) = (Vec::new(), Vec::new(), 0_usize);
         let mut damage = None;
-        while damage.is_none() && shapes.len() < most && cursor.left() > 0 {
-            let (made, error) = Self::sequence(cursor, sequences, memory, is_wanted)?;
+        while damage.is_none() && shapes.len() < most && player.left() > 0 {
+            let Sequence { made, damage: error } = player.sequence(&asked)?;
             damage = error;
             let Some((shape, sample)) = made else { break };
-            bytes = bytes.saturating_add(sample.bytes().len());
+            bytes = bytes.saturating_add(shape.bytes(1)?);
             shapes.push(shape);
             samples.push(sample);
             // Room for another one.
@@ -146,7 +131,7 @@ impl Source for Videos {
     }
 
     fn is_used_up(&self) -> bool {
-        let has_ended = self.cursor.as_ref().is_none_or(|cursor| cursor.left() == 0);
+        let has_ended = self.player.as_ref().is_none_or(|player| player.left() == 0);
         has_ended && self.damage.is_none() && self.waiting.is_empty()
     }
 }

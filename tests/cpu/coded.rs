@@ -1,5 +1,7 @@
 //! Videos as other decoders than ours take them: packets as streams have them, and which picture is which frame.
 
+use std::sync::Arc;
+
 use gesso::cpu::video::{Budget, Coded, Video};
 
 fn file(name: &str) -> Vec<u8> {
@@ -32,7 +34,7 @@ fn units(stream: &[u8]) -> Vec<&[u8]> {
 #[test]
 fn units_get_start_codes_and_the_first_packet_the_parameters() {
     let (file, stream) = (file("h264.mp4"), file("h264.h264"));
-    let video = Video::open(&file).unwrap();
+    let video = Arc::new(Video::open(&file).unwrap());
     let found = packets(&mut video.coded(&[5, 6, 7, 8, 9]).unwrap());
     let places: Vec<usize> = found.iter().map(|(place, _)| *place).collect();
     assert_eq!(places, [0, 3, 1, 2, 4], "one is decoded before others that are shown first");
@@ -60,7 +62,7 @@ fn every_picture_counts_with_times_and_without() {
         ("vp9.webm", [0, 2]),
     ] {
         let file = file(name);
-        let video = Video::open(&file).unwrap();
+        let video = Arc::new(Video::open(&file).unwrap());
         let mut coded = video.coded(&wanted).unwrap();
         let mut places: Vec<usize> = packets(&mut coded).into_iter().map(|(place, _)| place).collect();
         places.sort_unstable();
@@ -76,10 +78,63 @@ fn every_picture_counts_with_times_and_without() {
     }
 }
 
+/// The pictures of all packets from the first key frame on, as the frames that they are.
+fn whole(name: &str) -> Vec<usize> {
+    let file = file(name);
+    let video = Arc::new(Video::open(&file).unwrap());
+    assert!(video.is_ascending(), "{name}");
+    let mut coded = video.coded(&(0..video.frames()).collect::<Vec<_>>()).unwrap();
+    let mut places: Vec<usize> = packets(&mut coded).into_iter().map(|(place, _)| place).collect();
+    places.sort_unstable();
+    places.dedup();
+    let mut found = Vec::new();
+    for place in places {
+        if !coded.is_done() {
+            found.extend(coded.frames(place).unwrap());
+        }
+    }
+    assert!(coded.is_done(), "{name}");
+    found
+}
+
+#[test]
+fn a_whole_video_is_one_run() {
+    for name in [
+        "h264.mp4",
+        "h264.h264",
+        "h264_edited.mp4",
+        "h264_open.mp4",
+        "large_h265.hevc",
+        "vp8_hidden.mkv",
+        "vp9.ivf",
+        "mpeg4/mpeg4.mp4",
+        "mpeg4/mpeg4.avi",
+    ] {
+        let frames = Video::open(&file(name)).unwrap().frames();
+        assert_eq!(whole(name), (0..frames).collect::<Vec<_>>(), "{name}");
+    }
+}
+
+#[test]
+fn mpeg4_has_its_parameters_in_front_and_no_decoder_here() {
+    for name in ["mpeg4/mpeg4.mp4", "mpeg4/mpeg4.mkv", "mpeg4/mpeg4.avi"] {
+        let file = file(name);
+        let video = Arc::new(Video::open(&file).unwrap());
+        assert_eq!([video.frames(), video.width(), video.height()], [12, 176, 144], "{name}");
+        assert_eq!(video.runs(&[0, 1, 11]).unwrap(), [&[0, 1][..], &[11]], "{name}");
+        let found = packets(&mut video.coded(&[11]).unwrap());
+        // A visual object's sequence, whatever the container has.
+        assert!(found[0].1.starts_with(&[0, 0, 1, 0xB0]), "{name}");
+        assert!(found[1..].iter().all(|(_, bytes)| bytes.starts_with(&[0, 0, 1, 0xB6])), "{name}");
+        let error = video.decode(&[0], &Budget::default(), &mut |_, _| Ok(())).unwrap_err().to_string();
+        assert!(error.contains("by the video engines of a GPU alone"), "{name}: {error}");
+    }
+}
+
 #[test]
 fn pictures_in_another_order_or_too_few_are_noticed() {
     let file = file("h264.mp4");
-    let video = Video::open(&file).unwrap();
+    let video = Arc::new(Video::open(&file).unwrap());
     let mut coded = video.coded(&[0, 1, 2]).unwrap();
     packets(&mut coded);
     coded.frames(0).unwrap();
@@ -97,7 +152,7 @@ fn only_vp8_and_vp9_are_bt601_whatever_they_say() {
         ("h264.mp4", true, true),
     ] {
         let file = file(name);
-        let video = Video::open(&file).unwrap();
+        let video = Arc::new(Video::open(&file).unwrap());
         let coded = video.coded(&[0]).unwrap();
         let bt709 = coded.factors(1, false);
         assert_eq!(bt709.black > 0, is_limited, "{name}");

@@ -141,7 +141,8 @@ fn cases() -> usize {
 
 #[test]
 fn damaged_files_end() {
-    for name in clips().into_keys() {
+    let others = ["mp4", "mkv", "avi"].map(|ending| format!("mpeg4/mpeg4.{ending}"));
+    for name in clips().into_keys().chain(others) {
         let (file, mut numbers) = (bytes(&name), Numbers(7));
         for case in 0..cases() {
             let damaged = damage(&mut numbers, &file);

@@ -18,6 +18,7 @@ mod shared_files;
 mod soundness;
 mod spectra;
 mod video;
+mod video_input;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -22,7 +22,7 @@ const LARGEST: f64 = 2.0;
 const PIPELINES: [&str; 5] = ["video", "video_strided", "video_edge", "video_end", "video_frames"];
 
 /// Every clip of the CPU tests by its name. Those that begin with `large` are large enough for the engines whatever the codec.
-fn clips() -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn clips() -> BTreeMap<String, Vec<u8>> {
     let folder = crate::file("tests/data/video");
     let is_clip = |name: &str| name.contains('.') && !name.ends_with(".py") && !name.ends_with(".json");
     let names =
@@ -34,7 +34,7 @@ fn clips() -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Whether a clip must be decoded by the engines, where there are some as in an H200.
-fn is_for_engines(name: &str) -> bool {
+pub(crate) fn is_for_engines(name: &str) -> bool {
     let other = ["10_bits", "422"].iter().any(|part| name.contains(part));
     // VP8 of odd sizes is refused by the engines of an H200.
     name.starts_with("h264") && !other || name.starts_with("large_") && !name.contains("vp8_odd")
@@ -67,11 +67,11 @@ fn compare(label: &str, found: &Outcome, wanted: &Outcome) -> Option<String> {
     (largest > LARGEST).then(|| format!("{label}: largest difference {largest}, mean {mean:.5}"))
 }
 
-fn engines(gpu: &Arc<Gpu>) -> Option<Engines> {
+pub(crate) fn engines(gpu: &Arc<Gpu>) -> Option<Engines> {
     match Engines::open(gpu) {
         Ok(engines) => {
             println!("{} engines", engines.count().unwrap());
-            for codec in [Codec::H264, Codec::H265, Codec::Vp8, Codec::Vp9] {
+            for codec in [Codec::H264, Codec::H265, Codec::Vp8, Codec::Vp9, Codec::Mpeg4] {
                 let takes = |size| if engines.takes(codec, size) { "yes" } else { "no" };
                 println!(
                     "{codec:?}: 48 x 32 {}, 160 x 144 {}, 4096 x 2160 {}",
@@ -152,6 +152,71 @@ fn what_only_engines_decode_is_as_ffmpeg_has_it() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What `blocks.json` says of a clip.
+#[derive(serde::Deserialize)]
+struct Blocks {
+    size: [usize; 2],
+    /// Of the 16 x 16 pixels of each block of each frame, in hundredths of a level.
+    means: Vec<Vec<i64>>,
+}
+
+/// Rows and columns of a block.
+const BLOCK: usize = 16;
+
+/// Levels by which the mean of a block may differ: decoders of MPEG-4 Part 2 have transforms of their own.
+const LARGEST_MEAN: f64 = 2.0;
+
+/// The means of the blocks of a frame.
+fn means(pixels: &[f64], width: usize) -> Vec<f64> {
+    let rows: Vec<&[f64]> = pixels.chunks(width * 3).collect();
+    let mut means = Vec::new();
+    for band in rows.chunks(BLOCK) {
+        for left in (0..width).step_by(BLOCK) {
+            for channel in 0..3 {
+                let of = |row: &&[f64]| (left..left + BLOCK).map(|x| row[x * 3 + channel]).sum::<f64>();
+                means.push(band.iter().map(of).sum::<f64>() / (BLOCK * BLOCK) as f64);
+            }
+        }
+    }
+    means
+}
+
+#[test]
+fn mpeg4_part_2_is_nearly_as_ffmpeg_has_it() {
+    let Some(gpu) = gpu() else { return };
+    let Some(engines) = engines(&gpu) else { return };
+    if !engines.takes(Codec::Mpeg4, [176, 144]) {
+        return println!("the engines do not decode MPEG-4 Part 2");
+    }
+    let folder = crate::file("tests/data/video/mpeg4");
+    let wanted: Blocks = serde_json::from_slice(&std::fs::read(folder.join("blocks.json")).unwrap()).unwrap();
+    let mut instance = instance_on(Some(&gpu), "video", None);
+    let mut wrong = Vec::new();
+    for ending in ["mp4", "mkv", "avi"] {
+        let file = std::fs::read(folder.join(format!("mpeg4.{ending}"))).unwrap();
+        let (outcome, [on_engines, _]) = decoded(&mut instance, &file);
+        let (shape, pixels) = match outcome {
+            Ok(found) => found,
+            Err(error) => {
+                wrong.push(format!("{ending}: {error}"));
+                continue;
+            }
+        };
+        let [width, height] = wanted.size;
+        assert_eq!(shape, Shape::from([wanted.means.len(), height, width, 3]), "{ending}");
+        let found = pixels.chunks(width * height * 3).flat_map(|frame| means(frame, width));
+        let apart = found.zip(wanted.means.iter().flatten()).map(|(a, &b)| (a - b as f64 / 100.0).abs());
+        let largest = apart.fold(0.0, f64::max);
+        println!(
+            "{ending}: {on_engines} frames by engines, the mean of a block differs by {largest:.2} at most"
+        );
+        if largest > LARGEST_MEAN {
+            wrong.push(format!("{ending}: the mean of a block differs by {largest}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 fn sum(pixels: &[f64]) -> String {
     let step = |sum: u64, level: &f64| (sum ^ *level as u64).wrapping_mul(0x0100_0000_01B3);
     format!("{:016x}", pixels.iter().fold(0xCBF2_9CE4_8422_2325, step))
@@ -184,7 +249,7 @@ fn a_batch_of_many_kinds_is_as_each_alone() {
 }
 
 /// The file with one to four changes.
-fn damage(numbers: &mut Numbers, file: &[u8]) -> Vec<u8> {
+pub(crate) fn damage(numbers: &mut Numbers, file: &[u8]) -> Vec<u8> {
     let mut damaged = file.to_vec();
     for _ in 0..=numbers.below(4) {
         let at = numbers.below(damaged.len());

@@ -11,7 +11,15 @@ use serde_json::Value;
 pub(crate) const MISSING: &[(&str, &[&str])] = &[
     (
         "a reader, not an operator: the engine reads the data set itself, in a stream",
-        &["FileReader", "VideoReader", "experimental__readers__Video", "readers__File", "readers__Video"],
+        &[
+            "FileReader",
+            "VideoReader",
+            "VideoReaderResize",
+            "experimental__readers__Video",
+            "readers__File",
+            "readers__Video",
+            "readers__VideoResize",
+        ],
     ),
     (
         "reads files: the Python package does so; elsewhere feed what is in them to an external source",
@@ -34,10 +42,6 @@ pub(crate) const MISSING: &[(&str, &[&str])] = &[
             "readers__Sequence",
             "readers__Webdataset",
         ],
-    ),
-    (
-        "frames that `readers__Video` reads are resized by `Resize` behind it",
-        &["VideoReaderResize", "readers__VideoResize"],
     ),
 ];
 

@@ -7,13 +7,14 @@ use gesso::ops::OPS;
 use crate::root;
 
 /// Modules from the bottom up; each may use those on the lines before it and itself, but not its neighbours on one line.
-const LAYERS: [&[&str]; 14] = [
+const LAYERS: [&[&str]; 15] = [
     &["limits", "sync"],
     &["error"],
     &["lanes", "threads", "waiting"],
     &["memory"],
     &["tensor"],
     &["cpu", "gpu"],
+    &["footage"],
     &["ops", "source"],
     &["readers"],
     &["graph"],

@@ -89,8 +89,3 @@ def test_a_file_comes_back_and_runs_the_same():
     again = Pipeline.deserialize(pipeline.serialize())
     for _ in range(3):
         np.testing.assert_array_equal(pipeline.run()[0].as_array(), again.run()[0].as_array())
-
-
-def test_operators_that_are_not_there_say_so():
-    with pytest.raises(NotImplementedError, match="no operator"):
-        empty(lambda: fn.readers.video_resize(filenames=["a.mp4"], sequence_length=1))

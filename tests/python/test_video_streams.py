@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from gesso import Pipeline, fn, pipeline_def, types
+from gesso import Pipeline, _author, fn, pipeline_def, types
 
 CLIPS = pathlib.Path(__file__).parents[1] / "data/video"
 ANSWERS = json.loads((CLIPS / "streams/answers.json").read_text())
@@ -213,6 +213,78 @@ def test_the_older_reader_gives_floats_and_fills_up():
     np.testing.assert_allclose(np.array(frames[0]), whole[0:9:2] / np.float32(255), atol=1e-6)
     assert (np.array(frames[1])[4] == 0).all() and np.array(times[1]).tolist()[-1] == -1
     assert [np.array(label).tolist() for label in labels] == [[6], [6]] and [np.array(one).tolist() for one in first] == [[0], [4]]
+
+
+RESIZES = [
+    {"size": [20, 30]},
+    {"resize_shorter": 24, "interp_type": types.INTERP_CUBIC, "antialias": False},
+    {"resize_x": 25, "mode": "not_larger", "dtype": types.FLOAT, "normalized": True},
+    {"resize_longer": 40, "max_size": [30, 30], "roi_start": [0.25, 0], "roi_end": [1, 0.5], "roi_relative": True, "stride": 2},
+]
+OF_READER = ("dtype", "normalized", "stride")
+
+
+def resized_sequences(arguments, device=None, name=None):
+    """Two pipelines: `video_resize`, and the reader with a resize behind it."""
+    given = {"filenames": [str(CLIPS / "vp9.webm"), str(CLIPS / "h264.mp4")], "labels": [3, 4], "sequence_length": 3, "enable_frame_num": "sequence",
+             "enable_timestamps": True, "random_shuffle": True, "seed": 5, "device": device or "cpu", "name": name}
+    reading = {key: value for key, value in arguments.items() if key in OF_READER}
+    resizing = {key: value for key, value in arguments.items() if key not in OF_READER}
+
+    def apart():
+        frames, *others = fn.readers.video(**given, **reading)
+        return [fn.resize(frames, **resizing), *others]
+
+    return (lambda: fn.readers.video_resize(**given, **arguments)), apart
+
+
+def outputs_of(pipe, runs=4):
+    return [[np.array(sample) for out in pipe.run() for sample in out] for _ in range(runs)]
+
+
+@pytest.mark.parametrize("arguments", RESIZES, ids=lambda arguments: next(iter(arguments)))
+def test_a_resizing_reader_is_a_reader_and_a_resize(arguments):
+    together, apart = (outputs_of(define(made)) for made in resized_sequences(arguments))
+    for found, expected in zip(together, apart):
+        for a, b in zip(found, expected, strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a, b)
+    assert together[0][0].dtype == (np.float32 if "dtype" in arguments else np.uint8) and together[0][0].ndim == 4
+
+
+def test_a_resizing_reader_has_a_name_and_takes_sizes_from_operators():
+    made, _ = resized_sequences({"size": [20, 30]}, name="READER")
+    assert define(made).epoch_size("READER") == 8
+
+    def of_size():
+        size = fn.constant(fdata=[10.0, 12.0])
+        return fn.readers.video_resize(filenames=[str(CLIPS / "vp9.webm")], sequence_length=2, size=size)
+
+    assert {np.array(sample).shape for sample in define(of_size).run()[0]} == {(2, 10, 12, 3)}
+    with pytest.raises(KeyError, match="sizes"):
+        define(lambda: fn.readers.video_resize(filenames=["a.mp4"], sequence_length=2, sizes=[1, 2]))
+
+
+@pytest.mark.parametrize("name", ["readers__VideoResize", "VideoReaderResize"])
+@pytest.mark.parametrize("arguments", RESIZES, ids=lambda arguments: next(iter(arguments)))
+def test_a_file_with_a_resizing_reader(arguments, name):
+    """As DALI writes one: an operator that takes the arguments of both."""
+    made, apart = resized_sequences(arguments)
+    pipe = define(apart)
+    description = pipe.description()
+    reader, resize = (next(op for op in description["operators"] if op["name"] == kind) for kind in ("readers__Video", "Resize"))
+    description["operators"].remove(resize)
+    added = {key: value for key, value in resize["arguments"].items() if key not in reader["arguments"]}
+    reader["arguments"].update(added)
+    reader["stored"] += [entry for entry in resize["stored"] if entry["name"] in added]
+    reader.update(name=name, outputs=[resize["outputs"][0], *reader["outputs"][1:]])
+    one, two = (Pipeline.deserialize(written, prefetch_queue_depth=1) for written in (_author.write(description), pipe.serialize()))
+    for found, expected in zip(outputs_of(one), outputs_of(two)):
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(a, b)
+    reader["arguments"]["save_attrs"] = [True]
+    with pytest.raises(RuntimeError, match="`save_attrs` is not supported"):
+        Pipeline.deserialize(_author.write(description)).run()
 
 
 @pytest.mark.parametrize("arguments, said", [

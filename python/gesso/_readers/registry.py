@@ -11,10 +11,10 @@ from .numpy import Numpy
 from .parquet import Parquet
 from .records import MXNet, TFRecord
 from .sequence import Sequence
-from .video import OlderVideo, Video
+from .video import OlderVideo, Video, VideoResize
 from .webdataset import Webdataset
 
-_ALL = (File, Caffe, Caffe2, COCO, Fits, HDF5, MXNet, NemoAsr, Numpy, Parquet, Read, Sequence, TFRecord, Video, OlderVideo, Webdataset)
+_ALL = (File, Caffe, Caffe2, COCO, Fits, HDF5, MXNet, NemoAsr, Numpy, Parquet, Read, Sequence, TFRecord, Video, OlderVideo, VideoResize, Webdataset)
 READERS = {kind.schema_name: kind for kind in _ALL}
 OLD_NAMES = {
     "FileReader": File,
@@ -27,4 +27,5 @@ OLD_NAMES = {
     "SequenceReader": Sequence,
     "TFRecordReader": TFRecord,
     "VideoReader": OlderVideo,
+    "VideoReaderResize": VideoResize,
 }

@@ -1,6 +1,7 @@
-"""`fn.experimental.readers.video` and the older `fn.readers.video`: sequences of frames. The library reads them, the order is decided here."""
+"""`fn.experimental.readers.video`, the older `fn.readers.video`, and that with a resize behind it: sequences of frames. The library reads them, the order
+is decided here."""
 
-from .. import _author, _library
+from .. import _author, _library, _schema
 from .._dataset import Dataset
 from .source import Reader, schema
 
@@ -87,3 +88,44 @@ class OlderVideo(Video):
 
     schema_name = "readers__Video"
     schema = named_schema = schema(schema_name, "Reads sequences of frames of videos.", _OLDER, required=("sequence_length",), outputs=1)
+
+
+# Arguments of `resize` that the reader has itself, or has no place for.
+_NOT_RESIZED = {"dtype", "image_type", "save_attrs", "preserve", "seed", "bytes_per_sample_hint"}
+
+
+def _resized():
+    """The schema of `readers.video_resize`: the reader's arguments, and those of `resize`."""
+    made = schema(
+        "readers__VideoResize", "Reads sequences of frames of videos, resized as by `resize`.", _OLDER, required=("sequence_length",), outputs=1
+    )
+    of_resize = _schema.find("Resize").arguments
+    made.arguments.update({name: argument for name, argument in of_resize.items() if name not in _NOT_RESIZED | made.arguments.keys()})
+    return made
+
+
+class VideoResize(OlderVideo):
+    """As `readers.video` with a `resize` behind it, whose arguments it takes along with its own. It is these two operators, also in files."""
+
+    schema_name = "readers__VideoResize"
+    schema = named_schema = _resized()
+
+    def __init__(self, *, device="cpu", **keywords):
+        from .. import ops
+
+        resizing, reading = self._divided(keywords)
+        shown = {name: reading[name] for name in ("_module", "_display_name") if name in reading}
+        self._reader, self._resize = OlderVideo(device=device, **reading), ops.Resize(device=device, **resizing, **shown)
+
+    def __call__(self, *inputs, **keywords):
+        resizing, reading = self._divided(keywords)
+        outputs = self._reader(*inputs, **reading)
+        frames, *rest = outputs if isinstance(outputs, list) else [outputs]
+        resized = self._resize(frames, **resizing)
+        return [resized, *rest] if rest else resized
+
+    @staticmethod
+    def _divided(keywords):
+        of_resize = _schema.find("Resize").arguments.keys() - _NOT_RESIZED
+        resizing = {name: value for name, value in keywords.items() if name in of_resize}
+        return resizing, {name: value for name, value in keywords.items() if name not in resizing}

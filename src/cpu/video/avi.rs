@@ -1,9 +1,12 @@
-//! AVI: chunks to the first video stream, which must be Motion JPEG, as others have no times in this container.
+//! AVI: chunks to the first video stream, in Motion JPEG or MPEG-4 Part 2. This container has no times.
 
 use super::bytes::Bytes;
 use super::track::{Codec, Track};
 use crate::error::{Error, Result};
 use crate::limits;
+
+/// What writers call MPEG-4 Part 2.
+const MPEG4: [&[u8; 4]; 5] = [b"mp4v", b"fmp4", b"xvid", b"divx", b"dx50"];
 
 /// One chunk: its name and where its content is in the file.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +57,7 @@ fn flat(file: &[u8]) -> Vec<Chunk> {
 /// Reads the first video stream of a file.
 ///
 /// # Errors
-/// A file without video, in another codec than Motion JPEG, with more frames than the limit.
+/// A file without video, in another codec, with more frames than the limit.
 pub(super) fn open(file: &[u8]) -> Result<Track> {
     let (mut streams, mut video) = (0_usize, None);
     let mut track = Track::new(Codec::Mjpeg);
@@ -73,9 +76,15 @@ pub(super) fn open(file: &[u8]) -> Result<Track> {
             }
             (b"strf", Some(number)) if number + 1 == streams => {
                 let name = content.get(16..20).unwrap_or_default();
-                if !name.eq_ignore_ascii_case(b"mjpg") {
+                let is_any = |known: &[&[u8; 4]]| known.iter().any(|known| name.eq_ignore_ascii_case(*known));
+                if is_any(&MPEG4) {
+                    // The order of frames is the decoder's to know.
+                    (track.codec, track.timed) = (Codec::Mpeg4, false);
+                } else if !is_any(&[b"mjpg"]) {
                     let name = String::from_utf8_lossy(name);
-                    return Err(Error::unsupported(format!("video of type `{name}` in AVI, expected MJPG")));
+                    return Err(Error::unsupported(format!(
+                        "video of type `{name}` in AVI, expected MJPG, or MPEG-4 Part 2 by one of its names"
+                    )));
                 }
             }
             ([a, b, b'd', b'c' | b'b'], Some(number)) if stream_of([*a, *b]) == Some(number) => {

@@ -3,13 +3,13 @@
 use super::decoder::{VideoDecoder, check_size};
 use super::nal::{Key, Kind};
 use super::track::{Codec, Track};
-use super::{av1, h264, h265, mjpeg, nal, vp8, vp9};
-use crate::error::Result;
+use super::{av1, h264, h265, mjpeg, mpeg4, nal, vp8, vp9};
+use crate::error::{Error, Result};
 
 /// A decoder for `track`.
 ///
 /// # Errors
-/// When the container's configuration makes no sense.
+/// When the container's configuration makes no sense; of a codec that only devices decode.
 pub(super) fn decoder(track: &Track) -> Result<Box<dyn VideoDecoder>> {
     Ok(match track.codec {
         Codec::H264 => Box::new(h264::Decoder::new(&track.config)?),
@@ -18,6 +18,11 @@ pub(super) fn decoder(track: &Track) -> Result<Box<dyn VideoDecoder>> {
         Codec::Vp9 => Box::new(vp9::Decoder::new()),
         Codec::Av1 => Box::new(av1::Decoder::new()?),
         Codec::Mjpeg => Box::new(mjpeg::Decoder::new()),
+        Codec::Mpeg4 => {
+            return Err(Error::unsupported(
+                "MPEG-4 Part 2 is decoded by the video engines of a GPU alone, which are not there or do not decode this video",
+            ));
+        }
     })
 }
 
@@ -33,6 +38,7 @@ pub(super) fn picture_size(track: &Track, first: &[u8]) -> Result<[usize; 2]> {
         Codec::Vp9 => vp9::size(first)?,
         Codec::Av1 => track.size,
         Codec::Mjpeg => mjpeg::size(first)?,
+        Codec::Mpeg4 => mpeg4::size(&track.config, first)?,
     };
     check_size(size)
 }
@@ -48,6 +54,12 @@ pub(super) fn mark_packets(file: &[u8], track: &mut Track) -> Result<()> {
     let codec = track.codec;
     let is_key: Box<IsKey> = match codec {
         Codec::Mjpeg => Box::new(|_| true),
+        Codec::Mpeg4 => {
+            if let Some(first) = track.packets.first().filter(|_| track.config.is_empty()) {
+                track.config = mpeg4::parameters(first.of(file)).to_vec();
+            }
+            Box::new(mpeg4::is_key)
+        }
         Codec::Vp8 => Box::new(vp8::is_key),
         Codec::Vp9 => Box::new(vp9::is_key),
         Codec::H264 | Codec::H265 if track.timed => {

@@ -1,5 +1,7 @@
-//! A run of frames as a decoder takes it that is not ours: packets as streams have them, which picture is which frame, how colours are made.
+//! A run of frames, or several, as a decoder takes it that is not ours: packets as streams have them, which picture is which frame, how colours are made.
 //! It must not know that decoder.
+
+use std::sync::Arc;
 
 use super::color::{Color, Factors, Matrix};
 use super::nal::{self, Framing};
@@ -18,11 +20,13 @@ pub enum Coding {
     Vp8,
     /// VP9, a frame a packet, or several of which one is shown.
     Vp9,
+    /// MPEG-4 Part 2, a frame a packet, with start codes. The host does not decode it.
+    Mpeg4,
 }
 
-/// One of the [`Video::runs`], packet after packet.
+/// Frames of a video, packet after packet.
 pub struct Coded<'v> {
-    video: &'v Video<'v>,
+    video: Arc<Video<'v>>,
     coding: Coding,
     /// The packet that it begins with.
     key: usize,
@@ -45,7 +49,7 @@ pub struct Coded<'v> {
     full_range: Option<bool>,
 }
 
-impl Video<'_> {
+impl<'v> Video<'v> {
     /// How packets are compressed, if other decoders than ours may take them.
     pub fn coding(&self) -> Option<Coding> {
         match self.track.codec {
@@ -53,15 +57,17 @@ impl Video<'_> {
             Codec::H265 => Some(Coding::H265),
             Codec::Vp8 => Some(Coding::Vp8),
             Codec::Vp9 => Some(Coding::Vp9),
+            Codec::Mpeg4 => Some(Coding::Mpeg4),
             Codec::Av1 | Codec::Mjpeg => None,
         }
     }
 
-    /// One of the [`Video::runs`] for another decoder.
+    /// One of the [`Video::runs`] for another decoder; or several of them together, from the first one's key frame on, of a video that
+    /// [ascends](Video::is_ascending).
     ///
     /// # Errors
     /// A frame that there is not, a codec that is only ours, or parameters that make no sense.
-    pub fn coded(&self, run: &[usize]) -> Result<Coded<'_>> {
+    pub fn coded(self: &Arc<Self>, run: &[usize]) -> Result<Coded<'v>> {
         let coding = self.coding().ok_or_else(|| Error::unsupported("a codec without another decoder"))?;
         let first = *run.first().ok_or_else(|| Error::internal("a run of no frames"))?;
         let (key, mut left) = (self.key_of(first)?, Wanted::new());
@@ -74,10 +80,10 @@ impl Video<'_> {
         let full_range = match coding {
             Coding::Vp8 => Some(vp8::is_full_range(packet)?),
             Coding::Vp9 => Some(vp9::is_full_range(packet)?),
-            Coding::H264 | Coding::H265 => None,
+            Coding::H264 | Coding::H265 | Coding::Mpeg4 => None,
         };
         let framing = match coding {
-            Coding::Vp8 | Coding::Vp9 => Framing::StartCodes,
+            Coding::Vp8 | Coding::Vp9 | Coding::Mpeg4 => Framing::StartCodes,
             Coding::H264 | Coding::H265 => nal::configuration(self.track.codec, &self.track.config)?.1,
         };
         let (end, packets) = (self.end_of(key, last), &self.track.packets);
@@ -93,7 +99,7 @@ impl Video<'_> {
             places[number - key] = place;
         }
         Ok(Coded {
-            video: self,
+            video: Arc::clone(self),
             coding,
             key,
             next: key,
@@ -135,7 +141,7 @@ impl Coded<'_> {
     /// More packets than is left of `budget`.
     pub fn packet(&mut self, budget: &Budget, into: &mut Vec<u8>) -> Result<Option<usize>> {
         into.clear();
-        let video = self.video;
+        let video = &*self.video;
         while let Some(packet) = video.track.packets.get(self.next).filter(|_| self.next < self.end) {
             self.next += 1;
             if video.is_left_out(self.key, packet) {
@@ -153,6 +159,10 @@ impl Coded<'_> {
                     }
                     nal::units(bytes, self.framing).into_iter().for_each(|unit| push_unit(unit, into));
                 }
+                (Coding::Mpeg4, _) if !self.has_begun => {
+                    into.extend_from_slice(&video.track.config);
+                    into.extend_from_slice(bytes);
+                }
                 _ => into.extend_from_slice(bytes),
             }
             self.has_begun = true;
@@ -167,7 +177,7 @@ impl Coded<'_> {
     /// # Errors
     /// When it does not.
     pub fn frames(&mut self, place: usize) -> Result<Vec<usize>> {
-        let (picture, is_reordered) = (self.pictures, matches!(self.coding, Coding::H264 | Coding::H265));
+        let (picture, is_reordered) = (self.pictures, !matches!(self.coding, Coding::Vp8 | Coding::Vp9));
         self.pictures += 1;
         if is_reordered && self.video.track.timed && place != picture {
             return Err(Error::unsupported(format!(

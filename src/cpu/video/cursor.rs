@@ -1,6 +1,8 @@
 //! A video from its first frame to its last: each frame is decoded when it is asked for, and no more is kept than the decoder does.
 //! It must not know codecs.
 
+use std::sync::Arc;
+
 use super::decoding::Decoding;
 use super::{Budget, Video};
 use crate::error::{Error, Result};
@@ -16,7 +18,7 @@ pub struct Sequences {
 
 /// A place in a video.
 pub struct Cursor {
-    video: Video<'static>,
+    video: Arc<Video<'static>>,
     /// The frame that comes next.
     next: usize,
     run: Option<Run>,
@@ -31,8 +33,13 @@ struct Run {
 
 impl Cursor {
     /// At the first frame.
-    pub fn new(video: Video<'static>) -> Self {
-        Self { video, next: 0, run: None }
+    pub fn new(video: impl Into<Arc<Video<'static>>>) -> Self {
+        Self::at(video, 0)
+    }
+
+    /// At frame `frame`.
+    pub fn at(video: impl Into<Arc<Video<'static>>>, frame: usize) -> Self {
+        Self { video: video.into(), next: frame, run: None }
     }
 
     /// The video.
@@ -47,7 +54,7 @@ impl Cursor {
 
     /// Frames that are left.
     pub fn left(&self) -> usize {
-        self.video.frames() - self.next
+        self.video.frames().saturating_sub(self.next)
     }
 
     /// Writes the next frame as [`Video::decode`] does.

@@ -170,16 +170,17 @@ fn tracks(walk: &mut Walk<'_>, all: Element) -> Result<Option<(Chosen, Track)>> 
             b"V_VP9" => Codec::Vp9,
             b"V_AV1" => Codec::Av1,
             b"V_MJPEG" => Codec::Mjpeg,
+            b"V_MPEG4/ISO/SP" | b"V_MPEG4/ISO/ASP" | b"V_MPEG4/ISO/AP" => Codec::Mpeg4,
             name => {
                 let name = String::from_utf8_lossy(name);
                 return Err(Error::unsupported(format!(
-                    "video of type `{name}`, expected H.264, H.265, VP8, VP9, AV1 or Motion JPEG"
+                    "video of type `{name}`, expected H.264, H.265, VP8, VP9, AV1, Motion JPEG or MPEG-4 Part 2"
                 )));
             }
         };
         let number = field(id::TRACK_NUMBER).map_or(0, |field| walk.unsigned(field));
         let mut track = Track::new(codec);
-        if matches!(codec, Codec::H264 | Codec::H265) {
+        if matches!(codec, Codec::H264 | Codec::H265 | Codec::Mpeg4) {
             track.config =
                 field(id::CODEC_PRIVATE).map(|field| walk.content(field).to_vec()).unwrap_or_default();
         }

@@ -1,5 +1,5 @@
 //! Video files to RGB frames: MP4 and QuickTime, Matroska and WebM, AVI, IVF, streams of H.264 and H.265 without a container; in H.264,
-//! H.265, VP8, VP9, AV1 and Motion JPEG. It must not know operators: bytes and numbers of frames in, pixels out.
+//! H.265, VP8, VP9, AV1 and Motion JPEG; MPEG-4 Part 2 is taken apart for devices. It must not know operators: bytes and numbers of frames in, pixels out.
 //!
 //! ```text
 //! file -> mp4, matroska, avi, raw -> Track (packets, times)                 `Video::open`: no pixel is decoded
@@ -29,6 +29,7 @@ mod matroska;
 mod mjpeg;
 mod mp4;
 mod mp4_samples;
+mod mpeg4;
 mod nal;
 mod padding;
 mod raw;
@@ -198,7 +199,7 @@ impl<'a> Video<'a> {
             return last + 1;
         }
         // Which of the frames up to the next key comes first, only the decoder knows.
-        let later = self.keys.partition_point(|&other| other <= key);
+        let later = self.keys.partition_point(|&other| other <= key.max(last));
         self.keys.get(later).copied().unwrap_or(self.track.packets.len())
     }
 
@@ -215,6 +216,11 @@ impl<'a> Video<'a> {
             (found.map_or(0, |found| found.time), packet)
         };
         time(a) > time(b)
+    }
+
+    /// Whether every frame is shown behind the one before it: only an edit list goes back, or shows a frame twice.
+    pub fn is_ascending(&self) -> bool {
+        self.shown.windows(2).all(|pair| matches!(pair, [a, b] if self.is_behind(b.packet, a.packet)))
     }
 
     fn write(&self, picture: &dyn Picture, out: &mut [u8]) -> Result<()> {

@@ -3,8 +3,12 @@
 use super::atoms::{atoms, find};
 use super::bytes::Bytes;
 use super::mp4_samples::{self, Fragments};
+use super::mpeg4;
 use super::track::{Codec, Track};
 use crate::error::{Error, Result};
+
+/// Motion JPEG, as object type of an elementary stream (ISO/IEC 14496-1).
+const MJPEG: u8 = 0x6C;
 
 fn find_path<'a>(bytes: &'a [u8], path: &[&[u8; 4]]) -> Option<&'a [u8]> {
     path.iter().try_fold(bytes, |bytes, name| find(bytes, name))
@@ -56,6 +60,7 @@ fn entry(stsd: &[u8]) -> Result<Track> {
     let size = [usize::from(fields.u16()?), usize::from(fields.u16()?)];
     fields.skip(50)?;
     let boxes = fields.0;
+    let stream = find(boxes, b"esds").and_then(mpeg4::elementary_stream);
     let (codec, config) = match &entry.name {
         b"avc1" | b"avc3" => (Codec::H264, b"avcC"),
         b"hvc1" | b"hev1" => (Codec::H265, b"hvcC"),
@@ -63,11 +68,12 @@ fn entry(stsd: &[u8]) -> Result<Track> {
         b"vp09" => (Codec::Vp9, b"vpcC"),
         b"av01" => (Codec::Av1, b"av1C"),
         b"jpeg" | b"mjpg" | b"MJPG" | b"mjpa" => (Codec::Mjpeg, b"    "),
-        b"mp4v" if is_mjpeg(find(boxes, b"esds")) => (Codec::Mjpeg, b"    "),
+        b"mp4v" if stream.is_some_and(|(kind, _)| kind == MJPEG) => (Codec::Mjpeg, b"    "),
+        b"mp4v" if stream.is_some_and(|(kind, _)| kind == mpeg4::OBJECT_TYPE) => (Codec::Mpeg4, b"esds"),
         name => {
             let name = String::from_utf8_lossy(name);
             return Err(Error::unsupported(format!(
-                "video of type `{name}`, expected H.264, H.265, VP8, VP9, AV1 or Motion JPEG"
+                "video of type `{name}`, expected H.264, H.265, VP8, VP9, AV1, Motion JPEG or MPEG-4 Part 2"
             )));
         }
     };
@@ -77,29 +83,10 @@ fn entry(stsd: &[u8]) -> Result<Track> {
         let missing = || Error::invalid("a video track without the parameters of its codec");
         track.config = find(boxes, config).ok_or_else(missing)?.to_vec();
     }
+    if codec == Codec::Mpeg4 {
+        track.config = stream.map(|(_, parameters)| parameters.to_vec()).unwrap_or_default();
+    }
     Ok(track)
-}
-
-/// Whether an elementary stream descriptor names JPEG (0x6C of ISO/IEC 14496-1): behind the tag and the length of the decoder's part.
-fn is_mjpeg(esds: Option<&[u8]>) -> bool {
-    let Some(body) = esds.and_then(|esds| esds.get(4..)) else { return false };
-    let mut at = Bytes(body);
-    let mut walk = || -> Result<bool> {
-        loop {
-            let tag = at.u8()?;
-            while at.u8()? & 0x80 != 0 {}
-            match tag {
-                3 => {
-                    at.skip(2)?;
-                    let flags = at.u8()?;
-                    at.skip(if flags & 0x80 == 0 { 0 } else { 2 })?;
-                }
-                4 => return Ok(at.u8()? == 0x6C),
-                _ => return Ok(false),
-            }
-        }
-    };
-    walk().unwrap_or(false)
 }
 
 /// The unit of time in `mvhd` or `mdhd`: parts of a second.

@@ -1,4 +1,4 @@
-//! The video engines of a device, as one instance of an operator uses them: decoders that are kept, and footage decoded with them. It must
+//! The video engines of a device, as one instance of an operator uses them: decoders that are kept. It must
 //! not know operators.
 
 use std::collections::HashMap;
@@ -7,13 +7,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::convert::{self, Window};
-use super::decoder::{Decoder, HALVED_CHROMA, Shape, WHOLE_CHROMA};
-use super::footage::{Codec, Factors, Footage, Signal};
-use super::parser::{Events, Listener, Parser};
-use super::sys::{self, Caps, DisplayInfo, Functions, PictureParams, Rect, VideoFormat};
+use super::convert;
+use super::decoder::{Decoder, HALVED_CHROMA, Shape};
+use super::footage::Codec;
+use super::sys::{self, Caps, Functions};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gpu::{Event, Gpu};
+use crate::gpu::Gpu;
 use crate::limits;
 
 /// Codec, chroma format and depth.
@@ -75,6 +74,24 @@ impl Engines {
         caps.and_then(|caps| check_caps(&caps, 0, [width, height])).is_ok()
     }
 
+    /// Fails unless the engines decode pictures of `shape`.
+    ///
+    /// # Errors
+    /// Unsupported, saying what they decode.
+    pub(super) fn check(&self, shape: &Shape) -> Result<()> {
+        let caps = self.caps((shape.codec, shape.chroma, shape.depth))?;
+        check_caps(&caps, shape.output_format(), [shape.width, shape.height])
+    }
+
+    /// Their device.
+    pub fn gpu(&self) -> &Arc<Gpu> {
+        &self.gpu
+    }
+
+    pub(super) fn functions(&self) -> &Arc<Functions> {
+        &self.functions
+    }
+
     fn caps(&self, kind: Kind) -> Result<Caps> {
         if let Some(caps) = self.caps.lock().get(&kind) {
             return Ok(*caps);
@@ -88,33 +105,8 @@ impl Engines {
         Ok(caps)
     }
 
-    /// Decodes `footage` and writes what it wants of it, after `ready`. All is written when this returns, and nothing is under way.
-    ///
-    /// # Errors
-    /// What the engines do not decode, and what is damaged; those of the footage. What was written until then is of no account.
-    pub fn decode(&self, footage: &mut dyn Footage, ready: &Event) -> Result<()> {
-        let _bound = self.gpu.bind()?;
-        let codec = footage.codec();
-        let running = Running { engines: self, footage, ready, loan: None, window: None };
-        let listener = Listener::new(running);
-        let mut parser = Parser::new(&self.functions, codec as c_int, &listener)?;
-        let mut packet = Vec::new();
-        loop {
-            let next = listener.borrow_mut().events.footage.packet(&mut packet)?;
-            let Some(time) = next else { break };
-            parser.send(&packet, time)?;
-        }
-        parser.finish()?;
-        drop(parser);
-        let mut listener = listener.borrow_mut();
-        if !listener.events.footage.is_done() {
-            return Err(Error::invalid("frames that do not come out of the engines"));
-        }
-        listener.events.give_back()
-    }
-
     /// A decoder of `shape`: one that is there, or else a new one.
-    fn lend(&self, shape: Shape) -> Result<Loan<'_>> {
+    pub(super) fn lend(self: &Arc<Self>, shape: Shape) -> Result<Loan> {
         let mut found = None;
         {
             let mut kept = self.kept.lock();
@@ -127,7 +119,7 @@ impl Engines {
             }
             kept.lent += 1;
         }
-        let mut loan = Loan { engines: self, decoder: None };
+        let mut loan = Loan { engines: Arc::clone(self), decoder: None };
         if let Some(mut decoder) = found {
             let fitted = if decoder.fits(&shape) { Ok(()) } else { decoder.fit(shape) };
             match fitted {
@@ -143,140 +135,38 @@ impl Engines {
 }
 
 /// A decoder in use. It goes when it is not given back: after an error nobody knows what it does.
-struct Loan<'e> {
-    engines: &'e Engines,
+pub(super) struct Loan {
+    engines: Arc<Engines>,
     decoder: Option<Decoder>,
 }
 
-impl Loan<'_> {
-    fn give_back(mut self) {
+impl Loan {
+    /// The decoder.
+    ///
+    /// # Errors
+    /// Internal: it is there until it is given back.
+    pub(super) fn decoder(&mut self) -> Result<&mut Decoder> {
+        self.decoder.as_mut().ok_or_else(|| Error::internal("a decoder that was given back"))
+    }
+
+    /// Gives the decoder back, when its work on the stream is done.
+    ///
+    /// # Errors
+    /// Those of [`Decoder::finish`]; then the decoder goes.
+    pub(super) fn give_back(mut self) -> Result<()> {
+        self.decoder()?.finish()?;
         if let Some(decoder) = self.decoder.take() {
             self.engines.kept.lock().idle.push(decoder);
-        }
-    }
-}
-
-impl Drop for Loan<'_> {
-    fn drop(&mut self) {
-        self.engines.kept.lock().lent -= 1;
-    }
-}
-
-/// Footage that is decoded.
-struct Running<'r> {
-    engines: &'r Engines,
-    footage: &'r mut dyn Footage,
-    ready: &'r Event,
-    loan: Option<Loan<'r>>,
-    /// What is shown of a picture, and how its samples become colours.
-    window: Option<(Window, Factors)>,
-}
-
-impl Running<'_> {
-    fn decoder(&mut self) -> Result<&mut Decoder> {
-        let decoder = self.loan.as_mut().and_then(|loan| loan.decoder.as_mut());
-        decoder.ok_or_else(|| Error::invalid("a frame before the parameters that it needs"))
-    }
-
-    fn give_back(&mut self) -> Result<()> {
-        if let Some(mut loan) = self.loan.take() {
-            loan.decoder.as_mut().map_or(Ok(()), Decoder::finish)?;
-            loan.give_back();
         }
         Ok(())
     }
 }
 
-impl Events for Running<'_> {
-    fn begin(&mut self, format: &VideoFormat) -> Result<c_int> {
-        let (shape, window) = shape_of(format)?;
-        if [window.width, window.height] != self.footage.size() {
-            let [width, height] = self.footage.size();
-            return Err(Error::unsupported(format!(
-                "a frame of {} x {} pixels in a video of {width} x {height}",
-                window.width, window.height
-            )));
-        }
-        let caps = self.engines.caps((shape.codec, shape.chroma, shape.depth))?;
-        check_caps(&caps, shape.output_format(), [shape.width, shape.height])?;
-        // Another format in the middle of the footage.
-        self.give_back()?;
-        let signal = Signal { matrix: format.matrix, full_range: format.signal & 8 != 0 };
-        self.window = Some((window, self.footage.factors(signal)));
-        self.loan = Some(self.engines.lend(shape)?);
-        let ready = self.ready;
-        let decoder = self.decoder()?;
-        decoder.stream().wait(ready)?;
-        Ok(decoder.surfaces() as c_int)
-    }
-
-    unsafe fn decode(&mut self, params: *mut PictureParams) -> Result<()> {
-        // SAFETY: the caller vouches for the parameters; the decoder was lent for the format that was told last.
-        unsafe { self.decoder()?.decode(params) }
-    }
-
-    fn show(&mut self, display: &DisplayInfo) -> Result<()> {
-        let Self { footage, loan, window, .. } = self;
-        let targets = footage.targets(display.timestamp)?;
-        if targets.is_empty() {
-            return Ok(());
-        }
-        let (Some(Loan { decoder: Some(decoder), .. }), Some((window, factors))) = (loan, *window) else {
-            return Err(Error::invalid("a frame before the parameters that it needs"));
-        };
-        decoder.show(display, |decoder, surface| {
-            let stored = (decoder.shape(), surface);
-            // SAFETY: the decoder keeps the surface until its stream has read it; `shape_of` has seen that the window lies within. The
-            // targets outlive this footage, which is not left before the stream is done.
-            targets.iter().try_for_each(|target| unsafe {
-                convert::convert(decoder.stream(), stored, window, factors, target)
-            })
-        })
+impl Drop for Loan {
+    fn drop(&mut self) {
+        self.engines.kept.lock().lent -= 1;
     }
 }
-
-/// What decodes pictures of a format, and the part of them that is shown.
-fn shape_of(format: &VideoFormat) -> Result<(Shape, Window)> {
-    let VideoFormat { coded_width, coded_height, chroma, display_area, .. } = *format;
-    let [luma, other] = [format.luma_depth_minus_8, format.chroma_depth_minus_8];
-    if luma != other || luma > 4 || ![HALVED_CHROMA, WHOLE_CHROMA].contains(&chroma) {
-        return Err(Error::unsupported(format!(
-            "samples of {} and {} bits in chroma format {chroma}, expected 8 to 12 of both, in 4:2:0 or 4:4:4",
-            u32::from(luma) + 8,
-            u32::from(other) + 8
-        )));
-    }
-    let pixels = u64::from(coded_width) * u64::from(coded_height);
-    if pixels == 0 || pixels > limits::MAX_VIDEO_PIXELS as u64 || coded_width.max(coded_height) > MAX_SIDE {
-        return Err(Error::unsupported(format!("frames of {coded_width} x {coded_height} pixels")));
-    }
-    let Rect { left, top, right, bottom } = display_area;
-    let is_within = 0 <= left && left < right && right as u32 <= coded_width;
-    let is_within = is_within && 0 <= top && top < bottom && bottom as u32 <= coded_height;
-    if !is_within || chroma == HALVED_CHROMA && (left | top) & 1 != 0 {
-        return Err(Error::unsupported(format!(
-            "columns {left} to {right} and rows {top} to {bottom} of {coded_width} x {coded_height}"
-        )));
-    }
-    let window = Window {
-        left: left as usize,
-        top: top as usize,
-        width: (right - left) as usize,
-        height: (bottom - top) as usize,
-    };
-    let shape = Shape {
-        codec: format.codec,
-        chroma,
-        depth: u32::from(luma) + 8,
-        width: coded_width.next_multiple_of(2),
-        height: coded_height.next_multiple_of(2),
-        surfaces: u32::from(format.min_decode_surfaces).max(1),
-    };
-    Ok((shape, window))
-}
-
-/// Columns or rows that 16 bits hold, and that the kernel computes with.
-const MAX_SIDE: u32 = 16_384;
 
 /// Whether engines of these abilities decode pictures of so many columns and rows to surfaces of `output`, a `cudaVideoSurfaceFormat`.
 fn check_caps(caps: &Caps, output: c_int, [width, height]: [u32; 2]) -> Result<()> {

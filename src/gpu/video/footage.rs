@@ -9,6 +9,8 @@ use crate::memory::DeviceBytes;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum Codec {
+    /// MPEG-4 Part 2, a frame a packet, with start codes.
+    Mpeg4 = 2,
     /// H.264, in units with start codes.
     H264 = 4,
     /// H.265, likewise.
@@ -72,4 +74,30 @@ pub trait Footage {
 
     /// Whether everything has come.
     fn is_done(&self) -> bool;
+}
+
+impl<F: Footage + ?Sized> Footage for &mut F {
+    fn codec(&self) -> Codec {
+        (**self).codec()
+    }
+
+    fn size(&self) -> [usize; 2] {
+        (**self).size()
+    }
+
+    fn factors(&self, signal: Signal) -> Factors {
+        (**self).factors(signal)
+    }
+
+    fn packet(&mut self, into: &mut Vec<u8>) -> Result<Option<i64>> {
+        (**self).packet(into)
+    }
+
+    fn targets(&mut self, time: i64) -> Result<Vec<DeviceBytes<'_>>> {
+        (**self).targets(time)
+    }
+
+    fn is_done(&self) -> bool {
+        (**self).is_done()
+    }
 }

@@ -8,19 +8,21 @@
 //! ```
 //!
 //! Everything runs on the caller's thread, which waits for the engine, and in the decoder's stream. As many footages as threads like are decoded at
-//! the same time.
+//! the same time. A [`Playback`] goes on where it was left, packet by packet; [`decode`] is one from beginning to end.
 
 mod convert;
 mod decoder;
 mod engines;
 mod footage;
 mod parser;
+mod playback;
 mod sys;
 
 use super::KernelSpec;
 
 pub use engines::Engines;
 pub use footage::{Codec, Factors, Footage, Signal};
+pub use playback::{Playback, decode};
 
 /// What converts pictures.
 pub fn kernels() -> Vec<KernelSpec> {

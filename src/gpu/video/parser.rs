@@ -1,11 +1,12 @@
 //! The library's parser: bytes of a stream in, calls back with what to decode and what to show. It runs on the calling thread. It must not
 //! know what the calls do.
 
-use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
-use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+use std::sync::Arc;
+
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
 use super::sys::{
     self, DisplayInfo, END_OF_STREAM, Functions, ParserParams, PictureParams, RawParser, SourcePacket,
@@ -41,36 +42,30 @@ pub(super) trait Events {
 }
 
 /// Whoever is told, and the first error.
-pub(super) struct Listener<E> {
-    pub(super) events: E,
+struct Listener<E> {
+    events: E,
     failed: Option<Error>,
 }
 
-impl<E> Listener<E> {
-    pub(super) fn new(events: E) -> RefCell<Self> {
-        RefCell::new(Self { events, failed: None })
-    }
-}
-
-/// A parser of one stream.
-pub(super) struct Parser<'e, E: Events> {
+/// A parser of one stream, and whoever is told what is in it.
+pub(super) struct Parser<E: Events> {
     raw: RawParser,
-    functions: &'e Functions,
-    listener: &'e RefCell<Listener<E>>,
-    /// The parser belongs to a thread.
-    unsendable: PhantomData<*mut c_void>,
+    functions: Arc<Functions>,
+    /// Nobody waits for it: the library calls back within our calls, in which it is free.
+    listener: Arc<Mutex<Listener<E>>>,
 }
 
-impl<'e, E: Events> Parser<'e, E> {
-    /// A parser for `codec`, a `cudaVideoCodec`.
+// SAFETY: the library's parser is memory that only calls with its handle touch, all of which need `&mut self`; it runs its callbacks on
+// the thread that calls. What it tells goes along.
+unsafe impl<E: Events + Send> Send for Parser<E> {}
+
+impl<E: Events> Parser<E> {
+    /// A parser for `codec`, a `cudaVideoCodec`, that tells `events`.
     ///
     /// # Errors
     /// What the library says.
-    pub(super) fn new(
-        functions: &'e Functions,
-        codec: c_int,
-        listener: &'e RefCell<Listener<E>>,
-    ) -> Result<Self> {
+    pub(super) fn new(functions: &Arc<Functions>, codec: c_int, events: E) -> Result<Self> {
+        let listener = Arc::new(Mutex::new(Listener { events, failed: None }));
         let mut params = ParserParams {
             codec,
             // Until the first format says how many.
@@ -80,7 +75,7 @@ impl<'e, E: Events> Parser<'e, E> {
             display_delay: DISPLAY_DELAY,
             flags: 0,
             reserved: [0; 4],
-            user: ptr::from_ref(listener).cast_mut().cast(),
+            user: Arc::as_ptr(&listener).cast_mut().cast(),
             sequence: Some(on_sequence::<E>),
             decode: Some(on_decode::<E>),
             display: Some(on_display::<E>),
@@ -89,10 +84,22 @@ impl<'e, E: Events> Parser<'e, E> {
             extended: ptr::null_mut(),
         };
         let mut raw = ptr::null_mut();
-        // SAFETY: both pointers are valid for the call. What `user` points to is borrowed as long as the parser lives.
+        // SAFETY: both pointers are valid for the call. What `user` points to is kept as long as the parser lives.
         let status = unsafe { (functions.create_parser)(&raw mut raw, &raw mut params) };
         sys::check("cuvidCreateVideoParser", status)?;
-        Ok(Self { raw, functions, listener, unsendable: PhantomData })
+        Ok(Self { raw, functions: Arc::clone(functions), listener })
+    }
+
+    /// Whoever is told. Must be let go before the parser takes more.
+    pub(super) fn events(&self) -> MappedMutexGuard<'_, E> {
+        MutexGuard::map(self.listener.lock(), |listener| &mut listener.events)
+    }
+
+    /// Whoever was told; nothing more is. `None` never is, as nobody else keeps it.
+    pub(super) fn into_events(self) -> Option<E> {
+        let listener = Arc::clone(&self.listener);
+        drop(self);
+        Arc::into_inner(listener).map(|listener| listener.into_inner().events)
     }
 
     /// Takes the bytes of one frame; `time` comes back with its picture.
@@ -117,17 +124,17 @@ impl<'e, E: Events> Parser<'e, E> {
     }
 
     fn parse(&mut self, mut packet: SourcePacket) -> Result<()> {
-        // SAFETY: the parser is valid, and so are packet and payload for the call. The listener is not borrowed meanwhile but by the
+        // SAFETY: the parser is valid, and so are packet and payload for the call. The listener is not locked meanwhile but by the
         // functions below, which this call calls.
         let status = unsafe { (self.functions.parse)(self.raw, &raw mut packet) };
-        match self.listener.borrow_mut().failed.take() {
+        match self.listener.lock().failed.take() {
             Some(error) => Err(error),
             None => sys::check("cuvidParseVideoData", status),
         }
     }
 }
 
-impl<E: Events> Drop for Parser<'_, E> {
+impl<E: Events> Drop for Parser<E> {
     fn drop(&mut self) {
         // SAFETY: created by `new`, and no call is under way.
         let _ = unsafe { (self.functions.destroy_parser)(self.raw) };
@@ -143,9 +150,9 @@ const DONE: c_int = 1;
 /// # Safety
 /// `user` is the pointer that [`Parser::new`] gave.
 unsafe fn tell<E: Events>(user: *mut c_void, event: impl FnOnce(&mut E) -> Result<c_int>) -> c_int {
-    // SAFETY: a listener that is borrowed as long as its parser lives, and only from this thread.
-    let listener = unsafe { &*user.cast::<RefCell<Listener<E>>>() };
-    let Ok(mut listener) = listener.try_borrow_mut() else { return FAILED };
+    // SAFETY: a listener that is kept as long as its parser lives.
+    let listener = unsafe { &*user.cast::<Mutex<Listener<E>>>() };
+    let Some(mut listener) = listener.try_lock() else { return FAILED };
     if listener.failed.is_some() {
         return FAILED;
     }

@@ -16,6 +16,9 @@ use crate::tensor::{Device, Layout, ValueType};
 /// What a reader gives in place of an output that it leaves to operators: the ends of the names of its inputs.
 const LEFT: [&str; 2] = ["files", "frames"];
 
+/// The end of the name of what a reader gives to an operator behind it.
+const READ: [&str; 1] = ["read"];
+
 impl PipelineFile {
     /// The reader of a file that has no other operators, with its arguments.
     ///
@@ -56,13 +59,19 @@ impl<'d> Importer<'d> {
             return Err(Error::invalid(format!("{} outputs, expected {}", op.output.len(), types.len())));
         }
         let undecoded = reader.undecoded.filter(|_| placement.device() == Device::Gpu);
+        let mut steps = reader.steps_behind(&args);
+        let mut parts: &[&str] = if steps.is_empty() { &[] } else { &READ };
+        if let Some(undecoded) = undecoded {
+            types = (undecoded.outputs)(&args)?;
+            steps.splice(..0, (undecoded.steps)(&args)?);
+            parts = &LEFT;
+        }
         let mut edges = op.output.as_slice();
         let mut left: Vec<ValueId> = Vec::new();
-        if let (Some(undecoded), Some((first, rest))) = (undecoded, edges.split_first()) {
-            types = (undecoded.outputs)(&args)?;
+        if let (false, Some((first, rest))) = (parts.is_empty(), edges.split_first()) {
             edges = rest;
             let name = first.name.as_deref().unwrap_or_default();
-            for (output, (part, ty)) in LEFT.iter().zip(&types).enumerate() {
+            for (output, (part, ty)) in parts.iter().zip(&types).enumerate() {
                 let name = format!("{name}.{part}");
                 let value = self.add_value(&name, Device::Cpu);
                 self.fed_by_reader(name, value, ty.clone(), output);
@@ -74,13 +83,14 @@ impl<'d> Importer<'d> {
             let value = self.produce(name, Device::Cpu)?;
             self.fed_by_reader(name.to_owned(), value, ty, output);
         }
-        if let (Some(undecoded), &[input, argument]) = (undecoded, left.as_slice()) {
-            self.steps(op, (undecoded.steps)(&args)?, input, argument)?;
+        if let Some((&input, arguments)) = left.split_first() {
+            self.steps(op, steps, input, arguments.first().copied(), placement.device())?;
         }
         let name = op.inst_name.clone().unwrap_or_default();
         self.graph.sources.push(GraphSource {
             name,
             fed: Fed::Nothing,
+            device: Device::Cpu,
             make: reader.source(&args, undecoded)?,
         });
         Ok(())
@@ -95,25 +105,33 @@ impl<'d> Importer<'d> {
         self.graph.inputs.push(GraphInput { name, value, dtype, ndim, layout, feed });
     }
 
-    /// The operators that make on the device what a reader leaves to them: its first output.
-    fn steps(&mut self, op: &'d FileOp, steps: Vec<Step>, input: ValueId, argument: ValueId) -> Result<()> {
+    /// The operators that make what a reader leaves to them: its first output.
+    fn steps(
+        &mut self,
+        op: &'d FileOp,
+        steps: Vec<Step>,
+        input: ValueId,
+        argument: Option<ValueId>,
+        device: Device,
+    ) -> Result<()> {
         let edge = op.output.first().and_then(|edge| edge.name.as_deref()).unwrap_or_default();
         let (count, mut input) = (steps.len(), input);
         for (i, Step { operator, values, argument: keyword }) in steps.into_iter().enumerate() {
             let def = ops::find(operator)
                 .ok_or_else(|| Error::internal(format!("no operator `{operator}` for a reader")))?;
-            let output = if i + 1 == count {
-                self.produce(edge, Device::Gpu)?
-            } else {
-                self.add_value(edge, Device::Gpu)
-            };
+            let output =
+                if i + 1 == count { self.produce(edge, device)? } else { self.add_value(edge, device) };
             let tensors = keyword.map(|keyword| (keyword.to_owned(), 0)).into_iter().collect();
             self.graph.nodes.push(Node {
                 instance: op.inst_name.clone().unwrap_or_default(),
                 kind: NodeKind::Operator(def, Args::new(values, tensors)),
-                placement: if def.is_mixed() { Placement::Mixed } else { Placement::Gpu },
+                placement: match device {
+                    Device::Cpu => Placement::Cpu,
+                    Device::Gpu if def.is_mixed() => Placement::Mixed,
+                    Device::Gpu => Placement::Gpu,
+                },
                 inputs: vec![input],
-                arguments: keyword.map(|_| argument).into_iter().collect(),
+                arguments: keyword.and(argument).into_iter().collect(),
                 outputs: vec![output],
             });
             input = output;
@@ -152,7 +170,7 @@ impl<'d> Importer<'d> {
         self.graph.values[value.0].ty = ty;
         let feed = Feed::Source { source, output: 0 };
         self.graph.inputs.push(GraphInput { name: name.clone(), value, dtype, ndim, layout, feed });
-        self.graph.sources.push(GraphSource { name, fed: Fed::Videos, make });
+        self.graph.sources.push(GraphSource { name, fed: Fed::Videos, device: placement.device(), make });
         if placement.device() == Device::Gpu {
             let copy = self.copy_to(value, Device::Gpu);
             self.produced.insert(edge, copy);

@@ -16,9 +16,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use super::{CHANNELS, Job, Opened};
-use crate::cpu::video::{self, Budget, Coding, Video};
+use crate::cpu::video::{Budget, Video};
 use crate::error::{Error, Result};
-use crate::gpu::video::{Codec, Engines, Factors, Footage, Signal};
+use crate::footage::{CodedFootage, Takes, codec_of};
+use crate::gpu::video::{Engines, decode};
 use crate::gpu::{Event, Gpu, KernelSpec, NoParams};
 use crate::limits;
 use crate::memory::DeviceBytes;
@@ -27,9 +28,9 @@ use crate::ops::{Decoded, GpuCx, GpuIo, Inputs};
 /// The decoder of an instance on a device.
 pub(super) struct OnDevice {
     /// `None`: the device has none, everything is decoded on the host.
-    engines: Option<Engines>,
+    engines: Option<Arc<Engines>>,
     /// Marks where outputs were allocated in the stream of the batch.
-    ready: Event,
+    ready: Arc<Event>,
 }
 
 /// One video of a batch.
@@ -71,7 +72,7 @@ impl OnDevice {
         let engines = Engines::open(gpu)
             .inspect_err(|error| tracing::info!("videos are decoded without video engines: {error}"))
             .ok();
-        Ok(Self { engines, ready: Event::new(gpu)? })
+        Ok(Self { engines: engines.map(Arc::new), ready: Arc::new(Event::new(gpu)?) })
     }
 
     /// Decodes `jobs` on engines and host at the same time, and records the copies of what the host decoded. Returns how many frames were
@@ -196,17 +197,13 @@ impl OnDevice {
     fn decode_run(&self, clip: &Clip<'_>, run: &Run<'_>) -> Result<(), Refusal> {
         let engines = self.engines.as_ref().ok_or_else(|| Refusal::Engines(Error::internal("no engines")))?;
         let coded = clip.video.coded(&run.frames).map_err(Refusal::Engines)?;
-        let mut footage = RunFootage {
-            coded,
-            budget: run.budget,
-            targets: std::mem::take(&mut *run.targets.lock()),
-            at_fault: None,
-        };
-        let decode = || engines.decode(&mut footage, &self.ready);
+        let targets = std::mem::take(&mut *run.targets.lock());
+        let mut footage = CodedFootage::new(coded, RunTargets { budget: run.budget, targets });
+        let decode = || decode(engines, &mut footage, &self.ready).map(|_| ());
         let decoded = catch_unwind(AssertUnwindSafe(decode));
         match decoded.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref()))) {
             Ok(()) => Ok(()),
-            Err(error) => Err(footage.at_fault.map_or(Refusal::Engines(error), Refusal::Video)),
+            Err(error) => Err(footage.at_fault().map_or(Refusal::Engines(error), Refusal::Video)),
         }
     }
 }
@@ -223,56 +220,19 @@ fn wanted<'c>(clip: &'c Clip<'_>) -> Targets<'c> {
     wanted
 }
 
-/// From a picture to the next one, in the engines' unit of time, 10^-7 seconds: as at 25 pictures a second.
-const BETWEEN: i64 = 400_000;
-
-/// A run as engines take it.
-struct RunFootage<'r> {
-    coded: video::Coded<'r>,
+/// Where the frames of a run go.
+struct RunTargets<'r> {
     budget: &'r Budget,
     targets: Targets<'r>,
-    /// The error that is not the engines'.
-    at_fault: Option<Error>,
 }
 
-impl Footage for RunFootage<'_> {
-    fn codec(&self) -> Codec {
-        codec_of(self.coded.coding())
+impl Takes for RunTargets<'_> {
+    fn budget(&self) -> &Budget {
+        self.budget
     }
 
-    fn size(&self) -> [usize; 2] {
-        self.coded.size()
-    }
-
-    fn factors(&self, Signal { matrix, full_range }: Signal) -> Factors {
-        let video::Factors { black, luma, red_of_red, green_of_red, green_of_blue, blue_of_blue } =
-            self.coded.factors(matrix, full_range);
-        Factors { black, luma, red_of_red, green_of_red, green_of_blue, blue_of_blue }
-    }
-
-    fn packet(&mut self, into: &mut Vec<u8>) -> Result<Option<i64>> {
-        let packet = self.coded.packet(self.budget, into);
-        let place = packet.inspect_err(|error| self.at_fault = Some(error.clone()))?;
-        Ok(place.map(|place| place as i64 * BETWEEN))
-    }
-
-    fn targets(&mut self, time: i64) -> Result<Vec<DeviceBytes<'_>>> {
-        let place = usize::try_from(time / BETWEEN).ok().filter(|_| time % BETWEEN == 0);
-        let frames = self.coded.frames(place.unwrap_or(usize::MAX))?;
-        Ok(frames.into_iter().flat_map(|frame| self.targets.remove(&frame).unwrap_or_default()).collect())
-    }
-
-    fn is_done(&self) -> bool {
-        self.coded.is_done()
-    }
-}
-
-fn codec_of(coding: Coding) -> Codec {
-    match coding {
-        Coding::H264 => Codec::H264,
-        Coding::H265 => Codec::H265,
-        Coding::Vp8 => Codec::Vp8,
-        Coding::Vp9 => Codec::Vp9,
+    fn targets(&mut self, frames: &[usize]) -> Result<Vec<DeviceBytes<'_>>> {
+        Ok(frames.iter().flat_map(|frame| self.targets.remove(frame).unwrap_or_default()).collect())
     }
 }
 

@@ -110,3 +110,19 @@ fn sequences_of_one_file_share_its_bytes() {
     let address = |index: usize| dataset.read(index, &memory).unwrap()[0].bytes.bytes().as_ptr();
     assert_eq!(address(0), address(1));
 }
+
+#[test]
+fn what_operators_decode_has_the_name_of_its_file() {
+    let names = ["vp9.webm", "h264.mp4"].map(clip);
+    let values =
+        [("filenames".to_owned(), Value::Strings(names.to_vec())), ("sequence_length".to_owned(), int(6))];
+    let args = Args::new(values.into(), BTreeMap::new());
+    let memory = Arc::default();
+    let origins = |undecoded| {
+        let mut source = (DEF.source(&args, undecoded).unwrap())().unwrap();
+        source.next(4, &memory).unwrap().unwrap().origins
+    };
+    let [first, second] = names.map(|name| format!("the video `{name}`"));
+    assert_eq!(origins(DEF.undecoded), [first.clone(), first, second.clone(), second]);
+    assert!(origins(None).is_empty());
+}

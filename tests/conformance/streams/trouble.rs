@@ -63,7 +63,7 @@ fn a_sample_that_cannot_be_had_fails_alone() {
         let samples = vec![two.sample(0).unwrap().clone(), Sample::Missing, two.sample(1).unwrap().clone()];
         let batch = Batch::new(BatchDesc::new(DType::U8, Layout::hwc(), shapes), samples)?;
         let failures = vec![(1, Error::not_found("no file `cat.jpg`"))];
-        Ok(Some(Pulled { batches: vec![batch], failures }))
+        Ok(Some(Pulled { batches: vec![batch], failures, origins: Vec::new() }))
     });
     let mut stream = noises(source).stream(&settings(4, 1), None).unwrap();
     let outcome = stream.next().unwrap().unwrap().outcome;

@@ -3,7 +3,8 @@
 
 The clips are drawn here and encoded by the encoders in the package `av` (pip install av numpy imageio-ffmpeg), which holds FFmpeg. The sums are made of the
 planes that FFmpeg decodes, by a conversion that is written here once more, in plain numpy. FFmpeg's frames of Motion JPEG come from another
-transform than libjpeg's, so these have no sums; tests compare them with DALI.
+transform than libjpeg's, so these have no sums; tests compare them with DALI. MPEG-4 Part 2 leaves the transform to decoders, too: of it there
+are the means of blocks.
 """
 import json
 import pathlib
@@ -165,6 +166,17 @@ def checksum(pixels):
     return f"{total:016x}"
 
 
+BLOCK = 16
+
+
+def blocks(path):
+    """The means of the blocks of every frame, in hundredths of a level."""
+    with av.open(str(path)) as file:
+        frames = [rgb(frame, 0.299, 0.114).astype(np.float64) for frame in file.decode(video=0)]
+    parts = [frame.reshape(frame.shape[0] // BLOCK, BLOCK, -1, BLOCK, 3).mean((1, 3)) for frame in frames]
+    return {"frames": len(frames), "size": [frames[0].shape[1], frames[0].shape[0]], "means": [np.rint(part * 100).astype(int).ravel().tolist() for part in parts]}
+
+
 def describe(path):
     with av.open(str(path)) as file:
         codec = file.streams.video[0].codec_context.name
@@ -217,6 +229,9 @@ def main():
     for ending in ("avi", "mkv", "mov"):
         encode(f"mjpeg.{ending}", "mjpeg", {"qscale": "6"}, "yuvj420p", frames=6, full=True)
     edit("h264.mp4", "h264_edited.mp4", 3, 6)
+    for ending in ("mp4", "mkv", "avi"):
+        encode(f"mpeg4/mpeg4.{ending}", "mpeg4", {"g": "5", "bf": "2", "qscale": "3"}, size=(176, 144))
+    (HERE / "mpeg4/blocks.json").write_text(json.dumps(blocks(HERE / "mpeg4/mpeg4.mp4")) + "\n")
     for folder in (HERE, HERE / "engines"):
         clips = sorted(path for path in folder.iterdir() if path.is_file() and path.suffix not in (".py", ".json"))
         lines = ",\n".join(f"{json.dumps(path.name)}: {json.dumps(describe(path))}" for path in clips)

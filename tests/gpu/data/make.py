@@ -1,5 +1,5 @@
 """Serializes the pipelines in this directory with DALI: decoders of images and videos, device "mixed",
-optical flow, and large spectra.
+videos that are fed, optical flow, and large spectra.
 
     python make.py            (needs nvidia-dali, no GPU)
 
@@ -45,6 +45,16 @@ FLOWS = {
     "flow_hints": dict(enable_external_hints=True, output_grid=2, hint_grid=4),
 }
 
+SEQUENCES = {
+    "sequences": dict(sequence_length=5),
+    "sequences_pad": dict(sequence_length=7, last_sequence_policy="pad"),
+    "sequences_one": dict(sequence_length=1),
+}
+
+
+def sequences(arguments):
+    return fn.experimental.inputs.video(name="VIDEO", device="mixed", **arguments)
+
 
 def decoded(operator):
     return operator(fn.external_source(name="IMAGES", dtype=types.UINT8, ndim=1))
@@ -59,7 +69,7 @@ def flow(arguments):
 
 GRAPHS = {name: lambda operator=operator: decoded(operator) for name, operator in OPERATORS.items()}
 GRAPHS |= {name: lambda arguments=arguments: flow(arguments) for name, arguments in FLOWS.items()}
-
+GRAPHS |= {name: lambda arguments=arguments: sequences(arguments) for name, arguments in SEQUENCES.items()}
 
 
 def spectra():
@@ -73,7 +83,7 @@ def spectra():
 GRAPHS["spectra"] = spectra
 
 for name, graph in GRAPHS.items():
-    @pipeline_def(batch_size=128, num_threads=4, device_id=None, prefetch_queue_depth=1)
+    @pipeline_def(batch_size=3 if name in SEQUENCES else 128, num_threads=4, device_id=None, prefetch_queue_depth=1)
     def pipeline():
         return graph()
 

@@ -67,8 +67,4 @@ fn operators_that_read_files_are_refused_for_it() {
         assert!(unknown(name).to_string().contains("files of the server"), "{name}");
     }
     assert!(unknown("Sideways").to_string().contains("not known"));
-    for name in ["readers__VideoResize", "VideoReaderResize"] {
-        let text = unknown(name).to_string();
-        assert!(text.contains("of the operators for video there are `decoders.video`"), "{name}: {text}");
-    }
 }

@@ -34,9 +34,7 @@ pub(super) fn check(op: &OpDef) -> Result<()> {
 /// The error for an operator that [`ops::find`] does not know.
 pub(in crate::graph::import) fn unknown(name: &str) -> Error {
     let reads_files = name.contains("readers_") || name.contains("Reader") || name == "io__file__Read";
-    Error::unsupported(if name.to_lowercase().contains("video") {
-        "of the operators for video there are `decoders.video`, `experimental.inputs.video`, `experimental.readers.video` and `readers.video`"
-    } else if reads_files {
+    Error::unsupported(if reads_files {
         "it reads files of the server, which Gesso does not: feed what is in them to an external source"
     } else {
         "this operator is not known to this version of Gesso"

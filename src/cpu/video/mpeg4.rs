@@ -1,0 +1,172 @@
+//! MPEG-4 Part 2 (ISO/IEC 14496-2), as far as it is read without a decoder: sizes, and which frames need no others. The host has no decoder
+//! of it.
+
+use super::bytes::Bytes;
+use crate::error::{Error, Result};
+
+/// Object type of an elementary stream (ISO/IEC 14496-1).
+pub(super) const OBJECT_TYPE: u8 = 0x20;
+
+/// Ends of start codes: of a layer's parameters the first and the last, of a group of frames, of a frame.
+const LAYERS: [u8; 2] = [0x20, 0x2F];
+const GROUP: u8 = 0xB3;
+const FRAME: u8 = 0xB6;
+
+/// The parameter `aspect_ratio_info` behind which the ratio is.
+const OTHER_RATIO: u32 = 15;
+
+/// Where a start code begins, how it ends, and what stands behind it.
+fn codes(stream: &[u8]) -> impl Iterator<Item = (usize, u8, &[u8])> {
+    let starts = stream.windows(4).enumerate().filter(|(_, bytes)| bytes.starts_with(&[0, 0, 1]));
+    starts.map(|(at, bytes)| (at, bytes[3], stream.get(at + 4..).unwrap_or_default()))
+}
+
+/// What stands before the first frame of a packet: the parameters of the stream, where no container has them.
+pub(super) fn parameters(packet: &[u8]) -> &[u8] {
+    let end = codes(packet).find(|(_, code, _)| [GROUP, FRAME].contains(code)).map(|(at, ..)| at);
+    packet.get(..end.unwrap_or(0)).unwrap_or_default()
+}
+
+/// Whether a packet's first frame needs no others.
+pub(super) fn is_key(packet: &[u8]) -> bool {
+    let frame = codes(packet).find(|(_, code, _)| *code == FRAME);
+    frame.and_then(|(_, _, frame)| frame.first()).is_some_and(|first| first >> 6 == 0)
+}
+
+/// Bits from the front of bytes.
+struct Bits<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Bits<'_> {
+    /// The next `count` bits, at most 32.
+    fn read(&mut self, count: usize) -> Result<u32> {
+        let mut value = 0;
+        for _ in 0..count {
+            let byte =
+                self.bytes.get(self.at / 8).ok_or_else(|| Error::invalid("parameters that are cut off"))?;
+            value = value << 1 | u32::from(byte >> (7 - self.at % 8) & 1);
+            self.at += 1;
+        }
+        Ok(value)
+    }
+
+    fn flag(&mut self) -> Result<bool> {
+        self.read(1).map(|bit| bit != 0)
+    }
+
+    fn skip(&mut self, count: usize) {
+        self.at += count;
+    }
+}
+
+/// Columns and rows of the pictures, from the parameters of a layer in `config`, or else in the `first` packet.
+///
+/// # Errors
+/// Parameters that are missing, cut off, or of objects that are no rectangles.
+pub(super) fn size(config: &[u8], first: &[u8]) -> Result<[usize; 2]> {
+    let [from, to] = LAYERS;
+    let layer = codes(config).chain(codes(first)).find(|(_, code, _)| (from..=to).contains(code));
+    let (.., bytes) =
+        layer.ok_or_else(|| Error::invalid("MPEG-4 video without the parameters of its layer"))?;
+    let mut bits = Bits { bytes, at: 9 };
+    if bits.flag()? {
+        bits.skip(7);
+    }
+    if bits.read(4)? == OTHER_RATIO {
+        bits.skip(16);
+    }
+    if bits.flag()? {
+        bits.skip(3);
+        if bits.flag()? {
+            bits.skip(79);
+        }
+    }
+    let shape = bits.read(2)?;
+    if shape != 0 {
+        return Err(Error::unsupported(format!("MPEG-4 video of shape {shape}, expected 0, a rectangle")));
+    }
+    bits.skip(1);
+    let ticks = bits.read(16)?;
+    bits.skip(1);
+    if bits.flag()? {
+        bits.skip((u32::BITS - ticks.saturating_sub(1).leading_zeros()).max(1) as usize);
+    }
+    bits.skip(1);
+    let width = bits.read(13)?;
+    bits.skip(1);
+    Ok([width as usize, bits.read(13)? as usize])
+}
+
+/// Object type and parameters that an `esds` box of MP4 has (ISO/IEC 14496-1): descriptors in one another, each a tag and a length.
+pub(super) fn elementary_stream(esds: &[u8]) -> Option<(u8, &[u8])> {
+    let mut at = Bytes(esds.get(4..)?);
+    let mut object_type = None;
+    loop {
+        let tag = at.u8().ok();
+        let mut length = 0_usize;
+        while let Ok(byte) = at.u8() {
+            length = length << 7 | usize::from(byte & 0x7F);
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        match (tag, object_type) {
+            (Some(3), None) => {
+                at.skip(2).ok()?;
+                let flags = at.u8().ok()?;
+                at.skip(if flags & 0x80 == 0 { 0 } else { 2 }).ok()?;
+            }
+            (Some(4), None) => {
+                object_type = Some(at.u8().ok()?);
+                // Rates and sizes of buffers.
+                let _ = at.skip(12);
+            }
+            (Some(5), Some(found)) => return Some((found, at.take(length).unwrap_or_default())),
+            (_, found) => return found.map(|found| (found, &[][..])),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A layer of 352 x 288 pixels at 25 frames a second, behind a visual object.
+    const LAYER: [u8; 31] = [
+        0, 0, 1, 0xB0, 0xF1, 0, 0, 1, 0xB5, 0xA9, 0x13, 0, 0, 1, 0, 0, 0, 1, 0x20, 0x08, 0xD4, 0x8D, 0x08,
+        0x00, 0xCD, 0x0B, 0x04, 0x24, 0x14, 0x10, 0x3F,
+    ];
+
+    #[test]
+    fn packets_are_taken_apart() {
+        let key = [&LAYER[..], &[0, 0, 1, 0xB6, 0x10, 0x60]].concat();
+        assert_eq!(parameters(&key), LAYER);
+        assert!(is_key(&key) && !is_key(&[0, 0, 1, 0xB6, 0x56, 0xE2]) && !is_key(&LAYER));
+        assert!(parameters(&[0, 0, 1, 0xB6, 0x10]).is_empty());
+    }
+
+    #[test]
+    fn sizes_are_read_from_either_place() {
+        assert_eq!(size(&LAYER, &[]).unwrap(), [352, 288]);
+        assert_eq!(size(&[], &LAYER).unwrap(), [352, 288]);
+        // All but what follows the size.
+        for end in 0..LAYER.len() - 2 {
+            assert!(size(&LAYER[..end], &[]).is_err(), "{end} bytes");
+        }
+    }
+
+    #[test]
+    fn descriptors_are_found_in_one_another() {
+        let esds = [
+            &[0, 0, 0, 0, 3, 0x80, 0x80, 0x80, 37, 0, 1, 0, 4, 0x80, 0x80, 0x80, 23, OBJECT_TYPE, 0x11][..],
+            &[0; 11],
+            &[5, 0x80, 0x80, 0x80, 3, 7, 8, 9, 6, 1, 2],
+        ]
+        .concat();
+        assert_eq!(elementary_stream(&esds), Some((OBJECT_TYPE, &[7, 8, 9][..])));
+        assert_eq!(elementary_stream(&esds[..18]), Some((OBJECT_TYPE, &[][..])));
+        assert_eq!(elementary_stream(&esds[..17]), None);
+    }
+}

@@ -1,0 +1,234 @@
+//! Footage at work: its packets go to the engines when somebody asks for more, and what they show goes where the footage wants it. What was
+//! begun stays between two questions. It must not know where packets come from.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use super::convert::{self, Window};
+use super::decoder::{HALVED_CHROMA, Shape, WHOLE_CHROMA};
+use super::engines::{Engines, Loan};
+use super::footage::{Factors, Footage, Signal};
+use super::parser::{Events, Parser};
+use super::sys::{DisplayInfo, PictureParams, Rect, VideoFormat};
+use crate::error::{Error, Result};
+use crate::gpu::Event;
+use crate::limits;
+use crate::memory::DeviceBytes;
+
+/// Footage that is decoded packet after packet. Dropped, it frees its decoder.
+pub struct Playback<F: Footage> {
+    parser: Parser<Running<F>>,
+    engines: Arc<Engines>,
+    packet: Vec<u8>,
+    has_ended: bool,
+}
+
+impl<F: Footage> Playback<F> {
+    /// Playback of `footage`, of which nothing is decoded yet. Its targets are written as soon as they are told: nobody uses them any more.
+    ///
+    /// # Errors
+    /// What the library says.
+    pub fn new(engines: &Arc<Engines>, footage: F) -> Result<Self> {
+        Self::after(engines, footage, None)
+    }
+
+    /// [`Playback::new`] of footage whose targets are written after `ready`.
+    fn after(engines: &Arc<Engines>, footage: F, ready: Option<&Arc<Event>>) -> Result<Self> {
+        let codec = footage.codec();
+        let (engines, ready) = (Arc::clone(engines), ready.cloned());
+        let running = Running {
+            loan: None,
+            written: Vec::new(),
+            footage,
+            engines: Arc::clone(&engines),
+            ready,
+            window: None,
+        };
+        let _bound = engines.gpu().bind()?;
+        let parser = Parser::new(engines.functions(), codec as c_int, running)?;
+        Ok(Self { parser, engines: Arc::clone(&engines), packet: Vec::new(), has_ended: false })
+    }
+
+    /// Gives the engines the next packet: pictures come, or none. Returns whether there is more to do.
+    ///
+    /// # Errors
+    /// What the engines do not decode, and what is damaged; those of the footage. Nothing comes behind one.
+    pub fn step(&mut self) -> Result<bool> {
+        if self.has_ended {
+            return Ok(false);
+        }
+        let _bound = self.engines.gpu().bind()?;
+        let next = self.parser.events().footage.packet(&mut self.packet)?;
+        match next {
+            Some(time) => self.parser.send(&self.packet, time)?,
+            None => {
+                self.has_ended = true;
+                self.parser.finish()?;
+            }
+        }
+        Ok(!self.has_ended)
+    }
+
+    /// Looks at the footage, or changes it.
+    pub fn footage<R>(&self, look: impl FnOnce(&mut F) -> R) -> R {
+        look(&mut self.parser.events().footage)
+    }
+
+    /// Waits until everything that was shown is written.
+    ///
+    /// # Errors
+    /// What failed on the device.
+    pub fn settle(&mut self) -> Result<()> {
+        let mut events = self.parser.events();
+        let Some(loan) = &mut events.loan else { return Ok(()) };
+        loan.decoder()?.stream().synchronize()?;
+        events.written.clear();
+        Ok(())
+    }
+
+    /// Ends it: everything that was shown is written, and the decoder serves the next footage.
+    ///
+    /// # Errors
+    /// When not all of it came; what failed on the device.
+    pub fn end(self) -> Result<F> {
+        let gpu = Arc::clone(self.engines.gpu());
+        let _bound = gpu.bind()?;
+        let running = self.parser.into_events();
+        let mut running = running.ok_or_else(|| Error::internal("somebody else keeps the footage"))?;
+        if !running.footage.is_done() {
+            return Err(Error::invalid("frames that do not come out of the engines"));
+        }
+        running.give_back()?;
+        Ok(running.footage)
+    }
+}
+
+/// Decodes `footage` from beginning to end and writes what it wants of it, after `ready`. All is written when this returns, and nothing is under
+/// way.
+///
+/// # Errors
+/// What the engines do not decode, and what is damaged; those of the footage. What was written until then is of no account.
+pub fn decode<F: Footage>(engines: &Arc<Engines>, footage: F, ready: &Arc<Event>) -> Result<F> {
+    let mut playback = Playback::after(engines, footage, Some(ready))?;
+    while playback.step()? {}
+    playback.end()
+}
+
+/// Footage that is decoded.
+struct Running<F> {
+    // First, as it waits for its stream when it goes: what is written there outlives it.
+    loan: Option<Loan>,
+    /// What its stream writes, whatever becomes of the footage.
+    written: Vec<DeviceBytes<'static>>,
+    footage: F,
+    engines: Arc<Engines>,
+    /// When targets may be written.
+    ready: Option<Arc<Event>>,
+    /// What is shown of a picture, and how its samples become colours.
+    window: Option<(Window, Factors)>,
+}
+
+impl<F: Footage> Running<F> {
+    fn loan(&mut self) -> Result<&mut Loan> {
+        self.loan.as_mut().ok_or_else(|| Error::invalid("a frame before the parameters that it needs"))
+    }
+
+    fn give_back(&mut self) -> Result<()> {
+        self.loan.take().map_or(Ok(()), Loan::give_back)?;
+        self.written.clear();
+        Ok(())
+    }
+}
+
+impl<F: Footage> Events for Running<F> {
+    fn begin(&mut self, format: &VideoFormat) -> Result<c_int> {
+        let (shape, window) = shape_of(format)?;
+        if [window.width, window.height] != self.footage.size() {
+            let [width, height] = self.footage.size();
+            return Err(Error::unsupported(format!(
+                "a frame of {} x {} pixels in a video of {width} x {height}",
+                window.width, window.height
+            )));
+        }
+        self.engines.check(&shape)?;
+        // Another format in the middle of the footage.
+        self.give_back()?;
+        let signal = Signal { matrix: format.matrix, full_range: format.signal & 8 != 0 };
+        self.window = Some((window, self.footage.factors(signal)));
+        self.loan = Some(self.engines.lend(shape)?);
+        let ready = self.ready.clone();
+        let decoder = self.loan()?.decoder()?;
+        if let Some(ready) = ready {
+            decoder.stream().wait(&ready)?;
+        }
+        Ok(decoder.surfaces() as c_int)
+    }
+
+    unsafe fn decode(&mut self, params: *mut PictureParams) -> Result<()> {
+        // SAFETY: the caller vouches for the parameters; the decoder was lent for the format that was told last.
+        unsafe { self.loan()?.decoder()?.decode(params) }
+    }
+
+    fn show(&mut self, display: &DisplayInfo) -> Result<()> {
+        let Self { loan, written, footage, window, .. } = self;
+        let targets = footage.targets(display.timestamp)?;
+        if targets.is_empty() {
+            return Ok(());
+        }
+        let (Some(loan), Some((window, factors))) = (loan, *window) else {
+            return Err(Error::invalid("a frame before the parameters that it needs"));
+        };
+        written.extend(targets.iter().filter_map(DeviceBytes::owned));
+        loan.decoder()?.show(display, |decoder, surface| {
+            let stored = (decoder.shape(), surface);
+            // SAFETY: the decoder keeps the surface until its stream has read it; `shape_of` has seen that the window lies within. Targets
+            // of ours are kept until the stream is done, and others outlive the footage: a decoder waits for its stream before it goes.
+            targets.iter().try_for_each(|target| unsafe {
+                convert::convert(decoder.stream(), stored, window, factors, target)
+            })
+        })
+    }
+}
+
+/// What decodes pictures of a format, and the part of them that is shown.
+fn shape_of(format: &VideoFormat) -> Result<(Shape, Window)> {
+    let VideoFormat { coded_width, coded_height, chroma, display_area, .. } = *format;
+    let [luma, other] = [format.luma_depth_minus_8, format.chroma_depth_minus_8];
+    if luma != other || luma > 4 || ![HALVED_CHROMA, WHOLE_CHROMA].contains(&chroma) {
+        return Err(Error::unsupported(format!(
+            "samples of {} and {} bits in chroma format {chroma}, expected 8 to 12 of both, in 4:2:0 or 4:4:4",
+            u32::from(luma) + 8,
+            u32::from(other) + 8
+        )));
+    }
+    let pixels = u64::from(coded_width) * u64::from(coded_height);
+    if pixels == 0 || pixels > limits::MAX_VIDEO_PIXELS as u64 || coded_width.max(coded_height) > MAX_SIDE {
+        return Err(Error::unsupported(format!("frames of {coded_width} x {coded_height} pixels")));
+    }
+    let Rect { left, top, right, bottom } = display_area;
+    let is_within = 0 <= left && left < right && right as u32 <= coded_width;
+    let is_within = is_within && 0 <= top && top < bottom && bottom as u32 <= coded_height;
+    if !is_within || chroma == HALVED_CHROMA && (left | top) & 1 != 0 {
+        return Err(Error::unsupported(format!(
+            "columns {left} to {right} and rows {top} to {bottom} of {coded_width} x {coded_height}"
+        )));
+    }
+    let window = Window {
+        left: left as usize,
+        top: top as usize,
+        width: (right - left) as usize,
+        height: (bottom - top) as usize,
+    };
+    let shape = Shape {
+        codec: format.codec,
+        chroma,
+        depth: u32::from(luma) + 8,
+        width: coded_width.next_multiple_of(2),
+        height: coded_height.next_multiple_of(2),
+        surfaces: u32::from(format.min_decode_surfaces).max(1),
+    };
+    Ok((shape, window))
+}
+
+/// Columns or rows that 16 bits hold, and that the kernel computes with.
+const MAX_SIDE: u32 = 16_384;

@@ -1,0 +1,100 @@
+"""Decoupled models of a GPU: a request brings a video, which the video engines decode from its first frame to its last; beside the same model on the
+host."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+from harness import ROOT, Server, wait_until
+from recorded import write_model
+from test_video_stream import Answers
+
+CLIPS = ROOT / "tests" / "data" / "video"
+# Levels between engines and the host.
+MOST = 2
+KINDS = {"gpu": "KIND_GPU", "cpu": "KIND_CPU"}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    repository = tmp_path_factory.mktemp("videos")
+    for file in ("sequences", "sequences_pad"):
+        for place, kind in KINDS.items():
+            config = f'backend: "gesso"\ninstance_group [{{ kind: {kind} count: 1 }}]\n'
+            write_model(repository, f"{file}_{place}", (ROOT / f"tests/gpu/data/{file}.dali").read_bytes(), config)
+    with Server(repository) as server:
+        yield server
+
+
+def long_video(times):
+    """A clip of twelve frames over and over: a stream of H.264 without a container."""
+    return np.frombuffer((CLIPS / "h264.h264").read_bytes() * times, np.uint8)
+
+
+def frames_by(server, path):
+    """How many frames were decoded there, of all models."""
+    return sum(float(value) for value in re.findall(rf'^gesso_frames_decoded_total{{.*path="{path}".*}} (\S+)$', server.metrics, re.MULTILINE))
+
+
+@pytest.mark.parametrize("model", ["sequences", "sequences_pad"])
+@pytest.mark.parametrize("clip", ["large_h264.mp4", "large_h265.mp4", "large_vp9.webm", "mjpeg.avi"])
+def test_answers_are_those_of_the_host(served, model, clip):
+    before = frames_by(served, "engine")
+    given = {"VIDEO": np.fromfile(CLIPS / clip, np.uint8)[None]}
+    found = []
+    for place in KINDS:
+        with Answers(served, f"{model}_{place}", given) as answers:
+            assert answers.all().error is None
+            found.append(answers.arrays("VIDEO"))
+    for one, other in zip(*found, strict=True):
+        assert one.shape == other.shape and np.abs(one.astype(np.int16) - other).max() <= MOST
+    if clip != "mjpeg.avi":
+        assert frames_by(served, "engine") > before
+
+
+def test_the_first_answer_comes_long_before_the_last(served):
+    with Answers(served, "sequences_gpu", {"VIDEO": long_video(1)[None]}) as answers:
+        answers.all()
+    begun = time.monotonic()
+    with Answers(served, "sequences_gpu", {"VIDEO": long_video(500)[None]}) as answers:
+        answers.next()
+        first = time.monotonic() - begun
+        count = len(answers.results)
+        while answers.next():
+            count += len(answers.results)
+            answers.results.clear()
+        all_of_it = time.monotonic() - begun
+        assert answers.error is None
+    assert count >= 390 and first < all_of_it / 5, (count, first, all_of_it)
+
+
+def test_a_damaged_video_gives_what_is_before_and_then_an_error(served):
+    data = np.fromfile(CLIPS / "large_h264.mp4", np.uint8)
+    start = data.tobytes().index(b"mdat")
+    middle = start + (len(data) - start) // 2
+    data[middle : middle + 600] = 255
+    found = []
+    for place in KINDS:
+        with Answers(served, f"sequences_{place}", {"VIDEO": data[None]}) as answers:
+            found.append((answers.all().shapes, str(answers.error)))
+    assert found[0] == found[1] and "frame" in found[0][1]
+
+
+def test_a_client_that_leaves_frees_the_decoder(served):
+    def left(times):
+        for _ in range(times):
+            with Answers(served, "sequences_gpu", {"VIDEO": long_video(300)[None]}) as answers:
+                answers.next()
+
+    try:
+        left(3)
+        before = served.rss
+        left(12)
+        with Answers(served, "sequences_gpu", {"VIDEO": long_video(1)[None]}) as answers:
+            assert answers.all().error is None
+    except Exception:
+        if "Signal (" in served.log and "libtriton_gesso" not in served.log.partition("Signal (")[2]:
+            pytest.skip("this tritonserver did not survive the cancelling of a stream")
+        raise
+    wait_until(lambda: served.rss < before + (200 << 20), "the memory of what was left is free")
