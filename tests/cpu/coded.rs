@@ -110,7 +110,7 @@ fn a_whole_video_is_one_run() {
         "mpeg4/mpeg4.mp4",
         "mpeg4/mpeg4.avi",
     ] {
-        let frames = Video::open(&file(name)).unwrap().frames();
+        let frames = Video::open(file(name)).unwrap().frames();
         assert_eq!(whole(name), (0..frames).collect::<Vec<_>>(), "{name}");
     }
 }
