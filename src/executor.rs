@@ -28,7 +28,7 @@ use crate::ops::{self, CpuCx, Decoded, Failures, GpuCx, Inputs, Preferences, Put
 use crate::tensor::{Batch, Device, ValueType};
 use crate::threads;
 use crate::waiting::Forever;
-use host::check_buffers;
+use host::copy_output;
 use pace::Pace;
 use run::{run_on_device, run_on_host};
 use state::State;
@@ -428,23 +428,6 @@ fn prepare(plan: &Plan, operators: &mut Operators, gpu: &Arc<Gpu>) -> Result<()>
         let (Some(operator), true) = (operator, node.placement != Placement::Cpu) else { continue };
         let inputs: Vec<ValueType> = node.inputs.iter().map(|&id| plan.graph.value(id).ty.clone()).collect();
         operator.prepare_gpu(gpu, &inputs).context(|| format!("operator `{}`", node.instance))?;
-    }
-    Ok(())
-}
-
-/// Copies a value that its operator could not write into the response itself.
-fn copy_output<'r>(
-    output: usize,
-    value: &Batch<'r>,
-    failures: &Failures,
-    sink: &mut dyn OutputSink<'r>,
-) -> Result<()> {
-    let buffers = sink.allocate(output, value.desc(), failures)?;
-    check_buffers(&buffers, value.desc())?;
-    for (i, buffer) in buffers.into_iter().enumerate() {
-        if let (Some(buffer), None) = (buffer, failures.get(i)) {
-            buffer.copy_from_slice(value.view(i).bytes);
-        }
     }
     Ok(())
 }

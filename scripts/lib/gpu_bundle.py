@@ -26,7 +26,7 @@ SITE = Path(sysconfig.get_paths()["purelib"])
 
 # Test binaries; `gesso` is the engine's own tests.
 TESTS = ["gesso", "conformance", "gpu", "gpu_kernels", "operators", "capi"]
-BENCHES = ["engines", "pipeline", "sweep"]
+BENCHES = ["engines", "video_engines", "pipeline", "sweep"]
 # Files of the project that the tests and the scripts read or run there.
 SOURCES = ["benches", "examples", "include", "kernels", "model_repository", "scripts", "tests"]
 LIMIT_BYTES = 60e6

@@ -7,7 +7,7 @@ use super::OutputSink;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::memory::{HostBuffer, HostPool, align_up};
-use crate::ops::{Inputs, OutputSamples};
+use crate::ops::{Failures, Inputs, OutputSamples};
 use crate::tensor::{Batch, BatchDesc, Sample};
 use crate::waiting::Effort;
 
@@ -153,7 +153,7 @@ pub(super) fn bound(mut sizes: Vec<Size>, threads: usize, room: usize, fail: imp
     taken
 }
 
-pub(super) fn check_buffers(buffers: &[Option<&mut [u8]>], desc: &BatchDesc) -> Result<()> {
+fn check_buffers(buffers: &[Option<&mut [u8]>], desc: &BatchDesc) -> Result<()> {
     if buffers.len() != desc.shapes.len() {
         return Err(Error::internal(format!(
             "{} output buffers, expected {}",
@@ -169,6 +169,23 @@ pub(super) fn check_buffers(buffers: &[Option<&mut [u8]>], desc: &BatchDesc) -> 
                 "an output buffer of {} bytes, expected {expected}",
                 buffer.len()
             )));
+        }
+    }
+    Ok(())
+}
+
+/// Copies a value that its operator could not write into the response itself.
+pub(super) fn copy_output<'r>(
+    output: usize,
+    value: &Batch<'r>,
+    failures: &Failures,
+    sink: &mut dyn OutputSink<'r>,
+) -> Result<()> {
+    let buffers = sink.allocate(output, value.desc(), failures)?;
+    check_buffers(&buffers, value.desc())?;
+    for (i, buffer) in buffers.into_iter().enumerate() {
+        if let (Some(buffer), None) = (buffer, failures.get(i)) {
+            buffer.copy_from_slice(value.view(i).bytes);
         }
     }
     Ok(())
