@@ -57,8 +57,9 @@ __device__ inline float window_at(int filter, float t) {
 // Where taps so far outside of an image begin does not matter: they are its edge. Sums of it and of lengths are no overflow.
 constexpr float FAR = 1e9f;
 
-// The source coordinate of the first tap of output pixel i, or the nearest, from the axis' origin on and not rounded to a pixel. DALI rounds it once on a GPU, where a CPU rounds
-// product and sum: where the exact one lies between two pixels, the two may take different ones.
+// The source coordinate of the first tap of output pixel i, or the nearest, from the axis' origin on and not rounded to a pixel.
+// DALI rounds it once on a GPU, where a CPU rounds product and sum: where the exact one lies between two pixels, the two may take
+// different ones.
 __device__ inline float source_of(const Axis &axis, int i) {
   const float begin = axis.filter == NEAREST ? axis.start + 0.5f * axis.scale : axis.start;
   return fmaf((float)i, axis.scale, begin);

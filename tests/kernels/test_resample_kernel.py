@@ -11,7 +11,8 @@ TILE_H, TILE_W = 16, 32
 NEAREST, TRIANGULAR, CUBIC = 0, 1, 3
 # Of the filter: table entries, and how wide it is in source pixels when it is not stretched.
 TABLES = {TRIANGULAR: (2, 2.0), CUBIC: (128, 4.0)}
-AXIS = [("start", "f4"), ("scale", "f4"), ("table_scale", "f4"), ("filter", "i4"), ("taps", "i4"), ("length", "i4"), ("size", "i4")]
+AXIS = [("start", "f4"), ("scale", "f4"), ("table_scale", "f4"), ("filter", "i4"), ("taps", "i4"), ("length", "i4"), ("size", "i4"),
+        ("origin", "i4")]
 HEADERS = ["common.cuh", "colors.cuh", "planes.cuh", "resample_axis.cuh"]
 ROW = [("src", "u8"), ("dst", "u8"), ("planes", "u8"), ("y", AXIS), ("x", AXIS), ("pitch", "u4"), ("step", "u4")]
 NORMALIZE = [("window_h", "i4"), ("window_w", "i4"), ("anchor_y", "i4"), ("anchor_x", "i4"), ("mirror", "i4"), ("planar", "i4"),
@@ -39,27 +40,27 @@ def normalizing(tmp_path_factory):
     return compiled(tmp_path_factory.mktemp("normalizing"), SRC="uint8_t", MID="uint8_t", DST="float", CH=3, NORMALIZE=1)
 
 
-def axis(length, size, region=None, kind=TRIANGULAR):
-    """As the host describes it: an axis that shows `region` of `length` pixels in `size`."""
-    low, high = region or (0, length)
+def axis(length, size, region=None, kind=TRIANGULAR, origin=0):
+    """As the host describes it: an axis that shows `region` of `length` pixels in `size`, counted from pixel `origin`."""
+    low, high = (end - origin for end in region or (0, length))
     scale = (high - low) / size
     if kind == NEAREST:
-        return (low, scale, 0, kind, 1, length, size)
+        return (low, scale, 0, kind, 1, length, size, origin)
     entries, width = TABLES[kind]
     support = width * max(1, abs(scale))
-    return (low + 0.5 * scale - 0.5 - support / 2, scale, entries / support, kind, math.ceil(support), length, size)
+    return (low + 0.5 * scale - 0.5 - support / 2, scale, entries / support, kind, math.ceil(support), length, size, origin)
 
 
 def matrix(axis):
     """What each output pixel is of the source pixels."""
-    start, scale, table_scale, kind, taps, length, size = (np.float32(v) if isinstance(v, float) else v for v in axis)
+    start, scale, table_scale, kind, taps, length, size, origin = (np.float32(v) if isinstance(v, float) else v for v in axis)
     weights = np.zeros((size, length))
     begin = np.float32(start) + np.float32(0.5) * np.float32(scale) if kind == NEAREST else np.float32(start)
     for i in range(size):
         # Rounded once.
         at = np.float32(i * np.float64(np.float32(scale)) + np.float64(begin))
         if kind == NEAREST:
-            weights[i, int(np.clip(np.floor(at), 0, length - 1))] = 1
+            weights[i, int(np.clip(np.floor(at) + origin, 0, length - 1))] = 1
             continue
         first = math.ceil(at)
         t = (first - at + np.arange(taps)) * table_scale
@@ -71,7 +72,7 @@ def matrix(axis):
             table = np.where(x < 1, 1.5 * x**3 - 2.5 * x**2 + 1, -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2)
             window = np.interp(t, np.arange(129), table, left=0, right=0)
         for k, weight in enumerate(window / window.sum()):
-            weights[i, np.clip(first + k, 0, length - 1)] += weight
+            weights[i, np.clip(first + k + origin, 0, length - 1)] += weight
     return weights
 
 
@@ -84,7 +85,7 @@ def resized(program, image, y, x):
     channels = image.shape[2]
     row = np.zeros(1, ROW)
     row["y"], row["x"], row["pitch"], row["step"] = y, x, image.shape[1] * channels, channels
-    height, width = y[-1], x[-1]
+    height, width = y[6], x[6]
     sizes = np.array([tiles(height, width), height * width * channels * 4], np.uint64)
     made = program([row.tobytes(), image.tobytes(), sizes.tobytes()])
     return np.frombuffer(made, np.float32).reshape(height, width, channels)
@@ -102,6 +103,8 @@ SHAPES = {
     "tiles of many parts": (axis(30, 18), axis(700, 40)),
     "more taps than are kept": (axis(300, 5), axis(260, 4)),
     "a region": (axis(50, 20, (10.5, 40)), axis(60, 33, (-5.0, 33.3))),
+    "a region, counted from within": (axis(50, 20, (10.5, 40), origin=10), axis(60, 33, (-5.0, 33.3), origin=-5)),
+    "a region's nearest, counted from within": (axis(50, 20, (10.5, 40), NEAREST, 10), axis(60, 33, (5.0, 33.3), NEAREST, 5)),
     "mirrored regions": (axis(50, 20, (40, 10)), axis(60, 33, (60, 0))),
     "cubic": (axis(50, 20, kind=CUBIC), axis(40, 70, kind=CUBIC)),
     "nearest": (axis(50, 20, kind=NEAREST), axis(40, 70, kind=NEAREST)),
@@ -197,9 +200,9 @@ def test_planes_are_what_their_pixels_are(of_planes, bytes_to_floats, name, samp
     described, data, pixels = picture_of(1, FACTORS[sampling], y[5], x[5], sampling == "4:2:2")
     row = np.zeros(1, ROW)
     row["y"], row["x"], row["pitch"], row["step"], row["planes"] = y, x, 3 * x[5], 3, 1
-    sizes = np.array([tiles(y[-1], x[-1]), y[-1] * x[-1] * 12], np.uint64)
+    sizes = np.array([tiles(y[6], x[6]), y[6] * x[6] * 12], np.uint64)
     made = of_planes([row.tobytes(), data, sizes.tobytes(), described.tobytes()])
-    made = np.frombuffer(made, np.float32).reshape(y[-1], x[-1], 3)
+    made = np.frombuffer(made, np.float32).reshape(y[6], x[6], 3)
     assert np.array_equal(made, resized(bytes_to_floats, np.ascontiguousarray(pixels), y, x))
 
 
