@@ -124,7 +124,7 @@ fn what_the_server_would_say_is_noted() {
         "note: output `OUT` has dims [24, 24, 3] in the configuration, the pipeline has [3, 64, 64], which is what requests get",
         "note: output `OUT` has data_type `TYPE_INT32` in the configuration, the pipeline has `TYPE_FP32`, which is what",
         "note: the model is decoupled, but every request gets one response",
-        "): of the operators for video there are `decoders.video`, `experimental.inputs.video`, `experimental.readers.video` and `readers.video`",
+        "operator `inputs__MyVideo` (`__Image_0`): this operator is not known to this version of Gesso",
         "3 ok, 1 failed",
     ] {
         assert!(text.contains(expected), "{expected}\n{text}");
