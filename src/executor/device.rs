@@ -143,6 +143,10 @@ pub(super) fn upload<'r>(
     let failures = inputs.failures();
     let mut samples = Vec::with_capacity(from.len());
     for i in 0..from.len() {
+        if let Some(Sample::Device(bytes)) = from.sample(i) {
+            // The value goes when its last reader is recorded.
+            recorder.keep(bytes);
+        }
         samples.push(match from.sample(i) {
             _ if failures.get(i).is_some() => Sample::Missing,
             // A request may bring a tensor that is on the device already.

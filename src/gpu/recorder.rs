@@ -64,7 +64,7 @@ pub struct Recorder {
     /// How many of them the batch uses.
     reported: usize,
     /// Memory that commands use although no value does any more.
-    kept: Vec<Arc<DeviceBuffer>>,
+    kept: Vec<DeviceBytes<'static>>,
     counters: Counters,
     // Last, so that it outlives what uses it.
     stream: Arc<Stream>,
@@ -114,8 +114,13 @@ impl Recorder {
     pub fn allocate(&mut self, bytes: usize) -> Result<Arc<DeviceBuffer>> {
         let buffer = Arc::new(DeviceBuffer::new(&self.stream, bytes)?);
         // Whoever frees it does so while it records, before anything has run.
-        self.kept.push(Arc::clone(&buffer));
+        self.kept.push(DeviceBytes::of(&buffer, 0, bytes));
         Ok(buffer)
+    }
+
+    /// Keeps memory that commands read although it was not allocated here, until the batch is over. What has no owner lives for the batch anyway.
+    pub fn keep(&mut self, bytes: &DeviceBytes<'_>) {
+        self.kept.extend(bytes.owned());
     }
 
     /// Puts `bytes` on the way to the device.

@@ -62,6 +62,11 @@ impl<'v> Video<'v> {
         }
     }
 
+    /// Whether the host has a decoder of its codec.
+    pub fn is_for_hosts(&self) -> bool {
+        self.track.codec != Codec::Mpeg4
+    }
+
     /// One of the [`Video::runs`] for another decoder; or several of them together, from the first one's key frame on, of a video that
     /// [ascends](Video::is_ascending).
     ///

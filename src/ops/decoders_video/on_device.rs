@@ -105,6 +105,10 @@ impl OnDevice {
             match refusal {
                 None => made.push(clip),
                 Some(Refusal::Video(error)) => io.inputs().fail(clip.index, error),
+                // The host could say nothing but that it has no decoder.
+                Some(Refusal::Engines(error)) if !clip.video.is_for_hosts() => {
+                    io.inputs().fail(clip.index, error);
+                }
                 Some(Refusal::Engines(error)) => {
                     reason.get_or_insert(error);
                     again.push(clip);
