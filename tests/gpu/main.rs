@@ -20,18 +20,46 @@ mod spectra;
 mod video;
 mod video_input;
 
+use std::cell::RefCell;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use gesso::gpu::Gpu;
 
-/// The first device; `None` where there is none, which a test says and passes.
-fn gpu() -> Option<Arc<Gpu>> {
+/// Held by tests while they use the device: by those that measure its memory alone, by others together.
+static DEVICE: RwLock<()> = RwLock::new(());
+
+#[expect(dead_code, reason = "held until the thread of the test ends")]
+enum Held {
+    Shared(RwLockReadGuard<'static, ()>),
+    Alone(RwLockWriteGuard<'static, ()>),
+}
+
+thread_local! {
+    static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
+}
+
+/// The first device, `held`; `None` where there is none, which a test says and passes.
+fn gpu_as(held: impl FnOnce() -> Held) -> Option<Arc<Gpu>> {
     if let Err(error) = gesso::gpu::devices() {
         println!("skipped: no GPU ({error})");
         return None;
     }
+    // One thread may run test after test.
+    HELD.with(|place| place.borrow_mut().take());
+    let held = held();
+    HELD.with(|place| place.replace(Some(held)));
     Some(Gpu::open(0).unwrap())
+}
+
+/// The first device, for a test that other tests may use it beside.
+fn gpu() -> Option<Arc<Gpu>> {
+    gpu_as(|| Held::Shared(DEVICE.read().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// The first device, for a test that measures what is left of its memory.
+fn gpu_alone() -> Option<Arc<Gpu>> {
+    gpu_as(|| Held::Alone(DEVICE.write().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// A file of the project; where it is now, for tests that run on another machine than they were built on.

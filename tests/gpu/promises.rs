@@ -9,8 +9,8 @@ use gesso::gpu::{Counters, DeviceBuffer, Gpu, Recorder};
 use gesso::pipeline::{Instance, Keep, Pipeline, Preferences};
 use gesso::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
 
-use crate::gpu;
 use crate::pictures::Recipe;
+use crate::{gpu, gpu_alone};
 
 /// JPEG, resize to 224 x 224, crop, mirror, normalize: the file of the benchmark.
 pub(crate) const PIPELINE: &[u8] = include_bytes!("../../benches/pipeline.dali");
@@ -96,7 +96,7 @@ fn batches_like_the_last_pin_no_memory() {
 
 #[test]
 fn memory_comes_back_when_instances_go() {
-    let Some(gpu) = gpu() else { return };
+    let Some(gpu) = gpu_alone() else { return };
     let photos = photos();
     let mut after = Vec::new();
     for round in 0..12 {

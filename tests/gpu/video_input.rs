@@ -10,9 +10,9 @@ use gesso::pipeline::{Instance, Keep, StreamSettings};
 use gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
 
 use crate::decoders::instance_on;
-use crate::gpu;
 use crate::numbers::Numbers;
 use crate::video::{clips, damage, engines, is_for_engines};
+use crate::{gpu, gpu_alone};
 
 const PIPELINES: [&str; 3] = ["sequences", "sequences_pad", "sequences_one"];
 
@@ -109,7 +109,7 @@ fn long(times: usize) -> Vec<u8> {
 
 #[test]
 fn a_long_video_is_decoded_once_in_little_memory() {
-    let Some(gpu) = gpu() else { return };
+    let Some(gpu) = gpu_alone() else { return };
     if engines(&gpu).is_none() {
         return;
     }
@@ -191,7 +191,7 @@ fn free(gpu: &Arc<Gpu>) -> usize {
 
 #[test]
 fn who_goes_away_frees_the_decoder() {
-    let Some(gpu) = gpu() else { return };
+    let Some(gpu) = gpu_alone() else { return };
     let mut instance = instance_on(Some(&gpu), "sequences_one", None);
     let file = std::fs::read(crate::file("tests/data/video/large_h264.mp4")).unwrap();
     let mut seen = Vec::new();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::color::{Color, Factors, Matrix};
 use super::nal::{self, Framing};
 use super::track::Codec;
-use super::{Budget, Video, Wanted, vp8, vp9};
+use super::{Budget, Video, Wanted, mpeg4, vp8, vp9};
 use crate::error::{Context, Error, Result};
 
 /// How packets are compressed.
@@ -47,7 +47,12 @@ pub struct Coded<'v> {
     framing: Framing,
     /// Whether samples take the whole range, where that is not left to the stream.
     full_range: Option<bool>,
+    /// How much each colour counts in luma, where that is not left to the stream.
+    matrix: Option<u8>,
 }
+
+/// In ISO/IEC 23091-2: nothing is known.
+const UNSPECIFIED: u8 = 2;
 
 impl<'v> Video<'v> {
     /// How packets are compressed, if other decoders than ours may take them.
@@ -87,6 +92,9 @@ impl<'v> Video<'v> {
             Coding::Vp9 => Some(vp9::is_full_range(packet)?),
             Coding::H264 | Coding::H265 | Coding::Mpeg4 => None,
         };
+        // Engines know another default than decoders on hosts have.
+        let matrix =
+            (coding == Coding::Mpeg4).then(|| mpeg4::matrix(&self.track.config).unwrap_or(UNSPECIFIED));
         let framing = match coding {
             Coding::Vp8 | Coding::Vp9 | Coding::Mpeg4 => Framing::StartCodes,
             Coding::H264 | Coding::H265 => nal::configuration(self.track.codec, &self.track.config)?.1,
@@ -116,6 +124,7 @@ impl<'v> Video<'v> {
             left,
             framing,
             full_range,
+            matrix,
         })
     }
 }
@@ -135,7 +144,7 @@ impl Coded<'_> {
     pub fn factors(&self, matrix: u8, full_range: bool) -> Factors {
         Factors::new(match self.full_range {
             Some(full_range) => Color { matrix: Matrix::BT601, full_range },
-            None => Color { matrix: Matrix::numbered(matrix), full_range },
+            None => Color { matrix: Matrix::numbered(self.matrix.unwrap_or(matrix)), full_range },
         })
     }
 
@@ -164,9 +173,13 @@ impl Coded<'_> {
                     }
                     nal::units(bytes, self.framing).into_iter().for_each(|unit| push_unit(unit, into));
                 }
-                (Coding::Mpeg4, _) if !self.has_begun => {
-                    into.extend_from_slice(&video.track.config);
-                    into.extend_from_slice(bytes);
+                (Coding::Mpeg4, _) => {
+                    let config = video.track.config.as_slice();
+                    if !self.has_begun {
+                        into.extend_from_slice(config);
+                    }
+                    // Told again, they would begin a stream in which frames have nothing to refer to.
+                    into.extend_from_slice(bytes.strip_prefix(config).unwrap_or(bytes));
                 }
                 _ => into.extend_from_slice(bytes),
             }

@@ -12,6 +12,9 @@ const LAYERS: [u8; 2] = [0x20, 0x2F];
 const GROUP: u8 = 0xB3;
 const FRAME: u8 = 0xB6;
 
+/// End of the start code of a visual object's parameters.
+const OBJECT: u8 = 0xB5;
+
 /// The parameter `aspect_ratio_info` behind which the ratio is.
 const OTHER_RATIO: u32 = 15;
 
@@ -99,6 +102,28 @@ pub(super) fn size(config: &[u8], first: &[u8]) -> Result<[usize; 2]> {
     Ok([width as usize, bits.read(13)? as usize])
 }
 
+/// How much each colour counts in luma, a number of ISO/IEC 23091-2, where the parameters of the visual object in `config` say so.
+pub(super) fn matrix(config: &[u8]) -> Option<u8> {
+    let (.., bytes) = codes(config).find(|(_, code, _)| *code == OBJECT)?;
+    let mut bits = Bits { bytes, at: 0 };
+    let mut described = || -> Result<Option<u8>> {
+        if bits.flag()? {
+            bits.skip(7);
+        }
+        let is_picture = [1, 2].contains(&bits.read(4)?);
+        if !is_picture || !bits.flag()? {
+            return Ok(None);
+        }
+        bits.skip(4);
+        if !bits.flag()? {
+            return Ok(None);
+        }
+        bits.skip(16);
+        bits.read(8).map(|matrix| Some(matrix as u8))
+    };
+    described().unwrap_or_default()
+}
+
 /// Object type and parameters that an `esds` box of MP4 has (ISO/IEC 14496-1): descriptors in one another, each a tag and a length.
 pub(super) fn elementary_stream(esds: &[u8]) -> Option<(u8, &[u8])> {
     let mut at = Bytes(esds.get(4..)?);
@@ -154,6 +179,17 @@ mod tests {
         // All but what follows the size.
         for end in 0..LAYER.len() - 2 {
             assert!(size(&LAYER[..end], &[]).is_err(), "{end} bytes");
+        }
+    }
+
+    #[test]
+    fn colours_are_read_where_they_are_described() {
+        assert_eq!(matrix(&LAYER), None);
+        // Identifier, version 5, priority 1, video; a signal of format 5, limited range, described by 1, 6, 7.
+        let described = [0, 0, 1, 0xB5, 0xA9, 0x1D, 0x40, 0x41, 0x81, 0xC0];
+        assert_eq!(matrix(&described), Some(7));
+        for end in 0..described.len() {
+            assert_eq!(matrix(&described[..end]), None, "{end} bytes");
         }
     }
 
