@@ -117,18 +117,23 @@ fn a_whole_video_is_one_run() {
 
 #[test]
 fn mpeg4_has_its_parameters_in_front_and_no_decoder_here() {
+    let mut orders = Vec::new();
     for name in ["mpeg4/mpeg4.mp4", "mpeg4/mpeg4.mkv", "mpeg4/mpeg4.avi"] {
         let file = file(name);
         let video = Arc::new(Video::open(&file).unwrap());
         assert_eq!([video.frames(), video.width(), video.height()], [12, 176, 144], "{name}");
         assert_eq!(video.runs(&[0, 1, 11]).unwrap(), [&[0, 1][..], &[11]], "{name}");
         let found = packets(&mut video.coded(&[11]).unwrap());
+        let mut all = video.coded(&(0..12).collect::<Vec<_>>()).unwrap();
+        orders.push(packets(&mut all).into_iter().map(|(place, _)| place).collect::<Vec<_>>());
         // A visual object's sequence, whatever the container has.
         assert!(found[0].1.starts_with(&[0, 0, 1, 0xB0]), "{name}");
         assert!(found[1..].iter().all(|(_, bytes)| bytes.starts_with(&[0, 0, 1, 0xB6])), "{name}");
         let error = video.decode(&[0], &Budget::default(), &mut |_, _| Ok(())).unwrap_err().to_string();
         assert!(error.contains("by the video engines of a GPU alone"), "{name}: {error}");
     }
+    // AVI has no times: frames tell their order.
+    assert!(orders.iter().all(|order| *order == orders[0]), "{orders:?}");
 }
 
 #[test]

@@ -306,8 +306,8 @@ fn memory_does_not_grow() {
         clips().into_iter().filter(|(clip, _)| is_for_engines(clip)).map(|(_, file)| file).collect();
     let mut instance = instance_on(Some(&gpu), "video_edge", None);
     let mut seen = Vec::new();
-    // Until the middle every clip comes: decoders are kept for the formats that were seen.
-    let rounds = 2 * files.len();
+    // Until the middle every clip comes several times: decoders are kept for the formats that were seen, as many as were in use at once.
+    let rounds = 8 * files.len();
     for round in 0..rounds {
         // Any order of formats, as decoders are used again.
         let part: Vec<Vec<u8>> = files.iter().cycle().skip(round).take(5).cloned().collect();
@@ -315,6 +315,9 @@ fn memory_does_not_grow() {
         run(&mut instance, &part);
         let (free, _) = gpu.memory().unwrap();
         seen.push((free, resident()));
+        if round % files.len() == 0 {
+            println!("round {round}: {free} bytes free on the device");
+        }
     }
     let ((first_free, first_resident), (free, resident)) = (seen[rounds / 2], seen[rounds - 1]);
     println!(

@@ -1,6 +1,8 @@
-//! AVI: chunks to the first video stream, in Motion JPEG or MPEG-4 Part 2. This container has no times.
+//! AVI: chunks to the first video stream, in Motion JPEG or MPEG-4 Part 2. This container has no times: frames are shown one after the other, in
+//! the order in which they are stored or which MPEG-4 tells.
 
 use super::bytes::Bytes;
+use super::mpeg4;
 use super::track::{Codec, Track};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -61,6 +63,7 @@ fn flat(file: &[u8]) -> Vec<Chunk> {
 pub(super) fn open(file: &[u8]) -> Result<Track> {
     let (mut streams, mut video) = (0_usize, None);
     let mut track = Track::new(Codec::Mjpeg);
+    let mut packed = mpeg4::Packed::default();
     for chunk in flat(file) {
         let content = file.get(chunk.start..chunk.end).unwrap_or_default();
         match (&chunk.name, video) {
@@ -78,8 +81,7 @@ pub(super) fn open(file: &[u8]) -> Result<Track> {
                 let name = content.get(16..20).unwrap_or_default();
                 let is_any = |known: &[&[u8; 4]]| known.iter().any(|known| name.eq_ignore_ascii_case(*known));
                 if is_any(&MPEG4) {
-                    // The order of frames is the decoder's to know.
-                    (track.codec, track.timed) = (Codec::Mpeg4, false);
+                    track.codec = Codec::Mpeg4;
                 } else if !is_any(&[b"mjpg"]) {
                     let name = String::from_utf8_lossy(name);
                     return Err(Error::unsupported(format!(
@@ -88,11 +90,20 @@ pub(super) fn open(file: &[u8]) -> Result<Track> {
                 }
             }
             ([a, b, b'd', b'c' | b'b'], Some(number)) if stream_of([*a, *b]) == Some(number) => {
-                let time = track.packets.len() as i64;
-                track.push(file, chunk.start..chunk.end, time, true)?;
+                let frames = match track.codec {
+                    Codec::Mpeg4 => packed.frames(content),
+                    _ => vec![0..content.len()],
+                };
+                for frame in frames {
+                    let time = track.packets.len() as i64;
+                    track.push(file, chunk.start + frame.start..chunk.start + frame.end, time, true)?;
+                }
             }
             _ => {}
         }
+    }
+    if track.codec == Codec::Mpeg4 {
+        mpeg4::set_times(file, &mut track.packets);
     }
     Ok(track)
 }

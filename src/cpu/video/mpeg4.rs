@@ -1,7 +1,12 @@
 //! MPEG-4 Part 2 (ISO/IEC 14496-2), as far as it is read without a decoder: sizes, and which frames need no others. The host has no decoder
 //! of it.
 
+use std::ops::Range;
+
+use memchr::memmem;
+
 use super::bytes::Bytes;
+use super::track::Packet;
 use crate::error::{Error, Result};
 
 /// Object type of an elementary stream (ISO/IEC 14496-1).
@@ -12,6 +17,13 @@ const LAYERS: [u8; 2] = [0x20, 0x2F];
 const GROUP: u8 = 0xB3;
 const FRAME: u8 = 0xB6;
 
+/// What frames are made of, the first two bits behind their start codes: of themselves, of those on both sides.
+const OF_NONE: u8 = 0;
+const OF_BOTH_SIDES: u8 = 2;
+
+/// Bytes of a chunk that holds nothing but the place of a frame, at most.
+const LARGEST_PLACE: usize = 19;
+
 /// End of the start code of a visual object's parameters.
 const OBJECT: u8 = 0xB5;
 
@@ -20,8 +32,10 @@ const OTHER_RATIO: u32 = 15;
 
 /// Where a start code begins, how it ends, and what stands behind it.
 fn codes(stream: &[u8]) -> impl Iterator<Item = (usize, u8, &[u8])> {
-    let starts = stream.windows(4).enumerate().filter(|(_, bytes)| bytes.starts_with(&[0, 0, 1]));
-    starts.map(|(at, bytes)| (at, bytes[3], stream.get(at + 4..).unwrap_or_default()))
+    memmem::find_iter(stream, &[0, 0, 1]).filter_map(|at| {
+        let (&code, behind) = stream.get(at + 3..)?.split_first()?;
+        Some((at, code, behind))
+    })
 }
 
 /// What stands before the first frame of a packet: the parameters of the stream, where no container has them.
@@ -30,10 +44,59 @@ pub(super) fn parameters(packet: &[u8]) -> &[u8] {
     packet.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
+/// What the first frame of a packet is made of.
+fn kind(packet: &[u8]) -> Option<u8> {
+    let frame = codes(packet).find(|(_, code, _)| *code == FRAME);
+    frame.and_then(|(_, _, frame)| frame.first()).map(|first| first >> 6)
+}
+
 /// Whether a packet's first frame needs no others.
 pub(super) fn is_key(packet: &[u8]) -> bool {
-    let frame = codes(packet).find(|(_, code, _)| *code == FRAME);
-    frame.and_then(|(_, _, frame)| frame.first()).is_some_and(|first| first >> 6 == 0)
+    kind(packet) == Some(OF_NONE)
+}
+
+/// Chunks of a container that has a place for each frame that is shown, and no times. Some writers put a frame together with those that are
+/// decoded behind it and shown before it, and leave frames that are nothing in their places.
+#[derive(Debug, Default)]
+pub(super) struct Packed {
+    /// Frames that came before their places.
+    early: usize,
+}
+
+impl Packed {
+    /// Where the frames of the next chunk are in it, each with what stands before it.
+    pub(super) fn frames(&mut self, chunk: &[u8]) -> Vec<Range<usize>> {
+        let begins: Vec<usize> =
+            codes(chunk).filter(|(_, code, _)| *code == FRAME).map(|(at, ..)| at).collect();
+        if begins.len() == 1 && chunk.len() <= LARGEST_PLACE && self.early > 0 {
+            self.early -= 1;
+            return Vec::new();
+        }
+        self.early += begins.len().saturating_sub(1);
+        let starts = begins.iter().enumerate().map(|(frame, &at)| if frame == 0 { 0 } else { at });
+        let ends = begins.iter().skip(1).copied().chain([chunk.len()]);
+        starts.zip(ends).map(|(start, end)| start..end).collect()
+    }
+}
+
+/// Numbers packets in the order in which their frames are shown: one that is made of those on both sides at once, others when the next of
+/// them comes.
+pub(super) fn set_times(file: &[u8], packets: &mut [Packet]) {
+    let (mut waiting, mut time) = (None, 0);
+    let mut show = |packet: &mut Packet| {
+        packet.time = time;
+        time += 1;
+    };
+    for number in 0..packets.len() {
+        let is_between = kind(packets[number].of(file)) == Some(OF_BOTH_SIDES);
+        let shown = if is_between { Some(number) } else { waiting.replace(number) };
+        if let Some(packet) = shown.and_then(|shown| packets.get_mut(shown)) {
+            show(packet);
+        }
+    }
+    if let Some(packet) = waiting.and_then(|last| packets.get_mut(last)) {
+        show(packet);
+    }
 }
 
 /// Bits from the front of bytes.
@@ -157,6 +220,7 @@ pub(super) fn elementary_stream(esds: &[u8]) -> Option<(u8, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::video::track::{Codec, Track};
 
     /// A layer of 352 x 288 pixels at 25 frames a second, behind a visual object.
     const LAYER: [u8; 31] = [
@@ -170,6 +234,33 @@ mod tests {
         assert_eq!(parameters(&key), LAYER);
         assert!(is_key(&key) && !is_key(&[0, 0, 1, 0xB6, 0x56, 0xE2]) && !is_key(&LAYER));
         assert!(parameters(&[0, 0, 1, 0xB6, 0x10]).is_empty());
+    }
+
+    #[test]
+    fn frames_are_numbered_as_they_are_shown() {
+        // Of none, of one before, and of both sides.
+        let [none, before, both] = [0x10, 0x50, 0x90].map(|kind| [0, 0, 1, FRAME, kind]);
+        let file = [none, before, both, both, none, both, before].concat();
+        let mut track = Track::new(Codec::Mpeg4);
+        for start in (0..file.len()).step_by(5) {
+            track.push(&file, start..start + 5, 0, true).unwrap();
+        }
+        set_times(&file, &mut track.packets);
+        let times: Vec<i64> = track.packets.iter().map(|packet| packet.time).collect();
+        assert_eq!(times, [0, 3, 1, 2, 5, 4, 6]);
+    }
+
+    #[test]
+    fn packed_frames_are_parted_and_their_places_left_out() {
+        let mut packed = Packed::default();
+        let frame = [&[0, 0, 1, FRAME, 0x50][..], &[7; 30]].concat();
+        let two = [&LAYER[..], &frame, &frame].concat();
+        assert_eq!(packed.frames(&frame), [0..35]);
+        assert_eq!(packed.frames(&two), [0..66, 66..101]);
+        let place = &frame[..7];
+        assert_eq!(packed.frames(place), []);
+        assert_eq!(packed.frames(place), [0..7], "a small frame");
+        assert_eq!(packed.frames(&[]), []);
     }
 
     #[test]
