@@ -92,7 +92,7 @@ pub(super) fn open(file: &[u8]) -> Result<Track> {
             ([a, b, b'd', b'c' | b'b'], Some(number)) if stream_of([*a, *b]) == Some(number) => {
                 let frames = match track.codec {
                     Codec::Mpeg4 => packed.frames(content),
-                    _ => vec![0..content.len()],
+                    _ => std::iter::once(0..content.len()).collect(),
                 };
                 for frame in frames {
                     let time = track.packets.len() as i64;
