@@ -405,9 +405,14 @@ def shrunk(binary, spec, error, gpu):
     return spec, error
 
 
+def gpu_name():
+    found = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, check=True)
+    return found.stdout.splitlines()[0]
+
+
 def page(found, refused, others, options):
     """The report: one row an operator."""
-    device, option, where = ("gpu", "--gpu ", " on one H200") if options.gpu else ("cpu", "", "")
+    device, option, where = ("gpu", "--gpu ", f" on one {gpu_name()}") if options.gpu else ("cpu", "", "")
     lines = [
         f"# Conformance to DALI{where}", "",
         f"Random pipelines, run by DALI {nvidia.dali.__version__} and by Gesso on the same bytes. Made by",
