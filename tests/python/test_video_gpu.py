@@ -115,7 +115,7 @@ def test_a_resizing_reader_on_the_device(arguments):
 
 
 def test_a_damaged_frame_names_its_file(tmp_path):
-    data = bytearray((CLIPS / "large_h264.mp4").read_bytes())
+    data = bytearray((CLIPS / "h264.mp4").read_bytes())
     start = data.index(b"mdat")
     middle = start + (len(data) - start) // 2
     data[middle : middle + 600] = b"\xff" * 600
