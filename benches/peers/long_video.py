@@ -87,10 +87,8 @@ def _define(package, gpu):
     return pipe
 
 
-def in_process(package, gpu, file):
-    """Batches of a pipeline of `package`: the number of frames of each."""
-    pipe = _define(package, gpu)
-    pipe.build()
+def in_process(pipe, file):
+    """Batches of a pipeline that was built: the number of frames of each."""
     pipe.feed_input("VIDEO", [file])
     while True:
         try:
@@ -147,7 +145,9 @@ def measure(short, long, gpu, with_server):
     """Prints a line for each way: Gesso and DALI in this process, Gesso in Triton."""
     for name, package in (("Gesso", "gesso"), ("DALI", "nvidia.dali")):
         try:
-            _report(name, in_process(package, gpu, long), _resident, gpu, in_process(package, gpu, short))
+            pipe = _define(package, gpu)
+            pipe.build()
+            _report(name, in_process(pipe, long), _resident, gpu, in_process(pipe, short))
         except (ImportError, RuntimeError, TypeError) as error:
             print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
     if with_server:
