@@ -173,13 +173,9 @@ impl Coded<'_> {
                     }
                     nal::units(bytes, self.framing).into_iter().for_each(|unit| push_unit(unit, into));
                 }
-                (Coding::Mpeg4, _) => {
-                    let config = video.track.config.as_slice();
-                    if !self.has_begun {
-                        into.extend_from_slice(config);
-                    }
-                    // Told again, they would begin a stream in which frames have nothing to refer to.
-                    into.extend_from_slice(bytes.strip_prefix(config).unwrap_or(bytes));
+                (Coding::Mpeg4, _) if !self.has_begun => {
+                    into.extend_from_slice(&video.track.config);
+                    into.extend_from_slice(bytes);
                 }
                 _ => into.extend_from_slice(bytes),
             }
