@@ -21,10 +21,11 @@ import batch  # noqa: E402
 import test_resample_kernel as resampling  # noqa: E402
 
 KERNELS = ROOT / "kernels"
-SIDE, TILES, THREADS = 224, 98, 128
+# As src/ops/resize/gpu.rs has it: tiles down and across, and how many blocks of threads are enough.
+SIDE, DOWN, ACROSS, THREADS, MAX_TAPS, ENOUGH_BLOCKS, MAX_TILES = 224, 14, 7, 128, 48, 8192, 8
 RUNS, WARM_UP = 20, 3
 # As src/gpu/jpeg/cores/rows.rs cuts batches of few bytes and of many.
-SMALL_BYTES, CUTS = 3 << 20, ((544, 6), (1056, 3))
+SMALL_BYTES, CUTS = 3 << 20, ((544, 6), (1056, 1))
 BLOCKS_OF_A_TASK = 256
 
 driver, nvrtc = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL("libnvrtc.so.13")
@@ -83,10 +84,10 @@ class Batch:
     """Tables and memory of the kernels for some files."""
 
     def __init__(self, jpegs):
-        self.jpegs = jpegs
+        self.jpegs, self.weights = jpegs, None
         size = sum(len(jpeg.data) for jpeg in jpegs)
         images, arrays = batch.tables_of(jpegs, *CUTS[size >= SMALL_BYTES])
-        _, segments, tables, quantisation, data, guesses, decodes, pixels, _, _, _, sizes = arrays
+        _, segments, tables, quantisation, data, pairs, guesses, decodes, pixels, _, _, _, sizes = arrays
         pieces, blocks, _, pixel_bytes = map(int, np.frombuffer(sizes, np.uint64))
         self.pixels = cupy.zeros(pixel_bytes, np.uint8)
         self.data, images = on_device(data), images.copy()
@@ -105,22 +106,33 @@ class Batch:
         self.planes["samples"] += self.samples.data.ptr
         zeros = lambda count, dtype: cupy.zeros(count, dtype)
         self.memory = dict(
-            images=on_device(images.tobytes()), tables=on_device(tables), segments=on_device(segments),
+            images=on_device(images.tobytes()), tables=on_device(tables), pairs=zeros(len(pairs) // 16 * batch.PAIRS_BYTES, np.uint8), segments=on_device(segments),
             quantisation=on_device(quantisation), exits=zeros(pieces * 16, np.uint32), links=zeros(pieces * 16, np.uint8),
-            steps=zeros(pieces * 64, np.uint32), starts=zeros(pieces * 6, np.uint32), coefficients=zeros(blocks * 64, np.int16),
+            passed=zeros(pieces * 16, np.uint16), starts=zeros(pieces * 3, np.uint32), coefficients=zeros(blocks * 64, np.int16),
+            dcs=zeros(blocks, np.int16),
             status=zeros(len(jpegs), np.uint32), planes=on_device(self.planes.tobytes()),
         )
         self.params = np.zeros(1, [(name, "u8") for name in self.memory] + [("channels", "u4"), ("blue_first", "u4")])
         for name, memory in self.memory.items():
             self.params[name] = memory.data.ptr
         self.params["channels"] = 3
-        tasks = dict(guess=guesses, link=guesses, decode=decodes, pixels=pixels, planes=np.array(work, np.uint32).tobytes())
-        self.work = {stage: (on_device(rows), len(rows) // 16, 128 if stage == "decode" else 256) for stage, rows in tasks.items()}
-        self.work["resolve"] = (self.memory["images"], len(jpegs), 1024)
+        tasks = dict(pairs=pairs, guess=guesses, link=guesses, decode=decodes, pixels=pixels, planes=np.array(work, np.uint32).tobytes())
+        threads = dict(guess=batch.SKIP_THREADS, link=batch.SKIP_THREADS, decode=batch.DECODE_THREADS)
+        self.work = {stage: (on_device(rows), len(rows) // 16, threads.get(stage, 256)) for stage, rows in tasks.items()}
+        self.work["resolve"] = self.work["dc"] = (self.memory["images"], len(jpegs), 1024)
 
     def run(self, function, stage):
         rows, count, threads = self.work[stage]
         launch(function, (count, 1), threads, rows, count, self.params)
+
+    def axes_of(self, rows):
+        """The axes of `rows`, with a place for the weights of each; the same for pixels and for planes."""
+        axes = np.concatenate([rows["y"], rows["x"]])
+        if self.weights is None:
+            self.weights = cupy.zeros((len(axes), (2 + MAX_TAPS) * SIDE), np.float32)
+        axes["made"] = self.weights.data.ptr + np.arange(len(axes)) * self.weights[0].nbytes
+        self.axes = on_device(axes.tobytes())
+        return axes
 
     def resize_rows(self, output, of_planes):
         rows = np.zeros(len(self.jpegs), resampling.ROW + resampling.NORMALIZE)
@@ -134,6 +146,7 @@ class Batch:
                 planes[name][: len(own)] = own[values]
         described["live"], described["color"] = 1, self.images["color"]
         self.described = on_device(described.tobytes())
+        rows["y"], rows["x"] = np.split(self.axes_of(rows), 2)
         rows["step"] = rows["channels"] = 3
         rows["window_h"] = rows["window_w"] = SIDE
         rows["planar"], rows["factor"], rows["bias"] = 1, 1 / 58, -2
@@ -150,28 +163,32 @@ def main():
     files = [batch.Jpeg(path.read_bytes()) for path in sorted(options.images.glob("*.jpg"))]
     cupy.zeros(1)  # Makes the context.
     sizes = dict(ROW_BYTES="sizeof(Row)", PARAM_BYTES="sizeof(Params)")
-    functions = {stage: compiled(f"jpeg_{stage}", **sizes) for stage in ("guess", "link", "resolve", "decode", "pixels", "planes")}
-    flags = dict(SRC="uint8_t", MID="uint8_t", DST="float", CH=3, NORMALIZE=1, ROW_BYTES="sizeof(Row)", PARAM_BYTES="sizeof(NoParams)")
+    functions = {stage: compiled(f"jpeg_{stage}", **sizes) for stage in ("pairs", "guess", "link", "resolve", "decode", "dc", "pixels", "planes")}
+    flags = dict(SRC="uint8_t", MID="uint8_t", DST="float", CH=3, NORMALIZE=1, **sizes)
     resize, resize_planes = compiled("resample", **flags), compiled("resample", PLANES=1, **flags)
-    print("images " + "".join(f"{name:>10}" for name in [*functions, "resize", "of planes", "together"]))
+    weights = compiled("resample_weights", ROW_BYTES="sizeof(Row)", PARAM_BYTES="sizeof(NoParams)")
+    print("images " + "".join(f"{name:>10}" for name in [*functions, "weights", "resize", "of planes", "together"]))
     for count in options.batch:
         made = Batch([files[i % len(files)] for i in range(count)])
         output = cupy.zeros((2, count, 3, SIDE, SIDE), np.float32)
         rows = [made.resize_rows(to, of_planes) for to, of_planes in zip(output, (False, True))]
-        none = np.zeros(1, np.uint32)
+        none, at_once = np.zeros(1, np.uint32), min(MAX_TILES, -(-DOWN * ACROSS * count // ENOUGH_BLOCKS))
+        grid, tiles = (-(-DOWN // at_once) * ACROSS, count), np.array([at_once], np.uint32)
         times = {}
         for stage, function in functions.items():
             # Links change what was guessed.
             before = (lambda: made.run(functions["guess"], "guess")) if stage == "link" else (lambda: None)
             times[stage] = microseconds(lambda: (before(), made.run(function, stage)))
         times["link"] -= times["guess"]
+        weigh = lambda: launch(weights, (1, 2 * count), 256, made.axes, 2 * count, none)
+        times["weights"] = microseconds(weigh)
         for name, function, table in (("resize", resize, rows[0]), ("of planes", resize_planes, rows[1])):
-            times[name] = microseconds(lambda: launch(function, (TILES, count), THREADS, table, count, none))
+            times[name] = microseconds(lambda: launch(function, grid, THREADS, table, count, tiles))
         if (made.memory["status"] != 0).any() or not (output[0] == output[1]).all():
             raise SystemExit("not decoded, or not the same of planes as of pixels")
-        chain = [(functions[stage], stage) for stage in ("guess", "link", "resolve", "decode", "planes")]
+        chain = [(functions[stage], stage) for stage in ("pairs", "guess", "link", "resolve", "decode", "dc", "planes")]
         times["together"] = microseconds(
-            lambda: ([made.run(*step) for step in chain], launch(resize_planes, (TILES, count), THREADS, rows[1], count, none))
+            lambda: ([made.run(*step) for step in chain], weigh(), launch(resize_planes, grid, THREADS, rows[1], count, tiles))
         )
         print(f"{count:6} " + "".join(f"{time:10.1f}" for time in times.values()), flush=True)
 

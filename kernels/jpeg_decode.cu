@@ -1,101 +1,85 @@
-// Decodes each piece from its true beginning and writes coefficients, in zig-zag order, DC values summed up. A thread collects half of
-// a block at a time in shared memory, so that many fit; the threads of a warp write halves that are complete together.
-#include "jpeg.cuh"
+// Decodes each piece from its true beginning and writes coefficients, in zig-zag order, and apart from them the differences of DC values. A
+// thread collects half of a block at a time in shared memory, so that many fit.
+#include "jpeg_codes.cuh"
 
 typedef Task Row;
 CHECK_LAYOUT(Row, Params);
 
 constexpr uint32_t THREADS = 128;
 constexpr uint32_t HALF = 32;
-// Bytes from one thread's half to the next: apart from each other in the banks.
-constexpr uint32_t STRIDE = HALF * 2 + 4;
-constexpr uint32_t NEXT_BLOCK = 1, SECOND = 2, NEXT_HALF = 4;
+// Bytes from one thread's half to the next: it is written in fours of words, and others lie in other banks.
+constexpr uint32_t STRIDE = HALF * 2 + 16;
+// Positions behind the values of the first half, and of all, are below these.
+constexpr uint32_t FIRST = (HALF + 1) * COEFFICIENT, ALL = 65 * COEFFICIENT;
 
 extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Row *rows, uint32_t count, Params p) {
-  __shared__ Tables tables;
-  __shared__ Window window;
-  __shared__ uint32_t memory[THREADS * STRIDE / 4];
+  __shared__ Codes tables;
+  __shared__ Window<DECODE_WINDOW> window;
+  __shared__ uint4 memory[THREADS * STRIDE / 16];
   const Row task = rows[blockIdx.x];
   const Image &image = p.images[task.image];
-  for (uint32_t i = threadIdx.x; i < THREADS * STRIDE / 4; i += THREADS) memory[i] = 0;
+  for (uint32_t i = threadIdx.x; i < THREADS * STRIDE / 16; i += THREADS) memory[i] = {0, 0, 0, 0};
   const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.count);
-  const Reader reader(window, tables);
-  const Shared halves(memory);
-  const uint32_t piece = task.first + threadIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x - lane;
-  const uint32_t mcu_blocks = image.mcu_blocks, pairs = image.pairs, components = image.components;
-  const uint32_t mine = threadIdx.x * STRIDE;
-  // Where a lane's words of blocks are written, and are until then.
-  uint32_t *const out = (uint32_t *)(p.coefficients + (uint64_t)image.first_block * 64) + lane;
-  const uint32_t place = warp * STRIDE + lane % 16 * 4;
-
-  uint32_t active = threadIdx.x < task.count && piece < image.pieces;
-  Start start = {};
-  uint32_t end = 0, last = 0;
-  if (active) {
-    start = p.starts[image.first_piece + piece];
-    const Segment segment = segment_of(p, image, piece);
-    end = min(end_of(image, segment, piece) - origin, WINDOW * 32);
-    last = segment.first_bit + segment.bits - origin;
-    active = start.place >> 4 >= origin && (start.place >> 4) - origin < end && start.block < start.end;
-  }
-  uint32_t phase = start.place & 15, block = start.block, bad = 0;
-  uint32_t at = active ? (start.place >> 4) - origin : 0;
-  int32_t dc0 = start.dc[0], dc1 = start.dc[1], dc2 = start.dc[2];
-  uint32_t table = pairs >> phase << 1 & 2;
-  // The half of the block that the thread is in: 0, or SECOND.
-  uint32_t half = 0;
-  while (__any_sync(~0u, active)) {
-    // Whether the half is complete: the first, because a value of the second is next; either, because the block is.
-    uint32_t event = 0;
-    if (active) {
-      const uint32_t bits = reader.peek(at), e = reader.find(table, bits), next = at + move_of(e), k = next / COEFFICIENT - 1;
-      const bool has_value = e & 0x80E0;
-      if (has_value && k >= HALF && half == 0) {
-        // The value is read again when the first half is written.
-        event = NEXT_HALF;
-      } else {
-        int32_t v = value_of(bits, e);
-        const bool is_dc = at < COEFFICIENT;
-        if (is_dc) {
-          const uint32_t c = components >> 2 * phase & 3;
-          v = c == 0 ? dc0 += v : c == 1 ? dc1 += v : dc2 += v;
-        }
-        if (e == NO_CODE || (has_value && k >= 64)) bad |= BAD_CODE;
-        else if (is_dc || has_value) halves.put_half(mine + k % HALF * 2, v);
-        at = next;
-        table |= 1;
-        if (at >= BLOCK_END) event = NEXT_BLOCK;
-      }
+  const uint32_t piece = task.first + threadIdx.x;
+  if (threadIdx.x >= task.count || piece >= image.pieces) return;
+  const Start start = p.starts[image.first_piece + piece];
+  const Segment segment = segment_of(p, image, piece);
+  const uint32_t end = min(end_of(image, segment, piece) - origin, DECODE_WINDOW * 32), last = segment.first_bit + segment.bits - origin;
+  uint32_t at = (start.place >> 4) - origin, block = start.block, bad = 0;
+  if (start.place >> 4 < origin || at >= end || block >= start.end) return;
+  Finder<Codes> finder(window, tables, image);
+  finder.turn(true, start.place & 15);
+  const Shared half(Shared(memory), threadIdx.x * STRIDE);
+  uint4 *to = (uint4 *)(p.coefficients + ((uint64_t)image.first_block + block) * 64);
+  int16_t *dc = p.dcs + image.first_block + block;
+  // Positions behind values of the half that the thread is in are below this; and the bytes of the coefficients up to before the half.
+  uint32_t limit = FIRST, before = 2;
+  static_assert((DECODE_WINDOW + REACH) * 32 < 1 << 23, "bits of a position are below twice its coefficient");
+  const auto put = [&](uint32_t at, int32_t v) { half.put_half((at >> 23) - before, v); };
+  for (bool over = false; !over;) {
+    const uint32_t bits = peek(finder.words, at);
+    uint32_t e = finder.entries.word(finder.table + (bits >> finder.shift) * 4);
+    if (e == 0) {
+      e = finder.one(bits);
+      if (e == NO_CODE) bad |= BAD_CODE;
     }
-    uint32_t full = __ballot_sync(~0u, event);
-    // To vote orders nothing in memory.
-    __syncwarp();
-    const uint32_t told = block << 2 | half | event & NEXT_BLOCK;
-    while (full) {
-      const uint32_t from = __ffs(full) - 1;
-      full &= full - 1;
-      const uint32_t what = __shfl_sync(~0u, told, from);
-      // A block that ends in its first half has zeros behind it.
-      const bool here = lane / 16 * SECOND == (what & SECOND);
-      uint32_t v = 0;
-      if (here) {
-        v = halves.word(place + from * STRIDE);
-        halves.put_word(place + from * STRIDE, 0);
+    const bool is_dc = at < COEFFICIENT;
+    const uint32_t size = value_bits(e), next = at + move_of(e);
+    // A value that is not of the half is read again when that is written.
+    bool beyond = size && next >= limit && !is_dc;
+    const int32_t v = value_of(__funnelshift_l(0, bits, e), size);
+    if (is_dc) *dc = size ? v : 0;
+    if (size && !beyond && !is_dc) put(next, v);
+    // The code behind it.
+    const uint32_t second = e >> 16, second_size = value_bits(second), behind = next + move_of(second);
+    const bool there = second && !beyond && next < BLOCK_END;
+    const int32_t w = value_of(__funnelshift_l(0, bits, code_bits(e) + size + second), second_size);
+    const bool second_beyond = there && second_size && behind >= limit;
+    if (there && second_size && !second_beyond) put(behind, w);
+    at = beyond ? at : there && !second_beyond ? behind : next;
+    beyond |= second_beyond;
+    finder.turn(false, 0);
+    if (beyond || at >= BLOCK_END) {
+      const bool first = limit == FIRST, done = !beyond || !first;
+      uint4 *const place = first ? to : to + HALF / 8;
+#pragma unroll
+      for (uint32_t i = 0; i < HALF / 8; i++) {
+        place[i] = half.four(i * 16);
+        half.put_four(i * 16, {0, 0, 0, 0});
+        // A block that ends in its first half has zeros behind it.
+        if (done && first) place[HALF / 8 + i] = {0, 0, 0, 0};
       }
-      if (here || (what & (SECOND | NEXT_BLOCK)) == NEXT_BLOCK) out[(uint64_t)(what >> 2) * 32] = v;
-    }
-    __syncwarp();
-    if (event) half = SECOND;
-    if (event == NEXT_BLOCK) {
-      at &= AT_BIT;
-      half = 0;
-      phase = phase + 1 == mcu_blocks ? 0 : phase + 1;
-      table = pairs >> phase << 1 & 2;
-      block++;
-      if (at > last) bad |= TOO_SHORT;
-      // A byte that is not begun holds no padding.
-      else if (block == start.end && last - at >= 8) bad |= TOO_LONG;
-      active = at < end && block < start.end;
+      limit = ALL, before = 2 + 2 * HALF;
+      if (done) {
+        // No value is behind the last.
+        if (beyond) bad |= BAD_CODE, at += code_bits(e) + 1;
+        at &= AT_BIT, to += 8, dc++, block++, limit = FIRST, before = 2;
+        finder.turn(true, finder.next_block());
+        if (at > last) bad |= TOO_SHORT;
+        // A byte that is not begun holds no padding.
+        else if (block == start.end && last - at >= 8) bad |= TOO_LONG;
+        over = at >= end || block == start.end;
+      }
     }
   }
   if (bad) atomicOr(p.status + task.image, bad);

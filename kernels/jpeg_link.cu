@@ -1,17 +1,17 @@
-// Goes on from each place where a piece may end, through the next piece, and finds which of that one's ends it comes to. A new
+// Goes on from each place where a piece may end, through the next piece, and finds which of that one's ends it comes to, and how many blocks it passes. A new
 // end takes a slot of its own and is followed further, as far as the window reaches.
-#include "jpeg.cuh"
+#include "jpeg_codes.cuh"
 
 typedef Task Row;
 CHECK_LAYOUT(Row, Params);
 
 // Pieces behind its own that a block of threads has in its window.
 constexpr uint32_t AHEAD = 24;
-constexpr uint32_t THREADS = 256;
+constexpr uint32_t THREADS = SKIP_THREADS;
 
 extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Row *rows, uint32_t count, Params p) {
-  __shared__ Tables tables;
-  __shared__ Window window;
+  __shared__ Skips tables;
+  __shared__ Window<SKIP_WINDOW> window;
   // What there is to follow in this round and in the next: how many, the pieces and slots, and the places. Rounds keep the threads
   // of a warp together, of which few have much to do.
   __shared__ uint32_t size[2];
@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Row *rows,
   if (threadIdx.x < 2) size[threadIdx.x] = 0;
   const uint32_t guesses = image.guesses;
   const uint32_t origin = load(window, tables, p, image, task.first, task.first + task.count + AHEAD);
-  const Reader reader(window, tables);
+  Walk walk(window, tables, image);
   const auto add = [&](uint32_t round, uint32_t piece, uint32_t slot, uint32_t place) {
     const uint32_t i = atomicAdd(&size[round], 1);
     work[round][i] = (piece - task.first) * SLOT_ROOM + slot, places[round][i] = place;
@@ -42,7 +42,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Row *rows,
       }
     }
   }
-  const uint32_t mcu_blocks = image.mcu_blocks, pairs = image.pairs, components = image.components;
   for (uint32_t round = 0;; round ^= 1) {
     __syncthreads();
     const uint32_t count = size[round];
@@ -53,34 +52,19 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Row *rows,
       const Segment segment = segment_of(p, image, piece);
       const uint32_t end = end_of(image, segment, piece) - origin;
       // Where the guesses ended; asked for before it is needed.
-      const uint4 low = *(const uint4 *)(p.exits + i * SLOT_ROOM), high = *(const uint4 *)(p.exits + i * SLOT_ROOM + 4);
-      uint32_t phase = place & 15, at = (place >> 4) - origin, table = pairs >> phase << 1 & 2;
-      Step step = {};
+      uint32_t guessed[GUESSES];
+#pragma unroll
+      for (uint32_t g = 0; g < GUESSES; g++) guessed[g] = g < guesses ? p.exits[i * SLOT_ROOM + g] : FREE;
+      walk.start((place >> 4) - origin, place & 15);
+      uint32_t passed = 0;
       // Until a block boundary at or behind the end.
-      while (at - end >= COEFFICIENT - end) {
-        const uint32_t bits = reader.peek(at);
-        const uint32_t e = reader.find(table, bits);
-        if (at < COEFFICIENT) {
-          const int32_t v = value_of(bits, e);
-          const uint32_t c = components >> 2 * phase & 3;
-          step.dc[0] += c == 0 ? v : 0;
-          step.dc[1] += c == 1 ? v : 0;
-          step.dc[2] += c == 2 ? v : 0;
-        }
-        at += move_of(e);
-        const bool done = at >= BLOCK_END;
-        at = done ? at & AT_BIT : at;
-        step.blocks += done;
-        const uint32_t next = phase + 1 == mcu_blocks ? 0 : phase + 1;
-        phase = done ? next : phase;
-        table = done ? pairs >> next << 1 & 2 : table | 1;
-      }
-      p.steps[i * SLOT_ROOM + slot] = step;
-      const uint32_t here = place_of(origin + at, phase), guessed[GUESSES] = {low.x, low.y, low.z, low.w, high.x, high.y};
+      while (walk.at - end >= COEFFICIENT - end) passed += walk.step();
+      p.passed[i * SLOT_ROOM + slot] = passed;
+      const uint32_t here = place_of(origin + walk.at, walk.phase);
       uint32_t found = NO_SLOT;
 #pragma unroll
       for (uint32_t g = GUESSES; g-- > 0;)
-        if (g < guesses && guessed[g] == here) found = g;
+        if (guessed[g] == here) found = g;
       bool known = found != NO_SLOT;
       // Who comes to a new place second leaves the rest to the first.
       for (uint32_t slot = guesses; slot < SLOTS && found == NO_SLOT; slot++) {
@@ -91,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Row *rows,
       p.links[i * SLOT_ROOM + slot] = found;
       const uint32_t next = piece + 1;
       if (!known && found != NO_SLOT && next < image.pieces && end_of(image, segment, piece) < segment.first_bit + segment.bits) {
-        if (end_of(image, segment, next) - origin > WINDOW * 32 || next >= task.first + task.count + AHEAD)
+        if (end_of(image, segment, next) - origin > SKIP_WINDOW * 32 || next >= task.first + task.count + AHEAD)
           p.links[(i + 1) * SLOT_ROOM + found] = NO_SLOT;
         else add(round ^ 1, next, found, here);
       }

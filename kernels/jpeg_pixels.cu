@@ -51,9 +51,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6) jpeg_pixels(const Row *
       const uint32_t stored = image.first_mcu + mcu_y * image.mcus_across + mcu_x;
       const uint64_t at = (uint64_t)image.first_block + stored * mcu_blocks + block;
       const uint32_t c = image.components >> 2 * (block % mcu_blocks) & 3;
-      const uint4 packed = *(const uint4 *)(p.coefficients + at * 64 + line * 8);
+      uint4 packed = *(const uint4 *)(p.coefficients + at * 64 + line * 8);
       const uint4 steps = *(const uint4 *)(p.quantisation + image.quantisation[c] * 64 + line * 8);
-      const int16_t *v = (const int16_t *)&packed;
+      int16_t *v = (int16_t *)&packed;
+      if (line == 0) v[0] = p.dcs[at];
       const uint16_t *s = (const uint16_t *)&steps;
 #pragma unroll
       for (uint32_t i = 0; i < 8; i++) *natural[i] = v[i] * s[i];

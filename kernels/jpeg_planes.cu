@@ -7,6 +7,14 @@ CHECK_LAYOUT(Row, Params);
 
 constexpr uint32_t THREADS = 256, BLOCKS = THREADS / 8;
 
+// Divides: by powers of two without a division.
+struct Divisor {
+  uint32_t n, log;
+
+  __device__ explicit Divisor(uint32_t n) : n(n), log(n & (n - 1) ? 32 : __ffs(n) - 1) {}
+  __device__ uint32_t quotient(uint32_t v) const { return log < 32 ? v >> log : v / n; }
+};
+
 extern "C" __global__ void __launch_bounds__(THREADS) jpeg_planes(const Row *rows, uint32_t count, Params p) {
   __shared__ int32_t work[BLOCKS][8][9];
   const Row task = rows[blockIdx.x];
@@ -15,19 +23,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_planes(const Row *row
   const Plane plane = p.planes[image.first_plane + c];
   const uint32_t block = threadIdx.x / 8, line = threadIdx.x % 8;
   int32_t(*const mine)[9] = work[block];
-  // Blocks of an MCU.
-  const uint32_t across = image.across[c], down = image.mcu_height >> image.factor_y[c];
+  // Blocks of an MCU: mostly one or two.
+  const Divisor across(image.across[c]), down(image.mcu_height >> image.factor_y[c]);
   const uint4 steps = *(const uint4 *)(p.quantisation + image.quantisation[c] * 64 + line * 8);
   const uint16_t *s = (const uint16_t *)&steps;
+  const uint64_t first_block = (uint64_t)image.first_block + image.first[c];
+  const uint32_t left = plane.left >> plane.side, top = plane.top >> plane.side, number = task.first + min(block, task.count - 1);
+  uint32_t row = number / plane.across, column = number % plane.across;
   for (uint32_t first = 0; first < task.count; first += BLOCKS) {
-    // All go on to the last barrier together.
-    const uint32_t number = task.first + min(first + block, task.count - 1);
-    const uint32_t row = number / plane.across, column = number % plane.across;
-    const uint32_t x = (plane.left >> plane.side) + column, y = (plane.top >> plane.side) + row;
-    const uint32_t mcu = y / down * image.mcus_across + x / across;
-    const uint64_t at = (uint64_t)image.first_block + mcu * image.mcu_blocks + image.first[c] + y % down * across + x % across;
-    const uint4 packed = *(const uint4 *)(p.coefficients + at * 64 + line * 8);
-    const int16_t *v = (const int16_t *)&packed;
+    const uint32_t x = left + column, y = top + row, mcu_x = across.quotient(x), mcu_y = down.quotient(y);
+    const uint32_t mcu = mcu_y * image.mcus_across + mcu_x, own = (y - mcu_y * down.n) * across.n + x - mcu_x * across.n;
+    const uint64_t at = first_block + mcu * image.mcu_blocks + own;
+    uint4 packed = *(const uint4 *)(p.coefficients + at * 64 + line * 8);
+    int16_t *v = (int16_t *)&packed;
+    if (line == 0) v[0] = p.dcs[at];
 #pragma unroll
     for (uint32_t i = 0; i < 8; i++) (&mine[0][0])[byte_of(NATURAL[line], i)] = v[i] * s[i];
     __syncwarp();
@@ -58,6 +67,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_planes(const Row *row
       } else {
         *to = (uint8_t)pack(((t[0] + 4) >> 3) + 128, 0, 0);
       }
+    }
+    // All go on to the last barrier together: who has no block then has his last once more.
+    if (first + BLOCKS + block < task.count) {
+      column += BLOCKS;
+      if (column >= plane.across) row += column / plane.across, column %= plane.across;
     }
   }
 }

@@ -1,12 +1,9 @@
-// Follows the links of each image from the known beginning of each segment: where each piece really begins, at which block,
-// and with which DC values. Links are maps from ends of one piece to ends of the next, so a scan composes them. One block of
+// Follows the links of each image from the known beginning of each segment: where each piece really begins, and at which block. Links are maps from ends of one piece to ends of the next, so a scan composes them. One block of
 // threads an image.
-#include "jpeg.cuh"
+#include "jpeg_scan.cuh"
 
 typedef Image Row;
 CHECK_LAYOUT(Row, Params);
-
-constexpr uint32_t THREADS = 1024, WARPS = THREADS / 32;
 
 // A map from slots to slots, a byte each; NO_SLOT stays NO_SLOT.
 struct Map {
@@ -49,44 +46,16 @@ __device__ inline Map link_of(const Params &p, const Image &image, uint32_t piec
 
 __device__ inline uint32_t slot_of(const Map &m, uint32_t slot) { return m.to[slot / 4] >> 8 * (slot % 4) & 15; }
 
+// How many blocks pieces pass.
 struct Sum {
-  // Whether a segment begins in it: then what was before does not count.
+  // Whether a segment begins in them: then what was before does not count.
   uint32_t reset, blocks;
-  int32_t dc[MAX_COMPONENTS];
 };
 
-__device__ inline Sum add(const Sum &a, const Sum &b) {
-  if (b.reset) return b;
-  return {a.reset, a.blocks + b.blocks, {a.dc[0] + b.dc[0], a.dc[1] + b.dc[1], a.dc[2] + b.dc[2]}};
-}
+__device__ inline Sum add(const Sum &a, const Sum &b) { return b.reset ? b : Sum{a.reset, a.blocks + b.blocks}; }
 
 __device__ inline Sum from_below(const Sum &s, uint32_t distance) {
-  Sum o;
-  o.reset = __shfl_up_sync(~0u, s.reset, distance);
-  o.blocks = __shfl_up_sync(~0u, s.blocks, distance);
-  for (uint32_t c = 0; c < MAX_COMPONENTS; c++) o.dc[c] = __shfl_up_sync(~0u, s.dc[c], distance);
-  return o;
-}
-
-// Inclusive scans over the threads; the last value is left in `all` for everyone. `all` has room for WARPS values.
-template <class T, class Join> __device__ inline T scan(T v, T *all, Join join) {
-  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  for (uint32_t d = 1; d < 32; d *= 2) {
-    const T below = from_below(v, d);
-    if (lane >= d) v = join(below, v);
-  }
-  if (lane == 31) all[warp] = v;
-  __syncthreads();
-  if (warp == 0) {
-    T w = all[lane];
-    for (uint32_t d = 1; d < WARPS; d *= 2) {
-      const T below = from_below(w, d);
-      if (lane >= d) w = join(below, w);
-    }
-    all[lane] = w;
-  }
-  __syncthreads();
-  return warp == 0 ? v : join(all[warp - 1], v);
+  return {__shfl_up_sync(~0u, s.reset, distance), __shfl_up_sync(~0u, s.blocks, distance)};
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Row *rows, uint32_t count, Params p) {
@@ -128,9 +97,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Row *ro
 
     Sum sum = {};
     if (there && mine != NO_SLOT) {
-      const Step step = p.steps[at * SLOT_ROOM + mine];
-      sum = {first, step.blocks, {step.dc[0], step.dc[1], step.dc[2]}};
-      if (first) sum.blocks += segment.first_block;
+      sum = {first, p.passed[at * SLOT_ROOM + mine] + (first ? segment.first_block : 0)};
     } else if (there) {
       status = UNRESOLVED;
     }
@@ -139,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Row *ro
     sum = scan(sum, sums, add);
     if (there) {
       // What was passed before this piece.
-      Start start = {~0u, sum.blocks - own.blocks, {sum.dc[0] - own.dc[0], sum.dc[1] - own.dc[1], sum.dc[2] - own.dc[2]}, limit};
+      Start start = {~0u, sum.blocks - own.blocks, limit};
       if (first) start.block = segment.first_block, start.place = place_of(segment.first_bit, 0);
       else if (mine != NO_SLOT) start.place = p.exits[(at - 1) * SLOT_ROOM + mine];
       p.starts[at] = start;

@@ -28,6 +28,11 @@ struct Planes {
     const uint32_t repeated = factor == 0 ? 0x3210 : factor == 1 ? 0x1100 : 0x0000;
     return __byte_perm(word, 0, repeated + (at & 3) * 0x1111);
   }
+  // Whether four pixels, two of two rows from an even one on, have the same chroma, and luma is there for each.
+  __device__ bool shares_chroma() const {
+    const uint32_t halves = 0x010100, x = *(const uint32_t *)factor_x, y = *(const uint32_t *)factor_y;
+    return color == 1 && (x & 0xFFFFFF) == halves && (y & 0xFFFFFF) == halves;
+  }
   // For the four pixels from x, a multiple of 4, on.
   __device__ Fours read(uint32_t x, uint32_t y) const { return {four(0, x, y), four(1, x, y), four(2, x, y)}; }
   // These, three bytes each, as three words.

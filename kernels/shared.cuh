@@ -11,6 +11,9 @@ struct Shared {
     asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(address) : "l"(first));
     address = __shfl_sync(~0u, address, 0);
   }
+  // A thread's own part of it.
+  __device__ Shared(const Shared &whole, uint32_t offset) : address(whole.address + offset) { asm volatile("" : "+r"(address)); }
+
   // What is `offset` bytes behind it.
   __device__ uint32_t word(uint32_t offset) const {
     uint32_t v;
@@ -21,6 +24,14 @@ struct Shared {
     uint16_t v;
     asm volatile("ld.shared.u16 %0, [%1];" : "=h"(v) : "r"(address + offset) : "memory");
     return v;
+  }
+  __device__ uint4 four(uint32_t offset) const {
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address + offset) : "memory");
+    return v;
+  }
+  __device__ void put_four(uint32_t offset, uint4 v) const {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address + offset), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
   }
   __device__ void put_word(uint32_t offset, uint32_t v) const {
     asm volatile("st.shared.u32 [%0], %1;" ::"r"(address + offset), "r"(v) : "memory");

@@ -15,12 +15,14 @@ pub struct Source {
 }
 
 /// What kernels include.
-const HEADERS: [(&str, &str); 13] = [
+const HEADERS: [(&str, &str); 15] = [
     ("border.cuh", include_str!("../../kernels/border.cuh")),
     ("colors.cuh", include_str!("../../kernels/colors.cuh")),
     ("common.cuh", include_str!("../../kernels/common.cuh")),
     ("jpeg.cuh", include_str!("../../kernels/jpeg.cuh")),
+    ("jpeg_codes.cuh", include_str!("../../kernels/jpeg_codes.cuh")),
     ("jpeg_colors.cuh", include_str!("../../kernels/jpeg_colors.cuh")),
+    ("jpeg_scan.cuh", include_str!("../../kernels/jpeg_scan.cuh")),
     ("jpeg_transform.cuh", include_str!("../../kernels/jpeg_transform.cuh")),
     ("planes.cuh", include_str!("../../kernels/planes.cuh")),
     ("poisson.cuh", include_str!("../../kernels/poisson.cuh")),
@@ -63,9 +65,11 @@ sources!(
     "filter",
     "gather",
     "grid_mask",
+    "jpeg_dc",
     "jpeg_decode",
     "jpeg_guess",
     "jpeg_link",
+    "jpeg_pairs",
     "jpeg_pixels",
     "jpeg_planes",
     "jpeg_resolve",
@@ -86,6 +90,7 @@ sources!(
     "reduce",
     "remap",
     "resample",
+    "resample_weights",
     "spectrum",
     "video",
     "video_fill",

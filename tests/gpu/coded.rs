@@ -79,10 +79,10 @@ fn end(coded: &Coded<'_>, bytes: &[u8], segment: &Segment, mcus: usize) -> u32 {
                         bytes[start..start + 3].iter().fold(0, |next, &byte| next << 8 | u32::from(byte));
                     let table = &tables[component.pair][usize::from(place > 0)];
                     let entry = entry(table, next >> (8 - at % 8) & 0xFFFF);
-                    at += entry & 31;
-                    place += entry >> 8 & 127;
-                    let value = entry >> 5 & 7 | entry >> 12 & 8;
-                    assert!(value <= 11 && entry & 31 > value);
+                    let (code, value) = (entry & 31, entry >> 5 & 15);
+                    assert!(value <= 11 && code > 0);
+                    at += code + value;
+                    place += entry >> 9;
                 }
             }
         }

@@ -51,10 +51,10 @@ fn instance(gpu: &Arc<Gpu>, jpeg_path: Option<Path>) -> Instance {
 fn a_batch_is_one_upload_and_one_wait() {
     let Some(gpu) = gpu() else { return };
     let photos = photos();
-    // Resize and normalize are one launch; images that the host decoded are one more, those to be turned another, and those of
-    // the cores five.
+    // Resize and normalize are one launch, behind that of their weights; images that the host decoded are one more, those to be turned another, and those of
+    // the cores seven.
     for (path, most) in
-        [(None, 8), (Some(Path::Cores), 8), (Some(Path::Engines), 8), (Some(Path::Threads), 2)]
+        [(None, 11), (Some(Path::Cores), 11), (Some(Path::Engines), 11), (Some(Path::Threads), 3)]
     {
         let mut instance = instance(&gpu, path);
         let mut counters = Counters::default();

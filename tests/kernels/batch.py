@@ -5,9 +5,9 @@ import re
 import numpy as np
 
 WORD = 32
-WINDOW_BITS, AHEAD, PADDING = 4096 * 32, 24, 16
-GUESS_THREADS, DECODE_THREADS, PIXEL_BLOCKS = 256, 128, 32
-LUT_BITS, TAIL = 10, 512
+SKIP_WINDOW_BITS, DECODE_WINDOW_BITS, AHEAD, PADDING = 7164 * 32, 4220 * 32, 24, 16
+SKIP_THREADS, DECODE_THREADS, PIXEL_BLOCKS = 192, 128, 32
+LUT_BITS, TAIL, PAIRS_BYTES = 10, 512, 2 * (1 << 11) + 4 * (1 << 10)
 DENSE_MCU_BITS, MAX_MCU_BITS, MOST_GUESSES = 1024, 8192, 6
 
 IMAGE = np.dtype(
@@ -74,7 +74,7 @@ class Jpeg:
 
 
 def lookup(kind, counts, symbols):
-    """`Table`: entries hold bits of code and value, how far k advances, and bits of the value."""
+    """`Table`: entries hold bits of the code, bits of the value, and how far k advances."""
     by_bits, entries = np.zeros(1 << 16, np.uint16), np.zeros(256, np.uint16)
     limits, bases, code, place = np.zeros(6, np.uint32), np.zeros(6, np.int32), 0, 0
     short = 0
@@ -84,7 +84,7 @@ def lookup(kind, counts, symbols):
         for symbol in symbols[place : place + counts[length - 1]]:
             run, size = symbol >> 4, symbol & 15
             advance = 1 if kind == "dc" else run + 1 if size else 16 if run == 15 else 64
-            entries[place] = length + size | (size & 7) << 5 | advance << 8 | (size >> 3) << 15
+            entries[place] = length | size << 5 | advance << 9
             by_bits[code << 16 - length : code + 1 << 16 - length] = entries[place]
             place, code = place + 1, code + 1
         if length > LUT_BITS:
@@ -147,8 +147,9 @@ def tables_of(jpegs, bits, guesses, views=None):
     segments, data, lookups, values = [], b"", {}, {}
     planes, samples = [], 0
     pieces = blocks = pixels = 0
-    tasks = {"guess": [], "decode": [], "pixels": [], "planes": [], "upsample": []}
+    tasks = {"pairs": [], "guess": [], "decode": [], "pixels": [], "planes": [], "upsample": []}
     for number, (jpeg, image, view) in enumerate(zip(jpegs, images, views)):
+        data += bytes(-len(data) % 16)
         image["data"], image["words"] = len(data), len(jpeg.data) // 4
         data += jpeg.data
         image["first_segment"], image["segments"] = len(segments), len(jpeg.segments)
@@ -160,7 +161,11 @@ def tables_of(jpegs, bits, guesses, views=None):
         image["first_piece"], image["pieces"], image["first_block"] = pieces, own, blocks
         image["blocks"] = jpeg.mcus * jpeg.mcu_blocks
         pieces, blocks = pieces + own, blocks + jpeg.mcus * jpeg.mcu_blocks
-        image["tables"] = [lookups.setdefault(lookup(kind, *table), len(lookups)) for kind, table in jpeg.tables]
+        for place, (kind, table) in enumerate(jpeg.tables):
+            made = lookup(kind, *table)
+            if made not in lookups:
+                tasks["pairs"].append((len(lookups), int(kind == "ac"), 0, 0))
+            image["tables"][place] = lookups.setdefault(made, len(lookups))
         first = 0
         for i, (across, down, table) in enumerate(jpeg.components):
             image["first"][i], image["across"][i] = first, across
@@ -177,10 +182,11 @@ def tables_of(jpegs, bits, guesses, views=None):
         image["pixels"] = pixels
         pixels += 3 * view.width * view.height + 255 & ~255
         # Several short segments take more room than their bits.
-        room = (WINDOW_BITS - min(AHEAD * size, WINDOW_BITS // 2)) // (size + (8 * PADDING + WORD if len(jpeg.segments) > 1 else 0))
-        at_once = {"guess": GUESS_THREADS // guess, "decode": DECODE_THREADS}
-        for kind, most in at_once.items():
-            most = max(1, min(most, room))
+        padded = size + (8 * PADDING + WORD if len(jpeg.segments) > 1 else 0)
+        ahead = min(AHEAD * size, SKIP_WINDOW_BITS // 2)
+        at_once = {"guess": (SKIP_THREADS // guess, SKIP_WINDOW_BITS - ahead), "decode": (DECODE_THREADS, DECODE_WINDOW_BITS)}
+        for kind, (most, room) in at_once.items():
+            most = max(1, min(most, room // padded))
             tasks[kind] += [(number, i, min(most, own - i), 0) for i in range(0, own, most)]
         image["left"], image["top"] = view.left, view.top
         if view.in_steps:

@@ -75,6 +75,7 @@ static unsigned __brev(unsigned bits) {
   return result;
 }
 static unsigned __ffs(unsigned bits) { return __builtin_ffs((int)bits); }
+static unsigned __popc(unsigned bits) { return __builtin_popcount(bits); }
 
 // One thread runs at a time, so nothing comes between; the exchange says that it is meant so.
 template <class T> static bool replaces(T *p, T &old, T value) {
@@ -132,6 +133,8 @@ struct Fiber {
   std::vector<char> stack = std::vector<char>(64 << 10);
   State state;
   unsigned long long shown;
+  // Barriers of the block and of its warp that it has come to.
+  unsigned block_barriers, warp_barriers;
   void *thread = new_thread();
 };
 static Fiber *fibers;
@@ -140,8 +143,9 @@ static ucontext_t scheduler;
 static unsigned current;
 static std::function<void()> kernel;
 static void *scheduler_thread;
-// What the barriers of a block and of its warps order.
-static char block_order, warp_orders[32];
+// What the barriers of a block and of its warps order, and that it begins when what was before is over. Every other barrier has the same: who comes to
+// the next before another has left this one is not before him.
+static char block_orders[2], warp_orders[32][2], block_begin;
 
 UNCHECKED static void stop(State state, char *order) {
   Fiber &self = fibers[current];
@@ -151,13 +155,16 @@ UNCHECKED static void stop(State state, char *order) {
   swapcontext(&self.context, &scheduler);
   if (order) acquire(order);
 }
+// Who is done is so for every barrier that is to come.
 static void run_kernel() {
-  acquire(&block_order);
+  acquire(&block_begin);
   kernel();
-  stop(DONE, &block_order);
+  Fiber &self = fibers[current];
+  release(&warp_orders[current / 32][self.warp_barriers % 2]);
+  stop(DONE, &block_orders[self.block_barriers % 2]);
 }
-UNCHECKED static void __syncthreads() { stop(AT_BLOCK_BARRIER, &block_order); }
-UNCHECKED static void __syncwarp(unsigned = ~0u) { stop(AT_WARP_BARRIER, &warp_orders[current / 32]); }
+UNCHECKED static void __syncthreads() { stop(AT_BLOCK_BARRIER, &block_orders[fibers[current].block_barriers++ % 2]); }
+UNCHECKED static void __syncwarp(unsigned = ~0u) { stop(AT_WARP_BARRIER, &warp_orders[current / 32][fibers[current].warp_barriers++ % 2]); }
 static unsigned __activemask() { return ~0u; }
 
 // Votes and what is passed from thread to thread bring a warp together, but order nothing in memory.
@@ -216,10 +223,10 @@ UNCHECKED static void launch(unsigned blocks, unsigned threads, std::function<vo
       fiber.context.uc_stack.ss_size = fiber.stack.size();
       fiber.context.uc_link = &scheduler;
       makecontext(&fiber.context, run_kernel, 0);
-      fiber.state = READY;
+      fiber.state = READY, fiber.block_barriers = fiber.warp_barriers = 0;
     }
     // Blocks come one after the other: they share what on a device each has of its own.
-    release(&block_order);
+    release(&block_begin);
     for (bool more = true; more;) {
       for (unsigned i = 0; i < threads; i++) {
         if (fibers[i].state != READY) continue;
@@ -231,7 +238,7 @@ UNCHECKED static void launch(unsigned blocks, unsigned threads, std::function<vo
       for (unsigned warp = 0; warp < threads; warp += 32) more |= open_barrier(warp, 32, AT_WARP_BARRIER);
       more = more || open_barrier(0, threads, AT_BLOCK_BARRIER);
     }
-    acquire(&block_order);
+    for (char &order : block_orders) acquire(&order);
   }
 }
 

@@ -2,7 +2,7 @@
 //
 //   jpeg INPUT OUTPUT
 //
-// INPUT: arrays, each with its length in bytes (8 bytes) before it: images, segments, tables, quantisation, data, tasks of guess and
+// INPUT: arrays, each with its length in bytes (8 bytes) before it: images, segments, tables, quantisation, data, tasks of pairs, of guess and
 // link, of decode, of pixels, of planes, of upsample, planes, and four numbers (8 bytes): pieces, blocks, bytes of samples and of
 // pixels. Addresses in images and planes are offsets.
 // OUTPUT: a status for each image (4 bytes), the pixels.
@@ -14,10 +14,10 @@
 
 int main(int, char **arguments) {
   FILE *input = fopen(arguments[1], "rb");
-  std::vector<char> arrays[12];
+  std::vector<char> arrays[13];
   for (auto &array : arrays) array = read(input);
   fclose(input);
-  auto &[images_in, segments, tables, quantisation, data, guesses, decodes, pixels, planes, upsamples, planes_in, sizes] = arrays;
+  auto &[images_in, segments, tables, quantisation, data, pairs, guesses, decodes, pixels, planes, upsamples, planes_in, sizes] = arrays;
   unsigned long long counts[4];
   memcpy(counts, sizes.data(), sizeof counts);
   const auto [pieces, blocks, sample_bytes, pixel_bytes] = counts;
@@ -34,21 +34,24 @@ int main(int, char **arguments) {
   uint8_t *samples = (uint8_t *)room<char>(sample_bytes);
   for (unsigned i = 0; i < planes_in.size() / sizeof(Plane); i++) components[i].samples = samples + (size_t)components[i].samples;
   Params p = {};
-  p.images = images, p.tables = copied<Table>(tables), p.segments = copied<Segment>(segments);
+  p.images = images, p.tables = copied<Table>(tables), p.pairs = room<Pairs>(tables.size() / sizeof(Table));
+  p.segments = copied<Segment>(segments);
   p.quantisation = copied<uint16_t>(quantisation);
   p.exits = room<uint32_t>(pieces * SLOT_ROOM), p.links = room<uint8_t>(pieces * SLOT_ROOM);
-  p.steps = room<Step>(pieces * SLOT_ROOM), p.starts = room<Start>(pieces);
-  p.coefficients = room<int16_t>(blocks * 64), p.status = status.data(), p.channels = 3, p.planes = components;
+  p.passed = room<uint16_t>(pieces * SLOT_ROOM), p.starts = room<Start>(pieces);
+  p.coefficients = room<int16_t>(blocks * 64), p.dcs = room<int16_t>(blocks), p.status = status.data(), p.channels = 3, p.planes = components;
 
   const auto over = [&](const std::vector<char> &tasks, unsigned threads, auto function) {
     const Task *rows = copied<Task>(tasks);
     const unsigned length = tasks.size() / sizeof(Task);
     launch(length, threads, [=] { function(rows, length, p); });
   };
-  over(guesses, 256, guess::jpeg_guess);
-  over(guesses, 256, link::jpeg_link);
+  over(pairs, 256, pairs_of::jpeg_pairs);
+  over(guesses, SKIP_THREADS, guess::jpeg_guess);
+  over(guesses, SKIP_THREADS, link::jpeg_link);
   launch(count, 1024, [&] { resolve::jpeg_resolve(images, count, p); });
   over(decodes, 128, decode::jpeg_decode);
+  launch(count, 1024, [&] { dc_of::jpeg_dc(images, count, p); });
   over(pixels, 256, pixels_of::jpeg_pixels);
   over(planes, 256, planes_of::jpeg_planes);
   over(upsamples, 256, upsample::jpeg_upsample);

@@ -1,13 +1,13 @@
-// Resizes one image with kernels/resample.cu.
+// Resizes one image with kernels/resample_weights.cu and kernels/resample.cu.
 //
 //   resample INPUT OUTPUT
 //
-// INPUT: arrays, each with its length in bytes (8 bytes) before it: the row of the table, the source, two numbers (8 bytes): tiles,
-// bytes of the output; and, when the source is planes, what describes them, with offsets in place of addresses. OUTPUT: the output.
+// INPUT: arrays, each with its length in bytes (8 bytes) before it: the row of the table, the source, three numbers (8 bytes): blocks,
+// tiles of each, bytes of the output; and, when the source is planes, what describes them, with offsets in place of addresses. OUTPUT: the output.
 #include "emulator.h"
 
 #define ROW_BYTES sizeof(Row)
-#define PARAM_BYTES sizeof(NoParams)
+#define PARAM_BYTES 4
 #include "kernels.inc"
 
 int main(int, char **arguments) {
@@ -17,9 +17,9 @@ int main(int, char **arguments) {
     if (&array < arrays + 3 || ((const Row *)arrays[0].data())->planes) array = read(input);
   fclose(input);
   auto &[row_in, source, sizes, planes_in] = arrays;
-  unsigned long long counts[2];
+  unsigned long long counts[3];
   memcpy(counts, sizes.data(), sizeof counts);
-  const auto [tiles, bytes] = counts;
+  const auto [blocks, tiles, bytes] = counts;
 
   // Whole words, as memory of a device is.
   source.resize((source.size() + 3) / 4 * 4);
@@ -30,7 +30,11 @@ int main(int, char **arguments) {
   if (planes_in.size())
     for (auto &samples : planes->samples) samples = (const uint8_t *)source.data() + (size_t)samples;
   row->planes = planes_in.size() ? planes : nullptr;
-  launch(tiles, THREADS, [=] { resample(row, 1, NoParams()); });
+  for (Axis *axis : {&row->y, &row->x}) {
+    axis->made = room<float>((uint64_t)axis->size * (2 + (axis->taps <= MAX_TAPS ? axis->taps : 0)));
+    if (axis->filter != NEAREST) launch(1, 256, [=] { weights_of::resample_weights(axis, 1, NoParams()); });
+  }
+  launch(blocks, THREADS, [=] { resample(row, 1, Params{(uint32_t)tiles}); });
 
   FILE *output = fopen(arguments[2], "wb");
   fwrite(made.data(), 1, made.size(), output);

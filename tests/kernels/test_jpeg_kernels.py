@@ -10,10 +10,10 @@ from emulator import built, needs_compiler, source
 from PIL import Image
 
 # Of the source to its namespace.
-STAGES = {"guess": "guess", "link": "link", "resolve": "resolve", "decode": "decode", "pixels": "pixels_of"}
+STAGES = {"pairs": "pairs_of", "guess": "guess", "link": "link", "resolve": "resolve", "decode": "decode", "dc": "dc_of", "pixels": "pixels_of"}
 STAGES |= {"planes": "planes_of", "upsample": "upsample"}
-HEADERS = ["common.cuh", "shared.cuh", "colors.cuh", "jpeg.cuh", "jpeg_transform.cuh", "jpeg_colors.cuh"]
-CUTS = {"small batches": (544, 6), "large batches": (1056, 3)}
+HEADERS = ["common.cuh", "shared.cuh", "colors.cuh", "jpeg.cuh", "jpeg_codes.cuh", "jpeg_scan.cuh", "jpeg_transform.cuh", "jpeg_colors.cuh"]
+CUTS = {"small batches": (544, 6), "large batches": (1056, 1)}
 # As kernels/jpeg.cuh has them.
 FINE = 0
 
@@ -22,7 +22,7 @@ pytestmark = needs_compiler
 
 @pytest.fixture(scope="module")
 def emulator(tmp_path_factory):
-    text = '#include "jpeg_colors.cuh"\n'
+    text = '#include "jpeg_codes.cuh"\n#include "jpeg_scan.cuh"\n#include "jpeg_colors.cuh"\n'
     for stage, namespace in STAGES.items():
         text += f"namespace {namespace} {{\n{source(f'jpeg_{stage}.cu')}\n}}\n"
     program = built(tmp_path_factory.mktemp("jpeg"), "jpeg", HEADERS, text)

@@ -12,7 +12,7 @@ NEAREST, TRIANGULAR, CUBIC = 0, 1, 3
 # Of the filter: table entries, and how wide it is in source pixels when it is not stretched.
 TABLES = {TRIANGULAR: (2, 2.0), CUBIC: (128, 4.0)}
 AXIS = [("start", "f4"), ("scale", "f4"), ("table_scale", "f4"), ("filter", "i4"), ("taps", "i4"), ("length", "i4"), ("size", "i4"),
-        ("origin", "i4")]
+        ("origin", "i4"), ("made", "u8")]
 HEADERS = ["common.cuh", "colors.cuh", "planes.cuh", "resample_axis.cuh"]
 ROW = [("src", "u8"), ("dst", "u8"), ("planes", "u8"), ("y", AXIS), ("x", AXIS), ("pitch", "u4"), ("step", "u4")]
 NORMALIZE = [("window_h", "i4"), ("window_w", "i4"), ("anchor_y", "i4"), ("anchor_x", "i4"), ("mirror", "i4"), ("planar", "i4"),
@@ -21,8 +21,14 @@ NORMALIZE = [("window_h", "i4"), ("window_w", "i4"), ("anchor_y", "i4"), ("ancho
 pytestmark = needs_compiler
 
 
+def both(resample):
+    """`resample`, the text of that kernel, behind the one that makes its weights."""
+    weights = f"namespace weights_of {{\n{source('resample_weights.cu')}\n}}\n"
+    return '#include "planes.cuh"\n#include "resample_axis.cuh"\n' + weights + resample
+
+
 def compiled(folder, **definitions):
-    return built(folder, "resample", HEADERS, source("resample.cu"), definitions.items())
+    return built(folder, "resample", HEADERS, both(source("resample.cu")), definitions.items())
 
 
 @pytest.fixture(scope="module")
@@ -45,15 +51,15 @@ def axis(length, size, region=None, kind=TRIANGULAR, origin=0):
     low, high = (end - origin for end in region or (0, length))
     scale = (high - low) / size
     if kind == NEAREST:
-        return (low, scale, 0, kind, 1, length, size, origin)
+        return (low, scale, 0, kind, 1, length, size, origin, 0)
     entries, width = TABLES[kind]
     support = width * max(1, abs(scale))
-    return (low + 0.5 * scale - 0.5 - support / 2, scale, entries / support, kind, math.ceil(support), length, size, origin)
+    return (low + 0.5 * scale - 0.5 - support / 2, scale, entries / support, kind, math.ceil(support), length, size, origin, 0)
 
 
 def matrix(axis):
     """What each output pixel is of the source pixels."""
-    start, scale, table_scale, kind, taps, length, size, origin = (np.float32(v) if isinstance(v, float) else v for v in axis)
+    start, scale, table_scale, kind, taps, length, size, origin, _ = (np.float32(v) if isinstance(v, float) else v for v in axis)
     weights = np.zeros((size, length))
     begin = np.float32(start) + np.float32(0.5) * np.float32(scale) if kind == NEAREST else np.float32(start)
     for i in range(size):
@@ -76,8 +82,9 @@ def matrix(axis):
     return weights
 
 
-def tiles(height, width):
-    return -(-height // TILE_H) * -(-width // TILE_W)
+def tiles(height, width, at_once=2):
+    """Blocks of threads, and how many tiles each makes."""
+    return -(-height // (TILE_H * at_once)) * -(-width // TILE_W), at_once
 
 
 def resized(program, image, y, x):
@@ -86,7 +93,7 @@ def resized(program, image, y, x):
     row = np.zeros(1, ROW)
     row["y"], row["x"], row["pitch"], row["step"] = y, x, image.shape[1] * channels, channels
     height, width = y[6], x[6]
-    sizes = np.array([tiles(height, width), height * width * channels * 4], np.uint64)
+    sizes = np.array([*tiles(height, width), height * width * channels * 4], np.uint64)
     made = program([row.tobytes(), image.tobytes(), sizes.tobytes()])
     return np.frombuffer(made, np.float32).reshape(height, width, channels)
 
@@ -139,7 +146,7 @@ def test_windows_are_normalized(normalizing, mirror, anchor):
     row["window_h"], row["window_w"], row["anchor_y"], row["anchor_x"] = height, width, *anchor
     row["mirror"], row["planar"], row["channels"] = mirror, 1, 4
     row["factor"], row["bias"], row["fill"] = (0.5, 2, 1, 0), (-3, 4, 0.25, 0), (-1, -2, -3, -4)
-    sizes = np.array([tiles(height, width), height * width * 4 * 4], np.uint64)
+    sizes = np.array([*tiles(height, width), height * width * 4 * 4], np.uint64)
     made = np.frombuffer(normalizing([row.tobytes(), image.tobytes(), sizes.tobytes()]), np.float32).reshape(4, height, width)
 
     wanted = np.empty((4, height, width))
@@ -200,7 +207,7 @@ def test_planes_are_what_their_pixels_are(of_planes, bytes_to_floats, name, samp
     described, data, pixels = picture_of(1, FACTORS[sampling], y[5], x[5], sampling == "4:2:2")
     row = np.zeros(1, ROW)
     row["y"], row["x"], row["pitch"], row["step"], row["planes"] = y, x, 3 * x[5], 3, 1
-    sizes = np.array([tiles(y[6], x[6]), y[6] * x[6] * 12], np.uint64)
+    sizes = np.array([*tiles(y[6], x[6]), y[6] * x[6] * 12], np.uint64)
     made = of_planes([row.tobytes(), data, sizes.tobytes(), described.tobytes()])
     made = np.frombuffer(made, np.float32).reshape(y[6], x[6], 3)
     assert np.array_equal(made, resized(bytes_to_floats, np.ascontiguousarray(pixels), y, x))
@@ -213,7 +220,7 @@ def test_gray_and_rgb_planes_and_pixels_after_all(of_planes, bytes_to_floats, co
     described["live"] = live
     row = np.zeros(1, ROW)
     row["y"], row["x"], row["pitch"], row["step"], row["planes"] = y, x, 360, 3, 1
-    sizes = np.array([tiles(37, 50), 37 * 50 * 12], np.uint64)
+    sizes = np.array([*tiles(37, 50, 3), 37 * 50 * 12], np.uint64)
     made = of_planes([row.tobytes(), data if live else pixels.tobytes(), sizes.tobytes(), described.tobytes()])
     assert np.array_equal(np.frombuffer(made, np.float32).reshape(37, 50, 3), resized(bytes_to_floats, np.ascontiguousarray(pixels), y, x))
 
@@ -221,13 +228,13 @@ def test_gray_and_rgb_planes_and_pixels_after_all(of_planes, bytes_to_floats, co
 def test_the_checker_finds_a_missing_barrier(tmp_path):
     y, x = SHAPES["smaller"]
     image = np.ones((y[5], x[5], 1), np.float32)
-    text, behind = source("resample.cu"), "  const int first_x = firsts_x[lane];"
-    barrier = f"  __syncthreads();\n\n{behind}"
+    text, behind = source("resample.cu"), "      const float *const mine = memory.columns[warp * ROWS];"
+    barrier = f"      __syncthreads();\n{behind}"
     assert text.count(barrier) == 1
 
     def run(kernel):
         definitions = {"SRC": "float", "MID": "float", "DST": "float", "CH": 1}
-        resized(built(tmp_path, "resample", HEADERS, kernel, definitions.items(), check="thread"), image, y, x)
+        resized(built(tmp_path, "resample", HEADERS, both(kernel), definitions.items(), check="thread"), image, y, x)
 
     run(text)
     with pytest.raises(AssertionError, match="data race"):

@@ -1,4 +1,4 @@
-//! Decoding on the device's own cores: a batch is five launches, or seven when chroma is smooth or a picture is reduced, whatever its
+//! Decoding on the device's own cores: a batch is seven launches, or nine when chroma is smooth or a picture is reduced, whatever its
 //! pictures are. Whole pictures may be left as planes, for a reader that makes pixels of them. It must not know operators.
 //!
 //! ```text
@@ -23,6 +23,7 @@ use std::collections::HashMap;
 
 use bytemuck::Pod;
 
+use super::huffman::Class;
 use super::{Format, Huffman, Quantisation};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Grid, KernelSpec, Recorder, Report};
@@ -94,14 +95,16 @@ impl Cores {
     /// Bytes of scratch memory on the device for a part of a picture of a large batch, at most.
     pub fn scratch_bytes(&self, coded: &Coded<'_>, part: &Part, may_leave_planes: bool) -> usize {
         let samples = self.steps(coded, part, may_leave_planes).map_or(0, |steps| steps.bytes(ALIGNMENT));
-        coded.mcus() * coded.blocks() * rows::BLOCK_BYTES
+        coded.mcus() * coded.blocks() * (rows::BLOCK_BYTES + rows::DC_BYTES)
             + most_pieces(coded, Cut::LARGE) * PIECE_BYTES
+            + MOST_TABLES * rows::PAIRS_BYTES
             + samples
     }
 
     /// Bytes of tables that go to the device with the data of a picture, at most.
     pub fn table_bytes(&self, coded: &Coded<'_>, part: &Part, may_leave_planes: bool) -> usize {
-        let own = 2 * size_of::<Image>() + 4 * size_of::<Lookup>() + 3 * size_of::<[u16; 64]>();
+        let tables = MOST_TABLES * (size_of::<Lookup>() + size_of::<Work>()) + 3 * size_of::<[u16; 64]>();
+        let own = 3 * size_of::<Image>() + tables;
         let groups = rows::most_groups(most_pieces(coded, Cut::SMALL), coded.grid(), coded.blocks());
         let steps = self.steps(coded, part, may_leave_planes);
         let (planes, more) = steps.map_or((0, 0), |steps| (steps.samples.len(), steps.groups()));
@@ -141,21 +144,24 @@ impl Cores {
             let blocks = u32::try_from(blocks).map_err(|_| Error::internal("too many pieces of JPEGs"))?;
             Ok(Grid { blocks: [blocks, 1, 1], threads })
         };
-        let guesses =
-            batch.work(|image, segments| rows::piece_groups(segments, image.cut(), image.guessed_at_once()));
-        let decodes =
-            batch.work(|image, segments| rows::piece_groups(segments, image.cut(), rows::DECODE_THREADS));
+        let guesses = batch.work(Image::guess_groups);
+        let decodes = batch.work(Image::decode_groups);
         let groups: usize = batch.at_once().map(|(_, image)| image.mcu_groups()).sum();
         let groups = groups + batch.in_steps().map(|(_, steps)| steps.groups()).sum::<usize>();
         let each = groups.div_ceil(rows::MAX_PIXELS_BLOCKS) as u32;
-        let Kernels { guess, link, resolve, decode, pixels, planes: samples, upsample } = &self.kernels;
-        for (kernel, threads, work) in
-            [(guess, rows::GUESS_THREADS, &guesses), (link, rows::GUESS_THREADS, &guesses)]
-        {
+        let Kernels { pairs, guess, link, resolve, decode, dc, pixels, planes: samples, upsample } =
+            &self.kernels;
+        for (kernel, threads, work) in [
+            (pairs, rows::PAIRS_THREADS, &batch.lookup_work),
+            (guess, rows::SKIP_THREADS, &guesses),
+            (link, rows::SKIP_THREADS, &guesses),
+        ] {
             recorder.launch(kernel, grid(work.len(), threads)?, &params, work)?;
         }
-        recorder.launch(resolve, grid(batch.images.len(), rows::RESOLVE_THREADS)?, &params, &batch.images)?;
+        let of_images = grid(batch.images.len(), rows::SCAN_THREADS)?;
+        recorder.launch(resolve, of_images, &params, &batch.images)?;
         recorder.launch(decode, grid(decodes.len(), rows::DECODE_THREADS)?, &params, &decodes)?;
+        recorder.launch(dc, of_images, &params, &batch.images)?;
         let [at_once, blocks, strips] = batch.pixel_work(each);
         for (kernel, work) in [(pixels, &at_once), (samples, &blocks), (upsample, &strips)] {
             if !work.is_empty() {
@@ -172,13 +178,15 @@ impl Cores {
         batch: &Batch<'_>,
         status: u64,
     ) -> Result<(Params, Vec<Option<DeviceBytes<'static>>>)> {
-        let pieces = batch.pieces as usize;
+        let (pieces, blocks) = (batch.pieces as usize, batch.blocks as usize);
         let sizes = [
+            batch.lookups.len() * rows::PAIRS_BYTES,
             pieces * rows::EXIT_BYTES,
             pieces * rows::LINK_BYTES,
-            pieces * rows::STEP_BYTES,
+            pieces * rows::PASSED_BYTES,
             pieces * rows::START_BYTES,
-            batch.blocks as usize * rows::BLOCK_BYTES,
+            blocks * rows::BLOCK_BYTES,
+            blocks * rows::DC_BYTES,
             batch.in_steps().map(|(_, steps)| steps.bytes(ALIGNMENT)).sum(),
         ];
         // One behind the other in one buffer: to allocate takes longer than to add.
@@ -189,19 +197,22 @@ impl Cores {
             offset as u64
         });
         let scratch = recorder.allocate(end)?.address();
-        let [exits, links, steps, starts, coefficients, samples] = offsets.map(|offset| scratch + offset);
+        let [pairs, exits, links, passed, starts, coefficients, dcs, samples] =
+            offsets.map(|offset| scratch + offset);
         let planes = batch.planes(samples)?;
         let blue_first = self.format == Format::Bgr;
         let params = Params {
             images: stage(recorder, &batch.images)?,
             tables: stage(recorder, &batch.lookups)?,
+            pairs,
             segments: stage(recorder, &batch.segments)?,
             quantisation: stage(recorder, &batch.values)?,
             exits,
             links,
-            steps,
+            passed,
             starts,
             coefficients,
+            dcs,
             status,
             planes: stage(recorder, &planes)?,
             channels: self.format.channels() as u32,
@@ -226,7 +237,10 @@ impl Cores {
 const ALIGNMENT: usize = 256;
 
 /// Scratch bytes of a piece.
-const PIECE_BYTES: usize = rows::EXIT_BYTES + rows::LINK_BYTES + rows::STEP_BYTES + rows::START_BYTES;
+const PIECE_BYTES: usize = rows::EXIT_BYTES + rows::LINK_BYTES + rows::PASSED_BYTES + rows::START_BYTES;
+
+/// Huffman tables of a picture.
+const MOST_TABLES: usize = 4;
 
 fn most_pieces(coded: &Coded<'_>, cut: Cut) -> usize {
     coded.room() * 8 / cut.bits as usize + coded.segments()
@@ -249,6 +263,8 @@ struct Batch<'a> {
     segments: Vec<Segment>,
     /// Each once.
     lookups: Vec<Lookup>,
+    /// The number of each, and 1 for AC.
+    lookup_work: Vec<Work>,
     values: Vec<[u16; 64]>,
     lookup_places: HashMap<Huffman<'a>, u32>,
     /// Tables of the last image.
@@ -267,6 +283,7 @@ impl<'a> Batch<'a> {
             steps: Vec::new(),
             segments: Vec::new(),
             lookups: Vec::new(),
+            lookup_work: Vec::new(),
             values: Vec::new(),
             lookup_places: HashMap::new(),
             recent: Vec::new(),
@@ -319,6 +336,7 @@ impl<'a> Batch<'a> {
             *place = recent.map(|&(_, place)| place).unwrap_or_else(|| {
                 *self.lookup_places.entry(table).or_insert_with(|| {
                     self.lookups.push(*tables.get(&table));
+                    self.lookup_work.push(Work::new(next, (u32::from(table.class() == Class::Ac), 0)));
                     next
                 })
             });

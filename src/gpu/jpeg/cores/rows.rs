@@ -21,7 +21,7 @@ impl Cut {
     /// For a few images: what counts is how long one thread takes. Shorter pieces leave images whose links are not found.
     pub(super) const SMALL: Self = Self { bits: 544, guesses: 6 };
     /// For more than the device can take at once: what counts is the sum of all work.
-    pub(super) const LARGE: Self = Self { bits: 1_056, guesses: 3 };
+    pub(super) const LARGE: Self = Self { bits: 1_056, guesses: 1 };
 
     /// Every cut.
     pub const ALL: [Self; 2] = [Self::SMALL, Self::LARGE];
@@ -54,8 +54,9 @@ const MAX_MCU_BITS: usize = 8_192;
 /// Bits of an MCU of six blocks in photos of quality 95.
 const PHOTO_MCU_BITS: usize = 1_024;
 
-/// Bits of an image that a block of threads has at hand.
-const WINDOW_BITS: u32 = 4_096 * 32;
+/// Bits of an image that a block of threads has at hand, where it looks for ends of codes and where it decodes. The first is one of four words.
+const SKIP_WINDOW_BITS: u32 = (7_168 - 4) * 32;
+const DECODE_WINDOW_BITS: u32 = (4_224 - 4) * 32;
 
 /// Pieces behind its own into which a block of threads follows links.
 const AHEAD: u32 = 24;
@@ -64,8 +65,9 @@ const AHEAD: u32 = 24;
 const SLOTS: usize = 16;
 
 /// Threads of a block in the kernels.
-pub(super) const GUESS_THREADS: u32 = 256;
-pub(super) const RESOLVE_THREADS: u32 = 1_024;
+pub(super) const PAIRS_THREADS: u32 = 256;
+pub(super) const SKIP_THREADS: u32 = 192;
+pub(super) const SCAN_THREADS: u32 = 1_024;
 pub(super) const DECODE_THREADS: u32 = 128;
 pub(super) const PIXELS_THREADS: u32 = 256;
 
@@ -75,14 +77,18 @@ pub(super) const PIXELS_BLOCKS: u32 = PIXELS_THREADS / 8;
 /// Blocks of threads of those kernels, about: enough for any device, so that more of them make each go on longer.
 pub(super) const MAX_PIXELS_BLOCKS: usize = 8_192;
 
-/// Bytes on the device for a piece: ends, links, steps, where it begins.
+/// Bytes on the device for a table that finds two codes at once.
+pub(super) const PAIRS_BYTES: usize = 2 * (1 << 11) + 4 * (1 << 10);
+
+/// Bytes on the device for a piece: ends, links, blocks passed, where it begins.
 pub(super) const EXIT_BYTES: usize = SLOTS * 4;
 pub(super) const LINK_BYTES: usize = SLOTS;
-pub(super) const STEP_BYTES: usize = SLOTS * 16;
-pub(super) const START_BYTES: usize = 24;
+pub(super) const PASSED_BYTES: usize = SLOTS * 2;
+pub(super) const START_BYTES: usize = 12;
 
-/// Bytes of a block of coefficients.
+/// Bytes of a block of coefficients, and of its DC value.
 pub(super) const BLOCK_BYTES: usize = 64 * 2;
+pub(super) const DC_BYTES: usize = 2;
 
 /// An image.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -181,9 +187,15 @@ impl Image {
         Cut { bits: self.piece_bits, guesses: self.guesses }
     }
 
-    /// Pieces that a block of threads has in the kernels that guess and link.
-    pub(super) fn guessed_at_once(&self) -> u32 {
-        GUESS_THREADS / self.guesses.max(1)
+    /// Neighbouring pieces of its `segments` that a block of threads has in the kernels that guess and link.
+    pub(super) fn guess_groups(&self, segments: &[Segment]) -> Vec<(u32, u32)> {
+        let ahead = (AHEAD * self.piece_bits).min(SKIP_WINDOW_BITS / 2);
+        piece_groups(segments, self.cut(), SKIP_THREADS / self.guesses.max(1), SKIP_WINDOW_BITS - ahead)
+    }
+
+    /// The same in the kernel that decodes.
+    pub(super) fn decode_groups(&self, segments: &[Segment]) -> Vec<(u32, u32)> {
+        piece_groups(segments, self.cut(), DECODE_THREADS, DECODE_WINDOW_BITS)
     }
 
     /// MCUs whose pixels a block of threads makes at once.
@@ -213,10 +225,8 @@ pub(super) fn runs(count: u32, length: u32) -> impl Iterator<Item = (u32, u32)> 
     (0..count).step_by(length as usize).map(move |first| (first, length.min(count - first)))
 }
 
-/// Neighbouring pieces of an image that a block of threads has, the first, and how many: at most `most`, and no more bits than it
-/// has room for together with what is ahead of them.
-pub(super) fn piece_groups(segments: &[Segment], cut: Cut, most: u32) -> Vec<(u32, u32)> {
-    let window = WINDOW_BITS - (AHEAD * cut.bits).min(WINDOW_BITS / 2);
+/// Neighbouring pieces of an image that a block of threads has, the first, and how many: at most `most`, and no more than `window` bits.
+fn piece_groups(segments: &[Segment], cut: Cut, most: u32, window: u32) -> Vec<(u32, u32)> {
     let mut groups = Vec::new();
     let (mut first, mut begin, mut count) = (0, 0, 0);
     for segment in segments {
@@ -242,7 +252,7 @@ pub(super) fn piece_groups(segments: &[Segment], cut: Cut, most: u32) -> Vec<(u3
 /// Rows of [`Work`] that an image makes, at most: two tables of pieces to guess and link, one of pieces to decode, one of MCUs.
 pub(super) fn most_groups(pieces: usize, [across, down]: [usize; 2], mcu_blocks: usize) -> usize {
     // Pieces are short of their bits only at the end of a segment, with less padding behind it than would let a group be smaller.
-    let fewest = (GUESS_THREADS / Cut::SMALL.guesses) as usize;
+    let fewest = (SKIP_THREADS / Cut::SMALL.guesses) as usize;
     let mcus = (PIXELS_BLOCKS as usize / mcu_blocks.max(1)).max(1);
     3 * (pieces / fewest + 1) + across.div_ceil(mcus) * down
 }
@@ -274,13 +284,15 @@ impl Work {
 pub(super) struct Params {
     pub(super) images: u64,
     pub(super) tables: u64,
+    pub(super) pairs: u64,
     pub(super) segments: u64,
     pub(super) quantisation: u64,
     pub(super) exits: u64,
     pub(super) links: u64,
-    pub(super) steps: u64,
+    pub(super) passed: u64,
     pub(super) starts: u64,
     pub(super) coefficients: u64,
+    pub(super) dcs: u64,
     pub(super) status: u64,
     pub(super) planes: u64,
     pub(super) channels: u32,
@@ -289,10 +301,12 @@ pub(super) struct Params {
 
 /// The kernels in the order of their launches.
 pub(super) struct Kernels {
+    pub(super) pairs: KernelSpec,
     pub(super) guess: KernelSpec,
     pub(super) link: KernelSpec,
     pub(super) resolve: KernelSpec,
     pub(super) decode: KernelSpec,
+    pub(super) dc: KernelSpec,
     pub(super) pixels: KernelSpec,
     pub(super) planes: KernelSpec,
     pub(super) upsample: KernelSpec,
@@ -301,11 +315,14 @@ pub(super) struct Kernels {
 impl Kernels {
     pub(super) fn new() -> Self {
         let work = |name| KernelSpec::new::<Work, Params>(name, name);
+        let image = |name| KernelSpec::new::<Image, Params>(name, name);
         Self {
+            pairs: work("jpeg_pairs"),
             guess: work("jpeg_guess"),
             link: work("jpeg_link"),
-            resolve: KernelSpec::new::<Image, Params>("jpeg_resolve", "jpeg_resolve"),
+            resolve: image("jpeg_resolve"),
             decode: work("jpeg_decode"),
+            dc: image("jpeg_dc"),
             pixels: work("jpeg_pixels"),
             planes: work("jpeg_planes"),
             upsample: work("jpeg_upsample"),
@@ -313,11 +330,12 @@ impl Kernels {
     }
 
     pub(super) fn into_list(self) -> Vec<KernelSpec> {
-        vec![self.guess, self.link, self.resolve, self.decode, self.pixels, self.planes, self.upsample]
+        let Self { pairs, guess, link, resolve, decode, dc, pixels, planes, upsample } = self;
+        vec![pairs, guess, link, resolve, decode, dc, pixels, planes, upsample]
     }
 }
 
-const _: () = assert!(size_of::<Image>() == 160 && size_of::<Params>() == 96 && size_of::<Work>() == 16);
+const _: () = assert!(size_of::<Image>() == 160 && size_of::<Params>() == 112 && size_of::<Work>() == 16);
 
 #[cfg(test)]
 mod tests {
@@ -351,19 +369,25 @@ mod tests {
                         (0..cut.pieces(s.bits)).map(move |i| (end(i), end(i + 1)))
                     })
                     .collect();
-                for most in [1, 42, 128, 256] {
+                for (most, window) in [
+                    (1, 70_000),
+                    (42, SKIP_WINDOW_BITS),
+                    (128, DECODE_WINDOW_BITS),
+                    (256, DECODE_WINDOW_BITS),
+                ] {
                     let mut next = 0;
-                    for (first, count) in piece_groups(&segments, cut, most) {
+                    for (first, count) in piece_groups(&segments, cut, most, window) {
                         assert_eq!(first, next);
                         assert!((1..=most).contains(&count));
                         next += count;
                         let (begin, end) = (ends[first as usize].0, ends[next as usize - 1].1);
-                        assert!(end - begin <= WINDOW_BITS, "{} bits", end - begin);
+                        assert!(end - begin <= window, "{} bits", end - begin);
                     }
                     assert_eq!(next as usize, ends.len());
                 }
-                let groups = [42, 42, DECODE_THREADS].map(|most| piece_groups(&segments, cut, most).len());
-                assert!(groups.iter().sum::<usize>() <= most_groups(ends.len(), [0, 0], 1));
+                let image = Image { piece_bits: cut.bits, guesses: cut.guesses, ..Image::zeroed() };
+                let groups = 2 * image.guess_groups(&segments).len() + image.decode_groups(&segments).len();
+                assert!(groups <= most_groups(ends.len(), [0, 0], 1));
             }
         }
     }
@@ -371,7 +395,7 @@ mod tests {
     #[test]
     fn pieces_are_an_odd_number_of_words_and_longer_in_larger_batches() {
         let cuts = [0, 70_000, 200_000, 2_000_000, 9_000_000, 1 << 30].map(Cut::of);
-        assert!(cuts.iter().all(|cut| cut.bits % 64 == 32 && (2..=6).contains(&cut.guesses)));
+        assert!(cuts.iter().all(|cut| cut.bits % 64 == 32 && (1..=6).contains(&cut.guesses)));
         let longer = [0, 700, 2_000, 5_000, 1 << 30].map(|bits| Cut::SMALL.for_mcus(bits).bits);
         assert_eq!(longer, [544, 544, 2_016, 5_024, 8_224]);
         assert!(longer.iter().all(|bits| bits % 64 == 32));

@@ -27,8 +27,8 @@ const SIXTEEN_ZEROS: u8 = 0xF0;
 
 /// A table on the device.
 ///
-/// An entry is what a code means: its bits with those of the value behind it (bits 0 to 4), bits of the value (5 to 7 and
-/// 15), how many coefficients it advances (8 to 14). None is 0.
+/// An entry is what a code means: its bits (bits 0 to 4), those of the value behind it (5 to 8), how many coefficients both advance (9 to 15).
+/// None is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Lookup {
@@ -107,7 +107,7 @@ fn entry(class: Class, length: u32, symbol: u8) -> u16 {
         Class::Ac if bits > 0 || symbol == SIXTEEN_ZEROS => u16::from(symbol >> 4) + 1,
         Class::Ac => END_OF_BLOCK,
     };
-    (length as u16 + bits) | (bits & 7) << 5 | (bits & 8) << 12 | advance << 8
+    length as u16 | bits << 5 | advance << 9
 }
 
 /// Tables that were made before: most files have those of the standard.
@@ -177,9 +177,8 @@ mod tests {
                 (Class::Ac, symbol) if symbol & 15 == 0 => 64,
                 (Class::Ac, symbol) => 1 + (symbol >> 4),
             };
-            let value = found >> 5 & 7 | found >> 12 & 8;
-            let fields = (u32::from(found & 31), found >> 8 & 127, u32::from(value));
-            assert_eq!(fields, (length + bits, u16::from(advance), bits), "{next:016b} of {table:?}");
+            let fields = (u32::from(found & 31), u32::from(found >> 5 & 15), found >> 9);
+            assert_eq!(fields, (length, bits, u16::from(advance)), "{next:016b} of {table:?}");
         }
     }
 

@@ -1,0 +1,54 @@
+// DC values of the blocks of each image, of their differences: each is added to the one before of its component, from nothing at the beginning
+// of a segment. One block of threads an image, a thread an MCU.
+#include "jpeg_scan.cuh"
+
+typedef Image Row;
+CHECK_LAYOUT(Row, Params);
+
+// Sums of differences over MCUs.
+struct Sums {
+  // Whether a segment begins in them: then what was before does not count.
+  uint32_t reset;
+  int32_t of[MAX_COMPONENTS];
+};
+
+__device__ inline Sums add(const Sums &a, const Sums &b) {
+  if (b.reset) return b;
+  return {a.reset, {a.of[0] + b.of[0], a.of[1] + b.of[1], a.of[2] + b.of[2]}};
+}
+
+__device__ inline Sums from_below(const Sums &s, uint32_t distance) {
+  Sums o = {__shfl_up_sync(~0u, s.reset, distance)};
+  for (uint32_t c = 0; c < MAX_COMPONENTS; c++) o.of[c] = __shfl_up_sync(~0u, s.of[c], distance);
+  return o;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) jpeg_dc(const Row *rows, uint32_t count, Params p) {
+  __shared__ Sums all[WARPS];
+  const Image image = rows[blockIdx.x];
+  const uint32_t mcu_blocks = image.mcu_blocks, mcus = image.blocks / mcu_blocks;
+  // All segments but the last have as many blocks.
+  const uint32_t interval = image.segments > 1 ? p.segments[image.first_segment + 1].first_block / mcu_blocks : mcus;
+  Sums passed = {};
+  for (uint32_t round = 0; round < mcus; round += THREADS) {
+    const uint32_t mcu = round + threadIdx.x;
+    int16_t *const dcs = p.dcs + image.first_block + (uint64_t)mcu * mcu_blocks;
+    const auto each = [&](Sums &sums, bool write) {
+      for (uint32_t i = 0; i < mcu_blocks; i++) {
+        const uint32_t c = image.components >> 2 * i & 3;
+        const int32_t v = dcs[i];
+        sums.of[0] += c == 0 ? v : 0, sums.of[1] += c == 1 ? v : 0, sums.of[2] += c == 2 ? v : 0;
+        if (write) dcs[i] = c == 0 ? sums.of[0] : c == 1 ? sums.of[1] : sums.of[2];
+      }
+    };
+    Sums own = {mcu % interval == 0};
+    if (mcu < mcus) each(own, false);
+    const Sums upto = scan(threadIdx.x == 0 ? add(passed, own) : own, all, add);
+    if (mcu < mcus) {
+      Sums before = {0, {upto.of[0] - own.of[0], upto.of[1] - own.of[1], upto.of[2] - own.of[2]}};
+      each(before, true);
+    }
+    passed = all[WARPS - 1];
+    __syncthreads();
+  }
+}
