@@ -14,6 +14,9 @@ struct Axis {
   int32_t taps;
   int32_t length, size;     // source pixels, output pixels
   int32_t origin;           // the source pixel that coordinates count from
+  // What resample_weights makes of it, unless it is NEAREST: for each output pixel its first tap; for each the sum of its weights; and when
+  // there are at most MAX_TAPS, for each tap the weights of all, divided by their sums.
+  float *made;
 };
 
 enum Filter { NEAREST, TRIANGULAR, GAUSSIAN, CUBIC, LANCZOS3 };
@@ -80,20 +83,13 @@ __device__ inline float raw_weight(const Axis &axis, int i, int k) {
   return window_at(axis.filter, (ceilf(source) - source + (float)k) * axis.table_scale);
 }
 
-// Computes the weights of output pixel i, and keeps them times `factor`, each `stride` behind the last, when they are no more than
-// MAX_TAPS. Returns their sum.
-__device__ inline float make_weights(const Axis &axis, int i, float *weights, int stride, float factor) {
-  const bool few = axis.taps <= MAX_TAPS;
-  float sum = 0.0f;
-  for (int k = 0; k < axis.taps; k++) {
-    const float weight = raw_weight(axis, i, k);
-    if (few) weights[k * stride] = weight;
-    sum += weight;
-  }
-  if (sum == 0.0f) sum = 1.0f;
-  if (few)
-    for (int k = 0; k < axis.taps; k++) weights[k * stride] = weights[k * stride] / sum * factor;
-  return sum;
+// The first tap of output pixel i, the sum of its weights, and a weight of at most MAX_TAPS, when they are made.
+__device__ inline int made_first(const Axis &axis, int i) {
+  return axis.filter == NEAREST ? first_tap(axis, i) : ((const int32_t *)axis.made)[i];
+}
+__device__ inline float made_sum(const Axis &axis, int i) { return axis.filter == NEAREST ? 1.0f : axis.made[axis.size + i]; }
+__device__ inline float made_weight(const Axis &axis, int i, int k) {
+  return axis.filter == NEAREST ? 1.0f : axis.made[(uint64_t)(2 + k) * axis.size + i];
 }
 
 // Weight k of output pixel i of an axis with more taps than weights are kept of.

@@ -9,11 +9,11 @@ use bytemuck::{Pod, Zeroable};
 use super::crop_mirror_normalize::{self, CropMirrorNormalize, Order};
 use super::resize::attributes::ResizeAttributes;
 use super::resize::geometry::Geometry;
-use super::resize::gpu::{MAX_CHANNELS, ResampleRow, launch, of_planes, tiles};
+use super::resize::gpu::{MAX_CHANNELS, ResampleRow, Resampled, compile, kernel_for, launch, of_planes};
 use super::resize::{self, Job};
 use super::{Accepts, Args, CpuCx, Deferred, Fusion, GpuCx, GpuIo, Inputs, Io, Operator};
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, KernelSpec, NoParams};
+use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// Dimensions of an image.
@@ -89,8 +89,17 @@ struct Row {
     fill: [f32; MAX_CHANNELS],
 }
 
+impl Resampled for Row {
+    fn resample(&mut self) -> &mut ResampleRow {
+        &mut self.resample
+    }
+    fn size(&self) -> [usize; 2] {
+        self.window.map(|extent| extent as usize)
+    }
+}
+
 fn kernel(from: DType, between: DType, to: DType, channels: usize) -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("resample", "resample")
+    kernel_for::<Row>()
         .dtype("SRC", from)
         .dtype("MID", between)
         .dtype("DST", to)
@@ -153,9 +162,9 @@ impl Operator for ResizeNormalize {
             let between = self.attributes.output_dtype(from)?;
             let kernel = kernel(from, between, self.normalize.dtype(), channels);
             if self.reads_planes {
-                gpu.kernel(&of_planes(kernel.clone(), true))?;
+                compile(gpu, &of_planes(kernel.clone(), true))?;
             }
-            gpu.kernel(&kernel)?;
+            compile(gpu, &kernel)?;
         }
         Ok(())
     }
@@ -163,12 +172,11 @@ impl Operator for ResizeNormalize {
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let from = io.inputs().desc(0)?.dtype;
         let between = self.attributes.output_dtype(from)?;
-        let (mut most, mut channels) = (0, 1);
+        let mut channels = 1;
         let rows = io.rows(|sample| {
             let job = self.jobs.get(sample.index()).and_then(Option::as_ref);
             let (resize, normalize) = job.ok_or_else(|| Error::internal("a live sample was not planned"))?;
             let window = normalize.image_window()?;
-            most = most.max(tiles(window.extent));
             channels = resize.geometry.channels;
             let padded = |values: &[f32]| {
                 let mut padded = [0.0; MAX_CHANNELS];
@@ -194,6 +202,6 @@ impl Operator for ResizeNormalize {
         });
         let kernel = kernel(from, between, self.normalize.dtype(), channels);
         let kernel = of_planes(kernel, rows.iter().any(|row| row.resample.planes != 0));
-        launch(cx, &kernel, most, &rows)
+        launch(cx, &kernel, rows)
     }
 }

@@ -1,4 +1,4 @@
-//! Resizing on the device: rows of the table for `kernels/resample.cu`.
+//! Resizing on the device: rows of the table for `kernels/resample.cu`, and the weights of their axes, which are made before.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use super::{Job, job};
 use crate::cpu::resample::{AxisParameters, axis_parameters};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Grid, KernelSpec, NoParams};
+use crate::limits;
 use crate::ops::{GpuCx, GpuIo};
 use crate::tensor::{DType, ValueType};
 
@@ -20,10 +21,19 @@ const THREADS: u32 = 128;
 /// Channels that one thread computes at once, at most.
 pub(in crate::ops) const MAX_CHANNELS: usize = 4;
 
+/// Taps whose weights are kept; as in the kernel.
+const MAX_TAPS: usize = 48;
+
+/// Blocks of threads that are enough for any device: where there are more tiles, a block makes several.
+const ENOUGH_BLOCKS: usize = 8_192;
+
+/// The most that it makes.
+const MAX_TILES: usize = 8;
+
 /// One axis, as the kernel sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
+#[derive(Clone, Copy, PartialEq, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct AxisRow {
+pub(in crate::ops) struct AxisRow {
     start: f32,
     scale: f32,
     table_scale: f32,
@@ -32,29 +42,41 @@ pub(super) struct AxisRow {
     length: i32,
     size: i32,
     origin: i32,
+    /// Where its weights are.
+    made: u64,
 }
 
 impl AxisRow {
+    /// The number of the filter that takes the nearest pixel. It has no weights.
+    const NEAREST: i32 = 0;
+
     /// `size` pixels of an axis of `length` pixels.
     pub(super) fn new(parameters: AxisParameters, length: usize, size: usize) -> Self {
         let AxisParameters { filter, taps, start, scale, table_scale, origin } = parameters;
         let [taps, length, size, origin] = [taps, length, size, origin].map(|n| n as i32);
-        Self { start, scale, table_scale, filter, taps, length, size, origin }
+        Self { start, scale, table_scale, filter, taps, length, size, origin, made: 0 }
     }
 
     /// `length` pixels, each itself.
     pub(super) fn whole(length: usize) -> Self {
-        let (nearest, length) = (0, length as i32);
+        let length = length as i32;
         Self {
             start: 0.0,
             scale: 1.0,
             table_scale: 0.0,
-            filter: nearest,
+            filter: Self::NEAREST,
             taps: 1,
             length,
             size: length,
             origin: 0,
+            made: 0,
         }
+    }
+
+    /// Bytes that are made of it: for each pixel its first tap, the sum of its weights and, when there are few taps, the weights.
+    fn made_bytes(&self) -> usize {
+        let (size, taps) = (self.size as usize, self.taps as usize);
+        size * size_of::<f32>() * (2 + if taps <= MAX_TAPS { taps } else { 0 })
     }
 }
 
@@ -95,34 +117,111 @@ impl ResampleRow {
     }
 }
 
-/// Blocks along x for an output of `size` pixels.
-pub(in crate::ops) fn tiles(size: [usize; 2]) -> usize {
-    size[0].div_ceil(TILE[0]) * size[1].div_ceil(TILE[1])
+/// A row of a table for the kernel.
+pub(in crate::ops) trait Resampled: Pod {
+    /// What it makes pixels by.
+    fn resample(&mut self) -> &mut ResampleRow;
+    /// Rows and columns of the output.
+    fn size(&self) -> [usize; 2];
 }
 
-/// Records a launch over `rows`, the largest of which has `tiles` tiles.
-pub(in crate::ops) fn launch<R: Pod>(
+impl Resampled for ResampleRow {
+    fn resample(&mut self) -> &mut ResampleRow {
+        self
+    }
+    fn size(&self) -> [usize; 2] {
+        [&self.y, &self.x].map(|axis| axis.size as usize)
+    }
+}
+
+/// What the kernel gets.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Params {
+    /// Tiles that a block makes.
+    tiles: u32,
+}
+
+/// Records launches over `rows`: what makes the weights of their axes, and the kernel.
+pub(in crate::ops) fn launch<R: Resampled>(
     cx: &mut GpuCx<'_>,
     spec: &KernelSpec,
-    tiles: usize,
-    rows: &[R],
+    mut rows: Vec<R>,
 ) -> Result<()> {
     /// The largest extent of a grid along y.
     const MAX_ROWS: usize = 65_535;
+    make_weights(cx, &mut rows)?;
+    let counts = |row: &R| {
+        let [height, width] = row.size();
+        [height.div_ceil(TILE[0]), width.div_ceil(TILE[1])]
+    };
+    let all: usize = rows.iter().map(|row| counts(row).iter().product::<usize>()).sum();
+    let tiles = all.div_ceil(ENOUGH_BLOCKS).clamp(1, MAX_TILES);
     for rows in rows.chunks(MAX_ROWS) {
-        let grid = Grid { blocks: [tiles as u32, rows.len() as u32, 1], threads: THREADS };
-        cx.recorder.launch(spec, grid, &NoParams::default(), rows)?;
+        let blocks = rows.iter().map(counts).map(|[down, across]| down.div_ceil(tiles) * across).max();
+        let grid = Grid { blocks: [blocks.unwrap_or(0) as u32, rows.len() as u32, 1], threads: THREADS };
+        cx.recorder.launch(spec, grid, &Params { tiles: tiles as u32 }, rows)?;
     }
     Ok(())
 }
 
+/// Records what makes the weights of all axes of `rows`. Most images of a batch have those of the one before.
+fn make_weights<R: Resampled>(cx: &mut GpuCx<'_>, rows: &mut [R]) -> Result<()> {
+    let mut axes: Vec<AxisRow> = Vec::new();
+    let (mut recent, mut bytes) = ([None::<AxisRow>; 2], 0);
+    for row in &mut *rows {
+        let ResampleRow { y, x, .. } = row.resample();
+        for (axis, recent) in [y, x].into_iter().zip(&mut recent) {
+            if axis.filter == AxisRow::NEAREST {
+                continue;
+            }
+            match recent.filter(|known| AxisRow { made: 0, ..*known } == *axis) {
+                Some(known) => axis.made = known.made,
+                None => {
+                    // From the beginning of what is not allocated yet.
+                    axis.made = bytes as u64;
+                    bytes += axis.made_bytes();
+                    axes.push(*axis);
+                }
+            }
+            *recent = Some(*axis);
+        }
+    }
+    if axes.is_empty() {
+        return Ok(());
+    }
+    if bytes > limits::MAX_BATCH_BYTES {
+        let most = limits::MAX_BATCH_BYTES;
+        return Err(Error::invalid(format!("{bytes} bytes of weights of a batch, expected at most {most}")));
+    }
+    let memory = cx.recorder.allocate(bytes)?.address();
+    let rows = rows.iter_mut().map(Resampled::resample).flat_map(|row| [&mut row.y, &mut row.x]);
+    for axis in rows.chain(&mut axes).filter(|axis| axis.filter != AxisRow::NEAREST) {
+        axis.made += memory;
+    }
+    let most = axes.iter().map(|axis| axis.size as usize).max().unwrap_or(0);
+    cx.launch(&weights_kernel(), most, &NoParams::default(), &axes)
+}
+
+/// The kernel that makes weights.
+fn weights_kernel() -> KernelSpec {
+    KernelSpec::new::<AxisRow, NoParams>("resample_weights", "resample_weights")
+}
+
+/// Compiles `kernel`, and what makes weights for it.
+pub(in crate::ops) fn compile(gpu: &Gpu, kernel: &KernelSpec) -> Result<()> {
+    gpu.kernel(&weights_kernel())?;
+    gpu.kernel(kernel).map(drop)
+}
+
+/// A kernel for rows of type `R`.
+pub(in crate::ops) fn kernel_for<R: Resampled>() -> KernelSpec {
+    KernelSpec::new::<R, Params>("resample", "resample")
+}
+
 /// The kernel from images of `from` to images of `to`, `channels` channels at once.
 pub(super) fn kernel(from: DType, to: DType, channels: usize) -> KernelSpec {
-    KernelSpec::new::<ResampleRow, NoParams>("resample", "resample")
-        .dtype("SRC", from)
-        .dtype("MID", to)
-        .dtype("DST", to)
-        .define("CH", channels)
+    kernel_for::<ResampleRow>().dtype("SRC", from).dtype("MID", to).dtype("DST", to).define("CH", channels)
 }
 
 /// `kernel`, of images of bytes with three channels, for rows of which some may have planes, or none has.
@@ -135,7 +234,7 @@ pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     let types =
         [(DType::U8, DType::U8), (DType::U8, DType::F32), (DType::I16, DType::I16), (DType::F32, DType::U8)];
     let plain = types.into_iter().flat_map(|(from, to)| [1, 3].map(|channels| kernel(from, to, channels)));
-    plain.chain([of_planes(kernel(DType::U8, DType::F32, 3), true)]).collect()
+    plain.chain([of_planes(kernel(DType::U8, DType::F32, 3), true), weights_kernel()]).collect()
 }
 
 /// Compiles what images of type `input` need, some of which may be `planes`.
@@ -153,9 +252,9 @@ pub(in crate::ops) fn prepare(
         (Some(from), Some(channels @ 1..=MAX_CHANNELS)) => {
             let kernel = kernel(from, attributes.output_dtype(from)?, channels);
             if planes {
-                gpu.kernel(&of_planes(kernel.clone(), true))?;
+                compile(gpu, &of_planes(kernel.clone(), true))?;
             }
-            gpu.kernel(&kernel).map(drop)
+            compile(gpu, &kernel)
         }
         // Decided by the batch, and compiled then.
         _ => Ok(()),
@@ -209,10 +308,8 @@ pub(in crate::ops) fn run(
 ) -> Result<()> {
     let from = io.inputs().desc(0)?.dtype;
     let at_once = channels_at_once(jobs.iter().flatten().map(|job| job.geometry.channels));
-    let mut most = 0;
     let rows = io.rows(|sample| {
         let job = job(jobs, sample.index())?;
-        most = most.max(tiles(job.target.size));
         let source = Images { address: sample.source(0)?, dtype: from };
         let made = Images { address: sample.target(0)?, dtype: to };
         let Job { geometry, target } = job;
@@ -228,5 +325,5 @@ pub(in crate::ops) fn run(
     });
     let rows = rows.concat();
     let kernel = of_planes(kernel(from, to, at_once), rows.iter().any(|row| row.planes != 0));
-    launch(cx, &kernel, most, &rows)
+    launch(cx, &kernel, rows)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::attributes::{ResizeAttributes, Target};
 use super::geometry::Geometry;
-use super::gpu::{AxisRow, Images, MAX_CHANNELS, ResampleRow, channels_at_once, kernel, launch, tiles};
+use super::gpu::{AxisRow, Images, MAX_CHANNELS, ResampleRow, channels_at_once, compile, kernel, launch};
 use super::volume::VolumeJob;
 use crate::cpu::resample::volume_parameters;
 use crate::error::{Error, Result};
@@ -43,13 +43,13 @@ impl VolumeJob {
 /// Compiles what volumes of type `input` need.
 pub(super) fn prepare(gpu: &Arc<Gpu>, input: &ValueType, attributes: &ResizeAttributes) -> Result<()> {
     let Some(from) = input.dtype else { return Ok(()) };
-    gpu.kernel(&kernel(DType::F32, attributes.output_dtype(from)?, 1))?;
+    compile(gpu, &kernel(DType::F32, attributes.output_dtype(from)?, 1))?;
     let channels = match (input.layout.and_then(|layout| layout.find(b'C')), &input.dims) {
         (Some(axis), Some(dims)) if axis + 1 == dims.len() => dims[axis],
         _ => Some(1),
     };
     match channels {
-        Some(channels @ 1..=MAX_CHANNELS) => gpu.kernel(&kernel(from, DType::F32, channels)).map(drop),
+        Some(channels @ 1..=MAX_CHANNELS) => compile(gpu, &kernel(from, DType::F32, channels)),
         // Decided by the batch, and compiled then.
         _ => Ok(()),
     }
@@ -79,7 +79,6 @@ pub(in crate::ops) fn run(
     let middle = cx.recorder.allocate(between * size_of::<f32>())?.address();
     let at_once = channels_at_once(volumes.iter().map(|(job, ..)| job.channels));
     let (mut slices, mut depths) = (Vec::new(), Vec::new());
-    let mut most = [0; 2];
     for (job, source, target, slice, begin) in volumes {
         let resized = Images { address: middle + (begin * size_of::<f32>()) as u64, dtype: DType::F32 };
         let (Target { size, roi, filter }, geometry) = (&job.target, job.slices());
@@ -95,8 +94,7 @@ pub(in crate::ops) fn run(
             pitch: slice as u32,
             step: 1,
         }));
-        most = [most[0].max(tiles([height, width])), most[1].max(tiles([depth, slice]))];
     }
-    launch(cx, &kernel(from, DType::F32, at_once), most[0], &slices)?;
-    launch(cx, &kernel(DType::F32, to, 1), most[1], &depths)
+    launch(cx, &kernel(from, DType::F32, at_once), slices)?;
+    launch(cx, &kernel(DType::F32, to, 1), depths)
 }
