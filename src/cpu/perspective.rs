@@ -6,9 +6,8 @@ mod map;
 use multiversion::multiversion;
 
 use super::convert::ConvertSat;
-use super::corners::Bytes;
-use super::places::{PLACES, column_or_row};
-use super::resample::{Output, byte_from_even};
+use super::corners::{AT_ONCE, Bytes};
+use super::resample::Output;
 use super::warp::{LANES, Pixels};
 use super::weights::cubic_weights;
 use crate::tensor::DType;
@@ -85,6 +84,7 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
     /// Writes rows of `width` pixels.
     pub fn run(&self, matrix: &Matrix, dst: &mut [T], width: usize) {
         let exact = matrix.map(|row| row.map(|value| value as f32));
+        bring_near(bytemuck::cast_slice(self.source.values));
         let mut places = Places::of(if self.is_exact() { width } else { 0 });
         for (y, row) in dst.chunks_exact_mut((width * self.source.channels).max(1)).enumerate() {
             if self.is_exact() {
@@ -181,22 +181,18 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
         }
     }
 
-    /// Writes the value outside, if no pixel around any of these places lies inside.
+    /// [`Self::between`] where a pixel may be outside.
     #[inline(always)]
-    fn fill_far<const C: usize>(&self, x: &[f32; PLACES], y: &[f32; PLACES], pixels: &mut [[T; C]]) -> bool {
+    fn at_the_edge(&self, [x, y]: [f32; 2], pixel: &mut [T]) {
         /// Farther away, places are not told from one another.
         const END: f32 = 1e30;
         let [width, height, _] = self.source.size.map(|extent| extent as f32);
-        let mut are_far = self.border == Border::Constant && T::DTYPE != DType::F32;
-        for i in 0..PLACES {
-            let is_number = x[i].abs() < END && y[i].abs() < END;
-            are_far &= is_number && (x[i] < -1.0 || x[i] >= width || y[i] < -1.0 || y[i] >= height);
+        let is_number = x.abs() < END && y.abs() < END;
+        let is_far = is_number && (x < -1.0 || x >= width || y < -1.0 || y >= height);
+        match self.fill.get(..pixel.len()) {
+            Some(fill) if is_far && self.border == Border::Constant => pixel.copy_from_slice(fill),
+            _ => self.between([x, y], pixel),
         }
-        match self.fill.first_chunk::<C>() {
-            Some(fill) if are_far => pixels.fill(*fill),
-            _ => return false,
-        }
-        true
     }
 
     #[inline(never)]
@@ -245,7 +241,11 @@ fn not_farther(place: f32, extent: usize) -> f32 {
 }
 
 /// Writes the pixels at `places` to `row`.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets(
+    "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl+f16c",
+    "x86_64+avx+avx2+f16c",
+    "x86_64+sse4.1"
+))]
 fn between<T: Output + ConvertSat<f32>>(view: &View<'_, T>, places: &Places, row: &mut [T]) {
     let (x, y) = (&places.x, &places.y);
     // With a number of channels that the compiler knows, loops over them disappear.
@@ -280,7 +280,17 @@ fn of_sixteen<T: Output + ConvertSat<f32>>(view: &View<'_, T>, places: &Places, 
     }
 }
 
-/// Many places at once where all around them lies inside.
+/// Brings a small image into the second cache, line after line, which processors foresee; the places of a map they do not.
+fn bring_near(image: &[u8]) {
+    const LINE: usize = 64;
+    const SMALL: usize = 1 << 20;
+    if image.len() <= SMALL {
+        let lines = image.chunks(LINE).filter_map(|line| line.first());
+        std::hint::black_box(lines.fold(0, |seen, byte| seen | byte));
+    }
+}
+
+/// Many places at once, and those again that are not inside.
 #[inline(always)]
 fn between_bytes<T: Output + ConvertSat<f32>, const C: usize>(
     view: &View<'_, T>,
@@ -291,47 +301,16 @@ fn between_bytes<T: Output + ConvertSat<f32>, const C: usize>(
     let Pixels { values, size, channels } = view.source;
     let image = Pixels { values: bytemuck::cast_slice(values), size, channels };
     let Some(image) = Bytes::<C>::new(image) else { return between_each(view, x, y, row, C) };
-    for ((x, y), row) in x.chunks(PLACES).zip(y.chunks(PLACES)).zip(row.chunks_mut(PLACES * C)) {
-        let done = match (x.first_chunk(), y.first_chunk()) {
-            (Some(x), Some(y)) => {
-                between_many(&image, x, y, bytemuck::cast_slice_mut(row))
-                    || view.fill_far(x, y, row.as_chunks_mut::<C>().0)
+    let row = bytemuck::cast_slice_mut::<T, u8>(row).as_chunks_mut::<C>().0;
+    for ((x, y), row) in x.chunks(AT_ONCE).zip(y.chunks(AT_ONCE)).zip(row.chunks_mut(AT_ONCE)) {
+        if !image.between(x, y, row) {
+            for ((&x, &y), pixel) in x.iter().zip(y).zip(row) {
+                if !image.is_inside(x, y) {
+                    view.at_the_edge([x, y], bytemuck::cast_slice_mut(pixel));
+                }
             }
-            _ => false,
-        };
-        if !done {
-            between_each(view, x, y, row, C);
         }
     }
-}
-
-/// Writes the pixels at all of these places, if all around them lies inside.
-#[inline(always)]
-fn between_many<const C: usize>(
-    image: &Bytes<'_, C>,
-    x: &[f32; PLACES],
-    y: &[f32; PLACES],
-    row: &mut [u8],
-) -> bool {
-    let (mut columns, mut rows) = ([0i32; PLACES], [0i32; PLACES]);
-    let (mut px, mut py) = ([0.0; PLACES], [0.0; PLACES]);
-    for i in 0..PLACES {
-        let (left, top) = (x[i].floor(), y[i].floor());
-        (px[i], py[i]) = (x[i] - left, y[i] - top);
-        (columns[i], rows[i]) = (column_or_row(left), column_or_row(top));
-    }
-    let Some(around) = image.around(&columns, &rows) else { return false };
-    let mut pixels = [0u32; PLACES];
-    for (c, [s00, s01, s10, s11]) in around.iter().enumerate() {
-        for i in 0..PLACES {
-            let [value] = mixed(&[[s00[i]], [s01[i]], [s10[i]], [s11[i]]], [px[i], py[i]]);
-            pixels[i] |= byte_from_even(value) << (8 * c);
-        }
-    }
-    for (to, pixel) in row.as_chunks_mut::<C>().0.iter_mut().zip(pixels) {
-        to.copy_from_slice(&pixel.to_le_bytes()[..C]);
-    }
-    true
 }
 
 #[inline(always)]

@@ -23,7 +23,7 @@ mod volume;
 
 pub use filter::{AxisParameters, Filter, FilterSpec};
 pub use run::Scratch;
-pub use store::{Output, byte_from_even};
+pub use store::Output;
 pub use stream::Stream;
 pub use volume::{VolumePlan, volume_parameters};
 

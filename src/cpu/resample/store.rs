@@ -20,12 +20,6 @@ pub trait Output: Element {
 /// 1.5 * 2^23: adding it to a value of less than 2^22 moves the value's ones to the lowest bit.
 const ROUND_TO_INTEGER: f32 = 12_582_912.0;
 
-/// [`Output::from_even`] of a byte, in an integer as wide as the float.
-#[inline(always)]
-pub fn byte_from_even(value: f32) -> u32 {
-    (value.clamp(0.0, 255.0) + ROUND_TO_INTEGER).to_bits() & 0xFF
-}
-
 macro_rules! integer_outputs {
     ($($int:ty),*) => { $(
         impl Output for $int {
