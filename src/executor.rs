@@ -26,7 +26,7 @@ use crate::graph::{BranchId, NodeKind, Placement, Plan, ValueId};
 use crate::memory::HostPool;
 use crate::ops::{self, CpuCx, Decoded, Failures, GpuCx, Inputs, Preferences, PutOff, Routing};
 use crate::tensor::{Batch, Device, ValueType};
-use crate::threads;
+use crate::threads::{self, Threads};
 use crate::waiting::Forever;
 use host::copy_output;
 use pace::Pace;
@@ -50,7 +50,7 @@ pub struct Outcome<'r> {
 pub struct Executor {
     plan: Arc<Plan>,
     operators: Operators,
-    pool: Arc<rayon::ThreadPool>,
+    pool: Arc<Threads>,
     memory: Arc<HostPool>,
     inputs_may_change: bool,
     recorder: Option<Recorder>,
@@ -95,7 +95,7 @@ impl Executor {
 
     fn with(
         plan: Arc<Plan>,
-        pool: Arc<rayon::ThreadPool>,
+        pool: Arc<Threads>,
         memory: HostPool,
         gpu: Option<&Arc<Gpu>>,
         preferences: &Preferences,
@@ -343,8 +343,7 @@ impl Executor {
                     let copied: Vec<_> = copied.map(|(i, bytes)| (i, own::reading(bytes.len()))).collect();
                     sink.weigh(&copied, failures);
                 }
-                let is_shared = Arc::strong_count(&self.pool) > 1;
-                own::take(&mut batch, failures, (!is_shared).then_some(&*self.pool), &self.memory)?;
+                own::take(&mut batch, failures, &self.pool, &self.memory)?;
                 own.push(batch.clone());
             }
             values[id] = Some(batch);

@@ -1,56 +1,124 @@
 //! Worker threads that batches share, each of which is handed to them sample by sample. It must not know what is done with a sample.
 //!
 //! ```text
-//! batch 1    thread 1  [0][2][3]   [5]
-//!            thread 2  [ 1  ][4]
-//! batch 2    thread 2           [0][1] ...    it has threads as soon as the one before has no sample left to begin
+//! batch 1    its own thread  [0][2][3]   [5]      the thread that brings a batch works on it
+//!            a helper        [ 1  ][4]            as long as fewer threads work than there may
+//! batch 2    its own thread        [0][1][2] ..   the helper of batch 1 leaves behind its sample: too many would work
 //! ```
 //!
-//! A thread that has begun with a batch stays with it. Splitting a batch in halves, as rayon's parallel iterators do, would let the thread
-//! that waits for the other half begin with the batch behind, and the first batch would be done when the second is.
+//! As many batches as there are threads are worked on without one thread having to wake another, and what a thread has copied for a sample
+//! is in its core's cache when it works on it.
 
+use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
+
+/// Threads, and how many of them and of those that bring batches work.
+pub struct Threads {
+    pool: ThreadPool,
+    working: AtomicUsize,
+}
+
+impl Deref for Threads {
+    type Target = ThreadPool;
+
+    fn deref(&self) -> &ThreadPool {
+        &self.pool
+    }
+}
 
 /// Starts `count` threads, or as many as may be.
 ///
 /// # Errors
 /// Unavailable when they cannot be made.
-pub fn start(count: usize) -> Result<Arc<ThreadPool>> {
-    ThreadPoolBuilder::new()
+pub fn start(count: usize) -> Result<Arc<Threads>> {
+    let pool = ThreadPoolBuilder::new()
         .num_threads(count.clamp(1, limits::MAX_THREADS))
         .thread_name(|i| format!("gesso-{i}"))
         .build()
-        .map(Arc::new)
-        .map_err(|error| Error::new(ErrorKind::Unavailable, format!("worker threads: {error}")))
+        .map_err(|error| Error::new(ErrorKind::Unavailable, format!("worker threads: {error}")))?;
+    Ok(Arc::new(Threads { pool, working: AtomicUsize::new(0) }))
 }
 
-/// Runs `work` on each of `items`, from the first to the last, on the threads of `pool`. Returns when all are done; the calling thread
-/// waits, unless it is one of the pool.
-pub fn for_each<T: Send>(pool: &ThreadPool, items: &mut [T], work: impl Fn(&mut T) + Sync) {
-    let threads = pool.current_num_threads().min(items.len());
-    let left = Mutex::new(items.iter_mut());
-    let (left, work) = (&left, &work);
-    let next = || left.lock().next();
-    pool.in_place_scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(move |_| {
-                while let Some(item) = next() {
-                    work(item);
-                }
-            });
+/// One that works, until it is dropped.
+struct Working<'a>(&'a AtomicUsize);
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Threads {
+    /// Runs `work` on each of `items`, begun from the first to the last, in the calling thread and in others that have nothing to do.
+    /// Returns when all are done.
+    pub fn for_each<T: Send>(&self, items: &mut [T], work: impl Fn(&mut T) + Sync) {
+        self.working.fetch_add(1, Ordering::Relaxed);
+        let _working = Working(&self.working);
+        if let [only] = items {
+            return work(only);
         }
-    });
+        let left = Mutex::new(items.iter_mut());
+        let job = Job { threads: self, left: &left, work: &work };
+        self.pool.in_place_scope(|scope| job.work_off(scope, false));
+    }
+
+    /// `None` if there are as many already as there are threads.
+    fn begin(&self) -> Option<Working<'_>> {
+        let more = |working: usize| (working < self.current_num_threads()).then_some(working + 1);
+        let begun = self.working.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        begun.is_ok().then(|| Working(&self.working))
+    }
+
+    /// Whether more work than there are threads.
+    fn are_crowded(&self) -> bool {
+        self.working.load(Ordering::Relaxed) > self.current_num_threads()
+    }
+}
+
+/// What threads do together.
+struct Job<'a, 'i, T, W> {
+    threads: &'a Threads,
+    left: &'a Mutex<std::slice::IterMut<'i, T>>,
+    work: &'a W,
+}
+
+impl<'a, T: Send, W: Fn(&mut T) + Sync> Job<'a, '_, T, W> {
+    /// Works until nothing is left, a helper until too many work. Calls helpers for what is left, as long as there may be more.
+    fn work_off<'s>(&self, scope: &Scope<'s>, helps: bool)
+    where
+        'a: 's,
+        Self: 's,
+    {
+        while !(helps && self.threads.are_crowded()) {
+            let (item, others) = {
+                let mut left = self.left.lock();
+                (left.next(), left.len())
+            };
+            let Some(item) = item else { return };
+            if others > 0
+                && let Some(working) = self.threads.begin()
+            {
+                let job = Job { ..*self };
+                scope.spawn(move |scope| {
+                    let _working = working;
+                    job.work_off(scope, true);
+                });
+            }
+            (self.work)(item);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::channel;
+    use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
     use std::time::Duration;
 
     use super::*;
@@ -60,52 +128,55 @@ mod tests {
         for (threads, count) in [(1, 0), (1, 5), (3, 2), (3, 100)] {
             let pool = start(threads).unwrap();
             let mut items = vec![1; count];
-            for_each(&pool, &mut items, |item| *item += 1);
+            pool.for_each(&mut items, |item| *item += 1);
             assert_eq!(items, vec![2; count]);
         }
     }
 
-    /// The second batch is begun by the thread that has no sample of the first left, and is not done before it.
+    /// A batch has all threads until another one comes, and again when that one is done.
     #[test]
-    fn a_batch_does_not_wait_for_the_one_behind() {
+    fn as_many_threads_work_as_there_are() {
         let pool = start(2).unwrap();
         let (say, said) = channel();
-        let (hold, held) = channel::<()>();
-        let held = Mutex::new(held);
-        let (begun, begins) = channel();
-        std::thread::scope(|scope| {
-            let (pool, held) = (&pool, &held);
-            let first = say.clone();
-            scope.spawn(move || {
-                for_each(pool, &mut [0, 1], |item| {
-                    begun.send(()).unwrap();
-                    if *item == 1 {
-                        // Until the test lets go.
-                        assert!(held.lock().recv().is_err());
-                    }
-                });
-                first.send("first").unwrap();
-            });
-            (0..2).for_each(|_| begins.recv().unwrap());
-            let (inside, inside_of) = channel();
+        // Each item says that it has begun, and ends when the test lets it.
+        let item = |name: &'static str| {
             let (end, ended) = channel::<()>();
-            let ended = Mutex::new(ended);
-            let second = say.clone();
-            scope.spawn(move || {
-                for_each(pool, &mut [0, 1], |item| {
-                    if *item == 0 {
-                        inside.send(()).unwrap();
-                        assert!(ended.lock().recv().is_err());
-                    }
-                });
-                second.send("second").unwrap();
-            });
-            // The first batch has a sample under way, the second has begun.
-            inside_of.recv().unwrap();
-            drop(hold);
-            assert_eq!(said.recv_timeout(Duration::from_secs(60)), Ok("first"));
-            drop(end);
-            assert_eq!(said.recv_timeout(Duration::from_secs(60)), Ok("second"));
+            (end, (name, Mutex::new(ended)))
+        };
+        let work = |(name, ended): &mut (&'static str, Mutex<Receiver<()>>)| {
+            say.send(*name).unwrap();
+            ended.lock().recv().unwrap();
+        };
+        let next = || said.recv_timeout(Duration::from_secs(60)).unwrap();
+        let none =
+            || assert_eq!(said.recv_timeout(Duration::from_millis(50)), Err(RecvTimeoutError::Timeout));
+        let (mut ends, mut items): (Vec<_>, Vec<_>) = ["a", "b", "c", "d", "e"].map(item).into_iter().unzip();
+        let (mut other_ends, mut others): (Vec<_>, Vec<_>) = ["x", "y"].map(item).into_iter().unzip();
+        let end = |all: &mut Vec<Sender<()>>| all.remove(0).send(()).unwrap();
+        std::thread::scope(|scope| {
+            let (pool, work) = (&pool, &work);
+            scope.spawn(move || pool.for_each(&mut items, work));
+            let mut begun = [next(), next()];
+            begun.sort_unstable();
+            assert_eq!(begun, ["a", "b"]);
+            none();
+            let other = scope.spawn(move || pool.for_each(&mut others, work));
+            assert_eq!(next(), "x");
+            // Three work: the helper leaves, or the thread that it helped goes on alone.
+            end(&mut ends);
+            end(&mut ends);
+            assert_eq!(next(), "c");
+            none();
+            end(&mut other_ends);
+            assert_eq!(next(), "y");
+            end(&mut other_ends);
+            other.join().unwrap();
+            end(&mut ends);
+            let mut begun = [next(), next()];
+            begun.sort_unstable();
+            assert_eq!(begun, ["d", "e"]);
+            end(&mut ends);
+            end(&mut ends);
         });
     }
 }

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::memory::{HostPool, align_up, copy_once};
 use crate::ops::Failures;
 use crate::tensor::{Batch, Sample};
-use crate::threads;
+use crate::threads::Threads;
 
 /// Fewer bytes than this are copied by the thread at hand: waking others takes longer.
 const PARALLEL_BYTES: usize = 256 << 10;
@@ -30,14 +30,14 @@ pub(super) fn foreign<'r>(batch: &Batch<'r>, failures: &Failures) -> Vec<(usize,
 }
 
 /// Moves the samples of `batch` that are in the caller's memory into a buffer of our own, which is read from then on. Those that there is
-/// no room for fail, the largest first. Without a `pool` this thread copies all of them: other batches have the pool's threads.
+/// no room for fail, the largest first.
 ///
 /// # Errors
 /// Unavailable, when there is no memory.
 pub(super) fn take(
     batch: &mut Batch<'_>,
     failures: &Failures,
-    pool: Option<&rayon::ThreadPool>,
+    pool: &Threads,
     memory: &Arc<HostPool>,
 ) -> Result<()> {
     let size = |(sample, bytes): (usize, &[u8])| Size { bytes: bytes.len(), scratch: 0, sample };
@@ -56,11 +56,10 @@ pub(super) fn take(
         copies.push((*bytes, &mut own[..bytes.len()]));
     }
     let total: usize = foreign.iter().map(|(_, bytes)| bytes.len()).sum();
-    match pool {
-        Some(pool) if copies.len() > 1 && total >= PARALLEL_BYTES => {
-            threads::for_each(pool, &mut copies, |(bytes, own)| copy_once(bytes, own));
-        }
-        _ => copies.iter_mut().for_each(|(bytes, own)| copy_once(bytes, own)),
+    if total >= PARALLEL_BYTES {
+        pool.for_each(&mut copies, |(bytes, own)| copy_once(bytes, own));
+    } else {
+        copies.iter_mut().for_each(|(bytes, own)| copy_once(bytes, own));
     }
     let mut ranges = Vec::with_capacity(foreign.len());
     let mut end = 0;
@@ -79,6 +78,7 @@ pub(super) fn take(
 mod tests {
     use super::*;
     use crate::tensor::{BatchDesc, DType, Layout, Shape};
+    use crate::threads;
 
     #[test]
     fn samples_become_copies_and_those_that_are_ours_stay() {
@@ -95,7 +95,7 @@ mod tests {
         ];
         let shapes = [5, 9, 4, 0, long.len()].map(|len| Shape::from([len])).to_vec();
         let mut batch = Batch::new(BatchDesc::new(DType::U8, Layout::NONE, shapes), samples).unwrap();
-        take(&mut batch, &Failures::none(5), Some(&pool), &memory).unwrap();
+        take(&mut batch, &Failures::none(5), &pool, &memory).unwrap();
         assert_eq!((batch.view(0).bytes, batch.view(4).bytes), (&long[..5], &long[..]));
         assert!([0, 3, 4].iter().all(|&i| matches!(batch.sample(i), Some(Sample::Pooled(..)))));
         assert!(matches!(batch.sample(1), Some(Sample::Missing)));

@@ -13,6 +13,7 @@ use crate::graph::plan::Step;
 use crate::memory::HostPool;
 use crate::ops::{CpuCx, GpuCx, GpuIo, Inputs, Io, Operator};
 use crate::tensor::{Batch, BatchDesc, Sample};
+use crate::threads::Threads;
 use crate::waiting::Effort;
 
 /// Runs an operator on host threads, its outputs into responses where the sink gives memory there.
@@ -20,7 +21,7 @@ pub(super) fn run_on_host<'r>(
     operator: &mut dyn Operator,
     inputs: Inputs<'_>,
     step: &Step,
-    pool: &rayon::ThreadPool,
+    pool: &Threads,
     memory: &Arc<HostPool>,
     sink: &mut dyn OutputSink<'r>,
 ) -> Result<Vec<Batch<'r>>> {

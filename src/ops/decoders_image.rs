@@ -182,7 +182,7 @@ impl ByThreads<'_> {
         let job = self.jobs.get(index).and_then(Option::as_ref);
         let job = job.ok_or_else(|| Error::internal("an image was not looked at"))?;
         let watch = Watch::new(self.cx.waiting, failures.member(index));
-        let pool = self.share(out.len()).then_some(self.cx.pool);
+        let pool = self.share(out.len()).then_some(&**self.cx.pool);
         self.decoder.decode_under(Conditions { watch: &watch, pool }, file, &job.options, out)?;
         self.decoded.fetch_add(1, Ordering::Relaxed);
         Ok(())

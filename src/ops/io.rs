@@ -7,7 +7,7 @@ use super::failures::Failures;
 use crate::error::{Error, Result};
 use crate::memory::DeviceBytes;
 use crate::tensor::{Batch, BatchDesc, Sample, Shape, View, ViewMut};
-use crate::threads;
+use crate::threads::Threads;
 use crate::waiting::Waiting;
 
 /// The inputs of an operator for one batch.
@@ -207,7 +207,7 @@ fn view<'a>(batches: &'a [&'a Batch<'a>], i: usize, index: usize) -> Result<View
 /// What `run_cpu` may use: the instance's threads.
 pub struct CpuCx<'a> {
     /// Worker threads of the instance.
-    pub pool: &'a rayon::ThreadPool,
+    pub pool: &'a Threads,
     /// Who waits for the batch.
     pub waiting: &'a dyn Waiting,
 }
@@ -254,7 +254,7 @@ impl<'a> Io<'a> {
         std::mem::take(&mut self.outputs)
     }
 
-    /// Runs `f` for every live sample on the pool's threads, one task a sample. An error or a panic fails its sample
+    /// Runs `f` for every live sample, in this thread and on idle ones of the pool. An error or a panic fails its sample
     /// and no other. Called once per run.
     ///
     /// # Errors
@@ -274,13 +274,13 @@ impl<'a> Io<'a> {
         let inputs = self.inputs;
         let run = |sample: &mut SampleIo<'a>| run_sample(&inputs, sample, f);
         // Nothing is gained from another thread, which is not awake before the work is done.
-        match samples.as_mut_slice() {
-            [only] => run(only),
-            many if small => many.iter_mut().for_each(run),
-            many => threads::for_each(cx.pool, many, |sample| match cx.waiting.check(None) {
+        if small {
+            samples.iter_mut().for_each(run);
+        } else {
+            cx.pool.for_each(&mut samples, |sample| match cx.waiting.check(None) {
                 Ok(()) => run(sample),
                 Err(late) => inputs.fail(sample.index(), late),
-            }),
+            });
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::ops::args::Value;
 use crate::ops::{Args, CpuCx, Failures, Inputs, Io, OpDef, OutputSamples};
 use crate::tensor::{Batch, BatchDesc, Element, Layout, Sample, Shape};
+use crate::threads;
 use crate::waiting::Forever;
 
 /// Arguments with fixed values, and with tensors by their index among the argument inputs.
@@ -67,7 +68,7 @@ pub(crate) fn run(
             failures.get(i).is_none().then(|| &mut bytemuck::cast_slice_mut(words)[..len])
         });
         let outputs = vec![OutputSamples { desc: &desc, buffers: buffers.collect() }];
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let pool = threads::start(2).unwrap();
         operator.run_cpu(&CpuCx { pool: &pool, waiting: &Forever }, &mut Io::new(inputs, outputs))?;
     }
     let samples = samples

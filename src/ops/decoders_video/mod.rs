@@ -136,7 +136,9 @@ impl Operator for DecodersVideo {
             let job = this.jobs.get(sample.index()).and_then(Option::as_ref);
             let job = job.ok_or_else(|| Error::internal("a video was not looked at"))?;
             let (input, output) = sample.unary()?;
-            Video::open(input.as_slice()?)?.write_all(&job.frames, this.fill, output.bytes)?;
+            let video = Video::open(input.as_slice()?)?;
+            // Its parts are decoded by the instance's threads, not by those of the whole process.
+            cx.pool.install(|| video.write_all(&job.frames, this.fill, output.bytes))?;
             decoded.fetch_add(job.frames.iter().flatten().count(), Ordering::Relaxed);
             Ok(())
         })?;
