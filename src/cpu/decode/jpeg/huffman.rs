@@ -77,9 +77,11 @@ impl Search {
     /// Length and symbol of the code at the top of `bits`.
     pub(super) fn find(&self, bits: u64) -> Option<(u32, u8)> {
         let top = (bits >> 48) as u32;
-        let length = (1..17).find(|&length| top < self.limits[length])?;
-        let index = (top >> (16 - length)) as i32 + self.offsets[length];
-        Some((length as u32, self.symbols[index as usize & 255]))
+        // As many as are not longer. All are counted, which vectors do at once; where to stop would be guessed wrong.
+        let length = self.limits[1..].iter().fold(1, |length, &limit| length + u32::from(limit <= top));
+        let offset = self.offsets.get(length as usize)?;
+        let index = (top >> (16 - length)) as i32 + offset;
+        Some((length, self.symbols[index as usize & 255]))
     }
 }
 
@@ -154,7 +156,7 @@ const LOOKUPS: usize = 3;
 const LONGEST: u32 = 56 / LOOKUPS as u32;
 
 /// A DC table.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Dc {
     /// Bits of a code and its number (0: not within the bits of a look-up), and which number it is.
     pub(super) entries: [(u8, u8); 1 << DC_BITS],
@@ -172,35 +174,45 @@ pub(super) struct Ac {
     pairs: bool,
 }
 
-/// Where the beginnings of a code and of a number of `size` bits behind it are among all of so many bits, and which number it is: one for
-/// each first bit of the number.
-fn beginnings(bits: u32, (length, code): (u32, u32), size: u32) -> impl Iterator<Item = (Range<usize>, u8)> {
+/// Entries whose bits begin with a code and, if a number of `size` bits is behind it, with that number's first bit: those of a 0, then
+/// those of a 1, else none. `None` if a look-up of so many bits is shorter than that.
+fn beginnings(bits: u32, (length, code): (u32, u32), size: u32) -> Option<[Range<usize>; 2]> {
     let known = length + u32::from(size > 0);
-    let signs = if known > bits { 0..0 } else { 0..1 + u32::from(size > 0) };
-    signs.map(move |sign| {
-        let prefix = if size == 0 { code } else { code << 1 | sign };
-        let at = (prefix as usize) << (bits - known);
-        (at..at + (1 << (bits - known)), which(size, sign))
-    })
+    let (start, count) = (code << (bits - length.min(bits)), 1 << (bits - known.min(bits)));
+    let middle = start as usize + count;
+    let end = if size > 0 { middle + count } else { middle };
+    (known <= bits).then_some([start as usize..middle, middle..end])
+}
+
+impl Default for Dc {
+    /// Of no codes.
+    fn default() -> Self {
+        Self { entries: [(0, 0); 1 << DC_BITS], search: Search::default() }
+    }
 }
 
 impl Dc {
-    /// `None`: a symbol that is no size, for which libjpeg refuses the table.
-    pub(super) fn new(spec: &Spec) -> Option<Self> {
-        let mut entries = [(0, 0); 1 << DC_BITS];
+    /// Makes another table of this one. `None`: a symbol that is no size, for which libjpeg refuses the table.
+    fn become_that_of(&mut self, spec: &Spec) -> Option<()> {
+        // Codes are in order: so are their entries, and what lies in between has none.
+        let mut done = 0;
         for (length, code, symbol) in spec.codes() {
             let size = u32::from(symbol);
-            match size {
-                0..12 => {
-                    for (at, number) in beginnings(DC_BITS, (length, code), size) {
-                        entries[at].fill(((length + size) as u8, number));
-                    }
-                }
-                12..16 => {}
-                _ => return None,
+            if size >= 16 {
+                return None;
+            }
+            let Some(ranges) = beginnings(DC_BITS, (length, code), size).filter(|_| size < 12) else {
+                continue;
+            };
+            self.entries[done..ranges[0].start].fill((0, 0));
+            done = ranges[1].end;
+            for (at, sign) in ranges.into_iter().zip(0..) {
+                self.entries[at].fill(((length + size) as u8, which(size, sign)));
             }
         }
-        Some(Self { entries, search: Search::new(spec) })
+        self.entries[done..].fill((0, 0));
+        self.search = Search::new(spec);
+        Some(())
     }
 }
 
@@ -220,22 +232,28 @@ impl Ac {
     /// gives two codes where they fit; that takes longer to make and pays for more than some kilobytes.
     fn become_that_of(&mut self, spec: &Spec, pairs: bool) {
         let Self { steps, entries, .. } = self;
-        steps.fill(step(0, LONG));
-        entries.fill(NOTHING);
+        let mut done = 0;
+        let none = |steps: &mut [u16], entries: &mut [Entry]| {
+            steps.fill(step(0, LONG));
+            entries.fill(NOTHING);
+        };
         for (length, code, symbol) in spec.codes() {
             let (run, size) = (symbol >> 4, u32::from(symbol & 15));
             let ends = size == 0 && run != 15;
             let (all, advance) = if ends { (length, END) } else { (length + size, u16::from(run) + 1) };
-            if all > LONGEST {
+            let Some(ranges) = beginnings(AC_BITS, (length, code), size).filter(|_| all <= LONGEST) else {
                 continue;
-            }
-            for (at, number) in beginnings(AC_BITS, (length, code), size) {
-                steps[at.clone()].fill(step(all, advance));
-                if size > 0 {
-                    entries[at].fill(Entry { second: run, number, ..NOTHING });
-                }
+            };
+            let (start, end) = (ranges[0].start, ranges[1].end);
+            none(&mut steps[done..start], &mut entries[done..start]);
+            done = end;
+            steps[start..end].fill(step(all, advance));
+            for (at, sign) in ranges.into_iter().zip(0..) {
+                let number = Entry { second: run, number: which(size, sign), ..NOTHING };
+                entries[at].fill(if size > 0 { number } else { NOTHING });
             }
         }
+        none(&mut steps[done..], &mut entries[done..]);
         (self.search, self.pairs) = (Search::new(spec), pairs);
         if pairs {
             let singles = (self.steps, self.entries);
@@ -306,10 +324,10 @@ pub(super) struct Cache {
 /// Tables of each kind that are kept.
 const KEPT: usize = 8;
 
-/// Puts an element at the front, and lets go of the one that was not used for longest.
-fn keep<T>(all: &mut Vec<T>, new: T) {
-    all.truncate(KEPT - 1);
-    all.insert(0, new);
+/// The table that was not used for longest, if there are enough, to make another one of; else a new one.
+fn oldest<T: Default>(all: &mut Vec<(Spec, Arc<T>)>) -> Arc<T> {
+    let oldest = if all.len() == KEPT { all.pop() } else { None };
+    oldest.map(|(_, table)| table).unwrap_or_default()
 }
 
 impl Cache {
@@ -317,7 +335,9 @@ impl Cache {
         if let Some(i) = self.dc.iter().position(|(known, _)| known == spec) {
             self.dc[..=i].rotate_right(1);
         } else {
-            keep(&mut self.dc, (spec.clone(), Arc::new(Dc::new(spec)?)));
+            let mut table = oldest(&mut self.dc);
+            Arc::make_mut(&mut table).become_that_of(spec)?;
+            self.dc.insert(0, (spec.clone(), table));
         }
         self.dc.first().map(|(_, table)| Arc::clone(table))
     }
@@ -333,8 +353,10 @@ impl Cache {
             Some(i) if self.ac[i].1.pairs || !pairs => self.ac[..=i].rotate_right(1),
             found => {
                 // In the memory of the same one without pairs, or of the one that was not used for longest.
-                let old = found.or((self.ac.len() == KEPT).then_some(KEPT - 1)).map(|i| self.ac.remove(i));
-                let mut table = old.map(|(_, table)| table).unwrap_or_default();
+                let mut table = match found {
+                    Some(i) => self.ac.remove(i).1,
+                    None => oldest(&mut self.ac),
+                };
                 Arc::make_mut(&mut table).become_that_of(spec, pairs);
                 self.ac.insert(0, (spec.clone(), table));
             }
