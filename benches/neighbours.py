@@ -4,6 +4,7 @@
     benches/neighbours.py                          all attacks, 20 s each, on a server of its own
     benches/neighbours.py --only webp png          some of them
     benches/neighbours.py --set slow_request_ms=3600000    with parameters of the model: so, nothing is set aside
+    benches/neighbours.py --only large-jpeg --pool 0       with a server that keeps no requests for reuse: what is left is Gesso's
 
 One client sends a 500 x 375 JPEG and waits for the answer, again and again; the model decodes, resizes and normalizes it, by one
 instance with default settings. Each line is one attack: waits of that client before and during it, what became of the attackers' requests, and
@@ -42,7 +43,7 @@ ATTACKS = {
     "progressive": (lambda: [bombs.progressive()] * 8, 1),
     "png": (lambda: [bombs.png()], 2),
     "jpeg": (lambda: [bombs.jpeg(grain=128, quality=30)], 2),
-    # Of 55 MB, which the server's own gRPC keeps room for: see what is left by a file that is no image.
+    # Of 55 MB. The server's gRPC keeps the last requests, eight of them, with all of their bytes for reuse: see `--pool`.
     "large-jpeg": (lambda: [bombs.jpeg(grain=1)], 2),
     "no-image": (lambda: [bytes(55_000_000)], 2),
 }
@@ -137,6 +138,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=list(ATTACKS), default=["webp", "progressive", "png", "jpeg"])
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--pool", type=int, metavar="N", help="requests that the server's gRPC keeps for reuse, 8 otherwise")
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="parameters of the model")
     options = parser.parse_args()
     cores = sorted(os.sched_getaffinity(0))
@@ -149,7 +151,8 @@ def main():
     ]
     with tempfile.TemporaryDirectory() as folder:
         write_model(folder, "preprocess", (ROOT / "benches" / "pipeline.dali").read_bytes(), CONFIG + "".join(lines))
-        with Server(folder, models=["preprocess"]) as server:
+        arguments = [] if options.pool is None else [f"--grpc-infer-allocation-pool-size={options.pool}"]
+        with Server(folder, models=["preprocess"], arguments=arguments) as server:
             warm = Good(server.grpc_url, small.getvalue())
             warm.start()
             wait_until(lambda: len(warm.waits) > 200, "the server is warm")

@@ -13,8 +13,6 @@ mod device;
 mod dropin;
 #[path = "plugin/host/mod.rs"]
 mod host;
-#[path = "plugin/hostile.rs"]
-mod hostile;
 #[path = "plugin/lanes.rs"]
 mod lanes;
 #[path = "plugin/library.rs"]
@@ -128,6 +126,8 @@ fn lives_a_whole_life_and_leaves_nothing() {
     assert!(book.log[0].1.starts_with("Gesso is loaded backend=gesso version="), "{:?}", book.log);
     drop(book);
     host.assert_clean();
+    host.bury();
+    assert_eq!(host.live("output"), 0);
 }
 
 #[test]

@@ -8,7 +8,9 @@ Images come behind ten bytes that say what is asked for, as the targets `image` 
 import io
 import json
 import pathlib
+import struct
 import sys
+import tarfile
 import zipfile
 
 import numpy as np
@@ -52,6 +54,33 @@ def configurations():
         yield path.read_bytes()
 
 
+def indexed():
+    """Files of many samples, behind a byte that says of which kind: TFRecord, RecordIO, tar."""
+    records = [bytes(range(n)) for n in (5, 0, 40)]
+    yield b"\0" + b"".join(struct.pack("<QI", len(record), 0) + record + bytes(4) for record in records)
+    parts = (0, 1, 2, 3)
+    yield b"\1" + b"".join(struct.pack("<II", 0xCED7230A, part << 29 | 8) + bytes(8) for part in parts)
+    for kind in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        file = io.BytesIO()
+        with tarfile.open(fileobj=file, mode="w", format=kind) as archive:
+            for name in ("a.jpg", "a.cls", "folder/" + "b" * 120 + ".jpg", "\u00e9.txt", "no-dot"):
+                entry = tarfile.TarInfo(name)
+                entry.size = 5
+                archive.addfile(entry, io.BytesIO(b"bytes"))
+        yield b"\2" + file.getvalue()
+
+
+def lists():
+    """Lists of videos, of files, patterns, behind bytes that say which, and how they are read."""
+    for how in (b"\0\0\0", b"\0\1\1", b"\0\0\2", b"\0\1\3", b"\0\0\4"):
+        yield how + b"@ 3\n\n@ 0 0.1\n@ 1 -4 9\n@ 2 0.04 0.2\n"
+    yield b"\1\0\0a b.jpg 3\n\nc.jpg -1\n"
+    yield b"\1\1\0list.jpg 0\n"
+    for pattern in (b"*.jpg", b"[k-m]ist.?p*", b"*[!a]*.jpg LIST* i*"):
+        yield b"\2\0\0" + pattern
+        yield b"\2\1\0" + pattern
+
+
 def seeds():
     """(target, bytes)"""
     for picture in pictures():
@@ -69,15 +98,20 @@ def seeds():
     for path in sorted((ROOT / "tests" / "data" / "video").rglob("*")):
         if path.is_file() and path.suffix not in (".py", ".json"):
             yield "video", path.read_bytes()
+            yield "packets", path.read_bytes()
     for path in sorted((ROOT / "tests" / "data" / "versions").rglob("*.dali")):
         yield "pipeline", path.read_bytes()
     for file in arrays():
         yield "npy", file
     for text in configurations():
         yield "config", text
+    for file in indexed():
+        yield "index", file
+    for text in lists():
+        yield "list", text
     random = np.random.default_rng(1)
     for _ in range(500):
-        for target in ("arithmetic", "operator"):
+        for target in ("arithmetic", "calls", "operator", "requests"):
             yield target, random.integers(0, 256, 128, np.uint8).tobytes()
 
 

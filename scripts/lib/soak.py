@@ -28,19 +28,21 @@ WARM_UP = 0.3
 # What the rest may add: memory as a share and in bytes, threads and files by number. Noise, not growth: the short form
 # has few samples.
 MEMORY_SHARE, MEMORY_BYTES = 0.08, 48e6
-THREADS, FILES = 2, 2
+THREADS, FILES, DEVICE_BYTES = 2, 2, 48e6
 
 
 class Look(NamedTuple):
-    """The server's process at one moment: bytes of memory, threads, open files."""
+    """The server's process at one moment: bytes of memory, threads, open files; bytes in use on a GPU, if there is one."""
 
     memory: float
     threads: float
     files: float
+    device: float = 0
 
     @classmethod
-    def at(cls, pid):
-        return cls(resident_bytes(pid), len(os.listdir(f"/proc/{pid}/task")), len(os.listdir(f"/proc/{pid}/fd")))
+    def at(cls, pid, driver=None):
+        threads, files = (len(os.listdir(f"/proc/{pid}/{folder}")) for folder in ("task", "fd"))
+        return cls(resident_bytes(pid), threads, files, driver.used_bytes() if driver else 0)
 
 
 def growth(looks):
@@ -50,7 +52,7 @@ def growth(looks):
         return Look(0, 0, 0), Look(0, 0, 0), ["the run was too short to see growth"]
     third = len(looks) // 3
     early, late = (Look(*(statistics.median(each) for each in zip(*part))) for part in (looks[:third], looks[-third:]))
-    allowed = Look(max(MEMORY_SHARE * early.memory, MEMORY_BYTES), THREADS, FILES)
+    allowed = Look(max(MEMORY_SHARE * early.memory, MEMORY_BYTES), THREADS, FILES, DEVICE_BYTES)
     grown = [
         f"{name} grew from {before:.0f} to {after:.0f}"
         for name, before, after, limit in zip(Look._fields, early, late, allowed)

@@ -89,18 +89,21 @@ def alone(address, request):
     return connection.tensor()
 
 
-def outcome(connection):
-    """Which counter an answer belongs to."""
+def outcome(connection, tolerance):
+    """Which counter an answer belongs to; it may differ from what is expected by so much."""
     expected, found = connection.request[1], connection.tensor()
     if found is None and any(words in connection.data for words in AWAY):
         return Counter.AWAY
     if found == expected:
         return Counter.REFUSED if found is None else Counter.RIGHT
+    if tolerance and found and expected and len(found) == len(expected):
+        apart = np.abs(np.frombuffer(found, "<f4") - np.frombuffer(expected, "<f4")).max()
+        return Counter.RIGHT if apart <= tolerance else Counter.WRONG
     return Counter.WRONG
 
 
 def main():
-    address, job, counters, count = sys.argv[1:]
+    address, job, counters, count, tolerance = sys.argv[1:]
     requests = [(bytes.fromhex(request), answer and bytes.fromhex(answer)) for request, answer in json.load(open(job))]
     with open(counters, "r+b") as file:
         counted = np.frombuffer(mmap.mmap(file.fileno(), 0), np.uint64)
@@ -115,7 +118,7 @@ def main():
             connection = connections[number]
             if not connection.receive():
                 continue
-            kind = outcome(connection)
+            kind = outcome(connection, float(tolerance))
             counted[kind] += 1
             if kind == Counter.WRONG:
                 print(f"expected {connection.request[1] and 'a tensor' or 'an error'}, found: {connection.data[:600]!r}", file=sys.stderr, flush=True)

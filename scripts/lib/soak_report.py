@@ -6,19 +6,19 @@ WIDTH, HEIGHT, LEFT, GAP, POINTS = 860, 110, 70, 44, 400
 COLOURS = ("#1f6feb", "#d1242f")
 
 
-def write(path, rows, sums, events, looks, faults, kind):
-    """Writes the page at `path` and the plots beside it as `.svg`; returns the page's text."""
+def write(path, rows, sums, events, looks, faults, gpu):
+    """Writes the page at `path` and the plots beside it as `.svg`; returns the page's text. `gpu` is the name of the one that was used."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.with_suffix(".svg").write_text(plots(rows))
     early, late = looks
     bins = sums[Counter.LATENCIES :]
     quantiles = ", ".join(f"{name} {1e3 * Counter.quantile(bins, share):.1f} ms" for name, share in (("p50", 0.5), ("p99", 0.99), ("p99.99", 0.9999)))
-    seconds = rows[-1][0]
+    seconds, where = rows[-1][0], f"on an {gpu}" if gpu else "on the host"
     lines = [
         "# Soak",
         "",
-        f"Made by `scripts/soak --long`; not edited by hand. A model that decodes, resizes and normalizes, `{kind}`, in a real server; requests of 1 to",
-        "4 images of 16 to 96 pixels over HTTP, every twentieth broken; clients that are killed, and a model that is unloaded and loaded, all the while.",
+        f"Made by `scripts/soak --long{' --gpu' if gpu else ''}`; not edited by hand. A model that decodes, resizes and normalizes, in a real server, {where};",
+        "requests of 1 to 4 images of 16 to 96 pixels over HTTP, every twentieth broken; clients that are killed, and a model that is unloaded and loaded, all the while.",
         "",
         "| | |",
         "| --- | --- |",
@@ -30,6 +30,7 @@ def write(path, rows, sums, events, looks, faults, kind):
         f"| reloads of the model, clients killed | {events['reload']}, {events['kill']} |",
         f"| latency | {quantiles} |",
         f"| memory of the server, first and last third after warming up | {early.memory / 1e6:.0f} MB, {late.memory / 1e6:.0f} MB |",
+        *([f"| memory of the GPU in use, likewise | {early.device / 1e6:.0f} MB, {late.device / 1e6:.0f} MB |"] if gpu else []),
         f"| threads | {early.threads:.0f}, {late.threads:.0f} |",
         f"| open files | {early.files:.0f}, {late.files:.0f} |",
         f"| verdict | {'; '.join(faults) or 'nothing grew, nothing was wrong'} |",
@@ -52,6 +53,8 @@ def plots(rows):
         ("threads", [[row[1].threads for row in rows]]),
         ("open files", [[row[1].files for row in rows]]),
     ]
+    if any(row[1].device for row in rows):
+        series.append(("memory of the GPU in use, MB", [[row[1].device / 1e6 for row in rows]]))
     height = len(series) * (HEIGHT + GAP) + 20
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" font-family="sans-serif" font-size="12">']
     parts.append(f'<rect width="{WIDTH}" height="{height}" fill="white"/>')

@@ -1,4 +1,4 @@
-//! The recorded corpus: every file through its target, and for operators and expressions some random bytes. A panic fails, one that
+//! The recorded corpus: every file through its target, and for those that make something of any bytes some random ones. A panic fails, one that
 //! the engine catches too.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -9,9 +9,9 @@ use std::sync::Mutex;
 use gesso_fuzz::TARGETS;
 
 /// Targets that make something of any bytes.
-const OF_ANY_BYTES: [&str; 2] = ["arithmetic", "operator"];
-/// Pipelines of one operator that each of these makes of random bytes.
-const OPERATORS: u64 = 4_000;
+const OF_ANY_BYTES: [&str; 4] = ["arithmetic", "calls", "operator", "requests"];
+/// Random bytes that each of these gets.
+const RANDOM: u64 = 4_000;
 /// Names an environment variable with the first seed of those, and one with another number of them.
 const FIRST: &str = "GESSO_FUZZ_FIRST";
 const COUNT: &str = "GESSO_FUZZ_COUNT";
@@ -53,7 +53,7 @@ fn random(seed: u64) -> Vec<u8> {
 fn nothing_panics() {
     std::panic::set_hook(Box::new(|info| *PANICKED.lock().unwrap() = Some(info.to_string())));
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    let (first, count): (u64, u64) = (number(FIRST).unwrap_or(0), number(COUNT).unwrap_or(OPERATORS));
+    let (first, count): (u64, u64) = (number(FIRST).unwrap_or(0), number(COUNT).unwrap_or(RANDOM));
     let mut failures = Vec::new();
     for (name, target) in TARGETS {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);

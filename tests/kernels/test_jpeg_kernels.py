@@ -2,6 +2,7 @@
 access checked, against libjpeg-turbo. Device tests (tests/gpu/cores.rs) decode ten thousand files; these need no device."""
 
 import io
+import os
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ HEADERS = ["common.cuh", "shared.cuh", "colors.cuh", "jpeg.cuh", "jpeg_codes.cuh
 CUTS = {"small batches": (544, 6), "large batches": (1056, 1)}
 # As kernels/jpeg.cuh has them.
 FINE = 0
+# Of twelve files, of which every second is damaged.
+DAMAGED_BATCHES = int(os.environ.get("GESSO_DAMAGED_BATCHES", 4))
 
 pytestmark = needs_compiler
 
@@ -193,17 +196,22 @@ def harm(jpeg, rng):
     jpeg.data = bytes(data)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_damage_stays_with_its_image(emulator, seed):
-    rng, given = np.random.default_rng(seed), list(files())
-    jpegs = [Jpeg(file) for file in given]
-    harmed = [i for i in range(len(jpegs)) if i % 2 == seed % 2]
-    for i in harmed:
-        harm(jpegs[i], rng)
-    cut = list(CUTS.values())[seed // 2]
-    views = [View(jpeg, smooth=seed % 2 == 1) for jpeg in jpegs]
-    status, found = emulator(jpegs, cut, views)
-    _, whole = emulator([Jpeg(file) for file in given], cut, views)
-    assert np.count_nonzero(status[harmed]) >= len(harmed) - 2
-    for i in set(range(len(jpegs))) - set(harmed):
-        assert status[i] == FINE and np.array_equal(found[i], whole[i]), f"file {i}"
+def test_damage_stays_with_its_image(emulator):
+    given, damaged, noticed = list(files()), 0, 0
+    whole, expected = [Jpeg(file) for file in given], {}
+    for seed in range(DAMAGED_BATCHES):
+        rng, jpegs = np.random.default_rng(seed), [Jpeg(file) for file in given]
+        harmed = [i for i in range(len(jpegs)) if i % 2 == seed % 2]
+        for i in harmed:
+            harm(jpegs[i], rng)
+        cut = list(CUTS.values())[seed // 2 % 2]
+        views = [View(jpeg, smooth=seed % 2 == 1) for jpeg in jpegs]
+        status, found = emulator(jpegs, cut, views)
+        damaged, noticed = damaged + len(harmed), noticed + np.count_nonzero(status[harmed])
+        # What comes of whole files, for each way to cut them and each view.
+        if seed % 4 not in expected:
+            expected[seed % 4] = emulator(whole, cut, views)[1]
+        for i in set(range(len(jpegs))) - set(harmed):
+            assert status[i] == FINE and np.array_equal(found[i], expected[seed % 4][i]), f"seed {seed}, file {i}"
+    # Bits that were changed can be the code of another picture.
+    assert noticed >= 0.6 * damaged

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use gesso::error::{Error, Result};
-use indicatif::ProgressBar;
 
 use crate::Exit;
 use crate::run::progress;
@@ -34,34 +33,68 @@ pub(crate) struct Files {
     out: Option<PathBuf>,
 }
 
-/// A file that is read from its beginning, with a bar.
-struct Source {
-    file: BufReader<File>,
-    at: u64,
-    size: u64,
-    bar: ProgressBar,
+/// How a file holds its samples.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// TFRecord.
+    Tfrecord,
+    /// MXNet's RecordIO.
+    Recordio,
+    /// A tar archive.
+    Webdataset,
 }
 
-/// Reads a file; returns the lines of its index.
-type Make = fn(Source) -> std::io::Result<Vec<String>>;
+/// A file that is read from its beginning.
+struct Source<'p, R> {
+    file: BufReader<R>,
+    at: u64,
+    size: u64,
+    /// Is told how far it got.
+    progress: &'p dyn Fn(u64),
+}
 
 /// Runs the command.
 pub(crate) fn index(kind: &Kind) -> Result<Exit> {
-    let (files, make): (_, Make) = match kind {
-        Kind::Tfrecord(files) => (files, tfrecord),
-        Kind::Recordio(files) => (files, recordio),
-        Kind::Webdataset(files) => (files, webdataset),
+    let (files, format) = match kind {
+        Kind::Tfrecord(files) => (files, Format::Tfrecord),
+        Kind::Recordio(files) => (files, Format::Recordio),
+        Kind::Webdataset(files) => (files, Format::Webdataset),
     };
     for path in &files.files {
         let failed =
             |path: &Path, error: std::io::Error| Error::invalid(format!("`{}`: {error}", path.display()));
-        let lines = Source::open(path).and_then(make).map_err(|error| failed(path, error))?;
+        let lines = lines_of(path, format).map_err(|error| failed(path, error))?;
         let target = files.target(path);
-        let samples = lines.len() - usize::from(matches!(kind, Kind::Webdataset(_)));
+        let samples = lines.len() - usize::from(format == Format::Webdataset);
         write(&target, &lines).map_err(|error| failed(&target, error))?;
         print(&format!("{}: {samples} samples\n", target.display()));
     }
     Ok(Exit::Success)
+}
+
+fn lines_of(path: &Path, format: Format) -> std::io::Result<Vec<String>> {
+    let file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let bar = progress(usize::try_from(size).unwrap_or(usize::MAX), "bytes");
+    lines(format, file, size, &|at| bar.set_position(at))
+}
+
+/// The lines of the index of a file of `size` bytes. `progress` is told how many of them were read.
+///
+/// # Errors
+/// A file that cannot be read or is no such file.
+pub fn lines(
+    format: Format,
+    file: impl Read + Seek,
+    size: u64,
+    progress: &dyn Fn(u64),
+) -> std::io::Result<Vec<String>> {
+    let source = Source { file: BufReader::new(file), at: 0, size, progress };
+    match format {
+        Format::Tfrecord => tfrecord(source),
+        Format::Recordio => recordio(source),
+        Format::Webdataset => webdataset(source),
+    }
 }
 
 impl Files {
@@ -106,14 +139,7 @@ fn wrong(message: String) -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, message)
 }
 
-impl Source {
-    fn open(path: &Path) -> std::io::Result<Self> {
-        let file = File::open(path)?;
-        let size = file.metadata()?.len();
-        let bar = progress(usize::try_from(size).unwrap_or(usize::MAX), "bytes");
-        Ok(Self { file: BufReader::new(file), at: 0, size, bar })
-    }
-
+impl<R: Read + Seek> Source<'_, R> {
     /// The next bytes.
     fn take<const N: usize>(&mut self) -> std::io::Result<[u8; N]> {
         let mut bytes = [0; N];
@@ -132,13 +158,13 @@ impl Source {
         let by = to.saturating_sub(self.at);
         self.file.seek_relative(i64::try_from(by).map_err(|_| wrong("a record is too long".to_owned()))?)?;
         self.at = to;
-        self.bar.set_position(to);
+        (self.progress)(to);
         Ok(())
     }
 }
 
 /// A record is its length (8 bytes), that number's checksum (4), its bytes, their checksum (4).
-fn tfrecord(mut source: Source) -> std::io::Result<Vec<String>> {
+fn tfrecord(mut source: Source<'_, impl Read + Seek>) -> std::io::Result<Vec<String>> {
     let mut lines = Vec::new();
     while source.at < source.size {
         let begin = source.at;
@@ -155,7 +181,7 @@ fn tfrecord(mut source: Source) -> std::io::Result<Vec<String>> {
 const RECORDIO_MAGIC: u32 = 0xCED7_230A;
 
 /// A record is a magic number (4 bytes), its length with three bits that say which part of one it is, its bytes, filled up to a multiple of 4.
-fn recordio(mut source: Source) -> std::io::Result<Vec<String>> {
+fn recordio(mut source: Source<'_, impl Read + Seek>) -> std::io::Result<Vec<String>> {
     let mut lines = Vec::new();
     while source.at < source.size {
         let begin = source.at;
@@ -175,7 +201,7 @@ fn recordio(mut source: Source) -> std::io::Result<Vec<String>> {
 }
 
 /// A line with the version and the number of samples; then for each sample the extension, the place, the size and the name of each file.
-fn webdataset(mut source: Source) -> std::io::Result<Vec<String>> {
+fn webdataset(mut source: Source<'_, impl Read + Seek>) -> std::io::Result<Vec<String>> {
     let (mut samples, mut last): (Vec<Vec<String>>, Option<String>) = (Vec::new(), None);
     source.file.seek(SeekFrom::Start(0))?;
     let mut archive = tar::Archive::new(&mut source.file);
@@ -186,7 +212,7 @@ fn webdataset(mut source: Source) -> std::io::Result<Vec<String>> {
         }
         let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         let (at, size) = (entry.raw_file_position(), entry.size());
-        source.bar.set_position(at);
+        (source.progress)(at);
         let name = path.rfind('/').map_or(0, |slash| slash + 1);
         let Some(dot) = path[name..].find('.').map(|dot| name + dot).filter(|&dot| dot > name) else {
             continue;

@@ -6,7 +6,7 @@ mod bench;
 mod check;
 mod doctor;
 pub mod exported;
-mod index;
+pub mod index;
 mod inputs;
 mod inspect;
 mod install;

@@ -8,6 +8,11 @@ impl<'a> Bytes<'a> {
         Self(bytes)
     }
 
+    /// Whether there are no more.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn byte(&mut self) -> u8 {
         let (&first, rest) = self.0.split_first().unwrap_or((&0, &[]));
         self.0 = rest;

@@ -4,11 +4,18 @@
 mod arithmetic;
 mod arrays;
 mod bytes;
+mod calls;
 mod config;
+#[path = "../../plugin/host/mod.rs"]
+#[expect(dead_code, clippy::unwrap_used, reason = "the server of the plugin's tests")]
+mod host;
 mod image;
 mod jpeg;
+mod lists;
 mod operator;
 mod pipeline;
+#[expect(clippy::unwrap_used, clippy::panic, reason = "a server that cannot begin is a failure")]
+mod requests;
 mod sound;
 mod video;
 
@@ -18,13 +25,18 @@ pub type Target = (&'static str, fn(&[u8]));
 /// All of them.
 pub const TARGETS: &[Target] = &[
     ("arithmetic", arithmetic::run),
+    ("calls", calls::run),
     ("config", config::run),
     ("device_jpeg", jpeg::on_device),
     ("image", image::run),
+    ("index", lists::index),
     ("jpeg", jpeg::run),
+    ("list", lists::list),
     ("npy", arrays::run),
     ("operator", operator::run),
+    ("packets", video::packets),
     ("pipeline", pipeline::run),
+    ("requests", requests::run),
     ("sound", sound::run),
     ("video", video::run),
 ];

@@ -50,8 +50,10 @@ pub(crate) struct Report {
 /// What the server knows and what happened to it.
 #[derive(Default)]
 pub(crate) struct Book {
-    /// Every object that is not freed: its address and what it is.
-    live: HashMap<usize, &'static str>,
+    /// Every object that is not freed: its address, what it is, and how its memory is freed.
+    live: HashMap<usize, (&'static str, Free)>,
+    /// Objects that are freed, whose memory is not.
+    ended: Vec<(usize, Free)>,
     calls: HashMap<&'static str, u32>,
     /// The call, counted from 1, at which a function fails.
     pub(crate) faults: HashMap<&'static str, u32>,
@@ -75,6 +77,9 @@ pub(crate) struct Book {
     /// What was counted, by name and labels.
     pub(crate) metrics: HashMap<String, f64>,
 }
+
+/// Frees the memory at an address.
+type Free = fn(usize);
 
 static BOOK: LazyLock<Mutex<Book>> = LazyLock::new(Mutex::default);
 static ONE_TEST: Mutex<()> = Mutex::new(());
@@ -144,7 +149,17 @@ impl Host {
 
     /// Objects of a kind that are not freed.
     pub(crate) fn live(&self, what: &str) -> usize {
-        book().live.values().filter(|kind| **kind == what).count()
+        book().live.values().filter(|(kind, _)| *kind == what).count()
+    }
+
+    /// Frees the memory of all that has ended, for those who make millions of requests. Tensors end with their requests and responses, of which
+    /// there must be none.
+    pub(crate) fn bury(&self) {
+        let Book { live, ended, .. } = &mut *book();
+        let tensors = live.extract_if(|_, (what, _)| ["input", "output"].contains(what));
+        for (address, free) in tensors.map(|(address, (_, free))| (address, free)).chain(ended.drain(..)) {
+            free(address);
+        }
     }
 
     /// Asserts that the plugin freed what it owned and used nothing that was gone.
@@ -156,27 +171,33 @@ impl Host {
     }
 }
 
-/// Makes an object that the plugin sees as an address. Its memory is never reused, so that a use after the end shows.
+/// Makes an object that the plugin sees as an address. Its memory is not reused before [`Host::bury`], so that a use after the end shows.
 pub(crate) fn make<T>(what: &'static str, value: T) -> *mut T {
     let object = Box::into_raw(Box::new(value));
-    book().live.insert(object as usize, what);
+    // SAFETY: called once with the address of this object, after which nobody has it.
+    let free = |address| drop(unsafe { Box::from_raw(address as *mut T) });
+    book().live.insert(object as usize, (what, free));
     object
 }
 
 /// Ends the life of an object.
 pub(crate) fn end<T>(what: &'static str, object: *mut T) -> Result<(), String> {
-    match book().live.remove(&(object as usize)) {
-        Some(found) if found == what => Ok(()),
-        found => Err(format!("expected a live {what} to free, found {found:?}")),
+    let mut book = book();
+    match book.live.remove(&(object as usize)) {
+        Some((found, free)) if found == what => {
+            book.ended.push((object as usize, free));
+            Ok(())
+        }
+        found => Err(format!("expected a live {what} to free, found {:?}", found.map(|(what, _)| what))),
     }
 }
 
 /// The object at an address, when it is alive and of that kind.
 pub(crate) fn at<'a, T>(what: &'static str, object: *mut T) -> Result<&'a mut T, String> {
     match book().live.get(&(object as usize)) {
-        // SAFETY: `make` put it there as a `T`, and objects are never deallocated.
-        Some(found) if *found == what => Ok(unsafe { &mut *object }),
-        found => Err(format!("expected a live {what}, found {found:?}")),
+        // SAFETY: `make` put it there as a `T`, and only what has ended is deallocated.
+        Some((found, _)) if *found == what => Ok(unsafe { &mut *object }),
+        found => Err(format!("expected a live {what}, found {:?}", found.map(|(what, _)| what))),
     }
 }
 
