@@ -194,6 +194,29 @@ mod tests {
         }
     }
 
+    /// What a device computes with, beside what is computed here.
+    #[test]
+    fn scales_for_devices_are_those_of_the_host() {
+        fn check<D: Level + PartialEq + std::fmt::Debug>(dtype: DType) {
+            let scaling = Scaling::to(dtype).unwrap();
+            for rgb in [[0, 0, 0], [255, 255, 255], [1, 128, 254], [255, 0, 7]] {
+                let [r, g, b] = rgb.map(f32::from);
+                let studio = scaling.studio.map(|([wr, wg, wb], offset)| D::from_f32(wr * r + wg * g + wb * b + offset));
+                assert_eq!(studio, ycbcr::<u8, D>(rgb), "{dtype} of {rgb:?}");
+            }
+            assert_eq!(D::from_f32(scaling.level * 255.0), rescale::<u8, D>(255), "{dtype}");
+        }
+        check::<u8>(DType::U8);
+        check::<i8>(DType::I8);
+        check::<u16>(DType::U16);
+        check::<i16>(DType::I16);
+        check::<u32>(DType::U32);
+        check::<i32>(DType::I32);
+        check::<f32>(DType::F32);
+        assert_eq!(Scaling::to(DType::F64), None);
+        assert_eq!(f32::luma(Luma::Float, [0.25; 3]), weighted_f32([0.25; 3]));
+    }
+
     #[test]
     fn the_ends_of_a_range_meet() {
         assert_eq!(rescale::<u8, u16>(255), 65535);

@@ -58,3 +58,17 @@ pub(super) fn check_size(size: [usize; 2]) -> Result<[usize; 2]> {
 pub(super) fn damaged(what: impl std::fmt::Display) -> Error {
     Error::invalid(format!("a frame cannot be decoded: {what}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_that_no_memory_is_allocated_for() {
+        let error = |size| check_size(size).err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(error([3, 2]), "");
+        assert!(error([0, 2]).contains("0 x 2 pixels, expected at least one"));
+        assert!(error([1, limits::MAX_VIDEO_PIXELS + 1]).contains("larger than the limit"));
+        assert!(error([usize::MAX, 2]).contains("larger than the limit"));
+    }
+}

@@ -291,6 +291,7 @@ fn nested_bytes(depth: usize) -> Vec<u8> {
 }
 
 mod branches;
+mod bounds;
 
 proptest! {
     #[test]

@@ -205,8 +205,8 @@ def main():
     renamed("vp8.webm", "vp8.mov")
     # Alternative references are frames of their own, which are not shown; only an encoder that sees the clip twice makes them.
     two_passes("vp8_hidden.mkv", 30)
-    encode("vp8_odd_bilinear.webm", "libvpx", VP8 | {"profile:v": "1", "b": "100k"}, size=(35, 29))
-    encode("vp8_whole_chroma.webm", "libvpx", VP8 | {"profile:v": "3", "error-resilient": "1"}, size=(50, 38))
+    encode("vp8_odd_bilinear.webm", "libvpx", VP8 | {"profile": "1", "b": "100k"}, size=(35, 29))
+    encode("vp8_whole_chroma.webm", "libvpx", VP8 | {"profile": "3", "error-resilient": "1"}, size=(50, 38))
     full_range("vp8.ivf", "vp8_full_range.ivf")
     encode("vp9.webm", "libvpx-vp9", VP9)
     encode("vp9.mp4", "libvpx-vp9", VP9)

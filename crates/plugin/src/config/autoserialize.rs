@@ -328,6 +328,27 @@ sys.modules["nvidia.dali._utils.autoserialize"] = module
     }
 
     #[test]
+    fn interpreters_that_make_nothing_of_it_say_why() {
+        let folder = std::env::temp_dir().join(format!("gesso-interpreters-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let python = folder.join("python");
+        let error = |script: &str| {
+            std::fs::write(&python, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&python, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            serialize(python.to_str().unwrap(), Path::new("/m/1/dali.py"), true).unwrap_err()
+        };
+        let without = error("echo nothing here >&2; exit 3");
+        assert_eq!(without.kind(), ErrorKind::Unsupported);
+        let text = without.to_string();
+        assert!(text.contains("neither Gesso's package nor DALI") && text.contains("nothing here"), "{text}");
+        let text = error("echo not like this >&2; exit 1").to_string();
+        assert!(text.contains("with DALI instead") && text.matches("not like this").count() == 2, "{text}");
+        let long = error("head -c 20000000 /dev/zero").to_string();
+        assert!(long.contains("bytes when serialized"), "{long}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
     fn a_missing_interpreter_is_named_with_a_way_out() {
         let error = serialize("no such python", Path::new("/m/1/dali.py"), true).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);

@@ -87,4 +87,10 @@ mod tests {
         }
         assert_eq!(DataType::from_config_name("TYPE_BF16"), None);
     }
+
+    #[test]
+    fn kinds_of_instances_are_spelled_as_in_a_configuration() {
+        let kinds = [InstanceKind::Auto, InstanceKind::Cpu, InstanceKind::Gpu, InstanceKind::Model];
+        assert_eq!(kinds.map(|kind| kind.to_string()), ["KIND_AUTO", "KIND_CPU", "KIND_GPU", "KIND_MODEL"]);
+    }
 }

@@ -165,6 +165,16 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_the_system_refuses_is_named_with_its_reason() {
+        let folder = Folder::new("refused");
+        let long = format!("{}.dali", "x".repeat(300));
+        let error = folder.read(&long).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArg);
+        let text = error.to_string();
+        assert!(text.contains("cannot read model file") && text.contains(&long), "{text}");
+    }
+
+    #[test]
     fn any_name_that_the_file_system_allows() {
         let name = "mein Möhren-\"$(x)`'; 模型.dali";
         let folder = Folder::new("names").with(name, b"pipeline");

@@ -328,6 +328,7 @@ mod tests {
         assert_eq!(scalar("-1.5"), json!(-1.5));
         assert_eq!(scalar("017"), json!(15));
         assert_eq!(scalar("inf"), json!("inf"));
+        assert_eq!(read(r#"name: "a\tb\rc\qd""#).unwrap(), json!({ "name": "a\tb\rcqd" }));
     }
 
     #[test]
@@ -349,6 +350,8 @@ mod tests {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
+        let long = " ".repeat(limits::MAX_CONFIG_BYTES as usize + 1);
+        assert!(read(&long).unwrap_err().to_string().contains("more than the limit"));
         let deep = "input {".repeat(10_000);
         assert!(read(&deep).unwrap_err().to_string().contains("deep"));
     }

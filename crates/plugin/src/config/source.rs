@@ -46,3 +46,37 @@ impl Source {
         Ok(Self { path, bytes, warning })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn python_makes_what_a_file_does_not_hold() {
+        let folder = std::env::temp_dir().join(format!("gesso-source-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        // What it is called with does not matter here: `autoserialize` has tests of that.
+        let python = folder.join("python");
+        std::fs::write(&python, "#!/bin/sh\nprintf made\n").unwrap();
+        std::fs::set_permissions(&python, PermissionsExt::from_mode(0o755)).unwrap();
+        let (file, model) = (folder.join("model.dali"), folder.join("dali.py"));
+        let source = |path: &PathBuf, content, fallback| {
+            let file = ModelFile { path: path.clone(), content, fallback };
+            Source::new("model", file, python.to_str().unwrap())
+        };
+        let made = source(&model, Content::Python, None).unwrap();
+        assert_eq!((&made.path, &made.bytes[..], made.warning), (&model, &b"made"[..], None));
+        // A file that is there comes first, unless it is no pipeline.
+        let pipeline = include_bytes!("../../../../tests/plugin/models/prepare/1/model.dali").to_vec();
+        let kept = source(&file, Content::Pipeline(pipeline.clone()), Some(model.clone())).unwrap();
+        assert_eq!((&kept.path, kept.bytes, kept.warning), (&file, pipeline, None));
+        let damaged = || Content::Pipeline(b"damaged".to_vec());
+        let instead = source(&file, damaged(), Some(model.clone())).unwrap();
+        assert_eq!((&instead.path, &instead.bytes[..]), (&model, &b"made"[..]));
+        assert!(instead.warning.unwrap().contains("model.dali` is passed over: not a serialized DALI pipeline"));
+        assert_eq!(source(&file, damaged(), None).unwrap().bytes, b"damaged");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -251,3 +251,30 @@ fn a_pipeline_that_takes_videos_needs_a_decoupled_model_without_batches() {
     bare.complete(&facts).unwrap();
     assert!(bare.is_decoupled() && bare.max_batch_size() == 0);
 }
+
+#[test]
+fn what_loads_all_the_same_is_told() {
+    let warnings = |optional: &str, split: &str| {
+        let mut fields = json!({"max_batch_size": 4,
+            "input": [{"name": "Y", "data_type": "TYPE_UINT8", "dims": [-1, -1, 3]}, {"name": "X", "data_type": "TYPE_FP32", "dims": [-1, 2]}],
+            "output": [{"name": "A", "data_type": "TYPE_INT16", "dims": [-1, 4]}, {"name": "B", "data_type": "TYPE_FP32", "dims": [3]}],
+            "parameters": {"split_along_outer_axis": {"string_value": split}}});
+        for input in fields["input"].as_array_mut().unwrap() {
+            input["optional"] = json!(input["name"] == optional);
+        }
+        let config = config(&fields);
+        config.validate(&two().facts()).unwrap().warnings(&config.settings().unwrap())
+    };
+    assert_eq!(warnings("", "A"), [""; 0]);
+    let [told] = warnings("X", "A").try_into().unwrap();
+    assert!(told.contains("input `X` is optional but has no default") && told.contains("`default.X`"), "{told}");
+    let [told] = warnings("", "A:C").try_into().unwrap();
+    assert!(told.contains("names 2 outputs, of which 1 are the model's"), "{told}");
+}
+
+#[test]
+fn strings_are_encoded_files_alone() {
+    let text = json!({"input": [{"name": "X", "data_type": "TYPE_STRING", "dims": [1]}]});
+    let unknown = Tensors { inputs: vec![input("X", None, None)], outputs: vec![output("O", DType::U8, Some(&[1]))] };
+    assert!(refused(&text, &unknown).contains("only 1-D inputs of `TYPE_UINT8` can have"));
+}

@@ -238,3 +238,20 @@ impl Vector for Avx2 {
         Self(unsafe { _mm256_sra_epi32(self.0, count) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_of_three_rows_is_one_sample_of_a_pixel() {
+        for byte in 0..48 {
+            let (pixel, row) = (byte / 3, byte / 16);
+            let owners: Vec<usize> = (0..3).filter(|&channel| belongs(row, channel)[byte % 16] == -1).collect();
+            assert_eq!(owners, [byte % 3], "byte {byte}");
+            // Even pixels stand in the first half of a vector, odd ones in the second.
+            let place = scatter(byte % 3)[byte % 16] as usize;
+            assert_eq!((place / 8, place % 8), (pixel % 2, pixel / 2), "byte {byte}");
+        }
+    }
+}

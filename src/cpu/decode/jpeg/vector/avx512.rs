@@ -232,3 +232,20 @@ impl Vector for Avx512 {
         Self(unsafe { _mm512_shuffle_epi8(self.0, places) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_of_three_rows_is_one_sample_of_a_pixel() {
+        for byte in 0..192 {
+            let (pixel, channel, made) = (byte / 3, byte % 3, pick(byte / 64));
+            let at = byte % 64;
+            assert_eq!(made.mask >> at & 1 == 1, channel == 2, "byte {byte}");
+            let place = usize::from(if channel == 2 { made.third[at] } else { made.two[at] }) - channel % 2 * 64;
+            // In each part of sixteen, even pixels stand in the first half, odd ones in the second.
+            assert_eq!((place / 16, place % 16 / 8, place % 8), (pixel / 16, pixel % 2, pixel % 16 / 2), "byte {byte}");
+        }
+    }
+}
