@@ -63,7 +63,7 @@ def indexed():
     for kind in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
         file = io.BytesIO()
         with tarfile.open(fileobj=file, mode="w", format=kind) as archive:
-            for name in ("a.jpg", "a.cls", "folder/" + "b" * 120 + ".jpg", "\u00e9.txt", "no-dot"):
+            for name in ("a.jpg", "a.cls", "d" * 90 + "/" + "b" * 40 + ".jpg", "\u00e9.txt", "no-dot"):
                 entry = tarfile.TarInfo(name)
                 entry.size = 5
                 archive.addfile(entry, io.BytesIO(b"bytes"))
