@@ -201,7 +201,9 @@ mod tests {
             let scaling = Scaling::to(dtype).unwrap();
             for rgb in [[0, 0, 0], [255, 255, 255], [1, 128, 254], [255, 0, 7]] {
                 let [r, g, b] = rgb.map(f32::from);
-                let studio = scaling.studio.map(|([wr, wg, wb], offset)| D::from_f32(wr * r + wg * g + wb * b + offset));
+                let studio = scaling
+                    .studio
+                    .map(|([wr, wg, wb], offset)| D::from_f32(wr * r + wg * g + wb * b + offset));
                 assert_eq!(studio, ycbcr::<u8, D>(rgb), "{dtype} of {rgb:?}");
             }
             assert_eq!(D::from_f32(scaling.level * 255.0), rescale::<u8, D>(255), "{dtype}");

@@ -290,8 +290,8 @@ fn nested_bytes(depth: usize) -> Vec<u8> {
     inner
 }
 
-mod branches;
 mod bounds;
+mod branches;
 
 proptest! {
     #[test]

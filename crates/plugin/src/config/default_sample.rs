@@ -120,8 +120,14 @@ mod tests {
     fn every_type_has_its_own_bytes() {
         let one = |dtype| sample(dtype, &[1], Some("1"));
         assert_eq!((one(DType::U16), one(DType::I8)), (1_u16.to_ne_bytes().to_vec(), vec![1]));
-        assert_eq!((one(DType::U32), one(DType::I32)), (1_u32.to_ne_bytes().to_vec(), 1_i32.to_ne_bytes().to_vec()));
-        assert_eq!((one(DType::U64), one(DType::I64)), (1_u64.to_ne_bytes().to_vec(), 1_i64.to_ne_bytes().to_vec()));
+        assert_eq!(
+            (one(DType::U32), one(DType::I32)),
+            (1_u32.to_ne_bytes().to_vec(), 1_i32.to_ne_bytes().to_vec())
+        );
+        assert_eq!(
+            (one(DType::U64), one(DType::I64)),
+            (1_u64.to_ne_bytes().to_vec(), 1_i64.to_ne_bytes().to_vec())
+        );
         assert_eq!(one(DType::F16), half::f16::ONE.to_ne_bytes());
         assert_eq!(one(DType::F64), 1_f64.to_ne_bytes());
     }

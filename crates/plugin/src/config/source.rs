@@ -75,7 +75,9 @@ mod tests {
         let damaged = || Content::Pipeline(b"damaged".to_vec());
         let instead = source(&file, damaged(), Some(model.clone())).unwrap();
         assert_eq!((&instead.path, &instead.bytes[..]), (&model, &b"made"[..]));
-        assert!(instead.warning.unwrap().contains("model.dali` is passed over: not a serialized DALI pipeline"));
+        assert!(
+            instead.warning.unwrap().contains("model.dali` is passed over: not a serialized DALI pipeline")
+        );
         assert_eq!(source(&file, damaged(), None).unwrap().bytes, b"damaged");
         std::fs::remove_dir_all(&folder).unwrap();
     }

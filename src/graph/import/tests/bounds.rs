@@ -21,10 +21,9 @@ fn names_and_numbers_have_limits() {
     let fed_twice =
         op("Rotate", "A", &[edge("X", "cpu"), fed("Y", "angle"), fed("Y", "angle")], edge("A", "cpu"), &[]);
     let many = vec![edge("X", "cpu"); limits::MAX_EDGES_PER_OPERATOR + 1];
-    let element = Argument { floats: vec![1.0], r#type: Some("float".into()), ..Default::default() };
     let list = Argument {
         is_vector: Some(true),
-        extra_args: vec![element; limits::MAX_LIST_ARGUMENT + 1],
+        extra_args: vec![Argument::default(); limits::MAX_LIST_ARGUMENT + 1],
         ..text("vertical", "")
     };
     let cases: Vec<(PipelineDef, &str)> = vec![
@@ -36,7 +35,10 @@ fn names_and_numbers_have_limits() {
         (pipeline(&[from(int("ndim", 99))], &[edge("X", "cpu")]), "`ndim` is 99"),
         (pipeline(&[from(text("layout", "HW"))], &[edge("X", "cpu")]), ""),
         (
-            pipeline(&[OpDef { args: vec![text("layout", "HW"), int("ndim", 3)], ..source("X") }], &[edge("X", "cpu")]),
+            pipeline(
+                &[OpDef { args: vec![text("layout", "HW"), int("ndim", 3)], ..source("X") }],
+                &[edge("X", "cpu")],
+            ),
             "layout `HW` does not have `ndim` 3",
         ),
         (output(InputOutput { dtype: Some(99), ..edge("A", "cpu") }), "`dtype` is 99"),
@@ -59,7 +61,9 @@ fn names_and_numbers_have_limits() {
 fn an_operator_for_devices_alone_is_refused_on_the_host() {
     let flow = op("OpticalFlow", "A", &[edge("X", "cpu")], edge("A", "cpu"), &[text("device", "cpu")]);
     let def = pipeline(&[source("X"), flow], &[edge("A", "cpu")]);
-    for (device, words) in [(Device::Cpu, "an instance on the host"), (Device::Gpu, "the pipeline puts it on the host")] {
+    for (device, words) in
+        [(Device::Cpu, "an instance on the host"), (Device::Gpu, "the pipeline puts it on the host")]
+    {
         let error = graph(&def, device).err().unwrap().to_string();
         assert!(error.contains("runs on a GPU only") && error.contains(words), "{error}");
     }
@@ -79,14 +83,21 @@ fn a_data_set_is_one_reader() {
     // As a part of a pipeline it has no inputs, and all of its outputs.
     let fed = OpDef { input: vec![edge("X", "cpu")], ..reader(&[text("file_root", "/")]) };
     assert!(load_error(&pipeline(&[source("X"), fed], &[edge("A", "cpu")])).contains("it reads `X`"));
-    assert!(load_error(&pipeline(&[reader(&[text("file_root", "/")])], &[edge("A", "cpu")])).contains("1 outputs, expected 2"));
+    assert!(
+        load_error(&pipeline(&[reader(&[text("file_root", "/")])], &[edge("A", "cpu")]))
+            .contains("1 outputs, expected 2")
+    );
 }
 
 #[test]
 fn videos_come_in_by_one_input_without_others() {
-    let videos = |instance: &str| op("experimental__inputs__Video", instance, &[], edge(instance, "cpu"), &[int("sequence_length", 2)]);
+    let videos = |instance: &str| {
+        op("experimental__inputs__Video", instance, &[], edge(instance, "cpu"), &[int("sequence_length", 2)])
+    };
     let fed = OpDef { input: vec![edge("X", "cpu")], ..videos("A") };
-    assert!(load_error(&pipeline(&[source("X"), fed], &[edge("A", "cpu")])).contains("1 inputs and 1 outputs"));
+    assert!(
+        load_error(&pipeline(&[source("X"), fed], &[edge("A", "cpu")])).contains("1 inputs and 1 outputs")
+    );
     let two = pipeline(&[videos("A"), videos("B")], &[edge("A", "cpu"), edge("B", "cpu")]);
     assert!(load_error(&two).contains("a second input of videos"));
 }

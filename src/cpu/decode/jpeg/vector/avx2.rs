@@ -247,7 +247,8 @@ mod tests {
     fn every_byte_of_three_rows_is_one_sample_of_a_pixel() {
         for byte in 0..48 {
             let (pixel, row) = (byte / 3, byte / 16);
-            let owners: Vec<usize> = (0..3).filter(|&channel| belongs(row, channel)[byte % 16] == -1).collect();
+            let owners: Vec<usize> =
+                (0..3).filter(|&channel| belongs(row, channel)[byte % 16] == -1).collect();
             assert_eq!(owners, [byte % 3], "byte {byte}");
             // Even pixels stand in the first half of a vector, odd ones in the second.
             let place = scatter(byte % 3)[byte % 16] as usize;

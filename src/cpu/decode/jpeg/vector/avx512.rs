@@ -243,9 +243,14 @@ mod tests {
             let (pixel, channel, made) = (byte / 3, byte % 3, pick(byte / 64));
             let at = byte % 64;
             assert_eq!(made.mask >> at & 1 == 1, channel == 2, "byte {byte}");
-            let place = usize::from(if channel == 2 { made.third[at] } else { made.two[at] }) - channel % 2 * 64;
+            let place =
+                usize::from(if channel == 2 { made.third[at] } else { made.two[at] }) - channel % 2 * 64;
             // In each part of sixteen, even pixels stand in the first half, odd ones in the second.
-            assert_eq!((place / 16, place % 16 / 8, place % 8), (pixel / 16, pixel % 2, pixel % 16 / 2), "byte {byte}");
+            assert_eq!(
+                (place / 16, place % 16 / 8, place % 8),
+                (pixel / 16, pixel % 2, pixel % 16 / 2),
+                "byte {byte}"
+            );
         }
     }
 }
