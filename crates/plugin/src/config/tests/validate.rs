@@ -277,7 +277,7 @@ fn what_loads_all_the_same_is_told() {
 
 #[test]
 fn strings_are_encoded_files_alone() {
-    let text = json!({"input": [{"name": "X", "data_type": "TYPE_UINT8", "dims": [1]}],
+    let text = json!({"max_batch_size": 4, "input": [{"name": "X", "data_type": "TYPE_UINT8", "dims": [1]}],
         "output": [{"name": "O", "data_type": "TYPE_STRING", "dims": [1]}]});
     let unknown =
         Tensors { inputs: vec![input("X", DType::U8, 1)], outputs: vec![output("O", None, Some(&[1]))] };
