@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::graph::Plan;
-use crate::pipeline::{Keep, Pipeline};
+use crate::pipeline::{Dataset, Keep, Pipeline};
 
 fn edge(name: &str, device: &str) -> InputOutput {
     InputOutput { name: Some(name.into()), device: Some(device.into()), ..Default::default() }

@@ -1,7 +1,6 @@
 //! Files whose names, numbers and counts are none that a pipeline has, and readers where there should be one.
 
 use super::*;
-use crate::pipeline::Dataset;
 
 fn named(name: &str) -> PipelineDef {
     pipeline(&[source("X")], &[edge(name, "cpu")])
