@@ -2,12 +2,15 @@
 """What scripts/fuzz does when its program is built: runs one target after the other, tells what each did, and writes a report.
 
     fuzz.py --program FILE --minutes 1 [TARGET...]
-    fuzz.py --program FILE --inputs 1000000 [--sanitizers] [--report FILE] [TARGET...]
+    fuzz.py --program FILE --inputs 1000000 [--sanitizers] [--report FILE] [--resume] [TARGET...]
     fuzz.py --list
 """
 
 import argparse
+import dataclasses
 import datetime
+import json
+import math
 import os
 import re
 import subprocess
@@ -30,9 +33,9 @@ DAMAGED_IN_A_BATCH = 6
 
 @dataclass
 class Target:
-    """What is fuzzed, and how many of a thousand inputs it gets: fewer where one takes long."""
+    """What is fuzzed, and about how many of a thousand inputs it gets: fewer where one takes long."""
 
-    share: int
+    share: float
     what: str
     # The test of pytest that it is, and the environment variable that says how often, each time for so many inputs.
     test: tuple = ()
@@ -42,28 +45,28 @@ TARGETS = {
     "arithmetic": Target(6, "expressions of arithmetic, run"),
     "calls": Target(5, "the C API's functions in any order, 60 of them"),
     "config": Target(160, "`config.pbtxt`, and the server's JSON of it"),
-    "device_jpeg": Target(170, "JPEGs as a device's decoders read them on the host: header, tables, scan"),
-    "device_scan": Target(
-        1,
-        "damaged JPEGs in the device's kernels, on the host's emulator",
-        ("tests/kernels/test_jpeg_kernels.py::test_damage_stays_with_its_image", "GESSO_DAMAGED_BATCHES", DAMAGED_IN_A_BATCH),
-    ),
-    "image": Target(50, "images of all formats, with options and windows"),
-    "index": Target(110, "TFRecord, RecordIO and tar, as `gesso index` reads them"),
-    "jpeg": Target(60, "JPEGs, by our decoder and by libjpeg-turbo, which must agree"),
-    "list": Target(70, "lists of files and of videos, patterns of names"),
-    "npy": Target(170, "files of NumPy"),
-    "operator": Target(8, "one operator of all, its arguments and inputs at random, run"),
-    "packets": Target(140, "containers and streams of video, taken apart for a device's engines"),
-    "pipeline": Target(5, "serialized pipelines: described, written again, loaded, run"),
+    "device_jpeg": Target(180, "JPEGs as a device's decoders read them on the host: header, tables, scan"),
+    "image": Target(30, "images of all formats, with options and windows"),
+    "index": Target(150, "TFRecord, RecordIO and tar, as `gesso index` reads them"),
+    "jpeg": Target(25, "JPEGs, by our decoder and by libjpeg-turbo, which must agree"),
+    "list": Target(20, "lists of files and of videos, patterns of names"),
+    "npy": Target(250, "files of NumPy"),
+    "operator": Target(3, "one operator of all, its arguments and inputs at random, run"),
+    "packets": Target(150, "containers and streams of video, taken apart for a device's engines"),
+    "pipeline": Target(3, "serialized pipelines: described, written again, loaded, run"),
     "readers": Target(
-        4,
+        1.5,
         "data sets of the Python readers: TFRecord, RecordIO, tar, LMDB, COCO and their indices, FITS, NumPy, lists",
         ("tests/python/test_hostile_readers.py", "GESSO_READER_CASES", KINDS_OF_DATA_SETS),
     ),
-    "requests": Target(33, "requests and failures of a server, through the plugin's entry points"),
-    "sound": Target(4, "WAV, FLAC, Ogg Vorbis"),
-    "video": Target(4, "videos, decoded on the host"),
+    "requests": Target(10, "requests and failures of a server, through the plugin's entry points"),
+    "sound": Target(2.5, "WAV, FLAC, Ogg Vorbis"),
+    "video": Target(2.5, "videos, decoded on the host"),
+    "device_scan": Target(
+        0.1,
+        "damaged JPEGs in the device's kernels, on the host's emulator",
+        ("tests/kernels/test_jpeg_kernels.py::test_damage_stays_with_its_image", "GESSO_DAMAGED_BATCHES", DAMAGED_IN_A_BATCH),
+    ),
 }
 
 
@@ -122,15 +125,14 @@ def said(command):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def report(outcomes, options, began):
+def report(outcomes, options):
     """The page."""
-    inputs, seconds = sum(outcome.inputs for outcome in outcomes.values()), time.monotonic() - began
-    found = sum(outcome.found for outcome in outcomes.values())
+    inputs, seconds, found = (sum(getattr(outcome, field) for outcome in outcomes.values()) for field in ("inputs", "seconds", "found"))
     how = "AddressSanitizer, the C in it also with UndefinedBehaviorSanitizer" if options.sanitizers else "no sanitizer"
     lines = [
         "# Hostile inputs",
         "",
-        f"Made by `scripts/fuzz {'--sanitizers ' if options.sanitizers else ''}--inputs {options.inputs} --report FILE`, in one go; not edited by hand.",
+        f"Made by `scripts/fuzz {'--sanitizers ' if options.sanitizers else ''}--inputs {options.inputs} --report FILE`; not edited by hand.",
         f"Built with {how}; our own sums are checked for overflow.",
         f"A find is a panic, also one that the engine would catch, a report of a sanitizer, a wrong answer where the right one is known, more than {MAX_SECONDS} s",
         f"or more than {MAX_MEMORY_MB} MB for one input.",
@@ -157,6 +159,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sanitizers", action="store_true")
     parser.add_argument("--report", type=Path)
+    parser.add_argument("--resume", action="store_true", help="go on behind the targets that a run which was ended had done")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     if options.list:
@@ -165,9 +168,10 @@ def main():
         parser.error(f"no target {', '.join(sorted(unknown))}: expected some of {', '.join(TARGETS)}")
     # By time, only what libFuzzer does.
     names = options.targets or [name for name, target in TARGETS.items() if options.inputs or not target.test]
-    shares, outcomes, began = sum(TARGETS[name].share for name in names), {}, time.monotonic()
-    for name in names:
-        wanted = -(-(options.inputs or 0) * TARGETS[name].share // shares)
+    shares, kept = sum(TARGETS[name].share for name in names), CACHE / "outcomes.json"
+    outcomes = {name: Outcome(**made) for name, made in json.loads(kept.read_text()).items()} if options.resume else {}
+    for name in [name for name in names if name not in outcomes]:
+        wanted = math.ceil((options.inputs or 0) * TARGETS[name].share / shares)
         if TARGETS[name].test:
             outcomes[name] = pytest(name, wanted or TARGETS[name].test[2] * 10)
         else:
@@ -175,8 +179,9 @@ def main():
             outcomes[name] = libfuzzer(name, options, bound)
         made = outcomes[name]
         print(f"{name:12} {made.inputs:9,} inputs in {made.seconds:7,.0f} s, {made.found} found", flush=True)
+        kept.write_text(json.dumps({name: dataclasses.asdict(outcome) for name, outcome in outcomes.items()}))
         if options.report:
-            report(outcomes, options, began)
+            report(outcomes, options)
     sys.exit(any(outcome.found for outcome in outcomes.values()))
 
 
