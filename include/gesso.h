@@ -461,6 +461,13 @@ gesso_status gesso_stream_feed(const gesso_stream *stream,
                                size_t count,
                                const gesso_input *input);
 
+// As `gesso_stream_feed` for the video, one sample in host memory, but reads it where it is. The memory must stay as it is until `gesso_stream_next`
+// has given a null `*result`, which is the end of all that was fed, or the stream was freed.
+//
+// Any thread, but one at a time for a stream: else `GESSO_STATUS_UNAVAILABLE`.
+gesso_status gesso_stream_feed_kept(const gesso_stream *stream,
+                                    const gesso_input *input);
+
 // Waits for the next batch, which is done then, on the GPU too. Readers have no end: one epoch follows the other. A stream that has ended, as it has no inputs or a source
 // that ends, gives a null `*result` and `GESSO_STATUS_OK`. An error is that of one batch; the call after it gives the next.
 //

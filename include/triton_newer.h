@@ -38,6 +38,20 @@ TRITONSERVER_Error* TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(
 TRITONSERVER_Error* TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(
     TRITONBACKEND_BackendAttribute* attributes, bool enabled);
 
+/** Bits of TRITONBACKEND_RequestFlags. */
+typedef enum TRITONSERVER_RequestFlag {
+  /** The first request of a sequence. */
+  TRITONSERVER_REQUEST_FLAG_SEQUENCE_START = 1,
+  /** The last request of a sequence. */
+  TRITONSERVER_REQUEST_FLAG_SEQUENCE_END = 2
+} TRITONSERVER_RequestFlag;
+
+/** Which sequence the request belongs to; 0 for none. An error where sequences are named by text. */
+TRITONSERVER_Error* TRITONBACKEND_RequestCorrelationId(TRITONBACKEND_Request* request, uint64_t* id);
+/** The same where sequences are named by text; empty for none. An error where they are named by numbers. */
+TRITONSERVER_Error* TRITONBACKEND_RequestCorrelationIdString(TRITONBACKEND_Request* request, const char** id);
+/** Where the request stands in its sequence. */
+TRITONSERVER_Error* TRITONBACKEND_RequestFlags(TRITONBACKEND_Request* request, uint32_t* flags);
 /** Whether the client no longer waits for the request. */
 TRITONSERVER_Error* TRITONBACKEND_RequestIsCancelled(TRITONBACKEND_Request* request, bool* cancelled);
 

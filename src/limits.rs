@@ -261,5 +261,17 @@ pub const MAX_FLOW_SESSIONS: usize = 16;
 /// Bytes of video files that a reader keeps in memory, beside the one that it reads. Sequences of one file often follow each other.
 pub const MAX_READER_VIDEO_BYTES: usize = 256 << 20;
 
+/// Bytes of a frame, or of a table of the container, in a video that comes in pieces: they wait until the last of them is there. Stops a size
+/// that a few bytes tell of from filling memory.
+pub const MAX_VIDEO_PIECE: usize = 64 << 20;
+
+/// Videos that come to one instance in pieces at the same time, each with a decoder that holds up to seventeen frames. Stops sequences that
+/// are begun and not ended from filling memory.
+pub const MAX_STREAMS: usize = 64;
+
+/// Milliseconds that such a video may wait for its next piece, where the model says nothing. Stops those whose clients have gone from being
+/// kept.
+pub const STREAM_IDLE_MS: u64 = 30_000;
+
 /// Boxes, elements or chunks of a video's container on one level. Stops files of millions of empty ones.
 pub const MAX_VIDEO_BOXES: usize = 1 << 22;

@@ -43,6 +43,24 @@ pub trait Source: Send {
         Err(Error::unsupported("this source takes nothing from a caller"))
     }
 
+    /// [`Source::feed`] of memory that stays as it is until the source has used it up, which is when [`Source::next`] says that there is no
+    /// more, or is dropped: it need not be copied.
+    ///
+    /// # Errors
+    /// As there.
+    fn feed_kept(&mut self, input: &Batch<'static>) -> Result<()> {
+        self.feed(input)
+    }
+
+    /// Takes a piece of what comes in pieces, the `is_last` one or another; and copies it. [`Source::next`] returns `None` when it takes more
+    /// pieces to go on. What stands beside is fed anew with each piece.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn feed_piece(&mut self, input: &Batch<'_>, _is_last: bool) -> Result<()> {
+        self.feed(input)
+    }
+
     /// Of a source whose outputs a device wants: what may decode there. Comes before the first [`Source::feed`]. Samples may then be in the
     /// device's memory; nothing is under way there any more.
     fn decode_on(&mut self, _engines: &Arc<Engines>) {}

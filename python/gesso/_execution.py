@@ -177,7 +177,8 @@ def of_graph(pipeline, state=None):
             }
             check_consistent(inputs[node.name])
         elif isinstance(node.operator, VideoInput):
-            inputs[node.name] = {**DECLARED, "blocking": node.values_of("blocking", False), "videos": node}
+            flags = {name: node.values_of(name, False) for name in ("blocking", "no_copy")}
+            inputs[node.name] = {**DECLARED, **flags, "videos": node}
     parameters = {**pipeline._parameters(), "seed": pipeline._run_seed}
     if any(is_python(node) for node in pipeline._operators):
         staged = _reading.opened(pipeline, parameters, _device(pipeline), state) if not inputs else None
@@ -228,7 +229,7 @@ def _of_videos(pipeline, serialized, video, inputs, outputs):
         )
     threads, where = pipeline.num_threads or 0, (_device(pipeline), pipeline.device_id or 0)
     videos = Videos(video, StreamEngine(serialized, *where, threads, pipeline.max_batch_size, 1))
-    inputs[video] = {**DECLARED, "blocking": inputs[video]["blocking"], "videos": videos}
+    inputs[video] = {**DECLARED, **{name: inputs[video][name] for name in ("blocking", "no_copy")}, "videos": videos}
 
     def run(batch_size, fed):
         outcome = videos.next(fed.items())
@@ -252,6 +253,7 @@ def of_file(pipeline, serialized):
             "layout": source["layout"],
             "repeat_last": flags.get("repeat_last", False),
             "blocking": flags.get("blocking", False),
+            "no_copy": flags.get("no_copy", False),
         }
     video = next((source["name"] for source in described["inputs"] if source.get("operator") == TARGET), None)
     if video is not None:

@@ -52,6 +52,19 @@ def _dense(array, copy):
     return array if array.flags.c_contiguous and array.flags.aligned else np.ascontiguousarray(array).reshape(array.shape)
 
 
+def is_constant(data):
+    """Whether these are arrays to whose memory nobody can write: that of `bytes`."""
+    arrays = data if isinstance(data, (list, tuple)) else [data]
+    return all(isinstance(array, np.ndarray) and isinstance(_owner(array), bytes) for array in arrays)
+
+
+def _owner(array):
+    """What the memory of an array belongs to."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return array
+
+
 def _is_uniform(arrays):
     if not arrays:
         return False

@@ -105,6 +105,7 @@ _SIGNATURES = {
     "gesso_instance_run": [c_void_p, c_size_t, POINTER(Input), c_size_t, POINTER(c_void_p)],
     "gesso_stream_create": [c_void_p, POINTER(StreamOptions), POINTER(c_void_p)],
     "gesso_stream_feed": [c_void_p, c_size_t, POINTER(Input)],
+    "gesso_stream_feed_kept": [c_void_p, POINTER(Input)],
     "gesso_dataset_open": [c_char_p, c_size_t, POINTER(c_void_p)],
     "gesso_dataset_read": [c_void_p, c_size_t, POINTER(c_void_p)],
     "gesso_stream_next": [c_void_p, POINTER(c_void_p), POINTER(ctypes.c_uint64)],

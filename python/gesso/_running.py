@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from . import _author, _checkpoint, _execution
 from ._asking import Asking
 from ._declared import check_declared, check_same
-from ._feeding import to_batch
+from ._feeding import is_constant, to_batch
 from ._sources import warn_unused
 from .data_node import _check
 from .types import PipelineAPIType
@@ -182,6 +182,8 @@ class Running(Asking):
         declared = self._execution.inputs.get(name)
         if declared is None:
             raise KeyError(f'Could not find an input operator with name "{name}". The pipeline has {sorted(self._execution.inputs)}.')
+        if "videos" in declared:
+            copy = not (declared["no_copy"] or is_constant(data))
         batch = to_batch(data, self._max_batch_size, layout, copy)
         check_declared(name, declared, batch)
         if "videos" in declared:

@@ -20,6 +20,8 @@ class StreamEngine:
         size = ctypes.sizeof(_library.StreamOptions)
         self._options = _library.StreamOptions(size, batch_size, prefetch, lanes, num_threads, 0, gpu)
         self._batch_size = batch_size
+        # What the stream reads where it is. It goes behind the stream.
+        self._kept = None
 
     def __del__(self):
         if not self._process.is_here():
@@ -53,6 +55,7 @@ class StreamEngine:
         handle = ctypes.c_void_p()
         _library.call("gesso_stream_next", self._opened(), ctypes.byref(handle), None)
         if not handle:
+            self._kept = None
             return None
         return outcome_of(Result(handle, self._process), _library.library().gesso_result_batch_size(handle), self.output_count)
 
@@ -70,6 +73,11 @@ class StreamEngine:
         given, keep = _inputs([(name, batch)], frozenset())
         _library.call("gesso_stream_feed", self._opened(), len(batch.arrays), given)
         del keep
+
+    def feed_kept(self, name, batch):
+        """Gives an input a video, which nobody changes before the stream has ended."""
+        given, self._kept = _inputs([(name, batch)], frozenset())
+        _library.call("gesso_stream_feed_kept", self._opened(), given)
 
     def skip(self, batches):
         """Goes on behind so many batches; before the first one."""

@@ -14,7 +14,7 @@ NO_DATA = (
     "its sequences."
 )
 # What is declared of such an input, as for an external source.
-DECLARED = {"dtype": DALIDataType.UINT8, "ndim": 1, "layout": "", "repeat_last": False}
+DECLARED = {"dtype": DALIDataType.UINT8, "ndim": 1, "layout": "", "repeat_last": False, "no_copy": False}
 
 
 def of_size(batch, count):
@@ -36,7 +36,7 @@ class Videos:
         self._waiting, self._is_running = deque(), False
 
     def feed(self, batch):
-        """Adds a video: a batch of one, its bytes."""
+        """Adds a video: a batch of one, its bytes, which stay as they are."""
         if len(batch.arrays) != 1:
             raise RuntimeError(f"The input `{self._name}` takes one video at a time, got {len(batch.arrays)}.")
         self._waiting.append(batch)
@@ -53,7 +53,7 @@ class Videos:
                     raise RuntimeError(NO_DATA.format(self._name))
                 for name, batch in beside:
                     self._stream.feed(name, batch)
-                self._stream.feed(self._name, self._waiting.popleft())
+                self._stream.feed_kept(self._name, self._waiting.popleft())
                 self._is_running = True
             try:
                 outcome = self._stream.next()

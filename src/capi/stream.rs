@@ -132,6 +132,33 @@ pub unsafe extern "C" fn gesso_stream_feed(
     })
 }
 
+/// As `gesso_stream_feed` for the video, one sample in host memory, but reads it where it is. The memory must stay as it is until `gesso_stream_next`
+/// has given a null `*result`, which is the end of all that was fed, or the stream was freed.
+///
+/// Any thread, but one at a time for a stream: else `GESSO_STATUS_UNAVAILABLE`.
+///
+/// # Safety
+/// `stream` is valid; `input` points at an input whose pointers are valid, and stay so as it says above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gesso_stream_feed_kept(
+    stream: *const StreamHandle,
+    input: *const InputTensor,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let handle = unsafe { types::reference("stream", stream) }?;
+        let Some(mut stream) = handle.stream.try_lock() else {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                "another thread waits for a batch of this stream",
+            ));
+        };
+        // SAFETY: the caller vouches for the input, and for its memory until the stream has ended or is gone; it is read by nobody else.
+        let (name, batch) = unsafe { input::one(&handle.pipeline, 1, input) }?;
+        stream.feed_kept(&name, &batch)
+    })
+}
+
 /// Waits for the next batch, which is done then, on the GPU too. Readers have no end: one epoch follows the other. A stream that has ended, as it has no inputs or a source
 /// that ends, gives a null `*result` and `GESSO_STATUS_OK`. An error is that of one batch; the call after it gives the next.
 ///

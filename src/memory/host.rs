@@ -178,20 +178,6 @@ impl HostPool {
     }
 }
 
-/// Copies memory that somebody else may write to meanwhile, before anything of it is looked at. Not inlined, so that no compiler reads the
-/// original where the copy is meant. Both are of one length.
-#[inline(never)]
-pub fn copy_once(bytes: &[u8], own: &mut [u8]) {
-    own.copy_from_slice(bytes);
-}
-
-/// The same into memory of its own.
-pub fn copied_once(bytes: &[u8]) -> Vec<u8> {
-    let mut own = vec![0; bytes.len()];
-    copy_once(bytes, &mut own);
-    own
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

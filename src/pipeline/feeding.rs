@@ -18,6 +18,8 @@ pub struct Feeding {
     sources: Vec<Box<dyn Source>>,
     /// Which of them the video was fed to.
     videos: Option<usize>,
+    /// Which source each input of the pipeline is fed to, and what the input is called.
+    inputs: Vec<(usize, String)>,
     wires: Wires,
     /// Parts of a batch whose samples are of several shapes.
     waiting: VecDeque<Ready>,
@@ -26,31 +28,53 @@ pub struct Feeding {
 }
 
 impl Feeding {
-    /// Gives `inputs`, those of the pipeline in its order, to new sources, which copy them.
-    pub(super) fn new(graph: &Graph, engines: Option<&Arc<Engines>>, inputs: &[Batch<'_>]) -> Result<Self> {
-        let mut sources = sources(graph, engines)?;
+    /// Nothing yet, for new sources.
+    pub(super) fn new(graph: &Graph, engines: Option<&Arc<Engines>>) -> Result<Self> {
+        let sources = sources(graph, engines)?;
         let fed = graph.inputs.iter().filter_map(|input| match input.feed {
             Feed::Source { source, .. } if graph.sources.get(source)?.fed != Fed::Nothing => {
-                Some((source, &input.name))
+                Some((source, input.name.clone()))
             }
             _ => None,
         });
-        let fed: Vec<_> = fed.collect();
-        if fed.len() != inputs.len() {
-            return Err(Error::invalid(format!("{} inputs, expected {}", inputs.len(), fed.len())));
-        }
-        for ((source, name), input) in fed.into_iter().zip(inputs) {
-            let source =
-                sources.get_mut(source).ok_or_else(|| Error::internal("an input without a source"))?;
-            caught(|| source.feed(input)).context(|| format!("input `{name}`"))?;
-        }
         Ok(Self {
             sources,
             videos: graph.videos(),
+            inputs: fed.collect(),
             wires: Wires::new(graph),
             waiting: VecDeque::new(),
             has_failed: false,
         })
+    }
+
+    /// Gives `inputs`, those of the pipeline in its order, to the sources, which copy them.
+    pub(super) fn feed(&mut self, inputs: &[Batch<'_>]) -> Result<()> {
+        self.feed_each(inputs, |source, input| source.feed(input))
+    }
+
+    /// The same, but the video is the next piece of one that comes in pieces, or the last one of it. What can be made of it is there at
+    /// once; when [`super::Instance::run_fed`] has no more, the next piece is to come.
+    ///
+    /// # Errors
+    /// What is wrong with an input.
+    pub fn grow(&mut self, inputs: &[Batch<'_>], is_last: bool) -> Result<()> {
+        self.feed_each(inputs, |source, input| source.feed_piece(input, is_last))
+    }
+
+    fn feed_each(
+        &mut self,
+        inputs: &[Batch<'_>],
+        feed: impl Fn(&mut dyn Source, &Batch<'_>) -> Result<()>,
+    ) -> Result<()> {
+        if self.inputs.len() != inputs.len() {
+            return Err(Error::invalid(format!("{} inputs, expected {}", inputs.len(), self.inputs.len())));
+        }
+        for ((source, name), input) in self.inputs.iter().zip(inputs) {
+            let source =
+                self.sources.get_mut(*source).ok_or_else(|| Error::internal("an input without a source"))?;
+            caught(|| feed(source.as_mut(), input)).context(|| format!("input `{name}`"))?;
+        }
+        Ok(())
     }
 
     /// Whether the last batch came.
@@ -59,7 +83,7 @@ impl Feeding {
         self.has_failed || self.waiting.is_empty() && videos.is_none_or(|videos| videos.is_used_up())
     }
 
-    /// The next batch of at most `most` samples, all of one shape; `None` when there are no more.
+    /// The next batch of at most `most` samples, all of one shape; `None` when there are no more, or not before the next piece.
     pub(super) fn next(
         &mut self,
         most: usize,

@@ -99,7 +99,17 @@ impl Instance {
     /// # Errors
     /// What is wrong with an input.
     pub fn feed(&self, inputs: &[Batch<'_>]) -> Result<Feeding> {
-        Feeding::new(&self.executor.plan().graph, self.engines.as_ref(), inputs)
+        let mut feeding = self.feeding()?;
+        feeding.feed(inputs)?;
+        Ok(feeding)
+    }
+
+    /// Nothing yet, for a video that comes in pieces: [`Feeding::grow`].
+    ///
+    /// # Errors
+    /// What making sources fails with.
+    pub fn feeding(&self) -> Result<Feeding> {
+        Feeding::new(&self.executor.plan().graph, self.engines.as_ref())
     }
 
     /// Runs the next batch of what was fed, of as many samples as the file was made for, or fewer: all samples of an input have one shape.

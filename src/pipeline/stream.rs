@@ -29,7 +29,7 @@ use crate::graph::{Feed, Graph};
 use crate::lanes::Lanes;
 use crate::memory::HostPool;
 use crate::ops::Preferences;
-use crate::source::{Facts, Interrupt};
+use crate::source::{Facts, Interrupt, Source};
 use crate::tensor::Batch;
 use puller::{Asked, Puller, Sources};
 use work::worker;
@@ -184,6 +184,18 @@ impl Stream {
     /// # Errors
     /// Not found for an input without a source; what the source says; those of [`Stream::resume`].
     pub fn feed(&mut self, input: &str, batch: &Batch<'_>) -> Result<()> {
+        self.feed_by(input, |source| source.feed(batch))
+    }
+
+    /// The same with memory that stays as it is until the stream has ended, or is dropped: a video is read where it is.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn feed_kept(&mut self, input: &str, batch: &Batch<'static>) -> Result<()> {
+        self.feed_by(input, |source| source.feed_kept(batch))
+    }
+
+    fn feed_by(&mut self, input: &str, feed: impl FnOnce(&mut dyn Source) -> Result<()>) -> Result<()> {
         let source = self.inputs.iter().find_map(|(name, feed)| match feed {
             Feed::Source { source, .. } if name == input => Some(*source),
             _ => None,
@@ -191,7 +203,7 @@ impl Stream {
         let number = source.ok_or_else(|| Error::not_found(format!("no source feeds an input `{input}`")))?;
         let mut sources = self.sources.lock();
         let source = sources.get_mut(number).ok_or_else(|| Error::internal("an input without a source"))?;
-        caught(|| source.feed(batch))?;
+        caught(|| feed(source.as_mut()))?;
         drop(sources);
         // What stands beside a video makes no batch.
         if self.videos.is_some_and(|videos| videos != number) { Ok(()) } else { self.resume() }

@@ -3,24 +3,27 @@
 //!
 //! ```text
 //! player.rs   makes the sequences of one video      host.rs   with the host's decoders      engines.rs   on a device
+//!                                                   pieces.rs likewise, of a video that comes in pieces
 //! ```
 
 mod engines;
 mod host;
+mod pieces;
 mod player;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::{Pulled, Source};
-use crate::cpu::video::{Sequences, Video};
+use crate::cpu::video::{File, Sequences, Video};
 use crate::error::{Error, Result};
 use crate::gpu::video::Engines;
 use crate::limits;
-use crate::memory::{HostPool, copied_once};
-use crate::tensor::{Batch, BatchDesc, DType, Layout, ValueType};
+use crate::memory::{HostBuffer, HostPool, copied_once};
+use crate::tensor::{Batch, BatchDesc, DType, Layout, Sample, ValueType};
 use engines::OnEngines;
 use host::OnHost;
+use pieces::OnPieces;
 use player::{Asked, CHANNELS, Player, Sequence};
 
 /// Gives the sequences of one video after the other; a batch has those of one. A video that is damaged ends with the frame before, and the
@@ -29,7 +32,7 @@ pub struct Videos {
     sequences: Sequences,
     /// Of the device that wants the sequences.
     engines: Option<Arc<Engines>>,
-    waiting: VecDeque<Vec<u8>>,
+    waiting: VecDeque<File<'static>>,
     player: Option<Box<dyn Player>>,
     /// Why the frames of `player` have come to an end.
     damage: Option<Error>,
@@ -47,7 +50,7 @@ impl Videos {
             self.player = None;
             return Err(damage);
         }
-        while self.player.as_ref().is_none_or(|player| player.left() == 0) {
+        while self.player.as_ref().is_none_or(|player| !player.has_more()) {
             self.player = None;
             let Some(file) = self.waiting.pop_front() else { return Ok(None) };
             self.player = Some(self.play(file)?);
@@ -55,7 +58,7 @@ impl Videos {
         Ok(self.player.as_deref_mut().map(|player| player as &mut dyn Player))
     }
 
-    fn play(&self, file: Vec<u8>) -> Result<Box<dyn Player>> {
+    fn play(&self, file: File<'static>) -> Result<Box<dyn Player>> {
         let video = Arc::new(Video::open(file)?);
         if let Some(engines) = self.engines.as_ref().filter(|engines| engines::takes(engines, &video)) {
             match OnEngines::new(engines, &video, self.sequences) {
@@ -75,21 +78,33 @@ impl Source for Videos {
     }
 
     fn feed(&mut self, input: &Batch<'_>) -> Result<()> {
-        let desc = input.desc();
-        let ([shape], DType::U8) = (desc.shapes.as_slice(), desc.dtype) else {
-            return Err(Error::invalid(format!(
-                "expected one video at a time, as uint8, found {} of type {}",
-                desc.shapes.len(),
-                desc.dtype
-            )));
-        };
-        if shape.len() != 1 {
-            return Err(Error::invalid(format!(
-                "expected a video of 1 dimension, its bytes, found shape {shape}"
-            )));
-        }
-        self.waiting.push_back(copied_once(input.view(0).bytes));
+        let bytes = bytes_of(input)?;
+        self.waiting.push_back(match input.sample(0) {
+            // Nobody writes to what was pooled.
+            Some(Sample::Pooled(buffer, range)) => {
+                File::Shared(Arc::new(Part(Arc::clone(buffer), range.clone())))
+            }
+            _ => copied_once(bytes).into(),
+        });
         Ok(())
+    }
+
+    fn feed_kept(&mut self, input: &Batch<'static>) -> Result<()> {
+        match input.sample(0) {
+            Some(&Sample::Borrowed(bytes)) => {
+                bytes_of(input)?;
+                self.waiting.push_back(bytes.into());
+                Ok(())
+            }
+            _ => self.feed(input),
+        }
+    }
+
+    fn feed_piece(&mut self, input: &Batch<'_>, is_last: bool) -> Result<()> {
+        let bytes = bytes_of(input)?;
+        let sequences = self.sequences;
+        let player = self.player.get_or_insert_with(|| Box::new(OnPieces::new(sequences)));
+        player.grow(bytes, is_last)
     }
 
     fn decode_on(&mut self, engines: &Arc<Engines>) {
@@ -110,7 +125,7 @@ impl Source for Videos {
         let Some(player) = self.current()? else { return Ok(None) };
         let (mut shapes, mut samples, mut bytes) = (Vec::new(), Vec::new(), 0_usize);
         let mut damage = None;
-        while damage.is_none() && shapes.len() < most && player.left() > 0 {
+        while damage.is_none() && shapes.len() < most && player.has_more() {
             let Sequence { made, damage: error } = player.sequence(&asked)?;
             damage = error;
             let Some((shape, sample)) = made else { break };
@@ -124,15 +139,45 @@ impl Source for Videos {
         }
         self.damage = damage;
         if shapes.is_empty() {
-            self.current()?;
-            return Err(Error::internal("a video without frames that has no end"));
+            // It is damaged, or its next piece did not come yet.
+            return self.damage.take().map_or(Ok(None), |damage| {
+                self.player = None;
+                Err(damage)
+            });
         }
         Ok(Some(vec![Batch::new(BatchDesc::new(DType::U8, layout(), shapes), samples)?].into()))
     }
 
     fn is_used_up(&self) -> bool {
-        let has_ended = self.player.as_ref().is_none_or(|player| player.left() == 0);
+        let has_ended = self.player.as_ref().is_none_or(|player| !player.has_more());
         has_ended && self.damage.is_none() && self.waiting.is_empty()
+    }
+}
+
+/// The bytes of the one video in a batch.
+fn bytes_of<'b>(input: &'b Batch<'_>) -> Result<&'b [u8]> {
+    let desc = input.desc();
+    let ([shape], DType::U8) = (desc.shapes.as_slice(), desc.dtype) else {
+        return Err(Error::invalid(format!(
+            "expected one video at a time, as uint8, found {} of type {}",
+            desc.shapes.len(),
+            desc.dtype
+        )));
+    };
+    if shape.len() != 1 {
+        return Err(Error::invalid(format!(
+            "expected a video of 1 dimension, its bytes, found shape {shape}"
+        )));
+    }
+    Ok(input.view(0).bytes)
+}
+
+/// A part of a buffer.
+struct Part(Arc<HostBuffer>, std::ops::Range<usize>);
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        self.0.bytes().get(self.1.clone()).unwrap_or_default()
     }
 }
 

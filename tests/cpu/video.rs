@@ -13,7 +13,7 @@ use crate::numbers::Numbers;
 
 /// What `index.json` says of a clip.
 #[derive(serde::Deserialize)]
-struct Clip {
+pub(crate) struct Clip {
     size: [usize; 2],
     frames: usize,
     /// Of every frame's RGB values; none of Motion JPEG.
@@ -24,11 +24,11 @@ fn folder() -> PathBuf {
     PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap()).join("tests/data/video")
 }
 
-fn bytes(name: &str) -> Vec<u8> {
+pub(crate) fn bytes(name: &str) -> Vec<u8> {
     std::fs::read(folder().join(name)).unwrap()
 }
 
-fn clips() -> BTreeMap<String, Clip> {
+pub(crate) fn clips() -> BTreeMap<String, Clip> {
     serde_json::from_slice(&bytes("index.json")).unwrap()
 }
 
@@ -50,7 +50,7 @@ fn decoded(file: &[u8], wanted: &[usize]) -> Result<Vec<Vec<u8>>> {
 }
 
 /// At most `most` frames, one after the other; and why there are no more, if there should be.
-fn in_order(file: &[u8], most: usize) -> (Vec<Vec<u8>>, Result<()>) {
+pub(crate) fn in_order(file: &[u8], most: usize) -> (Vec<Vec<u8>>, Result<()>) {
     let mut found = Vec::new();
     let mut read = || {
         let mut cursor = Cursor::new(Video::open(file.to_vec())?);
@@ -117,7 +117,7 @@ fn any_frames_are_those_of_the_whole() {
 }
 
 /// The file with one to four changes.
-fn damage(numbers: &mut Numbers, file: &[u8]) -> Vec<u8> {
+pub(crate) fn damage(numbers: &mut Numbers, file: &[u8]) -> Vec<u8> {
     let mut damaged = file.to_vec();
     for _ in 0..=numbers.below(4) {
         let at = numbers.below(damaged.len());
@@ -135,7 +135,7 @@ fn damage(numbers: &mut Numbers, file: &[u8]) -> Vec<u8> {
 }
 
 /// So many changes of each clip; more by `GESSO_VIDEO_CASES=5000`.
-fn cases() -> usize {
+pub(crate) fn cases() -> usize {
     std::env::var("GESSO_VIDEO_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(40)
 }
 

@@ -1,8 +1,10 @@
 """`inputs.video` and the readers of videos, beside what DALI answered (`tests/data/video/streams/record.py` wrote that down)."""
+import gc
 import json
 import pathlib
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -57,6 +59,40 @@ def test_a_video_of_another_codec_has_the_frames_of_the_decoder():
     found = np.concatenate([np.array(sample) for sample in out])
     decoded = define(lambda: fn.decoders.video(fn.external_source(source=lambda: [clip("h264_open.mp4")], dtype=types.UINT8)))
     assert (found == np.array(decoded.run()[0][0])[: len(found)]).all()
+
+
+def test_a_video_is_copied_unless_nobody_can_write_to_it_or_the_author_says_so():
+    def fed(video, **arguments):
+        pipe = define(lambda: fn.experimental.inputs.video(name="VIDEO", sequence_length=5, **arguments))
+        pipe.feed_input("VIDEO", [video])
+        return pipe
+
+    expected = taken(fed(clip("vp9.webm")))
+    changed = clip("vp9.webm")
+    pipe = fed(changed)
+    changed[:] = 0
+    assert taken(pipe) == expected, "it was copied"
+    pipe = fed(np.frombuffer(bytes(clip("vp9.webm")), np.uint8))
+    gc.collect()
+    assert taken(pipe) == expected, "it is kept"
+    changed = clip("vp9.webm")
+    pipe = fed(changed, no_copy=True)
+    changed[:] = 0
+    with pytest.raises(RuntimeError, match="not a video"):
+        pipe.run()
+    pipe.feed_input("VIDEO", [clip("vp9.webm")])
+    assert taken(pipe) == expected, "the next one waits behind an error"
+
+
+def test_memory_of_a_video_is_let_go_when_it_is_over():
+    pipe = define(lambda: fn.experimental.inputs.video(name="VIDEO", sequence_length=5))
+    video = np.frombuffer(bytes(clip("vp9.webm")), np.uint8)
+    gone = weakref.ref(video)
+    pipe.feed_input("VIDEO", [video])
+    del video
+    assert gone() is not None
+    taken(pipe)
+    assert gone() is None
 
 
 def test_videos_wait_for_their_turn_and_what_stands_beside_follows():

@@ -14,7 +14,7 @@ from recorded import write_model
 
 CLIPS = ROOT / "tests" / "data" / "video"
 DECOUPLED = "max_batch_size: 0\nmodel_transaction_policy { decoupled: true }\n"
-TYPES = {"uint8": "UINT8", "int32": "INT32"}
+TYPES = {"uint8": "UINT8", "int32": "INT32", "object": "BYTES"}
 PATIENCE = 120
 
 

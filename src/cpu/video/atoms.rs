@@ -12,19 +12,35 @@ pub(super) struct Atom<'a> {
     pub(super) at: usize,
 }
 
+/// What a box begins with.
+pub(super) struct Head {
+    pub(super) name: [u8; 4],
+    /// Bytes of the head.
+    pub(super) length: usize,
+    /// Bytes of the box with its head; `None` for one that goes on to the end.
+    pub(super) size: Option<usize>,
+}
+
+/// The head at the front of `bytes`; `None` where it is cut off, or tells of more than there can be.
+pub(super) fn head(bytes: &[u8]) -> Option<Head> {
+    let mut reader = Bytes(bytes);
+    let (size, name) = (reader.u32().ok()?, reader.name().ok()?);
+    let (length, size) = match size {
+        0 => (8, None),
+        1 => (16, Some(usize::try_from(reader.u64().ok()?).ok()?)),
+        size => (8, Some(size as usize)),
+    };
+    Some(Head { name, length, size })
+}
+
 /// The boxes in `bytes`, one after the other. One that is cut off ends where the bytes end; what is no box ends them.
 pub(super) fn atoms(bytes: &[u8]) -> impl Iterator<Item = Atom<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
-        let mut reader = Bytes(bytes.get(at..)?);
-        let (size, name) = (reader.u32().ok()?, reader.name().ok()?);
-        let (header, size) = match size {
-            0 => (8, bytes.len() - at),
-            1 => (16, usize::try_from(reader.u64().ok()?).ok()?),
-            size => (8, size as usize),
-        };
-        let end = at.saturating_add(size).min(bytes.len());
-        let atom = Atom { name, body: bytes.get(at + header..end)?, at };
+        let rest = bytes.get(at..)?;
+        let Head { name, length, size } = head(rest)?;
+        let end = at.saturating_add(size.unwrap_or(rest.len())).min(bytes.len());
+        let atom = Atom { name, body: bytes.get(at + length..end)?, at };
         at = end;
         Some(atom)
     })

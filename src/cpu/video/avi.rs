@@ -96,7 +96,7 @@ pub(super) fn open(file: &[u8]) -> Result<Track> {
                 };
                 for frame in frames {
                     let time = track.packets.len() as i64;
-                    track.push(file, chunk.start + frame.start..chunk.start + frame.end, time, true)?;
+                    track.push(file.len(), chunk.start + frame.start..chunk.start + frame.end, time, true)?;
                 }
             }
             _ => {}

@@ -1,8 +1,7 @@
 //! Which decoder a track needs, and what its packets say before one is decoded. It must not know containers.
 
 use super::decoder::{VideoDecoder, check_size};
-use super::nal::{Key, Kind};
-use super::track::{Codec, Track};
+use super::track::{Codec, Packet, Track};
 use super::{av1, h264, h265, mjpeg, mpeg4, nal, vp8, vp9};
 use crate::error::{Error, Result};
 
@@ -44,36 +43,59 @@ pub(super) fn picture_size(track: &Track, first: &[u8]) -> Result<[usize; 2]> {
 }
 
 /// Tells key frames from others by their bytes.
-type IsKey = dyn Fn(&[u8]) -> bool;
+type IsKey = dyn Fn(&[u8]) -> bool + Send;
 
-/// Says of every packet whether decoding may begin there and whether it is shown, as far as its bytes tell: containers are often wrong.
+/// What is known of packets by their bytes.
+pub(super) struct Marks {
+    codec: Codec,
+    /// `None` where the container is believed, or the packets were looked at when they were taken apart.
+    is_key: Option<Box<IsKey>>,
+}
+
+impl Marks {
+    /// Of packets of `track`.
+    ///
+    /// # Errors
+    /// Those of [`nal::configuration`].
+    pub(super) fn new(track: &Track) -> Result<Self> {
+        let codec = track.codec;
+        let is_key: Option<Box<IsKey>> = match codec {
+            Codec::Mjpeg => Some(Box::new(|_| true)),
+            Codec::Mpeg4 => Some(Box::new(mpeg4::is_key)),
+            Codec::Vp8 => Some(Box::new(vp8::is_key)),
+            Codec::Vp9 => Some(Box::new(vp9::is_key)),
+            Codec::H264 | Codec::H265 if track.timed => {
+                let (_, framing) = nal::configuration(codec, &track.config)?;
+                Some(Box::new(move |packet| nal::is_key(codec, packet, framing)))
+            }
+            Codec::H264 | Codec::H265 | Codec::Av1 => None,
+        };
+        Ok(Self { codec, is_key })
+    }
+
+    /// Says of a packet of these bytes whether decoding may begin there and whether it is shown: containers are often wrong.
+    pub(super) fn set(&self, packet: &mut Packet, bytes: &[u8]) {
+        if let Some(is_key) = &self.is_key {
+            packet.key = is_key(bytes);
+        }
+        packet.hidden = self.codec == Codec::Vp8 && !vp8::is_shown(bytes);
+    }
+}
+
+/// [`Marks`] of all packets of a file, and the parameters that its container has not.
 ///
 /// # Errors
-/// Those of [`nal::configuration`].
+/// Those of [`Marks::new`].
 pub(super) fn mark_packets(file: &[u8], track: &mut Track) -> Result<()> {
-    let codec = track.codec;
-    let is_key: Box<IsKey> = match codec {
-        Codec::Mjpeg => Box::new(|_| true),
-        Codec::Mpeg4 => {
-            if let Some(first) = track.packets.first().filter(|_| track.config.is_empty()) {
-                track.config = mpeg4::parameters(first.of(file)).to_vec();
-            }
-            Box::new(mpeg4::is_key)
-        }
-        Codec::Vp8 => Box::new(vp8::is_key),
-        Codec::Vp9 => Box::new(vp9::is_key),
-        Codec::H264 | Codec::H265 if track.timed => {
-            let (_, framing) = nal::configuration(codec, &track.config)?;
-            let begins = move |unit: &[u8]| matches!(nal::kind(codec, unit), Kind::Slice { key, .. } if key != Key::No);
-            Box::new(move |packet| nal::units(packet, framing).into_iter().any(begins))
-        }
-        // Those without a container were looked at when they were taken apart; of AV1 the container is believed.
-        Codec::H264 | Codec::H265 | Codec::Av1 => return Ok(()),
-    };
+    if let Some(first) =
+        track.packets.first().filter(|_| track.codec == Codec::Mpeg4 && track.config.is_empty())
+    {
+        track.config = mpeg4::parameters(first.of(file)).to_vec();
+    }
+    let marks = Marks::new(track)?;
     for packet in &mut track.packets {
         let bytes = packet.of(file);
-        packet.key = is_key(bytes);
-        packet.hidden = codec == Codec::Vp8 && !vp8::is_shown(bytes);
+        marks.set(packet, bytes);
     }
     Ok(())
 }

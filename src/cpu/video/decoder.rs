@@ -22,7 +22,7 @@ pub(super) trait VideoDecoder: Send {
 }
 
 /// A decoded picture, or one that can be decoded without others.
-pub(super) trait Picture {
+pub(super) trait Picture: Send {
     /// What was given with its packet.
     fn place(&self) -> usize;
 

@@ -1,6 +1,7 @@
 //! Matroska and WebM (RFC 9559): EBML elements to the first video track.
 
 use super::bytes::Bytes;
+use super::growing::{Container, Found};
 use super::track::{Codec, Track};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -35,8 +36,10 @@ struct Element {
     id: u32,
     start: usize,
     end: usize,
-    /// Whether it goes on behind where the file, or what it is in, ends.
-    is_cut: bool,
+    /// Bytes of it that are behind where the file, or what it is in, ends.
+    missing: usize,
+    /// Whether it says how long it is.
+    is_sized: bool,
 }
 
 /// The track that is read.
@@ -86,9 +89,11 @@ impl<'a> Walk<'a> {
         let id = name.iter().fold(0, |id, byte| id << 8 | u32::from(*byte));
         let Ok(size) = number(&mut bytes) else { return Ok(None) };
         let start = end - bytes.0.len();
+        let is_sized = size.is_some();
         let size = size.and_then(|size| usize::try_from(size).ok());
         let own_end = size.map_or(end, |size| start.saturating_add(size));
-        Ok(Some(Element { id, start, end: own_end.min(end), is_cut: own_end > end }))
+        let missing = own_end.saturating_sub(end);
+        Ok(Some(Element { id, start, end: own_end.min(end), missing, is_sized }))
     }
 
     fn children(&mut self, of: Element) -> Result<Vec<Element>> {
@@ -150,6 +155,47 @@ fn segment(walk: &mut Walk<'_>, segment: Element) -> Result<Track> {
     track.ok_or_else(|| Error::invalid("no video track"))
 }
 
+/// A segment of which the elements come one after the other, with those of its clusters.
+#[derive(Default)]
+pub(super) struct Pieces {
+    found: Option<(Chosen, Track)>,
+    /// Of the cluster at hand.
+    time: i64,
+}
+
+impl Container for Pieces {
+    fn track(&self) -> Option<&Track> {
+        self.found.as_ref().map(|(_, track)| track)
+    }
+
+    fn look(&mut self, bytes: &[u8], _at: u64, _is_last: bool) -> Result<Found> {
+        let mut walk = Walk { file: bytes, elements: 0 };
+        let Some(element) = walk.element(0, bytes.len())? else { return Ok(Found::Cut) };
+        let passed = Found::Nothing(element.end.saturating_add(element.missing));
+        let is_read = matches!(element.id, id::TRACKS | id::TIMESTAMP | id::SIMPLE_BLOCK | id::BLOCK_GROUP);
+        match (element.id, &mut self.found) {
+            (id::SEGMENT | id::CLUSTER, _) => Ok(Found::Nothing(element.start)),
+            _ if !element.is_sized => {
+                Err(Error::invalid("an element of unknown size, which only clusters may have"))
+            }
+            _ if is_read && element.missing > 0 => Ok(Found::Cut),
+            (id::TRACKS, None) => {
+                self.found = tracks(&mut walk, element)?;
+                if self.found.is_none() { Err(Error::invalid("no video track")) } else { Ok(passed) }
+            }
+            (id::TIMESTAMP, _) => {
+                self.time = i64::try_from(walk.unsigned(element)).unwrap_or(i64::MAX);
+                Ok(passed)
+            }
+            (id::SIMPLE_BLOCK | id::BLOCK_GROUP, Some((chosen, track))) => {
+                frames(&mut walk, element, self.time, chosen, track)?;
+                Ok(Found::Packets(std::mem::take(&mut track.packets), element.end))
+            }
+            _ => Ok(passed),
+        }
+    }
+}
+
 /// The first video track of those that are described.
 fn tracks(walk: &mut Walk<'_>, all: Element) -> Result<Option<(Chosen, Track)>> {
     for entry in walk.children(all)?.into_iter().filter(|entry| entry.id == id::TRACK_ENTRY) {
@@ -205,20 +251,24 @@ fn cluster(walk: &mut Walk<'_>, cluster: Element, chosen: &Chosen, track: &mut T
     while let Some(element) = walk.element(at, cluster.end)? {
         match element.id {
             id::TIMESTAMP => time = i64::try_from(walk.unsigned(element)).unwrap_or(i64::MAX),
-            id::SIMPLE_BLOCK => block(walk, element, None, time, chosen, track)?,
-            id::BLOCK_GROUP => {
-                let parts = walk.children(element)?;
-                let is_key = !parts.iter().any(|part| part.id == id::REFERENCE);
-                for part in parts.into_iter().filter(|part| part.id == id::BLOCK) {
-                    block(walk, part, Some(is_key), time, chosen, track)?;
-                }
-            }
+            id::SIMPLE_BLOCK | id::BLOCK_GROUP => frames(walk, element, time, chosen, track)?,
             id::CLUSTER => return Ok(at),
             _ => {}
         }
         at = element.end;
     }
     Ok(cluster.end)
+}
+
+/// Adds the frame of a simple block, or those of a group.
+fn frames(walk: &mut Walk<'_>, of: Element, time: i64, chosen: &Chosen, track: &mut Track) -> Result<()> {
+    if of.id == id::SIMPLE_BLOCK {
+        return block(walk, of, None, time, chosen, track);
+    }
+    let parts = walk.children(of)?;
+    let is_key = !parts.iter().any(|part| part.id == id::REFERENCE);
+    let blocks = parts.into_iter().filter(|part| part.id == id::BLOCK);
+    blocks.into_iter().try_for_each(|part| block(walk, part, Some(is_key), time, chosen, track))
 }
 
 /// Adds the frame of one block.
@@ -231,7 +281,7 @@ fn block(
     track: &mut Track,
 ) -> Result<()> {
     let mut bytes = Bytes(walk.content(block));
-    if block.is_cut || number(&mut bytes)? != Some(chosen.number) {
+    if block.missing > 0 || number(&mut bytes)? != Some(chosen.number) {
         return Ok(());
     }
     let (time, flags) = (bytes.u16()?.cast_signed(), bytes.u8()?);
@@ -240,5 +290,5 @@ fn block(
     }
     let start = block.end - bytes.0.len();
     let time = cluster_time.saturating_add(i64::from(time));
-    track.push(walk.file, start..block.end, time, is_key.unwrap_or(flags & 0x80 != 0))
+    track.push(walk.file.len(), start..block.end, time, is_key.unwrap_or(flags & 0x80 != 0))
 }

@@ -6,6 +6,8 @@
 //!                                      |  which frames: from which key frame to which packet
 //!                                      v
 //!         h264, h265, vp8, vp9, av1, mjpeg (VideoDecoder) -> Picture -> color -> RGB          `Video::decode`
+//!                                      ^
+//! pieces -> mp4_pieces, matroska, raw_pieces: packets as they come                            `Growing`
 //! ```
 //!
 //! Frames are counted as they are shown: by their times, as far as an edit list shows them. A frame is decoded from the last key frame
@@ -23,22 +25,25 @@ mod color;
 mod cursor;
 mod decoder;
 mod decoding;
+mod file;
+mod growing;
 mod h264;
 mod h265;
 mod matroska;
 mod mjpeg;
 mod mp4;
+mod mp4_pieces;
 mod mp4_samples;
 mod mpeg4;
 mod nal;
 mod padding;
 mod raw;
+mod raw_pieces;
 mod several;
 mod track;
 mod vp8;
 mod vp9;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -51,13 +56,15 @@ use track::{Packet, Shown, Track};
 pub use coded::{Coded, Coding};
 pub use color::Factors;
 pub use cursor::{Cursor, Sequences};
+pub use file::File;
+pub use growing::Growing;
 pub use padding::Padding;
 pub use several::fill_color;
 
 /// A video whose container was read.
 #[derive(Debug)]
 pub struct Video<'a> {
-    file: Cow<'a, [u8]>,
+    file: File<'a>,
     track: Track,
     size: [usize; 2],
     /// The frames that are shown.
@@ -105,7 +112,7 @@ impl<'a> Video<'a> {
     /// # Errors
     /// A file of no known kind, without video, in an unsupported codec, or whose tables are damaged; more than
     /// [`limits::MAX_VIDEO_FRAMES`] frames, or larger ones than [`limits::MAX_VIDEO_PIXELS`].
-    pub fn open(file: impl Into<Cow<'a, [u8]>>) -> Result<Self> {
+    pub fn open(file: impl Into<File<'a>>) -> Result<Self> {
         let file = file.into();
         let mut track = open(&file).context(|| "video".to_owned())?;
         codec::mark_packets(&file, &mut track)?;
@@ -224,17 +231,22 @@ impl<'a> Video<'a> {
     }
 
     fn write(&self, picture: &dyn Picture, out: &mut [u8]) -> Result<()> {
-        let ([width, height], [found_width, found_height]) = (self.size, picture.size());
-        if picture.size() != self.size {
-            return Err(Error::unsupported(format!(
-                "a frame of {found_width} x {found_height} pixels in a video of {width} x {height}"
-            )));
-        }
-        if out.len() != width * height * 3 {
-            return Err(Error::internal(format!("a frame is written to {} bytes", out.len())));
-        }
-        picture.write_rgb(out)
+        write_picture(picture, self.size, out)
     }
+}
+
+/// Writes a picture of a video whose frames are of size `size`.
+fn write_picture(picture: &dyn Picture, size: [usize; 2], out: &mut [u8]) -> Result<()> {
+    let ([width, height], [found_width, found_height]) = (size, picture.size());
+    if picture.size() != size {
+        return Err(Error::unsupported(format!(
+            "a frame of {found_width} x {found_height} pixels in a video of {width} x {height}"
+        )));
+    }
+    if out.len() != width * height * 3 {
+        return Err(Error::internal(format!("a frame is written to {} bytes", out.len())));
+    }
+    picture.write_rgb(out)
 }
 
 /// Reads a container of any kind.

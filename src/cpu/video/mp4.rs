@@ -27,6 +27,21 @@ pub(super) fn is_mp4(file: &[u8]) -> bool {
 pub(super) fn open(file: &[u8]) -> Result<Track> {
     let moov =
         find(file, b"moov").ok_or_else(|| Error::invalid("no `moov` box, which says what is where"))?;
+    let (mut track, fragments) = movie(moov, file.len())?;
+    if let Some(mut fragments) = fragments {
+        for moof in atoms(file).filter(|atom| atom.name == *b"moof") {
+            fragments.read(file.len(), moof, &mut track)?;
+        }
+    }
+    Ok(track)
+}
+
+/// Reads the first video track that a `moov` box describes, with the frames that it tells of in a file of `len` bytes, and what is needed to
+/// read fragments, if there are some.
+///
+/// # Errors
+/// As for [`open`].
+pub(super) fn movie(moov: &[u8], len: usize) -> Result<(Track, Option<Fragments>)> {
     let tracks = atoms(moov).filter(|atom| atom.name == *b"trak").map(|atom| atom.body);
     let is_video = |trak: &&[u8]| {
         find_path(trak, &[b"mdia", b"hdlr"]).and_then(|hdlr| hdlr.get(8..12)) == Some(b"vide".as_slice())
@@ -35,13 +50,12 @@ pub(super) fn open(file: &[u8]) -> Result<Track> {
     let table = find_path(trak, &[b"mdia", b"minf", b"stbl"])
         .ok_or_else(|| Error::invalid("a video track without sample tables"))?;
     let mut track = entry(find(table, b"stsd").unwrap_or_default())?;
-    mp4_samples::read(file, table, &mut track)?;
-    if let Some(extends) = find(moov, b"mvex") {
-        Fragments::new(extends, track_id(trak)?).read(file, &mut track)?;
-    }
+    mp4_samples::read(len, table, &mut track)?;
+    let extends = find(moov, b"mvex");
+    let fragments = extends.map(|extends| Ok(Fragments::new(extends, track_id(trak)?))).transpose()?;
     track.tick = [1, timescale(find_path(trak, &[b"mdia", b"mdhd"])).unwrap_or(1)];
     track.edits = edits(moov, trak)?;
-    Ok(track)
+    Ok((track, fragments))
 }
 
 fn track_id(trak: &[u8]) -> Result<u32> {

@@ -1,6 +1,6 @@
 //! MP4: the tables and fragments that say where each sample (a frame) is and when it is shown. Which of the tracks is meant, `mp4` knows.
 
-use super::atoms::{atoms, find};
+use super::atoms::{Atom, atoms, find};
 use super::bytes::Bytes;
 use super::track::Track;
 use crate::error::{Error, Result};
@@ -49,11 +49,11 @@ impl Chunks<'_> {
     }
 }
 
-/// Adds the samples of a track's table `stbl`; none for a file in fragments.
+/// Adds the samples of a track's table `stbl`, as far as they lie in a file of `len` bytes; none for a file in fragments.
 ///
 /// # Errors
 /// Tables that are missing or too short; more samples than the limit.
-pub(super) fn read(file: &[u8], stbl: &[u8], track: &mut Track) -> Result<()> {
+pub(super) fn read(len: usize, stbl: &[u8], track: &mut Track) -> Result<()> {
     let Some(mut sizes) = find(stbl, b"stsz").map(Bytes) else {
         return Err(Error::unsupported("a video track without a table of sizes (`stsz`)"));
     };
@@ -83,10 +83,10 @@ pub(super) fn read(file: &[u8], stbl: &[u8], track: &mut Track) -> Result<()> {
             let shown = time.saturating_add(i64::from(shifts.next().cast_signed()));
             let end = at.saturating_add(size);
             // A size that is the same for all samples may be told of billions that are not there.
-            if end > file.len() && one_size != 0 {
+            if end > len && one_size != 0 {
                 return Ok(());
             }
-            track.push(file, at..end, shown, key)?;
+            track.push(len, at..end, shown, key)?;
             time = time.saturating_add(i64::from(deltas.next()));
             at = end;
         }
@@ -125,20 +125,18 @@ impl Fragments {
         Self { track, defaults: defaults.unwrap_or_default(), time: 0 }
     }
 
-    /// Adds the samples of all fragments.
+    /// Adds the samples of the fragment `moof`, as far as they lie in a file of `len` bytes.
     ///
     /// # Errors
     /// Tables that are too short; more samples than the limit.
-    pub(super) fn read(mut self, file: &[u8], track: &mut Track) -> Result<()> {
-        for moof in atoms(file).filter(|atom| atom.name == *b"moof") {
-            for traf in atoms(moof.body).filter(|atom| atom.name == *b"traf") {
-                self.fragment(file, moof.at, traf.body, track)?;
-            }
+    pub(super) fn read(&mut self, len: usize, moof: Atom<'_>, track: &mut Track) -> Result<()> {
+        for traf in atoms(moof.body).filter(|atom| atom.name == *b"traf") {
+            self.fragment(len, moof.at, traf.body, track)?;
         }
         Ok(())
     }
 
-    fn fragment<'a>(&mut self, file: &'a [u8], moof: usize, traf: &'a [u8], track: &mut Track) -> Result<()> {
+    fn fragment(&mut self, len: usize, moof: usize, traf: &[u8], track: &mut Track) -> Result<()> {
         let mut header = Bytes(find(traf, b"tfhd").unwrap_or_default());
         let flags = header.u32()?;
         if header.u32()? != self.track {
@@ -161,18 +159,18 @@ impl Fragments {
         }
         let mut at = base;
         for run in atoms(traf).filter(|atom| atom.name == *b"trun") {
-            at = self.run(file, base, at, run.body, defaults, track)?;
+            at = self.run(len, base, at, run.body, defaults, track)?;
         }
         Ok(())
     }
 
     /// Adds the samples of one run, the first of which lies `at` if it does not say where. Returns where the last one ends.
-    fn run<'a>(
+    fn run(
         &mut self,
-        file: &'a [u8],
+        len: usize,
         base: usize,
         mut at: usize,
-        run: &'a [u8],
+        run: &[u8],
         defaults: Defaults,
         track: &mut Track,
     ) -> Result<usize> {
@@ -188,10 +186,10 @@ impl Fragments {
             let own = given(0x400, first.filter(|_| sample == 0).unwrap_or(defaults.flags))?;
             let shift = given(0x800, 0)?.cast_signed();
             let end = at.saturating_add(size as usize);
-            if end > file.len() || size == 0 {
+            if end > len || size == 0 {
                 break;
             }
-            track.push(file, at..end, self.time.saturating_add(i64::from(shift)), own & NOT_A_KEY == 0)?;
+            track.push(len, at..end, self.time.saturating_add(i64::from(shift)), own & NOT_A_KEY == 0)?;
             (at, self.time) = (end, self.time.saturating_add(i64::from(duration)));
         }
         Ok(at)

@@ -243,7 +243,7 @@ mod tests {
         let file = [none, before, both, both, none, both, before].concat();
         let mut track = Track::new(Codec::Mpeg4);
         for start in (0..file.len()).step_by(5) {
-            track.push(&file, start..start + 5, 0, true).unwrap();
+            track.push(file.len(), start..start + 5, 0, true).unwrap();
         }
         set_times(&file, &mut track.packets);
         let times: Vec<i64> = track.packets.iter().map(|packet| packet.time).collect();

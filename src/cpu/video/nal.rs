@@ -20,16 +20,29 @@ pub(super) enum Framing {
 pub(super) fn units(packet: &[u8], framing: Framing) -> Vec<&[u8]> {
     match framing {
         Framing::StartCodes => ranges(packet).into_iter().filter_map(|range| packet.get(range)).collect(),
-        Framing::Lengths(size) => {
-            let (mut bytes, mut found) = (Bytes(packet), Vec::new());
-            while let Ok(length) = bytes.take(size) {
-                let length = length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
-                let Ok(unit) = bytes.take(length) else { break };
-                found.push(unit);
-            }
-            found
-        }
+        Framing::Lengths(size) => behind_lengths(packet, size).collect(),
     }
+}
+
+fn behind_lengths(packet: &[u8], size: usize) -> impl Iterator<Item = &[u8]> {
+    let mut bytes = Bytes(packet);
+    std::iter::from_fn(move || {
+        let length = bytes.take(size).ok()?.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
+        bytes.take(length).ok()
+    })
+}
+
+/// Whether decoding may begin with the frame of a packet, by its first slice: no more of the packet is read.
+pub(super) fn is_key(codec: Codec, packet: &[u8], framing: Framing) -> bool {
+    let key = |unit: &[u8]| match kind(codec, unit) {
+        Kind::Slice { key, .. } => Some(key != Key::No),
+        _ => None,
+    };
+    let found = match framing {
+        Framing::StartCodes => units(packet, framing).into_iter().find_map(key),
+        Framing::Lengths(size) => behind_lengths(packet, size).find_map(key),
+    };
+    found.unwrap_or(false)
 }
 
 /// Where units are in a stream with start codes, without those and without the zeros behind them.

@@ -1,5 +1,7 @@
 //! Streams without a container that says when frames are shown: Annex B of H.264 and H.265; and IVF, which says little more.
 
+use std::ops::Range;
+
 use super::bytes::Bytes;
 use super::nal::{self, Key, Kind};
 use super::track::{Codec, Track};
@@ -22,39 +24,64 @@ pub(super) fn annex_b_codec(file: &[u8]) -> Option<Codec> {
     }
 }
 
-/// Reads an Annex B stream: every frame with what stands ahead of it.
+/// Finds frames among the units of a stream, each with what stands ahead of it.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    /// Where the frame at hand begins and what its key is, once a slice was seen.
+    frame: Option<(usize, Key)>,
+    /// Where what is ahead of the next one begins.
+    ahead: Option<usize>,
+}
+
+impl Frames {
+    /// Takes the unit whose start code is at `begin`. Returns the frame before, if it is over: where it begins and ends, and its key.
+    pub(super) fn unit(&mut self, codec: Codec, unit: &[u8], begin: usize) -> Option<(Range<usize>, Key)> {
+        match nal::kind(codec, unit) {
+            Kind::Slice { first, key } if first || self.frame.is_none() => {
+                let end = self.ahead.unwrap_or(begin);
+                let over = self.frame.replace((self.ahead.take().unwrap_or(begin), key));
+                over.map(|(start, key)| (start..end, key))
+            }
+            // Parameters between the slices of a frame are ones of the next.
+            Kind::Ahead => {
+                self.ahead = self.ahead.or(Some(begin));
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// The last frame, of a stream that ends at `end`.
+    pub(super) fn last(&mut self, end: usize) -> Option<(Range<usize>, Key)> {
+        self.frame.take().map(|(start, key)| (start..end, key))
+    }
+
+    /// Counts places from `by` bytes further on, which no frame needs any more.
+    pub(super) fn pass(&mut self, by: usize) {
+        self.frame = self.frame.map(|(start, key)| (start.saturating_sub(by), key));
+        self.ahead = self.ahead.map(|start| start.saturating_sub(by));
+    }
+}
+
+/// Reads an Annex B stream.
 ///
 /// # Errors
 /// A stream without a frame, or with more than the limit.
 pub(super) fn open_annex_b(file: &[u8], codec: Codec) -> Result<Track> {
     let mut track = Track { timed: false, ..Track::new(codec) };
-    // Where the frame at hand begins, what its key is, once a slice was seen; and where what is ahead of the next one begins.
-    let (mut frame, mut ahead): (Option<(usize, Key)>, Option<usize>) = (None, None);
-    let mut end = 0;
+    let (mut frames, mut end) = (Frames::default(), 0);
     for unit in nal::ranges(file) {
-        let begin = unit.start - 3;
-        match nal::kind(codec, file.get(unit.clone()).unwrap_or_default()) {
-            Kind::Slice { first, key } if first || frame.is_none() => {
-                if let Some((start, key)) = frame.take() {
-                    add(&mut track, file, start..ahead.unwrap_or(begin), key)?;
-                }
-                frame = Some((ahead.take().unwrap_or(begin), key));
-            }
-            // Parameters between the slices of a frame are ones of the next.
-            Kind::Ahead => ahead = ahead.or(Some(begin)),
-            _ => {}
-        }
+        let found = frames.unit(codec, file.get(unit.clone()).unwrap_or_default(), unit.start - 3);
+        found.map_or(Ok(()), |frame| add(&mut track, file.len(), frame))?;
         end = unit.end;
     }
-    if let Some((start, key)) = frame {
-        add(&mut track, file, start..end, key)?;
-    }
+    frames.last(end).map_or(Ok(()), |frame| add(&mut track, file.len(), frame))?;
     Ok(track)
 }
 
-fn add(track: &mut Track, file: &[u8], range: std::ops::Range<usize>, key: Key) -> Result<()> {
+fn add(track: &mut Track, len: usize, (range, key): (Range<usize>, Key)) -> Result<()> {
     let place = track.packets.len() as i64;
-    track.push(file, range, place, place == 0 || key == Key::Closed)
+    track.push(len, range, place, place == 0 || key == Key::Closed)
 }
 
 /// Whether a file begins as IVF does.
@@ -62,11 +89,11 @@ pub(super) fn is_ivf(file: &[u8]) -> bool {
     file.starts_with(b"DKIF")
 }
 
-/// Reads an IVF file: a header, then each frame behind its length and time.
+/// Reads the header of an IVF file. Returns how many bytes it has, too.
 ///
 /// # Errors
 /// A codec that is not decoded, a header that is cut off.
-pub(super) fn open_ivf(file: &[u8]) -> Result<Track> {
+pub(super) fn ivf_header(file: &[u8]) -> Result<(usize, Track)> {
     let mut bytes = Bytes(file);
     bytes.skip(6)?;
     let header = usize::from(bytes.u16_le()?);
@@ -86,16 +113,30 @@ pub(super) fn open_ivf(file: &[u8]) -> Result<Track> {
     track.size = [usize::from(bytes.u16_le()?), usize::from(bytes.u16_le()?)];
     let (parts, unit) = (bytes.u32_le()?, bytes.u32_le()?);
     track.tick = [unit, parts];
+    Ok((header, track))
+}
+
+/// What stands before a frame of IVF: how many bytes the frame has, and when it is shown. `None` where that is cut off.
+pub(super) fn ivf_frame(bytes: &mut Bytes<'_>) -> Option<(usize, i64)> {
+    let length = bytes.u32_le().ok()? as usize;
+    let time = bytes.take(8).ok()?;
+    Some((length, time.iter().rev().fold(0_u64, |time, byte| time << 8 | u64::from(*byte)).cast_signed()))
+}
+
+/// Reads an IVF file: a header, then each frame behind its length and time.
+///
+/// # Errors
+/// Those of the header.
+pub(super) fn open_ivf(file: &[u8]) -> Result<Track> {
+    let (header, mut track) = ivf_header(file)?;
     let mut bytes = Bytes(file.get(header..).unwrap_or_default());
-    while let Ok(length) = bytes.u32_le() {
-        let Ok(time) = bytes.take(8) else { break };
-        let time = time.iter().rev().fold(0_u64, |time, byte| time << 8 | u64::from(*byte)).cast_signed();
+    while let Some((length, time)) = ivf_frame(&mut bytes) {
         let start = file.len() - bytes.0.len();
-        if bytes.skip(length as usize).is_err() {
+        if bytes.skip(length).is_err() {
             break;
         }
         let key = track.packets.is_empty();
-        track.push(file, start..start + length as usize, time, key)?;
+        track.push(file.len(), start..start + length, time, key)?;
     }
     Ok(track)
 }

@@ -42,7 +42,7 @@ pub(super) struct Shown {
 }
 
 /// Packets in the order in which they are decoded, and what is needed to decode them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Track {
     pub(super) codec: Codec,
     /// What the container holds for the decoder: `avcC` for H.264, `hvcC` for H.265, parameters for MPEG-4; empty where the stream has it all.
@@ -71,19 +71,19 @@ impl Track {
         }
     }
 
-    /// Adds a packet of `file`, after those before it. What does not lie in the file is left out: files are cut off.
+    /// Adds a packet of a file of `len` bytes, after those before it. What does not lie in the file is left out: files are cut off.
     ///
     /// # Errors
     /// When there are more than [`limits::MAX_VIDEO_FRAMES`].
-    pub(super) fn push(&mut self, file: &[u8], range: Range<usize>, time: i64, key: bool) -> Result<()> {
+    pub(super) fn push(&mut self, len: usize, range: Range<usize>, time: i64, key: bool) -> Result<()> {
         if self.packets.len() >= limits::MAX_VIDEO_FRAMES {
             return Err(Error::invalid(format!(
                 "a video of more than {} frames, which is the limit",
                 limits::MAX_VIDEO_FRAMES
             )));
         }
-        if !range.is_empty() && range.end <= file.len() {
-            self.packets.push(Packet { start: range.start, len: range.len(), time, key, hidden: false });
+        if !range.is_empty() && range.end <= len {
+            self.packets.push(Packet::new(range.start, range.len(), time, key));
         }
         Ok(())
     }
@@ -125,8 +125,18 @@ impl Track {
 }
 
 impl Packet {
+    /// One of `len` bytes from `start` on.
+    pub(super) fn new(start: usize, len: usize, time: i64, key: bool) -> Self {
+        Self { start, len, time, key, hidden: false }
+    }
+
+    /// Where its bytes begin and end.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.start..self.start.saturating_add(self.len)
+    }
+
     /// Its bytes in `file`.
     pub(super) fn of<'f>(&self, file: &'f [u8]) -> &'f [u8] {
-        file.get(self.start..self.start + self.len).unwrap_or_default()
+        file.get(self.range()).unwrap_or_default()
     }
 }

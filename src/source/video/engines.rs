@@ -66,8 +66,8 @@ impl OnEngines {
 }
 
 impl Player for OnEngines {
-    fn left(&self) -> usize {
-        self.host.as_ref().map_or_else(|| self.video.frames().saturating_sub(self.next), OnHost::left)
+    fn has_more(&self) -> bool {
+        self.host.as_ref().map_or_else(|| self.left() > 0, OnHost::has_more)
     }
 
     fn sequence(&mut self, asked: &Asked<'_>) -> Result<Sequence> {
@@ -95,6 +95,11 @@ impl Player for OnEngines {
 }
 
 impl OnEngines {
+    /// Frames that the engines have left.
+    fn left(&self) -> usize {
+        self.video.frames().saturating_sub(self.next)
+    }
+
     /// Leaves the decoder to the next video. All frames came, so that nothing of this one can fail any more.
     fn end(&mut self) {
         if let Some(Err(error)) = self.playback.take().map(Playback::end) {

@@ -21,8 +21,8 @@ impl OnHost {
 }
 
 impl Player for OnHost {
-    fn left(&self) -> usize {
-        self.cursor.left()
+    fn has_more(&self) -> bool {
+        self.cursor.left() > 0
     }
 
     fn sequence(&mut self, asked: &Asked<'_>) -> Result<Sequence> {

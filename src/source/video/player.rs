@@ -11,8 +11,16 @@ pub(super) const CHANNELS: usize = 3;
 
 /// Makes the sequences of one video, one after the other. Dropped, it lets go of its decoder.
 pub(super) trait Player: Send {
-    /// Frames that are left.
-    fn left(&self) -> usize;
+    /// Whether frames are left, or may come yet.
+    fn has_more(&self) -> bool;
+
+    /// Takes the next piece of a video that comes in pieces; nothing follows the last one.
+    ///
+    /// # Errors
+    /// When the video is there as a whole.
+    fn grow(&mut self, _piece: &[u8], _is_last: bool) -> Result<()> {
+        Err(Error::invalid("a piece of a video behind a whole one, which was not answered yet"))
+    }
 
     /// The next sequence; there are frames left.
     ///
@@ -40,7 +48,7 @@ impl Asked<'_> {
 
 /// A sequence.
 pub(super) struct Sequence {
-    /// It in memory of its own; `None`, when not one frame of it can be had.
+    /// It in memory of its own; `None`, when not one frame of it can be had, or not all of them yet.
     pub(super) made: Option<(Shape, Sample<'static>)>,
     /// Why it is the last one, if not all of its frames can be had.
     pub(super) damage: Option<Error>,

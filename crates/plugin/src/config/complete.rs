@@ -14,6 +14,7 @@ impl ModelConfig {
     ///   position, configured names rename the pipeline's.
     /// - `data_type` and `dims` where absent; a variable extent becomes concrete where the pipeline fixes it. In a batched
     ///   model a sample of rank 0 becomes `dims: [1]` with an empty `reshape`, as `dims` must not be empty.
+    /// - An input whose requests name files (`files.NAME`) is of `TYPE_STRING`.
     /// - `allow_ragged_batch` for every input of a batched model whose shape is variable, listed or not: requests whose
     ///   images differ in size are merged. `TYPE_STRING` needs it not: there a shape only counts elements.
     /// - `dynamic_batching` with its defaults when the model is batched and has no scheduler.
@@ -43,7 +44,7 @@ impl ModelConfig {
             self.max_batch_size = i64::try_from(facts.max_batch_size).unwrap_or(i64::MAX);
         }
         let batched = self.is_batched();
-        self.complete_inputs(facts, batched);
+        self.complete_inputs(facts, batched, &|name| settings.files.contains_key(name));
         for (i, output) in facts.outputs.iter().enumerate() {
             if self.outputs.len() == i {
                 self.outputs.push(TensorConfig::named(&output.name));
@@ -59,7 +60,7 @@ impl ModelConfig {
         self.validate(facts).map(drop)
     }
 
-    fn complete_inputs(&mut self, facts: &Facts<'_>, batched: bool) {
+    fn complete_inputs(&mut self, facts: &Facts<'_>, batched: bool, names_files: &dyn Fn(&str) -> bool) {
         let mut missing: Vec<&str> = Vec::new();
         for input in facts.inputs {
             if !self.inputs.iter().any(|tensor| tensor.name == input.name) {
@@ -71,6 +72,9 @@ impl ModelConfig {
         for input in facts.inputs {
             let fact = Fact::input(input);
             for tensor in self.inputs.iter_mut().filter(|tensor| tensor.name == input.name) {
+                if names_files(&tensor.name) && tensor.data_type.is_none() {
+                    tensor.data_type = Some(DataType::Bytes);
+                }
                 fill(tensor, &fact, batched);
                 let variable = tensor.backend_dims().is_some_and(|dims| dims.contains(&VARIABLE));
                 if batched && variable && tensor.data_type != Some(DataType::Bytes) {

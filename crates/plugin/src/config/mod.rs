@@ -27,6 +27,8 @@ mod tests;
 mod text;
 mod validate;
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 pub use data_type::{DataType, InstanceKind};
@@ -138,6 +140,23 @@ impl ModelConfig {
     pub fn is_decoupled(&self) -> bool {
         let policy = self.fields.get("model_transaction_policy");
         policy.and_then(|policy| policy.get("decoupled")).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// Whether the server keeps requests of a sequence together, and the time that a sequence may wait for its next request, if that is
+    /// said.
+    ///
+    /// # Errors
+    /// Invalid when it is not an object, or the time not a number.
+    pub fn sequences(&self) -> Result<Option<Option<Duration>>> {
+        let Some(sequences) = read::object(&self.fields, "sequence_batching").context(in_config)? else {
+            return Ok(None);
+        };
+        let idle = read::int(sequences, "max_sequence_idle_microseconds").context(in_config)?;
+        Ok(Some(
+            idle.and_then(|idle| u64::try_from(idle).ok())
+                .filter(|&idle| idle > 0)
+                .map(Duration::from_micros),
+        ))
     }
 
     /// The model's `parameters`.

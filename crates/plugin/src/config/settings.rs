@@ -20,6 +20,9 @@ const SPLIT_ALONG_OUTER_AXIS: &str = "split_along_outer_axis";
 /// `default.NAME`: what an optional input `NAME` is where a request leaves it out.
 const DEFAULT_PREFIX: &str = "default.";
 
+/// `files.NAME`: the folder of the files that requests name in input `NAME`.
+const FILES_PREFIX: &str = "files.";
+
 /// Keys with this prefix are the server's own.
 const SERVER_PREFIX: &str = "TRITON_";
 
@@ -49,6 +52,8 @@ pub struct Settings {
     pub split_along_outer_axis: Vec<String>,
     /// `default.NAME`: the elements of input `NAME` where a request leaves it out, as written, by name of the input.
     pub defaults: BTreeMap<String, String>,
+    /// `files.NAME`: a folder. Requests name files below it in input `NAME`, in place of sending them; by name of the input.
+    pub files: BTreeMap<String, String>,
     /// Parameters that nobody reads, in lexicographic order.
     pub unknown: Vec<String>,
 }
@@ -66,6 +71,10 @@ impl Settings {
                 other if other.starts_with(DEFAULT_PREFIX) => {
                     let name = other.strip_prefix(DEFAULT_PREFIX).unwrap_or_default().to_owned();
                     settings.defaults.insert(name, text(key, value)?);
+                }
+                other if other.starts_with(FILES_PREFIX) => {
+                    let name = other.strip_prefix(FILES_PREFIX).unwrap_or_default().to_owned();
+                    settings.files.insert(name, text(key, value)?);
                 }
                 SPLIT_ALONG_OUTER_AXIS => {
                     let text = text(key, value)?;
@@ -127,7 +136,7 @@ impl Settings {
         let shared: Vec<String> = Self::shared().map(|name| format!("`{name}`")).collect();
         Some(format!(
             "unknown parameters in the model configuration, without effect: {}; known are {}, `{JPEG_SCALED_DECODE}`, \
-             `{SPLIT_ALONG_OUTER_AXIS}` and `{DEFAULT_PREFIX}NAME`",
+             `{SPLIT_ALONG_OUTER_AXIS}`, `{FILES_PREFIX}NAME` and `{DEFAULT_PREFIX}NAME`",
             names.join(", "),
             shared.join(", ")
         ))

@@ -160,6 +160,16 @@ impl ModelConfig {
                 name.escape_debug()
             )));
         }
+        let takes_names = |name: &String| {
+            let tensor = self.inputs.iter().find(|tensor| tensor.name == *name);
+            tensor.is_some_and(|tensor| tensor.data_type == Some(DataType::Bytes))
+        };
+        if let Some(name) = settings.files.keys().find(|name| !takes_names(name)) {
+            return Err(Error::invalid(format!(
+                "parameter `files.{}` is for no input of `TYPE_STRING`, which can name files",
+                name.escape_debug()
+            )));
+        }
         let find = |name: &str| {
             self.inputs.iter().enumerate().find(|(_, tensor)| tensor.name == name).ok_or_else(|| {
                 Error::invalid(format!(

@@ -16,6 +16,7 @@ use std::ptr::NonNull;
 
 use super::api::{Instance, NewResponse, Request, Response, Times, now};
 use super::guard::catch;
+use super::streams::Piece;
 use super::sys;
 use gesso::error::{Error, Result};
 
@@ -28,6 +29,8 @@ pub struct Claim {
     start: u64,
     /// Start of the first computation and end of the last.
     compute: Option<(u64, u64)>,
+    /// What it is a piece of; or why it cannot be.
+    piece: Result<Option<Piece>>,
 }
 
 /// The replies to one request, one at a time. Until the last was sent one is open, so that the client can always be told
@@ -79,6 +82,19 @@ impl Claim {
     /// When the request arrived, by [`now`].
     pub fn start(&self) -> u64 {
         self.start
+    }
+
+    /// Notes what the request is a piece of.
+    pub(super) fn be_piece(&mut self, piece: Result<Option<Piece>>) {
+        self.piece = piece;
+    }
+
+    /// What the request is a piece of, for who answers it.
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    pub(super) fn take_piece(&mut self) -> Result<Option<Piece>> {
+        std::mem::replace(&mut self.piece, Ok(None))
     }
 
     /// Sends the open reply with the outputs that it has. Others follow, and the next one is open. `compute` is when computing it
@@ -169,6 +185,7 @@ pub unsafe fn run(
         instance: *instance,
         start,
         compute: None,
+        piece: Ok(None),
     };
     answer(opened.into_iter().map(claim).collect(), body);
     Ok(())

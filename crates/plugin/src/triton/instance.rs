@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -15,6 +16,7 @@ use super::metrics::OperatorSeconds;
 use super::model::ModelState;
 use super::slow;
 use super::state::Holds;
+use super::streams::Streams;
 use gesso::error::{Error, Result};
 use gesso::lanes::{Lanes, Places, Ticket};
 use gesso::pipeline::{self, DEFAULT_THREADS, Gpu, Pipeline, Preferences};
@@ -31,6 +33,15 @@ const HOST_BATCHES: usize = 2;
 /// What one instance needs to execute requests.
 pub(super) struct InstanceState {
     work: Work,
+    model: Arc<ModelState>,
+    /// Of a pipeline that takes videos.
+    streams: Option<Streams>,
+}
+
+impl Drop for InstanceState {
+    fn drop(&mut self) {
+        self.model.instances.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Holds for Instance {
@@ -132,11 +143,16 @@ impl InstanceState {
             batches_in_flight = count,
             "instance is ready"
         );
-        Ok(Self { work })
+        model.instances.fetch_add(1, Ordering::Relaxed);
+        let streams = pipeline.takes_videos().then(|| Streams::new(model));
+        Ok(Self { work, model: Arc::clone(model), streams })
     }
 
     /// Answers every claim, now or, from another thread, later. Returns when the instance can take the next batch.
     pub(super) fn execute(&self, claims: &mut Vec<Claim>) {
+        if let Some(streams) = &self.streams {
+            claims.iter_mut().for_each(|claim| claim.be_piece(streams.enter(claim.request())));
+        }
         match &self.work {
             Work::Caller(lane) => execute::execute(&mut lane.lock(), claims, Turn::Next),
             Work::Lanes { threads, stack, rows, adapts } => {

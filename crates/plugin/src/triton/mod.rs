@@ -9,7 +9,8 @@
 //! exchange  a request and the replies to it             execute   how requests are answered
 //! options   the backend's settings from the command line  metrics   what a model counts
 //! slow      the thread for requests that take long      allocator memory of models that have gone
-//! crowd     whether batches wait for one another
+//! crowd     whether batches wait for one another          streams   videos that come in pieces, a request each
+//! folder    files that clients name
 //! ```
 //!
 //! Every entry point is one [`guard`]ed closure that wraps the handles and calls a safe function of the same name.
@@ -21,6 +22,7 @@ pub mod api;
 mod crowd;
 pub mod exchange;
 mod execute;
+mod folder;
 mod guard;
 mod instance;
 mod lane;
@@ -30,6 +32,7 @@ mod model;
 mod options;
 mod slow;
 mod state;
+mod streams;
 #[expect(
     missing_docs,
     non_camel_case_types,

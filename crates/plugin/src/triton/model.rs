@@ -1,17 +1,22 @@
 //! A loaded model: its pipeline, planned once for each kind of instance that it has, and the devices that they run on.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once, OnceLock};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use super::api::{InstanceKind, Model};
+use super::folder::Folder;
 use super::metrics::{Labels, Metrics};
 use super::state::{self, Holds};
 use crate::config::{
     DataType, Facts, ModelConfig, ModelFile, Settings, Source, TensorMap, written_max_batch_size,
 };
-use gesso::error::Result;
+use gesso::error::{Context, Error, Result};
+use gesso::limits;
 use gesso::pipeline::{Gpu, Pipeline};
 use gesso::tensor::{DType, Device};
 
@@ -29,6 +34,12 @@ pub(super) struct ModelState {
     told: Vec<Once>,
     version: String,
     plans: Plans,
+    /// What its `sequence_batching` says, if it has one: how long a sequence may wait for its next request.
+    sequences: Option<Option<Duration>>,
+    /// Where files are that requests name, by the inputs that they name them in.
+    pub(super) folders: BTreeMap<String, Folder>,
+    /// How many instances there are.
+    pub(super) instances: AtomicUsize,
     /// The devices in use, so that instances on one share its kernels and its memory.
     gpus: Mutex<BTreeMap<usize, Arc<Gpu>>>,
 }
@@ -77,7 +88,45 @@ impl ModelState {
         let metrics = Metrics::new(model.server(), &Labels { model: &name, version: &version });
         let settings = settings.or(&options.defaults);
         let told = tensors.outputs.iter().map(|_| Once::new()).collect();
-        Ok(Self { name, tensors, settings, metrics, told, version, plans, gpus: Mutex::default() })
+        let sequences = config.sequences()?;
+        let folder = |(input, path): (&String, &String)| {
+            let folder = Folder::open(Path::new(path)).context(|| format!("parameter `files.{input}`"))?;
+            Ok((input.clone(), folder))
+        };
+        let folders = settings.files.iter().map(folder).collect::<Result<_>>()?;
+        Ok(Self {
+            name,
+            tensors,
+            settings,
+            metrics,
+            told,
+            version,
+            plans,
+            sequences,
+            folders,
+            instances: AtomicUsize::new(0),
+            gpus: Mutex::default(),
+        })
+    }
+
+    /// How long a stream may wait for its next piece.
+    pub(super) fn stream_idle(&self) -> Duration {
+        self.sequences.flatten().unwrap_or(Duration::from_millis(limits::STREAM_IDLE_MS))
+    }
+
+    /// Lets pieces of a stream be taken, if they come to one instance, in their order.
+    ///
+    /// # Errors
+    /// Unsupported where they do not.
+    pub(super) fn check_sequences(&self) -> Result<()> {
+        let instances = self.instances.load(Ordering::Relaxed);
+        if instances < 2 || self.sequences.is_some() {
+            return Ok(());
+        }
+        Err(Error::unsupported(format!(
+            "a video in pieces for a model of {instances} instances, which would take its pieces in any order: set \
+             `sequence_batching {{ }}` in config.pbtxt, or the `count` of its `instance_group` to 1"
+        )))
     }
 
     /// What tells the model's metrics from those of others.

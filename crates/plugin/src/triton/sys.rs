@@ -919,6 +919,17 @@ impl TRITONSERVER_MetricKind {
 #[doc = " Kinds of metrics."]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
 pub struct TRITONSERVER_MetricKind(pub ::std::os::raw::c_uint);
+impl TRITONSERVER_RequestFlag {
+    #[doc = " The first request of a sequence."]
+    pub const TRITONSERVER_REQUEST_FLAG_SEQUENCE_START: TRITONSERVER_RequestFlag =
+        TRITONSERVER_RequestFlag(1);
+    #[doc = " The last request of a sequence."]
+    pub const TRITONSERVER_REQUEST_FLAG_SEQUENCE_END: TRITONSERVER_RequestFlag = TRITONSERVER_RequestFlag(2);
+}
+#[repr(transparent)]
+#[doc = " Bits of TRITONBACKEND_RequestFlags."]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct TRITONSERVER_RequestFlag(pub ::std::os::raw::c_uint);
 pub struct Newer {
     __library: ::libloading::Library,
     pub TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup: Result<
@@ -936,6 +947,21 @@ pub struct Newer {
             attributes: *mut TRITONBACKEND_BackendAttribute,
             enabled: bool,
         ) -> *mut TRITONSERVER_Error,
+        ::libloading::Error,
+    >,
+    pub TRITONBACKEND_RequestCorrelationId: Result<
+        unsafe extern "C" fn(request: *mut TRITONBACKEND_Request, id: *mut u64) -> *mut TRITONSERVER_Error,
+        ::libloading::Error,
+    >,
+    pub TRITONBACKEND_RequestCorrelationIdString: Result<
+        unsafe extern "C" fn(
+            request: *mut TRITONBACKEND_Request,
+            id: *mut *const ::std::os::raw::c_char,
+        ) -> *mut TRITONSERVER_Error,
+        ::libloading::Error,
+    >,
+    pub TRITONBACKEND_RequestFlags: Result<
+        unsafe extern "C" fn(request: *mut TRITONBACKEND_Request, flags: *mut u32) -> *mut TRITONSERVER_Error,
         ::libloading::Error,
     >,
     pub TRITONBACKEND_RequestIsCancelled: Result<
@@ -1002,6 +1028,12 @@ impl Newer {
         let TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading =
             unsafe { __library.get(b"TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading\0") }
                 .map(|sym| *sym);
+        let TRITONBACKEND_RequestCorrelationId =
+            unsafe { __library.get(b"TRITONBACKEND_RequestCorrelationId\0") }.map(|sym| *sym);
+        let TRITONBACKEND_RequestCorrelationIdString =
+            unsafe { __library.get(b"TRITONBACKEND_RequestCorrelationIdString\0") }.map(|sym| *sym);
+        let TRITONBACKEND_RequestFlags =
+            unsafe { __library.get(b"TRITONBACKEND_RequestFlags\0") }.map(|sym| *sym);
         let TRITONBACKEND_RequestIsCancelled =
             unsafe { __library.get(b"TRITONBACKEND_RequestIsCancelled\0") }.map(|sym| *sym);
         let TRITONSERVER_ParameterNew =
@@ -1019,6 +1051,9 @@ impl Newer {
             __library,
             TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup,
             TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading,
+            TRITONBACKEND_RequestCorrelationId,
+            TRITONBACKEND_RequestCorrelationIdString,
+            TRITONBACKEND_RequestFlags,
             TRITONBACKEND_RequestIsCancelled,
             TRITONSERVER_ParameterNew,
             TRITONSERVER_ParameterDelete,
@@ -1057,6 +1092,40 @@ impl Newer {
                 .TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading
                 .as_ref()
                 .expect("Expected function, got error."))(attributes, enabled)
+        }
+    }
+    #[doc = " Which sequence the request belongs to; 0 for none. An error where sequences are named by text."]
+    pub unsafe fn TRITONBACKEND_RequestCorrelationId(
+        &self,
+        request: *mut TRITONBACKEND_Request,
+        id: *mut u64,
+    ) -> *mut TRITONSERVER_Error {
+        unsafe {
+            (self.TRITONBACKEND_RequestCorrelationId.as_ref().expect("Expected function, got error."))(
+                request, id,
+            )
+        }
+    }
+    #[doc = " The same where sequences are named by text; empty for none. An error where they are named by numbers."]
+    pub unsafe fn TRITONBACKEND_RequestCorrelationIdString(
+        &self,
+        request: *mut TRITONBACKEND_Request,
+        id: *mut *const ::std::os::raw::c_char,
+    ) -> *mut TRITONSERVER_Error {
+        unsafe {
+            (self.TRITONBACKEND_RequestCorrelationIdString.as_ref().expect("Expected function, got error."))(
+                request, id,
+            )
+        }
+    }
+    #[doc = " Where the request stands in its sequence."]
+    pub unsafe fn TRITONBACKEND_RequestFlags(
+        &self,
+        request: *mut TRITONBACKEND_Request,
+        flags: *mut u32,
+    ) -> *mut TRITONSERVER_Error {
+        unsafe {
+            (self.TRITONBACKEND_RequestFlags.as_ref().expect("Expected function, got error."))(request, flags)
         }
     }
     #[doc = " Whether the client no longer waits for the request."]

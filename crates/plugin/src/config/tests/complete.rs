@@ -39,6 +39,33 @@ fn one_line_is_enough() {
 }
 
 #[test]
+fn an_input_that_names_files_is_text() {
+    let files =
+        |name: &str| json!({ "parameters": { format!("files.{name}"): { "string_value": "/data" } } });
+    let done = completed(&files("IMAGE"), &classify());
+    assert_eq!(
+        (&done["input"][0]["data_type"], &done["input"][0]["dims"]),
+        (&json!("TYPE_STRING"), &json!([1]))
+    );
+    assert_eq!(config(&done).settings().unwrap().files["IMAGE"], "/data");
+    let mut bytes = files("IMAGE");
+    bytes["input"] = json!([{ "name": "IMAGE", "data_type": "TYPE_UINT8", "dims": [-1] }]);
+    for wrong in [bytes, files("OTHER")] {
+        let error = config(&wrong).complete(&classify().facts()).unwrap_err().to_string();
+        assert!(error.contains("is for no input of `TYPE_STRING`, which can name files"), "{error}");
+    }
+}
+
+#[test]
+fn sequences_are_known() {
+    let found = |fields: Value| config(&fields).sequences().unwrap();
+    assert_eq!(found(json!({})), None);
+    assert_eq!(found(json!({ "sequence_batching": {} })), Some(None));
+    let idle = json!({ "sequence_batching": { "max_sequence_idle_microseconds": "2500000" } });
+    assert_eq!(found(idle), Some(Some(std::time::Duration::from_millis(2_500))));
+}
+
+#[test]
 fn listed_inputs_keep_their_order_and_missing_ones_follow_sorted() {
     let mut tensors = two();
     tensors.inputs.push(input("B", DType::U8, 1));

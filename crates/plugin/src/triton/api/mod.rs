@@ -29,7 +29,7 @@ pub use log::Level;
 pub use memory::{Memory, MemoryKind};
 pub use metric::{Counter, Family};
 pub use model::Model;
-pub use request::{Chunk, Client, Input, Request};
+pub use request::{Chunk, Client, Correlation, InSequence, Input, Request};
 pub use response::{NewResponse, Output, OutputMemory, Response};
 pub use server::Server;
 

@@ -1,6 +1,7 @@
 //! What a client sent: its tensors as borrowed bytes, and which tensors it wants back.
 
 use std::ffi::CStr;
+use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -107,6 +108,45 @@ impl Request {
             .collect()
     }
 
+    /// Where it stands in a sequence of requests; `None` for one that is in none, and where the server is too old to say.
+    ///
+    /// # Errors
+    /// What Triton says.
+    pub fn sequence(&self) -> Result<Option<InSequence>> {
+        let newer = &self.server.newer;
+        let (Ok(number), Ok(flags)) =
+            (&newer.TRITONBACKEND_RequestCorrelationId, &newer.TRITONBACKEND_RequestFlags)
+        else {
+            return Ok(None);
+        };
+        // SAFETY: we own the request and did not release it.
+        let id = match self.server.out(0, |out| unsafe { number(self.raw.as_ptr(), out) }) {
+            Ok(0) => return Ok(None),
+            Ok(id) => Correlation::Number(id),
+            // It is a text.
+            Err(error) => match self.correlation_text()? {
+                Some(text) if text.is_empty() => return Ok(None),
+                Some(text) => Correlation::Text(text),
+                None => return Err(error),
+            },
+        };
+        // SAFETY: as above.
+        let flags = self.server.out(0, |out| unsafe { flags(self.raw.as_ptr(), out) })?;
+        let has = |flag: sys::TRITONSERVER_RequestFlag| flags & flag.0 != 0;
+        Ok(Some(InSequence {
+            id,
+            is_first: has(sys::TRITONSERVER_RequestFlag::TRITONSERVER_REQUEST_FLAG_SEQUENCE_START),
+            is_last: has(sys::TRITONSERVER_RequestFlag::TRITONSERVER_REQUEST_FLAG_SEQUENCE_END),
+        }))
+    }
+
+    /// The text that names its sequence; `None` where the server is too old to say.
+    fn correlation_text(&self) -> Result<Option<String>> {
+        let Ok(text) = &self.server.newer.TRITONBACKEND_RequestCorrelationIdString else { return Ok(None) };
+        // SAFETY: we own the request and did not release it.
+        self.server.text("correlation id", |out| unsafe { text(self.raw.as_ptr(), out) }).map(Some)
+    }
+
     /// Whether the client no longer waits. `false` where the server is too old to say.
     ///
     /// # Errors
@@ -119,6 +159,35 @@ impl Request {
     pub fn client(&self) -> Client<'_> {
         Client { server: self.server, raw: self.raw, request: PhantomData }
     }
+}
+
+/// What a client calls a sequence of requests.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Correlation {
+    /// A number that is not 0.
+    Number(u64),
+    /// A text that is not empty.
+    Text(String),
+}
+
+impl fmt::Display for Correlation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Correlation::Number(number) => write!(f, "{number}"),
+            Correlation::Text(text) => f.write_str(&text.escape_debug().to_string()),
+        }
+    }
+}
+
+/// Where a request stands in a sequence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InSequence {
+    /// Which one.
+    pub id: Correlation,
+    /// Whether it begins the sequence.
+    pub is_first: bool,
+    /// Whether it ends the sequence.
+    pub is_last: bool,
 }
 
 /// Who sent a request.

@@ -1,10 +1,11 @@
-//! Answers a request that brings a video: a reply for each batch that is made of it, the last one marked as such. No more of the video is
-//! decoded ahead than a batch, and responses wait when too many were not taken. It must not know what a video is.
+//! Answers a request that brings a video, or the next piece of one: a reply for each batch that is made of it, the last one marked as such. No
+//! more of the video is decoded ahead than a batch, and responses wait when too many were not taken. It must not know what a video is.
 //!
 //! ```text
 //! request   [ video, what stands beside it ]
 //! feed      copied: what is decoded must not change meanwhile
 //! batch     [ 0 ][ 1 ][ 2 ] -> reply      [ 3 ][ 4 ][ 5 ] -> reply      [ 6 ] -> last reply
+//! piece     what can be made of it, then a last reply without outputs; what is left waits for the next piece (`streams`)
 //! ```
 
 use std::time::Duration;
@@ -17,6 +18,7 @@ use super::room::Room;
 use crate::triton::api::{Times, now};
 use crate::triton::exchange::Claim;
 use crate::triton::lane::Lane;
+use crate::triton::streams::Piece;
 use gesso::error::{Error, Result};
 use gesso::pipeline::Feeding;
 
@@ -30,16 +32,21 @@ struct Round {
     compute: (u64, u64),
 }
 
+/// What batches are made of, and the piece that it came with, if it comes in pieces.
+type Fed = (Feeding, Option<Piece>);
+
 /// Answers `claim`.
 pub(super) fn answer(lane: &mut Lane, mut claim: Claim) {
     let (mut start, room) = (claim.start(), Room::new());
-    let fed = feed(lane, &claim);
+    let fed = claim.take_piece().and_then(|piece| feed(lane, &claim, piece));
     let error = match fed {
         Err(error) => error,
-        Ok(mut feeding) => loop {
-            let round = match round(lane, &claim, &mut feeding) {
-                Ok(round) => round,
-                Err(error) => break error,
+        Ok((mut feeding, piece)) => loop {
+            let round = match (round(lane, &claim, &mut feeding), &piece) {
+                (Ok(Some(round)), _) => round,
+                (Ok(None), Some(_)) => return leave(claim, feeding, piece),
+                (Ok(None), None) => break Error::internal("a video that ended twice"),
+                (Err(error), _) => break error,
             };
             let times =
                 Times { start, compute_start: round.compute.0, compute_end: round.compute.1, end: now() };
@@ -64,6 +71,15 @@ pub(super) fn answer(lane: &mut Lane, mut claim: Claim) {
     claim.fail(&error);
 }
 
+/// Ends the answer to a piece of which no more can be made before the next one.
+fn leave(claim: Claim, feeding: Feeding, piece: Option<Piece>) {
+    if let Some(piece) = piece {
+        piece.leave(feeding);
+    }
+    let time = now();
+    claim.finish((time, time));
+}
+
 fn report(lane: &Lane, samples: usize, times: &Times) {
     if let Err(error) = lane.instance.report_batch(samples as u64, times) {
         tracing::warn!("cannot report the statistics of a batch: {error}");
@@ -76,7 +92,9 @@ fn is_wanted(claim: &Claim) -> bool {
 }
 
 /// Gives what the request brings to the pipeline.
-fn feed(lane: &mut Lane, claim: &Claim) -> Result<Feeding> {
+fn feed(lane: &mut Lane, claim: &Claim, piece: Option<Piece>) -> Result<Fed> {
+    // Before anything is copied: it may have to wait for the piece before.
+    let before = piece.as_ref().map(Piece::take).transpose()?.flatten();
     let Lane { model, pipeline, runner, device, .. } = lane;
     let (link, landing) = device.as_mut().map(|device| (&device.link, &mut device.landing)).unzip();
     let mut arrived = vec![fetch::arrive(model, pipeline.inputs(), claim.request(), link)];
@@ -87,11 +105,14 @@ fn feed(lane: &mut Lane, claim: &Claim) -> Result<Feeding> {
     }
     let arrived = arrived.pop().ok_or_else(|| Error::internal("a request without inputs"))??;
     let inputs = separate(pipeline.inputs(), &model.tensors.inputs, &arrived, runner.memory())?;
-    runner.feed(&inputs)
+    let Some(piece) = piece else { return Ok((runner.feed(&inputs)?, None)) };
+    let mut feeding = before.map_or_else(|| runner.feeding(), Ok)?;
+    feeding.grow(&inputs, piece.is_last)?;
+    Ok((feeding, Some(piece)))
 }
 
-/// Fills the open reply with the next batch.
-fn round(lane: &mut Lane, claim: &Claim, feeding: &mut Feeding) -> Result<Round> {
+/// Fills the open reply with the next batch; `None` where there is none.
+fn round(lane: &mut Lane, claim: &Claim, feeding: &mut Feeding) -> Result<Option<Round>> {
     let Lane { model, runner, seconds, device, .. } = lane;
     let link = device.as_ref().map(|device| &device.link);
     if !is_wanted(claim) {
@@ -106,11 +127,11 @@ fn round(lane: &mut Lane, claim: &Claim, feeding: &mut Feeding) -> Result<Round>
         samples = count;
         Responses::new(model, link, vec![Ok(asked)], &[Some(0..count)], until, None)
     })?;
-    let (responses, outcome) = made.ok_or_else(|| Error::internal("a video that ended twice"))?;
+    let Some((responses, outcome)) = made else { return Ok(None) };
     model.metrics.ran(seconds, runner.tally());
     responses.copy_late(&outcome);
     match (0..samples).find_map(|i| outcome.failures.get(i)) {
         Some(error) => Err(error.clone()),
-        None => Ok(Round { samples, compute: (start, now()) }),
+        None => Ok(Some(Round { samples, compute: (start, now()) })),
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::config::Tensor;
 use crate::triton::api::{Chunk, DataType, Input, Memory, Request};
+use crate::triton::folder::Folder;
 use crate::triton::lane::Link;
 use crate::triton::model::ModelState;
 use gesso::error::{Error, ErrorKind, Result};
@@ -18,6 +19,8 @@ pub(super) struct Arrived<'r> {
     pub(super) chunks: Vec<Chunk<'r>>,
     /// Whether the batch reads it where it is.
     in_place: bool,
+    /// Where the files are that its elements name, if they are not the files themselves.
+    pub(super) folder: Option<&'r Folder>,
 }
 
 /// The tensors of `request` in the order of the pipeline's inputs; `None` for one whose default stands in for it.
@@ -26,7 +29,7 @@ pub(super) struct Arrived<'r> {
 /// Invalid when another one is missing, unsupported when one is in memory that the instance cannot read, cancelled when nobody
 /// waits for an answer.
 pub(super) fn arrive<'r>(
-    model: &ModelState,
+    model: &'r ModelState,
     declared: &[pipeline::Input],
     request: &'r Request,
     link: Option<&Link>,
@@ -54,7 +57,8 @@ pub(super) fn arrive<'r>(
         let in_place = declared.device == Device::Gpu
             && matches!(input.dtype, DataType::Dense(_))
             && matches!(chunks.as_slice(), [Chunk::Device { memory, .. }] if Some(*memory) == own);
-        Ok(Some(Arrived { input: input.clone(), chunks, in_place }))
+        let folder = model.folders.get(name);
+        Ok(Some(Arrived { input: input.clone(), chunks, in_place, folder }))
     });
     tensors.collect()
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::fetch::Arrived;
 use crate::config::{self, DefaultSample};
 use crate::triton::api::{Chunk, DataType};
+use crate::triton::folder::Folder;
 use crate::triton::lane::Place;
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
@@ -137,7 +138,13 @@ impl<'r> Tensor<'r> {
         };
         let chunks = chunks.iter().map(on_host).collect::<Result<Vec<_>>>()?;
         match input.dtype {
-            DataType::Bytes => Self::cut_strings(*batch, dims, &chunks, memory),
+            DataType::Bytes => {
+                let elements = Self::cut_strings(*batch, dims, &chunks, memory)?;
+                match arrived.folder {
+                    Some(folder) => elements.named(folder, memory),
+                    None => Ok(elements),
+                }
+            }
             DataType::Dense(dtype) => Self::cut_dense(dtype, *batch, Shape::new(dims), &chunks, memory),
         }
     }
@@ -215,6 +222,17 @@ impl<'r> Tensor<'r> {
         // Here, where one that is too large fails its request alone.
         shapes.iter().try_for_each(|shape| shape.volume().map(drop))?;
         Ok(Self { dtype: DType::U8, shapes, samples })
+    }
+
+    /// The files of these names.
+    fn named(self, folder: &Folder, memory: &Arc<HostPool>) -> Result<Self> {
+        let (mut shapes, mut samples) = (Vec::new(), Vec::new());
+        for name in &self.samples {
+            let (buffer, size) = folder.read(name.bytes(), memory)?;
+            shapes.push(Shape::from([size]));
+            samples.push(Sample::Pooled(Arc::new(buffer), 0..size));
+        }
+        Ok(Self { dtype: self.dtype, shapes, samples })
     }
 
     fn check(&self, declared: &pipeline::Input) -> Result<()> {

@@ -1,0 +1,204 @@
+//! Videos that come in pieces: a sequence of requests brings one, each request its next bytes. What is kept from one request to the next,
+//! and for how long. It must not know how a piece is answered.
+//!
+//! ```text
+//! enter    first piece: a stream is open      in the order in which requests come; with it a place behind the pieces before
+//! take     what the piece before has left     waits for those before
+//! leave    what the next piece goes on with
+//! dropped  without that: an error, a client that has left, the last piece: nothing is kept
+//! sweep    streams whose next piece does not come
+//! ```
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::api::{Correlation, Request};
+use super::model::ModelState;
+use gesso::error::{Error, ErrorKind, Result};
+use gesso::lanes::{Background, Places, Ticket, Worker};
+use gesso::limits;
+use gesso::pipeline::Feeding;
+
+/// The streams of an instance.
+pub(super) struct Streams {
+    model: Arc<ModelState>,
+    open: Arc<Open>,
+    /// Forgets those whose next piece does not come; made with the first stream.
+    sweeper: Arc<Mutex<Option<Background<()>>>>,
+}
+
+type Table = HashMap<Correlation, Arc<Stream>>;
+
+struct Open {
+    table: Mutex<Table>,
+    /// How long a stream may wait for its next piece.
+    idle: Duration,
+}
+
+/// A video of which not all came.
+struct Stream {
+    /// The pieces that came, in their order.
+    row: Arc<Places>,
+    state: Mutex<State>,
+    /// When a piece came, or was answered.
+    used: Mutex<Instant>,
+}
+
+enum State {
+    New,
+    /// It goes on with this.
+    Waiting(Box<Feeding>),
+    /// A piece is worked on, or has failed.
+    Gone,
+}
+
+/// One piece. Dropped without [`Piece::leave`], it ends its stream.
+pub(super) struct Piece {
+    id: Correlation,
+    /// Whether nothing follows.
+    pub(super) is_last: bool,
+    stream: Arc<Stream>,
+    ticket: Ticket,
+    open: Arc<Open>,
+    sweeper: Arc<Mutex<Option<Background<()>>>>,
+    is_left: bool,
+}
+
+impl Streams {
+    /// None yet.
+    pub(super) fn new(model: &Arc<ModelState>) -> Self {
+        let open = Arc::new(Open { table: Mutex::default(), idle: model.stream_idle() });
+        Self { model: Arc::clone(model), open, sweeper: Arc::default() }
+    }
+
+    /// What a request is a piece of, if it belongs to a sequence. To be asked in the order in which requests come.
+    ///
+    /// # Errors
+    /// Not found for a piece of a stream that is not open; unavailable where too many are; those of [`ModelState::check_sequences`].
+    pub(super) fn enter(&self, request: &Request) -> Result<Option<Piece>> {
+        let Some(place) = request.sequence()? else { return Ok(None) };
+        self.model.check_sequences()?;
+        let mut table = self.open.table.lock();
+        if place.is_first {
+            if !table.contains_key(&place.id) && table.len() >= limits::MAX_STREAMS {
+                return Err(Error::new(
+                    ErrorKind::Unavailable,
+                    format!("{} videos come in pieces already, which is the limit", limits::MAX_STREAMS),
+                ));
+            }
+            self.start_sweeper()?;
+            table.insert(place.id.clone(), Arc::new(Stream::new()));
+        }
+        let found = if place.is_last { table.remove(&place.id) } else { table.get(&place.id).cloned() };
+        let stream = found.ok_or_else(|| {
+            Error::not_found(format!(
+                "no video with correlation id `{}` is coming in pieces: its first request says that it starts the sequence; it ends with \
+                 the last one, with an error, or when its next piece does not come for {} ms",
+                place.id,
+                self.open.idle.as_millis()
+            ))
+        })?;
+        let ticket = stream.row.ticket();
+        Ok(Some(Piece {
+            id: place.id,
+            is_last: place.is_last,
+            stream,
+            ticket,
+            open: Arc::clone(&self.open),
+            sweeper: Arc::clone(&self.sweeper),
+            is_left: false,
+        }))
+    }
+
+    fn start_sweeper(&self) -> Result<()> {
+        let mut sweeper = self.sweeper.lock();
+        if sweeper.is_none() {
+            let worker = Sweeper(Arc::clone(&self.open));
+            *sweeper = Some(Background::start("gesso-streams", 1, self.open.idle, worker)?);
+        }
+        Ok(())
+    }
+}
+
+impl Stream {
+    fn new() -> Self {
+        Self { row: Arc::default(), state: Mutex::new(State::New), used: Mutex::new(Instant::now()) }
+    }
+}
+
+impl Piece {
+    /// What the piece before has left, once it is answered; `None` for the first one.
+    ///
+    /// # Errors
+    /// When a piece before has failed.
+    pub(super) fn take(&self) -> Result<Option<Feeding>> {
+        self.ticket.wait();
+        match std::mem::replace(&mut *self.stream.state.lock(), State::Gone) {
+            State::New => Ok(None),
+            State::Waiting(feeding) => Ok(Some(*feeding)),
+            State::Gone => Err(Error::invalid("a piece of the video before this one has failed")),
+        }
+    }
+
+    /// Keeps what the next piece goes on with, if one follows.
+    pub(super) fn leave(mut self, feeding: Feeding) {
+        if !self.is_last {
+            *self.stream.state.lock() = State::Waiting(Box::new(feeding));
+        }
+        self.is_left = true;
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        *self.stream.used.lock() = Instant::now();
+        if !self.is_left {
+            let mut table = self.open.table.lock();
+            // A client may have begun anew meanwhile.
+            if table.get(&self.id).is_some_and(|stream| Arc::ptr_eq(stream, &self.stream)) {
+                table.remove(&self.id);
+            }
+        }
+        if let Some(sweeper) = self.sweeper.lock().as_ref() {
+            // When one waits already, that one sees to it.
+            let _ = sweeper.push(Duration::ZERO, ());
+        }
+    }
+}
+
+impl Open {
+    /// Forgets streams whose next piece does not come.
+    fn sweep(&self) {
+        let mut gone = Vec::new();
+        self.table.lock().retain(|id, stream| {
+            // Nobody else gets hold of one while the table is locked.
+            let stays = Arc::strong_count(stream) > 1 || stream.used.lock().elapsed() < self.idle;
+            if !stays {
+                gone.push((id.clone(), Arc::clone(stream)));
+            }
+            stays
+        });
+        for (id, stream) in gone {
+            tracing::info!(
+                "the video with correlation id `{id}` is forgotten: its next piece did not come for {:?}",
+                self.idle
+            );
+            drop(stream);
+        }
+    }
+}
+
+struct Sweeper(Arc<Open>);
+
+impl Worker<()> for Sweeper {
+    fn work(&mut self, (): ()) {
+        self.0.sweep();
+    }
+
+    fn rest(&mut self) {
+        self.0.sweep();
+    }
+}
