@@ -94,6 +94,26 @@ READERS = [
 ]
 
 
+def parts():
+    """Whole videos as sequences of five frames, and as frames: samples that a server splits along their first dimension."""
+    pipe = Pipeline(batch_size=4, num_threads=2, device_id=None, prefetch_queue_depth=1,
+                    output_dtype=types.UINT8, output_ndim=[5, 4])
+    with pipe:
+        video = fn.external_source(name="VIDEO", dtype=types.UINT8, ndim=1)
+        frames = fn.resize(fn.decoders.video(video), size=[20, 30])
+        parts = fn.reshape(fn.pad(frames, axis_names="F", align=5), shape=[-1, 5, 20, 30, 3], name="PARTS")
+        pipe.set_outputs(parts, fn.reinterpret(frames, layout="FHWC", name="FRAMES"))
+    return pipe
+
+
+def sums_of_parts(clips):
+    pipe = parts()
+    pipe.build()
+    pipe.feed_input("VIDEO", [np.fromfile(CLIPS / clip, np.uint8) for clip in clips])
+    sums = lambda sample: sample.astype(np.int64).reshape(len(sample), -1).sum(1).tolist()
+    return [[sums(np.array(sample)) for sample in out] for out in pipe.run()]
+
+
 def main():
     # DALI otherwise stores the names of files of the machine that records.
     dali_trace.set_tracing(enabled=False)
@@ -106,6 +126,9 @@ def main():
     for arguments in READERS:
         size, found = samples(arguments)
         answers["readers"].append({"arguments": arguments, "size": size, "samples": found})
+    clips = ["vp9.mp4", "vp8.webm", "vp9_odd_bt709.webm"]
+    answers["parts"] = {"clips": clips, "sums": sums_of_parts(clips)}
+    parts().serialize(filename=str(HERE / "parts.dali"))
     (HERE / "answers.json").write_text(json.dumps(answers, separators=(",", ":")).replace('{"', '\n{"') + "\n")
     for policy in ("partial", "pad"):
         video_of("VIDEO", sequence_length=7, last_sequence_policy=policy).serialize(filename=str(HERE / f"{policy}.dali"))
