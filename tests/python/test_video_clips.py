@@ -34,10 +34,10 @@ def x264(draw):
 
 
 def x265(draw):
-    # Not coding tree blocks of 16: there `rusty_h265` 0.6 gives some pixels other values behind SAO, in 4 of 143 clips.
+    # With hashes of the encoder's pictures, by which FFmpeg checks its own.
     more = [f"keyint={draw.choice([3, 8, 20])}", f"bframes={draw.randrange(4)}", f"open-gop={draw.randrange(2)}", f"ref={draw.randrange(1, 4)}",
-            f"sao={draw.randrange(2)}", f"amp={draw.randrange(2)}", f"ctu={draw.choice([32, 64])}", f"weightp={draw.randrange(2)}",
-            f"tskip={draw.randrange(2)}", "pools=1", "frame-threads=1", "log-level=none", "info=0"]
+            f"sao={draw.randrange(2)}", f"amp={draw.randrange(2)}", f"ctu={draw.choice([16, 32, 64])}", f"weightp={draw.randrange(2)}",
+            f"tskip={draw.randrange(2)}", "pools=1", "frame-threads=1", "log-level=none", "info=0", "hash=1"]
     return {"pixels": draw.choice(["yuv420p", "yuv420p10le"]), "crf": str(draw.choice([14, 26, 38])), "x265-params": ":".join(more)}
 
 
@@ -105,10 +105,18 @@ def encoded(draw, kind):
 
 
 def theirs(file):
-    with av.open(io.BytesIO(file)) as opened:
+    """FFmpeg's frames; and of how many it says itself that they are not the encoder's, by the hashes of H.265. In coding tree blocks of 16 it offsets
+    a sample of chroma at the corner of four by one that is not deblocked yet."""
+    av.logging.set_level(av.logging.VERBOSE)
+    av.logging.set_skip_repeated(False)
+    with av.logging.Capture() as log, av.open(io.BytesIO(file)) as opened:
+        context = opened.streams.video[0].codec_context
         # FFmpeg's own threads come to a stop with tiny VP8.
-        opened.streams.video[0].codec_context.thread_count = 1
-        return np.stack([rgb(frame, 0.299, 0.114) for frame in opened.decode(video=0)])
+        context.thread_count = 1
+        context.options = {"err_detect": "crccheck"}
+        frames = np.stack([rgb(frame, 0.299, 0.114) for frame in opened.decode(video=0)])
+    av.logging.set_level(None)
+    return frames, sum("mismatching checksum" in text for _, _, text in log)
 
 
 def ours(file):
@@ -127,7 +135,8 @@ def test_a_clip_has_ffmpegs_frames(number):
         file, what = encoded(draw, kind)
     except av.error.FFmpegError as error:
         pytest.skip(f"{kind}: FFmpeg's encoders or containers do not go together: {error}")
-    expected, found = theirs(file), ours(file)
+    (expected, wrong), found = theirs(file), ours(file)
     assert found.shape == expected.shape, what
-    difference = np.abs(found.astype(np.int16) - expected).max()
-    assert difference <= (JPEG_LEVELS if kind == "Motion JPEG" else 0), f"{what}: {difference} levels"
+    differences = np.abs(found.astype(np.int16) - expected).reshape(len(expected), -1).max(1)
+    others = (differences > (JPEG_LEVELS if kind == "Motion JPEG" else 0)).sum()
+    assert others <= wrong, f"{what}: {others} frames by up to {differences.max()} levels, of which FFmpeg calls {wrong} wrong"
