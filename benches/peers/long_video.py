@@ -100,10 +100,11 @@ def in_process(pipe, file):
         yield sum(shape[0] for shape in out.shape())
 
 
-def _through_server(gpu, file, server):
+def _through_server(server, model, given):
+    """Batches of a model of the server: the number of frames of each."""
     from test_video_stream import Answers
 
-    with Answers(server, "video", {"VIDEO": file[None]}) as answers:
+    with Answers(server, model, {"VIDEO": given}) as answers:
         goes_on = True
         while goes_on:
             goes_on = answers.next()
@@ -115,17 +116,35 @@ def _through_server(gpu, file, server):
 
 
 @contextlib.contextmanager
-def _server(gpu):
+def _server(gpu, files):
+    """A server with a model that is sent videos, and one that is sent the names of these `files`."""
     from harness import Server
     from recorded import write_model
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as named:
+        for name, file in files.items():
+            (Path(named) / name).write_bytes(file)
         kind = "KIND_GPU" if gpu else "KIND_CPU"
         config = f'backend: "gesso"\ninstance_group [{{ kind: {kind} count: 1 }}]\n'
-        write_model(Path(folder), "video", _define("gesso", gpu).serialize(), config)
-        # Without it the server keeps every response until the last one.
-        with Server(Path(folder), arguments=["--grpc-max-response-pool-size=4"]) as server:
+        serialized = _define("gesso", gpu).serialize()
+        write_model(Path(folder), "video", serialized, config)
+        write_model(Path(folder), "named", serialized, config + f'parameters {{ key: "files.VIDEO" value {{ string_value: "{named}" }} }}\n')
+        # Without it the server keeps every response until the last one; servers before 2025 do not know it.
+        with _started(Server, folder, ["--grpc-max-response-pool-size=4"]) as server:
             yield server
+
+
+@contextlib.contextmanager
+def _started(server, folder, arguments):
+    try:
+        running = server(Path(folder), arguments=arguments).__enter__()
+    except RuntimeError as error:
+        print(f"without {' '.join(arguments)}: {str(error).splitlines()[0]}", file=sys.stderr)
+        running = server(Path(folder)).__enter__()
+    try:
+        yield running
+    finally:
+        running.__exit__(None, None, None)
 
 
 def _report(name, batches, resident, gpu, warm):
@@ -151,5 +170,10 @@ def measure(short, long, gpu, with_server):
         except (ImportError, RuntimeError, TypeError) as error:
             print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
     if with_server:
-        with _server(gpu) as server:
-            _report("Triton", _through_server(gpu, long, server), lambda: server.rss, gpu, _through_server(gpu, short, server))
+        with _server(gpu, {"short.mp4": short, "long.mp4": long}) as server:
+            for name, model, given in (
+                ("Triton", "video", [file[None] for file in (short, long)]),
+                ("by name", "named", [np.array([name], np.object_) for name in (b"short.mp4", b"long.mp4")]),
+            ):
+                warm, measured = (_through_server(server, model, one) for one in given)
+                _report(name, measured, lambda: server.rss, gpu, warm)

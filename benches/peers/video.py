@@ -7,7 +7,8 @@ package `av`): decoding alone, and decoding with a resize of every frame to 224 
     python3 benches/peers/video.py --gpu ...         Gesso and DALI on the video engines of GPU 0, resized to float32; outputs stay there
     python3 benches/peers/video.py --minutes 10 [--gpu] [--server]
                                                      one long video through `inputs.video` (H.264, at the first of `--sizes`): the time to the first batch
-                                                     of 16 frames at 224 x 224, frames a second, the most memory; with `--server` through Triton, too
+                                                     of 16 frames at 224 x 224, frames a second, the most memory; with `--server` through Triton, too,
+                                                     where it is sent, and where the request names its file
 
 A batch is `--batch` clips of `--frames` frames with sequences of 16 of them, from a place further on in each clip. What a package does not have is left out of its
 column. `--clips` keeps the clips, so that a machine without `av` can do with them. Needs Gesso's package (PYTHONPATH=python and

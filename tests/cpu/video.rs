@@ -201,6 +201,37 @@ fn frames_have_times() {
     }
 }
 
+/// The clip in IVF again and again, until it has `count` frames: a header, then each frame behind its length and time.
+fn repeated(count: usize) -> Vec<u8> {
+    let clip = bytes("vp9.ivf");
+    let (mut packets, mut rest) = (Vec::new(), &clip[32..]);
+    while !rest.is_empty() {
+        let (packet, after) = rest[12..].split_at(u32::from_le_bytes(rest[..4].try_into().unwrap()) as usize);
+        packets.push(packet);
+        rest = after;
+    }
+    let mut file = clip[..32].to_vec();
+    for (time, packet) in packets.iter().cycle().take(count).enumerate() {
+        file.extend((packet.len() as u32).to_le_bytes());
+        file.extend((time as u64).to_le_bytes());
+        file.extend(*packet);
+    }
+    file
+}
+
+#[test]
+fn videos_of_no_frame_of_one_and_of_many() {
+    let clip = decoded(&bytes("vp9.ivf"), &(0..12).collect::<Vec<_>>()).unwrap();
+    assert!(Video::open(repeated(0)).unwrap_err().to_string().contains("without a frame"));
+    assert!(decoded(&repeated(1), &[0]).unwrap() == clip[..1]);
+    let (file, begun) = (repeated(100_000), Instant::now());
+    assert_eq!(Video::open(&file).unwrap().frames(), 100_000);
+    let wanted = [0, 50_003, 99_999];
+    let found = decoded(&file, &wanted).unwrap();
+    assert!(found.iter().zip(wanted).all(|(frame, number)| *frame == clip[number % 12]));
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
 #[test]
 fn files_that_are_no_videos_say_so() {
     for (file, expected) in [

@@ -61,12 +61,10 @@ struct Waiting {
 
 impl Waiting {
     fn push(&mut self, piece: &[u8]) {
-        let piece = piece.get(self.passed.min(piece.len())..).map_or(&[][..], |rest| {
-            let passed = piece.len() - rest.len();
-            self.passed -= passed;
-            self.before = self.before.saturating_add(passed as u64);
-            rest
-        });
+        let passed = self.passed.min(piece.len());
+        self.passed -= passed;
+        self.before = self.before.saturating_add(passed as u64);
+        let piece = piece.get(passed..).unwrap_or_default();
         self.bytes.drain(..self.used);
         self.used = 0;
         let end = self.bytes.len();
