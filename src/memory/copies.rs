@@ -102,6 +102,6 @@ mod tests {
     fn a_large_copy_is_the_original() {
         let bytes: Vec<u8> = (0..3 * PART + 11).map(|i| (i / 7) as u8).collect();
         assert!(copied_once(&bytes) == bytes);
-        assert_eq!(copied_once(&[]), []);
+        assert!(copied_once(&[]).is_empty());
     }
 }
