@@ -22,7 +22,7 @@ import test_resample_kernel as resampling  # noqa: E402
 
 KERNELS = ROOT / "kernels"
 # As src/ops/resize/gpu.rs has it: tiles down and across, and how many blocks of threads are enough.
-SIDE, DOWN, ACROSS, THREADS, MAX_TAPS, ENOUGH_BLOCKS, MAX_TILES = 224, 14, 7, 128, 48, 8192, 8
+SIDE, DOWN, ACROSS, THREADS, MAX_TAPS, ENOUGH_BLOCKS, MAX_TILES = 224, 14, 7, 128, 48, 8192, 4
 RUNS, WARM_UP = 20, 3
 # As src/gpu/jpeg/cores/rows.rs cuts batches of few bytes and of many.
 SMALL_BYTES, CUTS = 3 << 20, ((544, 6), (1056, 1))

@@ -252,7 +252,7 @@ fn reduced_pictures_are_those_of_libjpeg() {
 #[test]
 fn large_files_are_decoded_as_on_the_cpu() {
     for cut in Cut::ALL {
-        check(Way::plain(Format::Rgb, cut), 100, 0.1, |seed| {
+        check(Way::plain(Format::Rgb, cut), 100, 0.15, |seed| {
             let recipe = Recipe::random(1 << 22 | seed, 1_000);
             let restart = recipe.restart.map(|interval| interval * (1 + seed as usize % 90));
             Recipe { width: recipe.width + 300, height: recipe.height + 200, restart, ..recipe }

@@ -132,8 +132,8 @@ const THREADS_START: f64 = 160e-6;
 const UPLOAD_SPEED: f64 = 14e9;
 
 /// The cores of an H200 with so many multiprocessors, and what the host takes for each image.
-const CORES: Cost = Cost { image: 0.0, byte: 81e-12, pixel: 9.2e-12 };
-const CORES_EACH: f64 = 3.6e-6;
+const CORES: Cost = Cost { image: 0.0, byte: 56e-12, pixel: 10.2e-12 };
+const CORES_EACH: f64 = 4.6e-6;
 const MULTIPROCESSORS: f64 = 132.0;
 
 /// How much longer the engines may take before the cores, which the model behind needs too, take their work.
@@ -141,9 +141,9 @@ const CORES_MARGIN: f64 = 1.1;
 
 /// What a batch on the cores takes whatever its size: kernels, each as long as its slowest thread; for each bit of the longest piece
 /// that a thread has; for each byte of the largest file, which is linked by one block of threads.
-const CORES_START: f64 = 92e-6;
-const CORES_PIECE_BIT: f64 = 0.24e-6;
-const CORES_LARGEST_BYTE: f64 = 0.148e-9;
+const CORES_START: f64 = 71e-6;
+const CORES_PIECE_BIT: f64 = 0.143e-6;
+const CORES_LARGEST_BYTE: f64 = 0.176e-9;
 
 /// Weight of the newest measurement.
 const NEWEST: f64 = 0.2;

@@ -28,7 +28,7 @@ const MAX_TAPS: usize = 48;
 const ENOUGH_BLOCKS: usize = 8_192;
 
 /// The most that it makes.
-const MAX_TILES: usize = 8;
+const MAX_TILES: usize = 4;
 
 /// One axis, as the kernel sees it.
 #[derive(Clone, Copy, PartialEq, Pod, Zeroable)]

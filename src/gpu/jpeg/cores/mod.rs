@@ -387,19 +387,20 @@ impl<'a> Batch<'a> {
         self.images.iter().zip(&self.steps).map(of).collect()
     }
 
-    /// What blocks of threads work on that make pixels at once, samples, and pixels of those.
+    /// What blocks of threads work on that make pixels at once, samples, and pixels of those. Thousands of rows: loops, as iterators in
+    /// iterators take several times as long.
     fn pixel_work(&self, each: u32) -> [Vec<Work>; 3] {
-        let at_once = self
-            .at_once()
-            .flat_map(|(number, image)| image.mcu_runs(each).map(move |run| Work::new(number, run)));
-        let blocks = self.in_steps().flat_map(|(number, steps)| {
-            let work = move |(component, run)| Work::new(number, run).of_component(component);
-            steps.block_runs(each).map(work)
-        });
-        let strips = self
-            .in_steps()
-            .flat_map(|(number, steps)| steps.strip_runs(each).map(move |run| Work::new(number, run)));
-        [at_once.collect(), blocks.collect(), strips.collect()]
+        let [mut at_once, mut blocks, mut strips] = [const { Vec::new() }; 3];
+        for (number, image) in self.at_once() {
+            at_once.extend(image.mcu_runs(each).map(|run| Work::new(number, run)));
+        }
+        for (number, steps) in self.in_steps() {
+            for (component, runs) in (0..).zip(steps.block_runs(each)) {
+                blocks.extend(runs.map(|run| Work::new(number, run).of_component(component)));
+            }
+            strips.extend(steps.strip_runs(each).map(|run| Work::new(number, run)));
+        }
+        [at_once, blocks, strips]
     }
 
     /// What blocks of threads work on, when `groups` says which neighbours of an image, by its segments, belong together.

@@ -60,12 +60,12 @@ impl Steps {
         runs(self.strips() as u32, STRIPS * each.max(1))
     }
 
-    /// The same for the blocks that become samples, with their component.
-    pub(super) fn block_runs(&self, each: u32) -> impl Iterator<Item = (u32, (u32, u32))> + '_ {
-        let of_component = move |(component, needed): (u32, &Samples)| {
-            runs(blocks(needed) as u32, PIXELS_BLOCKS * each.max(1)).map(move |run| (component, run))
-        };
-        (0..).zip(&self.samples).flat_map(of_component)
+    /// The same for the blocks that become samples, of each component.
+    pub(super) fn block_runs(
+        &self,
+        each: u32,
+    ) -> impl Iterator<Item = impl Iterator<Item = (u32, u32)> + use<>> + '_ {
+        self.samples.iter().map(move |needed| runs(blocks(needed) as u32, PIXELS_BLOCKS * each.max(1)))
     }
 }
 
@@ -172,8 +172,8 @@ mod tests {
         let steps = Steps::of(&part, vec![needed(9, 9, false), needed(40, 1, true)]).unwrap();
         assert_eq!(steps.groups(), 3 + 2 + 3);
         assert_eq!(steps.strip_runs(1).collect::<Vec<_>>(), [(0, 8), (8, 8), (16, 2)]);
-        let blocks: Vec<_> = steps.block_runs(2).collect();
-        assert_eq!(blocks, [(0, (0, 64)), (0, (64, 17)), (1, (0, 40))]);
+        let blocks: Vec<Vec<_>> = steps.block_runs(2).map(Iterator::collect).collect();
+        assert_eq!(blocks, [vec![(0, 64), (64, 17)], vec![(0, 40)]]);
         assert_eq!(steps.bytes(256), 5_376 + 40 * 8 * 8);
         let plane = Plane::new(&steps.samples[1], 512).unwrap();
         assert_eq!((plane.samples, plane.stride, plane.left, plane.top), (512, 320, 24, 32));

@@ -2,6 +2,7 @@
 
 use super::*;
 
+const TINY: usize = 10_000;
 const SMALL: usize = 69_000;
 
 /// Files with so many bytes, of quality 90 or so.
@@ -162,8 +163,9 @@ fn for_all(sizes: &[usize]) -> Vec<Candidate> {
 fn cores_take_large_batches_and_large_images() {
     let speeds = Speeds::new(7, 132);
     let paths = |sizes: &[usize]| assign(&for_all(sizes), 16, &speeds, None);
-    assert_eq!(paths(&[SMALL]), [Path::Engines]);
-    assert_eq!(paths(&[SMALL, SMALL]), [Path::Engines; 2]);
+    assert_eq!(paths(&[TINY]), [Path::Engines]);
+    assert_eq!(paths(&[TINY, TINY]), [Path::Engines; 2]);
+    assert_eq!(paths(&[SMALL]), [Path::Cores]);
     assert_eq!(paths(&[SMALL; 8]), [Path::Cores; 8]);
     assert_eq!(paths(&[500_000]), [Path::Cores]);
     assert_eq!(paths(&[SMALL; 128]), [Path::Cores; 128]);
@@ -226,6 +228,7 @@ fn engines_relieve_the_cores_of_a_part_of_what_these_would_do_sooner() {
     };
     assert_eq!([0.0, 0.25, 1.0].map(|part| on(&images, part, Path::Engines)), [0, 32, 128]);
     assert_eq!([0.0, 0.25, 1.0].map(|part| on(&images, part, Path::Cores)), [128, 96, 0]);
-    // One image is sooner done on an engine anyway.
+    // A thumbnail is sooner done on an engine anyway.
+    images[0].size = size(TINY);
     assert_eq!(on(&images[..1], 0.0, Path::Engines), 1);
 }
