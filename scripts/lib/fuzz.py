@@ -169,7 +169,13 @@ def main():
     # By time, only what libFuzzer does.
     names = options.targets or [name for name, target in TARGETS.items() if options.inputs or not target.test]
     shares, kept = sum(TARGETS[name].share for name in names), CACHE / "outcomes.json"
-    outcomes = {name: Outcome(**made) for name, made in json.loads(kept.read_text()).items()} if options.resume else {}
+    run = {"commit": said(["git", "rev-parse", "HEAD"]), "inputs": options.inputs, "sanitizers": options.sanitizers}
+    outcomes = {}
+    if options.resume:
+        before = json.loads(kept.read_text()) if kept.exists() else {"run": None}
+        if before["run"] != run:
+            parser.error(f"--resume goes on with the last run, which was {before['run']}; expected {run}")
+        outcomes = {name: Outcome(**made) for name, made in before["outcomes"].items()}
     for name in [name for name in names if name not in outcomes]:
         wanted = math.ceil((options.inputs or 0) * TARGETS[name].share / shares)
         if TARGETS[name].test:
@@ -179,7 +185,7 @@ def main():
             outcomes[name] = libfuzzer(name, options, bound)
         made = outcomes[name]
         print(f"{name:12} {made.inputs:9,} inputs in {made.seconds:7,.0f} s, {made.found} found", flush=True)
-        kept.write_text(json.dumps({name: dataclasses.asdict(outcome) for name, outcome in outcomes.items()}))
+        kept.write_text(json.dumps({"run": run, "outcomes": {name: dataclasses.asdict(outcome) for name, outcome in outcomes.items()}}))
         if options.report:
             report(outcomes, options)
     sys.exit(any(outcome.found for outcome in outcomes.values()))

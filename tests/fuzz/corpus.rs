@@ -74,3 +74,13 @@ fn nothing_panics() {
     let shown: Vec<_> = failures.iter().take(20).map(String::as_str).collect();
     assert!(failures.is_empty(), "{} panics:\n{}", failures.len(), shown.join("\n"));
 }
+
+/// A target that the script does not know is never fuzzed.
+#[test]
+fn the_script_knows_every_target() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/lib/fuzz.py");
+    let script = std::fs::read_to_string(script).unwrap();
+    for (name, _) in TARGETS {
+        assert!(script.contains(&format!("\n    \"{name}\": Target(")), "{name}");
+    }
+}
