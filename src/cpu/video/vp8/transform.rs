@@ -1,5 +1,12 @@
 //! The inverse transforms (RFC 6386, section 14).
 
+/// What libvpx keeps of a value between the two dimensions: 16 bits. Those of valid files fit; more, of a damaged one, would overflow the second
+/// dimension.
+#[inline(always)]
+fn kept(value: i32) -> i32 {
+    i32::from(value as i16)
+}
+
 /// The inverse Walsh-Hadamard transform: the means of the 16 blocks of luma.
 pub(super) fn means(input: &[i16; 16]) -> [i16; 16] {
     let mut columns = [0_i32; 16];
@@ -12,7 +19,7 @@ pub(super) fn means(input: &[i16; 16]) -> [i16; 16] {
     }
     let mut out = [0; 16];
     for (out, row) in out.as_chunks_mut::<4>().0.iter_mut().zip(columns.as_chunks::<4>().0) {
-        let [a, b, c, d] = *row;
+        let [a, b, c, d] = row.map(kept);
         *out =
             [a + d + b + c, b - c + a - d, a + d - b - c, a - d - b + c].map(|sum| ((sum + 3) >> 3) as i16);
     }
@@ -49,7 +56,7 @@ fn transposed(rows: [[i32; 4]; 4]) -> [[i32; 4]; 4] {
 pub(super) fn add(samples: &mut [u8], stride: usize, block: &[i16; 16]) {
     let rows = [0, 4, 8, 12].map(|row| [0, 1, 2, 3].map(|i| i32::from(block[row + i])));
     // Down the columns first, which is not the same as along the rows first.
-    let residue = transposed(cosine(transposed(cosine(rows))));
+    let residue = transposed(cosine(transposed(cosine(rows).map(|row| row.map(kept)))));
     for (row, residue) in samples.chunks_mut(stride).zip(residue) {
         if let Some(row) = row.first_chunk_mut::<4>() {
             for (sample, residue) in row.iter_mut().zip(residue) {
@@ -86,6 +93,21 @@ mod tests {
             add_mean(&mut short, 4, mean);
             assert_eq!(whole, short);
             assert_eq!(means(&block), [(mean + 3) >> 3; 16]);
+        }
+    }
+
+    /// As damaged files have them.
+    #[test]
+    fn the_largest_values_do_not_overflow() {
+        for seed in 0..1_000_u32 {
+            let block: [i16; 16] = std::array::from_fn(|i| {
+                if seed.wrapping_mul(0x9E37_79B1) >> (i + 8) & 1 == 1 { i16::MAX } else { i16::MIN }
+            });
+            add(&mut [128; 16], 4, &block);
+            let _ = means(&block);
+        }
+        for mean in [i16::MIN, i16::MAX] {
+            add_mean(&mut [128; 16], 4, mean);
         }
     }
 
