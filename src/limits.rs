@@ -242,9 +242,16 @@ pub const MAX_CLASSES: usize = 8_192;
 /// Frames of one video (five hours at 50 a second). Stops tables of a few kilobytes that tell of billions.
 pub const MAX_VIDEO_FRAMES: usize = 1 << 20;
 
-/// Pixels of one frame of a video (8192 x 4352: 8K). A decoder holds up to seventeen frames. Stops a header of a few bytes that asks
-/// for gigabytes.
+/// Pixels of one frame of a video (8192 x 4352: 8K). A decoder holds up to [`MAX_VIDEO_SURFACES`] frames. Stops a header of a few bytes that
+/// asks for gigabytes.
 pub const MAX_VIDEO_PIXELS: usize = 8_192 * 4_352;
+
+/// Frames that a decoder on the host may hold: sixteen that others are made from, and the one at hand.
+pub const MAX_VIDEO_SURFACES: usize = 17;
+
+/// Frames that tables of a video in pieces may tell of before they come (almost three hours at 25 a second). Stops fragments of a few bytes
+/// that each tell of a million more.
+pub const MAX_VIDEO_FRAMES_AHEAD: usize = 1 << 18;
 
 /// Pixels that are decoded for one sample, with those between a key frame and the frame that is wanted (33,000 frames of 1080p). Stops
 /// small files whose frames repeat others from taking hours.
@@ -265,9 +272,17 @@ pub const MAX_READER_VIDEO_BYTES: usize = 256 << 20;
 /// that a few bytes tell of from filling memory.
 pub const MAX_VIDEO_PIECE: usize = 64 << 20;
 
-/// Videos that come to one instance in pieces at the same time, each with a decoder that holds up to seventeen frames. Stops sequences that
-/// are begun and not ended from filling memory.
+/// Videos that come to one instance in pieces at the same time. Stops sequences that are begun and not ended from filling its table; what
+/// they hold is [`MAX_STREAM_BYTES`]' matter.
 pub const MAX_STREAMS: usize = 64;
+
+/// Bytes that those may hold together from one piece to the next: frames of a decoder (53 MB of 1080p), the sequence at hand, the bytes that are no
+/// whole frame. Stops a few large ones from filling memory, where many small ones do not.
+pub const MAX_STREAM_BYTES: usize = 4 << 30;
+
+/// Of the memory that a batch may take yet, the part (one in so many) that files which its requests name may take together. Stops a request of
+/// a few bytes that names large files from taking all that the others of its batch need.
+pub const NAMED_FILES_PART: usize = 2;
 
 /// Milliseconds that such a video may wait for its next piece, where the model says nothing. Stops those whose clients have gone from being
 /// kept.

@@ -4,7 +4,7 @@ use gesso::cpu::video::{Budget, Growing};
 use gesso::error::Result;
 
 use crate::numbers::Numbers;
-use crate::video::{bytes, clips, damage, in_order};
+use crate::video::{bytes, clips, damage, in_order, unless_a_library_panics};
 
 /// Frames that pieces of these lengths give, each with how many bytes had come by then.
 fn grown(file: &[u8], mut length: impl FnMut() -> usize) -> Result<Vec<(usize, Vec<u8>)>> {
@@ -140,6 +140,93 @@ fn what_never_comes_does_not_fill_memory() {
     assert!(error.unwrap().to_string().contains("more than 67108864 bytes"));
 }
 
+fn atom(name: &[u8; 4], body: &[u8]) -> Vec<u8> {
+    [&u32::try_from(body.len() + 8).unwrap().to_be_bytes()[..], name, body].concat()
+}
+
+/// A fragment of a few bytes that tells of so many frames of a byte each.
+fn fragment_of(frames: u32) -> Vec<u8> {
+    let numbers =
+        |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_be_bytes()).collect::<Vec<_>>();
+    let header = atom(b"tfhd", &numbers(&[0x10, 1, 1]));
+    let run = atom(b"trun", &numbers(&[0, frames]));
+    atom(b"moof", &atom(b"traf", &[header, run].concat()))
+}
+
+/// What stands before the first frame of an MP4 in fragments.
+fn begun_in_fragments() -> Growing {
+    let (mut growing, file) = (Growing::default(), bytes("h264_fragments.mp4"));
+    let moof = file.windows(4).position(|name| name == b"moof").unwrap() - 4;
+    growing.push(&file[..moof], false).unwrap();
+    assert!(!growing.prepare(&Budget::default()).unwrap());
+    growing
+}
+
+#[test]
+fn frames_that_are_told_of_do_not_fill_memory() {
+    for (frames, fragments) in [(u32::MAX, 0), (1 << 17, 2), (1_000, 262)] {
+        let mut growing = begun_in_fragments();
+        let mut tell = || {
+            growing.push(&fragment_of(frames), false).unwrap();
+            growing.prepare(&Budget::default())
+        };
+        for _ in 0..fragments {
+            assert!(!tell().unwrap());
+        }
+        let error = tell().unwrap_err().to_string();
+        assert!(error.contains("a table of more than 262144 frames"), "{error}");
+        assert!(growing.held() < 64 << 20, "{} bytes", growing.held());
+    }
+}
+
+#[test]
+fn bytes_that_were_used_are_not_kept() {
+    let mut growing = begun_in_fragments();
+    let before = growing.held();
+    growing.push(&atom(b"free", &vec![0; 8 << 20]), false).unwrap();
+    assert!(growing.held() > 8 << 20);
+    assert!(!growing.prepare(&Budget::default()).unwrap());
+    assert_eq!(growing.held(), before);
+    // What is not there as a whole stays.
+    growing.push(&atom(b"moof", &vec![0; 8 << 20])[..4 << 20], false).unwrap();
+    assert!(!growing.prepare(&Budget::default()).unwrap());
+    assert!((4 << 20..=before + (9 << 20)).contains(&growing.held()));
+}
+
+/// The MP4 in fragments with these edits, of which each has a duration and a beginning.
+fn with_edits(edits: &[[u32; 2]]) -> Vec<u8> {
+    let mut file = bytes("h264_fragments.mp4");
+    let mut list = [0, u32::try_from(edits.len()).unwrap()].to_vec();
+    list.extend(edits.iter().flat_map(|&[duration, start]| [duration, start, 1 << 16]));
+    let list: Vec<u8> = list.into_iter().flat_map(u32::to_be_bytes).collect();
+    let edits = atom(b"edts", &atom(b"elst", &list));
+    if let Some(old) = file.windows(4).position(|name| name == b"edts") {
+        file[old..old + 4].copy_from_slice(b"free");
+    }
+    let mut end = 0;
+    for name in [b"moov", b"trak"] {
+        let at = file.windows(4).position(|found| found == name).unwrap() - 4;
+        let size = u32::from_be_bytes(file[at..at + 4].try_into().unwrap());
+        end = at + size as usize;
+        file[at..at + 4].copy_from_slice(&(size + u32::try_from(edits.len()).unwrap()).to_be_bytes());
+    }
+    file.splice(end..end, edits);
+    file
+}
+
+#[test]
+fn edits_that_are_not_in_order_do_not_come_in_pieces() {
+    for edits in
+        [[[40, 400], [40, 0]], [[100, 0], [100, 100]], [[100, 0], [100, 0]], [[0, 0], [100, 9_000_000]]]
+    {
+        let error = grown(&with_edits(&edits), || 100).unwrap_err().to_string();
+        assert!(error.contains("edits are not in order does not come in pieces"), "{edits:?}: {error}");
+    }
+    let file = with_edits(&[[40, 0], [40, 100_000]]);
+    let error = grown(&file, || 100).err().map_or_else(String::new, |error| error.to_string());
+    assert!(!error.contains("edits"), "{error}");
+}
+
 #[test]
 fn damaged_pieces_end() {
     let mut numbers = Numbers(5);
@@ -148,10 +235,7 @@ fn damaged_pieces_end() {
             let damaged = damage(&mut numbers, &file);
             let longest = [1, 64, 4_096][numbers.below(3)];
             let begun = std::time::Instant::now();
-            // Libraries may panic: that is an error of the stream.
-            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                grown(&damaged, || 1 + numbers.below(longest)).map(drop)
-            }));
+            let _ = unless_a_library_panics(|| grown(&damaged, || 1 + numbers.below(longest)).map(drop));
             assert!(begun.elapsed() < std::time::Duration::from_secs(60));
         }
     }

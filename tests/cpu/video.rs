@@ -1,9 +1,11 @@
 //! Videos against what FFmpeg decodes of them (`tests/data/video/make.py` wrote that down), frame by frame; and damaged ones, which must
 //! end.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use gesso::cpu::video::{Budget, Cursor, Video};
@@ -116,6 +118,32 @@ fn any_frames_are_those_of_the_whole() {
     }
 }
 
+thread_local! {
+    /// Where this thread panicked last.
+    static PANICKED: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// What `body` gives; nothing, where a library panics: that fails a sample, and is an error of it. A panic of our own code fails the test.
+pub(crate) fn unless_a_library_panics<T>(body: impl FnOnce() -> T) -> Option<T> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            PANICKED.set(info.location().map(ToString::to_string));
+            before(info);
+        }));
+    });
+    let ended = catch_unwind(AssertUnwindSafe(body)).ok();
+    if ended.is_none() {
+        let place = PANICKED.take().unwrap_or_default();
+        assert!(
+            PathBuf::from(&place).is_absolute(),
+            "a panic in {place}: those of libraries have whole paths"
+        );
+    }
+    ended
+}
+
 /// The file with one to four changes.
 pub(crate) fn damage(numbers: &mut Numbers, file: &[u8]) -> Vec<u8> {
     let mut damaged = file.to_vec();
@@ -147,12 +175,11 @@ fn damaged_files_end() {
         for case in 0..cases() {
             let damaged = damage(&mut numbers, &file);
             let begun = Instant::now();
-            // Libraries may panic: that fails the sample, and is an error of it.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(in_order(&damaged, 16))));
-            let _ = catch_unwind(AssertUnwindSafe(|| {
+            let _ = unless_a_library_panics(|| drop(in_order(&damaged, 16)));
+            let _ = unless_a_library_panics(|| {
                 let frames = Video::open(&damaged)?.frames().min(16);
                 decoded(&damaged, &(0..frames).collect::<Vec<_>>()).map(drop)
-            }));
+            });
             let took = begun.elapsed();
             assert!(took < Duration::from_secs(60), "{name}, case {case} took {took:?}");
         }

@@ -14,7 +14,7 @@ use std::ops::Range;
 use super::decoder::{Picture, VideoDecoder};
 use super::track::{Packet, Track};
 use super::{Budget, avi, codec, matroska, mp4, mp4_pieces, raw, raw_pieces, write_picture};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 use crate::limits;
 use crate::memory::copy_once;
 
@@ -60,17 +60,29 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn push(&mut self, piece: &[u8]) {
+    fn push(&mut self, piece: &[u8]) -> Result<()> {
         let passed = self.passed.min(piece.len());
         self.passed -= passed;
         self.before = self.before.saturating_add(passed as u64);
         let piece = piece.get(passed..).unwrap_or_default();
-        self.bytes.drain(..self.used);
-        self.used = 0;
+        self.let_go();
         let end = self.bytes.len();
+        self.bytes.try_reserve(piece.len()).map_err(|_| {
+            let text = format!("no memory for {} bytes of a video, beside {end} that wait", piece.len());
+            Error::new(ErrorKind::Unavailable, text)
+        })?;
         self.bytes.resize(end + piece.len(), 0);
         // Somebody may write to the original while the copy is read.
         copy_once(piece, self.bytes.get_mut(end..).unwrap_or_default());
+        Ok(())
+    }
+
+    /// Frees what was used.
+    fn let_go(&mut self) {
+        self.bytes.drain(..self.used);
+        self.used = 0;
+        // Room to grow: a frame may come in many pieces.
+        self.bytes.shrink_to(2 * self.bytes.len());
     }
 
     fn rest(&self) -> &[u8] {
@@ -164,12 +176,12 @@ impl Growing {
     /// Takes the next bytes, and copies them. Nothing follows the `is_last` ones.
     ///
     /// # Errors
-    /// When something follows them after all.
+    /// When something follows them after all; unavailable, when there is no memory.
     pub fn push(&mut self, piece: &[u8], is_last: bool) -> Result<()> {
         if self.waiting.is_last {
             return Err(Error::invalid("a piece of a video behind its last one"));
         }
-        self.waiting.push(piece);
+        self.waiting.push(piece)?;
         self.waiting.is_last = is_last;
         Ok(())
     }
@@ -196,7 +208,20 @@ impl Growing {
             stage.is_finished = true;
             stage.decoder.finish()?;
         }
+        if self.picture.is_none() {
+            self.waiting.let_go();
+        }
         Ok(self.picture.is_some())
+    }
+
+    /// Bytes of memory that it takes until more bytes come, with as much as a decoder may.
+    pub fn held(&self) -> usize {
+        let [width, height] = self.size();
+        let surface = width * height * 3 / 2;
+        let track = self.container.as_ref().and_then(|container| container.track());
+        // The stage and its decoder have some of the track once more.
+        let track = 2 * track.map_or(0, Track::held);
+        self.waiting.bytes.capacity() + track + limits::MAX_VIDEO_SURFACES * surface
     }
 
     /// Whether all bytes came, and no frame is to be had of them any more.

@@ -85,11 +85,16 @@ pub struct Budget(AtomicU64);
 
 impl Default for Budget {
     fn default() -> Self {
-        Self(AtomicU64::new(limits::MAX_VIDEO_DECODED_PIXELS))
+        Self::of(limits::MAX_VIDEO_DECODED_PIXELS)
     }
 }
 
 impl Budget {
+    /// One of so many pixels.
+    pub fn of(pixels: u64) -> Self {
+        Self(AtomicU64::new(pixels))
+    }
+
     fn spend(&self, [width, height]: [usize; 2]) -> Result<()> {
         let pixels = (width * height) as u64;
         let less = |left: u64| left.checked_sub(pixels);

@@ -6,6 +6,7 @@ use super::mp4_samples::{self, Fragments};
 use super::mpeg4;
 use super::track::{Codec, Track};
 use crate::error::{Error, Result};
+use crate::limits;
 
 /// Motion JPEG, as object type of an elementary stream (ISO/IEC 14496-1).
 const MJPEG: u8 = 0x6C;
@@ -27,7 +28,7 @@ pub(super) fn is_mp4(file: &[u8]) -> bool {
 pub(super) fn open(file: &[u8]) -> Result<Track> {
     let moov =
         find(file, b"moov").ok_or_else(|| Error::invalid("no `moov` box, which says what is where"))?;
-    let (mut track, fragments) = movie(moov, file.len())?;
+    let (mut track, fragments) = movie(moov, file.len(), limits::MAX_VIDEO_FRAMES)?;
     if let Some(mut fragments) = fragments {
         for moof in atoms(file).filter(|atom| atom.name == *b"moof") {
             fragments.read(file.len(), moof, &mut track)?;
@@ -36,12 +37,12 @@ pub(super) fn open(file: &[u8]) -> Result<Track> {
     Ok(track)
 }
 
-/// Reads the first video track that a `moov` box describes, with the frames that it tells of in a file of `len` bytes, and what is needed to
-/// read fragments, if there are some.
+/// Reads the first video track that a `moov` box describes, with the frames that it tells of in a file of `len` bytes, at `most` so many, and
+/// what is needed to read fragments, if there are some.
 ///
 /// # Errors
 /// As for [`open`].
-pub(super) fn movie(moov: &[u8], len: usize) -> Result<(Track, Option<Fragments>)> {
+pub(super) fn movie(moov: &[u8], len: usize, most: usize) -> Result<(Track, Option<Fragments>)> {
     let tracks = atoms(moov).filter(|atom| atom.name == *b"trak").map(|atom| atom.body);
     let is_video = |trak: &&[u8]| {
         find_path(trak, &[b"mdia", b"hdlr"]).and_then(|hdlr| hdlr.get(8..12)) == Some(b"vide".as_slice())
@@ -50,6 +51,7 @@ pub(super) fn movie(moov: &[u8], len: usize) -> Result<(Track, Option<Fragments>
     let table = find_path(trak, &[b"mdia", b"minf", b"stbl"])
         .ok_or_else(|| Error::invalid("a video track without sample tables"))?;
     let mut track = entry(find(table, b"stsd").unwrap_or_default())?;
+    track.most = most;
     mp4_samples::read(len, table, &mut track)?;
     let extends = find(moov, b"mvex");
     let fragments = extends.map(|extends| Ok(Fragments::new(extends, track_id(trak)?))).transpose()?;

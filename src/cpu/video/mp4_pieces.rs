@@ -1,20 +1,20 @@
 //! MP4 as it comes in pieces: in fragments, or with its index in front.
 
-use std::collections::VecDeque;
-
 use super::atoms::{self, Atom};
 use super::growing::{Container, Found};
 use super::mp4;
 use super::mp4_samples::Fragments;
 use super::track::{Packet, Track};
 use crate::error::{Error, Result};
+use crate::limits;
 
 /// Boxes one after the other; frames where an index has said that they are.
 #[derive(Default)]
 pub(super) struct Pieces {
+    /// With the frames that were told of, at places from the beginning of the file.
     found: Option<(Track, Option<Fragments>)>,
-    /// Frames that were told of, with places from the beginning of the file.
-    told: VecDeque<Packet>,
+    /// How many of those came.
+    come: usize,
     /// Where the box of frames at hand ends.
     end: u64,
 }
@@ -31,7 +31,8 @@ impl Container for Pieces {
         if inside == 0 {
             return self.atom(bytes, at);
         }
-        let Some(packet) = self.told.front() else { return Ok(Found::Nothing(inside)) };
+        let next = self.track().and_then(|track| track.packets.get(self.come));
+        let Some(packet) = next else { return Ok(Found::Nothing(inside)) };
         let range = packet.range();
         let Some(before) = range.start.checked_sub(at) else {
             return Err(Error::unsupported(
@@ -46,7 +47,7 @@ impl Container for Pieces {
             return Ok(Found::Cut);
         }
         let packet = Packet::new(0, range.len(), packet.time, packet.key);
-        self.told.pop_front();
+        self.come += 1;
         Ok(Found::Packets(vec![packet], range.len()))
     }
 }
@@ -79,17 +80,25 @@ impl Pieces {
         }
     }
 
-    /// Reads an index.
+    /// Reads an index. It may tell of frames without end, of which none may come.
     fn read(&mut self, index: Atom<'_>) -> Result<()> {
         match &mut self.found {
             None if index.name == *b"moov" => {
-                let (mut track, fragments) = mp4::movie(index.body, usize::MAX)?;
-                self.told.extend(track.packets.drain(..));
+                let (track, fragments) = mp4::movie(index.body, usize::MAX, limits::MAX_VIDEO_FRAMES_AHEAD)?;
+                if !track.edits.is_sorted_by(|before, after| before.end <= after.start) {
+                    return Err(Error::unsupported(
+                        "an MP4 whose edits are not in order does not come in pieces: send the whole file in one request",
+                    ));
+                }
                 self.found = Some((track, fragments));
             }
             Some((track, Some(fragments))) if index.name == *b"moof" => {
+                // Not more are moved than are let go of.
+                if self.come > track.packets.len() / 2 {
+                    track.packets.drain(..self.come);
+                    self.come = 0;
+                }
                 fragments.read(usize::MAX, index, track)?;
-                self.told.extend(track.packets.drain(..));
             }
             _ => {}
         }

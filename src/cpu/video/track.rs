@@ -50,6 +50,8 @@ pub(super) struct Track {
     /// Columns and rows as the container says, 0 where it does not.
     pub(super) size: [usize; 2],
     pub(super) packets: Vec<Packet>,
+    /// How many there may be at a time.
+    pub(super) most: usize,
     /// Whether the container says when frames are shown. Else only a decoder knows their order, up to the next key frame.
     pub(super) timed: bool,
     /// The unit of time: so many seconds, divided by so many.
@@ -65,6 +67,7 @@ impl Track {
             config: Vec::new(),
             size: [0; 2],
             packets: Vec::new(),
+            most: limits::MAX_VIDEO_FRAMES,
             timed: true,
             tick: [1, 25],
             edits: Vec::new(),
@@ -74,18 +77,25 @@ impl Track {
     /// Adds a packet of a file of `len` bytes, after those before it. What does not lie in the file is left out: files are cut off.
     ///
     /// # Errors
-    /// When there are more than [`limits::MAX_VIDEO_FRAMES`].
+    /// When there are more than `most`.
     pub(super) fn push(&mut self, len: usize, range: Range<usize>, time: i64, key: bool) -> Result<()> {
-        if self.packets.len() >= limits::MAX_VIDEO_FRAMES {
+        if self.packets.len() >= self.most {
             return Err(Error::invalid(format!(
-                "a video of more than {} frames, which is the limit",
-                limits::MAX_VIDEO_FRAMES
+                "a table of more than {} frames, which is the limit",
+                self.most
             )));
         }
         if !range.is_empty() && range.end <= len {
             self.packets.push(Packet::new(range.start, range.len(), time, key));
         }
         Ok(())
+    }
+
+    /// Bytes of memory that it takes.
+    pub(super) fn held(&self) -> usize {
+        self.config.capacity()
+            + self.packets.capacity() * size_of::<Packet>()
+            + self.edits.capacity() * size_of::<Range<i64>>()
     }
 
     /// The packets in the order in which they are shown, some of them more than once or not at all, and when.

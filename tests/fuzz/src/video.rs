@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
-use gesso::cpu::video::{Budget, Video};
+use gesso::cpu::video::{Budget, Growing, Video};
 
 /// Frames that are decoded, and pixels of the largest: more take longer and find no more.
 const MAX_FRAMES: usize = 6;
 const MAX_PIXELS: usize = 1 << 16;
+/// Bytes that a video in pieces may hold: more than a decoder of the largest frames, and less than tables of a few bytes tell of.
+const MAX_HELD: usize = 1 << 30;
 /// Frames whose packets are looked at.
 const MAX_PACKETS: usize = 100;
 
-/// Decodes frames.
+/// Decodes frames, of the whole and of pieces.
 pub(crate) fn run(file: &[u8]) {
+    grow(file);
     let Ok(video) = Video::open(file) else { return };
     if video.width() * video.height() > MAX_PIXELS {
         return;
@@ -21,6 +24,32 @@ pub(crate) fn run(file: &[u8]) {
     let budget = Budget::default();
     for run in video.runs(&wanted).unwrap_or_default() {
         let _ = video.decode(run, &budget, &mut |_, write| write(&mut pixels));
+    }
+}
+
+/// Decodes a video that comes in pieces. Of how many bytes, those of the file say.
+fn grow(file: &[u8]) {
+    let length = file.iter().fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
+    let (mut growing, mut frames) = (Growing::default(), 0);
+    let budget = Budget::of((MAX_FRAMES * MAX_PIXELS) as u64);
+    let (mut rest, length) = (file, [1, 16, 256, usize::MAX][length % 4]);
+    loop {
+        let (piece, after) = rest.split_at(length.min(rest.len()));
+        rest = after;
+        if growing.push(piece, rest.is_empty()).is_err() {
+            return;
+        }
+        while let Ok(true) = growing.prepare(&budget) {
+            let mut pixels = vec![0; growing.size().iter().product::<usize>() * 3];
+            frames += 1;
+            if growing.write(&mut pixels).is_err() || frames == MAX_FRAMES {
+                return;
+            }
+        }
+        assert!(growing.held() <= MAX_HELD, "{} bytes for a file of {}", growing.held(), file.len());
+        if rest.is_empty() {
+            return;
+        }
     }
 }
 
