@@ -90,6 +90,11 @@ pub trait Source: Send {
         false
     }
 
+    /// Of a source that takes pieces: about how many bytes of memory it takes until the next one comes.
+    fn held(&self) -> usize {
+        0
+    }
+
     /// Goes on behind `samples` samples, of which `most` would have been asked for at a time. Comes before the first [`Source::next`]. Does
     /// nothing in sources that a program brings to where they go on.
     ///

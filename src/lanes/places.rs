@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::sync::{Condvar, Mutex};
 
@@ -58,6 +59,17 @@ impl Ticket {
         }
     }
 
+    /// The same for at most `time`; whether every earlier ticket was used or dropped by then.
+    pub fn wait_for(&self, time: Duration) -> bool {
+        let mut row = self.places.row.lock();
+        while row.turn != self.number {
+            if self.places.passed.wait_for(&mut row, time).timed_out() {
+                return row.turn == self.number;
+            }
+        }
+        true
+    }
+
     /// Waits until every earlier ticket was used or dropped. Takes `samples` samples, and returns how many there are before them.
     pub fn take(mut self, samples: usize) -> u64 {
         let places = Arc::clone(&self.places);
@@ -101,6 +113,16 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_ends_with_the_turn_or_the_time() {
+        let places = Arc::new(Places::default());
+        let (first, second) = (places.ticket(), places.ticket());
+        assert!(first.wait_for(Duration::ZERO) && !second.wait_for(Duration::from_millis(1)));
+        let waiting = std::thread::spawn(move || second.wait_for(Duration::from_secs(60)));
+        drop(first);
+        assert!(waiting.join().unwrap());
+    }
 
     /// Every order of three threads, each of which uses or drops its ticket.
     #[test]

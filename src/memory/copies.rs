@@ -5,7 +5,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
 
-use crate::error::{Error, ErrorKind, Result};
+use parking_lot::Mutex;
+
+use crate::error::{Error, Result};
 
 /// Bytes that nobody writes to as long as they are held.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
@@ -26,21 +28,18 @@ pub fn copy_once(bytes: &[u8], own: &mut [u8]) {
 /// The same into memory of its own.
 pub fn copied_once(bytes: &[u8]) -> Vec<u8> {
     let mut own = vec![0; bytes.len()];
-    let copied = fill(&mut own, |at, own| {
+    // No part fails.
+    let _ = fill(&mut own, |at, own| {
         copy_once(bytes.get(at..at + own.len()).unwrap_or_default(), own);
         Ok(())
     });
-    if copied.is_err() {
-        // There was no thread.
-        copy_once(bytes, &mut own);
-    }
     own
 }
 
 /// Lets `part` fill `own`, of large memory several parts at a time: it is told where its part begins.
 ///
 /// # Errors
-/// What `part` says; unavailable, when a thread cannot be made.
+/// What `part` says.
 pub fn fill(own: &mut [u8], part: impl Fn(usize, &mut [u8]) -> Result<()> + Sync) -> Result<()> {
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     fill_by(threads.min(MOST_THREADS).min(own.len() / PART), own, &part)
@@ -55,21 +54,21 @@ fn fill_by(
         return part(0, own);
     }
     let size = own.len().div_ceil(threads);
+    let parts = Mutex::new(own.chunks_mut(size).enumerate());
+    let work = || loop {
+        let next = parts.lock().next();
+        let Some((i, own)) = next else { return Ok(()) };
+        part(i * size, own)?;
+    };
     thread::scope(|scope| {
-        let (first, rest) = own.split_at_mut(size);
-        let begin = |(i, own)| {
-            let work = move || part((i + 1) * size, own);
-            thread::Builder::new().spawn_scoped(scope, work)
-        };
-        let begun: Vec<_> = rest.chunks_mut(size).enumerate().map(begin).collect();
-        let mut filled = part(0, first);
+        // One that cannot be made leaves its part to the others.
+        let begin = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let begun: Vec<_> = (1..threads).filter_map(begin).collect();
+        let mut filled = work();
         for thread in begun {
-            let part = match thread.map(thread::ScopedJoinHandle::join) {
-                Ok(Ok(part)) => part,
-                Ok(Err(_)) => Err(Error::internal("a thread that fills memory panicked")),
-                Err(error) => Err(Error::new(ErrorKind::Unavailable, format!("a thread: {error}"))),
-            };
-            filled = filled.and(part);
+            let ended = thread.join();
+            filled = filled
+                .and(ended.unwrap_or_else(|_| Err(Error::internal("a thread that fills memory panicked"))));
         }
         filled
     })

@@ -43,6 +43,18 @@ impl HostBuffer {
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         bytemuck::cast_slice_mut(&mut self.lines)
     }
+
+    /// Parts it from its pool, which has room for others then. For what outlives a batch: who keeps it counts it.
+    pub fn part(&mut self) {
+        if let Some(pool) = std::mem::take(&mut self.pool).upgrade() {
+            pool.in_use.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn held(&self) -> usize {
+        self.lines.len() * ALIGNMENT
+    }
 }
 
 impl Drop for HostBuffer {
@@ -218,6 +230,19 @@ mod tests {
         assert!(!pool.free.lock().is_empty());
         pool.release();
         assert!(pool.free.lock().is_empty());
+    }
+
+    #[test]
+    fn a_buffer_that_is_parted_leaves_room_and_stays() {
+        let pool = Arc::new(HostPool::within(1_000));
+        let mut kept = pool.take(600).unwrap();
+        kept.bytes_mut()[0] = 7;
+        kept.part();
+        assert_eq!((pool.room(), kept.bytes()[0], kept.held()), (1_000, 7, 640));
+        let other = pool.take(1_000).unwrap();
+        drop(kept);
+        assert_eq!((pool.room(), pool.free.lock().len()), (0, 0));
+        drop(other);
     }
 
     #[test]

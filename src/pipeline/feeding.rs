@@ -83,6 +83,11 @@ impl Feeding {
         self.has_failed || self.waiting.is_empty() && videos.is_none_or(|videos| videos.is_used_up())
     }
 
+    /// About how many bytes of memory it takes until the next piece comes.
+    pub fn held(&self) -> usize {
+        self.sources.iter().fold(0, |sum, source| sum.saturating_add(source.held()))
+    }
+
     /// The next batch of at most `most` samples, all of one shape; `None` when there are no more, or not before the next piece.
     pub(super) fn next(
         &mut self,

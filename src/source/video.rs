@@ -148,6 +148,10 @@ impl Source for Videos {
         Ok(Some(vec![Batch::new(BatchDesc::new(DType::U8, layout(), shapes), samples)?].into()))
     }
 
+    fn held(&self) -> usize {
+        self.player.as_ref().map_or(0, |player| player.held())
+    }
+
     fn is_used_up(&self) -> bool {
         let has_ended = self.player.as_ref().is_none_or(|player| !player.has_more());
         has_ended && self.damage.is_none() && self.waiting.is_empty()

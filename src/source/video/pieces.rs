@@ -13,7 +13,8 @@ use crate::tensor::{Sample, Shape};
 pub(super) struct OnPieces {
     growing: Growing,
     sequences: Sequences,
-    /// The sequence at hand, and how many frames of it are there.
+    /// The sequence at hand, and how many frames of it are there. From one piece to the next it is not of the batches' memory: videos that
+    /// wait must not take it from other requests.
     begun: Option<(HostBuffer, usize)>,
     /// Frames that came before it.
     before: usize,
@@ -77,13 +78,22 @@ impl Player for OnPieces {
         self.growing.push(piece, is_last)
     }
 
+    fn held(&self) -> usize {
+        self.growing.held() + self.begun.as_ref().map_or(0, |(buffer, _)| buffer.held())
+    }
+
     fn sequence(&mut self, asked: &Asked<'_>) -> Result<Sequence> {
         let budget = Budget::default();
         while !self.is_full() {
             asked.check()?;
             match self.frame(&budget, asked) {
                 Ok(true) => {}
-                Ok(false) if !self.growing.is_over() => return Ok(Sequence { made: None, damage: None }),
+                Ok(false) if !self.growing.is_over() => {
+                    if let Some((buffer, _)) = &mut self.begun {
+                        buffer.part();
+                    }
+                    return Ok(Sequence { made: None, damage: None });
+                }
                 Ok(false) => {
                     self.is_over = true;
                     return Ok(Sequence { made: self.take()?, damage: None });

@@ -22,6 +22,11 @@ pub(super) trait Player: Send {
         Err(Error::invalid("a piece of a video behind a whole one, which was not answered yet"))
     }
 
+    /// Bytes of memory that a video in pieces takes until its next one.
+    fn held(&self) -> usize {
+        0
+    }
+
     /// The next sequence; there are frames left.
     ///
     /// # Errors

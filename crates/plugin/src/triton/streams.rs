@@ -3,14 +3,15 @@
 //!
 //! ```text
 //! enter    first piece: a stream is open      in the order in which requests come; with it a place behind the pieces before
-//! take     what the piece before has left     waits for those before
-//! leave    what the next piece goes on with
+//! take     what the piece before has left     waits for those before, in the lane that is to answer it, until nobody wants it any more
+//! leave    what the next piece goes on with   if all streams together do not hold too much
 //! dropped  without that: an error, a client that has left, the last piece: nothing is kept
 //! sweep    streams whose next piece does not come
 //! ```
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -45,7 +46,12 @@ struct Stream {
     state: Mutex<State>,
     /// When a piece came, or was answered.
     used: Mutex<Instant>,
+    /// Bytes of memory that it took when a piece was answered last.
+    held: AtomicUsize,
 }
+
+/// How long a piece waits for the one before until it asks whether somebody still waits for it.
+const PAUSE: Duration = Duration::from_millis(50);
 
 enum State {
     New,
@@ -81,6 +87,8 @@ impl Streams {
     pub(super) fn enter(&self, request: &Request) -> Result<Option<Piece>> {
         let Some(place) = request.sequence()? else { return Ok(None) };
         self.model.check_sequences()?;
+        // A stream that another takes the place of ends behind the lock, as that may take a while.
+        let _replaced;
         let mut table = self.open.table.lock();
         if place.is_first {
             if !table.contains_key(&place.id) && table.len() >= limits::MAX_STREAMS {
@@ -90,7 +98,7 @@ impl Streams {
                 ));
             }
             self.start_sweeper()?;
-            table.insert(place.id.clone(), Arc::new(Stream::new()));
+            _replaced = table.insert(place.id.clone(), Arc::new(Stream::new()));
         }
         let found = if place.is_last { table.remove(&place.id) } else { table.get(&place.id).cloned() };
         let stream = found.ok_or_else(|| {
@@ -125,17 +133,29 @@ impl Streams {
 
 impl Stream {
     fn new() -> Self {
-        Self { row: Arc::default(), state: Mutex::new(State::New), used: Mutex::new(Instant::now()) }
+        Self {
+            row: Arc::default(),
+            state: Mutex::new(State::New),
+            used: Mutex::new(Instant::now()),
+            held: AtomicUsize::new(0),
+        }
     }
 }
 
 impl Piece {
-    /// What the piece before has left, once it is answered; `None` for the first one.
+    /// What the piece before has left, once it is answered; `None` for the first one. `is_wanted` is asked meanwhile.
     ///
     /// # Errors
-    /// When a piece before has failed.
-    pub(super) fn take(&self) -> Result<Option<Feeding>> {
-        self.ticket.wait();
+    /// When a piece before has failed; cancelled, when nobody waits for this one any more.
+    pub(super) fn take(&self, is_wanted: &dyn Fn() -> bool) -> Result<Option<Feeding>> {
+        while !self.ticket.wait_for(PAUSE) {
+            if !is_wanted() {
+                return Err(Error::new(
+                    ErrorKind::Cancelled,
+                    "nobody waits for this piece of a video any more",
+                ));
+            }
+        }
         match std::mem::replace(&mut *self.stream.state.lock(), State::Gone) {
             State::New => Ok(None),
             State::Waiting(feeding) => Ok(Some(*feeding)),
@@ -144,11 +164,16 @@ impl Piece {
     }
 
     /// Keeps what the next piece goes on with, if one follows.
-    pub(super) fn leave(mut self, feeding: Feeding) {
+    ///
+    /// # Errors
+    /// Unavailable, which ends the stream, when all of them would hold more than [`limits::MAX_STREAM_BYTES`].
+    pub(super) fn leave(mut self, feeding: Feeding) -> Result<()> {
         if !self.is_last {
+            self.open.hold(&self.stream, feeding.held())?;
             *self.stream.state.lock() = State::Waiting(Box::new(feeding));
         }
         self.is_left = true;
+        Ok(())
     }
 }
 
@@ -170,6 +195,25 @@ impl Drop for Piece {
 }
 
 impl Open {
+    /// Notes that `stream` holds so many bytes.
+    fn hold(&self, stream: &Stream, bytes: usize) -> Result<()> {
+        let table = self.table.lock();
+        stream.held.store(0, Ordering::Relaxed);
+        let held = |sum: usize, other: &Arc<Stream>| sum.saturating_add(other.held.load(Ordering::Relaxed));
+        let others = table.values().fold(0, held);
+        if others.saturating_add(bytes) > limits::MAX_STREAM_BYTES {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                format!(
+                    "the video would take {bytes} bytes of memory until its next piece, beside {others} of other videos in pieces, of the limit of {}",
+                    limits::MAX_STREAM_BYTES
+                ),
+            ));
+        }
+        stream.held.store(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
     /// Forgets streams whose next piece does not come.
     fn sweep(&self) {
         let mut gone = Vec::new();
@@ -200,5 +244,29 @@ impl Worker<()> for Sweeper {
 
     fn rest(&mut self) {
         self.0.sweep();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_streams_hold_together_is_bounded() {
+        let open = Open { table: Mutex::default(), idle: Duration::ZERO };
+        let streams = [(); 2].map(|()| Arc::new(Stream::new()));
+        for (number, stream) in (0..).zip(&streams) {
+            open.table.lock().insert(Correlation::Number(number), Arc::clone(stream));
+        }
+        let half = limits::MAX_STREAM_BYTES / 2;
+        open.hold(&streams[0], half).unwrap();
+        open.hold(&streams[1], half).unwrap();
+        // What it held before is not counted once more.
+        open.hold(&streams[1], half).unwrap();
+        let error = open.hold(&streams[1], half + 1).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains(&format!("beside {half} of other videos")), "{error}");
+        open.table.lock().remove(&Correlation::Number(0));
+        open.hold(&streams[1], 2 * half).unwrap();
     }
 }

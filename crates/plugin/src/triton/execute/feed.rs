@@ -44,7 +44,10 @@ pub(super) fn answer(lane: &mut Lane, mut claim: Claim) {
         Ok((mut feeding, piece)) => loop {
             let round = match (round(lane, &claim, &mut feeding), &piece) {
                 (Ok(Some(round)), _) => round,
-                (Ok(None), Some(_)) => return leave(claim, feeding, piece),
+                (Ok(None), Some(_)) => match piece.map_or(Ok(()), |piece| piece.leave(feeding)) {
+                    Ok(()) => return finish(claim),
+                    Err(error) => break error,
+                },
                 (Ok(None), None) => break Error::internal("a video that ended twice"),
                 (Err(error), _) => break error,
             };
@@ -72,10 +75,7 @@ pub(super) fn answer(lane: &mut Lane, mut claim: Claim) {
 }
 
 /// Ends the answer to a piece of which no more can be made before the next one.
-fn leave(claim: Claim, feeding: Feeding, piece: Option<Piece>) {
-    if let Some(piece) = piece {
-        piece.leave(feeding);
-    }
+fn finish(claim: Claim) {
     let time = now();
     claim.finish((time, time));
 }
@@ -94,7 +94,7 @@ fn is_wanted(claim: &Claim) -> bool {
 /// Gives what the request brings to the pipeline.
 fn feed(lane: &mut Lane, claim: &Claim, piece: Option<Piece>) -> Result<Fed> {
     // Before anything is copied: it may have to wait for the piece before.
-    let before = piece.as_ref().map(Piece::take).transpose()?.flatten();
+    let before = piece.as_ref().map(|piece| piece.take(&|| is_wanted(claim))).transpose()?.flatten();
     let Lane { model, pipeline, runner, device, .. } = lane;
     let (link, landing) = device.as_mut().map(|device| (&device.link, &mut device.landing)).unzip();
     let mut arrived = vec![fetch::arrive(model, pipeline.inputs(), claim.request(), link)];
