@@ -23,7 +23,7 @@ use super::api::{Times, now};
 use super::exchange::{self, Claim, Round};
 use super::lane::{Job, Lane, Place};
 use fetch::Arrived;
-use gather::{Merged, Tensors, merge};
+use gather::{Merged, Tensors, merge, read_files};
 use gesso::error::{Error, ErrorKind, Result};
 use gesso::lanes::Ticket;
 use gesso::limits;
@@ -124,7 +124,8 @@ fn run(lane: &mut Lane, claims: &[Claim], turn: Turn) -> Ran {
         asked.as_ref().map_err(Error::clone)?;
         Tensors::gather(inputs, configured, &arrived, runner.memory())
     };
-    let tensors = arrived.into_iter().zip(&asked).map(gathered).collect();
+    let mut tensors: Vec<_> = arrived.into_iter().zip(&asked).map(gathered).collect();
+    read_files(inputs, &mut tensors, runner.memory());
     let merged = merge(inputs, tensors).and_then(|merged| match turn {
         Turn::Among(place) if merged.samples > 0 => merged.among(place),
         _ => Ok(merged),

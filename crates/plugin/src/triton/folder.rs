@@ -36,24 +36,22 @@ impl Folder {
         Ok(Self { root })
     }
 
-    /// The content of file `name`, and how many bytes it has.
+    /// File `name`, and how many bytes it has.
     ///
     /// # Errors
-    /// Invalid for a name that is no path below the folder, not found for one that is no file there; what reading it fails with.
-    pub(super) fn read(&self, name: &[u8], memory: &Arc<HostPool>) -> Result<(HostBuffer, usize)> {
+    /// Invalid for a name that is no path below the folder and for a file of more bytes than a sample may have, not found for what is no file
+    /// there.
+    pub(super) fn find(&self, name: &[u8]) -> Result<(File, usize)> {
         let path = Path::new(OsStr::from_bytes(name));
-        let shown =
-            String::from_utf8_lossy(name.get(..name.len().min(limits::MAX_NAME_BYTES)).unwrap_or_default());
         let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
         if name.is_empty() || name.contains(&0) || !is_below {
             return Err(Error::invalid(format!(
                 "`{}` is no name of a file: expected a path below the model's folder, such as `clips/a.mp4`",
-                shown.escape_debug()
+                shown(name)
             )));
         }
         // Whatever the reason: a client need not learn what is elsewhere.
-        let missing =
-            || Error::not_found(format!("no file `{}` in the model's folder", shown.escape_debug()));
+        let missing = || Error::not_found(format!("no file `{}` in the model's folder", shown(name)));
         // A pipe would hold up whoever opens it.
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC);
@@ -63,19 +61,28 @@ impl Folder {
         if !self.holds(&file) {
             return Err(missing());
         }
-        let size =
-            usize::try_from(size).ok().filter(|&size| size <= limits::MAX_SAMPLE_BYTES).ok_or_else(|| {
-                Error::invalid(format!(
-                    "file `{}` has {size} bytes, more than the limit of {}",
-                    shown.escape_debug(),
-                    limits::MAX_SAMPLE_BYTES
-                ))
-            })?;
+        let fits = usize::try_from(size).ok().filter(|&size| size <= limits::MAX_SAMPLE_BYTES);
+        let size = fits.ok_or_else(|| {
+            Error::invalid(format!(
+                "file `{}` has {size} bytes, more than the limit of {}",
+                shown(name),
+                limits::MAX_SAMPLE_BYTES
+            ))
+        })?;
+        Ok((file, size))
+    }
+
+    /// The content of file `name`, and how many bytes it has.
+    ///
+    /// # Errors
+    /// As for [`Folder::find`]; what reading it fails with.
+    pub(super) fn read(&self, name: &[u8], memory: &Arc<HostPool>) -> Result<(HostBuffer, usize)> {
+        let (file, size) = self.find(name)?;
         let mut buffer = memory.take(size)?;
         let own = buffer.bytes_mut().get_mut(..size).unwrap_or_default();
         fill(own, |at, part| {
             file.read_exact_at(part, at as u64).map_err(|error| {
-                Error::new(ErrorKind::Unavailable, format!("file `{}`: {error}", shown.escape_debug()))
+                Error::new(ErrorKind::Unavailable, format!("file `{}`: {error}", shown(name)))
             })
         })?;
         Ok((buffer, size))
@@ -86,6 +93,12 @@ impl Folder {
         fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
             .is_ok_and(|place| place.starts_with(&self.root))
     }
+}
+
+/// The beginning of a name, for a message.
+fn shown(name: &[u8]) -> String {
+    let name = name.get(..name.len().min(limits::MAX_NAME_BYTES)).unwrap_or_default();
+    String::from_utf8_lossy(name).escape_debug().to_string()
 }
 
 #[cfg(test)]

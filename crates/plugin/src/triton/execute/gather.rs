@@ -1,6 +1,8 @@
 //! Requests to batches: cuts a request's tensors into samples, and joins the samples of all requests. Bytes are copied only
 //! where a tensor came in pieces or lies at an address its elements cannot be read at.
 
+mod files;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -14,6 +16,8 @@ use gesso::limits;
 use gesso::memory::HostPool;
 use gesso::pipeline::{self, DeviceBytes};
 use gesso::tensor::{Batch, BatchDesc, DType, Sample, Shape};
+
+pub(super) use files::read_files;
 
 /// Bytes of the length in front of each element of a `TYPE_STRING` tensor.
 const LENGTH_BYTES: usize = 4;
@@ -29,6 +33,8 @@ struct Tensor<'r> {
     dtype: DType,
     shapes: Vec<Shape>,
     samples: Vec<Sample<'r>>,
+    /// Where the files are that the samples name, until those were read.
+    folder: Option<&'r Folder>,
 }
 
 /// A batch of the requests that could be joined.
@@ -140,10 +146,7 @@ impl<'r> Tensor<'r> {
         match input.dtype {
             DataType::Bytes => {
                 let elements = Self::cut_strings(*batch, dims, &chunks, memory)?;
-                match arrived.folder {
-                    Some(folder) => elements.named(folder, memory),
-                    None => Ok(elements),
-                }
+                Ok(Self { folder: arrived.folder, ..elements })
             }
             DataType::Dense(dtype) => Self::cut_dense(dtype, *batch, Shape::new(dims), &chunks, memory),
         }
@@ -157,14 +160,19 @@ impl<'r> Tensor<'r> {
         }
         let buffer = Arc::new(buffer);
         let samples = (0..count).map(|_| Sample::Pooled(Arc::clone(&buffer), 0..default.bytes)).collect();
-        Ok(Self { dtype: default.dtype, shapes: vec![Shape::new(default.shape.clone()); count], samples })
+        Ok(Self {
+            dtype: default.dtype,
+            shapes: vec![Shape::new(default.shape.clone()); count],
+            samples,
+            folder: None,
+        })
     }
 
     /// A tensor that stays where it is, on the device.
     fn cut_on_device(dtype: DType, batch: usize, shape: Shape, whole: &DeviceBytes<'r>) -> Result<Self> {
         let size = sample_bytes(dtype, batch, &shape, whole.len())?;
         let samples = (0..batch).map(|i| whole.part(i * size, size).map(Sample::Device));
-        Ok(Self { dtype, shapes: vec![shape; batch], samples: samples.collect::<Result<_>>()? })
+        Ok(Self { dtype, shapes: vec![shape; batch], samples: samples.collect::<Result<_>>()?, folder: None })
     }
 
     fn cut_dense(
@@ -188,7 +196,7 @@ impl<'r> Tensor<'r> {
                 (0..batch).map(|i| Sample::Pooled(Arc::clone(&buffer), cut(i))).collect()
             }
         };
-        Ok(Self { dtype, shapes: vec![shape; batch], samples })
+        Ok(Self { dtype, shapes: vec![shape; batch], samples, folder: None })
     }
 
     /// Elements of a `TYPE_STRING` tensor, each a sample of bytes.
@@ -221,18 +229,7 @@ impl<'r> Tensor<'r> {
         let shapes: Vec<Shape> = samples.iter().map(|sample| Shape::from([sample.bytes().len()])).collect();
         // Here, where one that is too large fails its request alone.
         shapes.iter().try_for_each(|shape| shape.volume().map(drop))?;
-        Ok(Self { dtype: DType::U8, shapes, samples })
-    }
-
-    /// The files of these names.
-    fn named(self, folder: &Folder, memory: &Arc<HostPool>) -> Result<Self> {
-        let (mut shapes, mut samples) = (Vec::new(), Vec::new());
-        for name in &self.samples {
-            let (buffer, size) = folder.read(name.bytes(), memory)?;
-            shapes.push(Shape::from([size]));
-            samples.push(Sample::Pooled(Arc::new(buffer), 0..size));
-        }
-        Ok(Self { dtype: self.dtype, shapes, samples })
+        Ok(Self { dtype: DType::U8, shapes, samples, folder: None })
     }
 
     fn check(&self, declared: &pipeline::Input) -> Result<()> {
@@ -260,11 +257,12 @@ pub(super) fn separate<'r>(
     memory: &Arc<HostPool>,
 ) -> Result<Vec<Batch<'r>>> {
     let tensors = arrived.iter().zip(declared).zip(configured).map(|((arrived, declared), configured)| {
-        let tensor = match (arrived, &configured.default) {
+        let mut tensor = match (arrived, &configured.default) {
             (Some(arrived), _) => Tensor::cut(arrived, memory)?,
             (None, Some(default)) => Tensor::of_default(default, 1, memory)?,
             (None, None) => return Err(Error::internal("an input without a tensor and without a default")),
         };
+        tensor.read(memory).context(|| format!("input `{}`", declared.name))?;
         tensor.check(declared).context(|| format!("input `{}`", declared.name))?;
         Batch::new(BatchDesc::new(tensor.dtype, declared.layout, tensor.shapes), tensor.samples)
     });
