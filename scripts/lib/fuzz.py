@@ -22,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "fuzz"
+LEAKS = Path(__file__).with_name("fuzz_leaks.txt")
 # Longer inputs find no more; a try that takes longer, or more memory, is a find.
 MAX_BYTES = 20_000
 MAX_SECONDS = 20
@@ -86,7 +87,7 @@ def libfuzzer(name, options, bound):
     folders = [corpus, CACHE / "seeds" / name, ROOT / "tests" / "fuzz" / "corpus" / name]
     for folder in [found, *folders]:
         folder.mkdir(parents=True, exist_ok=True)
-    environment = os.environ | {"GESSO_FUZZ_TARGET": name}
+    environment = os.environ | {"GESSO_FUZZ_TARGET": name, "LSAN_OPTIONS": f"suppressions={LEAKS}:print_suppressions=0"}
     # libjpeg-turbo's assembly is not instrumented, its C is. Where our own decoder is compared with it, the assembly is what it equals: of
     # damaged files whose values overflow, the C makes other pixels.
     if options.sanitizers and name != "jpeg":
