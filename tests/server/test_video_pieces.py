@@ -6,12 +6,15 @@ import time
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
+from tritonclient.utils import InferenceServerException
 
 from harness import Server, wait_until
-from recorded import write_model
+from recorded import cases, write_model
 from test_video_stream import CLIPS, DECOUPLED, Answers, long_video
 
+CLASSIFY = cases("pipelines")["classify"]
 SEQUENCES = 'backend: "gesso"\nsequence_batching { max_sequence_idle_microseconds: 3000000 oldest { max_candidate_sequences: 100 } }\n'
+LITTLE = 'parameters { key: "max_memory_mb" value { string_value: "%d" } }\n'
 FILE = """backend: "gesso"
 parameters { key: "files.VIDEO" value { string_value: "%s" } }
 """
@@ -24,6 +27,8 @@ def folder(tmp_path_factory):
     (folder / "deep").mkdir(parents=True)
     (folder / "deep" / "long.ivf").write_bytes(long_video(90).tobytes())
     (folder.parent / "secret.ivf").write_bytes(long_video(7).tobytes())
+    (folder / "photo.jpg").write_bytes(CLASSIFY.inputs["IMAGE"][0].tobytes())
+    (folder / "large.jpg").write_bytes(bytes(3 << 20))
     (folder / "link.ivf").symlink_to(folder.parent / "secret.ivf")
     return folder
 
@@ -43,6 +48,8 @@ def server(tmp_path_factory, folder):
     write("short", "partial", SEQUENCES)
     write("unordered", "partial", 'backend: "gesso"\ninstance_group [{ kind: KIND_CPU count: 2 }]\n')
     write("named", "partial", FILE % folder)
+    write("little", "partial", 'backend: "gesso"\n' + LITTLE % 1)
+    write_model(models, "photos", CLASSIFY.pipeline, (FILE % folder).replace("VIDEO", "IMAGE") + LITTLE % 8)
     write("nowhere", "partial", FILE % (folder / "none"))
     with Server(models, strict=False) as running:
         yield running
@@ -133,6 +140,14 @@ def test_errors_say_what_to_do(server):
         assert send(server, "partial", pieces_of(long_video(90), 2)[0], 64, True).error is None
 
 
+def test_videos_that_wait_take_no_memory_of_other_requests(server, expected):
+    """Of each a sequence is begun: 40 of them are larger than the memory that a batch may take."""
+    first = pieces_of(long_video(90), 9)[0]
+    answers = [send(server, "little", first, 4_000 + i, True) for i in range(40)]
+    assert all(answer.error is None and answer.shapes == [(1, 7, 32, 48, 3)] for answer in answers)
+    assert (frames(sequences(server, "little", pieces_of(long_video(90), 5), 4_100)) == expected).all()
+
+
 def test_a_client_that_goes_away_leaves_nothing(server):
     """Beside 64 that are begun and not ended there is room for no other; they are forgotten when their time is over."""
     given = triton.InferInput("VIDEO", [1, len(first := pieces_of(long_video(90), 9)[0])], "UINT8")
@@ -202,3 +217,22 @@ def test_names_do_not_lead_out_of_the_folder(server, name, said):
 
 def test_a_folder_that_is_not_there_fails_the_load(server):
     assert not server.model_ready("nowhere") and "parameter `files.VIDEO`" in server.log
+
+
+def photos(server, *names):
+    given = triton.InferInput("IMAGE", [len(names), 1], "BYTES")
+    given.set_data_from_numpy(np.array([[name.encode()] for name in names], np.object_))
+    with triton.InferenceServerClient(server.grpc_url) as client:
+        (name,) = (output["name"] for output in server.model_config("photos")["output"])
+        return client.infer("photos", [given]).as_numpy(name)
+
+
+def test_requests_of_a_batch_name_their_files(server):
+    for answer in photos(server, "photo.jpg", "photo.jpg"):
+        assert abs(answer - CLASSIFY.outputs[0][0]).max() <= CLASSIFY.tol
+    # Half of the memory is for files.
+    with pytest.raises(InferenceServerException, match="files of 6291456 bytes do not fit"):
+        photos(server, "large.jpg", "large.jpg")
+    with pytest.raises(InferenceServerException, match="input `IMAGE`: no file `none.jpg`"):
+        photos(server, "photo.jpg", "none.jpg")
+    assert photos(server, "photo.jpg").shape == (1, 3, 64, 64)
