@@ -15,7 +15,7 @@ pub struct Source {
 }
 
 /// What kernels include.
-const HEADERS: [(&str, &str); 15] = [
+const HEADERS: [(&str, &str); 16] = [
     ("border.cuh", include_str!("../../kernels/border.cuh")),
     ("colors.cuh", include_str!("../../kernels/colors.cuh")),
     ("common.cuh", include_str!("../../kernels/common.cuh")),
@@ -30,6 +30,7 @@ const HEADERS: [(&str, &str); 15] = [
     ("resample_axis.cuh", include_str!("../../kernels/resample_axis.cuh")),
     ("sampled.cuh", include_str!("../../kernels/sampled.cuh")),
     ("shared.cuh", include_str!("../../kernels/shared.cuh")),
+    ("weighed_bytes.cuh", include_str!("../../kernels/weighed_bytes.cuh")),
     ("weights.cuh", include_str!("../../kernels/weights.cuh")),
 ];
 

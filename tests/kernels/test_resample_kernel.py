@@ -13,7 +13,7 @@ NEAREST, TRIANGULAR, CUBIC = 0, 1, 3
 TABLES = {TRIANGULAR: (2, 2.0), CUBIC: (128, 4.0)}
 AXIS = [("start", "f4"), ("scale", "f4"), ("table_scale", "f4"), ("filter", "i4"), ("taps", "i4"), ("length", "i4"), ("size", "i4"),
         ("origin", "i4"), ("made", "u8")]
-HEADERS = ["common.cuh", "colors.cuh", "planes.cuh", "resample_axis.cuh"]
+HEADERS = ["common.cuh", "colors.cuh", "planes.cuh", "resample_axis.cuh", "weighed_bytes.cuh"]
 ROW = [("src", "u8"), ("dst", "u8"), ("planes", "u8"), ("y", AXIS), ("x", AXIS), ("pitch", "u4"), ("step", "u4")]
 NORMALIZE = [("window_h", "i4"), ("window_w", "i4"), ("anchor_y", "i4"), ("anchor_x", "i4"), ("mirror", "i4"), ("planar", "i4"),
              ("channels", "i4"), ("unused", "i4"), ("factor", "f4", 4), ("bias", "f4", 4), ("fill", "f4", 4)]
@@ -24,7 +24,7 @@ pytestmark = needs_compiler
 def both(resample):
     """`resample`, the text of that kernel, behind the one that makes its weights."""
     weights = f"namespace weights_of {{\n{source('resample_weights.cu')}\n}}\n"
-    return '#include "planes.cuh"\n#include "resample_axis.cuh"\n' + weights + resample
+    return '#include "planes.cuh"\n#include "resample_axis.cuh"\n#include "weighed_bytes.cuh"\n' + weights + resample
 
 
 def compiled(folder, **definitions):
