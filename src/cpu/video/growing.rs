@@ -11,34 +11,13 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::container::{Container, Found};
 use super::decoder::{Picture, VideoDecoder};
 use super::track::{Packet, Track};
 use super::{Budget, avi, codec, matroska, mp4, mp4_pieces, raw, raw_pieces, write_picture};
 use crate::error::{Context, Error, ErrorKind, Result};
 use crate::limits;
 use crate::memory::copy_once;
-
-/// What a container finds at the front of the bytes that came.
-pub(super) enum Found {
-    /// Nothing of account. It goes on so many bytes further, at least one; they may come yet.
-    Nothing(usize),
-    /// Frames, with places in the bytes that were looked at. It goes on so many bytes further.
-    Packets(Vec<Packet>, usize),
-    /// Something that is not there as a whole.
-    Cut,
-}
-
-/// Takes a container apart from its front.
-pub(super) trait Container: Send {
-    /// What the video is, once it was said.
-    fn track(&self) -> Option<&Track>;
-
-    /// Looks at the front of `bytes`, which begin `at` bytes behind the beginning of all; nothing follows the `is_last` ones.
-    ///
-    /// # Errors
-    /// Bytes that make no sense; a file that cannot be read before its end came.
-    fn look(&mut self, bytes: &[u8], at: u64, is_last: bool) -> Result<Found>;
-}
 
 /// Bytes that are looked at to tell which container it is: an Annex B stream shows by its first unit.
 const HEAD: usize = 64;

@@ -1,7 +1,7 @@
 //! Matroska and WebM (RFC 9559): EBML elements to the first video track.
 
 use super::bytes::Bytes;
-use super::growing::{Container, Found};
+use super::container::{Container, Found};
 use super::track::{Codec, Track};
 use crate::error::{Error, Result};
 use crate::limits;

@@ -22,6 +22,7 @@ mod bytes;
 mod codec;
 mod coded;
 mod color;
+mod container;
 mod cursor;
 mod decoder;
 mod decoding;

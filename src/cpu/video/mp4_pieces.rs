@@ -1,7 +1,7 @@
 //! MP4 as it comes in pieces: in fragments, or with its index in front.
 
 use super::atoms::{self, Atom};
-use super::growing::{Container, Found};
+use super::container::{Container, Found};
 use super::mp4;
 use super::mp4_samples::Fragments;
 use super::track::{Packet, Track};

@@ -3,7 +3,7 @@
 use memchr::memmem;
 
 use super::bytes::Bytes;
-use super::growing::{Container, Found};
+use super::container::{Container, Found};
 use super::nal::Key;
 use super::raw::{self, Frames};
 use super::track::{Codec, Packet, Track};
