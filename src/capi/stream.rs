@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::input;
 use super::pipeline::PipelineHandle;
@@ -25,6 +25,14 @@ pub struct StreamHandle {
     readers: String,
     /// The number of the GPU.
     ordinal: i32,
+}
+
+impl StreamHandle {
+    /// The stream for this thread alone.
+    fn alone(&self) -> Result<MutexGuard<'_, Stream>> {
+        let busy = || Error::new(ErrorKind::Unavailable, "another thread waits for a batch of this stream");
+        self.stream.try_lock().ok_or_else(busy)
+    }
 }
 
 /// Makes a stream of a pipeline whose inputs are all fed by readers, or which has none, or which takes videos: finds the samples, and begins to read ahead when the first
@@ -120,12 +128,7 @@ pub unsafe extern "C" fn gesso_stream_feed(
     guard(|| {
         // SAFETY: the caller vouches for the pointer.
         let handle = unsafe { types::reference("stream", stream) }?;
-        let Some(mut stream) = handle.stream.try_lock() else {
-            return Err(Error::new(
-                ErrorKind::Unavailable,
-                "another thread waits for a batch of this stream",
-            ));
-        };
+        let mut stream = handle.alone()?;
         // SAFETY: the caller vouches for the input; the batch lives no longer than this call.
         let (name, batch) = unsafe { input::one(&handle.pipeline, count, input) }?;
         stream.feed(&name, &batch)
@@ -147,12 +150,7 @@ pub unsafe extern "C" fn gesso_stream_feed_kept(
     guard(|| {
         // SAFETY: the caller vouches for the pointer.
         let handle = unsafe { types::reference("stream", stream) }?;
-        let Some(mut stream) = handle.stream.try_lock() else {
-            return Err(Error::new(
-                ErrorKind::Unavailable,
-                "another thread waits for a batch of this stream",
-            ));
-        };
+        let mut stream = handle.alone()?;
         // SAFETY: the caller vouches for the input, and for its memory until the stream has ended or is gone; it is read by nobody else.
         let (name, batch) = unsafe { input::one(&handle.pipeline, 1, input) }?;
         stream.feed_kept(&name, &batch)
@@ -179,12 +177,7 @@ pub unsafe extern "C" fn gesso_stream_next(
         *out = std::ptr::null_mut();
         // SAFETY: the caller vouches for the pointer.
         let handle = unsafe { types::reference("stream", stream) }?;
-        let Some(mut stream) = handle.stream.try_lock() else {
-            return Err(Error::new(
-                ErrorKind::Unavailable,
-                "another thread waits for a batch of this stream",
-            ));
-        };
+        let mut stream = handle.alone()?;
         let Some(delivered) = stream.next().transpose()? else { return Ok(()) };
         if !first.is_null() {
             // SAFETY: the caller vouches for the pointer.
