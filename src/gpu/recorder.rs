@@ -1,5 +1,5 @@
 //! The work of one batch: recorded first, then put into a stream at once. So all tables and the payload go up in one copy,
-//! and the host waits once.
+//! and the host waits once. Of a large batch the stream may have the beginning while the rest is recorded.
 //!
 //! What kernels report is read after that. When it says that something must be mended, the work behind a [`Slot`] runs once
 //! more.
@@ -288,6 +288,19 @@ impl Recorder {
         download
     }
 
+    /// Puts what is recorded so far into the stream, without waiting, so that the device works while the host records the rest. Every
+    /// place that is reserved was filled.
+    ///
+    /// # Errors
+    /// As [`Recorder::submit`].
+    pub fn start(&mut self) -> Result<()> {
+        let stream = Arc::clone(&self.stream);
+        let _bound = stream.gpu().bind()?;
+        self.counters.uploads += self.staging.upload()?;
+        let counters = &mut self.counters;
+        self.commands.submit(|command| command.enqueue(&stream, counters))
+    }
+
     /// Puts everything recorded into the stream.
     ///
     /// # Errors
@@ -295,9 +308,7 @@ impl Recorder {
     pub fn submit(&mut self) -> Result<()> {
         let stream = Arc::clone(&self.stream);
         let _bound = stream.gpu().bind()?;
-        self.counters.uploads += self.staging.upload()?;
-        let counters = &mut self.counters;
-        self.commands.submit(|command| command.enqueue(&stream, counters))?;
+        self.start()?;
         self.submit_downloads()?;
         self.landed = self.downloads.len();
         Ok(())

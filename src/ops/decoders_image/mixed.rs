@@ -10,6 +10,8 @@
 //! Engines and cores write straight to the output when it is what they store. What they do not take, and what they
 //! refuse, is decoded by the host's decoder, whose answer is the answer also when it is an error.
 
+mod choice;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -17,17 +19,16 @@ use std::time::{Duration, Instant};
 use super::Job;
 use super::files::{File, Files, unseen};
 use super::finish::{self, ALIGNMENT, Extent, Finish, Stored};
-use super::on_cores::{Doubts, Loaded, OnCores};
+use super::on_cores::{Doubts, EARLY_BYTES, Loaded, OnCores, groups};
 use super::on_engines::Copies;
 use super::on_host::decode_on_host;
 use crate::cpu::decode::{self, Decoder};
 use crate::error::Result;
-use crate::gpu::jpeg::cores::{self, Coded, Data, Part, Recorded, Scan};
+use crate::gpu::jpeg::cores::{self, Coded, Data, Part, Scan};
 use crate::gpu::jpeg::{
-    Candidate, CoresNeed, DevicePath, Engines, Header, Path, Picture, Relief, Settings, Size, Speeds, Task,
-    Turn, Watch, Wish, assign,
+    DevicePath, Engines, Header, Path, Picture, Relief, Settings, Size, Speeds, Task, Turn, Watch, Wish,
 };
-use crate::gpu::{Gpu, Load, Staged};
+use crate::gpu::{Gpu, Load, Report, Staged};
 use crate::limits;
 use crate::memory::DeviceBytes;
 use crate::ops::{Decoded, GpuCx, GpuIo, Inputs};
@@ -185,35 +186,58 @@ impl Mixed {
                 image.file,
             ));
         }
-        let shares = Shares { engines: &tasks, cores: &on_cores, threads: &on_threads };
-        let Made { refused, scans } = self.decode(decoder, files, cx, io.inputs(), shares, turn)?;
+        let mut shares = Shares { engines: &tasks, threads: &on_threads, ..Shares::default() };
+        if tasks.is_empty() {
+            self.speeds.engines_rested();
+        }
+        let (mut made, mut again, mut doubtful) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut turn, mut refused, mut recorded) = (turn, Vec::new(), Vec::new());
+        let bytes = on_cores.iter().map(|image| image.file.all.len()).sum();
+        let at_once = on_cores.len().div_ceil(groups(bytes)).max(1);
+        let mut groups: Vec<_> = on_cores.chunks(at_once).zip(core_targets.chunks(at_once)).collect();
+        if groups.is_empty() {
+            groups.push(Default::default());
+        }
+        for (images, targets) in groups {
+            // Of a large batch the device has a group's data while tables are made, and works on it while the next group is read.
+            let early = bytes >= EARLY_BYTES;
+            shares.cores = images;
+            let made_of_group = self.decode(decoder, files, cx, io.inputs(), shares, turn.take())?;
+            if early {
+                cx.recorder.start()?;
+            }
+            refused.extend(made_of_group.refused);
+            let mut loaded = Vec::with_capacity(images.len());
+            for ((image, target), (place, scan)) in images.iter().zip(targets).zip(&made_of_group.scans) {
+                match (&image.coded, scan) {
+                    (Some(coded), Some(scan)) => {
+                        let part = image.part();
+                        made.push(image.stored(Extent::Window, target));
+                        let may_leave_planes = self.may_leave_planes(&image.job);
+                        let target = target.clone();
+                        loaded.push(Loaded { coded, scan, place: *place, part, target, may_leave_planes });
+                        doubtful.push(*image);
+                    }
+                    _ => again.push(*image),
+                }
+            }
+            self.decoded.cores += loaded.len();
+            recorded.extend(self.cores.record(cx, &loaded)?);
+            if early {
+                cx.recorder.start()?;
+            }
+            shares = Shares::default();
+        }
+        // Not before the cores have begun: they need not wait for the engines.
         if let Some(engines) = &self.engines {
             engines.join(cx.recorder);
         }
-
-        let (mut made, mut again, mut loaded, mut doubtful) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (i, (image, target)) in on_engines.iter().zip(&engine_targets).enumerate() {
             match refused.contains(&i) {
                 true => again.push(*image),
                 false => made.push(image.stored(Extent::Picture, target)),
             }
         }
-        for ((image, target), (place, scan)) in on_cores.iter().zip(&core_targets).zip(&scans) {
-            match (&image.coded, scan) {
-                (Some(coded), Some(scan)) => {
-                    let part = image.part();
-                    made.push(image.stored(Extent::Window, target));
-                    let may_leave_planes = self.may_leave_planes(&image.job);
-                    let target = target.clone();
-                    loaded.push(Loaded { coded, scan, place: *place, part, target, may_leave_planes });
-                    doubtful.push(*image);
-                }
-                _ => again.push(*image),
-            }
-        }
-        self.decoded.cores += loaded.len();
-        let recorded = self.cores.record(cx, &loaded)?;
         self.finish.record(cx, &made)?;
         if !again.is_empty() {
             tracing::debug!(
@@ -224,10 +248,9 @@ impl Mixed {
             let shares = Shares { threads: &again, ..Shares::default() };
             self.decode(decoder, files, cx, io.inputs(), shares, None)?;
         }
-        let (report, left) = match recorded {
-            Some(Recorded { report, planes }) => (Some(report), doubtful.into_iter().zip(planes).collect()),
-            None => (None, Vec::new()),
-        };
+        let reports: Vec<Report> = recorded.iter().map(|recorded| recorded.report).collect();
+        let planes = recorded.into_iter().flat_map(|recorded| recorded.planes);
+        let left: Vec<_> = doubtful.into_iter().zip(planes).collect();
         if self.leaves_planes {
             // Memory is used again: what is not left as planes must not look so.
             for image in &images {
@@ -240,7 +263,7 @@ impl Mixed {
             }
         }
         let left = left.iter().map(|(image, planes)| (image.index, &image.target, planes.as_ref()));
-        let doubts = report.map(|report| Doubts::new(cx.recorder, report, left)).transpose()?;
+        let doubts = if reports.is_empty() { None } else { Some(Doubts::new(cx.recorder, reports, left)?) };
         self.cores.doubt(doubts);
         Ok(())
     }
@@ -268,44 +291,6 @@ impl Mixed {
         inputs: Inputs<'_>,
     ) -> Result<bool> {
         self.cores.settle(decoder, jobs, files, cx, inputs)
-    }
-
-    /// Where each image is decoded.
-    fn paths(&self, images: &[Image<'_>], threads: usize, wish: Option<Wish>) -> Vec<Path> {
-        let candidate = |image: &Image<'_>| Candidate {
-            size: image.size(),
-            upload: image.target.len(),
-            engines: image.picture.is_some(),
-            cores: image.coded.as_ref().map(|coded| CoresNeed {
-                scratch: self.cores.scratch_bytes(coded, &image.part(), self.may_leave_planes(&image.job)),
-                mcu_bits: coded.mcu_bits(),
-            }),
-        };
-        let candidates: Vec<Candidate> = images.iter().map(candidate).collect();
-        assign(&candidates, threads, &self.speeds, wish)
-    }
-
-    /// The file as the engines take it.
-    fn picture<'a>(&self, job: &Job, header: &Header<'a>) -> Option<Picture<'a>> {
-        let engines = self.engines.as_ref().filter(|_| job.options.shrink == 0)?;
-        let picture = Picture::of(header)?;
-        let frame = *picture.frame();
-        // Both have read the same header.
-        let same = (frame.width, frame.height) == job.info.stored_size();
-        (same && engines.takes(&frame)).then_some(picture)
-    }
-
-    /// Takes images from engines and cores whose pixels, as these store them, would take too much memory.
-    fn limit(&self, images: &mut [Image<'_>]) {
-        let mut room = limits::MAX_PICTURE_BYTES;
-        for image in images {
-            let [picture, window] =
-                [Extent::Picture, Extent::Window].map(|extent| self.finish.scratch_bytes(&image.job, extent));
-            image.picture = image.picture.filter(|_| picture <= room);
-            image.coded = image.coded.take().filter(|_| window <= room);
-            let taken = [image.picture.map(|_| picture), image.coded.as_ref().map(|_| window)];
-            room -= taken.into_iter().flatten().max().unwrap_or_default();
-        }
     }
 
     /// Where pixels go as stored: to the output or, when a kernel must see them first, to memory of the batch.
@@ -422,9 +407,7 @@ impl Mixed {
         self.decoded.cpu += by_threads.into_inner();
         let [expected, busy] = [expected, busy].map(|nanos| Duration::from_nanos(nanos.into_inner()));
         self.speeds.threads_took(expected, busy);
-        if tasks.is_empty() {
-            self.speeds.engines_rested();
-        } else if refused.is_empty() {
+        if !tasks.is_empty() && refused.is_empty() {
             let files: Vec<Size> = tasks.iter().map(|(task, _)| task.picture.size()).collect();
             let (least, most) = watch.bounds();
             self.speeds.engines_took(&files, least, most);

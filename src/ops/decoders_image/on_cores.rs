@@ -12,6 +12,18 @@ use crate::gpu::{Gpu, Recorder, Report, Slot, Staged};
 use crate::memory::DeviceBytes;
 use crate::ops::{GpuCx, Inputs};
 
+/// Bytes of a batch's files from which on the device gets data and begins to decode while the host still records: for less, more calls cost
+/// what the time is worth.
+pub(super) const EARLY_BYTES: usize = 1 << 20;
+
+/// Bytes of files that are worth launches of their own: 64 pictures of 1080p fill a device, and take it longer than to read as many.
+const GROUP_BYTES: usize = 32 << 20;
+
+/// In how many groups files of `bytes` bytes together are decoded: one is read while the device has another.
+pub(super) fn groups(bytes: usize) -> usize {
+    (bytes / GROUP_BYTES).max(1)
+}
+
 /// The cores, as an image decoder uses them.
 pub(super) struct OnCores {
     cores: Cores,
@@ -21,8 +33,8 @@ pub(super) struct OnCores {
 
 /// What may have come out wrong.
 pub(super) struct Doubts {
-    /// A number for each image: 0 when it is right.
-    report: Report,
+    /// A number for each image, 0 when it is right, a group of images after the other.
+    reports: Vec<Report>,
     images: Vec<Doubtful>,
     /// Behind everything that writes the images' outputs.
     slot: Slot,
@@ -48,7 +60,7 @@ impl Doubts {
     /// Internal, for planes without a head.
     pub(super) fn new<'b, 'r: 'b>(
         recorder: &mut Recorder,
-        report: Report,
+        reports: Vec<Report>,
         images: impl Iterator<Item = (usize, &'b DeviceBytes<'r>, Option<&'b DeviceBytes<'static>>)>,
     ) -> Result<Self> {
         let (mut targets, mut doubtful) = (Vec::new(), Vec::new());
@@ -64,7 +76,7 @@ impl Doubts {
             });
             targets.extend(live);
         }
-        Ok(Self { report, images: doubtful, slot: recorder.slot(&targets) })
+        Ok(Self { reports, images: doubtful, slot: recorder.slot(&targets) })
     }
 }
 
@@ -150,8 +162,9 @@ impl OnCores {
         cx: &mut GpuCx<'_>,
         inputs: Inputs<'_>,
     ) -> Result<bool> {
-        let Some(Doubts { report, images, slot }) = self.doubts.take() else { return Ok(false) };
-        let images = images.into_iter().zip(cx.recorder.reported(report));
+        let Some(Doubts { reports, images, slot }) = self.doubts.take() else { return Ok(false) };
+        let statuses = reports.iter().flat_map(|&report| cx.recorder.reported(report));
+        let images = images.into_iter().zip(statuses);
         let wrong: Vec<_> = images.filter(|(_, status)| **status != 0).map(|(image, _)| image).collect();
         if wrong.is_empty() {
             return Ok(false);

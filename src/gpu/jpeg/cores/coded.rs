@@ -38,10 +38,11 @@ impl Colour {
 
     /// As libjpeg-turbo decides.
     fn of(header: &Header<'_>) -> Self {
-        let ids: Vec<u8> = header.components.iter().map(|component| component.id).collect();
-        match (ids.as_slice(), header.jfif, header.adobe) {
-            ([_], ..) => Self::Gray,
-            (_, false, Some(0)) | (b"RGB", false, None) => Self::Rgb,
+        let named_rgb = || header.components.iter().map(|component| component.id).eq(*b"RGB");
+        match (header.components.len(), header.jfif, header.adobe) {
+            (1, ..) => Self::Gray,
+            (_, false, Some(0)) => Self::Rgb,
+            (_, false, None) if named_rgb() => Self::Rgb,
             _ => Self::YCbCr,
         }
     }

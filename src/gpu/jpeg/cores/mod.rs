@@ -267,9 +267,10 @@ struct Batch<'a> {
     lookup_work: Vec<Work>,
     values: Vec<[u16; 64]>,
     lookup_places: HashMap<Huffman<'a>, u32>,
-    /// Tables of the last image.
-    recent: Vec<(Huffman<'a>, u32)>,
     value_places: HashMap<Quantisation<'a>, u32>,
+    /// Tables of the last image: mostly those of the next, and that is seen faster than a hash is computed.
+    recent: Vec<(Huffman<'a>, u32)>,
+    recent_values: Vec<(Quantisation<'a>, u32)>,
     pieces: u32,
     blocks: u32,
     planes: u32,
@@ -286,8 +287,9 @@ impl<'a> Batch<'a> {
             lookup_work: Vec::new(),
             values: Vec::new(),
             lookup_places: HashMap::new(),
-            recent: Vec::new(),
             value_places: HashMap::new(),
+            recent: Vec::new(),
+            recent_values: Vec::new(),
             pieces: 0,
             blocks: 0,
             planes: 0,
@@ -331,7 +333,6 @@ impl<'a> Batch<'a> {
         let [other_dc, other_ac] = *coded.pairs.get(1).unwrap_or(first);
         for (place, table) in image.tables.iter_mut().zip([dc, ac, other_dc, other_ac]) {
             let next = number(self.lookups.len())?;
-            // Mostly those of the last image; that is seen faster than a hash is computed.
             let recent = self.recent.iter().find(|(known, _)| *known == table);
             *place = recent.map(|&(_, place)| place).unwrap_or_else(|| {
                 *self.lookup_places.entry(table).or_insert_with(|| {
@@ -345,11 +346,17 @@ impl<'a> Batch<'a> {
         for (place, component) in image.quantisation.iter_mut().zip(&coded.components) {
             let table = *coded.quantisation.get(component.table).ok_or_else(full)?;
             let next = number(self.values.len())?;
-            *place = *self.value_places.entry(table).or_insert_with(|| {
-                self.values.push(table.values());
-                next
+            let recent = self.recent_values.iter().find(|(known, _)| *known == table);
+            *place = recent.map(|&(_, place)| place).unwrap_or_else(|| {
+                *self.value_places.entry(table).or_insert_with(|| {
+                    self.values.push(table.values());
+                    next
+                })
             });
         }
+        let tables = coded.components.iter().filter_map(|component| coded.quantisation.get(component.table));
+        self.recent_values.clear();
+        self.recent_values.extend(tables.copied().zip(image.quantisation));
         self.images.push(image);
         self.steps.push(steps);
         Ok(())
