@@ -230,8 +230,8 @@ impl Executor {
         let recorded = caught(|| self.record(&plan, &mut state, sink));
         let submitted = Instant::now();
         let finished = recorded.and_then(|()| caught(|| self.finish(&plan, &mut state)));
-        if self.recorder.is_some() {
-            self.tally.device = submitted.elapsed();
+        if let Some(recorder) = &self.recorder {
+            self.tally.device = recorder.started().unwrap_or(submitted).elapsed();
         }
         self.pace.end(Instant::now());
         if let Some(recorder) = &mut self.recorder {

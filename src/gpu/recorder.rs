@@ -5,6 +5,7 @@
 //! more.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytemuck::Pod;
 use cudarc::driver::result;
@@ -65,6 +66,8 @@ pub struct Recorder {
     reported: usize,
     /// Memory that commands use although no value does any more.
     kept: Vec<DeviceBytes<'static>>,
+    /// When the device got the beginning of the batch early.
+    started: Option<Instant>,
     counters: Counters,
     // Last, so that it outlives what uses it.
     stream: Arc<Stream>,
@@ -87,6 +90,7 @@ impl Recorder {
             reports: Vec::new(),
             reported: 0,
             kept: Vec::new(),
+            started: None,
             counters: Counters::default(),
             stream,
         })
@@ -294,6 +298,16 @@ impl Recorder {
     /// # Errors
     /// As [`Recorder::submit`].
     pub fn start(&mut self) -> Result<()> {
+        self.started.get_or_insert_with(Instant::now);
+        self.enqueue()
+    }
+
+    /// When [`Recorder::start`] was called first for the batch.
+    pub fn started(&self) -> Option<Instant> {
+        self.started
+    }
+
+    fn enqueue(&mut self) -> Result<()> {
         let stream = Arc::clone(&self.stream);
         let _bound = stream.gpu().bind()?;
         self.counters.uploads += self.staging.upload()?;
@@ -308,7 +322,7 @@ impl Recorder {
     pub fn submit(&mut self) -> Result<()> {
         let stream = Arc::clone(&self.stream);
         let _bound = stream.gpu().bind()?;
-        self.start()?;
+        self.enqueue()?;
         self.submit_downloads()?;
         self.landed = self.downloads.len();
         Ok(())
@@ -401,6 +415,7 @@ impl Recorder {
         self.landing.end_batch();
         self.reports.iter_mut().for_each(Reused::end_batch);
         self.kept.clear();
+        self.started = None;
         self.staging.clear();
         self.stream.gpu().pool().end_batch();
         self.counters = Counters::default();
