@@ -27,6 +27,8 @@ constexpr uint32_t SLOTS = 15;
 constexpr uint32_t SLOT_ROOM = 16;
 constexpr uint32_t GUESSES = 6;
 constexpr uint32_t NO_SLOT = 15;
+// Four of them.
+constexpr uint32_t NO_SLOTS = NO_SLOT * 0x01010101;
 // No place: what is in a slot that is free.
 constexpr uint32_t FREE = ~0u;
 constexpr uint32_t MAX_COMPONENTS = 3;

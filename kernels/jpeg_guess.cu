@@ -22,4 +22,6 @@ extern "C" __global__ void __launch_bounds__(SKIP_THREADS) jpeg_guess(const Row 
   const uint32_t i = image.first_piece + piece;
   p.exits[i * SLOT_ROOM + guess] = place_of(origin + walk.at, walk.phase);
   for (uint32_t slot = guesses + guess; slot < SLOTS; slot += guesses) p.exits[i * SLOT_ROOM + slot] = FREE;
+  // Nobody has been followed yet.
+  if (guess == 0) *(uint4 *)(p.links + (uint64_t)i * SLOT_ROOM) = {NO_SLOTS, NO_SLOTS, NO_SLOTS, NO_SLOTS};
 }

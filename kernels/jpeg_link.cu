@@ -74,11 +74,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Row *rows,
       }
       p.links[i * SLOT_ROOM + slot] = found;
       const uint32_t next = piece + 1;
-      if (!known && found != NO_SLOT && next < image.pieces && end_of(image, segment, piece) < segment.first_bit + segment.bits) {
-        if (end_of(image, segment, next) - origin > SKIP_WINDOW * 32 || next >= task.first + task.count + AHEAD)
-          p.links[(i + 1) * SLOT_ROOM + found] = NO_SLOT;
-        else add(round ^ 1, next, found, here);
-      }
+      // It ends where the next piece is not in the window.
+      if (!known && found != NO_SLOT && next < image.pieces && end_of(image, segment, piece) < segment.first_bit + segment.bits &&
+          end_of(image, segment, next) - origin <= SKIP_WINDOW * 32 && next < task.first + task.count + AHEAD)
+        add(round ^ 1, next, found, here);
     }
     __syncthreads();
     if (threadIdx.x == 0) size[round] = 0;

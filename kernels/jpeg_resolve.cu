@@ -32,15 +32,14 @@ __device__ inline Map from_below(const Map &m, uint32_t distance) {
   return o;
 }
 
-// Bytes of slots that no piece before comes to were never written: they may hold anything, as nothing leads there.
+// Slots that no piece before comes to lead nowhere.
 __device__ inline Map link_of(const Params &p, const Image &image, uint32_t piece, bool first) {
   const uint4 v = *(const uint4 *)(p.links + (uint64_t)(image.first_piece + piece) * SLOT_ROOM);
-  Map m = {{v.x & 0x0F0F0F0F, v.y & 0x0F0F0F0F, v.z & 0x0F0F0F0F, v.w & 0x0F0F0F0F}};
+  Map m = {{v.x, v.y, v.z, v.w}};
   if (first) {
     const uint32_t all = (m.to[0] & 15) * 0x01010101;
-    m = {{all, all, all, all}};
+    m = {{all, all, all, (all & 0x00FFFFFF) | NO_SLOT << 24}};
   }
-  m.to[3] = (m.to[3] & 0x00FFFFFF) | NO_SLOT << 24;
   return m;
 }
 

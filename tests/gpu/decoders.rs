@@ -268,6 +268,45 @@ fn jpegs_are_decoded_smaller_for_a_resize_when_the_author_allows_it() {
     }
 }
 
+/// `jpeg` with a megabyte of comments in front.
+fn with_comments(jpeg: &[u8]) -> Vec<u8> {
+    let mut longer = jpeg[..2].to_vec();
+    for _ in 0..16 {
+        longer.extend([0xFF, 0xFE, 0xFF, 0xFF]);
+        longer.extend([b' '; 0xFFFF - 2]);
+    }
+    longer.extend(&jpeg[2..]);
+    longer
+}
+
+#[test]
+fn groups_of_a_large_batch_are_decoded_as_one_is() {
+    let Some(gpu) = gpu() else { return };
+    let file = |i: u32| {
+        let sampling = SAMPLINGS[i as usize % SAMPLINGS.len()];
+        let mut file = with_comments(&Recipe::new(90 + (i as usize * 7) % 40, 75, sampling, i).jpeg());
+        if i % 30 == 7 {
+            file.truncate(file.len() - 300);
+        }
+        file
+    };
+    let files: Vec<Vec<u8>> = (0..100).map(file).collect();
+    let mut wrong = Vec::new();
+    for case in cases().into_iter().filter(|case| ["rgb", "rgb_smooth", "crop"].contains(&case.name)) {
+        let mut on_cores = instance_on(Some(&gpu), case.name, Some(Path::Cores));
+        for round in 0..3 {
+            let found = run(&mut on_cores, &files);
+            let counters = on_cores.counters();
+            for (i, (file, found)) in files.iter().zip(&found).enumerate() {
+                check(&case, &format!("{i}, round {round}"), file, found, &mut wrong);
+            }
+            // More than those of one group.
+            assert!(counters.launches > 9, "{counters:?}");
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
 #[test]
 fn a_ragged_batch_of_128_costs_three_uploads_and_one_wait() {
     let Some(gpu) = gpu() else { return };

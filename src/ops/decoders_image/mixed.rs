@@ -193,22 +193,22 @@ impl Mixed {
         let (mut made, mut again, mut doubtful) = (Vec::new(), Vec::new(), Vec::new());
         let (mut turn, mut refused, mut recorded) = (turn, Vec::new(), Vec::new());
         let bytes = on_cores.iter().map(|image| image.file.all.len()).sum();
+        // Of a large batch the device has a group's data while tables are made, and works on it while the next group is read.
+        let early = bytes >= EARLY_BYTES;
         let at_once = on_cores.len().div_ceil(groups(bytes)).max(1);
-        let mut groups: Vec<_> = on_cores.chunks(at_once).zip(core_targets.chunks(at_once)).collect();
-        if groups.is_empty() {
-            groups.push(Default::default());
+        let mut in_turn: Vec<_> = on_cores.chunks(at_once).zip(core_targets.chunks(at_once)).collect();
+        if in_turn.is_empty() {
+            in_turn.push(Default::default());
         }
-        for (images, targets) in groups {
-            // Of a large batch the device has a group's data while tables are made, and works on it while the next group is read.
-            let early = bytes >= EARLY_BYTES;
+        for (images, targets) in in_turn {
             shares.cores = images;
-            let made_of_group = self.decode(decoder, files, cx, io.inputs(), shares, turn.take())?;
+            let group = self.decode(decoder, files, cx, io.inputs(), shares, turn.take())?;
             if early {
                 cx.recorder.start()?;
             }
-            refused.extend(made_of_group.refused);
+            refused.extend(group.refused);
             let mut loaded = Vec::with_capacity(images.len());
-            for ((image, target), (place, scan)) in images.iter().zip(targets).zip(&made_of_group.scans) {
+            for ((image, target), (place, scan)) in images.iter().zip(targets).zip(&group.scans) {
                 match (&image.coded, scan) {
                     (Some(coded), Some(scan)) => {
                         let part = image.part();
@@ -226,6 +226,7 @@ impl Mixed {
             if early {
                 cx.recorder.start()?;
             }
+            // Engines and threads have theirs.
             shares = Shares::default();
         }
         // Not before the cores have begun: they need not wait for the engines.

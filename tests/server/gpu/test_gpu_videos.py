@@ -70,7 +70,8 @@ def test_the_first_answer_comes_long_before_the_last(served):
 
 
 def test_a_damaged_video_gives_what_is_before_and_then_an_error(served):
-    data = np.fromfile(CLIPS / "large_h264.mp4", np.uint8)
+    # The host's decoder of H.264 hides such damage.
+    data = np.fromfile(CLIPS / "large_h265.mp4", np.uint8)
     start = data.tobytes().index(b"mdat")
     middle = start + (len(data) - start) // 2
     data[middle : middle + 600] = 255
