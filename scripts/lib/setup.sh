@@ -11,6 +11,7 @@ VENV="$ROOT/.venv"
 CACHE="$ROOT/.cache"
 STAMPS="$CACHE/stamps"
 PHOTOS="$CACHE/photos"
+CLIP="$CACHE/clips/photos.mp4"
 CLASSIFIER="$ROOT/model_repository/classifier"
 HEARTBEAT_SECONDS=10
 # For the C in the library, where it is built to be watched. What has undefined behaviour ends the program.
@@ -212,6 +213,15 @@ setup_photos() {
   made photos "$key"
 }
 
+# A video of the photos.
+setup_clip() {
+  local key
+  key="$(digest "$ROOT/scripts/lib/make_clip.py" "$ROOT/scripts/requirements.txt") $(<"$STAMPS/photos")"
+  if fresh clip "$key" && [[ -f "$CLIP" ]]; then return; fi
+  step "filming the photos" "$VENV/bin/python" "$ROOT/scripts/lib/make_clip.py" "$PHOTOS" "$CLIP"
+  made clip "$key"
+}
+
 setup_all() {
   mkdir -p "$CACHE"
   cd "$ROOT" || exit # rust-toolchain.toml speaks for this folder
@@ -219,5 +229,6 @@ setup_all() {
   setup_venv
   setup_classifier
   setup_photos
+  setup_clip
   setup_plugin
 }
