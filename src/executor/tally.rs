@@ -9,7 +9,7 @@ use crate::ops::{Decoded, Operator};
 pub struct Tally {
     /// Time that each operator took on the host, in the order of the pipeline's operators.
     pub operators: Vec<Duration>,
-    /// Time until the device was done with what was recorded for it.
+    /// Time until the device was done with what was recorded for it, from when it had the beginning of that.
     pub device: Duration,
     /// Images that were decoded.
     pub decoded: Decoded,
