@@ -55,7 +55,7 @@ template <class Draw> struct Means {
 template <class Draw> __device__ inline void count_events(const Row &row, const Means<Draw> &means, const Factorials &factorials) {
   const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
   uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  Philox random(row.key, row.sequence, i);
+  UniformPairs pairs(row.key, row.sequence);
   typename Draw::Mean mean;
   Draw draw;
   for (bool is_drawing = false;;) {
@@ -66,12 +66,13 @@ template <class Draw> __device__ inline void count_events(const Row &row, const 
         if (is_drawn(events) && Draw::takes(events)) break;
       }
       if (i >= row.pixels) break;
-      random.move_to(i);
+      pairs.move_to(i);
       mean = MEANS<ELEMENT> > 1 ? means.known[(int)row.from[i * row.pixel_step]] : typename Draw::Mean(events);
       draw = Draw(), is_drawing = true;
     }
+    double first, second;
     int32_t found;
-    if (draw.step(random, mean, factorials, found)) {
+    if (pairs.draw(first, second) && draw.step(pairs, first, second, mean, factorials, found)) {
       row.to[i * row.pixel_step] = convert<ELEMENT>((float)found * row.first);
       i += step, is_drawing = false;
     }

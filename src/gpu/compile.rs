@@ -66,6 +66,7 @@ sources!(
     "filter",
     "gather",
     "grid_mask",
+    "inflate",
     "jpeg_dc",
     "jpeg_decode",
     "jpeg_guess",

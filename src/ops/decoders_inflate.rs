@@ -1,10 +1,14 @@
 //! `decoders__Inflate`: tensors that were compressed as blocks of LZ4, one or several to a sample.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::majority::of_one_rank;
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, dtypes};
+use super::{
+    Arg, ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, dtypes,
+};
 use crate::error::{Error, Result};
+use crate::gpu::{Gpu, KernelSpec, NoParams, Recorder, Report};
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
@@ -17,6 +21,8 @@ struct DecodersInflate {
     sizes: Option<Arg>,
     /// Where the chunks of each sample lie in it.
     chunks: Vec<Vec<Range<usize>>>,
+    /// What a device has yet to say about the chunks of a batch: the sample of each, its number there, and the bytes it is to become.
+    asked: Option<(Report, Vec<(usize, usize, usize)>)>,
 }
 
 /// The operator's line in [`super::OPS`].
@@ -24,7 +30,7 @@ pub(super) const DEF: OpDef = OpDef {
     name: "decoders__Inflate",
     aliases: &["experimental__Inflate"],
     doc: "Decompresses tensors: blocks of LZ4",
-    devices: &[Device::Cpu],
+    devices: &[Device::Cpu, Device::Gpu],
     args: &[
         ArgSpec::ints("shape", "shape of what becomes of a chunk").tensor().required(),
         ArgSpec::dtype("dtype", "element type of the output").or_dtype(DType::U8),
@@ -41,6 +47,7 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::bool("check_output_size", "that a chunk fits is always checked").no_effect().or_bool(false),
     ],
     build: &build,
+    kernels: &[kernels],
     ..OpDef::BASE
 };
 
@@ -71,6 +78,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         offsets,
         sizes,
         chunks: Vec::new(),
+        asked: None,
     }))
 }
 
@@ -130,6 +138,21 @@ fn inflate(chunk: &[u8], to: &mut [u8]) -> Result<()> {
 impl DecodersInflate {
     fn is_sequence(&self) -> bool {
         self.offsets.is_some() || self.sizes.is_some()
+    }
+
+    /// Fails the samples of whose chunks the device said that they are damaged.
+    fn fail_damaged(&mut self, recorder: &Recorder, inputs: &Inputs<'_>) {
+        let Some((report, chunks)) = self.asked.take() else { return };
+        let outcomes = recorder.reported(report);
+        for (i, (sample, chunk, bytes)) in chunks.into_iter().enumerate() {
+            let outcome = outcomes.get(i).map_or("the device did not say", |&outcome| {
+                OUTCOMES.get(outcome as usize).copied().unwrap_or("the device said what is not known")
+            });
+            if !outcome.is_empty() {
+                let error = format!("chunk {chunk}: a chunk that does not become {bytes} bytes: {outcome}");
+                inputs.fail(sample, Error::invalid(error));
+            }
+        }
     }
 
     /// The shape of the output, and where its chunks lie in the input.
@@ -207,6 +230,86 @@ impl Operator for DecodersInflate {
             Ok(())
         })
     }
+
+    fn deferred(&mut self) -> Option<&mut dyn Deferred> {
+        Some(self)
+    }
+
+    fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        gpu.kernel(&kernel()).map(drop)
+    }
+
+    fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+        let report = cx.recorder.report(self.chunks.iter().map(Vec::len).sum::<usize>().max(1))?;
+        let mut asked = Vec::new();
+        let rows: Vec<Vec<Row>> = io.rows(|sample| {
+            let chunks = self.chunks.get(sample.index()).map(Vec::as_slice).unwrap_or_default();
+            let (to, from) = (sample.output(0)?, sample.source(0)?);
+            let to_bytes = to.len() / chunks.len().max(1);
+            let row = |(i, chunk): (usize, &Range<usize>)| {
+                let outcome = report.address() + 4 * asked.len() as u64;
+                asked.push((sample.index(), i, to_bytes));
+                Row {
+                    to: to.address() + (i * to_bytes) as u64,
+                    from: from + chunk.start as u64,
+                    to_bytes: to_bytes as u64,
+                    from_bytes: chunk.len() as u64,
+                    outcome,
+                }
+            };
+            Ok(chunks.iter().enumerate().map(row).collect())
+        });
+        cx.launch_blocks(&kernel(), (1, WARP), &NoParams::default(), &rows.concat())?;
+        self.asked = Some((report, asked)).filter(|(_, asked)| !asked.is_empty());
+        if !cx.may_settle {
+            cx.recorder.flush(&[])?;
+            self.fail_damaged(cx.recorder, &io.inputs());
+        }
+        Ok(())
+    }
+}
+
+impl Deferred for DecodersInflate {
+    fn is_unsettled(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    fn settle(&mut self, cx: &mut GpuCx<'_>, inputs: Inputs<'_>) -> Result<bool> {
+        self.fail_damaged(cx.recorder, &inputs);
+        Ok(false)
+    }
+}
+
+/// Threads that inflate a chunk.
+const WARP: u32 = 32;
+
+/// What the kernel says of a chunk; nothing of one that was inflated.
+const OUTCOMES: [&str; 5] = [
+    "",
+    "it ends early",
+    "it becomes more",
+    "it repeats what is 0 bytes before",
+    "it repeats what lies before its beginning",
+];
+
+/// A chunk, as `kernels/inflate.cu` sees it.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Row {
+    to: u64,
+    from: u64,
+    to_bytes: u64,
+    from_bytes: u64,
+    outcome: u64,
+}
+
+fn kernel() -> KernelSpec {
+    KernelSpec::new::<Row, NoParams>("inflate", "inflate")
+}
+
+/// Those that tests compile.
+pub(super) fn kernels() -> Vec<KernelSpec> {
+    vec![kernel()]
 }
 
 fn check(dtype: DType) -> Result<()> {

@@ -1,5 +1,8 @@
-//! TIFF by crate `tiff`: the first image of a file. What that crate lacks is in `palette`, and in `strips` what is to be as libtiff has it.
+//! TIFF by crate `tiff`: the first image of a file. What that crate lacks is in `palette` and `packed`, and in `strips`
+//! what is to be as libtiff has it.
 
+mod edit;
+mod packed;
 mod palette;
 mod strips;
 
@@ -61,8 +64,8 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
         ColorType::Multiband { bit_depth, num_samples: samples @ 1..=4 } => (samples, bit_depth),
         other => return Err(Error::unsupported(format!("pixels of type {other:?}"))),
     };
-    if matches!(bit_depth, 9..=15 | 17..=31) {
-        let text = format!("samples of {bit_depth} bits, expected 1 to 8, 16 or 32");
+    if matches!(bit_depth, 17..=31) {
+        let text = format!("samples of {bit_depth} bits, expected 1 to 16, or 32");
         return Err(Error::unsupported(text));
     }
     let turn = decoder.find_tag(Tag::Orientation).ok().flatten().and_then(|value| value.into_u32().ok());
@@ -81,12 +84,16 @@ pub(super) fn decode(bytes: &[u8], jpegs: &jpeg::Decoder, job: &Job<'_>, out: &m
     let mut decoder = open(Watched::new(bytes, job.conditions.watch))?;
     if let Some(bits) = palette::bits(&mut decoder)? {
         let colors = palette::colors(&mut decoder, bits)?;
-        let gray = palette::as_gray(bytes, &mut decoder)?;
+        let gray = palette::as_gray(bytes, &decoder)?;
         return decode_samples(open(Watched::new(&gray, job.conditions.watch))?, Some(&colors), job, out);
     }
     if let Some(samples) = strips::decode(bytes, &mut decoder, jpegs, job)? {
         let channels = job.info.channels;
         return Picture { samples: Samples::U8(&samples), channels, luma: Luma::Float }.write(job, out);
+    }
+    if let Some(samples) = packed::decode(bytes, &mut decoder, job)? {
+        let channels = job.info.channels;
+        return Picture { samples: Samples::U16(&samples), channels, luma: Luma::Float }.write(job, out);
     }
     decode_samples(decoder, None, job, out)
 }
@@ -118,13 +125,17 @@ fn decode_samples<R: Read + Seek>(
     let planes = layout.planes;
     let luma = Luma::Float;
     if let Some(colors) = colors {
-        let DecodingResult::U8(mut places) = decoded else {
-            return Err(Error::unsupported("places in a palette that are not unsigned"));
+        let color = |place: u16| colors[usize::from(place)];
+        let bits = job.info.bit_depth;
+        let samples: Vec<u16> = match decoded {
+            DecodingResult::U8(places) if bits < 8 => {
+                let places = unpack(&places, width, height, bits, (1 << bits) - 1);
+                places.iter().flat_map(|&place| color(place.into())).collect()
+            }
+            DecodingResult::U8(places) => places.iter().flat_map(|&place| color(place.into())).collect(),
+            DecodingResult::U16(places) => places.iter().flat_map(|&place| color(place)).collect(),
+            _ => return Err(Error::unsupported("places in a palette that are not unsigned")),
         };
-        if job.info.bit_depth < 8 {
-            places = unpack(&places, width, height, job.info.bit_depth, (1 << job.info.bit_depth) - 1);
-        }
-        let samples: Vec<u16> = places.iter().flat_map(|&place| colors[usize::from(place)]).collect();
         return Picture { samples: Samples::U16(&samples), channels, luma }.write(job, out);
     }
     match decoded {
@@ -144,11 +155,11 @@ fn decode_samples<R: Read + Seek>(
             }
             Picture { samples: Samples::U8(&samples), channels, luma }.write(job, out)
         }
-        DecodingResult::U16(_) if matches!(color, ColorType::CMYK(_)) => {
-            Err(Error::unsupported("CMYK of 16 bits, expected 8"))
-        }
         DecodingResult::U16(samples) => {
-            let samples = interleave(samples, planes);
+            let mut samples = interleave(samples, planes);
+            if let ColorType::CMYK(_) = color {
+                samples.as_chunks_mut().0.iter_mut().for_each(|p| *p = rgb_of_wide_inks(*p));
+            }
             Picture { samples: Samples::U16(&samples), channels, luma }.write(job, out)
         }
         DecodingResult::F32(samples) => {
@@ -166,6 +177,12 @@ fn decode_samples<R: Read + Seek>(
 fn rgb_of_inks([c, m, y, k]: [u8; 4]) -> [u8; 4] {
     let light = |ink: u8| (u16::from(255 - ink) * u16::from(255 - k) / 255) as u8;
     [light(c), light(m), light(y), 255]
+}
+
+/// As [`rgb_of_inks`] where 65,535 is all of it.
+fn rgb_of_wide_inks([c, m, y, k]: [u16; 4]) -> [u16; 4] {
+    let light = |ink: u16| (u32::from(u16::MAX - ink) * u32::from(u16::MAX - k) / u32::from(u16::MAX)) as u16;
+    [light(c), light(m), light(y), u16::MAX]
 }
 
 /// Samples of fewer than 8 bits, rows padded to whole bytes, scaled to 0 to `top`, at most 255.
@@ -210,6 +227,13 @@ mod tests {
         assert_eq!(unpack(&[0b1010_0000, 0b0100_0000], 3, 2, 1, 255), [255, 0, 255, 0, 255, 0]);
         assert_eq!(unpack(&[0b1101_1000], 3, 1, 2, 3), [3, 1, 2]);
         assert_eq!(unpack(&[0xF0, 0x30], 3, 1, 4, 255), [255, 0, 51]);
+    }
+
+    #[test]
+    fn inks_take_light_away() {
+        assert_eq!(rgb_of_inks([0, 255, 51, 0]), [255, 0, 204, 255]);
+        assert_eq!(rgb_of_wide_inks([0, 65_535, 13_107, 0]), [65_535, 0, 52_428, 65_535]);
+        assert_eq!(rgb_of_wide_inks([0, 0, 0, 65_535]), [0, 0, 0, 65_535]);
     }
 
     #[test]

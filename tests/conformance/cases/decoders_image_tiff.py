@@ -43,6 +43,25 @@ def colored(bits, size=(13, 9), rows=4, endian="<"):
     return tiff([data[y:y + rows].tobytes() for y in range(0, size[1], rows)], size, bits, PALETTE, 1, rows=rows, endian=endian, t320=(SHORT, colours.tolist()))
 
 
+def packed(bits, channels, size=(13, 9), rows=4, endian="<", tile=None):
+    """Samples of 9 to 15 bits, each row from a whole byte on."""
+    values = np.random.default_rng(bits).integers(0, 1 << bits, (size[1], size[0] * channels))
+    values[0, :2] = (1 << bits) - 1, 0
+
+    def line(row):
+        digits = "".join(f"{value:0{bits}b}" for value in row)
+        return int(digits.ljust((len(digits) + 7) // 8 * 8, "0"), 2).to_bytes((len(digits) + 7) // 8, "big")
+
+    if not tile:
+        lines = [line(row) for row in values]
+        return tiff([b"".join(lines[y:y + rows]) for y in range(0, size[1], rows)], size, bits, RGB if channels == 3 else 1, channels, rows=rows, endian=endian)
+    whole = np.zeros((-(-size[1] // tile) * tile, -(-size[0] // tile) * tile * channels), values.dtype)
+    whole[:size[1], :size[0] * channels] = values
+    parts = [b"".join(line(row) for row in whole[y:y + tile, x:x + tile * channels])
+             for y in range(0, whole.shape[0], tile) for x in range(0, whole.shape[1], tile * channels)]
+    return tiff(parts, size, bits, RGB if channels == 3 else 1, channels, endian=endian, t322=(SHORT, [tile]), t323=(SHORT, [tile]))
+
+
 def of_pillow(image, strip=1 << 16, **options):
     TiffImagePlugin.STRIP_SIZE, before = strip, TiffImagePlugin.STRIP_SIZE
     out = io.BytesIO()
@@ -102,3 +121,10 @@ def jpegs_in_tiles():
 def other_colours():
     x = source("IMAGE", ndim=1)
     return tuple(fn.decoders.image(x, device="cpu", output_type=t) for t in (types.RGB, types.GRAY, types.YCbCr))
+
+
+@case(inputs={"IMAGE": [packed(10, 1), packed(12, 1), packed(14, 1, endian=">"), packed(10, 3), packed(12, 3), packed(14, 3, endian=">"), packed(12, 3, (37, 29), tile=16)]}, batch_size=7)
+def samples_of_10_to_14_bits():
+    x = source("IMAGE", ndim=1)
+    return tuple(fn.decoders.image(x, device="cpu", output_type=t) for t in (types.RGB, types.GRAY)) \
+        + tuple(fn.decoders.image(x, device="cpu", output_type=types.RGB, dtype=t) for t in (types.UINT16, types.FLOAT))
