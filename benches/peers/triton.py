@@ -275,6 +275,7 @@ def repository(folder, options):
             f"dynamic_batching {{ max_queue_delay_microseconds: {options.delay} }}\n"
             f"instance_group {{ kind: KIND_{options.device.upper()} count: {options.instances} {where} }}\n"
             f'output {{ name: "{OUTPUTS[model]}" }}\n{PARAMETERS.get(model, "")}'
+            + "".join(f'parameters {{ key: "{name}" value {{ string_value: "{value}" }} }}\n' for name, _, value in options.parameters)
         )
     return folder
 
@@ -315,6 +316,7 @@ def arguments():
     parser.add_argument("--in-process", type=int, default=0, metavar="THREADS", help="also measure without a server")
     parser.add_argument("--max-batch", type=int, default=128)
     parser.add_argument("--delay", type=int, default=0, metavar="US", help="max_queue_delay_microseconds")
+    parser.add_argument("--parameters", nargs="+", default=[], type=lambda text: text.partition("="), metavar="NAME=VALUE", help="of the models")
     parser.add_argument("--http-threads", type=int, default=16, help="of the server (default: %(default)s)")
     parser.add_argument("--images", type=Path, default=ROOT / ".cache" / "bench-images")
     parser.add_argument("--perf-analyzer", default=os.environ.get("GESSO_PERF_ANALYZER"), metavar="PATH")

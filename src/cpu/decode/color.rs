@@ -51,6 +51,8 @@ pub(super) enum Luma {
     Png,
     /// 14-bit weights, rounded (BMP, PNM).
     Bits14,
+    /// The same of samples with so many bits of 0 at their end, which the result has too (TIFF of 9 to 15 bits).
+    Bits14Above(u32),
     /// 15-bit weights, rounded (WebP, JPEG 2000).
     Bits15,
     /// Single-precision weights, rounded (TIFF).
@@ -92,6 +94,9 @@ macro_rules! stored_integers {
             match rule {
                 Luma::Png => weighted(wide, PNG_WEIGHTS, $png_half, 15) as $t,
                 Luma::Bits14 => weighted(wide, WEIGHTS_14, 1 << 13, 14) as $t,
+                Luma::Bits14Above(zeros) => {
+                    (weighted(wide, WEIGHTS_14, 1 << (13 + zeros), 14 + zeros) << zeros) as $t
+                }
                 Luma::Bits15 => weighted(wide, WEIGHTS_15, 1 << 14, 15) as $t,
                 Luma::Float => weighted_f32(rgb.map(Stored::to_f32)).round() as $t,
                 Luma::FloatFloor => weighted_f32(rgb.map(Stored::to_f32)) as $t,
@@ -182,6 +187,7 @@ mod tests {
                 assert_eq!(u8::luma(rule, [value; 3]), value);
             }
             assert_eq!(u16::luma(rule, [u16::MAX; 3]), u16::MAX);
+            assert_eq!(u16::luma(Luma::Bits14Above(4), [0xABC0, 0xABC0, 0xABC0]), 0xABC0);
         }
     }
 

@@ -84,7 +84,7 @@ pub(super) fn decode(bytes: &[u8], jpegs: &jpeg::Decoder, job: &Job<'_>, out: &m
     let mut decoder = open(Watched::new(bytes, job.conditions.watch))?;
     if let Some(bits) = palette::bits(&mut decoder)? {
         let colors = palette::colors(&mut decoder, bits)?;
-        let gray = palette::as_gray(bytes, &decoder)?;
+        let gray = palette::as_gray(bytes, &mut decoder)?;
         return decode_samples(open(Watched::new(&gray, job.conditions.watch))?, Some(&colors), job, out);
     }
     if let Some(samples) = strips::decode(bytes, &mut decoder, jpegs, job)? {
@@ -92,8 +92,8 @@ pub(super) fn decode(bytes: &[u8], jpegs: &jpeg::Decoder, job: &Job<'_>, out: &m
         return Picture { samples: Samples::U8(&samples), channels, luma: Luma::Float }.write(job, out);
     }
     if let Some(samples) = packed::decode(bytes, &mut decoder, job)? {
-        let channels = job.info.channels;
-        return Picture { samples: Samples::U16(&samples), channels, luma: Luma::Float }.write(job, out);
+        let (channels, luma) = (job.info.channels, packed::luma(job.info.bit_depth));
+        return Picture { samples: Samples::U16(&samples), channels, luma }.write(job, out);
     }
     decode_samples(decoder, None, job, out)
 }

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from harness import ROOT, Server, wait_until
 from recorded import write_model
+from test_video_pieces import frames, pieces_of, send, sequences
 from test_video_stream import Answers
 
 CLIPS = ROOT / "tests" / "data" / "video"
@@ -51,6 +52,32 @@ def test_answers_are_those_of_the_host(served, model, clip):
         assert one.shape == other.shape and np.abs(one.astype(np.int16) - other).max() <= MOST
     if clip != "mjpeg.avi":
         assert frames_by(served, "engine") > before
+
+
+@pytest.mark.parametrize("clip", ["large_h265.hevc", "large_vp9.webm", "h264.h264", "h264_fragments.mp4"])
+def test_videos_come_in_pieces(served, clip):
+    file = np.fromfile(CLIPS / clip, np.uint8)
+    before = frames_by(served, "engine")
+    with Answers(served, "sequences_gpu", {"VIDEO": file[None]}) as answers:
+        whole = frames([answers.all()])
+    engines = frames_by(served, "engine") - before
+    answers = sequences(served, "sequences_gpu", pieces_of(file, 5), 31)
+    assert all(answer.error is None and answer.is_final for answer in answers)
+    assert (frames(answers) == whole).all()
+    # Where frames are decoded does not hang on how they come.
+    assert frames_by(served, "engine") - before == 2 * engines
+    assert engines > 0 or not clip.startswith("large")
+
+
+def test_several_videos_in_pieces_come_at_the_same_time(served):
+    pieces = pieces_of(long_video(20), 6)
+    with Answers(served, "sequences_gpu", {"VIDEO": long_video(20)[None]}) as answers:
+        whole = frames([answers.all()])
+    found = {sequence: [] for sequence in (41, 42, "x")}
+    for i, piece in enumerate(pieces):
+        for sequence, answers in found.items():
+            answers.append(send(served, "sequences_gpu", piece, sequence, i == 0, i == len(pieces) - 1))
+    assert all((frames(answers) == whole).all() for answers in found.values())
 
 
 def test_the_first_answer_comes_long_before_the_last(served):

@@ -17,7 +17,7 @@ const LONG: u64 = 4;
 /// When its directory ends too early, lacks an entry, or holds it in an odd way.
 pub(super) fn edited<R: Read + Seek>(
     bytes: &[u8],
-    decoder: &Decoder<R>,
+    decoder: &mut Decoder<R>,
     numbers: &[(Tag, u32)],
 ) -> Result<Vec<u8>> {
     let mut copy = bytes.to_vec();
@@ -29,7 +29,7 @@ pub(super) fn edited<R: Read + Seek>(
 }
 
 /// Writes `number` as the only value of the first image's entry for `tag`.
-fn write<R: Read + Seek>(bytes: &mut [u8], decoder: &Decoder<R>, tag: Tag, number: u32) -> Option<()> {
+fn write<R: Read + Seek>(bytes: &mut [u8], decoder: &mut Decoder<R>, tag: Tag, number: u32) -> Option<()> {
     let is_big = matches!(decoder.byte_order(), ByteOrder::BigEndian);
     // A directory is the number of its entries and these: tag, type, count, value.
     let has_long_offsets = read(bytes, is_big, 2, 2)? == 43;

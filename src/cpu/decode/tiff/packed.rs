@@ -6,6 +6,7 @@ use tiff::decoder::{ChunkType, Decoder, DecodingResult};
 use tiff::tags::Tag;
 
 use super::super::Job;
+use super::super::color::Luma;
 use super::super::watched::Watched;
 use super::{edit, failed, open, palette, tiff_limits};
 use crate::error::{Error, Result};
@@ -18,8 +19,13 @@ const RGB: u16 = 2;
 const WHITE_IS_ZERO: u16 = 0;
 
 /// Whether samples of so many bits are read here.
-pub(super) fn takes(bits: usize) -> bool {
+fn takes(bits: usize) -> bool {
     (9..=15).contains(&bits)
+}
+
+/// How RGB of so many bits becomes gray, as in DALI.
+pub(super) fn luma(bits: usize) -> Luma {
+    Luma::Bits14Above(16_u32.saturating_sub(bits as u32))
 }
 
 /// The samples of the first image, interleaved, their highest bit that of 16, as in DALI; `None` when they do not have 9 to 15 bits.

@@ -57,6 +57,6 @@ pub(super) fn colors<R: Read + Seek>(decoder: &mut Decoder<R>, bits: u8) -> Resu
 ///
 /// # Errors
 /// When its directory ends too early, or holds the kind of colours in an odd way.
-pub(super) fn as_gray<R: Read + Seek>(bytes: &[u8], decoder: &Decoder<R>) -> Result<Vec<u8>> {
+pub(super) fn as_gray<R: Read + Seek>(bytes: &[u8], decoder: &mut Decoder<R>) -> Result<Vec<u8>> {
     edit::edited(bytes, decoder, &[(Tag::PhotometricInterpretation, GRAY)])
 }
