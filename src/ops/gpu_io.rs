@@ -19,6 +19,9 @@ const MAX_BLOCKS: usize = 2048;
 /// Rows of one launch: the largest extent of a grid along y.
 const MAX_ROWS: usize = 65_535;
 
+/// Samples from which on several threads look at them, each at a quarter of as many at a time.
+const SPREAD_SAMPLES: usize = 32;
+
 /// What `run_gpu` may use: the recorder of the batch, and the instance's threads for work on the host.
 pub struct GpuCx<'a> {
     /// Takes launches, copies, staged tables.
@@ -197,20 +200,38 @@ impl<'a> GpuIo<'a> {
     /// Calls `f` for every live sample, in order, and returns what it made of each. An error or a panic fails its sample and
     /// no other.
     pub fn rows<R>(&self, mut f: impl FnMut(&DeviceSample<'_, 'a>) -> Result<R>) -> Vec<R> {
+        let live = (0..self.inputs.batch_size()).filter(|&index| self.inputs.failures().get(index).is_none());
         let mut rows = Vec::with_capacity(self.inputs.batch_size());
-        for index in 0..self.inputs.batch_size() {
-            if self.inputs.failures().get(index).is_some() {
-                continue;
-            }
-            let sample = DeviceSample { inputs: self.inputs.sample(index), outputs: &self.outputs };
-            let row = catch_unwind(AssertUnwindSafe(|| f(&sample)))
-                .unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
-            match row {
-                Ok(row) => rows.push(row),
-                Err(error) => self.inputs.fail(index, error),
-            }
-        }
+        rows.extend(live.filter_map(|index| self.row(index, &mut f)));
         rows
+    }
+
+    /// The same by several threads if there are many samples.
+    pub(super) fn rows_by_threads<R: Send>(
+        &self,
+        cx: &CpuCx<'_>,
+        f: impl Fn(&DeviceSample<'_, 'a>) -> Result<R> + Sync,
+    ) -> Vec<R> {
+        if self.inputs.batch_size() < SPREAD_SAMPLES {
+            return self.rows(f);
+        }
+        let live = (0..self.inputs.batch_size()).filter(|&index| self.inputs.failures().get(index).is_none());
+        let mut rows: Vec<(usize, Option<R>)> = live.map(|index| (index, None)).collect();
+        let mut parts: Vec<_> = rows.chunks_mut(SPREAD_SAMPLES / 4).collect();
+        cx.pool.for_each(&mut parts, |part| {
+            for (index, row) in part.iter_mut() {
+                *row = self.row(*index, &mut &f);
+            }
+        });
+        rows.into_iter().filter_map(|(_, row)| row).collect()
+    }
+
+    fn row<R>(&self, index: usize, f: &mut impl FnMut(&DeviceSample<'_, 'a>) -> Result<R>) -> Option<R> {
+        let sample = DeviceSample { inputs: self.inputs.sample(index), outputs: &self.outputs };
+        catch_unwind(AssertUnwindSafe(|| f(&sample)))
+            .unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())))
+            .map_err(|error| self.inputs.fail(index, error))
+            .ok()
     }
 }
 

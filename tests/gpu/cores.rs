@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, probe};
 use gesso::error::Result;
-use gesso::gpu::jpeg::cores::{Coded, Cores, Cut, Job, MAX_SHRINK, Part, Scan};
+use gesso::gpu::jpeg::cores::{Coded, Cores, Cut, MAX_SHRINK, Part, Planned, Scan};
 use gesso::gpu::jpeg::{Format, Path};
 use gesso::gpu::{Gpu, Recorder};
 use gesso::memory::DeviceBytes;
@@ -86,31 +86,37 @@ fn reduced(file: &[u8], format: Format, smooth: bool, shrink: u32) -> Vec<u8> {
 fn decode(gpu: &Arc<Gpu>, recorder: &mut Recorder, way: Way, files: &[Vec<u8>]) -> Vec<Option<Vec<u8>>> {
     let Way { format, cut, smooth, part } = way;
     let mut cores = Cores::open(gpu, format, smooth).unwrap();
-    let coded: Vec<Option<Coded<'_>>> =
-        files.iter().map(|file| Coded::read(file).filter(|coded| cores.takes(coded))).collect();
-    let rooms: Vec<usize> = coded.iter().map(|coded| coded.as_ref().map_or(0, Coded::room)).collect();
+    let plan = |file| {
+        let coded = Coded::read(file).filter(|coded| cores.takes(coded))?;
+        let part = part(&coded);
+        Some(cores.plan(coded, part, false))
+    };
+    let planned: Vec<Option<Planned<'_>>> = files.iter().map(|file| plan(file)).collect();
+    let taken: Vec<&Planned<'_>> = planned.iter().flatten().collect();
+    let rooms: Vec<usize> = taken.iter().map(|planned| planned.coded.room()).collect();
     let places = recorder.reserve_all(&rooms).unwrap();
     let buffers = recorder.fill(&places).unwrap();
-    let scans: Vec<Option<Scan>> = coded
-        .iter()
-        .zip(buffers)
-        .map(|(coded, out)| coded.as_ref().and_then(|coded| Scan::read(coded.data, &coded.layout(), out)))
-        .collect();
-    let mut jobs = Vec::new();
-    let mut downloads = Vec::new();
-    for ((coded, scan), place) in coded.iter().zip(&scans).zip(places) {
-        downloads.push(coded.as_ref().zip(scan.as_ref()).map(|(coded, scan)| {
-            let part = part(coded);
-            let bytes = part.width * part.height * format.channels();
-            let buffer = recorder.allocate(bytes).unwrap();
-            let target = DeviceBytes::of(&buffer, 0, bytes);
-            let download = (jobs.len(), recorder.download(&target));
-            let data = recorder.staged(place).unwrap();
-            jobs.push(Job { coded, scan, data, part, target, may_leave_planes: false });
-            download
-        }));
-    }
-    let report = cores.record(recorder, &jobs, cut).unwrap().report;
+    let read =
+        |(planned, out): (&&Planned<'_>, _)| Scan::read(planned.coded.data, &planned.coded.layout(), out);
+    let scans: Vec<Option<Scan>> = taken.iter().zip(buffers).map(read).collect();
+    let bytes = |planned: &&Planned<'_>| planned.part.width * planned.part.height * format.channels();
+    let target = |planned| {
+        let buffer = recorder.allocate(bytes(planned)).unwrap();
+        DeviceBytes::of(&buffer, 0, bytes(planned))
+    };
+    let targets: Vec<DeviceBytes<'_>> = taken.iter().map(target).collect();
+    let batch = cores.prepare(taken.iter().copied().zip(&targets), cut).unwrap();
+    let placed = places.into_iter().zip(&scans);
+    let placed: Vec<_> =
+        placed.map(|(place, scan)| (recorder.staged(place).unwrap(), scan.as_ref())).collect();
+    let report = cores.record(recorder, batch, &placed).unwrap().report;
+    // Only pictures with a scan have a place in the report.
+    let mut decoded = 0..;
+    let mut downloads = scans.iter().zip(&targets).map(|(scan, target)| {
+        scan.as_ref().and_then(|_| decoded.next()).map(|place| (place, recorder.download(target)))
+    });
+    let downloads: Vec<_> =
+        planned.iter().map(|planned| planned.as_ref().and_then(|_| downloads.next().flatten())).collect();
     recorder.submit().unwrap();
     recorder.wait().unwrap();
     let status = recorder.reported(report);

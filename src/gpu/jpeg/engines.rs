@@ -138,8 +138,8 @@ impl DevicePath for Engines {
         self.settings.format
     }
 
-    fn takes(&self, frame: &Frame) -> bool {
-        self.samplings.contains(&frame.sampling)
+    fn samplings(&self) -> &[Sampling] {
+        &self.samplings
     }
 
     fn prepare(&mut self, recorder: &mut Recorder, images: usize) -> Result<Vec<Arc<Event>>> {

@@ -63,8 +63,8 @@ pub trait DevicePath {
     /// What it writes.
     fn format(&self) -> Format;
 
-    /// Whether it decodes such pictures.
-    fn takes(&self, frame: &Frame) -> bool;
+    /// The samplings of pictures that it decodes.
+    fn samplings(&self) -> &[Sampling];
 
     /// Gets ready for `images` of the batch of `recorder`, which from now on waits for everything that is started, even when it is
     /// given up half-way. Returns the points in streams at which the images are done.

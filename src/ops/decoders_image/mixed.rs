@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 
 use super::Job;
 use super::files::{File, Files, unseen};
-use super::finish::{self, ALIGNMENT, Extent, Finish, Stored};
-use super::on_cores::{Doubts, EARLY_BYTES, Loaded, OnCores, groups};
+use super::finish::{ALIGNMENT, Extent, Finish, Stored};
+use super::on_cores::{Doubts, EARLY_BYTES, OnCores, groups};
 use super::on_engines::Copies;
 use super::on_host::decode_on_host;
 use crate::cpu::decode::{self, Decoder};
-use crate::error::Result;
-use crate::gpu::jpeg::cores::{self, Coded, Data, Part, Scan};
+use crate::error::{Error, Result};
+use crate::gpu::jpeg::cores::{self, Batch, Data, Planned, Scan};
 use crate::gpu::jpeg::{
     DevicePath, Engines, Header, Path, Picture, Relief, Settings, Size, Speeds, Task, Turn, Watch, Wish,
 };
@@ -60,18 +60,13 @@ struct Image<'a> {
     /// Set when the engines take it.
     picture: Option<Picture<'a>>,
     /// Set when the cores take it.
-    coded: Option<Coded<'a>>,
+    planned: Option<Planned<'a>>,
 }
 
 impl Image<'_> {
     fn size(&self) -> Size {
         let (width, height) = self.job.info.stored_size();
         Size { bytes: self.file.all.len(), pixels: width * height }
-    }
-
-    /// What of the picture is asked for.
-    fn part(&self) -> Part {
-        finish::part(&self.job)
     }
 
     fn stored<'s>(&'s self, extent: Extent, pixels: &'s DeviceBytes<'s>) -> Stored<'s> {
@@ -83,16 +78,18 @@ impl Image<'_> {
 #[derive(Clone, Copy, Default)]
 struct Shares<'s, 'a> {
     engines: &'s [(Task<'a>, File<'a>)],
-    cores: &'s [&'s Image<'a>],
+    cores: &'s [(&'s Image<'a>, &'s DeviceBytes<'a>)],
     threads: &'s [&'s Image<'a>],
 }
 
 /// What became of it.
-struct Made {
+struct Made<'s> {
     /// Places in the engines' share.
     refused: Vec<usize>,
     /// For each image of the cores, where its data was written to; `None`: it is no whole scan.
     scans: Vec<(Staged, Option<Scan>)>,
+    /// Their tables, as far as these do not depend on that.
+    prepared: Option<Batch<'s>>,
 }
 
 /// Bytes of data that one thread prepares for the cores before others have begun.
@@ -154,14 +151,15 @@ impl Mixed {
         io: &GpuIo<'_>,
     ) -> Result<()> {
         self.cores.doubt(None);
-        let mut images = io.rows(|sample| {
+        let (takers, may_settle) = (self.takers(), cx.may_settle);
+        let mut images = io.rows_by_threads(&cx.cpu, |sample| {
             let job = *jobs.get(sample.index()).and_then(Option::as_ref).ok_or_else(unseen)?;
             let (file, target) = (files.file(&sample.inputs)?, sample.output(0)?.clone());
             let is_jpeg = job.info.format == decode::Format::Jpeg;
             let header = if is_jpeg { Header::of_head(file.head, file.all) } else { None };
-            let picture = header.as_ref().and_then(|header| self.picture(&job, header));
-            let coded = header.filter(|_| cx.may_settle).and_then(|header| self.cores.coded(&job, &header));
-            Ok(Image { index: sample.index(), job, file, target, picture, coded })
+            let picture = header.as_ref().and_then(|header| takers.picture(&job, header));
+            let planned = header.filter(|_| may_settle).and_then(|header| takers.planned(&job, &header));
+            Ok(Image { index: sample.index(), job, file, target, picture, planned })
         });
         self.limit(&mut images);
         let part = self.load.as_ref().map_or(0.0, |load| self.relief.follow(load.others(), cx.busy));
@@ -196,33 +194,29 @@ impl Mixed {
         // Of a large batch the device has a group's data while tables are made, and works on it while the next group is read.
         let early = bytes >= EARLY_BYTES;
         let at_once = on_cores.len().div_ceil(groups(bytes)).max(1);
-        let mut in_turn: Vec<_> = on_cores.chunks(at_once).zip(core_targets.chunks(at_once)).collect();
+        let on_cores: Vec<_> = on_cores.into_iter().zip(&core_targets).collect();
+        let mut in_turn: Vec<_> = on_cores.chunks(at_once).collect();
         if in_turn.is_empty() {
             in_turn.push(Default::default());
         }
-        for (images, targets) in in_turn {
+        for images in in_turn {
             shares.cores = images;
             let group = self.decode(decoder, files, cx, io.inputs(), shares, turn.take())?;
             if early {
                 cx.recorder.start()?;
             }
             refused.extend(group.refused);
-            let mut loaded = Vec::with_capacity(images.len());
-            for ((image, target), (place, scan)) in images.iter().zip(targets).zip(&group.scans) {
-                match (&image.coded, scan) {
-                    (Some(coded), Some(scan)) => {
-                        let part = image.part();
+            for (&(image, target), (_, scan)) in images.iter().zip(&group.scans) {
+                match scan {
+                    Some(_) => {
                         made.push(image.stored(Extent::Window, target));
-                        let may_leave_planes = self.may_leave_planes(&image.job);
-                        let target = target.clone();
-                        loaded.push(Loaded { coded, scan, place: *place, part, target, may_leave_planes });
-                        doubtful.push(*image);
+                        doubtful.push(image);
+                        self.decoded.cores += 1;
                     }
-                    _ => again.push(*image),
+                    None => again.push(image),
                 }
             }
-            self.decoded.cores += loaded.len();
-            recorded.extend(self.cores.record(cx, &loaded)?);
+            recorded.extend(self.cores.record(cx.recorder, group.prepared, &group.scans)?);
             if early {
                 cx.recorder.start()?;
             }
@@ -269,11 +263,6 @@ impl Mixed {
         Ok(())
     }
 
-    /// Whether the pixels of an image may be left to the reader of the output: when the cores would store just them.
-    fn may_leave_planes(&self, job: &Job) -> bool {
-        self.leaves_planes && self.finish.is_needless(job, Extent::Window)
-    }
-
     /// Whether [`Mixed::settle`] has something to look at.
     pub(super) fn is_unsettled(&self) -> bool {
         self.cores.is_unsettled()
@@ -318,26 +307,26 @@ impl Mixed {
 
     /// Decodes on the engines, with the `turn` at them if it is had, and on the threads, which also prepare the cores' data; records the
     /// copies of what the threads decoded.
-    fn decode(
+    fn decode<'s>(
         &mut self,
         decoder: &Decoder,
         files: &Files,
         cx: &mut GpuCx<'_>,
         inputs: Inputs<'_>,
-        shares: Shares<'_, '_>,
+        shares: Shares<'s, '_>,
         turn: Option<Turn>,
-    ) -> Result<Made> {
+    ) -> Result<Made<'s>> {
         let Shares { engines: tasks, cores, threads } = shares;
         let engines = self.engines.as_ref().map_or(0, Engines::count);
         let mut turn = Turn::of_batch(cx.recorder.gpu(), turn, tasks.len(), engines);
         let stream = Arc::clone(cx.recorder.stream());
-        let rooms = cores.iter().map(|image| image.coded.as_ref().map_or(0, Coded::room));
+        let planned: Vec<_> = cores
+            .iter()
+            .map(|&(image, target)| Ok((image.planned.as_ref().ok_or_else(unseen)?, target)))
+            .collect::<Result<_>>()?;
+        let rooms = planned.iter().map(|(planned, _)| planned.coded.room());
         let sizes: Vec<usize> = threads.iter().map(|image| image.target.len()).chain(rooms).collect();
-        let tables = |image: &&Image<'_>| {
-            let planes = self.may_leave_planes(&image.job);
-            image.coded.as_ref().map_or(0, |coded| self.cores.table_bytes(coded, &image.part(), planes))
-        };
-        let tables: usize = cores.iter().map(tables).sum();
+        let tables: usize = planned.iter().map(|(planned, _)| planned.table_bytes()).sum();
         let padded = sizes.iter().map(|bytes| bytes.next_multiple_of(ALIGNMENT));
         cx.recorder.make_room(padded.sum::<usize>() + tables)?;
         let places = cx.recorder.reserve_all(&sizes)?;
@@ -364,7 +353,7 @@ impl Mixed {
         };
         let idle = cores.len() + threads.len() <= cx.cpu.pool.current_num_threads() / 2;
         let read = |image: &Image<'_>, out: &mut [u8]| {
-            let coded = image.coded.as_ref()?;
+            let coded = &image.planned.as_ref()?.coded;
             let data = Data { bytes: coded.data, may_change: image.file.may_change() };
             cores::read(data, &coded.layout(), out, idle)
         };
@@ -381,13 +370,13 @@ impl Mixed {
         let mut scans = vec![None; cores.len()];
         let images = threads.iter().zip(buffers);
         let data = cores.iter().zip(for_cores).zip(&mut scans);
-        let bytes: usize = cores.iter().map(|image| image.file.all.len()).sum();
-        let refused = if threads.len() <= usize::from(tasks.is_empty()) && bytes < SPREAD_BYTES {
+        let bytes: usize = cores.iter().map(|(image, _)| image.file.all.len()).sum();
+        let (refused, prepared) = if threads.len() <= usize::from(tasks.is_empty()) && bytes < SPREAD_BYTES {
             // So little gains nothing from another thread.
             let refused = start()?;
-            data.for_each(|((image, out), scan)| *scan = read(image, out));
+            data.for_each(|(((image, _), out), scan)| *scan = read(image, out));
             images.for_each(|(image, out)| decode(image, out));
-            refused
+            (refused, self.cores.prepare(&planned)?)
         } else {
             cx.cpu.pool.in_place_scope(|scope| {
                 let (decode, read, copying) = (&decode, &read, &copying);
@@ -395,13 +384,14 @@ impl Mixed {
                 for _ in 1..copying.len() {
                     scope.spawn(move |_| copying.work());
                 }
-                for ((image, out), scan) in data {
+                for (((image, _), out), scan) in data {
                     scope.spawn(move |_| *scan = read(image, out));
                 }
                 for (image, out) in images {
                     scope.spawn(move |_| decode(image, out));
                 }
-                start()
+                let refused = start()?;
+                Ok::<_, Error>((refused, self.cores.prepare(&planned)?))
             })?
         };
         self.decoded.engine += tasks.len() - refused.len();
@@ -420,6 +410,6 @@ impl Mixed {
             .map(|(image, &place)| Ok((image.target.clone(), cx.recorder.staged(place)?)))
             .collect::<Result<Vec<_>>>()?;
         cx.copy(&copies)?;
-        Ok(Made { refused, scans: written.iter().copied().zip(scans).collect() })
+        Ok(Made { refused, scans: written.iter().copied().zip(scans).collect(), prepared })
     }
 }

@@ -3,10 +3,11 @@
 
 use super::Job;
 use super::files::{Files, unseen};
+use super::finish;
 use super::on_host::decode_on_host;
 use crate::cpu::decode::{DecodeOptions, Decoder};
 use crate::error::Result;
-use crate::gpu::jpeg::cores::{self, Coded, Cores, Cut, LIVE_BYTES, Part, Recorded, Scan};
+use crate::gpu::jpeg::cores::{Batch, Coded, Cores, Cut, LIVE_BYTES, Planned, Recorded, Scan};
 use crate::gpu::jpeg::{Format, Header};
 use crate::gpu::{Gpu, Recorder, Report, Slot, Staged};
 use crate::memory::DeviceBytes;
@@ -80,20 +81,6 @@ impl Doubts {
     }
 }
 
-/// An image with its data on the way to the device.
-pub(super) struct Loaded<'a> {
-    pub(super) coded: &'a Coded<'a>,
-    pub(super) scan: &'a Scan,
-    /// Where its data was written to.
-    pub(super) place: Staged,
-    /// Which pixels of it.
-    pub(super) part: Part,
-    /// Where these go.
-    pub(super) target: DeviceBytes<'a>,
-    /// Whether its planes may be left in place of them.
-    pub(super) may_leave_planes: bool,
-}
-
 impl OnCores {
     /// Compiles the kernels for images with `options`.
     ///
@@ -103,40 +90,53 @@ impl OnCores {
         Ok(Self { cores: Cores::open(gpu, format, options.smooth_chroma)?, doubts: None })
     }
 
-    /// The file as the cores take it. `None`: it is for others.
-    pub(super) fn coded<'a>(&self, job: &Job, header: &Header<'a>) -> Option<Coded<'a>> {
+    /// How the cores make of a file what is asked for; whether its planes may be left in place of pixels. `None`: it is for others.
+    pub(super) fn plan<'a>(
+        &self,
+        job: &Job,
+        header: &Header<'a>,
+        may_leave_planes: bool,
+    ) -> Option<Planned<'a>> {
         let coded = Coded::of(header)?;
         // Both have read the same header.
         let same = (coded.width, coded.height) == job.info.stored_size();
-        (same && self.cores.takes(&coded)).then_some(coded)
+        let takes = same && self.cores.takes(&coded);
+        takes.then(|| self.cores.plan(coded, finish::part(job), may_leave_planes))
     }
 
-    /// Bytes of scratch memory for part of a picture, at most.
-    pub(super) fn scratch_bytes(&self, coded: &Coded<'_>, part: &Part, planes: bool) -> usize {
-        self.cores.scratch_bytes(coded, part, planes)
+    /// Makes what tables of a batch do not depend on its data: of pictures, and where their pixels go. `None` without pictures.
+    ///
+    /// # Errors
+    /// Internal, when a target has not the size of its picture.
+    pub(super) fn prepare<'b>(
+        &mut self,
+        pictures: &[(&'b Planned<'b>, &'b DeviceBytes<'b>)],
+    ) -> Result<Option<Batch<'b>>> {
+        if pictures.is_empty() {
+            return Ok(None);
+        }
+        let cut = Cut::of(pictures.iter().map(|(planned, _)| planned.coded.data.len()).sum());
+        self.cores.prepare(pictures.iter().copied(), cut).map(Some)
     }
 
-    /// Bytes of tables for part of a picture, at most.
-    pub(super) fn table_bytes(&self, coded: &Coded<'_>, part: &Part, planes: bool) -> usize {
-        self.cores.table_bytes(coded, part, planes)
-    }
-
-    /// Records what decodes `images`.
+    /// Records what decodes those that have a scan.
     ///
     /// # Errors
     /// When there is no memory.
-    pub(super) fn record(&mut self, cx: &mut GpuCx<'_>, images: &[Loaded<'_>]) -> Result<Option<Recorded>> {
-        if images.is_empty() {
+    pub(super) fn record(
+        &self,
+        recorder: &mut Recorder,
+        prepared: Option<Batch<'_>>,
+        scans: &[(Staged, Option<Scan>)],
+    ) -> Result<Option<Recorded>> {
+        let Some(prepared) = prepared.filter(|_| scans.iter().any(|(_, scan)| scan.is_some())) else {
             return Ok(None);
-        }
-        let mut jobs = Vec::with_capacity(images.len());
-        for Loaded { coded, scan, place, part, target, may_leave_planes } in images {
-            let (data, target) = (cx.recorder.staged(*place)?, target.clone());
-            let may_leave_planes = *may_leave_planes;
-            jobs.push(cores::Job { coded, scan, data, part: *part, target, may_leave_planes });
-        }
-        let cut = Cut::of(images.iter().map(|image| image.scan.bytes()).sum());
-        self.cores.record(cx.recorder, &jobs, cut).map(Some)
+        };
+        let scans = scans
+            .iter()
+            .map(|(place, scan)| Ok((recorder.staged(*place)?, scan.as_ref())))
+            .collect::<Result<Vec<_>>>()?;
+        self.cores.record(recorder, prepared, &scans).map(Some)
     }
 
     /// Keeps what to look at after the batch.

@@ -1,9 +1,13 @@
 //! Which image of a batch is decoded where. It must not know how.
 
 use super::super::Job;
-use super::super::finish::Extent;
+use super::super::finish::{Extent, Finish};
+use super::super::on_cores::OnCores;
 use super::{Image, Mixed};
-use crate::gpu::jpeg::{Candidate, CoresNeed, DevicePath, Header, Path, Picture, Wish, assign};
+use crate::gpu::jpeg::cores::Planned;
+use crate::gpu::jpeg::{
+    Candidate, CoresNeed, DevicePath, Engines, Header, Path, Picture, Sampling, Wish, assign,
+};
 use crate::limits;
 
 impl Mixed {
@@ -13,23 +17,23 @@ impl Mixed {
             size: image.size(),
             upload: image.target.len(),
             engines: image.picture.is_some(),
-            cores: image.coded.as_ref().map(|coded| CoresNeed {
-                scratch: self.cores.scratch_bytes(coded, &image.part(), self.may_leave_planes(&image.job)),
-                mcu_bits: coded.mcu_bits(),
+            cores: image.planned.as_ref().map(|planned| CoresNeed {
+                scratch: planned.scratch_bytes(),
+                mcu_bits: planned.coded.mcu_bits(),
             }),
         };
         let candidates: Vec<Candidate> = images.iter().map(candidate).collect();
         assign(&candidates, threads, &self.speeds, wish)
     }
 
-    /// The file as the engines take it.
-    pub(super) fn picture<'a>(&self, job: &Job, header: &Header<'a>) -> Option<Picture<'a>> {
-        let engines = self.engines.as_ref().filter(|_| job.options.shrink == 0)?;
-        let picture = Picture::of(header)?;
-        let frame = *picture.frame();
-        // Both have read the same header.
-        let same = (frame.width, frame.height) == job.info.stored_size();
-        (same && engines.takes(&frame)).then_some(picture)
+    /// What says which decoders take an image.
+    pub(super) fn takers(&self) -> Takers<'_> {
+        Takers {
+            samplings: self.engines.as_ref().map_or(&[], Engines::samplings),
+            cores: &self.cores,
+            finish: &self.finish,
+            leaves_planes: self.leaves_planes,
+        }
     }
 
     /// Takes images from engines and cores whose pixels, as these store them, would take too much memory.
@@ -39,9 +43,38 @@ impl Mixed {
             let [picture, window] =
                 [Extent::Picture, Extent::Window].map(|extent| self.finish.scratch_bytes(&image.job, extent));
             image.picture = image.picture.filter(|_| picture <= room);
-            image.coded = image.coded.take().filter(|_| window <= room);
-            let taken = [image.picture.map(|_| picture), image.coded.as_ref().map(|_| window)];
+            image.planned = image.planned.take().filter(|_| window <= room);
+            let taken = [image.picture.map(|_| picture), image.planned.as_ref().map(|_| window)];
             room -= taken.into_iter().flatten().max().unwrap_or_default();
         }
+    }
+}
+
+/// Says which decoders take an image, to several threads at once.
+#[derive(Clone, Copy)]
+pub(super) struct Takers<'m> {
+    samplings: &'m [Sampling],
+    cores: &'m OnCores,
+    finish: &'m Finish,
+    leaves_planes: bool,
+}
+
+impl Takers<'_> {
+    /// The file as the engines take it.
+    pub(super) fn picture<'a>(&self, job: &Job, header: &Header<'a>) -> Option<Picture<'a>> {
+        if job.options.shrink > 0 || self.samplings.is_empty() {
+            return None;
+        }
+        let picture = Picture::of(header)?;
+        let frame = *picture.frame();
+        // Both have read the same header.
+        let same = (frame.width, frame.height) == job.info.stored_size();
+        (same && self.samplings.contains(&frame.sampling)).then_some(picture)
+    }
+
+    /// How the cores would decode it. Its pixels may be left to the reader of the output if the cores would store just them.
+    pub(super) fn planned<'a>(&self, job: &Job, header: &Header<'a>) -> Option<Planned<'a>> {
+        let may_leave_planes = self.leaves_planes && self.finish.is_needless(job, Extent::Window);
+        self.cores.plan(job, header, may_leave_planes)
     }
 }

@@ -1,0 +1,53 @@
+//! How a picture would be decoded on the cores, and the memory that this takes. It must not know devices.
+
+use super::coded::Coded;
+use super::part::Part;
+use super::rows::{self, Cut, Image, Work};
+use super::scan::Segment;
+use super::steps::{Plane, Planes, Steps};
+use super::{ALIGNMENT, Lookup};
+
+/// Scratch bytes of a piece.
+const PIECE_BYTES: usize = rows::EXIT_BYTES + rows::LINK_BYTES + rows::PASSED_BYTES + rows::START_BYTES;
+
+/// Huffman tables of a picture.
+const MOST_TABLES: usize = 4;
+
+fn most_pieces(coded: &Coded<'_>, cut: Cut) -> usize {
+    coded.room() * 8 / cut.bits as usize + coded.segments()
+}
+
+/// A part of a picture, and how it is made.
+pub struct Planned<'a> {
+    /// What the file says.
+    pub coded: Coded<'a>,
+    /// Which of its pixels are made.
+    pub part: Part,
+    /// `None`: one step makes pixels of coefficients.
+    pub(super) steps: Option<Steps>,
+}
+
+impl Planned<'_> {
+    /// Bytes of scratch memory on the device in a large batch, at most.
+    pub fn scratch_bytes(&self) -> usize {
+        let samples = self.steps.as_ref().map_or(0, |steps| steps.bytes(ALIGNMENT));
+        self.coded.mcus() * self.coded.blocks() * (rows::BLOCK_BYTES + rows::DC_BYTES)
+            + most_pieces(&self.coded, Cut::LARGE) * PIECE_BYTES
+            + MOST_TABLES * rows::PAIRS_BYTES
+            + samples
+    }
+
+    /// Bytes of tables that go to the device with the data, at most.
+    pub fn table_bytes(&self) -> usize {
+        let coded = &self.coded;
+        let tables = MOST_TABLES * (size_of::<Lookup>() + size_of::<Work>()) + 3 * size_of::<[u16; 64]>();
+        let own = 3 * size_of::<Image>() + tables;
+        let groups = rows::most_groups(most_pieces(coded, Cut::SMALL), coded.grid(), coded.blocks());
+        let (planes, more) =
+            self.steps.as_ref().map_or((0, 0), |steps| (steps.samples.len(), steps.groups()));
+        own + coded.segments() * size_of::<Segment>()
+            + (groups + more) * size_of::<Work>()
+            + planes * size_of::<Plane>()
+            + size_of::<Planes>()
+    }
+}
