@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::crop_mirror_normalize::{self, CropMirrorNormalize, Order};
+use super::crop_mirror_normalize::{self, CropMirrorNormalize, Order, Recent};
 use super::resize::attributes::ResizeAttributes;
 use super::resize::geometry::Geometry;
 use super::resize::gpu::{MAX_CHANNELS, ResampleRow, Resampled, compile, kernel_for, launch, of_planes};
@@ -25,7 +25,7 @@ struct ResizeNormalize {
     order: Order,
     /// Whether pixels may be left to it.
     reads_planes: bool,
-    jobs: Vec<Option<(Job, crop_mirror_normalize::Job)>>,
+    jobs: Vec<Option<(Job, Arc<crop_mirror_normalize::Job>)>>,
 }
 
 /// `Resize` and `CropMirrorNormalize` in one.
@@ -133,6 +133,7 @@ impl Operator for ResizeNormalize {
         self.attributes.output_dtype(desc.dtype)?;
         let order = self.normalize.order_of(desc.layout, NDIM)?;
         let channels = desc.shapes.iter().find_map(|shape| shape.get(NDIM - 1).copied().filter(|&c| c > 0));
+        let mut recent = Recent::default();
         self.jobs = inputs.map(|sample| {
             let geometry = Geometry::new(sample.input(0)?.shape, desc.layout)?;
             if geometry.planes != 1 || Some(geometry.channels) != channels {
@@ -140,7 +141,7 @@ impl Operator for ResizeNormalize {
             }
             let target = self.attributes.target(&sample, geometry.size)?;
             let resized = Shape::from([target.size[0], target.size[1], geometry.channels]);
-            let normalize = self.normalize.job(&sample, &resized, &order)?;
+            let normalize = self.normalize.job(&sample, &resized, &order, &mut recent)?;
             Ok(Some((Job::new(geometry, target)?, normalize)))
         });
         let shapes = self.jobs.iter().map(|job| match job {
@@ -195,9 +196,9 @@ impl Operator for ResizeNormalize {
                 planar: self.order.is_planar().into(),
                 channels: fill.len() as i32,
                 unused: 0,
-                factor: padded(&factor),
-                bias: padded(&bias),
-                fill: padded(&fill),
+                factor: padded(factor),
+                bias: padded(bias),
+                fill: padded(fill),
             })
         });
         let kernel = kernel(from, between, self.normalize.dtype(), channels);

@@ -127,6 +127,16 @@ impl CropWindow {
         matches!(self.size, CropSize::Whole)
     }
 
+    /// Whether it is the same for all samples of a shape.
+    pub(super) fn is_fixed(&self) -> bool {
+        let sizes = match &self.size {
+            CropSize::Whole => &[][..],
+            CropSize::Together(size) => std::slice::from_ref(size),
+            CropSize::Apart(sizes) => sizes,
+        };
+        sizes.iter().chain(&self.position).all(|arg| arg.known().is_some())
+    }
+
     /// The window of one sample of shape `shape`, with the letters H, W and maybe D or F in `layout`. It may leave the
     /// sample. Its first position is `place * (extent of the sample - extent of the window)`.
     ///

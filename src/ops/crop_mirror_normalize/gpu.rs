@@ -71,7 +71,11 @@ pub(super) fn prepare(gpu: &Arc<Gpu>, input: &ValueType, to: DType) -> Result<()
 impl Job {
     /// Factor, bias and fill value of every channel of the output. Those that the input has not are 0 whatever the fill values, as DALI's GPU
     /// operator has them.
-    pub(in crate::ops) fn per_channel(&self) -> [Vec<f32>; 3] {
+    pub(in crate::ops) fn per_channel(&self) -> &[Vec<f32>; 3] {
+        self.per_channel.get_or_init(|| self.new_per_channel())
+    }
+
+    fn new_per_channel(&self) -> [Vec<f32>; 3] {
         let (mut factor, mut bias): (Vec<f32>, Vec<f32>) =
             self.affine.iter().map(|affine| affine.factor_and_bias()).unzip();
         let mut fill = self.fill[..factor.len()].to_vec();
@@ -94,7 +98,7 @@ impl CropMirrorNormalize {
             )));
         }
         // Most batches have the same statistics for all samples: they go up once.
-        let mut staged: Option<([Vec<f32>; 3], [u64; 3])> = None;
+        let mut staged: Option<(&[Vec<f32>; 3], [u64; 3])> = None;
         let mut most = 0;
         let mut rows = Vec::new();
         for (job, source, target, shape, elements) in io.rows(|sample| {
@@ -108,7 +112,7 @@ impl CropMirrorNormalize {
                 Some((known, addresses)) if *known == values => *addresses,
                 _ => {
                     let mut addresses = [0; 3];
-                    for (address, values) in addresses.iter_mut().zip(&values) {
+                    for (address, values) in addresses.iter_mut().zip(values) {
                         *address = cx.recorder.stage(bytemuck::cast_slice(values))?.address();
                     }
                     staged = Some((values, addresses));
