@@ -11,6 +11,8 @@ pub use half::f16;
 pub use batch::{Batch, BatchDesc, Sample, View, ViewMut};
 pub(crate) use batch::{bits, elements, elements_mut, of_bits};
 
+use smallvec::SmallVec;
+
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -275,14 +277,17 @@ impl fmt::Display for Layout {
     }
 }
 
+/// Dimensions that a shape has room for without memory of its own: those of images, volumes and sequences of them.
+const INLINE_NDIM: usize = 5;
+
 /// Extents of one sample, outermost first, without the batch dimension. Rank 0 is a scalar.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Shape(Vec<usize>);
+pub struct Shape(SmallVec<[usize; INLINE_NDIM]>);
 
 impl Shape {
     /// A shape with these extents.
     pub fn new(dims: impl Into<Vec<usize>>) -> Self {
-        Self(dims.into())
+        Self(SmallVec::from_vec(dims.into()))
     }
 
     /// Elements of a sample; an error when it passes [`limits::MAX_SAMPLE_BYTES`] even at one byte an element.
@@ -308,7 +313,7 @@ impl Shape {
     /// limit. Else the product of some of its extents could overflow, although that of all is 0.
     pub fn bytes_of_input(&self, element_size: usize) -> Result<usize> {
         let bytes = self.bytes(element_size)?;
-        let others: Vec<usize> = self.0.iter().map(|&extent| extent.max(1)).collect();
+        let others = self.0.iter().map(|&extent| extent.max(1)).collect();
         let refused =
             |_| Error::invalid(format!("a sample of shape {self}, which has no elements, but huge extents"));
         Shape(others).bytes(element_size).map_err(refused).map(|_| bytes)
@@ -333,19 +338,19 @@ impl Deref for Shape {
 
 impl From<Vec<usize>> for Shape {
     fn from(dims: Vec<usize>) -> Self {
-        Self(dims)
+        Self::new(dims)
     }
 }
 
 impl<const N: usize> From<[usize; N]> for Shape {
     fn from(dims: [usize; N]) -> Self {
-        Self(dims.to_vec())
+        Self(SmallVec::from_slice(&dims))
     }
 }
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.0)
+        write!(f, "{:?}", &self.0[..])
     }
 }
 

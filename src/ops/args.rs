@@ -265,22 +265,36 @@ impl Arg {
 
     /// The values of one sample as float32, the type that DALI computes arguments in.
     pub fn floats(&self, sample: &SampleInputs<'_>) -> Result<Vec<f32>> {
-        Ok(self.numbers(sample)?.into_iter().map(|v| v as f32).collect())
+        self.values(sample, |v| v as f32)
     }
 
     /// The values of one sample as integers (truncated).
     pub fn ints(&self, sample: &SampleInputs<'_>) -> Result<Vec<i64>> {
-        Ok(self.numbers(sample)?.into_iter().map(|v| v as i64).collect())
+        self.values(sample, |v| v as i64)
     }
 
     /// The one value of one sample.
     pub fn float(&self, sample: &SampleInputs<'_>) -> Result<f32> {
-        single(self.name, &self.floats(sample)?)
+        self.one(sample).map(|v| v as f32)
     }
 
     /// The one value of one sample as an integer.
     pub fn int(&self, sample: &SampleInputs<'_>) -> Result<i64> {
-        single(self.name, &self.ints(sample)?)
+        self.one(sample).map(|v| v as i64)
+    }
+
+    fn values<T>(&self, sample: &SampleInputs<'_>, of: impl Fn(f64) -> T) -> Result<Vec<T>> {
+        match &self.source {
+            Source::Fixed(values) => Ok(values.iter().map(|&v| of(v)).collect()),
+            Source::Tensor(_) => Ok(self.numbers(sample)?.into_iter().map(of).collect()),
+        }
+    }
+
+    fn one(&self, sample: &SampleInputs<'_>) -> Result<f64> {
+        match &self.source {
+            Source::Fixed(values) => single(self.name, values),
+            Source::Tensor(_) => single(self.name, &self.numbers(sample)?),
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 //! Only what both decoders on a device could want: one scan of all coefficients of all components, Huffman codes, 8 bits. A
 //! file that is unusual or damaged has no [`Header`]: it is for the CPU decoder, which says what is wrong.
 
+use arrayvec::ArrayVec;
+
 use super::huffman::{Class, Huffman};
 
 const SOF0: u8 = 0xC0;
@@ -67,7 +69,7 @@ pub struct Header<'a> {
     pub(super) width: u16,
     pub(super) height: u16,
     /// One or three, in the frame's order, which is the scan's.
-    pub(super) components: Vec<Component<'a>>,
+    pub(super) components: ArrayVec<Component<'a>, 3>,
     /// MCUs between restarts; 0 without.
     pub(super) restart_interval: u16,
     pub(super) jfif: bool,
@@ -134,7 +136,7 @@ struct Frame {
     baseline: bool,
     width: u16,
     height: u16,
-    components: Vec<Named>,
+    components: ArrayVec<Named, 3>,
 }
 
 /// What was defined so far.
@@ -220,7 +222,7 @@ impl<'a> Reader<'a> {
             let factors = [factors >> 4, factors & 15];
             factors.iter().all(|factor| (1..=4).contains(factor)).then_some(Named { id, factors, table })
         };
-        let components = components.iter().map(named).collect::<Option<Vec<_>>>()?;
+        let components = components.iter().map(named).collect::<Option<ArrayVec<_, 3>>>()?;
         let [height, width] = [[h1, h0], [w1, w0]].map(u16::from_be_bytes);
         // A height of 0 comes behind the scan.
         if width == 0 || height == 0 {
@@ -250,7 +252,8 @@ impl<'a> Reader<'a> {
             let (dc, ac) = (defined(&self.dc, tables >> 4)?, defined(&self.ac, tables & 15)?);
             (named.id == id).then_some(Component { id, factors, table, quantisation, dc, ac })
         };
-        let components = frame.components.iter().zip(selectors).map(component).collect::<Option<Vec<_>>>()?;
+        let components =
+            frame.components.iter().zip(selectors).map(component).collect::<Option<ArrayVec<_, 3>>>()?;
         let different = |i: usize| components.iter().skip(i + 1).all(|other| other.id != components[i].id);
         if !(0..components.len()).all(different) {
             return None;

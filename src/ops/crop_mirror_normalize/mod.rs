@@ -13,8 +13,7 @@ use super::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output,
 };
 use crate::cpu::convert::ConvertSat;
-
-use crate::cpu::normalize::{Channels, Normalized, affine};
+use crate::cpu::normalize::{Normalized, affine};
 use crate::cpu::window::Outside;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;

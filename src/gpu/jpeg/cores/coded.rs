@@ -1,6 +1,8 @@
 //! Which JPEGs the device's cores take, and what they have to know of one: sequential, 8 bits, one scan of one or three
 //! components, each as fine as the finest, or a half or a quarter of it. It must not know how they decode.
 
+use arrayvec::ArrayVec;
+
 use super::scan::{Layout, room};
 use crate::gpu::jpeg::header::{self, Header, Quantisation};
 use crate::gpu::jpeg::huffman::Huffman;
@@ -71,11 +73,11 @@ pub struct Coded<'a> {
     /// What the components are.
     pub colour: Colour,
     /// One or three, in the order of their blocks.
-    pub components: Vec<Component>,
+    pub components: ArrayVec<Component, 3>,
     /// Tables in use, each once. No value is 0.
-    pub quantisation: Vec<Quantisation<'a>>,
+    pub quantisation: ArrayVec<Quantisation<'a>, 3>,
     /// Tables in use for the first coefficient of a block and for the others, each pair once.
-    pub pairs: Vec<[Huffman<'a>; 2]>,
+    pub pairs: ArrayVec<[Huffman<'a>; 2], 3>,
     /// MCUs between restarts; `None` without.
     pub restart_interval: Option<usize>,
     /// What follows the header of the scan: entropy-coded segments, then a marker, then anything.
@@ -94,9 +96,9 @@ impl<'a> Coded<'a> {
             width: usize::from(header.width),
             height: usize::from(header.height),
             colour: Colour::of(header),
-            components: Vec::with_capacity(header.components.len()),
-            quantisation: Vec::new(),
-            pairs: Vec::new(),
+            components: ArrayVec::new(),
+            quantisation: ArrayVec::new(),
+            pairs: ArrayVec::new(),
             restart_interval: Some(usize::from(header.restart_interval)).filter(|&interval| interval > 0),
             data: header.data,
         };
@@ -180,7 +182,11 @@ impl<'a> Coded<'a> {
 }
 
 /// Where `item` is in `items`; it is added when it is new and `usual`.
-fn place<T: PartialEq>(items: &mut Vec<T>, item: T, usual: impl Fn(&T) -> bool) -> Option<usize> {
+fn place<T: PartialEq, const N: usize>(
+    items: &mut ArrayVec<T, N>,
+    item: T,
+    usual: impl Fn(&T) -> bool,
+) -> Option<usize> {
     if let Some(place) = items.iter().position(|known| *known == item) {
         return Some(place);
     }

@@ -1,5 +1,7 @@
 //! Which pixels of a picture are made, and which blocks of its components they need. It must not know devices.
 
+use arrayvec::ArrayVec;
+
 use super::coded::{BLOCK, Coded};
 
 /// The largest reduction: to one pixel of a block.
@@ -41,7 +43,7 @@ impl Part {
     }
 
     /// Samples of the components that an output with `channels` is made of.
-    pub(super) fn samples(&self, coded: &Coded<'_>, channels: usize, smooth: bool) -> Vec<Samples> {
+    pub(super) fn samples(&self, coded: &Coded<'_>, channels: usize, smooth: bool) -> ArrayVec<Samples, 3> {
         let shown = coded.components.iter().take(channels);
         shown.map(|component| self.of_component(coded, [component.across, component.down], smooth)).collect()
     }
@@ -125,9 +127,9 @@ mod tests {
             width: size[0],
             height: size[1],
             colour: Colour::YCbCr,
-            components: factors.map(component).to_vec(),
-            quantisation: Vec::new(),
-            pairs: Vec::new(),
+            components: factors.map(component).into(),
+            quantisation: ArrayVec::new(),
+            pairs: ArrayVec::new(),
             restart_interval: None,
             data: &[],
         }

@@ -410,9 +410,9 @@ mod tests {
             width: 100,
             height: 50,
             colour: Colour::YCbCr,
-            components: vec![component(1, 2, 0), component(4, 1, 1), component(2, 2, 0)],
-            quantisation: Vec::new(),
-            pairs: Vec::new(),
+            components: [component(1, 2, 0), component(4, 1, 1), component(2, 2, 0)].into(),
+            quantisation: Default::default(),
+            pairs: Default::default(),
             restart_interval: None,
             data: &[],
         };

@@ -1,6 +1,7 @@
 //! Pictures that are made in two steps, coefficients to samples and samples to pixels: tables as `kernels/jpeg.cuh` has them, and which
 //! block of threads does what. It must not know files.
 
+use arrayvec::ArrayVec;
 use bytemuck::{Pod, Zeroable};
 
 use super::coded::Colour;
@@ -18,20 +19,20 @@ const STRIP_PIXELS: usize = 32 * 8;
 pub(super) struct Steps {
     pub(super) part: Part,
     /// Of each component that is shown.
-    pub(super) samples: Vec<Samples>,
+    pub(super) samples: ArrayVec<Samples, 3>,
     /// Set when the second step is left to who reads the samples: what the components are.
     pub(super) left_as: Option<Colour>,
 }
 
 impl Steps {
     /// `None`: one step does, because every pixel is made of the samples that it falls into.
-    pub(super) fn of(part: &Part, samples: Vec<Samples>) -> Option<Self> {
+    pub(super) fn of(part: &Part, samples: ArrayVec<Samples, 3>) -> Option<Self> {
         let two = part.shrink > 0 || samples.iter().any(|needed| needed.smooth);
         two.then_some(Self { part: *part, samples, left_as: None })
     }
 
     /// Only the first step.
-    pub(super) fn of_planes(part: &Part, samples: Vec<Samples>, colour: Colour) -> Self {
+    pub(super) fn of_planes(part: &Part, samples: ArrayVec<Samples, 3>, colour: Colour) -> Self {
         Self { part: *part, samples, left_as: Some(colour) }
     }
 
@@ -167,9 +168,12 @@ mod tests {
             blocks: [columns, rows],
         };
         let part = Part { left: 13, top: 7, width: 252, height: 9, shrink: 0 };
-        assert!(Steps::of(&part, vec![needed(9, 9, false)]).is_none());
-        assert!(Steps::of(&Part { shrink: 1, ..part }, vec![needed(9, 9, false)]).is_some());
-        let steps = Steps::of(&part, vec![needed(9, 9, false), needed(40, 1, true)]).unwrap();
+        assert!(Steps::of(&part, [needed(9, 9, false)].into_iter().collect()).is_none());
+        assert!(
+            Steps::of(&Part { shrink: 1, ..part }, [needed(9, 9, false)].into_iter().collect()).is_some()
+        );
+        let steps =
+            Steps::of(&part, [needed(9, 9, false), needed(40, 1, true)].into_iter().collect()).unwrap();
         assert_eq!(steps.groups(), 3 + 2 + 3);
         assert_eq!(steps.strip_runs(1).collect::<Vec<_>>(), [(0, 8), (8, 8), (16, 2)]);
         let blocks: Vec<Vec<_>> = steps.block_runs(2).map(Iterator::collect).collect();
