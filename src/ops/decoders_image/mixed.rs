@@ -16,6 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+
 use super::Job;
 use super::files::{File, Files, unseen};
 use super::finish::{ALIGNMENT, Extent, Finish, Stored};
@@ -90,6 +92,11 @@ struct Made<'s> {
     scans: Vec<(Staged, Option<Scan>)>,
     /// Their tables, as far as these do not depend on that.
     prepared: Option<Batch<'s>>,
+}
+
+/// The next of items that threads take in turn.
+fn next_of<I: Iterator>(items: &Mutex<I>) -> Option<I::Item> {
+    items.lock().next()
 }
 
 /// Bytes of data that one thread prepares for the cores before others have begun.
@@ -371,29 +378,33 @@ impl Mixed {
         let images = threads.iter().zip(buffers);
         let data = cores.iter().zip(for_cores).zip(&mut scans);
         let bytes: usize = cores.iter().map(|(image, _)| image.file.all.len()).sum();
-        let (refused, prepared) = if threads.len() <= usize::from(tasks.is_empty()) && bytes < SPREAD_BYTES {
-            // So little gains nothing from another thread.
-            let refused = start()?;
-            data.for_each(|(((image, _), out), scan)| *scan = read(image, out));
-            images.for_each(|(image, out)| decode(image, out));
-            (refused, self.cores.prepare(&planned)?)
-        } else {
-            cx.cpu.pool.in_place_scope(|scope| {
-                let (decode, read, copying) = (&decode, &read, &copying);
-                // First, as the engines wait for it.
-                for _ in 1..copying.len() {
-                    scope.spawn(move |_| copying.work());
-                }
-                for (((image, _), out), scan) in data {
-                    scope.spawn(move |_| *scan = read(image, out));
-                }
-                for (image, out) in images {
-                    scope.spawn(move |_| decode(image, out));
-                }
-                let refused = start()?;
-                Ok::<_, Error>((refused, self.cores.prepare(&planned)?))
-            })?
+        let few = threads.len() <= usize::from(tasks.is_empty()) && bytes < SPREAD_BYTES;
+        let (data, images) = (Mutex::new(data), Mutex::new(images));
+        // What the cores wait for first.
+        let work = || {
+            while let Some((((image, _), out), scan)) = next_of(&data) {
+                *scan = read(image, out);
+            }
+            while let Some((image, out)) = next_of(&images) {
+                decode(image, out);
+            }
         };
+        let (refused, prepared) = cx.cpu.pool.in_place_scope(|scope| {
+            let (work, copying) = (&work, &copying);
+            // So little gains nothing from another thread.
+            let helpers = if few { 0 } else { cores.len() + threads.len() };
+            // First, as the engines wait for it.
+            for _ in 1..copying.len() {
+                scope.spawn(move |_| copying.work());
+            }
+            for _ in 0..helpers.min(cx.cpu.pool.current_num_threads()) {
+                scope.spawn(move |_| work());
+            }
+            let refused = start()?;
+            let prepared = self.cores.prepare(&planned)?;
+            work();
+            Ok::<_, Error>((refused, prepared))
+        })?;
         self.decoded.engine += tasks.len() - refused.len();
         self.decoded.cpu += by_threads.into_inner();
         let [expected, busy] = [expected, busy].map(|nanos| Duration::from_nanos(nanos.into_inner()));
