@@ -55,7 +55,7 @@ template <class Draw> struct Means {
 template <class Draw> __device__ inline void count_events(const Row &row, const Means<Draw> &means, const Factorials &factorials) {
   const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
   uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  UniformPairs pairs(row.key, row.sequence);
+  Philox random(row.key, row.sequence, i);
   typename Draw::Mean mean;
   Draw draw;
   for (bool is_drawing = false;;) {
@@ -66,13 +66,12 @@ template <class Draw> __device__ inline void count_events(const Row &row, const 
         if (is_drawn(events) && Draw::takes(events)) break;
       }
       if (i >= row.pixels) break;
-      pairs.move_to(i);
+      random.move_to(i);
       mean = MEANS<ELEMENT> > 1 ? means.known[(int)row.from[i * row.pixel_step]] : typename Draw::Mean(events);
       draw = Draw(), is_drawing = true;
     }
-    double first, second;
     int32_t found;
-    if (pairs.draw(first, second) && draw.step(pairs, first, second, mean, factorials, found)) {
+    if (draw.step(random, mean, factorials, found)) {
       row.to[i * row.pixel_step] = convert<ELEMENT>((float)found * row.first);
       i += step, is_drawing = false;
     }

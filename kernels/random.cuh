@@ -2,34 +2,29 @@
 #pragma once
 #include "common.cuh"
 
-// A block of Philox4x32-10: four words.
-__device__ inline void philox_block(uint64_t key, uint64_t sequence, uint64_t block, uint32_t words[4]) {
-  uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-  uint32_t x = (uint32_t)block, y = (uint32_t)(block >> 32), z = (uint32_t)sequence, w = (uint32_t)(sequence >> 32);
-#pragma unroll
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t first = (uint64_t)0xD2511F53u * x, second = (uint64_t)0xCD9E8D57u * z;
-    x = (uint32_t)(second >> 32) ^ y ^ k0;
-    y = (uint32_t)second;
-    z = (uint32_t)(first >> 32) ^ w ^ k1;
-    w = (uint32_t)first;
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
-  }
-  words[0] = x, words[1] = y, words[2] = z, words[3] = w;
-}
-
-// Words from the first of one element of a sample to that of the next.
-constexpr uint64_t ELEMENT_STRIDE = 257;
-
 // Philox4x32-10, positioned at the numbers of one element of a sample.
 class Philox {
+  static constexpr uint64_t ELEMENT_STRIDE = 257;
   uint64_t key, block, sequence;
   uint32_t phase;
   bool is_stale;
   uint32_t words[4];
 
-  __device__ void fill() { philox_block(key, sequence, block, words); }
+  __device__ void fill() {
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    uint32_t x = (uint32_t)block, y = (uint32_t)(block >> 32), z = (uint32_t)sequence, w = (uint32_t)(sequence >> 32);
+#pragma unroll
+    for (int round = 0; round < 10; ++round) {
+      const uint64_t first = (uint64_t)0xD2511F53u * x, second = (uint64_t)0xCD9E8D57u * z;
+      x = (uint32_t)(second >> 32) ^ y ^ k0;
+      y = (uint32_t)second;
+      z = (uint32_t)(first >> 32) ^ w ^ k1;
+      w = (uint32_t)first;
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
+    }
+    words[0] = x, words[1] = y, words[2] = z, words[3] = w;
+  }
 
 public:
   __device__ Philox(uint64_t key, uint64_t sequence, uint64_t element) : key(key), sequence(sequence) { move_to(element); }

@@ -21,8 +21,22 @@ struct DecodersInflate {
     sizes: Option<Arg>,
     /// Where the chunks of each sample lie in it.
     chunks: Vec<Vec<Range<usize>>>,
-    /// What a device has yet to say about the chunks of a batch: the sample of each, its number there, and the bytes it is to become.
-    asked: Option<(Report, Vec<(usize, usize, usize)>)>,
+    /// What a device has yet to say about the chunks of a batch.
+    asked: Option<Asked>,
+}
+
+/// Where a device says what became of chunks, and which these are.
+struct Asked {
+    report: Report,
+    chunks: Vec<Chunk>,
+}
+
+/// A chunk on a device: its sample, its number there, and the bytes it is to become.
+#[derive(Clone, Copy)]
+struct Chunk {
+    sample: usize,
+    number: usize,
+    bytes: usize,
 }
 
 /// The operator's line in [`super::OPS`].
@@ -142,14 +156,14 @@ impl DecodersInflate {
 
     /// Fails the samples of whose chunks the device said that they are damaged.
     fn fail_damaged(&mut self, recorder: &Recorder, inputs: &Inputs<'_>) {
-        let Some((report, chunks)) = self.asked.take() else { return };
+        let Some(Asked { report, chunks }) = self.asked.take() else { return };
         let outcomes = recorder.reported(report);
-        for (i, (sample, chunk, bytes)) in chunks.into_iter().enumerate() {
+        for (i, Chunk { sample, number, bytes }) in chunks.into_iter().enumerate() {
             let outcome = outcomes.get(i).map_or("the device did not say", |&outcome| {
                 OUTCOMES.get(outcome as usize).copied().unwrap_or("the device said what is not known")
             });
             if !outcome.is_empty() {
-                let error = format!("chunk {chunk}: a chunk that does not become {bytes} bytes: {outcome}");
+                let error = format!("chunk {number}: a chunk that does not become {bytes} bytes: {outcome}");
                 inputs.fail(sample, Error::invalid(error));
             }
         }
@@ -241,16 +255,16 @@ impl Operator for DecodersInflate {
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let report = cx.recorder.report(self.chunks.iter().map(Vec::len).sum::<usize>().max(1))?;
-        let mut asked = Vec::new();
+        let mut asked: Vec<Chunk> = Vec::new();
         let rows: Vec<Vec<Row>> = io.rows(|sample| {
             let chunks = self.chunks.get(sample.index()).map(Vec::as_slice).unwrap_or_default();
             let (to, from) = (sample.output(0)?, sample.source(0)?);
             let to_bytes = to.len() / chunks.len().max(1);
-            let row = |(i, chunk): (usize, &Range<usize>)| {
+            let row = |(number, chunk): (usize, &Range<usize>)| {
                 let outcome = report.address() + 4 * asked.len() as u64;
-                asked.push((sample.index(), i, to_bytes));
+                asked.push(Chunk { sample: sample.index(), number, bytes: to_bytes });
                 Row {
-                    to: to.address() + (i * to_bytes) as u64,
+                    to: to.address() + (number * to_bytes) as u64,
                     from: from + chunk.start as u64,
                     to_bytes: to_bytes as u64,
                     from_bytes: chunk.len() as u64,
@@ -260,7 +274,7 @@ impl Operator for DecodersInflate {
             Ok(chunks.iter().enumerate().map(row).collect())
         });
         cx.launch_blocks(&kernel(), (1, WARP), &NoParams::default(), &rows.concat())?;
-        self.asked = Some((report, asked)).filter(|(_, asked)| !asked.is_empty());
+        self.asked = (!asked.is_empty()).then_some(Asked { report, chunks: asked });
         if !cx.may_settle {
             cx.recorder.flush(&[])?;
             self.fail_damaged(cx.recorder, &io.inputs());
