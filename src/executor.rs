@@ -26,7 +26,7 @@ use crate::graph::{BranchId, NodeKind, Placement, Plan, ValueId};
 use crate::memory::HostPool;
 use crate::ops::{self, CpuCx, Decoded, Failures, GpuCx, Inputs, Preferences, PutOff, Routing};
 use crate::tensor::{Batch, Device, ValueType};
-use crate::threads::{self, Threads};
+use crate::threads::{self, Others, Threads};
 use crate::waiting::Forever;
 use host::copy_output;
 use pace::Pace;
@@ -81,6 +81,11 @@ impl Executor {
     ) -> Result<Self> {
         let memory = HostPool::within(preferences.max_memory.unwrap_or(usize::MAX));
         Self::with(plan, threads::start(num_threads)?, memory, gpu, preferences)
+    }
+
+    /// Leaves a core to `others` while they are there: see [`Threads::leave_room_to`].
+    pub fn leave_room_to(&self, others: &Arc<Others>) {
+        self.pool.leave_room_to(others);
     }
 
     /// Another one for batches that are worked on at the same time, on the same threads and the same device: see [`HostPool::beside`].

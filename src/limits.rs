@@ -258,8 +258,8 @@ pub const MAX_VIDEO_FRAMES_AHEAD: usize = 1 << 18;
 pub const MAX_VIDEO_DECODED_PIXELS: u64 = 1 << 36;
 
 /// Decoders of a device's video engines that an operator keeps, and samples that it decodes on them at the same time. The largest devices have seven
-/// engines. A decoder holds about twenty frames: 70 MB of 1080p.
-pub const MAX_VIDEO_DECODERS: usize = 8;
+/// engines, each of which has something to do while another sample begins or ends. A decoder holds about twenty frames: 70 MB of 1080p.
+pub const MAX_VIDEO_DECODERS: usize = 16;
 
 /// Sizes of frames for which an instance keeps a session of the device's optical flow engine; a batch has sequences of no more. A session holds
 /// two frames and a field of vectors: 33 MB of 1080p where each pixel has a vector. Stops clients who vary sizes from filling a device.

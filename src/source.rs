@@ -85,6 +85,20 @@ pub trait Source: Send {
         self.next(most, memory)
     }
 
+    /// [`Source::next_while`] in two steps, for a source that knows which samples come next before it has them: several batches are then read at
+    /// once.
+    ///
+    /// # Errors
+    /// As there; those of a sample and of reading come with the second step.
+    fn begin(
+        &mut self,
+        most: usize,
+        memory: &Arc<HostPool>,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<Option<Upcoming>> {
+        Ok(self.next_while(most, memory, is_wanted)?.map(Upcoming::Here))
+    }
+
     /// Of a source that is fed: whether [`Source::next`] would say that there is no more.
     fn is_used_up(&self) -> bool {
         false
@@ -153,6 +167,39 @@ pub struct Pulled {
     pub failures: Vec<(usize, Error)>,
     /// Where each sample comes from, for messages of what is computed with it; empty where those say it, or for all.
     pub origins: Vec<String>,
+}
+
+/// A batch that was asked for.
+pub enum Upcoming {
+    /// It is here.
+    Here(Pulled),
+    /// It has so many samples, and this reads them, in any thread.
+    Later(usize, Read),
+}
+
+/// Reads what comes later.
+pub type Read = Box<dyn FnOnce() -> Result<Pulled> + Send>;
+
+impl Upcoming {
+    /// How many samples it has.
+    #[must_use]
+    pub fn samples(&self) -> usize {
+        match self {
+            Self::Here(pulled) => pulled.batches.first().map_or(0, Batch::len),
+            Self::Later(samples, _) => *samples,
+        }
+    }
+
+    /// Waits for it.
+    ///
+    /// # Errors
+    /// Why it cannot be had.
+    pub fn read(self) -> Result<Pulled> {
+        match self {
+            Self::Here(pulled) => Ok(pulled),
+            Self::Later(_, read) => read(),
+        }
+    }
 }
 
 impl From<Vec<Batch<'static>>> for Pulled {

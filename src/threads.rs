@@ -9,9 +9,12 @@
 //! As many batches as there are threads are worked on without one thread having to wake another, and what a thread has copied for a sample
 //! is in its core's cache when it works on it.
 
+use std::num::NonZeroUsize;
 use std::ops::Deref;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
@@ -23,6 +26,35 @@ use crate::limits;
 pub struct Threads {
     pool: ThreadPool,
     working: AtomicUsize,
+    others: OnceLock<Arc<Others>>,
+}
+
+/// Those who work on the same cores now and then, and to whom threads leave one meanwhile. However low a thread's priority is, one on every core
+/// holds up who wakes.
+#[derive(Debug, Default)]
+pub struct Others {
+    /// When they were there last, in milliseconds, behind 1; 0: never.
+    last: AtomicU64,
+}
+
+/// They count as there for so long.
+const OTHERS_STAY: Duration = Duration::from_millis(100);
+
+impl Others {
+    /// They have just worked.
+    pub fn have_worked(&self) {
+        self.last.store(1 + milliseconds(), Ordering::Relaxed);
+    }
+
+    fn are_there(&self) -> bool {
+        let last = self.last.load(Ordering::Relaxed);
+        last > 0 && u128::from(milliseconds() + 1 - last) <= OTHERS_STAY.as_millis()
+    }
+}
+
+fn milliseconds() -> u64 {
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    u64::try_from(BEGAN.elapsed().as_millis()).unwrap_or(u64::MAX - 1)
 }
 
 impl Deref for Threads {
@@ -43,7 +75,7 @@ pub fn start(count: usize) -> Result<Arc<Threads>> {
         .thread_name(|i| format!("gesso-{i}"))
         .build()
         .map_err(|error| Error::new(ErrorKind::Unavailable, format!("worker threads: {error}")))?;
-    Ok(Arc::new(Threads { pool, working: AtomicUsize::new(0) }))
+    Ok(Arc::new(Threads { pool, working: AtomicUsize::new(0), others: OnceLock::new() }))
 }
 
 /// One that works, until it is dropped.
@@ -69,16 +101,34 @@ impl Threads {
         self.pool.in_place_scope(|scope| job.work_off(scope, false));
     }
 
-    /// `None` if there are as many already as there are threads.
+    /// Leaves a core to `others` while they are there, from the next sample on that a thread begins. The first ones that are named count.
+    pub fn leave_room_to(&self, others: &Arc<Others>) {
+        self.others.get_or_init(|| Arc::clone(others));
+    }
+
+    /// How many may work now.
+    fn most(&self) -> usize {
+        let all = self.current_num_threads();
+        match self.others.get() {
+            Some(others) if others.are_there() => {
+                let cores = available_parallelism().map_or(1, NonZeroUsize::get);
+                all.min(cores.saturating_sub(1)).max(1)
+            }
+            _ => all,
+        }
+    }
+
+    /// `None` if there are as many already as there may be.
     fn begin(&self) -> Option<Working<'_>> {
-        let more = |working: usize| (working < self.current_num_threads()).then_some(working + 1);
+        let most = self.most();
+        let more = |working: usize| (working < most).then_some(working + 1);
         let begun = self.working.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         begun.is_ok().then(|| Working(&self.working))
     }
 
-    /// Whether more work than there are threads.
+    /// Whether more work than may.
     fn are_crowded(&self) -> bool {
-        self.working.load(Ordering::Relaxed) > self.current_num_threads()
+        self.working.load(Ordering::Relaxed) > self.most()
     }
 }
 
@@ -131,6 +181,18 @@ mod tests {
             pool.for_each(&mut items, |item| *item += 1);
             assert_eq!(items, vec![2; count]);
         }
+    }
+
+    #[test]
+    fn others_are_there_for_a_while() {
+        let (pool, others) = (start(64).unwrap(), Arc::default());
+        pool.leave_room_to(&others);
+        assert_eq!(pool.most(), 64);
+        others.have_worked();
+        let cores = available_parallelism().unwrap().get();
+        assert_eq!(pool.most(), 64.min(cores - 1).max(1));
+        std::thread::sleep(OTHERS_STAY + Duration::from_millis(5));
+        assert_eq!(pool.most(), 64);
     }
 
     /// A batch has all threads until another one comes, and again when that one is done.

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Without folders it makes its own files: photograph-like ones of several sizes, qualities and samplings, progressive ones,
-//! thumbnails and one of 12 megapixels. Every round decodes every file by every decoder in turn, so that a busy machine is busy for
-//! all; times are the thread's CPU time, the best and the median of the rounds; ratios are to libjpeg-turbo. `worst` is the
+//! thumbnails and one of 12 megapixels. In every round each decoder in turn decodes all files of a set, one after the other as a loader
+//! does: caches are as its own work left them, and a busy machine is busy for all; times are the thread's CPU time, the best and the median of the rounds; ratios are to libjpeg-turbo. `worst` is the
 //! smallest ratio of any file of a set. With `--plain` chroma is repeated, not smoothed. With `--threads` each file is decoded by one
 //! thread and by so many together, and times are those of the clock.
 #![expect(clippy::unwrap_used, reason = "files that were just made")]
@@ -252,11 +252,11 @@ fn measure(set: &Set, options: &DecodeOptions, rounds: usize) {
     let mut times = vec![vec![Vec::with_capacity(rounds); count]; peers.len()];
     let mut out = Vec::new();
     for _ in 0..rounds {
-        for (i, file) in set.files.iter().enumerate() {
-            for (peer, times) in peers.iter_mut().zip(&mut times) {
+        for (peer, times) in peers.iter_mut().zip(&mut times) {
+            for (file, times) in set.files.iter().zip(times) {
                 let start = cpu_seconds();
                 (peer.1)(file, &mut out);
-                times[i].push(cpu_seconds() - start);
+                times.push(cpu_seconds() - start);
             }
         }
     }

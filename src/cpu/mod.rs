@@ -9,6 +9,7 @@ pub mod convolve;
 mod corners;
 pub mod debayer;
 pub mod decode;
+pub mod elementary;
 pub mod encode;
 pub mod extremes;
 pub mod lab;

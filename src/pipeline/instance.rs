@@ -12,6 +12,7 @@ use crate::graph::Feed;
 use crate::memory::HostPool;
 use crate::ops::{Decoded, Failures, Preferences};
 use crate::tensor::{Batch, Sample, ValueType};
+use crate::threads::Others;
 
 /// One instance: runs one batch at a time.
 pub struct Instance {
@@ -35,6 +36,11 @@ impl Instance {
     /// What preparing the operators on a device fails with.
     pub fn beside(&self, preferences: &Preferences) -> Result<Self> {
         Ok(Self { executor: self.executor.beside(preferences)?, samples: 0, engines: self.engines.clone() })
+    }
+
+    /// Leaves a core to `others` while they are there: see [`crate::threads::Threads::leave_room_to`].
+    pub fn leave_room_to(&self, others: &Arc<Others>) {
+        self.executor.leave_room_to(others);
     }
 
     /// Runs the batch that comes after the last one: see [`Executor::run`].

@@ -6,7 +6,7 @@ use crate::error::{Context, Error, Result};
 use crate::graph::{Feed, Graph, GraphInput};
 use crate::memory::HostPool;
 use crate::ops::Failures;
-use crate::source::{Pulled, Source};
+use crate::source::{Pulled, Source, Upcoming};
 use crate::tensor::{Batch, Sample, ValueType};
 
 /// Where the inputs of a pipeline come from, in their order.
@@ -18,6 +18,22 @@ pub(super) struct Wires {
 
 /// The inputs of a batch, and which of its samples failed already.
 pub(super) type Ready = (Failures, Vec<Batch<'static>>);
+
+/// What was asked of the sources for one batch.
+pub(super) struct Begun {
+    /// How many samples there may be, and are.
+    most: usize,
+    pub(super) samples: usize,
+    all: Vec<Result<Upcoming>>,
+}
+
+impl Begun {
+    /// Whether something is still to be read, and nothing has failed.
+    pub(super) fn is_read_later(&self) -> bool {
+        let is_later = |upcoming| matches!(upcoming, &Ok(Upcoming::Later(..)));
+        self.all.iter().all(Result::is_ok) && self.all.iter().any(is_later)
+    }
+}
 
 /// What an input of the pipeline comes from.
 struct Wire {
@@ -57,18 +73,36 @@ impl Wires {
         memory: &Arc<HostPool>,
         is_wanted: &dyn Fn() -> bool,
     ) -> Result<Option<Ready>> {
-        let mut size = most;
-        let mut all = Vec::new();
+        self.begin(sources, most, memory, is_wanted).map(|begun| self.finish(begun)).transpose()
+    }
+
+    /// Asks every source for its next batch; `None`: one has no more.
+    pub(super) fn begin(
+        &self,
+        sources: &mut [Box<dyn Source>],
+        most: usize,
+        memory: &Arc<HostPool>,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Option<Begun> {
+        let mut begun = Begun { most, samples: most, all: Vec::new() };
         for (number, source) in sources.iter_mut().enumerate() {
             // When one source fails, the others skip a batch: they keep step.
-            let Some(pulled) = source.next_while(size, memory, is_wanted).transpose() else {
-                return Ok(None);
-            };
-            if let (0, Ok(pulled)) = (number, &pulled) {
-                size = pulled.batches.first().map_or(0, Batch::len);
+            let upcoming = source.begin(begun.samples, memory, is_wanted).transpose()?;
+            if let (0, Ok(upcoming)) = (number, &upcoming) {
+                begun.samples = upcoming.samples();
             }
-            all.push(pulled);
+            begun.all.push(upcoming);
         }
+        Some(begun)
+    }
+
+    /// What was begun, read.
+    ///
+    /// # Errors
+    /// What a source says, or what is wrong with what it gave.
+    pub(super) fn finish(&self, begun: Begun) -> Result<Ready> {
+        let Begun { most, samples: size, all } = begun;
+        let mut all: Vec<_> = all.into_iter().map(|upcoming| upcoming.and_then(Upcoming::read)).collect();
         let named = all.iter_mut().flatten().find(|pulled: &&mut Pulled| !pulled.origins.is_empty());
         let origins = named.map(|pulled| std::mem::take(&mut pulled.origins)).unwrap_or_default();
         let failures = Failures::of(size, origins);
@@ -95,7 +129,7 @@ impl Wires {
             found.cloned().ok_or_else(|| Error::internal(format!("input `{}` has no batch", wire.name)))
         };
         let inputs = self.inputs.iter().map(input).collect::<Result<_>>()?;
-        Ok(Some((failures, inputs)))
+        Ok((failures, inputs))
     }
 
     /// What source `number` gave, held to what it said; notes the samples that it could not have.

@@ -2,10 +2,10 @@
 //! comes out is in the order in which it was asked for. It must not know what a source reads, or who takes the batches.
 //!
 //! ```text
-//! source --> puller (a thread) --> lanes (a thread each) --> next()
-//!            says which samples    run batches, in any       in order
-//!            a batch has           order
-//!            '------------ at most `prefetch` batches ------'
+//! source --> puller (a thread) --> files read --> lanes (a thread each) --> next()
+//!            says which samples    several        run batches, in any       in order
+//!            a batch has           batches        order
+//!            '------------------- at most `prefetch` batches -------------'
 //! ```
 //!
 //! Nothing waits for what does not come: each batch has a channel of its own, and an end of a channel that goes away, by a panic
@@ -150,7 +150,7 @@ impl Stream {
         let (resume, resumed) = channel();
         let puller = Puller {
             sources: Arc::clone(&sources),
-            wires: Wires::new(graph),
+            wires: Arc::new(Wires::new(graph)),
             memory: Arc::new(HostPool::default()),
             batch_size: Arc::clone(&batch_size),
             first: settings.first,

@@ -9,15 +9,15 @@ use super::{Dataset, Tensor};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
-use crate::source::{Facts, Pulled, Source};
+use crate::source::{Facts, Pulled, Source, Upcoming};
 use crate::tensor::{Batch, BatchDesc, Layout, Sample, Shape, ValueType};
 
 /// Reads the samples that come next.
 pub(super) struct Reader {
-    dataset: Box<dyn Dataset>,
+    dataset: Arc<dyn Dataset>,
     order: Order,
     options: Options,
-    outputs: Vec<ValueType>,
+    outputs: Arc<[ValueType]>,
 }
 
 impl Reader {
@@ -31,13 +31,13 @@ impl Reader {
             )));
         }
         let order = Order::new(dataset.count(), &options)?;
-        Ok(Self { dataset, order, options, outputs })
+        Ok(Self { dataset: dataset.into(), order, options, outputs: outputs.into() })
     }
 }
 
 impl Source for Reader {
     fn infer(&self) -> Result<Vec<ValueType>> {
-        Ok(self.outputs.clone())
+        Ok(self.outputs.to_vec())
     }
 
     fn facts(&self) -> Option<Facts> {
@@ -52,32 +52,22 @@ impl Source for Reader {
     }
 
     fn next(&mut self, most: usize, memory: &Arc<HostPool>) -> Result<Option<Pulled>> {
-        let mut columns: Vec<(Vec<Shape>, Vec<Sample<'static>>)> =
-            vec![Default::default(); self.outputs.len()];
-        let mut failures = Vec::new();
-        let (dataset, indices) = (&self.dataset, self.order.batch(most));
-        let mut origins: Vec<String> = indices.iter().map_while(|&index| dataset.origin(index)).collect();
-        let read: Vec<_> = indices.into_par_iter().map(|index| dataset.read(index, memory)).collect();
-        for (i, tensors) in read.into_iter().enumerate() {
-            let tensors = tensors.unwrap_or_else(|error| {
-                failures.push((i, error));
-                origins.get_mut(i).map(String::clear);
-                let missing = |ty: &ValueType| Tensor {
-                    shape: Shape::from(vec![0; ty.ndim().unwrap_or(1)]),
-                    bytes: Sample::Missing,
-                };
-                self.outputs.iter().map(missing).collect()
-            });
-            for ((shapes, samples), tensor) in columns.iter_mut().zip(tensors) {
-                shapes.push(tensor.shape);
-                samples.push(tensor.bytes);
-            }
-        }
-        let batches = columns.into_iter().zip(&self.outputs).map(|((shapes, samples), ty)| {
-            let dtype = ty.dtype.ok_or_else(|| Error::internal("a reader's output without a type"))?;
-            Batch::new(BatchDesc::new(dtype, ty.layout.unwrap_or(Layout::NONE), shapes), samples)
-        });
-        Ok(Some(Pulled { batches: batches.collect::<Result<_>>()?, failures, origins }))
+        let indices = self.order.batch(most);
+        read(&*self.dataset, indices, &self.outputs, memory).map(Some)
+    }
+
+    fn begin(
+        &mut self,
+        most: usize,
+        memory: &Arc<HostPool>,
+        _is_wanted: &dyn Fn() -> bool,
+    ) -> Result<Option<Upcoming>> {
+        let indices = self.order.batch(most);
+        let (dataset, outputs, memory) =
+            (Arc::clone(&self.dataset), Arc::clone(&self.outputs), Arc::clone(memory));
+        let samples = indices.len();
+        let read = move || read(&*dataset, indices, &outputs, &memory);
+        Ok(Some(Upcoming::Later(samples, Box::new(read))))
     }
 
     fn skip(&mut self, samples: u64, most: usize) -> Result<()> {
@@ -94,4 +84,41 @@ impl Source for Reader {
     fn next_epoch(&mut self) {
         self.order.next_epoch();
     }
+}
+
+/// Files that a thread reads one after the other: to wake one takes as long.
+const FILES_A_THREAD: usize = 4;
+
+/// A batch of these samples.
+fn read(
+    dataset: &dyn Dataset,
+    indices: Vec<usize>,
+    outputs: &[ValueType],
+    memory: &Arc<HostPool>,
+) -> Result<Pulled> {
+    let mut columns: Vec<(Vec<Shape>, Vec<Sample<'static>>)> = vec![Default::default(); outputs.len()];
+    let mut failures = Vec::new();
+    let mut origins: Vec<String> = indices.iter().map_while(|&index| dataset.origin(index)).collect();
+    let indices = indices.into_par_iter().with_min_len(FILES_A_THREAD);
+    let read: Vec<_> = indices.map(|index| dataset.read(index, memory)).collect();
+    for (i, tensors) in read.into_iter().enumerate() {
+        let tensors = tensors.unwrap_or_else(|error| {
+            failures.push((i, error));
+            origins.get_mut(i).map(String::clear);
+            let missing = |ty: &ValueType| Tensor {
+                shape: Shape::from(vec![0; ty.ndim().unwrap_or(1)]),
+                bytes: Sample::Missing,
+            };
+            outputs.iter().map(missing).collect()
+        });
+        for ((shapes, samples), tensor) in columns.iter_mut().zip(tensors) {
+            shapes.push(tensor.shape);
+            samples.push(tensor.bytes);
+        }
+    }
+    let batches = columns.into_iter().zip(outputs).map(|((shapes, samples), ty)| {
+        let dtype = ty.dtype.ok_or_else(|| Error::internal("a reader's output without a type"))?;
+        Batch::new(BatchDesc::new(dtype, ty.layout.unwrap_or(Layout::NONE), shapes), samples)
+    });
+    Ok(Pulled { batches: batches.collect::<Result<_>>()?, failures, origins })
 }

@@ -4,6 +4,7 @@ use std::io::Cursor;
 
 use image::ImageDecoder;
 use image::codecs::bmp::BmpDecoder;
+use multiversion::multiversion;
 
 use super::color::Luma;
 use super::orientation::Orientation;
@@ -43,11 +44,22 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
         ));
     }
     let decoder = BmpDecoder::new(Cursor::new(bytes)).map_err(failed)?;
+    let (width, height) = job.info.stored_size();
+    if job.is_plain()
+        && job.options.color == ColorSpace::Rgb
+        && decoder.dimensions() == (width as u32, height as u32)
+    {
+        if let Some(rows) = rows_of_24_bits(bytes, width, height) {
+            for (from, to) in rows.zip(out.chunks_exact_mut(width * 3)) {
+                write_reversed(from, to);
+            }
+            return Ok(());
+        }
+    }
     if bits(bytes) != 16 {
         return read_pixels(decoder, Luma::Bits14, job, out);
     }
     // `image` fills the low bits of a 5- or 6-bit sample with its high ones; DALI leaves them zero.
-    let (width, height) = job.info.stored_size();
     let mut samples = vec![0_u8; width * height * 3];
     if decoder.total_bytes() != samples.len() as u64 {
         return Err(Error::unsupported("pixels of 16 bits with alpha"));
@@ -59,6 +71,32 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
         (*r, *g, *b) = (*r & 0xF8, *g & green, *b & 0xF8);
     }
     Picture { samples: Samples::U8(&samples), channels: 3, luma: Luma::Bits14 }.write(job, out)
+}
+
+/// The rows of a file of plain 24-bit pixels, the uppermost first, each with what fills it up to 4 bytes. None for other files, and for
+/// those that end before their pixels. `image` reads such a file pixel by pixel.
+fn rows_of_24_bits(bytes: &[u8], width: usize, height: usize) -> Option<impl Iterator<Item = &[u8]>> {
+    let word = |at: usize| {
+        bytes.get(at..).and_then(|bytes| bytes.first_chunk()).map(|bytes| u32::from_le_bytes(*bytes))
+    };
+    let (offset, header, compression) = (word(10)? as usize, word(14)?, word(30)?);
+    if header < 40 || bits(bytes) != 24 || compression != 0 || width == 0 {
+        return None;
+    }
+    let is_top_down = word(22)?.cast_signed() < 0;
+    let pitch = (width * 3).next_multiple_of(4);
+    let pixels = bytes.get(offset..)?.get(..pitch.checked_mul(height)?)?;
+    let row = move |y: usize| &pixels[(if is_top_down { y } else { height - 1 - y }) * pitch..][..pitch];
+    Some((0..height).map(row))
+}
+
+/// Writes the pixels of a row, the three samples of each in the other order.
+#[multiversion(targets("x86_64+avx+avx2", "x86_64+ssse3"))]
+fn write_reversed(from: &[u8], to: &mut [u8]) {
+    for ([r, g, b], &[blue, green, red]) in to.as_chunks_mut::<3>().0.iter_mut().zip(from.as_chunks::<3>().0)
+    {
+        (*r, *g, *b) = (red, green, blue);
+    }
 }
 
 /// Bits of a pixel; 0 when the header ends before.

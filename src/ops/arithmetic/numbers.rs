@@ -5,6 +5,7 @@
 
 use multiversion::multiversion;
 
+use crate::cpu::elementary;
 use crate::ops::arithmetic::functions::Real;
 use crate::tensor::Element;
 
@@ -146,7 +147,7 @@ pub(super) trait Float: Number {
 }
 
 macro_rules! floats {
-    ($($float:ident, $real:ident, $rsqrt:ident);* $(;)?) => { $(
+    ($($float:ident, $real:ident, $rsqrt:ident, [$exp:expr, $sin:expr, $cos:expr]);* $(;)?) => { $(
         impl Number for $float {
             const CHECKS_DIVISOR: bool = false;
 
@@ -204,15 +205,15 @@ macro_rules! floats {
                 Real::Sqrt => map(values, out, $float::sqrt),
                 Real::Rsqrt => map(values, out, $rsqrt),
                 Real::Cbrt => map(values, out, $float::cbrt),
-                Real::Exp => map(values, out, $float::exp),
+                Real::Exp => ($exp)(values, out),
                 Real::Log => map(values, out, $float::ln),
                 Real::Log2 => map(values, out, $float::log2),
                 Real::Log10 => map(values, out, $float::log10),
                 Real::Fabs => map(values, out, $float::abs),
                 Real::Floor => map(values, out, $float::floor),
                 Real::Ceil => map(values, out, $float::ceil),
-                Real::Sin => map(values, out, $float::sin),
-                Real::Cos => map(values, out, $float::cos),
+                Real::Sin => ($sin)(values, out),
+                Real::Cos => ($cos)(values, out),
                 Real::Tan => map(values, out, $float::tan),
                 Real::Asin => map(values, out, $float::asin),
                 Real::Acos => map(values, out, $float::acos),
@@ -229,8 +230,12 @@ macro_rules! floats {
 }
 
 floats! {
-    f32, real_f32, rsqrt_f32;
-    f64, real_f64, rsqrt_f64;
+    f32, real_f32, rsqrt_f32, [elementary::exp, elementary::sin, elementary::cos];
+    f64, real_f64, rsqrt_f64, [
+        |values, out| map(values, out, f64::exp),
+        |values, out| map(values, out, f64::sin),
+        |values, out| map(values, out, f64::cos)
+    ];
 }
 
 /// DALI refines an estimate of the processor by a step of Newton's method, which makes zero and infinity not a number.

@@ -191,12 +191,15 @@ impl Job {
             return Ok(());
         }
         let mut values = vec![fill; size(padded)];
-        let mut sums = vec![0.0; size(to)];
         for (src, dst) in src.chunks_exact(size(from)).zip(dst.chunks_exact_mut(size(to))) {
             copy.copy(src, &mut values)?;
             let source = Padded { values: &values, pitch: padded[1] * channels, channels };
-            correlate(source, &mut sums, to[1] * channels, weights, self.weights[1]);
-            store(&sums, dst);
+            let width = to[1] * channels;
+            correlate(source, width, weights, self.weights[1], |at, sums| {
+                if let Some(dst) = dst.get_mut(at..at + sums.len()) {
+                    store(sums, dst);
+                }
+            });
         }
         Ok(())
     }

@@ -3,16 +3,16 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use parking_lot::Mutex;
 
 use super::Delivered;
 use super::work::Job;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result, caught};
 use crate::lanes::Lanes;
 use crate::memory::HostPool;
-use crate::pipeline::pull::Wires;
+use crate::pipeline::pull::{Begun, Wires};
 use crate::source::Source;
 
 /// The sources of a stream. The puller holds the lock while it asks them.
@@ -29,7 +29,7 @@ pub(super) enum Asked {
 /// What the thread needs.
 pub(super) struct Puller {
     pub(super) sources: Sources,
-    pub(super) wires: Wires,
+    pub(super) wires: Arc<Wires>,
     /// Memory that sources may use.
     pub(super) memory: Arc<HostPool>,
     pub(super) batch_size: Arc<AtomicUsize>,
@@ -49,25 +49,21 @@ impl Puller {
         while self.resumed.recv().is_ok() {
             while self.in_flight.send(()).is_ok() && !self.is_closed.load(Ordering::Relaxed) {
                 // Whatever a source does, the batch that was asked for has an answer.
-                let pulled = catch_unwind(AssertUnwindSafe(|| {
+                let begun = catch_unwind(AssertUnwindSafe(|| {
                     let most = self.batch_size.load(Ordering::Relaxed);
                     let is_wanted = || !self.is_closed.load(Ordering::Relaxed);
-                    self.wires.pull(&mut self.sources.lock(), most, &self.memory, &is_wanted)
+                    self.wires.begin(&mut self.sources.lock(), most, &self.memory, &is_wanted)
                 }));
-                let has_panicked = pulled.is_err();
-                let pulled =
-                    pulled.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref()).context("a source")));
+                let has_panicked = begun.is_err();
                 let (reply, answer) = channel();
-                let asked = match pulled {
+                let asked = match begun {
                     Ok(None) => Asked::End,
-                    Ok(Some((failures, inputs))) => {
-                        let first = self.first;
-                        self.first = first.wrapping_add(failures.len() as u64);
-                        self.lanes.push(Job { first, failures, inputs, reply });
+                    Ok(Some(begun)) => {
+                        self.read(begun, reply);
                         Asked::Batch(answer)
                     }
-                    Err(error) => {
-                        let _ = reply.send(Err(error));
+                    Err(panic) => {
+                        let _ = reply.send(Err(Error::from_panic(panic.as_ref()).context("a source")));
                         Asked::Batch(answer)
                     }
                 };
@@ -80,5 +76,39 @@ impl Puller {
                 }
             }
         }
+    }
+
+    /// Gives a batch to the lanes. What is still to be read is read by threads that all streams share, several batches at a time, and a lane waits
+    /// for it.
+    fn read(&mut self, begun: Begun, reply: Sender<Result<Delivered>>) {
+        let (done, ready) = sync_channel(1);
+        let samples = if begun.is_read_later() {
+            let samples = begun.samples;
+            let (wires, is_closed) = (Arc::clone(&self.wires), Arc::clone(&self.is_closed));
+            rayon::spawn(move || {
+                let read = || match is_closed.load(Ordering::Relaxed) {
+                    true => Err(Error::new(ErrorKind::Cancelled, "the stream is being dropped")),
+                    false => wires.finish(begun),
+                };
+                // Nobody may be waiting any more.
+                let _ = done.send(caught(read));
+            });
+            samples
+        } else {
+            match caught(|| self.wires.finish(begun)) {
+                Ok(inputs) => {
+                    let samples = inputs.0.len();
+                    let _ = done.send(Ok(inputs));
+                    samples
+                }
+                // As many samples as before it come before the next one.
+                Err(error) => {
+                    let _ = reply.send(Err(error));
+                    return;
+                }
+            }
+        };
+        self.lanes.push(Job { first: self.first, ready, reply });
+        self.first = self.first.wrapping_add(samples as u64);
     }
 }

@@ -2,22 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender};
 
 use super::Delivered;
 use crate::error::{Error, ErrorKind, Result, caught};
 use crate::executor::{Executor, Keep, OutputSink};
 use crate::ops::Failures;
-use crate::tensor::{Batch, BatchDesc};
+use crate::pipeline::pull::Ready;
+use crate::tensor::BatchDesc;
 
 /// A batch to run.
 pub(super) struct Job {
     /// Samples before it.
     pub(super) first: u64,
-    /// Which of its samples failed before.
-    pub(super) failures: Failures,
-    /// In the order of the pipeline's inputs.
-    pub(super) inputs: Vec<Batch<'static>>,
+    /// Gives the inputs when they are read.
+    pub(super) ready: Receiver<Result<Ready>>,
     /// Takes what became of it.
     pub(super) reply: Sender<Result<Delivered>>,
 }
@@ -25,11 +24,13 @@ pub(super) struct Job {
 /// What a thread does with the batches that it is given.
 pub(super) fn worker(mut executor: Executor, to_host: bool, is_closed: Arc<AtomicBool>) -> impl FnMut(Job) {
     move |job| {
-        let Job { first, failures, inputs, reply } = job;
+        let Job { first, ready, reply } = job;
         if is_closed.load(Ordering::Relaxed) {
             return;
         }
         let delivered = caught(|| {
+            let (failures, inputs) =
+                ready.recv().unwrap_or_else(|_| Err(Error::internal("a batch was lost")))?;
             let mut outcome = executor.run(first, failures, inputs, &mut WhileOpen(&is_closed))?;
             if to_host {
                 let outputs = outcome.outputs.iter().map(|output| executor.to_host(output));

@@ -58,6 +58,9 @@ pub(super) fn execute(lane: &mut Lane, claims: &mut Vec<Claim>, mut turn: Turn) 
     let mut start = claims.first().map_or_else(now, Claim::start);
     while !claims.is_empty() {
         let Ran { mut round, samples, aside } = run(lane, claims, std::mem::replace(&mut turn, Turn::Next));
+        if let Some(slow) = lane.slow.as_ref().filter(|_| aside.iter().any(Option::is_none)) {
+            slow.others.have_worked();
+        }
         hand_over(lane, claims, &mut round, aside);
         round.errors.iter().flatten().for_each(|error| lane.model.metrics.failed(error));
         let (compute_start, compute_end) = round.compute;

@@ -21,6 +21,7 @@ use gesso::error::{Error, Result};
 use gesso::lanes::{Lanes, Places, Ticket};
 use gesso::pipeline::{self, DEFAULT_THREADS, Gpu, Pipeline, Preferences};
 use gesso::tensor::Device;
+use gesso::threads::Others;
 
 /// Batches in flight of an instance on a device when the configuration does not say: one is on the device while the next
 /// is gathered and the answers of the one before are sent.
@@ -226,8 +227,14 @@ impl Maker {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let threads = wanted.unwrap_or(DEFAULT_THREADS).clamp(1, cores);
         let from = self.model.settings.quota.slow_request();
-        let background = slow::start(move || self.lane())?;
-        Ok(Slow { background, from, threads: u32::try_from(threads).unwrap_or(1) })
+        let others = Arc::<Others>::default();
+        let neighbours = Arc::clone(&others);
+        let background = slow::start(move || {
+            let lane = self.lane()?;
+            lane.runner.leave_room_to(&neighbours);
+            Ok(lane)
+        })?;
+        Ok(Slow { background, from, threads: u32::try_from(threads).unwrap_or(1), others })
     }
 }
 

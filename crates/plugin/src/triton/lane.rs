@@ -11,6 +11,7 @@ use super::model::ModelState;
 use gesso::error::Result;
 use gesso::lanes::Background;
 use gesso::pipeline::{self, CudaStream, Fetch, Pipeline};
+use gesso::threads::Others;
 
 /// What works on one batch at a time.
 pub(super) struct Lane {
@@ -39,6 +40,8 @@ pub(super) struct Slow {
     pub(super) from: Duration,
     /// Samples of a request that are worked on at the same time.
     pub(super) threads: u32,
+    /// Those who answer the other requests.
+    pub(super) others: Arc<Others>,
 }
 
 /// A request to answer apart from the others that it came with.
