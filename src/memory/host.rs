@@ -6,6 +6,7 @@
 //! may take     all        a part, then all    a part ...       for more than the part, a batch waits until those before are done
 //! ```
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -19,6 +20,9 @@ pub const ALIGNMENT: usize = 64;
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(64))]
 struct Line([u8; ALIGNMENT]);
+
+/// Buffers of fewer lines are not kept: the system gives them as fast, and no thread waits for another.
+const KEPT_LINES: usize = 4096 / ALIGNMENT;
 
 /// Rounds `bytes` up to whole cache lines.
 pub fn align_up(bytes: usize) -> usize {
@@ -66,10 +70,51 @@ impl Drop for HostBuffer {
     }
 }
 
+/// Freed memory, by its size: a batch of files takes and gives back hundreds of buffers, in all threads.
+#[derive(Default)]
+struct Free {
+    /// By the number of lines.
+    by_size: BTreeMap<usize, Vec<Vec<Line>>>,
+    lines: usize,
+}
+
+impl Free {
+    /// The smallest of at least `lines`.
+    fn fitting(&mut self, lines: usize) -> Option<Vec<Line>> {
+        let size = *self.by_size.range(lines..).next()?.0;
+        self.remove(size)
+    }
+
+    fn remove(&mut self, size: usize) -> Option<Vec<Line>> {
+        let same = self.by_size.get_mut(&size)?;
+        let taken = same.pop();
+        if same.is_empty() {
+            self.by_size.remove(&size);
+        }
+        self.lines -= taken.as_ref().map_or(0, Vec::len);
+        taken
+    }
+
+    fn remove_largest(&mut self) -> Option<Vec<Line>> {
+        let size = *self.by_size.last_key_value()?.0;
+        self.remove(size)
+    }
+
+    fn remove_smallest(&mut self) -> Option<Vec<Line>> {
+        let size = *self.by_size.first_key_value()?.0;
+        self.remove(size)
+    }
+
+    fn push(&mut self, lines: Vec<Line>) {
+        self.lines += lines.len();
+        self.by_size.entry(lines.len()).or_default().push(lines);
+    }
+}
+
 /// Keeps freed buffers for the next batch, up to [`limits::MAX_RETAINED_BYTES`].
 pub struct HostPool {
     /// Shared with the pools beside it.
-    free: Arc<Mutex<Vec<Vec<Line>>>>,
+    free: Arc<Mutex<Free>>,
     /// Bytes of buffers that were taken and are not back.
     in_use: AtomicUsize,
     /// The most of them.
@@ -129,7 +174,8 @@ impl HostPool {
 
     /// Gives the system what was kept for the next batch.
     pub fn release(&self) {
-        self.free.lock().clear();
+        let free = std::mem::take(&mut *self.free.lock());
+        drop(free);
     }
 
     /// A buffer of at least `bytes` bytes: the smallest free one that is large enough, else a new one in place of the
@@ -150,7 +196,8 @@ impl HostPool {
         })?;
         // From here on it is counted, and given back when it is dropped.
         let mut buffer = HostBuffer { lines: Vec::new(), bytes, pool: Arc::downgrade(self) };
-        buffer.lines = match self.reuse(lines) {
+        let reused = if lines < KEPT_LINES { None } else { self.reuse(lines) };
+        buffer.lines = match reused {
             Some(lines) => lines,
             // Zeroed by the system, page by page as they are touched.
             None => bytemuck::allocation::try_zeroed_vec(lines).map_err(|()| {
@@ -162,31 +209,27 @@ impl HostPool {
 
     fn reuse(&self, lines: usize) -> Option<Vec<Line>> {
         let mut free = self.free.lock();
-        let sizes = || free.iter().map(Vec::len).enumerate();
-        let fitting = sizes().filter(|&(_, size)| size >= lines).min_by_key(|&(_, size)| size);
-        if let Some((i, _)) = fitting {
-            return Some(free.swap_remove(i));
-        }
-        if let Some((i, _)) = sizes().max_by_key(|&(_, size)| size) {
-            free.swap_remove(i);
-        }
-        None
+        let fitting = free.fitting(lines);
+        // Goes back to the system when others may take and give again.
+        let largest = if fitting.is_none() { free.remove_largest() } else { None };
+        drop(free);
+        drop(largest);
+        fitting
     }
 
     fn give_back(&self, lines: Vec<Line>) {
-        if lines.is_empty() {
+        if lines.len() < KEPT_LINES {
             return;
         }
+        let mut dropped = Vec::new();
         let mut free = self.free.lock();
         free.push(lines);
         // A smaller buffer is easier to replace than a larger one, so those go first.
-        let mut held: usize = free.iter().map(|buffer| buffer.len() * ALIGNMENT).sum();
-        while held > limits::MAX_RETAINED_BYTES {
-            let Some(smallest) = free.iter().enumerate().min_by_key(|(_, b)| b.len()).map(|(i, _)| i) else {
-                break;
-            };
-            held -= free.swap_remove(smallest).len() * ALIGNMENT;
+        while free.lines * ALIGNMENT > limits::MAX_RETAINED_BYTES {
+            dropped.extend(free.remove_smallest());
         }
+        drop(free);
+        drop(dropped);
     }
 }
 
@@ -200,73 +243,75 @@ mod tests {
     #[test]
     fn buffers_are_aligned_and_come_back() {
         let pool = Arc::new(HostPool::default());
-        let buffer = pool.take(100).unwrap();
+        let buffer = pool.take(10_000).unwrap();
         let address = buffer.bytes().as_ptr() as usize;
         assert_eq!(address % ALIGNMENT, 0);
-        assert!(buffer.bytes().len() >= 100);
-        drop(buffer);
-        assert_eq!(pool.take(65).unwrap().bytes().as_ptr() as usize, address);
+        assert!(buffer.bytes().len() >= 10_000);
+        // A small one takes none of those that are kept, and is not kept.
+        drop((buffer, pool.take(100).unwrap()));
+        assert_eq!(pool.take(6_500).unwrap().bytes().as_ptr() as usize, address);
     }
 
     #[test]
     fn sizes_that_grow_do_not_pile_up() {
         let pool = Arc::new(HostPool::default());
-        for bytes in [100, 1_000, 10_000, 100_000] {
+        for bytes in [10_000, 30_000, 50_000, 100_000] {
             drop(pool.take(bytes).unwrap());
         }
-        let held: Vec<usize> = pool.free.lock().iter().map(Vec::len).collect();
+        let held: Vec<usize> = pool.free.lock().by_size.keys().copied().collect();
         assert_eq!(held, [100_000usize.div_ceil(ALIGNMENT)]);
+        assert_eq!(pool.free.lock().lines, held[0]);
     }
 
     #[test]
     fn a_limit_holds_for_what_is_in_use() {
-        let pool = Arc::new(HostPool::within(1_000));
-        let first = pool.take(600).unwrap();
-        assert_eq!(pool.room(), 400);
-        let error = pool.take(401).err().unwrap();
-        assert_eq!(error.to_string(), "a buffer of 401 bytes, of the limit of 1000 bytes 400 are left");
-        drop((first, pool.take(400).unwrap()));
-        assert_eq!(pool.room(), 1_000);
-        assert!(!pool.free.lock().is_empty());
+        let pool = Arc::new(HostPool::within(10_000));
+        let first = pool.take(6_000).unwrap();
+        assert_eq!(pool.room(), 4_000);
+        let error = pool.take(4_001).err().unwrap();
+        assert_eq!(error.to_string(), "a buffer of 4001 bytes, of the limit of 10000 bytes 4000 are left");
+        drop((first, pool.take(4_000).unwrap()));
+        assert_eq!(pool.room(), 10_000);
+        assert!(pool.free.lock().lines > 0);
         pool.release();
-        assert!(pool.free.lock().is_empty());
+        assert_eq!(pool.free.lock().lines, 0);
     }
 
     #[test]
     fn a_buffer_that_is_parted_leaves_room_and_stays() {
-        let pool = Arc::new(HostPool::within(1_000));
-        let mut kept = pool.take(600).unwrap();
+        let pool = Arc::new(HostPool::within(10_000));
+        let mut kept = pool.take(6_000).unwrap();
         kept.bytes_mut()[0] = 7;
         kept.part();
-        assert_eq!((pool.room(), kept.bytes()[0], kept.held()), (1_000, 7, 640));
-        let other = pool.take(1_000).unwrap();
+        assert_eq!((pool.room(), kept.bytes()[0], kept.held()), (10_000, 7, 6_016));
+        let other = pool.take(10_000).unwrap();
         drop(kept);
-        assert_eq!((pool.room(), pool.free.lock().len()), (0, 0));
+        assert_eq!((pool.room(), pool.free.lock().lines), (0, 0));
         drop(other);
     }
 
     #[test]
     fn a_batch_beside_another_waits_for_more_than_its_part() {
-        let (first, places) = (Arc::new(HostPool::within(800)), Arc::new(Places::default()));
+        let (first, places) = (Arc::new(HostPool::within(80_000)), Arc::new(Places::default()));
         let second = Arc::new(first.beside());
         let (turn, next) = (first.in_turn(places.ticket()), second.in_turn(places.ticket()));
-        let large = first.take(800).unwrap();
-        let small = second.take(60).unwrap();
+        let large = first.take(80_000).unwrap();
+        let small = second.take(6_000).unwrap();
         let (say, said) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
             let second = &second;
-            scope.spawn(move || say.send(second.take(700).unwrap().bytes().len()).unwrap());
+            scope.spawn(move || say.send(second.take(70_000).unwrap().bytes().len()).unwrap());
             assert!(said.recv_timeout(Duration::from_millis(50)).is_err());
             drop((large, turn));
             assert_eq!(
                 said.recv().unwrap(),
-                700usize.next_multiple_of(ALIGNMENT).max(800_usize.next_multiple_of(ALIGNMENT))
+                70_000usize.next_multiple_of(ALIGNMENT).max(80_000_usize.next_multiple_of(ALIGNMENT))
             );
         });
         drop((small, next));
         // What one has given back, the other takes.
-        assert_eq!(first.free.lock().len(), 2);
-        assert_eq!((first.room(), second.room()), (800, 800));
+        assert_eq!(first.free.lock().by_size.values().map(Vec::len).sum::<usize>(), 2);
+        assert_eq!((first.room(), second.room()), (80_000, 80_000));
     }
 
     #[test]
