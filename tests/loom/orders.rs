@@ -106,13 +106,13 @@ fn the_background_does_what_it_accepted_and_gives_back_the_rest() {
 #[test]
 fn a_pool_never_gives_more_than_its_limit() {
     in_every_order(|| {
-        let pool = Arc::new(HostPool::within(100));
+        let pool = Arc::new(HostPool::within(10_000));
         let taken = Arc::new(AtomicUsize::new(0));
         let take = {
             let (pool, taken) = (Arc::clone(&pool), Arc::clone(&taken));
             move || {
-                let Ok(buffer) = pool.take(60) else { return };
-                assert_eq!(count(&taken), 0, "two buffers of 60 bytes in a pool of 100");
+                let Ok(buffer) = pool.take(6_000) else { return };
+                assert_eq!(count(&taken), 0, "two buffers of 6,000 bytes in a pool of 10,000");
                 taken.fetch_sub(1, Ordering::SeqCst);
                 drop(buffer);
             }
@@ -120,7 +120,7 @@ fn a_pool_never_gives_more_than_its_limit() {
         let other = thread::spawn(take.clone());
         take();
         other.join().unwrap();
-        assert_eq!(pool.room(), 100);
+        assert_eq!(pool.room(), 10_000);
     });
 }
 
@@ -128,7 +128,7 @@ fn a_pool_never_gives_more_than_its_limit() {
 fn a_batch_beside_another_takes_its_part_until_the_other_ends() {
     in_every_order(|| {
         let places = Arc::new(Places::default());
-        let first = Arc::new(HostPool::within(800));
+        let first = Arc::new(HostPool::within(80_000));
         let second = Arc::new(first.beside());
         let (turn, next) = (first.in_turn(places.ticket()), second.in_turn(places.ticket()));
         let working = Arc::new(AtomicUsize::new(1));
@@ -136,13 +136,13 @@ fn a_batch_beside_another_takes_its_part_until_the_other_ends() {
             let working = Arc::clone(&working);
             thread::spawn(move || {
                 let _next = next;
-                let part = second.take(100).unwrap();
-                let rest = second.take(200).unwrap();
+                let part = second.take(10_000).unwrap();
+                let rest = second.take(20_000).unwrap();
                 assert_eq!(read(&working), 0, "more than an eighth while the first batch is worked on");
                 drop((part, rest));
             })
         };
-        drop(first.take(800).unwrap());
+        drop(first.take(80_000).unwrap());
         working.store(0, Ordering::SeqCst);
         drop(turn);
         other.join().unwrap();

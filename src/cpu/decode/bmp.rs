@@ -1,4 +1,4 @@
-//! BMP by crate `image`. It must not know other formats.
+//! BMP by crate `image`, but for the rows of plain 24-bit files. It must not know other formats.
 
 use std::io::Cursor;
 
@@ -48,13 +48,12 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
     if job.is_plain()
         && job.options.color == ColorSpace::Rgb
         && decoder.dimensions() == (width as u32, height as u32)
+        && let Some(rows) = rows_of_24_bits(bytes, width, height)
     {
-        if let Some(rows) = rows_of_24_bits(bytes, width, height) {
-            for (from, to) in rows.zip(out.chunks_exact_mut(width * 3)) {
-                write_reversed(from, to);
-            }
-            return Ok(());
+        for (from, to) in rows.zip(out.chunks_exact_mut(width * 3)) {
+            write_reversed(from, to);
         }
+        return Ok(());
     }
     if bits(bytes) != 16 {
         return read_pixels(decoder, Luma::Bits14, job, out);
