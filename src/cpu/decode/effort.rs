@@ -18,6 +18,8 @@ const JPEG_SCAN_PIXEL: f64 = 0.4;
 const PNG_BYTE: f64 = 1.5;
 /// The same of a TIFF: 0.2 where they are stored as they are, 3.6 where they are inflated, 6.5 with LZW. The header does not tell soon.
 const TIFF_BYTE: f64 = 4.0;
+/// For each pixel of a GIF: its codes, and the colours that they name.
+const GIF_PIXEL: f64 = 8.0;
 /// For each pixel of a WebP: a lossy one, which takes longer than others.
 const WEBP_PIXEL: f64 = 17.0;
 /// For each sample of a JPEG 2000.
@@ -51,6 +53,11 @@ pub fn effort(bytes: &[u8], info: &ImageInfo, options: &DecodeOptions) -> Effort
         Format::Tiff => {
             scratch += 2.0 * stored;
             stored * TIFF_BYTE
+        }
+        Format::Gif => {
+            // Its pixels with alpha, and those of a frame that is smaller.
+            scratch += 8.0 * pixels;
+            pixels * GIF_PIXEL
         }
         Format::WebP => {
             // Of a lossless one what was decoded, and its pixels.
@@ -89,7 +96,7 @@ mod tests {
     #[test]
     fn what_takes_seconds_is_told_from_what_takes_milliseconds() {
         let options = DecodeOptions::default();
-        for format in [Format::Png, Format::Tiff, Format::WebP, Format::Jpeg2000] {
+        for format in [Format::Png, Format::Gif, Format::Tiff, Format::WebP, Format::Jpeg2000] {
             let of = |side| effort(&[], &info(format, side), &options).time;
             assert!(of(400) < Duration::from_millis(50), "{format}");
             assert!(of(11_000) > Duration::from_millis(500), "{format}");

@@ -11,6 +11,7 @@ pub enum Format {
     Jpeg,
     Png,
     Bmp,
+    Gif,
     Tiff,
     WebP,
     Jpeg2000,
@@ -24,6 +25,7 @@ impl fmt::Display for Format {
             Format::Jpeg => "JPEG",
             Format::Png => "PNG",
             Format::Bmp => "BMP",
+            Format::Gif => "GIF",
             Format::Tiff => "TIFF",
             Format::WebP => "WebP",
             Format::Jpeg2000 => "JPEG 2000",
@@ -45,11 +47,11 @@ pub(super) fn detect(bytes: &[u8]) -> Result<Format> {
         [0xFF, 0xD8, ..] => return Ok(Format::Jpeg),
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => return Ok(Format::Png),
         [b'B', b'M', ..] => return Ok(Format::Bmp),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => return Ok(Format::Gif),
         [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..] => return Ok(Format::Tiff),
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => return Ok(Format::WebP),
         [b'P', b'1'..=b'6', b' ' | b'\t' | b'\r' | b'\n' | b'#', ..] => return Ok(Format::Pnm),
         [b'P', b'7', b'\n', ..] => "PAM",
-        [b'G', b'I', b'F', b'8', ..] => "GIF",
         [0, 0, 0, 12, b'j', b'P', b' ', b' ', ..] | [0xFF, 0x4F, 0xFF, 0x51, ..] => {
             return Ok(Format::Jpeg2000);
         }
@@ -66,6 +68,6 @@ pub(super) fn detect(bytes: &[u8]) -> Result<Format> {
         }
     };
     Err(Error::unsupported(format!(
-        "images of format {unsupported} are not supported, expected one of JPEG, JPEG 2000, PNG, BMP, TIFF, WebP, PNM"
+        "images of format {unsupported} are not supported, expected one of JPEG, JPEG 2000, PNG, BMP, GIF, TIFF, WebP, PNM"
     )))
 }

@@ -17,6 +17,7 @@
 //! - TIFF: gray with alpha is gray, where DALI takes colours from neighbouring samples. 1- and 4-bit gray are decoded, DALI may not.
 //! - [`ColorSpace::Any`]: gray with alpha gives 2 channels, where DALI fails; 4 channels are turned as the orientation
 //!   says, where DALI leaves them as stored; a gray JPEG gives 1 channel, where DALI crashes.
+//! - GIF is decoded, of an animation the first frame; DALI does not know it.
 //! - JPEG 2000: what is lossy may be a level off.
 //! - 16-bit BMP without masks is decoded; DALI counts no channels.
 //! - The shape of a PNG is told from its first bytes; DALI wants its last chunk for that.
@@ -25,6 +26,7 @@ mod bmp;
 mod color;
 mod effort;
 mod format;
+mod gif;
 mod jpeg;
 mod jpeg2000;
 mod orientation;
@@ -179,6 +181,7 @@ pub fn probe(bytes: &[u8], adjust_orientation: bool) -> Result<ImageInfo> {
         Format::Jpeg => jpeg::header(bytes),
         Format::Png => png::header(bytes),
         Format::Bmp => bmp::header(bytes),
+        Format::Gif => gif::header(bytes),
         Format::Tiff => tiff::header(bytes),
         Format::WebP => webp::header(bytes),
         Format::Jpeg2000 => jpeg2000::header(bytes),
@@ -359,6 +362,7 @@ impl Decoder {
             Format::Jpeg => self.jpeg.decode(bytes, &job, out),
             Format::Png => png::decode(bytes, &job, out),
             Format::Bmp => bmp::decode(bytes, &job, out),
+            Format::Gif => gif::decode(bytes, &job, out),
             Format::Tiff => tiff::decode(bytes, &self.jpeg, &job, out),
             Format::WebP => webp::decode(bytes, &job, out),
             Format::Jpeg2000 => jpeg2000::decode(bytes, &job, out),
