@@ -19,7 +19,7 @@ const PNG_BYTE: f64 = 1.5;
 /// The same of a TIFF: 0.2 where they are stored as they are, 3.6 where they are inflated, 6.5 with LZW. The header does not tell soon.
 const TIFF_BYTE: f64 = 4.0;
 /// For each pixel of a GIF: its codes, and the colours that they name.
-const GIF_PIXEL: f64 = 8.0;
+const GIF_PIXEL: f64 = 20.0;
 /// For each pixel of a WebP: a lossy one, which takes longer than others.
 const WEBP_PIXEL: f64 = 17.0;
 /// For each sample of a JPEG 2000.
