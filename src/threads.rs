@@ -26,7 +26,8 @@ use crate::limits;
 pub struct Threads {
     pool: ThreadPool,
     working: AtomicUsize,
-    others: OnceLock<Arc<Others>>,
+    /// To whom a core is left, and how many may work while they are there.
+    others: OnceLock<(Arc<Others>, usize)>,
 }
 
 /// Those who work on the same cores now and then, and to whom threads leave one meanwhile. However low a thread's priority is, one on every core
@@ -103,18 +104,17 @@ impl Threads {
 
     /// Leaves a core to `others` while they are there, from the next sample on that a thread begins. The first ones that are named count.
     pub fn leave_room_to(&self, others: &Arc<Others>) {
-        self.others.get_or_init(|| Arc::clone(others));
+        self.others.get_or_init(|| {
+            let cores = available_parallelism().map_or(1, NonZeroUsize::get);
+            (Arc::clone(others), self.current_num_threads().min(cores.saturating_sub(1)).max(1))
+        });
     }
 
     /// How many may work now.
     fn most(&self) -> usize {
-        let all = self.current_num_threads();
         match self.others.get() {
-            Some(others) if others.are_there() => {
-                let cores = available_parallelism().map_or(1, NonZeroUsize::get);
-                all.min(cores.saturating_sub(1)).max(1)
-            }
-            _ => all,
+            Some((others, beside)) if others.are_there() => *beside,
+            _ => self.current_num_threads(),
         }
     }
 

@@ -127,7 +127,7 @@ pub fn correlate<S: ConvertSat<f32>>(
     if width == 0 || rows == 0 || pitch == 0 {
         return;
     }
-    let tile = (NEAR / rows).next_multiple_of(SUMS);
+    let tile = (NEAR / rows).next_multiple_of(SUMS).max(SUMS);
     let halo = (columns - 1) * channels;
     // The rows that lie under the rectangle as float32, each in the place of one that does not any more: an element is converted once, not
     // once for each weight.
@@ -204,6 +204,26 @@ mod tests {
         assert_eq!(out, [15.0, 13.0]);
         convolve(&[5u8, 7], &mut out, Along { extent: 1, inner: 2 }, &[0.25, 0.5, 0.25]);
         assert_eq!(out, [5.0, 7.0]);
+    }
+
+    #[test]
+    fn rectangles_of_any_height_and_rows_of_any_width() {
+        for (rows, width) in [(1, 3), (2, 64), (3, 70), (3, 3_000), (NEAR + 1, 5)] {
+            let (columns, channels, height) = (2, 3, 2);
+            let pitch = width + channels;
+            let values: Vec<f32> = (0..pitch * (height + rows - 1)).map(|i| (i % 7) as f32).collect();
+            let weights: Vec<f32> = (0..rows * columns).map(|i| (i % 3) as f32).collect();
+            let mut found = vec![0.0; height * width];
+            let source = Padded { values: &values, pitch, channels };
+            correlate(source, width, &weights, columns, |at, sums| {
+                found[at..][..sums.len()].copy_from_slice(sums);
+            });
+            for (i, found) in found.into_iter().enumerate() {
+                let at =
+                    |k: usize| values[(i / width + k / columns) * pitch + i % width + k % columns * channels];
+                assert_eq!(found, weights.iter().enumerate().map(|(k, weight)| weight * at(k)).sum::<f32>());
+            }
+        }
     }
 
     #[test]

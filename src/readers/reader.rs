@@ -52,8 +52,7 @@ impl Source for Reader {
     }
 
     fn next(&mut self, most: usize, memory: &Arc<HostPool>) -> Result<Option<Pulled>> {
-        let indices = self.order.batch(most);
-        read(&*self.dataset, indices, &self.outputs, memory).map(Some)
+        self.begin(most, memory, &|| true)?.map(Upcoming::read).transpose()
     }
 
     fn begin(
@@ -86,9 +85,6 @@ impl Source for Reader {
     }
 }
 
-/// Files that a thread reads one after the other: to wake one takes as long.
-const FILES_A_THREAD: usize = 4;
-
 /// A batch of these samples.
 fn read(
     dataset: &dyn Dataset,
@@ -99,8 +95,7 @@ fn read(
     let mut columns: Vec<(Vec<Shape>, Vec<Sample<'static>>)> = vec![Default::default(); outputs.len()];
     let mut failures = Vec::new();
     let mut origins: Vec<String> = indices.iter().map_while(|&index| dataset.origin(index)).collect();
-    let indices = indices.into_par_iter().with_min_len(FILES_A_THREAD);
-    let read: Vec<_> = indices.map(|index| dataset.read(index, memory)).collect();
+    let read: Vec<_> = indices.into_par_iter().map(|index| dataset.read(index, memory)).collect();
     for (i, tensors) in read.into_iter().enumerate() {
         let tensors = tensors.unwrap_or_else(|error| {
             failures.push((i, error));
