@@ -40,6 +40,9 @@ pub(crate) fn is_for_engines(name: &str) -> bool {
     name.starts_with("h264") && !other || name.starts_with("large_") && !name.contains("vp8_odd")
 }
 
+const CODECS: [Codec; 7] =
+    [Codec::H264, Codec::H265, Codec::Vp8, Codec::Vp9, Codec::Av1, Codec::Mjpeg, Codec::Mpeg4];
+
 type Outcome = Result<(Shape, Vec<f64>)>;
 
 /// Says in what two outcomes differ, if they do; and prints how much.
@@ -71,7 +74,7 @@ pub(crate) fn engines(gpu: &Arc<Gpu>) -> Option<Engines> {
     match Engines::open(gpu) {
         Ok(engines) => {
             println!("{} engines", engines.count().unwrap());
-            for codec in [Codec::H264, Codec::H265, Codec::Vp8, Codec::Vp9, Codec::Mpeg4] {
+            for codec in CODECS {
                 let takes = |size| if engines.takes(codec, size) { "yes" } else { "no" };
                 println!(
                     "{codec:?}: 48 x 32 {}, 160 x 144 {}, 4096 x 2160 {}",

@@ -12,6 +12,8 @@ use crate::limits;
 
 pub(super) struct Decoder {
     inner: Inner,
+    /// What the container holds for it, until the first packet has come.
+    parameters: Vec<u8>,
     ready: std::collections::VecDeque<Picture>,
 }
 
@@ -25,14 +27,27 @@ fn error(error: Cause) -> Error {
     }
 }
 
+/// Bytes of `av1C` before what it holds, and the first of them: a marker, and version 1.
+const CONFIG_HEADER: usize = 4;
+const CONFIG_VERSION: u8 = 0x81;
+
+/// The units in `av1C`: a sequence header, which packets need not repeat.
+pub(super) fn parameters(config: &[u8]) -> &[u8] {
+    match config.split_at_checked(CONFIG_HEADER) {
+        Some((&[CONFIG_VERSION, ..], units)) => units,
+        _ => &[],
+    }
+}
+
 impl Decoder {
-    pub(super) fn new() -> Result<Self> {
+    /// A decoder for packets of a container whose `av1C` is `config`.
+    pub(super) fn new(config: &[u8]) -> Result<Self> {
         let mut settings = Settings::new();
         settings.set_n_threads(1);
         settings.set_max_frame_delay(1);
         settings.set_frame_size_limit(limits::MAX_VIDEO_PIXELS as u32);
         let inner = Inner::with_settings(&settings).map_err(error)?;
-        Ok(Self { inner, ready: std::collections::VecDeque::new() })
+        Ok(Self { inner, parameters: parameters(config).to_vec(), ready: std::collections::VecDeque::new() })
     }
 
     /// Takes all pictures that are there.
@@ -49,7 +64,9 @@ impl Decoder {
 
 impl VideoDecoder for Decoder {
     fn send(&mut self, packet: &[u8], place: usize) -> Result<()> {
-        let mut sent = self.inner.send_data(packet.to_vec(), None, Some(place as i64), None);
+        let mut bytes = std::mem::take(&mut self.parameters);
+        bytes.extend_from_slice(packet);
+        let mut sent = self.inner.send_data(bytes, None, Some(place as i64), None);
         // What it does not take at once it takes when its pictures are out; it takes some each time.
         for _ in 0..=packet.len() {
             self.collect()?;

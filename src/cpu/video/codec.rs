@@ -15,7 +15,7 @@ pub(super) fn decoder(track: &Track) -> Result<Box<dyn VideoDecoder>> {
         Codec::H265 => Box::new(h265::Decoder::new(&track.config)?),
         Codec::Vp8 => Box::new(vp8::Decoder::new()),
         Codec::Vp9 => Box::new(vp9::Decoder::new()),
-        Codec::Av1 => Box::new(av1::Decoder::new()?),
+        Codec::Av1 => Box::new(av1::Decoder::new(&track.config)?),
         Codec::Mjpeg => Box::new(mjpeg::Decoder::new()),
         Codec::Mpeg4 => {
             return Err(Error::unsupported(

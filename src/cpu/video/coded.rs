@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::color::{Color, Factors, Matrix};
 use super::nal::{self, Framing};
 use super::track::Codec;
-use super::{Budget, Video, Wanted, mpeg4, vp8, vp9};
+use super::{Budget, Video, Wanted, av1, mjpeg, mpeg4, vp8, vp9};
 use crate::error::{Context, Error, Result};
 
 /// How packets are compressed.
@@ -20,6 +20,10 @@ pub enum Coding {
     Vp8,
     /// VP9, a frame a packet, or several of which one is shown.
     Vp9,
+    /// AV1, a temporal unit a packet, of which one frame is shown.
+    Av1,
+    /// Motion JPEG, a picture a packet.
+    Mjpeg,
     /// MPEG-4 Part 2, a frame a packet, with start codes. The host does not decode it.
     Mpeg4,
 }
@@ -62,8 +66,9 @@ impl<'v> Video<'v> {
             Codec::H265 => Some(Coding::H265),
             Codec::Vp8 => Some(Coding::Vp8),
             Codec::Vp9 => Some(Coding::Vp9),
+            Codec::Av1 => Some(Coding::Av1),
+            Codec::Mjpeg => self.packet(0).is_some_and(mjpeg::is_usual).then_some(Coding::Mjpeg),
             Codec::Mpeg4 => Some(Coding::Mpeg4),
-            Codec::Av1 | Codec::Mjpeg => None,
         }
     }
 
@@ -86,18 +91,19 @@ impl<'v> Video<'v> {
             left.entry(packet).or_default().push(frame);
         }
         let last = left.last_key_value().map_or(key, |(&packet, _)| packet);
-        let packet = self.track.packets.get(key).map_or(&[][..], |packet| packet.of(&self.file));
+        let packet = self.packet(key).unwrap_or_default();
         let full_range = match coding {
             Coding::Vp8 => Some(vp8::is_full_range(packet)?),
             Coding::Vp9 => Some(vp9::is_full_range(packet)?),
-            Coding::H264 | Coding::H265 | Coding::Mpeg4 => None,
+            Coding::Mjpeg => Some(true),
+            Coding::H264 | Coding::H265 | Coding::Av1 | Coding::Mpeg4 => None,
         };
         // Engines know another default than decoders on hosts have.
         let matrix =
             (coding == Coding::Mpeg4).then(|| mpeg4::matrix(&self.track.config).unwrap_or(UNSPECIFIED));
         let framing = match coding {
-            Coding::Vp8 | Coding::Vp9 | Coding::Mpeg4 => Framing::StartCodes,
             Coding::H264 | Coding::H265 => nal::configuration(self.track.codec, &self.track.config)?.1,
+            _ => Framing::StartCodes,
         };
         let (end, packets) = (self.end_of(key, last), &self.track.packets);
         let is_shown = |&number: &usize| {
@@ -173,6 +179,10 @@ impl Coded<'_> {
                     }
                     nal::units(bytes, self.framing).into_iter().for_each(|unit| push_unit(unit, into));
                 }
+                (Coding::Av1, _) if !self.has_begun => {
+                    into.extend_from_slice(av1::parameters(&video.track.config));
+                    into.extend_from_slice(bytes);
+                }
                 (Coding::Mpeg4, _) if !self.has_begun => {
                     into.extend_from_slice(&video.track.config);
                     into.extend_from_slice(bytes);
@@ -191,7 +201,8 @@ impl Coded<'_> {
     /// # Errors
     /// When it does not.
     pub fn frames(&mut self, place: usize) -> Result<Vec<usize>> {
-        let (picture, is_reordered) = (self.pictures, !matches!(self.coding, Coding::Vp8 | Coding::Vp9));
+        let is_reordered = !matches!(self.coding, Coding::Vp8 | Coding::Vp9 | Coding::Av1);
+        let picture = self.pictures;
         self.pictures += 1;
         if is_reordered && self.video.track.timed && place != picture {
             return Err(Error::unsupported(format!(

@@ -226,7 +226,7 @@ fn tracks(walk: &mut Walk<'_>, all: Element) -> Result<Option<(Chosen, Track)>> 
         };
         let number = field(id::TRACK_NUMBER).map_or(0, |field| walk.unsigned(field));
         let mut track = Track::new(codec);
-        if matches!(codec, Codec::H264 | Codec::H265 | Codec::Mpeg4) {
+        if matches!(codec, Codec::H264 | Codec::H265 | Codec::Av1 | Codec::Mpeg4) {
             track.config =
                 field(id::CODEC_PRIVATE).map(|field| walk.content(field).to_vec()).unwrap_or_default();
         }

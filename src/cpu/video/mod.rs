@@ -167,6 +167,11 @@ impl<'a> Video<'a> {
         Ok(keys.chunk_by(|a, b| a == b).map(run).collect())
     }
 
+    /// The bytes of packet `number`.
+    fn packet(&self, number: usize) -> Option<&[u8]> {
+        self.track.packets.get(number).map(|packet| packet.of(&self.file))
+    }
+
     /// The packet that decoding must begin with for frame `frame`: the last key frame that is not shown after it.
     fn key_of(&self, frame: usize) -> Result<usize> {
         let shown = self.shown.get(frame);

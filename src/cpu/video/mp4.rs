@@ -99,6 +99,9 @@ fn entry(stsd: &[u8]) -> Result<Track> {
         let missing = || Error::invalid("a video track without the parameters of its codec");
         track.config = find(boxes, config).ok_or_else(missing)?.to_vec();
     }
+    if codec == Codec::Av1 {
+        track.config = find(boxes, config).unwrap_or_default().to_vec();
+    }
     if codec == Codec::Mpeg4 {
         track.config = stream.map(|(_, parameters)| parameters.to_vec()).unwrap_or_default();
     }

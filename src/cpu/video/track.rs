@@ -45,7 +45,7 @@ pub(super) struct Shown {
 #[derive(Debug, Clone)]
 pub(super) struct Track {
     pub(super) codec: Codec,
-    /// What the container holds for the decoder: `avcC` for H.264, `hvcC` for H.265, parameters for MPEG-4; empty where the stream has it all.
+    /// What the container holds for the decoder: `avcC` for H.264, `hvcC` for H.265, `av1C` for AV1, parameters for MPEG-4; empty where the stream has it all.
     pub(super) config: Vec<u8>,
     /// Columns and rows as the container says, 0 where it does not.
     pub(super) size: [usize; 2],

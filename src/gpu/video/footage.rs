@@ -13,12 +13,16 @@ pub enum Codec {
     Mpeg4 = 2,
     /// H.264, in units with start codes.
     H264 = 4,
+    /// Motion JPEG, a picture a packet.
+    Mjpeg = 5,
     /// H.265, likewise.
     H265 = 8,
     /// VP8, a frame a packet.
     Vp8 = 9,
     /// VP9, a frame a packet, or several of which one is shown.
     Vp9 = 10,
+    /// AV1, a temporal unit a packet, of which one frame is shown.
+    Av1 = 11,
 }
 
 /// What a stream says of its colours.

@@ -22,6 +22,8 @@ X264 = {"g": "5", "bf": "2", "crf": "22", "x264-params": "scenecut=0"}
 X265 = {"crf": "24", "x265-params": "keyint=5:bframes=2:scenecut=0:log-level=none:info=0"}
 VP8 = {"crf": "10", "b": "1M", "g": "8", "threads": "1"}
 VP9 = {"crf": "24", "b": "0", "g": "5", "auto-alt-ref": "1", "lag-in-frames": "8", "cpu-used": "4"}
+# First bytes of units of AV1 that say how long they are.
+SEQUENCE_HEADER, PADDING = 0x0A, 0x7A
 AV1 = {"crf": "34", "g": "6", "preset": "8"}
 
 
@@ -81,6 +83,20 @@ def strip(source, name, filter):
         convert = av.BitStreamFilterContext(filter, stream)
         found = [made for packet in file.demux(stream) if packet.size for made in convert.filter(packet)]
         (HERE / name).write_bytes(b"".join(map(bytes, found)))
+
+
+def without_headers(source, name):
+    """A file whose sequence header is in the container alone, as the container's specification wants it: those in packets become padding."""
+    data = bytearray((HERE / source).read_bytes())
+    at = data.index(b"mdat") + 4
+    header = bytes(data[at:at + 2 + data[at + 1]])
+    config = data.index(b"av1C") + 8
+    assert header[0] == SEQUENCE_HEADER and header[:2] == data[config:config + 2]
+    data[config:config + len(header)] = header
+    for at in range(len(data)):
+        if at != config and data.startswith(header, at):
+            data[at] = PADDING
+    (HERE / name).write_bytes(data)
 
 
 def by_program(name, options, frames, size=(WIDTH, HEIGHT), pixels="yuv420p"):
@@ -178,7 +194,8 @@ def blocks(path):
 
 
 def describe(path):
-    with av.open(str(path)) as file:
+    # FFmpeg's decoder takes no header of a container; the frames are the same.
+    with av.open(str(path).replace("_bare.", ".")) as file:
         codec = file.streams.video[0].codec_context.name
         frames = list(file.decode(video=0))
     # As the stream says; of VP9 always BT.601, which is what DALI does.
@@ -215,6 +232,7 @@ def main():
     encode("vp9_422_full_range.webm", "libvpx-vp9", VP9, "yuv422p", full=True)
     encode("av1.mp4", "libsvtav1", AV1, size=(64, 64), frames=8)
     encode("av1.webm", "libsvtav1", AV1, size=(64, 64), frames=8)
+    without_headers("av1.mp4", "av1_bare.mp4")
     # Large enough for the video engines of a GPU.
     encode("large_h264.mp4", "libx264", X264 | {"bf": "3", "crf": "32", "x264-params": "scenecut=0:b-adapt=0:b-pyramid=normal"}, size=(322, 180), matrix=1)
     encode("large_h265.mp4", "libx265", X265, size=(162, 146), matrix=1, frames=8)
@@ -226,6 +244,10 @@ def main():
     encode("large_vp9.webm", "libvpx-vp9", VP9, size=(160, 144), frames=8)
     encode("large_vp9_odd.webm", "libvpx-vp9", VP9, size=(161, 145), frames=8, full=True)
     by_program("large_vp9_10_bits.webm", ["-c:v", "libvpx-vp9", "-crf", "24", "-b:v", "0", "-g", "5"], 8, (160, 144), "yuv420p10le")
+    encode("large_av1.mp4", "libsvtav1", AV1, size=(160, 144), frames=8, matrix=1)
+    encode("large_av1_10_bits.webm", "libsvtav1", AV1, "yuv420p10le", size=(160, 144), frames=8)
+    without_headers("large_av1.mp4", "large_av1_bare.mp4")
+    encode("large_mjpeg.avi", "mjpeg", {"qscale": "6"}, "yuvj420p", size=(160, 144), frames=6, full=True)
     for ending in ("avi", "mkv", "mov"):
         encode(f"mjpeg.{ending}", "mjpeg", {"qscale": "6"}, "yuvj420p", frames=6, full=True)
     edit("h264.mp4", "h264_edited.mp4", 3, 6)
