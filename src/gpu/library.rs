@@ -40,7 +40,13 @@ impl Library {
         hint: "`pip install nvidia-nvjpeg`, or put `libnvjpeg.so.13` beside the plugin",
         companions: None,
     };
-
+    /// The JPEG 2000 decoder.
+    pub const NVJPEG2000: Self = Self {
+        name: "nvJPEG2000",
+        files: &["libnvjpeg2k.so.0", "libnvjpeg2k.so"],
+        hint: "`pip install nvidia-nvjpeg2k-cu12`, or put `libnvjpeg2k.so.0` beside the plugin; it is optional",
+        companions: None,
+    };
     /// The driver's management library.
     pub const NVML: Self = Self {
         name: "NVML",
@@ -206,7 +212,7 @@ fn packages() -> Vec<PathBuf> {
             for packages in ["site-packages", "dist-packages"] {
                 let nvidia = version.path().join(packages).join("nvidia");
                 // `cu13/lib` holds everything of CUDA 13; CUDA 12 has a folder for each library.
-                for folder in ["cu13/lib", "cuda_nvrtc/lib", "nvjpeg/lib"] {
+                for folder in ["cu13/lib", "cuda_nvrtc/lib", "nvjpeg/lib", "nvjpeg2k/lib"] {
                     found.push(nvidia.join(folder));
                 }
             }

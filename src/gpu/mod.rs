@@ -22,6 +22,7 @@ mod counters;
 mod device;
 pub mod flow;
 pub mod jpeg;
+pub mod jpeg2000;
 mod kernel;
 mod library;
 mod load;

@@ -7,6 +7,7 @@ mod mixed;
 mod on_cores;
 mod on_engines;
 mod on_host;
+mod on_nvjpeg2000;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

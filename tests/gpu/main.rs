@@ -10,6 +10,7 @@ mod exported;
 mod flow;
 mod fusion;
 mod header;
+mod jpeg2000;
 #[path = "../common/numbers.rs"]
 mod numbers;
 mod pictures;

@@ -116,6 +116,7 @@ fn devices() -> Vec<Finding> {
             Library::NVJPEG,
             "JPEGs are decoded by the multiprocessors and the host, not by the JPEG engines",
         ),
+        optional(Library::NVJPEG2000, "JPEG 2000 is decoded by the host"),
         optional(Library::NVDEC, "videos are decoded by the host, not by the video engines"),
         optional(Library::OPTICAL_FLOW, "pipelines with `optical_flow` do not load on a GPU"),
         optional(

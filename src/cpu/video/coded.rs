@@ -201,7 +201,7 @@ impl Coded<'_> {
     /// # Errors
     /// When it does not.
     pub fn frames(&mut self, place: usize) -> Result<Vec<usize>> {
-        let is_reordered = !matches!(self.coding, Coding::Vp8 | Coding::Vp9 | Coding::Av1);
+        let is_reordered = !matches!(self.coding, Coding::Vp8 | Coding::Vp9);
         let picture = self.pictures;
         self.pictures += 1;
         if is_reordered && self.video.track.timed && place != picture {

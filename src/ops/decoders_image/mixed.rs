@@ -4,6 +4,7 @@
 //! ```text
 //! engines:  file -> pixels as stored -> [ kernel: window, orientation, colours, type ] -> output
 //! cores:    data in the staging slab -> the window's pixels as stored -> [ the same ] -> output
+//! library:  JPEG 2000 -> pixels as stored -> [ the same ] -> output
 //! threads:  file -> output's bytes in the staging slab -> copy on the device -> output
 //! ```
 //!
@@ -24,6 +25,7 @@ use super::finish::{ALIGNMENT, Extent, Finish, Stored};
 use super::on_cores::{Doubts, EARLY_BYTES, OnCores, groups};
 use super::on_engines::Copies;
 use super::on_host::decode_on_host;
+use super::on_nvjpeg2000::OnNvJpeg2000;
 use crate::cpu::decode::{self, Decoder};
 use crate::error::{Error, Result};
 use crate::gpu::jpeg::cores::{self, Batch, Data, Planned, Scan};
@@ -40,6 +42,7 @@ pub(super) struct Mixed {
     /// `None`: the device has none, everything is decoded on the host.
     engines: Option<Engines>,
     cores: OnCores,
+    nvjpeg2000: OnNvJpeg2000,
     speeds: Speeds,
     wish: Option<Wish>,
     relief: Relief,
@@ -63,6 +66,8 @@ struct Image<'a> {
     picture: Option<Picture<'a>>,
     /// Set when the cores take it.
     planned: Option<Planned<'a>>,
+    /// Whether nvJPEG2000 may take it.
+    is_wavelets: bool,
 }
 
 impl Image<'_> {
@@ -129,11 +134,13 @@ impl Mixed {
         let count = engines.as_ref().map_or(0, Engines::count);
         let load = engines.as_ref().map(|_| Arc::clone(gpu.load()));
         let cores = OnCores::open(gpu, format, options)?;
+        let nvjpeg2000 = OnNvJpeg2000::new(gpu, format);
         let speeds =
             Speeds::new(count, gpu.multiprocessors()).within(gpu.ceiling()? / limits::CORES_SCRATCH_PART);
         Ok(Self {
             engines,
             cores,
+            nvjpeg2000,
             speeds,
             wish,
             relief: Relief::default(),
@@ -166,9 +173,12 @@ impl Mixed {
             let header = if is_jpeg { Header::of_head(file.head, file.all) } else { None };
             let picture = header.as_ref().and_then(|header| takers.picture(&job, header));
             let planned = header.filter(|_| may_settle).and_then(|header| takers.planned(&job, &header));
-            Ok(Image { index: sample.index(), job, file, target, picture, planned })
+            let is_wavelets = takers.wavelets(&job, file.all);
+            Ok(Image { index: sample.index(), job, file, target, picture, planned, is_wavelets })
         });
         self.limit(&mut images);
+        let (wavelets, images): (Vec<_>, Vec<_>) = images.into_iter().partition(|image| image.is_wavelets);
+        let wavelets: Vec<&Image<'_>> = wavelets.iter().collect();
         let part = self.load.as_ref().map_or(0.0, |load| self.relief.follow(load.others(), cx.busy));
         // While another batch has the engines, this one is sooner done without them.
         let turn = (self.wish.is_none() && part > 0.0).then(|| Turn::if_free(cx.recorder.gpu())).flatten();
@@ -184,6 +194,7 @@ impl Mixed {
 
         let engine_targets = self.targets(cx, &on_engines, Extent::Picture)?;
         let core_targets = self.targets(cx, &on_cores, Extent::Window)?;
+        let wavelet_targets = self.targets(cx, &wavelets, Extent::Picture)?;
         let mut tasks = Vec::with_capacity(on_engines.len());
         for (image, target) in on_engines.iter().zip(&engine_targets) {
             tasks.push((
@@ -234,16 +245,22 @@ impl Mixed {
         if let Some(engines) = &self.engines {
             engines.join(cx.recorder);
         }
-        for (i, (image, target)) in on_engines.iter().zip(&engine_targets).enumerate() {
-            match refused.contains(&i) {
-                true => again.push(*image),
-                false => made.push(image.stored(Extent::Picture, target)),
+        let jobs = wavelets.iter().map(|image| (&image.job, image.file));
+        let left = self.nvjpeg2000.decode(cx.recorder, jobs, &wavelet_targets)?;
+        self.decoded.cores += wavelets.len() - left.len();
+        let whole = [(&on_engines, &engine_targets, refused), (&wavelets, &wavelet_targets, left)];
+        for (images, targets, refused) in whole {
+            for (i, (image, target)) in images.iter().zip(targets).enumerate() {
+                match refused.contains(&i) {
+                    true => again.push(*image),
+                    false => made.push(image.stored(Extent::Picture, target)),
+                }
             }
         }
         self.finish.record(cx, &made)?;
         if !again.is_empty() {
             tracing::debug!(
-                "engines and cores refuse {} of {} images",
+                "engines, cores and libraries refuse {} of {} images",
                 again.len(),
                 again.len() + made.len()
             );
@@ -255,7 +272,7 @@ impl Mixed {
         let left: Vec<_> = doubtful.into_iter().zip(planes).collect();
         if self.leaves_planes {
             // Memory is used again: what is not left as planes must not look so.
-            for image in &images {
+            for image in images.iter().chain(wavelets) {
                 cx.put_off(image.target.address(), None);
             }
             for (image, planes) in &left {

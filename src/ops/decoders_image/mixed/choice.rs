@@ -3,6 +3,7 @@
 use super::super::Job;
 use super::super::finish::{Extent, Finish};
 use super::super::on_cores::OnCores;
+use super::super::on_nvjpeg2000::Takes;
 use super::{Image, Mixed};
 use crate::gpu::jpeg::cores::Planned;
 use crate::gpu::jpeg::{
@@ -31,12 +32,13 @@ impl Mixed {
         Takers {
             samplings: self.engines.as_ref().map_or(&[], Engines::samplings),
             cores: &self.cores,
+            nvjpeg2000: self.nvjpeg2000.takes(),
             finish: &self.finish,
             leaves_planes: self.leaves_planes,
         }
     }
 
-    /// Takes images from engines and cores whose pixels, as these store them, would take too much memory.
+    /// Takes images from engines, cores and libraries whose pixels, as these store them, would take too much memory.
     pub(super) fn limit(&self, images: &mut [Image<'_>]) {
         let mut room = limits::MAX_PICTURE_BYTES;
         for image in images {
@@ -44,7 +46,9 @@ impl Mixed {
                 [Extent::Picture, Extent::Window].map(|extent| self.finish.scratch_bytes(&image.job, extent));
             image.picture = image.picture.filter(|_| picture <= room);
             image.planned = image.planned.take().filter(|_| window <= room);
-            let taken = [image.picture.map(|_| picture), image.planned.as_ref().map(|_| window)];
+            image.is_wavelets &= picture <= room;
+            let is_whole = image.picture.is_some() || image.is_wavelets;
+            let taken = [is_whole.then_some(picture), image.planned.as_ref().map(|_| window)];
             room -= taken.into_iter().flatten().max().unwrap_or_default();
         }
     }
@@ -55,6 +59,7 @@ impl Mixed {
 pub(super) struct Takers<'m> {
     samplings: &'m [Sampling],
     cores: &'m OnCores,
+    nvjpeg2000: Takes,
     finish: &'m Finish,
     leaves_planes: bool,
 }
@@ -70,6 +75,11 @@ impl Takers<'_> {
         // Both have read the same header.
         let same = (frame.width, frame.height) == job.info.stored_size();
         (same && self.samplings.contains(&frame.sampling)).then_some(picture)
+    }
+
+    /// Whether nvJPEG2000 may take it.
+    pub(super) fn wavelets(&self, job: &Job, file: &[u8]) -> bool {
+        job.options.shrink == 0 && self.nvjpeg2000.may_take(job, file)
     }
 
     /// How the cores would decode it. Its pixels may be left to the reader of the output if the cores would store just them.
