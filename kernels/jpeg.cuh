@@ -31,6 +31,8 @@ constexpr uint32_t NO_SLOT = 15;
 constexpr uint32_t NO_SLOTS = NO_SLOT * 0x01010101;
 // No place: what is in a slot that is free.
 constexpr uint32_t FREE = ~0u;
+// In place of the number of blocks from a slot's place on: nobody went on from there.
+constexpr uint32_t NOT_FOLLOWED = 0xFFFF;
 constexpr uint32_t MAX_COMPONENTS = 3;
 constexpr uint32_t LUT_BITS = 10, TAIL = 512;
 

@@ -1,5 +1,6 @@
 // DC values of the blocks of each image, of their differences: each is added to the one before of its component, from nothing at the beginning
-// of a segment. One block of threads an image, a thread an MCU.
+// of a segment. One block of threads an image, a thread an MCU. An image that cannot be decoded becomes gray here, so that nobody sees what was in
+// memory before, until the host has decoded it.
 #include "jpeg_scan.cuh"
 
 typedef Image Row;
@@ -26,6 +27,12 @@ __device__ inline Sums from_below(const Sums &s, uint32_t distance) {
 extern "C" __global__ void __launch_bounds__(THREADS) jpeg_dc(const Row *rows, uint32_t count, Params p) {
   __shared__ Sums all[WARPS];
   const Image image = rows[blockIdx.x];
+  if (p.status[blockIdx.x]) {
+    uint4 *const coefficients = (uint4 *)(p.coefficients + (uint64_t)image.first_block * 64);
+    for (uint64_t i = threadIdx.x; i < (uint64_t)image.blocks * 8; i += THREADS) coefficients[i] = {0, 0, 0, 0};
+    for (uint32_t i = threadIdx.x; i < image.blocks; i += THREADS) p.dcs[image.first_block + i] = 0;
+    return;
+  }
   const uint32_t mcu_blocks = image.mcu_blocks, mcus = image.blocks / mcu_blocks;
   // All segments but the last have as many blocks.
   const uint32_t interval = image.segments > 1 ? p.segments[image.first_segment + 1].first_block / mcu_blocks : mcus;

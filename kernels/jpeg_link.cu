@@ -74,10 +74,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Row *rows,
       }
       p.links[i * SLOT_ROOM + slot] = found;
       const uint32_t next = piece + 1;
-      // It ends where the next piece is not in the window.
-      if (!known && found != NO_SLOT && next < image.pieces && end_of(image, segment, piece) < segment.first_bit + segment.bits &&
-          end_of(image, segment, next) - origin <= SKIP_WINDOW * 32 && next < task.first + task.count + AHEAD)
-        add(round ^ 1, next, found, here);
+      if (!known && found != NO_SLOT && next < image.pieces && end_of(image, segment, piece) < segment.first_bit + segment.bits) {
+        // It ends where the next piece is not in the window.
+        if (end_of(image, segment, next) - origin <= SKIP_WINDOW * 32 && next < task.first + task.count + AHEAD) add(round ^ 1, next, found, here);
+        else p.passed[(i + 1) * SLOT_ROOM + found] = NOT_FOLLOWED;
+      }
     }
     __syncthreads();
     if (threadIdx.x == 0) size[round] = 0;

@@ -67,6 +67,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_planes(const Row *row
       } else {
         *to = (uint8_t)pack(((t[0] + 4) >> 3) + 128, 0, 0);
       }
+      // Who reads eight samples at once reads those behind the row's end, too.
+      const uint32_t end = (column + 1) << plane.side;
+      for (uint32_t i = end; column + 1 == plane.across && i < plane.stride; i++) to[i - (column << plane.side)] = 0;
     }
     // All go on to the last barrier together: who has no block then has his last once more.
     if (first + BLOCKS + block < task.count) {

@@ -95,8 +95,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Row *ro
     const uint32_t last_slot = slot_of(maps[WARPS - 1], slot);
 
     Sum sum = {};
-    if (there && mine != NO_SLOT) {
-      sum = {first, p.passed[at * SLOT_ROOM + mine] + (first ? segment.first_block : 0)};
+    const uint32_t through = there && mine != NO_SLOT ? p.passed[at * SLOT_ROOM + mine] : NOT_FOLLOWED;
+    if (through != NOT_FOLLOWED) {
+      sum = {first, through + (first ? segment.first_block : 0)};
     } else if (there) {
       status = UNRESOLVED;
     }

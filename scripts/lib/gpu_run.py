@@ -4,6 +4,7 @@
     python3 run.py                      every step: tests, server, bench, triton
     python3 run.py tests server         some of them
     python3 run.py tests --filter NAME  cargo's tests whose names contain NAME
+    python3 run.py sanitize             the tests of `gpu` under compute-sanitizer's four tools (an hour; `--filter` works here, too)
     python3 run.py exec -- COMMAND ...  any command in the same environment: the test binaries (gesso, conformance, gpu) and
                                         bench-pipeline are on its PATH, the project's files in $CARGO_MANIFEST_DIR
 
@@ -15,6 +16,7 @@ Each step's whole output goes to a file in --logs; on the screen stand its failu
 """
 
 import argparse
+import concurrent.futures
 import hashlib
 import importlib.util
 import json
@@ -31,11 +33,22 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 STEPS = ["tests", "server", "bench", "triton"]
+OTHER_STEPS = ["sanitize", "exec"]
 PACKAGES = {"numpy": "numpy", "PIL": "pillow", "grpc": "grpcio", "google.protobuf": "protobuf", "pytest": "pytest"}
 # Where CUDA's installers put its libraries; the plugin looks in more places itself.
 CUDA_LIBRARIES = ["/usr/local/cuda/lib64"]
 FAILED_LINES = 40
-STEP_SECONDS = 1800
+SANITIZER_SECONDS = 1800
+# Left out: kernels of nvJPEG, of which one reads gaps between pixels and one has a hazard; calls of the driver that fail as tests want them to; copies
+# to the host, which take along the gaps between samples.
+SANITIZERS = {
+    "memcheck": ["--report-api-errors", "no"],
+    "synccheck": [],
+    "racecheck": ["--racecheck-report", "all", "--kernel-name-exclude", "kns=nvjpeg"],
+    "initcheck": ["--check-api-memory-access", "no"],
+}
+# Tests in which engines have no part: initcheck does not see what those write.
+WITHOUT_ENGINES = re.compile("spectra::|cores::(?!a_pipeline_answers|operators_behind)")
 
 
 def unpack(target):
@@ -117,6 +130,43 @@ class Step:
         return "ok" if self.status == 0 else f"FAILED ({self.status})"
 
 
+class Sanitizer:
+    """One of compute-sanitizer's tools over tests of `gpu`: a process for each, several at a time."""
+
+    def __init__(self, tool, tests):
+        self.name, self.tool, self.tests, self.skipped = f"sanitize {tool}", tool, tests, 0
+
+    def look(self, target, logs, test):
+        path = logs / f"{self.tool}-{test.replace('::', '-')}.log"
+        command = [shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer", "--tool", self.tool, "--print-limit", "20", *SANITIZERS[self.tool], str(target / "bin" / "gpu")]
+        with open(path, "w") as log:
+            try:
+                subprocess.run([*command, "--exact", test, "--test-threads", "1"], cwd=target / "project", env=environment(target), stdin=subprocess.DEVNULL,
+                               stdout=log, stderr=subprocess.STDOUT, timeout=SANITIZER_SECONDS)
+            except subprocess.TimeoutExpired:
+                return test, f"not done after {SANITIZER_SECONDS} s"
+        text = path.read_text(errors="replace")
+        summary = re.findall(r"SUMMARY: (.*)", text)
+        if "test result: ok. 1 passed" not in text:
+            return test, f"the test fails, see {path}"
+        # A test that does not use the device leaves the tool nothing to say.
+        return test, "" if all(line.startswith(("0 errors", "0 hazards")) for line in summary) else summary[-1]
+
+    def run(self, target, logs):
+        print(f"=== {self.name}", flush=True)
+        began = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 2)) as pool:
+            found = dict(pool.map(lambda test: self.look(target, logs, test), self.tests))
+        self.seconds = time.monotonic() - began
+        self.tail = [f"{test}: {text}" for test, text in found.items() if text]
+        self.status = len(self.tail)
+        return self.status == 0
+
+    @property
+    def outcome(self):
+        return f"{len(self.tests)} tests, {'nothing found' if self.status == 0 else f'FAILED: {self.status}'}"
+
+
 RUST = r"^test result|FAILED|panicked|^skipped"
 PYTEST = r"^(FAILED|ERROR|SKIPPED)|^=+ .*(passed|failed|error|skipped).*=+$"
 TABLE = r"."
@@ -130,6 +180,11 @@ def steps(names, target, options, rest):
             # --nocapture, so that `skipped: no GPU` is seen.
             command = [str(target / "bin" / name), "--nocapture", *([options.filter] if options.filter else []), *rest]
             yield Step(f"tests {name}", command, RUST, r"^test result")
+    if "sanitize" in names:
+        listed = subprocess.run([target / "bin" / "gpu", "--list"], env=environment(target), capture_output=True, text=True, check=True).stdout
+        tests = [line.removesuffix(": test") for line in listed.splitlines() if line.endswith(": test") and (options.filter or "") in line]
+        for tool in SANITIZERS:
+            yield Sanitizer(tool, [test for test in tests if tool != "initcheck" or WITHOUT_ENGINES.match(test)])
     if "server" in names:
         # conftest.py of the folder above belongs to them.
         command = [python, "-m", "pytest", "-rsP", "--color=no", "-p", "no:cacheprovider", f"--confcutdir={project / 'tests'}"]
@@ -160,13 +215,13 @@ def main():
     if "--" in own:
         own, rest = own[: own.index("--")], own[own.index("--") + 1 :]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; or exec")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; or {', '.join(OTHER_STEPS)}")
     parser.add_argument("--filter", metavar="NAME", help="only tests whose names contain this")
     parser.add_argument("--into", type=Path, help="where to unpack (default: a folder of the system's for temporary files)")
     parser.add_argument("--logs", type=Path, help="where the steps' output goes (default: there)")
     options = parser.parse_args(own)
     names = options.steps or STEPS
-    if unknown := set(names) - {*STEPS, "exec"}:
+    if unknown := set(names) - {*STEPS, *OTHER_STEPS}:
         parser.error(f"unknown step `{sorted(unknown)[0]}`")
 
     wanted = json.loads((HERE / "bundle.json").read_text())["python"]
