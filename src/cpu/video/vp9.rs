@@ -6,8 +6,8 @@ use rusty_vp9::{
     BitReader, DecodedFrame, Error as Cause, FrameHeader, Vp9Decoder, parse_uncompressed_header,
 };
 
-use super::color::{self, Color, Layout, Matrix, Planes};
 use super::decoder::{Picture, VideoDecoder, check_size, damaged};
+use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
 use crate::error::{Error, Result};
 
 /// References that a stream may hold.
@@ -134,7 +134,7 @@ impl Picture for Decoded {
         let [width, height] = self.size();
         let halved = Some([self.frame.subsampling_x, self.frame.subsampling_y]);
         let layout = Layout { width, height, depth: self.frame.bit_depth, halved };
-        color::to_rgb(&self.frame, layout, Color { matrix: Matrix::BT601, full_range: self.full_range }, out);
+        yuv::to_rgb(&self.frame, layout, Color { matrix: Matrix::BT601, full_range: self.full_range }, out);
         Ok(())
     }
 }
