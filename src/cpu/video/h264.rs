@@ -113,7 +113,13 @@ impl Picture for Decoded {
     fn write_rgb(&self, out: &mut [u8]) -> Result<()> {
         let [width, height] = self.size();
         let down = if self.frame.chroma_height() == self.frame.height { 0 } else { 1 };
-        let layout = Layout { width, height, depth: self.frame.bit_depth.into(), halved: Some([1, down]) };
+        let layout = Layout {
+            width,
+            height,
+            depth: self.frame.bit_depth.into(),
+            halved: Some([1, down]),
+            spread: true,
+        };
         yuv::to_rgb(&self.frame, layout, self.color, out);
         Ok(())
     }

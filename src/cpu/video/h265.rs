@@ -101,6 +101,7 @@ impl Picture for Decoded {
             height: self.frame.height,
             depth: picture.bit_depth_luma.into(),
             halved: halved(&self.frame),
+            spread: true,
         };
         yuv::to_rgb(&self.frame, layout, self.color, out);
         Ok(())

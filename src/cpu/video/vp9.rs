@@ -133,7 +133,7 @@ impl Picture for Decoded {
     fn write_rgb(&self, out: &mut [u8]) -> Result<()> {
         let [width, height] = self.size();
         let halved = Some([self.frame.subsampling_x, self.frame.subsampling_y]);
-        let layout = Layout { width, height, depth: self.frame.bit_depth, halved };
+        let layout = Layout { width, height, depth: self.frame.bit_depth, halved, spread: true };
         yuv::to_rgb(&self.frame, layout, Color { matrix: Matrix::BT601, full_range: self.full_range }, out);
         Ok(())
     }

@@ -164,7 +164,7 @@ impl Picture for Decoded {
 
     fn write_rgb(&self, out: &mut [u8]) -> Result<()> {
         let [width, height] = self.size;
-        let layout = Layout { width, height, depth: 8, halved: Some([1, 1]) };
+        let layout = Layout { width, height, depth: 8, halved: Some([1, 1]), spread: true };
         yuv::to_rgb(
             self.frame.as_ref(),
             layout,

@@ -1,12 +1,16 @@
 //! AV1 by the crate `re_rav1d`: dav1d in Rust, with a safe interface. Inside it are functions that C could call, so a panic there
 //! ends the process: unlike those of other decoders it cannot be caught. It must not know containers.
 
+mod sequence;
+
 use re_rav1d::dav1d::{
     Decoder as Inner, Error as Cause, PixelLayout, PlanarImageComponent as Plane, Settings, pixel,
 };
 
 use super::yuv::{Layout, Planes};
 use crate::error::{Error, Result};
+
+pub(super) use sequence::still_sequence;
 
 /// Matrices by their numbers in ISO/IEC 23091-2: none, as the planes are green, blue and red; and not said.
 pub(super) const IDENTITY: u8 = 0;
@@ -90,7 +94,7 @@ impl Picture {
             PixelLayout::I444 => Some([0, 0]),
         };
         let (width, height) = (self.0.width() as usize, self.0.height() as usize);
-        Layout { width, height, depth: self.0.bit_depth() as u32, halved }
+        Layout { width, height, depth: self.0.bit_depth() as u32, halved, spread: true }
     }
 
     /// The number of its matrix, of those that are told apart; else [`UNSPECIFIED`]. The crate panics on number 3, which is reserved.
