@@ -102,6 +102,10 @@ pub const MAX_DECODER_SCRATCH_BYTES: usize = 256 << 20;
 /// gigabytes.
 pub const MAX_JPEG_2000_SAMPLES: usize = 1 << 26;
 
+/// Pictures beside an AVIF's own that are looked at for one that is its alpha; two or three are usual. Stops tables of thousands from being
+/// read again for each.
+pub const MAX_AUXILIARY_IMAGES: usize = 16;
+
 /// Bytes of resampling scratch memory that a worker thread keeps. Stops one huge image from holding its memory for as long
 /// as the model is loaded.
 pub const MAX_RETAINED_SCRATCH_BYTES: usize = 32 << 20;
@@ -288,5 +292,5 @@ pub const NAMED_FILES_PART: usize = 2;
 /// kept.
 pub const STREAM_IDLE_MS: u64 = 30_000;
 
-/// Boxes, elements or chunks of a video's container on one level. Stops files of millions of empty ones.
+/// Boxes, elements or chunks of a video's container, or an AVIF's, on one level. Stops files of millions of empty ones.
 pub const MAX_VIDEO_BOXES: usize = 1 << 22;

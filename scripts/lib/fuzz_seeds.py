@@ -25,8 +25,11 @@ WINDOW = bytes([0, 0, 0, 0, 0, 3, 5, 7, 40, 50])
 
 
 def pictures():
-    with np.load(ROOT / "tests" / "data" / "decode" / "pictures.npz") as stored:
-        return [stored[name].tobytes() for name in stored.files]
+    files = []
+    for archive in ("pictures.npz", "avif.npz"):
+        with np.load(ROOT / "tests" / "data" / "decode" / archive) as stored:
+            files += [stored[name].tobytes() for name in stored.files if not name.endswith("_pixels")]
+    return files
 
 
 def recordings():

@@ -98,6 +98,7 @@ def pictures():
     yield [encoded(p, format="PNG") for p in made]
     yield [encoded(p, format="TIFF", **o) for p in opaque for o in ({}, {"compression": "tiff_lzw"}, {"compression": "jpeg"})]
     yield [encoded(p, format="WEBP", lossless=o) for p in made for o in (True, False)]
+    yield [encoded(p, format="AVIF", speed=8) for p in made]
     yield [encoded(p, format="BMP") for p in made]
     yield [encoded(p, format="PPM") for p in opaque]
 

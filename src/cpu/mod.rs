@@ -1,7 +1,10 @@
 //! Pure functions on slices for host pixels. Nothing here knows operators, graphs or Triton.
 
+mod atoms;
 pub mod audio;
+mod av1;
 pub mod blobs;
+mod bytes;
 pub mod clahe;
 pub mod color;
 pub mod convert;
@@ -24,3 +27,4 @@ pub mod video;
 pub mod warp;
 pub mod weights;
 pub mod window;
+mod yuv;

@@ -35,7 +35,7 @@ from recorded import DATA, cases  # noqa: E402
 from run import Input, Sample  # noqa: E402
 
 # Images of all formats.
-FILES = ROOT / "tests" / "data" / "decode" / "pictures.npz"
+FILES = [ROOT / "tests" / "data" / "decode" / name for name in ("pictures.npz", "avif.npz")]
 # As gesso.h numbers them.
 NUMBERS = {np.dtype(name): number for number, name in enumerate(DTYPES)}
 OK, INTERNAL = 0, 2
@@ -145,8 +145,11 @@ class Cases:
         self.seed = seed
         known = {f"{path.stem}.{name}": case for path in sorted(DATA.glob("*.zip")) for name, case in cases(path.stem).items()}
         self.names, self.known = sorted(known), known
-        with np.load(FILES) as files:
-            self.mutator = Mutator((known[name].pipeline for name in self.names), [files[name].tobytes() for name in files.files])
+        pictures = []
+        for path in FILES:
+            with np.load(path) as files:
+                pictures += [files[name].tobytes() for name in files.files if not name.endswith("_pixels")]
+        self.mutator = Mutator((known[name].pipeline for name in self.names), pictures)
 
     def make(self, number):
         """Its origin's name, a pipeline and its inputs."""

@@ -1,6 +1,7 @@
 //! The functions on host pixels against recorded answers of DALI, and against hostile input.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
+mod avif;
 mod coded;
 #[path = "../gpu/coder/mod.rs"]
 #[expect(dead_code, reason = "shared with the tests of the device, which use more of it")]

@@ -1,4 +1,4 @@
-"""The kernels of video frames on the host, against the conversion that src/cpu/video/color.rs has, in plain numpy."""
+"""The kernels of video frames on the host, against the conversion that src/cpu/yuv.rs has, in plain numpy."""
 
 import numpy as np
 import pytest

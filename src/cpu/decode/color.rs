@@ -53,7 +53,7 @@ pub(super) enum Luma {
     Bits14,
     /// The same of samples with so many bits of 0 at their end, which the result has too (TIFF of 9 to 15 bits).
     Bits14Above(u32),
-    /// 15-bit weights, rounded (WebP, JPEG 2000).
+    /// 15-bit weights, rounded (WebP, AVIF, JPEG 2000).
     Bits15,
     /// Single-precision weights, rounded (TIFF).
     Float,

@@ -22,6 +22,9 @@ const TIFF_BYTE: f64 = 4.0;
 const GIF_PIXEL: f64 = 20.0;
 /// For each pixel of a WebP: a lossy one, which takes longer than others.
 const WEBP_PIXEL: f64 = 17.0;
+/// For each pixel of an AVIF, of which alpha is half as much again: 40 of a smooth one; and for each byte of codes, from 50 to 150.
+const AVIF_PIXEL: f64 = 60.0;
+const AVIF_BYTE: f64 = 120.0;
 /// For each sample of a JPEG 2000.
 const JPEG_2000_SAMPLE: f64 = 17.0;
 /// For each byte of samples that are stored as they are, and of the file where they are text.
@@ -64,6 +67,12 @@ pub fn effort(bytes: &[u8], info: &ImageInfo, options: &DecodeOptions) -> Effort
             scratch += 8.0 * pixels;
             pixels * WEBP_PIXEL
         }
+        Format::Avif => {
+            // Planes of samples and what is known of blocks; its pixels, and those with alpha.
+            scratch += 2.0 * stored + 8.0 * pixels;
+            let alpha = if info.channels.is_multiple_of(2) { 0.5 } else { 0.0 };
+            pixels * (1.0 + alpha) * AVIF_PIXEL + length * AVIF_BYTE
+        }
         Format::Jpeg2000 => {
             scratch += 12.0 * samples;
             samples * JPEG_2000_SAMPLE
@@ -96,7 +105,7 @@ mod tests {
     #[test]
     fn what_takes_seconds_is_told_from_what_takes_milliseconds() {
         let options = DecodeOptions::default();
-        for format in [Format::Png, Format::Gif, Format::Tiff, Format::WebP, Format::Jpeg2000] {
+        for format in [Format::Png, Format::Gif, Format::Tiff, Format::WebP, Format::Avif, Format::Jpeg2000] {
             let of = |side| effort(&[], &info(format, side), &options).time;
             assert!(of(400) < Duration::from_millis(50), "{format}");
             assert!(of(11_000) > Duration::from_millis(500), "{format}");

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::cpu::atoms::atoms;
 use crate::error::{Error, Result};
 
 /// A file format that can be decoded.
@@ -14,6 +15,7 @@ pub enum Format {
     Gif,
     Tiff,
     WebP,
+    Avif,
     Jpeg2000,
     /// Netpbm's `P1` to `P6`.
     Pnm,
@@ -28,10 +30,19 @@ impl fmt::Display for Format {
             Format::Gif => "GIF",
             Format::Tiff => "TIFF",
             Format::WebP => "WebP",
+            Format::Avif => "AVIF",
             Format::Jpeg2000 => "JPEG 2000",
             Format::Pnm => "PNM",
         })
     }
+}
+
+/// Whether the box `ftyp` that `bytes` begin with has a brand of AVIF, or is cut off behind one.
+fn is_avif(bytes: &[u8]) -> bool {
+    let brands = atoms(bytes).next().map(|ftyp| ftyp.body).unwrap_or_default();
+    // Between the first one and those that it is compatible with stands a version.
+    let (brands, _) = brands.as_chunks();
+    brands.iter().enumerate().any(|(place, brand)| place != 1 && [b"avif", b"avis"].contains(&brand))
 }
 
 /// Bytes that an error shows of an input of unknown format.
@@ -56,7 +67,7 @@ pub(super) fn detect(bytes: &[u8]) -> Result<Format> {
             return Ok(Format::Jpeg2000);
         }
         [0xFF, 0x0A, ..] | [0, 0, 0, 12, b'J', b'X', b'L', b' ', ..] => "JPEG XL",
-        [_, _, _, _, b'f', b't', b'y', b'p', b'a', b'v', b'i', b'f' | b's', ..] => "AVIF",
+        [_, _, _, _, b'f', b't', b'y', b'p', ..] if is_avif(bytes) => return Ok(Format::Avif),
         [_, _, _, _, b'f', b't', b'y', b'p', b'h' | b'm', ..] => "HEIF",
         _ => {
             let first: Vec<String> = bytes.iter().take(SHOWN_BYTES).map(|b| format!("{b:02x}")).collect();
@@ -68,6 +79,6 @@ pub(super) fn detect(bytes: &[u8]) -> Result<Format> {
         }
     };
     Err(Error::unsupported(format!(
-        "images of format {unsupported} are not supported, expected one of JPEG, JPEG 2000, PNG, BMP, GIF, TIFF, WebP, PNM"
+        "images of format {unsupported} are not supported, expected one of JPEG, JPEG 2000, PNG, BMP, GIF, TIFF, WebP, AVIF, PNM"
     )))
 }

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::color::{Color, Factors, Matrix};
 use super::nal::{self, Framing};
 use super::track::Codec;
 use super::{Budget, Video, Wanted, av1, mjpeg, mpeg4, vp8, vp9};
+use crate::cpu::yuv::{Color, Factors, Matrix};
 use crate::error::{Context, Error, Result};
 
 /// How packets are compressed.

@@ -8,9 +8,9 @@ use rust_h264::nal::{
     NalUnit, NalUnitType, SpsInfo, parse_annex_b, parse_avcc, parse_avcc_config, parse_sps_info,
 };
 
-use super::color::{self, Color, Layout, Matrix, Planes};
 use super::decoder::{Picture, VideoDecoder, check_size, damaged};
 use super::nal::Framing;
+use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
 use crate::error::{Error, Result};
 
 pub(super) struct Decoder {
@@ -113,8 +113,14 @@ impl Picture for Decoded {
     fn write_rgb(&self, out: &mut [u8]) -> Result<()> {
         let [width, height] = self.size();
         let down = if self.frame.chroma_height() == self.frame.height { 0 } else { 1 };
-        let layout = Layout { width, height, depth: self.frame.bit_depth.into(), halved: Some([1, down]) };
-        color::to_rgb(&self.frame, layout, self.color, out);
+        let layout = Layout {
+            width,
+            height,
+            depth: self.frame.bit_depth.into(),
+            halved: Some([1, down]),
+            spread: true,
+        };
+        yuv::to_rgb(&self.frame, layout, self.color, out);
         Ok(())
     }
 }

@@ -4,10 +4,10 @@ use rusty_h265::nal::unescape;
 use rusty_h265::ps::{Sps, parse_sps};
 use rusty_h265::{Error as Cause, Frame};
 
-use super::color::{self, Color, Layout, Matrix, Planes};
 use super::decoder::{Picture, VideoDecoder, check_size, damaged};
 use super::nal::{self, Framing};
 use super::track::Codec;
+use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
 use crate::error::{Error, Result};
 
 /// The type of a unit with the parameters of a sequence.
@@ -101,8 +101,9 @@ impl Picture for Decoded {
             height: self.frame.height,
             depth: picture.bit_depth_luma.into(),
             halved: halved(&self.frame),
+            spread: true,
         };
-        color::to_rgb(&self.frame, layout, self.color, out);
+        yuv::to_rgb(&self.frame, layout, self.color, out);
         Ok(())
     }
 }

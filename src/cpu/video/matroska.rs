@@ -1,8 +1,8 @@
 //! Matroska and WebM (RFC 9559): EBML elements to the first video track.
 
-use super::bytes::Bytes;
 use super::container::{Container, Found};
 use super::track::{Codec, Track};
+use crate::cpu::bytes::Bytes;
 use crate::error::{Error, Result};
 use crate::limits;
 

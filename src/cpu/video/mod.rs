@@ -15,13 +15,10 @@
 //! not applied, and VP8, VP9 and Motion JPEG are taken as BT.601 whatever they say; H.264, H.265 and AV1 are converted as they say, and
 //! as BT.601 where they say nothing.
 
-mod atoms;
 mod av1;
 mod avi;
-mod bytes;
 mod codec;
 mod coded;
-mod color;
 mod container;
 mod cursor;
 mod decoder;
@@ -54,8 +51,8 @@ use decoder::Picture;
 use decoding::Decoding;
 use track::{Packet, Shown, Track};
 
+pub use super::yuv::Factors;
 pub use coded::{Coded, Coding};
-pub use color::Factors;
 pub use cursor::{Cursor, Sequences};
 pub use file::File;
 pub use growing::Growing;

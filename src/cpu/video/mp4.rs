@@ -1,10 +1,10 @@
 //! MP4 and QuickTime (ISO/IEC 14496-12): boxes to the first video track. Sample tables are `mp4_samples`'s.
 
-use super::atoms::{atoms, find};
-use super::bytes::Bytes;
 use super::mp4_samples::{self, Fragments};
 use super::mpeg4;
 use super::track::{Codec, Track};
+use crate::cpu::atoms::{atoms, find};
+use crate::cpu::bytes::Bytes;
 use crate::error::{Error, Result};
 use crate::limits;
 

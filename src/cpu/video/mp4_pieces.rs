@@ -1,10 +1,10 @@
 //! MP4 as it comes in pieces: in fragments, or with its index in front.
 
-use super::atoms::{self, Atom};
 use super::container::{Container, Found};
 use super::mp4;
 use super::mp4_samples::Fragments;
 use super::track::{Packet, Track};
+use crate::cpu::atoms::{self, Atom};
 use crate::error::{Error, Result};
 use crate::limits;
 

@@ -1,8 +1,8 @@
 //! MP4: the tables and fragments that say where each sample (a frame) is and when it is shown. Which of the tracks is meant, `mp4` knows.
 
-use super::atoms::{Atom, atoms, find};
-use super::bytes::Bytes;
 use super::track::Track;
+use crate::cpu::atoms::{Atom, atoms, find};
+use crate::cpu::bytes::Bytes;
 use crate::error::{Error, Result};
 
 /// Runs of equal values, one after the other: `(how many, value)` each.

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::bytes::Bytes;
 use super::track::Packet;
+use crate::cpu::bytes::{Bits, Bytes};
 use crate::error::{Error, Result};
 
 /// Object type of an elementary stream (ISO/IEC 14496-1).
@@ -99,34 +99,6 @@ pub(super) fn set_times(file: &[u8], packets: &mut [Packet]) {
     }
 }
 
-/// Bits from the front of bytes.
-struct Bits<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl Bits<'_> {
-    /// The next `count` bits, at most 32.
-    fn read(&mut self, count: usize) -> Result<u32> {
-        let mut value = 0;
-        for _ in 0..count {
-            let byte =
-                self.bytes.get(self.at / 8).ok_or_else(|| Error::invalid("parameters that are cut off"))?;
-            value = value << 1 | u32::from(byte >> (7 - self.at % 8) & 1);
-            self.at += 1;
-        }
-        Ok(value)
-    }
-
-    fn flag(&mut self) -> Result<bool> {
-        self.read(1).map(|bit| bit != 0)
-    }
-
-    fn skip(&mut self, count: usize) {
-        self.at += count;
-    }
-}
-
 /// Columns and rows of the pictures, from the parameters of a layer in `config`, or else in the `first` packet.
 ///
 /// # Errors
@@ -136,7 +108,7 @@ pub(super) fn size(config: &[u8], first: &[u8]) -> Result<[usize; 2]> {
     let layer = codes(config).chain(codes(first)).find(|(_, code, _)| (from..=to).contains(code));
     let (.., bytes) =
         layer.ok_or_else(|| Error::invalid("MPEG-4 video without the parameters of its layer"))?;
-    let mut bits = Bits { bytes, at: 9 };
+    let mut bits = Bits::behind(bytes, 9);
     if bits.flag()? {
         bits.skip(7);
     }
@@ -168,7 +140,7 @@ pub(super) fn size(config: &[u8], first: &[u8]) -> Result<[usize; 2]> {
 /// How much each colour counts in luma, a number of ISO/IEC 23091-2, where the parameters of the visual object in `config` say so.
 pub(super) fn matrix(config: &[u8]) -> Option<u8> {
     let (.., bytes) = codes(config).find(|(_, code, _)| *code == OBJECT)?;
-    let mut bits = Bits { bytes, at: 0 };
+    let mut bits = Bits::behind(bytes, 0);
     let mut described = || -> Result<Option<u8>> {
         if bits.flag()? {
             bits.skip(7);

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use super::bytes::Bytes;
 use super::track::Codec;
+use crate::cpu::bytes::Bytes;
 use crate::error::{Error, Result};
 
 /// How units are told apart.

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::bytes::Bytes;
 use super::nal::{self, Key, Kind};
 use super::track::{Codec, Track};
+use crate::cpu::bytes::Bytes;
 use crate::error::{Error, Result};
 
 /// Which codec an Annex B stream has, by the parameters that it begins with.

@@ -2,11 +2,11 @@
 
 use memchr::memmem;
 
-use super::bytes::Bytes;
 use super::container::{Container, Found};
 use super::nal::Key;
 use super::raw::{self, Frames};
 use super::track::{Codec, Packet, Track};
+use crate::cpu::bytes::Bytes;
 use crate::error::{Error, Result};
 
 /// A start code, and what tells of which kind its unit is.

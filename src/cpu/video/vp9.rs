@@ -6,8 +6,8 @@ use rusty_vp9::{
     BitReader, DecodedFrame, Error as Cause, FrameHeader, Vp9Decoder, parse_uncompressed_header,
 };
 
-use super::color::{self, Color, Layout, Matrix, Planes};
 use super::decoder::{Picture, VideoDecoder, check_size, damaged};
+use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
 use crate::error::{Error, Result};
 
 /// References that a stream may hold.
@@ -133,8 +133,8 @@ impl Picture for Decoded {
     fn write_rgb(&self, out: &mut [u8]) -> Result<()> {
         let [width, height] = self.size();
         let halved = Some([self.frame.subsampling_x, self.frame.subsampling_y]);
-        let layout = Layout { width, height, depth: self.frame.bit_depth, halved };
-        color::to_rgb(&self.frame, layout, Color { matrix: Matrix::BT601, full_range: self.full_range }, out);
+        let layout = Layout { width, height, depth: self.frame.bit_depth, halved, spread: true };
+        yuv::to_rgb(&self.frame, layout, Color { matrix: Matrix::BT601, full_range: self.full_range }, out);
         Ok(())
     }
 }

@@ -26,8 +26,8 @@ mod transform;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::color::{self, Color, Layout, Matrix, Planes};
 use super::decoder::{Picture, VideoDecoder, damaged};
+use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
 use crate::error::Result;
 use frame::Frame;
 use header::{State, Update};
@@ -164,8 +164,8 @@ impl Picture for Decoded {
 
     fn write_rgb(&self, out: &mut [u8]) -> Result<()> {
         let [width, height] = self.size;
-        let layout = Layout { width, height, depth: 8, halved: Some([1, 1]) };
-        color::to_rgb(
+        let layout = Layout { width, height, depth: 8, halved: Some([1, 1]), spread: true };
+        yuv::to_rgb(
             self.frame.as_ref(),
             layout,
             Color { matrix: Matrix::BT601, full_range: self.full_range },

@@ -1,6 +1,7 @@
-//! Boxes of MP4 and QuickTime, one after the other. It must not know what is in them.
+//! Boxes of MP4, QuickTime and AVIF, one after the other. It must not know what is in them.
 
 use super::bytes::Bytes;
+use crate::error::Result;
 use crate::limits;
 
 /// One box: its name and what is in it.
@@ -50,4 +51,25 @@ pub(super) fn atoms(bytes: &[u8]) -> impl Iterator<Item = Atom<'_>> {
 /// The first box called `name`.
 pub(super) fn find<'a>(bytes: &'a [u8], name: &[u8; 4]) -> Option<&'a [u8]> {
     atoms(bytes).find(|atom| atom.name == *name).map(|atom| atom.body)
+}
+
+/// A box that begins with its version and flags.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FullBox<'a> {
+    pub(super) version: u8,
+    pub(super) flags: u32,
+    pub(super) rest: Bytes<'a>,
+}
+
+impl<'a> FullBox<'a> {
+    pub(super) fn new(body: &'a [u8]) -> Result<Self> {
+        let mut rest = Bytes(body);
+        let head = rest.u32()?;
+        Ok(Self { version: (head >> 24) as u8, flags: head & 0xFF_FFFF, rest })
+    }
+
+    /// A number that has four bytes from version `long` on, else two.
+    pub(super) fn number(&mut self, long: u8) -> Result<u32> {
+        if self.version < long { self.rest.u16().map(u32::from) } else { self.rest.u32() }
+    }
 }

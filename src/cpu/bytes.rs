@@ -59,3 +59,36 @@ impl<'a> Bytes<'a> {
         self.array()
     }
 }
+
+/// Bits from the front of bytes, the highest of each first.
+pub(super) struct Bits<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Bits<'a> {
+    /// Those behind the first `at`.
+    pub(super) fn behind(bytes: &'a [u8], at: usize) -> Self {
+        Self { bytes, at }
+    }
+
+    /// The next `count` bits, at most 32.
+    pub(super) fn read(&mut self, count: usize) -> Result<u32> {
+        let mut value = 0;
+        for _ in 0..count {
+            let byte =
+                self.bytes.get(self.at / 8).ok_or_else(|| Error::invalid("parameters that are cut off"))?;
+            value = value << 1 | u32::from(byte >> (7 - self.at % 8) & 1);
+            self.at += 1;
+        }
+        Ok(value)
+    }
+
+    pub(super) fn flag(&mut self) -> Result<bool> {
+        self.read(1).map(|bit| bit != 0)
+    }
+
+    pub(super) fn skip(&mut self, count: usize) {
+        self.at += count;
+    }
+}

@@ -47,6 +47,9 @@ pub(super) struct Layout {
     pub(super) depth: u32,
     /// How often columns and rows of chroma are halved; `None`: there is no chroma.
     pub(super) halved: Option<[u32; 2]>,
+    /// Whether samples of chroma lie evenly over the picture, as in FFmpeg; else each lies in the middle of the pixels that it is for. Sides
+    /// that are odd make the difference: their last sample is for fewer pixels.
+    pub(super) spread: bool,
 }
 
 /// Where samples come from.
@@ -115,14 +118,17 @@ struct Row {
 
 /// Writes a picture as RGB, row after row without gaps.
 pub(super) fn to_rgb(planes: &dyn Planes, layout: Layout, color: Color, out: &mut [u8]) {
-    let Layout { width, height, depth, halved } = layout;
+    let Layout { width, height, depth, halved, spread } = layout;
     if width == 0 {
         return;
     }
     let factors = Factors::new(color);
     let [across, down] = halved.unwrap_or_default();
     let (columns, rows) = (width.div_ceil(1 << across), height.div_ceil(1 << down));
-    let places: Vec<(usize, usize, i32)> = (0..width).map(|x| between(x, columns, width, 14)).collect();
+    // Sides of what chroma lies over.
+    let side = |pixels: usize, samples: usize, halved: u32| if spread { pixels } else { samples << halved };
+    let (over_width, over_height) = (side(width, columns, across), side(height, rows, down));
+    let places: Vec<(usize, usize, i32)> = (0..width).map(|x| between(x, columns, over_width, 14)).collect();
     let mut raw = vec![0_u16; width];
     let mut read = |y: usize| {
         let samples = [1, 2].map(|plane| {
@@ -143,7 +149,7 @@ pub(super) fn to_rgb(planes: &dyn Planes, layout: Layout, color: Color, out: &mu
     for (y, out) in out.chunks_exact_mut(width * 3).take(height).enumerate() {
         planes.read(0, y, &mut luma);
         if halved.is_some() {
-            let (a, b, part) = between(y, rows, height, 12);
+            let (a, b, part) = between(y, rows, over_height, 12);
             // Rows come in order: what is needed again is the later one.
             if kept[0].as_ref().is_none_or(|row| row.y != a) {
                 kept.swap(0, 1);
@@ -162,6 +168,33 @@ pub(super) fn to_rgb(planes: &dyn Planes, layout: Layout, color: Color, out: &mu
             }
         }
         convert(&luma, [&chroma[0], &chroma[1]], 15 - depth, factors, out);
+    }
+}
+
+/// Writes one plane as levels of 0 to 255, rounded: row after row, each level `step` places behind the one before.
+pub(super) fn to_levels(
+    planes: &dyn Planes,
+    plane: usize,
+    layout: Layout,
+    full_range: bool,
+    out: &mut [u8],
+    step: usize,
+) {
+    let (black, white) = if full_range {
+        (0, (1 << layout.depth) - 1)
+    } else {
+        (16 << (layout.depth - 8), 235 << (layout.depth - 8))
+    };
+    let span = white - black;
+    let level = |sample: i32| (((sample - black) * 255 + span / 2).max(0) / span).min(255) as u8;
+    let levels: Vec<u8> = (0..1 << layout.depth).map(level).collect();
+    let mut row = vec![0_u16; layout.width];
+    let mut places = out.iter_mut().step_by(step);
+    for y in 0..layout.height {
+        planes.read(plane, y, &mut row);
+        for (sample, to) in row.iter().zip(places.by_ref()) {
+            *to = levels.get(usize::from(*sample)).copied().unwrap_or(u8::MAX);
+        }
     }
 }
 
@@ -201,7 +234,7 @@ mod tests {
     }
 
     fn color_of(samples: [u16; 3], depth: u32, color: Color) -> [u8; 3] {
-        let layout = Layout { width: 3, height: 3, depth, halved: Some([1, 1]) };
+        let layout = Layout { width: 3, height: 3, depth, halved: Some([1, 1]), spread: true };
         let mut out = [0; 27];
         to_rgb(&Flat(samples), layout, color, &mut out);
         assert!(out.as_chunks::<3>().0.iter().all(|pixel| *pixel == out[..3]));
@@ -221,5 +254,48 @@ mod tests {
         // What no encoder writes does not wrap around.
         assert_eq!(color_of([255, 255, 255], 8, of(Matrix::BT601, false)), [255, 125, 255]);
         assert_eq!(color_of([0, 0, 0], 8, of(Matrix::BT2020, true)), [0, 94, 0]);
+    }
+
+    /// Chroma of two columns, of the first none.
+    struct Ramp;
+
+    impl Planes for Ramp {
+        fn read(&self, plane: usize, _: usize, row: &mut [u16]) {
+            row.fill(128);
+            if let ([first, ..], 2) = (row, plane) {
+                *first = 0;
+            }
+        }
+    }
+
+    #[test]
+    fn chroma_lies_over_the_picture_or_over_its_own_pixels() {
+        let red = |spread| {
+            let layout = Layout { width: 3, height: 1, depth: 8, halved: Some([1, 1]), spread };
+            let (mut out, color) = ([0; 9], Color { matrix: Matrix::BT601, full_range: true });
+            to_rgb(&Ramp, layout, color, &mut out);
+            [out[0], out[3], out[6]]
+        };
+        // Centres of chroma at 3/4 and 9/4 of three pixels, or at 1 and 3.
+        assert_eq!(red(true), [0, 38, 128]);
+        assert_eq!(red(false), [0, 0, 83]);
+    }
+
+    #[test]
+    fn one_plane_becomes_levels_where_they_are_wanted() {
+        let of = |sample: u16, depth, full_range| {
+            let layout = Layout { width: 2, height: 2, depth, halved: Some([0, 0]), spread: true };
+            let mut out = [9; 8];
+            to_levels(&Flat([0, sample, 0]), 1, layout, full_range, &mut out[1..], 2);
+            assert_eq!(out, [9, out[1], 9, out[1], 9, out[1], 9, out[1]]);
+            out[1]
+        };
+        assert_eq!([of(0, 8, true), of(77, 8, true), of(255, 8, true)], [0, 77, 255]);
+        assert_eq!(
+            [of(3, 8, false), of(16, 8, false), of(126, 8, false), of(250, 8, false)],
+            [0, 0, 128, 255]
+        );
+        assert_eq!([of(1023, 10, true), of(514, 10, true), of(2, 10, true)], [255, 128, 0]);
+        assert_eq!([of(64, 10, false), of(940, 10, false), of(4095, 12, true)], [0, 255, 255]);
     }
 }

@@ -1,0 +1,139 @@
+//! AV1 by the crate `re_rav1d`: dav1d in Rust, with a safe interface. Inside it are functions that C could call, so a panic there
+//! ends the process: unlike those of other decoders it cannot be caught. It must not know containers.
+
+mod sequence;
+
+use re_rav1d::dav1d::{
+    Decoder as Inner, Error as Cause, PixelLayout, PlanarImageComponent as Plane, Settings, pixel,
+};
+
+use super::yuv::{Layout, Planes};
+use crate::error::{Error, Result};
+
+pub(super) use sequence::still_sequence;
+
+/// Matrices by their numbers in ISO/IEC 23091-2: none, as the planes are green, blue and red; and not said.
+pub(super) const IDENTITY: u8 = 0;
+/// See [`IDENTITY`].
+pub(super) const UNSPECIFIED: u8 = 2;
+
+/// A stream's decoder. It begins with a key frame.
+pub(super) struct Decoder(Inner);
+
+/// A decoded picture.
+pub(super) struct Picture(re_rav1d::dav1d::Picture);
+
+/// The crate's error in our words.
+fn error(error: Cause) -> Error {
+    match error {
+        Cause::UnsupportedBitstream => Error::unsupported("AV1 of a kind that is not decoded"),
+        other => damaged(other),
+    }
+}
+
+fn damaged(what: impl std::fmt::Display) -> Error {
+    Error::invalid(format!("a frame cannot be decoded: {what}"))
+}
+
+impl Decoder {
+    /// One of frames of at most so many `pixels`; larger ones are an error before memory is taken for them.
+    pub(super) fn new(pixels: usize) -> Result<Self> {
+        let mut settings = Settings::new();
+        settings.set_n_threads(1);
+        settings.set_max_frame_delay(1);
+        // 0 would be no limit.
+        settings.set_frame_size_limit(u32::try_from(pixels).unwrap_or(u32::MAX).max(1));
+        Inner::with_settings(&settings).map(Self).map_err(error)
+    }
+
+    /// Takes the bytes of one frame and hands all pictures that are there to `take`; `place` comes back with this frame's.
+    ///
+    /// # Errors
+    /// Bytes that are damaged, or a way of coding that the crate does not know.
+    pub(super) fn send(
+        &mut self,
+        packet: Vec<u8>,
+        place: usize,
+        take: &mut dyn FnMut(Picture),
+    ) -> Result<()> {
+        let most = packet.len();
+        let mut sent = self.0.send_data(packet, None, Some(place as i64), None);
+        // What it does not take at once it takes when its pictures are out; it takes some each time.
+        for _ in 0..=most {
+            self.collect(take)?;
+            match sent {
+                Ok(()) => return Ok(()),
+                Err(Cause::Again) => sent = self.0.send_pending_data(),
+                Err(cause) => return Err(error(cause)),
+            }
+        }
+        Err(damaged("the decoder does not take a packet"))
+    }
+
+    /// Hands all pictures that are there to `take`.
+    ///
+    /// # Errors
+    /// Those of [`Decoder::send`].
+    pub(super) fn collect(&mut self, take: &mut dyn FnMut(Picture)) -> Result<()> {
+        loop {
+            match self.0.get_picture() {
+                Ok(picture) => take(Picture(picture)),
+                Err(Cause::Again) => return Ok(()),
+                Err(cause) => return Err(error(cause)),
+            }
+        }
+    }
+}
+
+impl Picture {
+    /// What was given with its packet.
+    pub(super) fn place(&self) -> usize {
+        self.0.timestamp().and_then(|place| usize::try_from(place).ok()).unwrap_or(usize::MAX)
+    }
+
+    /// How its planes lie.
+    pub(super) fn layout(&self) -> Layout {
+        let halved = match self.0.pixel_layout() {
+            PixelLayout::I400 => None,
+            PixelLayout::I420 => Some([1, 1]),
+            PixelLayout::I422 => Some([1, 0]),
+            PixelLayout::I444 => Some([0, 0]),
+        };
+        let (width, height) = (self.0.width() as usize, self.0.height() as usize);
+        Layout { width, height, depth: self.0.bit_depth() as u32, halved, spread: true }
+    }
+
+    /// The number of its matrix, of those that are told apart; else [`UNSPECIFIED`]. The crate panics on number 3, which is reserved.
+    pub(super) fn matrix(&self) -> u8 {
+        match self.0.matrix_coefficients() {
+            pixel::MatrixCoefficients::Identity => IDENTITY,
+            pixel::MatrixCoefficients::BT709 => 1,
+            pixel::MatrixCoefficients::BT470M => 4,
+            pixel::MatrixCoefficients::ST240M => 7,
+            pixel::MatrixCoefficients::BT2020NonConstantLuminance
+            | pixel::MatrixCoefficients::BT2020ConstantLuminance => 9,
+            _ => UNSPECIFIED,
+        }
+    }
+
+    /// Whether samples take the whole range of their bits.
+    pub(super) fn full_range(&self) -> bool {
+        self.0.color_range() == pixel::YUVRange::Full
+    }
+}
+
+impl Planes for Picture {
+    fn read(&self, plane: usize, y: usize, row: &mut [u16]) {
+        let planes = [Plane::Y, Plane::U, Plane::V];
+        // One of gray has no planes of chroma, and asking for them is a panic.
+        let there = if self.0.pixel_layout() == PixelLayout::I400 { &planes[..1] } else { &planes[..] };
+        let Some(&plane) = there.get(plane) else { return };
+        let (samples, stride) = (self.0.plane(plane), self.0.stride(plane) as usize);
+        let samples = samples.get(y * stride..).unwrap_or_default();
+        if self.0.bit_depth() == 8 {
+            row.iter_mut().zip(samples).for_each(|(to, from)| *to = u16::from(*from));
+        } else {
+            row.iter_mut().zip(samples.as_chunks().0).for_each(|(to, from)| *to = u16::from_ne_bytes(*from));
+        }
+    }
+}

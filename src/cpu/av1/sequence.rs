@@ -1,0 +1,214 @@
+//! The units that an AV1 stream is made of, and what its sequence header says of colours (specification of AV1, 5.3 to 5.5). The crate
+//! tells that only of decoded pictures, and decodes as many frames as there are. It must not know the crate.
+
+use super::UNSPECIFIED;
+use crate::cpu::bytes::{Bits, Bytes};
+use crate::error::{Error, Result};
+
+/// Types of units. Those of a frame's header come once for each frame.
+const SEQUENCE_HEADER: u8 = 1;
+const FRAME_HEADER: u8 = 3;
+const FRAME: u8 = 6;
+
+/// Bytes of a unit's length, at most: seven bits in each.
+const LENGTH_BYTES: u32 = 8;
+
+/// Colours of sRGB by their numbers in ISO/IEC 23091-2: with the identity as matrix they say that samples take all of their range.
+const SRGB: [u32; 3] = [1, 13, super::IDENTITY as u32];
+
+/// What a sequence header says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::cpu) struct Sequence {
+    /// Columns and rows of frames that do not say their own.
+    pub(in crate::cpu) size: [usize; 2],
+    /// The number of the matrix in ISO/IEC 23091-2.
+    pub(in crate::cpu) matrix: u8,
+    /// Whether samples take the whole range of their bits.
+    pub(in crate::cpu) full_range: bool,
+}
+
+/// The sequence header of a stream that is one picture.
+///
+/// # Errors
+/// Units that are cut off; no sequence header; not one frame: each of many could be as large as the picture and take no bytes.
+pub(in crate::cpu) fn still_sequence(stream: &[u8]) -> Result<Sequence> {
+    let (mut rest, mut sequence, mut frames) = (Bytes(stream), None, 0);
+    while !rest.is_empty() {
+        let (kind, body) = unit(&mut rest)?;
+        match kind {
+            SEQUENCE_HEADER if sequence.is_none() => sequence = Some(header(body)?),
+            FRAME_HEADER | FRAME => frames += 1,
+            _ => {}
+        }
+    }
+    if frames != 1 {
+        return Err(Error::unsupported(format!("{frames} frames in one picture of AV1, expected one")));
+    }
+    sequence.ok_or_else(|| Error::invalid("a picture of AV1 without a sequence header"))
+}
+
+/// The next unit: its type, and what is in it.
+fn unit<'a>(rest: &mut Bytes<'a>) -> Result<(u8, &'a [u8])> {
+    let head = rest.u8()?;
+    if head & 4 != 0 {
+        // Layers.
+        rest.skip(1)?;
+    }
+    let mut length = rest.0.len() as u64;
+    if head & 2 != 0 {
+        length = 0;
+        for place in 0..LENGTH_BYTES {
+            let byte = rest.u8()?;
+            length |= u64::from(byte & 0x7F) << (7 * place);
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+    }
+    Ok((head >> 3 & 15, rest.take(usize::try_from(length).unwrap_or(usize::MAX))?))
+}
+
+/// Reads a sequence header as far as its colours.
+fn header(bytes: &[u8]) -> Result<Sequence> {
+    let mut bits = Bits::behind(bytes, 0);
+    let profile = bits.read(3)?;
+    bits.skip(1);
+    let reduced = bits.flag()?;
+    if reduced {
+        bits.skip(5);
+    } else {
+        skip_times_and_levels(&mut bits)?;
+    }
+    let (width_bits, height_bits) = (bits.read(4)? as usize + 1, bits.read(4)? as usize + 1);
+    let size = [bits.read(width_bits)? as usize + 1, bits.read(height_bits)? as usize + 1];
+    if !reduced && bits.flag()? {
+        // Lengths of frames' numbers.
+        bits.skip(7);
+    }
+    bits.skip(3);
+    if !reduced {
+        skip_tools(&mut bits)?;
+    }
+    bits.skip(3);
+    let (matrix, full_range) = colors(profile, &mut bits)?;
+    Ok(Sequence { size, matrix, full_range })
+}
+
+/// Skips when frames are shown, and how fast a decoder must be.
+fn skip_times_and_levels(bits: &mut Bits<'_>) -> Result<()> {
+    let mut delay_bits = None;
+    if bits.flag()? {
+        bits.skip(64);
+        if bits.flag()? {
+            // As many zeros, then a one and as many bits.
+            let mut zeros = 0;
+            while !bits.flag()? {
+                zeros += 1;
+            }
+            bits.skip(zeros);
+        }
+        if bits.flag()? {
+            delay_bits = Some(bits.read(5)? as usize + 1);
+            bits.skip(42);
+        }
+    }
+    let initial_delays = bits.flag()?;
+    for _ in 0..=bits.read(5)? {
+        bits.skip(12);
+        if bits.read(5)? > 7 {
+            bits.skip(1);
+        }
+        if let Some(delay_bits) = delay_bits
+            && bits.flag()?
+        {
+            bits.skip(2 * delay_bits + 1);
+        }
+        if initial_delays && bits.flag()? {
+            bits.skip(4);
+        }
+    }
+    Ok(())
+}
+
+/// Skips which ways of prediction are used.
+fn skip_tools(bits: &mut Bits<'_>) -> Result<()> {
+    bits.skip(4);
+    let ordered = bits.flag()?;
+    if ordered {
+        bits.skip(2);
+    }
+    let may_be_screens = bits.flag()? || bits.flag()?;
+    if may_be_screens && !bits.flag()? {
+        bits.skip(1);
+    }
+    if ordered {
+        bits.skip(3);
+    }
+    Ok(())
+}
+
+/// The number of the matrix, and whether samples take the whole range of their bits.
+fn colors(profile: u32, bits: &mut Bits<'_>) -> Result<(u8, bool)> {
+    let many_bits = bits.flag()?;
+    if profile == 2 && many_bits {
+        bits.skip(1);
+    }
+    let gray = profile != 1 && bits.flag()?;
+    let described = match bits.flag()? {
+        true => [bits.read(8)?, bits.read(8)?, bits.read(8)?],
+        false => [u32::from(UNSPECIFIED); 3],
+    };
+    let full_range = (described == SRGB && !gray) || bits.flag()?;
+    Ok((described[2] as u8, full_range))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A delimiter and a sequence header: reduced, 64 x 64 pixels of profile 1, with these colours and range.
+    fn stream(colors: [u8; 3], range: u8) -> Vec<u8> {
+        // Profile, still, reduced; level; bits of width and height; the sides; tools; 8 bits; colours follow.
+        let mut bits = String::from("001") + "1" + "1" + "00000" + "0101" + "0101" + "111111" + "111111";
+        bits += "000";
+        bits += "000";
+        bits += "0";
+        bits += "1";
+        colors.iter().for_each(|color| bits += &format!("{color:08b}"));
+        bits += &format!("{range:b}");
+        bits += &"0".repeat(bits.len().next_multiple_of(8) - bits.len());
+        let bytes = (0..bits.len() / 8).map(|at| u8::from_str_radix(&bits[8 * at..][..8], 2).unwrap());
+        let header: Vec<u8> = bytes.collect();
+        [&[0x12, 0, 0x0A, header.len() as u8][..], &header].concat()
+    }
+
+    #[test]
+    fn colours_are_read_of_the_header() {
+        let read =
+            |colors, range| still_sequence(&[&stream(colors, range)[..], &[0x32, 0]].concat()).unwrap();
+        assert_eq!(read([1, 13, 6], 1), Sequence { size: [64; 2], matrix: 6, full_range: true });
+        assert_eq!(read([1, 13, 6], 0), Sequence { size: [64; 2], matrix: 6, full_range: false });
+        assert_eq!(read([1, 13, 3], 0), Sequence { size: [64; 2], matrix: 3, full_range: false });
+        // No bit says the range.
+        assert_eq!(read([1, 13, 0], 0), Sequence { size: [64; 2], matrix: 0, full_range: true });
+    }
+
+    #[test]
+    fn a_picture_is_one_frame() {
+        let with = |frames: &[u8]| {
+            let told = still_sequence(&[&stream([2; 3], 0)[..], frames].concat());
+            told.err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert_eq!(with(&[0x32, 1, 0]), "");
+        assert_eq!(with(&[0x1A, 0, 0x22, 1, 0]), "");
+        // Without a length a unit goes on to the end.
+        assert_eq!(with(&[0x30, 1, 2, 3]), "");
+        assert!(with(&[]).starts_with("0 frames in one picture"));
+        assert!(with(&[0x32, 0, 0x32, 0]).starts_with("2 frames in one picture"));
+        assert!(with(&[0x32, 5, 0]).contains("5 bytes expected, 1 left"));
+        assert!(
+            still_sequence(&[0x32, 0])
+                .is_err_and(|error| error.to_string().contains("without a sequence header"))
+        );
+    }
+}

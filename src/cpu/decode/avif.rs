@@ -1,0 +1,99 @@
+//! AVIF: pictures of AV1, of a sequence the one that stands for it. Colours are converted as the file says, to 8 bits. It must not know
+//! other formats.
+
+mod items;
+mod pixels;
+mod properties;
+
+use super::color::Luma;
+use super::picture::{Picture, Samples};
+use super::{ColorSpace, Header, Job};
+use crate::error::{Context, Error, Result};
+use items::Items;
+use pixels::Still;
+
+/// Reads a header: what the container says, without a look at the stream of AV1.
+pub(super) fn header(bytes: &[u8]) -> Result<Header> {
+    let Items { color, alpha, .. } = Items::read(bytes)?;
+    let properties = color.properties;
+    let [width, height] = properties.size;
+    Ok(Header {
+        width,
+        height,
+        channels: color_channels(properties.gray) + usize::from(alpha.is_some()),
+        bit_depth: properties.depth,
+        orientation: properties.orientation,
+        halves: false,
+    })
+}
+
+fn color_channels(gray: bool) -> usize {
+    if gray { 1 } else { 3 }
+}
+
+/// Decodes what `job` asks for to `out`, whose size was checked. Alpha is decoded where it is asked for, or colours depend on it.
+pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
+    job.must_end_in_time()?;
+    let Items { color, alpha, premultiplied } = Items::read(bytes)?;
+    let picture = Still::decode(&color)?;
+    let mut channels = color_channels(color.properties.gray);
+    let as_asked = match job.options.color {
+        ColorSpace::Rgb => channels == 3,
+        ColorSpace::Gray => channels == 1,
+        ColorSpace::Any => true,
+        ColorSpace::Bgr | ColorSpace::YCbCr => false,
+    };
+    let alpha = alpha.filter(|_| job.options.color == ColorSpace::Any || premultiplied);
+    if alpha.is_none() && job.is_plain() && as_asked {
+        return picture.write(out);
+    }
+    let (width, height) = job.info.stored_size();
+    let mut samples = vec![0; width * height * channels];
+    picture.write(&mut samples)?;
+    if let Some(alpha) = alpha {
+        if alpha.properties.size != color.properties.size {
+            let [[width, height], [alpha_width, alpha_height]] =
+                [color, alpha].map(|item| item.properties.size);
+            return Err(Error::unsupported(format!(
+                "alpha of {alpha_width} x {alpha_height} pixels in a picture of {width} x {height}"
+            )));
+        }
+        let levels = Still::decode(&alpha).context(|| "alpha".to_owned())?.levels();
+        samples = with_alpha(&samples, channels, &levels, premultiplied);
+        channels += 1;
+    }
+    Picture { samples: Samples::U8(&samples), channels, luma: Luma::Bits15 }.write(job, out)
+}
+
+/// The samples with alpha behind those of each pixel; if they were multiplied by it, divided by it.
+fn with_alpha(samples: &[u8], channels: usize, alpha: &[u8], premultiplied: bool) -> Vec<u8> {
+    let mut all = Vec::with_capacity(samples.len() + alpha.len());
+    for (pixel, &alpha) in samples.chunks_exact(channels).zip(alpha) {
+        let divided = |&sample: &u8| match (u32::from(sample), u32::from(alpha)) {
+            (_, 0) => 0,
+            (sample, alpha) => ((sample * 255 + alpha / 2) / alpha).min(255) as u8,
+        };
+        if premultiplied {
+            all.extend(pixel.iter().map(divided));
+        } else {
+            all.extend(pixel);
+        }
+        all.push(alpha);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_that_were_multiplied_by_alpha_are_divided_by_it() {
+        assert_eq!(with_alpha(&[7, 8, 9, 10], 2, &[255, 3], false), [7, 8, 255, 9, 10, 3]);
+        assert_eq!(
+            with_alpha(&[7, 255, 0, 64, 200, 9], 3, &[255, 128], true),
+            [7, 255, 0, 255, 128, 255, 18, 128]
+        );
+        assert_eq!(with_alpha(&[7], 1, &[0], true), [0, 0]);
+    }
+}

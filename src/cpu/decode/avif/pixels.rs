@@ -1,0 +1,134 @@
+//! One picture of AV1 to 8 bits, rounded as libavif does; chroma between its samples is interpolated as that of videos. It must not know
+//! boxes.
+
+use super::items::Item;
+use crate::cpu::av1::{self, IDENTITY};
+use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
+use crate::error::{Error, Result};
+
+/// A decoded picture and what its samples mean.
+pub(super) struct Still {
+    picture: av1::Picture,
+    layout: Layout,
+    /// Its number in ISO/IEC 23091-2.
+    matrix: u8,
+    full_range: bool,
+}
+
+impl Still {
+    /// Decodes an item, whose size was checked.
+    ///
+    /// # Errors
+    /// A stream that is damaged, has several frames, or is not what the header says.
+    pub(super) fn decode(item: &Item<'_>) -> Result<Self> {
+        let said = &item.properties;
+        let stream = item.stream()?;
+        let sequence = av1::still_sequence(&stream)?;
+        same_size(sequence.size, said.size)?;
+        let [width, height] = said.size;
+        let mut shown = None;
+        av1::Decoder::new(width * height)?.send(stream, 0, &mut |picture| shown = Some(picture))?;
+        let picture = shown.ok_or_else(|| Error::invalid("damaged: no frame is shown"))?;
+        let layout = Layout { spread: false, ..picture.layout() };
+        same_size([layout.width, layout.height], said.size)?;
+        let gray = layout.halved.is_none();
+        if (layout.depth as usize, gray) != (said.depth, said.gray) {
+            return Err(Error::invalid(format!(
+                "damaged: the picture has {} bits and is {}gray, the header says {} bits and {}gray",
+                layout.depth,
+                if gray { "" } else { "not " },
+                said.depth,
+                if said.gray { "" } else { "not " }
+            )));
+        }
+        let (matrix, full_range) = said.colors.unwrap_or((sequence.matrix, sequence.full_range));
+        Ok(Self { picture, layout, matrix, full_range })
+    }
+
+    /// Writes gray, or red, green and blue, in rows without gaps.
+    ///
+    /// # Errors
+    /// Colours of which it is not known what they mean.
+    pub(super) fn write(&self, out: &mut [u8]) -> Result<()> {
+        match (self.matrix, self.layout.halved) {
+            (_, None) => self.write_levels(0, out, 1),
+            (IDENTITY, Some([0, 0])) => {
+                // Planes of green, blue and red, and where these are in a pixel.
+                for (plane, place) in [1, 2, 0].into_iter().enumerate() {
+                    self.write_levels(plane, out.get_mut(place..).unwrap_or_default(), 3);
+                }
+            }
+            (IDENTITY, Some(_)) => {
+                return Err(Error::invalid("damaged: blue and red of half the size, which is for chroma"));
+            }
+            (1 | 2 | 4..=7 | 9, Some(_)) => self.write_rgb(out),
+            (other, Some(_)) => {
+                return Err(Error::unsupported(format!(
+                    "colours of matrix {other}, expected one of 0, 1, 2, 4, 5, 6, 7, 9"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Luma alone, a byte for each pixel.
+    pub(super) fn levels(&self) -> Vec<u8> {
+        let mut levels = vec![0; self.layout.width * self.layout.height];
+        self.write_levels(0, &mut levels, 1);
+        levels
+    }
+
+    fn write_levels(&self, plane: usize, out: &mut [u8], step: usize) {
+        yuv::to_levels(&self.picture, plane, self.layout, self.full_range, out, step);
+    }
+
+    fn write_rgb(&self, out: &mut [u8]) {
+        let color = Color { matrix: Matrix::numbered(self.matrix), full_range: self.full_range };
+        if self.full_range && self.layout.depth > 8 {
+            let layout = Layout { depth: Widened::BITS, ..self.layout };
+            yuv::to_rgb(&Widened { picture: &self.picture, depth: self.layout.depth }, layout, color, out);
+        } else {
+            yuv::to_rgb(&self.picture, self.layout, color, out);
+        }
+    }
+}
+
+/// # Errors
+/// When the sizes differ.
+fn same_size([width, height]: [usize; 2], [said_width, said_height]: [usize; 2]) -> Result<()> {
+    if (width, height) == (said_width, said_height) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "damaged: a frame of {width} x {height} pixels, the header says {said_width} x {said_height}"
+    )))
+}
+
+/// Samples of more than 8 bits and of full range as if they were 8 bits with bits behind them: the largest becomes exactly 255, which
+/// shifting makes nearly 256.
+struct Widened<'a> {
+    picture: &'a av1::Picture,
+    depth: u32,
+}
+
+impl Widened<'_> {
+    /// Of its samples: the most that are converted.
+    const BITS: u32 = 15;
+    /// Gray of chroma.
+    const GRAY: i32 = 128 << 7;
+    /// White.
+    const FULL: i32 = 255 << 7;
+}
+
+impl Planes for Widened<'_> {
+    fn read(&self, plane: usize, y: usize, row: &mut [u16]) {
+        self.picture.read(plane, y, row);
+        let full = (1 << self.depth) - 1;
+        // Both are distances from what stays where it is: black, or gray.
+        let (from, to) = if plane == 0 { (0, 0) } else { (1 << (self.depth - 1), Self::GRAY) };
+        for sample in row {
+            let distance = (i32::from(*sample) - from) * Self::FULL;
+            *sample = (to + (distance + full / 2).div_euclid(full)).clamp(0, Self::FULL + 127) as u16;
+        }
+    }
+}
