@@ -142,8 +142,6 @@ impl<'a> Bands<'a> {
                 groups.resize(across.div_ceil(coded.batch.mcus) * per_batch + 1, Group::ZERO);
                 for (i, column) in (0..across).step_by(coded.batch.mcus).enumerate() {
                     let batch = &mut groups[i * per_batch..=(i + 1) * per_batch];
-                    // Now, so that it is in the first cache.
-                    batch.fill(Group::ZERO);
                     cursor.batch((column, row), batch)?;
                 }
                 kept.push((row, Arc::new(Row { groups, spares })));

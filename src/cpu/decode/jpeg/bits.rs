@@ -1,7 +1,7 @@
 //! The data of a scan: without stuffed zeros and markers, and read bit by bit. It must not know what the bits mean.
 
-/// Zeros behind the data: a refill may read so far beyond the last bit.
-const PAD: usize = 32;
+/// Zeros behind the data: a block that begins with the last bit may read so far beyond it.
+const PAD: usize = size_of::<Window>() + 32;
 
 /// The data of one scan. Buffers are kept for the next one.
 #[derive(Default)]
@@ -93,12 +93,77 @@ impl Bits {
     pub(super) fn position(self) -> usize {
         (self.at * 8).wrapping_sub(self.count as usize)
     }
+}
 
-    /// Goes on by some bits, less than 64, behind which there is `buffer`.
+/// Bytes that a refill within a block may begin at. The longest block has a DC code and 63 AC codes of 16 bits with 15 more each: 248 bytes.
+const WINDOW: usize = 512;
+
+/// The data from a block's beginning on, as much as any block has: no refill asks whether there is more.
+pub(super) type Window = [u8; WINDOW + 8];
+
+/// [`Bits`] while blocks are decoded from windows. The number that is kept is another one, which steps of look-ups simply add up to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Near {
+    at: usize,
+    pub(super) buffer: u64,
+    /// 63 less the bits that are counted: those that were used since the last refill, and up to 7 before.
+    used: u32,
+}
+
+impl Near {
+    /// The data of the next block, this place counted from there on, and where that is.
     #[inline(always)]
-    pub(super) fn go_on(&mut self, buffer: u64, count: u32) {
+    pub(super) fn enter(self, data: &[u8]) -> Option<(&Window, Self, usize)> {
+        Some((data.get(self.at..)?.first_chunk()?, Self { at: 0, ..self }, self.at))
+    }
+
+    /// Counted from the beginning of all data again.
+    #[inline(always)]
+    pub(super) fn leave(self, start: usize) -> Self {
+        Self { at: self.at + start, ..self }
+    }
+
+    /// Takes in bytes until 56 bits or more are counted. Then all that are in the buffer are right ones.
+    #[inline(always)]
+    pub(super) fn refill(&mut self, window: &Window) {
+        let at = self.at % WINDOW;
+        let mut next = [0; 8];
+        next.copy_from_slice(&window[at..at + 8]);
+        self.buffer |= u64::from_be_bytes(next) >> (!self.used & 63);
+        self.at += (self.used >> 3) as usize;
+        self.used &= 7;
+    }
+
+    /// Goes on by some bits, less than 64.
+    #[inline(always)]
+    pub(super) fn skip(&mut self, count: u32) {
+        self.buffer <<= count & 63;
+        self.used += count;
+    }
+
+    /// A position in a block times 256, and the used bits below it.
+    #[inline(always)]
+    pub(super) fn steps(self, k: u32) -> u32 {
+        k << 8 | self.used
+    }
+
+    /// Goes on where look-ups have come to: to `buffer`, and [`Self::steps`].
+    #[inline(always)]
+    pub(super) fn go_on(&mut self, buffer: u64, steps: u32) {
         self.buffer = buffer;
-        self.count = self.count.wrapping_sub(count);
+        self.used = steps & 255;
+    }
+}
+
+impl From<Bits> for Near {
+    fn from(Bits { at, buffer, count }: Bits) -> Self {
+        Self { at, buffer, used: 63 - count }
+    }
+}
+
+impl From<Near> for Bits {
+    fn from(Near { at, buffer, used }: Near) -> Self {
+        Self { at, buffer, count: 63 - used }
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Batch {
 
 impl Batch {
     pub(super) fn new(layout: &Layout) -> Self {
-        // No more than a row has: all of them are cleared after each batch.
+        // No more than a row has: all of them are transformed.
         let most = layout.mcus.0.next_multiple_of(BLOCKS);
         let mcus = ((BATCH_BLOCKS / layout.mcu_blocks()).max(BLOCKS) / BLOCKS * BLOCKS).min(most);
         let mut firsts = Vec::new();
@@ -125,8 +125,7 @@ impl<'a> Cursor<'a> {
         self.next / self.across
     }
 
-    /// Decodes a batch from (`column`, `row`) on to `groups`, which are zero; of the first row only what is not before the first
-    /// segment.
+    /// Decodes a batch from (`column`, `row`) on to `groups`; of the first row only what is not before the first segment.
     pub(super) fn batch(&mut self, (column, row): (usize, usize), groups: &mut [Group]) -> Option<()> {
         let batch = &self.coded.batch;
         let per_mcu = batch.places.len() / batch.mcus;
@@ -171,7 +170,6 @@ pub(super) fn draw(
         for column in (0..across).step_by(coded.batch.mcus) {
             cursor.batch((column, row), groups)?;
             coded.samples(groups, (column, row), canvas)?;
-            groups.fill(Group::ZERO);
         }
         if layout.rows.contains(&row) {
             canvas.up_to(row + 1, out);

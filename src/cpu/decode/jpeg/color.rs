@@ -184,8 +184,8 @@ fn rgb<V: Vector>(y: V, cb: V, cr: V) -> [V; 3] {
     const BLUE: i16 = 29033; // 1.772 * 2^14
     const GREEN: [i16; 2] = [-11277, -23401]; // -0.34414 and -0.71414, times 2^15
     let (weights, half) = (pair::<V>(GREEN[0], GREEN[1]), V::splat32(1 << 15));
-    let low = cb.low16(cr).madd(weights).add32(half).sra32::<16>();
-    let high = cb.high16(cr).madd(weights).add32(half).sra32::<16>();
+    let low = cb.low16(cr).madd_to(weights, half).sra32::<16>();
+    let high = cb.high16(cr).madd_to(weights, half).sra32::<16>();
     [
         y.add16(cr.mulround16(V::splat16(RED))),
         y.add16(low.packs32(high)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use multiversion::multiversion;
 
-use super::bits::Bits;
+use super::bits::{Bits, Near, Window};
 use super::frame::{Reader, Scan, ZIGZAG};
 use super::huffman::{AC_BITS, Ac, Cache, DC_BITS, Dc, END, LONG, extend, number};
 use super::transform::{self, BLOCKS, Group};
@@ -72,10 +72,13 @@ fn place(k: u32, more: u8) -> usize {
     usize::from(SPREAD[k as usize + usize::from(more)])
 }
 
-/// Decodes blocks to where `places` says; what they are decoded to must be zero. Returns where the data go on.
+/// Decodes blocks to where `places` says, whatever was there before. Returns where the data go on.
 ///
 /// The end of a block is looked for after three look-ups, not after each: there are fewer branches that a processor guesses wrong. What
 /// the look-ups behind the end did is undone: they wrote to DC's place.
+///
+/// The first look-up after a refill takes its index from the bits as they were before, of which enough are left: so no look-up waits for a
+/// refill.
 #[multiversion(targets("x86_64+avx2+bmi1+bmi2+lzcnt"))]
 pub(super) fn blocks(
     data: &[u8],
@@ -87,33 +90,42 @@ pub(super) fn blocks(
 ) -> Option<Bits> {
     // A copy: an argument would be kept in the caller's memory.
     let mut bits = start;
+    bits.refill(data)?;
+    let mut bits = Near::from(bits);
     let coefficients = bytemuck::cast_slice_mut::<Group, i16>(groups);
     for to in places {
-        bits.refill(data)?;
+        let (window, mut near, start) = bits.enter(data)?;
+        let top = near.buffer;
+        near.refill(window);
         let Tables { dc, ac } = tables.get(to.part as usize)?;
-        let (all, which) = dc.entries[(bits.buffer >> (64 - DC_BITS)) as usize];
+        let (all, which) = dc.entries[(top >> (64 - DC_BITS)) as usize];
         let (difference, length) = if all == 0 {
-            let (length, size) = dc.search.find(bits.buffer)?;
-            (extend(bits.buffer << length, u32::from(size)), length + u32::from(size))
+            let (length, size) = dc.search.find(near.buffer)?;
+            (extend(near.buffer << length, u32::from(size)), length + u32::from(size))
         } else {
-            (i32::from(number(bits.buffer, u32::from(all), which)), u32::from(all))
+            (i32::from(number(near.buffer, u32::from(all), which)), u32::from(all))
         };
-        bits.skip(length);
+        near.skip(length);
         // So long that no index needs a check.
         let block: &mut [i16; 256] = coefficients.get_mut(to.coefficient as usize..)?.first_chunk_mut()?;
+        // Here and not for all blocks at once: it costs next to nothing beside look-ups, and brings the block into the first cache.
+        for unit in block.chunks_exact_mut(8 * BLOCKS) {
+            unit[..8].fill(0);
+        }
         let prediction = &mut predictions[to.part as usize & 3];
         *prediction = prediction.checked_add(difference)?;
-        bits = rest_of_block(data, bits, ac, block)?;
+        near = rest_of_block(window, near, ac, block)?;
         block[0] = *prediction as i16;
+        bits = near.leave(start);
     }
-    Some(bits)
+    Some(bits.into())
 }
 
 /// Where look-ups have come to since the last refill.
 #[derive(Clone, Copy)]
 struct Reached {
     buffer: u64,
-    /// Steps of entries, from the position times 256 on.
+    /// Steps of entries, from [`Near::steps`] on.
     steps: u32,
 }
 
@@ -124,10 +136,10 @@ impl Reached {
         self.steps >> 8
     }
 
-    /// One look-up: writes its numbers and goes on.
+    /// One look-up, for which `top` has the bits: writes its numbers and goes on.
     #[inline(always)]
-    fn look_up(self, ac: &Ac, block: &mut [i16; 256]) -> Self {
-        let index = (self.buffer >> (64 - AC_BITS)) as usize;
+    fn look_up(self, top: u64, ac: &Ac, block: &mut [i16; 256]) -> Self {
+        let index = (top >> (64 - AC_BITS)) as usize;
         let step = u32::from(ac.steps[index]);
         let entry = &ac.entries[index];
         block[place(self.k(), entry.first)] = i16::from(entry.value);
@@ -149,28 +161,29 @@ impl Reached {
 
 /// The AC coefficients of a block. Returns where the data go on.
 #[inline(always)]
-fn rest_of_block(data: &[u8], mut bits: Bits, ac: &Ac, block: &mut [i16; 256]) -> Option<Bits> {
+fn rest_of_block(window: &Window, mut bits: Near, ac: &Ac, block: &mut [i16; 256]) -> Option<Near> {
     let mut k = 1_u32;
     loop {
         // Never: for the compiler, which then knows that no place is beyond the table.
         if k > 63 {
             return None;
         }
-        bits.refill(data)?;
+        let top = bits.buffer;
+        bits.refill(window);
         // Each look-up in variables of its own. As an array they would live in memory, which costs more than the look-ups.
-        let start = Reached { buffer: bits.buffer, steps: k << 8 };
-        let first = start.look_up(ac, block);
-        let second = first.look_up(ac, block);
-        let third = second.look_up(ac, block);
+        let start = Reached { buffer: bits.buffer, steps: bits.steps(k) };
+        let first = start.look_up(top, ac, block);
+        let second = first.look_up(first.buffer, ac, block);
+        let third = second.look_up(second.buffer, ac, block);
         if third.k() < 64 {
-            bits.go_on(third.buffer, third.steps & 255);
+            bits.go_on(third.buffer, third.steps);
             k = third.k();
             continue;
         }
         // Back to the first of them that came to the end.
         let end = first.if_ended(second.if_ended(third));
         if end.k() == 64 || end.k().wrapping_sub(END_AT) < 63 {
-            bits.go_on(end.buffer, end.steps & 255);
+            bits.go_on(end.buffer, end.steps);
             return Some(bits);
         }
         // Seldom: a long code, or the second number belongs to the next block. The first code alone, as it should be.
@@ -179,8 +192,8 @@ fn rest_of_block(data: &[u8], mut bits: Bits, ac: &Ac, block: &mut [i16; 256]) -
             (_, false) => first,
             _ => second,
         };
-        bits.go_on(before.buffer, before.steps & 255);
-        (bits, k) = long(data, bits, before.k(), ac, block)?;
+        bits.go_on(before.buffer, before.steps);
+        (bits, k) = long(window, bits, before.k(), ac, block)?;
         if k == 64 {
             return Some(bits);
         }
@@ -193,8 +206,8 @@ const END_AT: u32 = END as u32 + 1;
 /// A code of any length, and its number. Position 64 if the block ends.
 #[cold]
 #[inline(never)]
-fn long(data: &[u8], mut bits: Bits, k: u32, ac: &Ac, block: &mut [i16; 256]) -> Option<(Bits, u32)> {
-    bits.refill(data)?;
+fn long(window: &Window, mut bits: Near, k: u32, ac: &Ac, block: &mut [i16; 256]) -> Option<(Near, u32)> {
+    bits.refill(window);
     let (length, symbol) = ac.search.find(bits.buffer)?;
     let (run, size) = (u32::from(symbol >> 4), u32::from(symbol & 15));
     if size == 0 && run != 15 {

@@ -151,9 +151,9 @@ fn step(length: u32, advance: u16) -> u16 {
 /// Bits of a look-up.
 pub(super) const AC_BITS: u32 = 11;
 pub(super) const DC_BITS: u32 = 10;
-/// Look-ups from one refill of at least 56 bits.
+/// Look-ups from one refill, which leaves 64 bits. Behind them enough must be left for the index of the next one.
 const LOOKUPS: usize = 3;
-const LONGEST: u32 = 56 / LOOKUPS as u32;
+const LONGEST: u32 = (64 - AC_BITS) / LOOKUPS as u32;
 
 /// A DC table.
 #[derive(Debug, Clone)]

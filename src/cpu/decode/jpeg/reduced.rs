@@ -103,11 +103,11 @@ fn four<V: Vector>([u0, u1, u2, u3, u4, u5, u6, u7]: [V; 8], wide: &mut Wide<V>)
 /// Four places of eight frequencies in pairs; the fourth one has no part in them.
 #[inline(always)]
 fn four_places<V: Vector, const DOWN: u32>([z04, z71, z26, z35]: [V; 4], round: i32) -> [V; 4] {
-    let zero = z04.madd(pair(1 << 14, 0)).add32(V::splat32(round));
+    let zero = z04.madd_to(pair(1 << 14, 0), V::splat32(round));
     let even = z26.madd(pair(F1_847, -F0_765));
     let (e0, e1) = (zero.add32(even), zero.sub32(even));
-    let o0 = z71.madd(pair(-F0_509, F2_562)).add32(z35.madd(pair(F0_899, -F0_601)));
-    let o1 = z71.madd(pair(-F0_211, F1_061)).add32(z35.madd(pair(-F2_172, F1_451)));
+    let o0 = z71.madd_to(pair(-F0_509, F2_562), z35.madd(pair(F0_899, -F0_601)));
+    let o1 = z71.madd_to(pair(-F0_211, F1_061), z35.madd(pair(-F2_172, F1_451)));
     [
         e0.add32(o0).sra32::<DOWN>(),
         e1.add32(o1).sra32::<DOWN>(),
@@ -138,7 +138,7 @@ fn two<V: Vector>([u0, u1, u2, u3, _, _, u6, u7]: [V; 8], wide: &mut Wide<V>) ->
 fn two_places<V: Vector, const DOWN: u32>([z04, z71, z35]: [V; 3], round: i32) -> [V; 2] {
     let half = z04.madd(pair(1 << 14, 0));
     let even = half.add32(half).add32(V::splat32(round));
-    let odd = z71.madd(pair(-F0_720, F3_624)).add32(z35.madd(pair(-F1_272, F0_850)));
+    let odd = z71.madd_to(pair(-F0_720, F3_624), z35.madd(pair(-F1_272, F0_850)));
     [even.add32(odd).sra32::<DOWN>(), even.sub32(odd).sra32::<DOWN>()]
 }
 

@@ -194,8 +194,8 @@ fn pass<V: Vector, const DOWN: u32>([z04, z71, z26, z35]: [V; 4], round: i32) ->
     const ONE: i16 = 1 << 13;
     // Even frequencies, with what rounds them later.
     let round = V::splat32(round);
-    let t0 = z04.madd(pair(ONE, ONE)).add32(round);
-    let t1 = z04.madd(pair(ONE, -ONE)).add32(round);
+    let t0 = z04.madd_to(pair(ONE, ONE), round);
+    let t1 = z04.madd_to(pair(ONE, -ONE), round);
     let t2 = z26.madd(pair(F0_541, F0_541 - F1_847));
     let t3 = z26.madd(pair(F0_541 + F0_765, F0_541));
     let (e0, e3, e1, e2) = (t0.add32(t3), t0.sub32(t3), t1.add32(t2), t1.sub32(t2));
@@ -203,10 +203,10 @@ fn pass<V: Vector, const DOWN: u32>([z04, z71, z26, z35]: [V; 4], round: i32) ->
     let z34 = z71.add16(z35);
     let z3 = z34.madd(pair(F1_175 - F1_961, F1_175));
     let z4 = z34.madd(pair(F1_175, F1_175 - F0_390));
-    let o0 = z71.madd(pair(-F0_899, F1_501 - F0_899)).add32(z4);
-    let o1 = z35.madd(pair(F3_072 - F2_562, -F2_562)).add32(z3);
-    let o2 = z35.madd(pair(-F2_562, F2_053 - F2_562)).add32(z4);
-    let o3 = z71.madd(pair(F0_298 - F0_899, -F0_899)).add32(z3);
+    let o0 = z71.madd_to(pair(-F0_899, F1_501 - F0_899), z4);
+    let o1 = z35.madd_to(pair(F3_072 - F2_562, -F2_562), z3);
+    let o2 = z35.madd_to(pair(-F2_562, F2_053 - F2_562), z4);
+    let o3 = z71.madd_to(pair(F0_298 - F0_899, -F0_899), z3);
     [
         e0.add32(o0).sra32::<DOWN>(),
         e1.add32(o1).sra32::<DOWN>(),

@@ -1,4 +1,4 @@
-//! Vectors of AVX-512 with BW and VBMI: four parts of 128 bits.
+//! Vectors of AVX-512 with BW, VBMI and VNNI: four parts of 128 bits.
 
 use std::arch::x86_64::*;
 
@@ -9,7 +9,7 @@ use super::{Vector, Work};
 pub(super) struct Avx512(__m512i);
 
 /// Does the work with these vectors.
-#[target_feature(enable = "avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(enable = "avx512bw,avx512vbmi,avx512vnni,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) fn run<W: Work>(work: W) -> W::Out {
     work.run::<Avx512>()
 }
@@ -127,6 +127,12 @@ impl Vector for Avx512 {
         high16 = _mm512_unpackhi_epi16;
         low32 = _mm512_unpacklo_epi32;
         high32 = _mm512_unpackhi_epi32;
+    }
+
+    #[inline(always)]
+    fn madd_to(self, other: Self, sum: Self) -> Self {
+        // SAFETY: AVX-512 VNNI is there: only `run` asks for vectors of this kind.
+        Self(unsafe { _mm512_dpwssd_epi32(sum.0, self.0, other.0) })
     }
 
     shifts! {

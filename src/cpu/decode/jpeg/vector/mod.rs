@@ -70,6 +70,11 @@ pub(super) trait Vector: Copy {
     fn mulround16(self, other: Self) -> Self;
     /// Products of 16-bit lanes, pairs of them added up.
     fn madd(self, other: Self) -> Self;
+    /// The same, added to `sum`.
+    #[inline(always)]
+    fn madd_to(self, other: Self, sum: Self) -> Self {
+        self.madd(other).add32(sum)
+    }
     fn add32(self, other: Self) -> Self;
     fn sub32(self, other: Self) -> Self;
     /// Shifts to the right; `sra` keeps the sign.
@@ -128,7 +133,9 @@ impl Vectors {
         #[cfg(target_arch = "x86_64")]
         if bits && is_x86_feature_detected!("avx2") {
             found.push(Kind::Avx2);
-            let avx512 = is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vbmi");
+            let avx512 = is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vbmi")
+                && is_x86_feature_detected!("avx512vnni");
             found.extend(avx512.then_some(Kind::Avx512));
         }
         found.into_iter().map(Self).collect()
@@ -166,7 +173,7 @@ impl Vectors {
             // SAFETY: this kind exists only where `available` found AVX2 and the instructions for bits.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => unsafe { avx2::run(work) },
-            // SAFETY: this kind exists only where `available` found AVX-512 BW and VBMI, and the instructions for bits.
+            // SAFETY: this kind exists only where `available` found AVX-512 BW, VBMI and VNNI, and the instructions for bits.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512 => unsafe { avx512::run(work) },
         }
