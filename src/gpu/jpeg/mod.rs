@@ -34,6 +34,7 @@ pub use picture::{Frame, Picture, Sampling};
 pub use relief::Relief;
 pub use share::{Candidate, CoresNeed, Path, Predicted, Size, Speeds, Wish, assign};
 pub use sys::Format;
+pub(super) use sys::check;
 pub use turn::Turn;
 pub use watch::Watch;
 

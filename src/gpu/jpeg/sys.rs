@@ -292,8 +292,8 @@ impl Drop for State {
     }
 }
 
-/// What the library answers. Without memory it is unavailable: no file is to blame.
-fn check(function: &str, status: Status) -> Result<()> {
+/// What the library answers, or nvJPEG2000, whose numbers are the same. Without memory it is unavailable: no file is to blame.
+pub(in crate::gpu) fn check(function: &str, status: Status) -> Result<()> {
     const ALLOCATION_FAILED: Status = 5;
     let text = match status {
         SUCCESS => return Ok(()),

@@ -6,14 +6,12 @@ use std::mem::ManuallyDrop;
 use std::ptr;
 use std::sync::Arc;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::gpu::jpeg::Format;
+use crate::error::{Error, Result};
+use crate::gpu::jpeg::{Format, check};
 use crate::gpu::{Found, Gpu, Library, Stream};
 
 type Status = c_int;
 type Raw = *mut c_void;
-
-const SUCCESS: Status = 0;
 
 /// `NVJPEG2K_UINT8`.
 const UINT8: c_int = 0;
@@ -259,26 +257,6 @@ impl Drop for State {
     }
 }
 
-/// What the library answers. Without memory it is unavailable: no file is to blame.
-fn check(function: &str, status: Status) -> Result<()> {
-    const ALLOCATION_FAILED: Status = 5;
-    let text = match status {
-        SUCCESS => return Ok(()),
-        1 => "not initialised",
-        2 => "invalid parameter",
-        3 => "bad JPEG 2000",
-        4 => "JPEG 2000 not supported",
-        ALLOCATION_FAILED => "allocation failed",
-        6 => "execution failed",
-        7 => "no such hardware",
-        8 => "internal error",
-        9 => "not implemented",
-        _ => "unknown status",
-    };
-    let kind = if status == ALLOCATION_FAILED { ErrorKind::Unavailable } else { ErrorKind::Internal };
-    Err(Error::new(kind, format!("`{function}`: {text} (status {status})")))
-}
-
 #[cfg(test)]
 mod tests {
     use std::mem::offset_of;
@@ -290,12 +268,5 @@ mod tests {
         assert_eq!((size_of::<ImageInfo>(), offset_of!(ImageInfo, components)), (28, 24));
         assert_eq!((size_of::<ComponentInfo>(), offset_of!(ComponentInfo, is_signed)), (12, 9));
         assert_eq!((size_of::<Image>(), offset_of!(Image, components)), (24, 20));
-    }
-
-    #[test]
-    fn a_status_is_named() {
-        assert!(check("f", 0).is_ok());
-        assert_eq!(check("f", 5).unwrap_err().kind(), ErrorKind::Unavailable);
-        assert!(check("f", 77).unwrap_err().to_string().contains("status 77"));
     }
 }
