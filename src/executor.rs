@@ -218,6 +218,7 @@ impl Executor {
         // For operators of others, which find the device that their thread has; the caller's thread gets its own back.
         let gpu = self.recorder.as_ref().map(|recorder| Arc::clone(recorder.gpu()));
         let _bound = gpu.as_ref().map(|gpu| gpu.bind()).transpose()?;
+        let _under_way = gpu.as_ref().map(|gpu| gpu.begin_batch());
         let plan = Arc::clone(&self.plan);
         let mut state = State {
             values: vec![None; plan.graph.values.len()],

@@ -132,6 +132,18 @@ impl Threads {
     }
 }
 
+/// Lets `helpers` threads of a pool do `work` in `scope`. Each wakes two at most: to wake one takes longer than many a piece of work, and who
+/// wakes all of them does nothing else meanwhile.
+pub fn call<'s, W: Fn() + Sync>(scope: &Scope<'s>, work: &'s W, helpers: usize) {
+    let first = helpers.div_ceil(2);
+    for called in [first, helpers - first].into_iter().filter(|&called| called > 0) {
+        scope.spawn(move |scope| {
+            call(scope, work, called - 1);
+            work();
+        });
+    }
+}
+
 /// What threads do together.
 struct Job<'a, 'i, T, W> {
     threads: &'a Threads,
@@ -180,6 +192,17 @@ mod tests {
             let mut items = vec![1; count];
             pool.for_each(&mut items, |item| *item += 1);
             assert_eq!(items, vec![2; count]);
+        }
+    }
+
+    #[test]
+    fn as_many_helpers_work_as_are_called() {
+        let pool = start(3).unwrap();
+        for helpers in [0, 1, 2, 3, 8, 33] {
+            let count = AtomicUsize::new(0);
+            let work = || drop(count.fetch_add(1, Ordering::Relaxed));
+            pool.in_place_scope(|scope| call(scope, &work, helpers));
+            assert_eq!(count.into_inner(), helpers);
         }
     }
 

@@ -122,7 +122,7 @@ impl Corners {
 }
 
 /// See [`Corners::mix`].
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn mix(corners: &[[f32; 4]; LEVELS], share: f32, shares: &[f32], src: &[u8], dst: &mut [u8]) {
     for ((to, &level), &beside) in dst.iter_mut().zip(src).zip(shares) {
         let [a, b, c, d] = corners[usize::from(level)];

@@ -16,7 +16,7 @@ pub struct Mix {
 }
 
 /// Writes `src * factor + addend`, rounded and saturated.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 pub fn scale_add<S: ConvertSat<f32>, T>(src: &[S], dst: &mut [T], factor: f32, addend: f32)
 where
     f32: ConvertSat<T>,
@@ -27,7 +27,7 @@ where
 }
 
 /// Writes every pixel of three channels mixed by `mix`, rounded and saturated.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 pub fn mix_channels<S: ConvertSat<f32>, T>(src: &[S], dst: &mut [T], mix: &Mix)
 where
     f32: ConvertSat<T>,
@@ -103,7 +103,7 @@ fn squeezed(y: u8) -> u8 {
 }
 
 /// Converts pixels of `from` in `src` to pixels of `to` in `dst`.
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 pub fn convert_space(src: &[u8], dst: &mut [u8], from: Space, to: Space) {
     use Space::{Bgr, Gray, Rgb, YCbCr};
     match (from, to) {

@@ -31,7 +31,7 @@ pub trait ConvertSat<T>: Copy {
 }
 
 /// Converts `src` into `dst` element by element, rounding. Both have the same length; of unequal ones the shorter counts.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 pub fn convert_slice<S: ConvertSat<T>, T>(src: &[S], dst: &mut [T]) {
     for (to, from) in dst.iter_mut().zip(src) {
         *to = from.convert_sat();
@@ -39,7 +39,7 @@ pub fn convert_slice<S: ConvertSat<T>, T>(src: &[S], dst: &mut [T]) {
 }
 
 /// Converts `src` into `dst` element by element, dropping fractions. Lengths as for [`convert_slice`].
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 pub fn convert_truncate<S: ConvertSat<T>, T>(src: &[S], dst: &mut [T]) {
     for (to, from) in dst.iter_mut().zip(src) {
         *to = from.convert_trunc();

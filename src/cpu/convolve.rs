@@ -95,7 +95,7 @@ fn mirrored(at: i64, extent: i64) -> usize {
 }
 
 /// Adds `src`, each element multiplied by `weight`, to `dst`.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 fn add_weighted<S: ConvertSat<f32>>(dst: &mut [f32], src: &[S], weight: f32) {
     for (to, from) in dst.iter_mut().zip(src) {
         *to += weight * from.convert_sat();
@@ -153,7 +153,7 @@ pub fn correlate<S: ConvertSat<f32>>(
     }
 }
 
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 fn convert_row<S: ConvertSat<f32>>(src: &[S], dst: &mut [f32]) {
     for (to, from) in dst.iter_mut().zip(src) {
         *to = from.convert_sat();
@@ -168,7 +168,7 @@ const SUMS: usize = 64;
 const NEAR: usize = 4096;
 
 /// Writes the sums of the elements of `src` that each of `weights` says are so far away, multiplied by the weight.
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn correlate_row(src: &[f32], dst: &mut [f32], weights: &[(usize, f32)]) {
     let Some(last) = dst.len().checked_sub(SUMS) else {
         for (i, to) in dst.iter_mut().enumerate() {

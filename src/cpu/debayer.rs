@@ -119,14 +119,14 @@ macro_rules! levels {
 }
 levels!(u8 u16, u16 u32);
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn bilinear_row<T: Level>(row: Row<'_, T>, dst: &mut [[T; 3]], channels: &mut [Vec<T>; 3]) {
     coloured_row(row, dst, channels, |[above, below, left, right]| {
         (above + below + (left + right) + T::Sum::from(2)) >> 2
     });
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn edge_aware_row<T: Level>(row: Row<'_, T>, dst: &mut [[T; 3]], channels: &mut [Vec<T>; 3]) {
     coloured_row(row, dst, channels, |[above, below, left, right]| {
         let change = |a: T::Sum, b: T::Sum| a.max(b) - a.min(b);
@@ -208,7 +208,7 @@ fn coloured_block<T: Level>(
     if is_blue { [other, green, mine] } else { [mine, green, other] }
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn gray_row<T>(row: Row<'_, T>, dst: &mut [[T; 1]])
 where
     T: Element + Into<u32> + TryFrom<u32>,

@@ -39,14 +39,14 @@ pub fn extremes<T: Copy + PartialOrd>(
     }
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn larger<T: Copy + PartialOrd>(near: &[T], far: &[T], to: &mut [T]) {
     for ((to, &a), &b) in to.iter_mut().zip(near).zip(far) {
         *to = if b > a { b } else { a };
     }
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn smaller<T: Copy + PartialOrd>(near: &[T], far: &[T], to: &mut [T]) {
     for ((to, &a), &b) in to.iter_mut().zip(near).zip(far) {
         *to = if b < a { b } else { a };
@@ -106,7 +106,7 @@ impl<T: Ordered> Surrounded<'_, T> {
 }
 
 /// Medians of three by three pixels: exchanges that leave the middle of nine values.
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn medians_of_nine<T: Copy + PartialOrd>(lines: [&[T]; 3], channels: usize, row: &mut [T]) {
     let len = row.len();
     let of = |line: usize, column: usize| &lines[line][column * channels..][..len];

@@ -94,7 +94,7 @@ fn each_block(src: &[[u8; 3]], dst: &mut [[u8; 3]], f: impl Fn(&[[u8; 3]; LANES]
 }
 
 /// Writes the L*a*b* of each colour of `src` to `dst`.
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 pub fn from_rgb(src: &[[u8; 3]], dst: &mut [[u8; 3]]) {
     let tables = tables();
     each_block(src, dst, |colours, to| {
@@ -202,7 +202,7 @@ fn linear(root: i32) -> i32 {
 }
 
 /// Writes the colour of each L*a*b* of `src` to `dst`.
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 pub fn to_rgb(src: &[[u8; 3]], dst: &mut [[u8; 3]]) {
     let tables = back_tables();
     each_block(src, dst, |colours, to| {

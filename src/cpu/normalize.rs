@@ -284,8 +284,7 @@ const BLOCK: usize = 64;
 /// Three interleaved channels to three planes.
 #[multiversion(targets(
     "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl+f16c",
-    "x86_64+avx+avx2+f16c",
-    "x86_64+sse4.1"
+    "x86_64+avx+avx2+f16c"
 ))]
 fn split3<S, T>(src: &[S], planes: [&mut [T]; 3], affine: [Affine; 3], mirror: bool)
 where
@@ -314,8 +313,7 @@ where
 /// Three interleaved channels to three interleaved channels.
 #[multiversion(targets(
     "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl+f16c",
-    "x86_64+avx+avx2+f16c",
-    "x86_64+sse4.1"
+    "x86_64+avx+avx2+f16c"
 ))]
 fn keep3<S, T>(src: &[S], dst: &mut [T], affine: [Affine; 3], mirror: bool)
 where
@@ -355,8 +353,7 @@ fn store<T: Normalized>(stage: &[f32], dst: &mut [T], mirror: bool) {
 /// One channel, dense on both sides.
 #[multiversion(targets(
     "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl+f16c",
-    "x86_64+avx+avx2+f16c",
-    "x86_64+sse4.1"
+    "x86_64+avx+avx2+f16c"
 ))]
 fn contiguous<S, T>(src: &[S], dst: &mut [T], affine: Affine, mirror: bool)
 where
@@ -371,7 +368,7 @@ where
 }
 
 /// One channel, elements any distance apart on either side.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 fn strided<S, T>(src: &[S], src_step: usize, dst: &mut [T], dst_step: usize, affine: Affine, mirror: bool)
 where
     S: ConvertSat<f32>,

@@ -243,8 +243,7 @@ fn not_farther(place: f32, extent: usize) -> f32 {
 /// Writes the pixels at `places` to `row`.
 #[multiversion(targets(
     "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl+f16c",
-    "x86_64+avx+avx2+f16c",
-    "x86_64+sse4.1"
+    "x86_64+avx+avx2+f16c"
 ))]
 fn between<T: Output + ConvertSat<f32>>(view: &View<'_, T>, places: &Places, row: &mut [T]) {
     let (x, y) = (&places.x, &places.y);
@@ -260,7 +259,7 @@ fn between<T: Output + ConvertSat<f32>>(view: &View<'_, T>, places: &Places, row
 }
 
 /// Writes the pixels next to `places` to `row`.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 fn nearest<T: Output + ConvertSat<f32>>(view: &View<'_, T>, places: &Places, row: &mut [T]) {
     let places = places.x.iter().zip(&places.y);
     for ((&x, &y), pixel) in places.zip(row.chunks_exact_mut(view.source.channels.max(1))) {
@@ -272,7 +271,7 @@ fn nearest<T: Output + ConvertSat<f32>>(view: &View<'_, T>, places: &Places, row
 }
 
 /// Writes the pixels at `places` to `row`, each of sixteen.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 fn of_sixteen<T: Output + ConvertSat<f32>>(view: &View<'_, T>, places: &Places, row: &mut [T]) {
     let places = places.x.iter().zip(&places.y);
     for ((&x, &y), pixel) in places.zip(row.chunks_exact_mut(view.source.channels.max(1))) {
@@ -327,7 +326,7 @@ fn between_each<T: Output + ConvertSat<f32>>(
 }
 
 /// Writes row `y`, places on the grid or whole pixels.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 fn on_a_grid<T: Output + ConvertSat<f32>>(view: &View<'_, T>, matrix: &Matrix, y: usize, row: &mut [T]) {
     for (x, pixel) in row.chunks_exact_mut(view.source.channels.max(1)).enumerate() {
         if view.sampling == Sampling::Nearest {

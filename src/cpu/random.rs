@@ -132,7 +132,7 @@ impl Iterator for Elements {
 }
 
 /// The first blocks of elements `first` and following.
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn blocks(sample: &Philox, first: u64) -> [[u32; 4]; LANES] {
     let (mut x, mut y) = ([0; LANES], [0; LANES]);
     for lane in 0..LANES {

@@ -157,7 +157,7 @@ pub fn displace<T>(
 }
 
 /// Writes the pixels at `places` to `dst`, as many as it has room for.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 fn read<S, T>(reader: &Reader<'_, S, T>, places: &[[f32; 3]], dst: &mut [T])
 where
     S: ConvertSat<f32> + ConvertSat<T>,

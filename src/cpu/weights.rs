@@ -41,7 +41,7 @@ fn lanczos_weights(part: f32) -> [f32; 8] {
 
 /// Writes the pixels at `places` to `row`, each the sum of 4 x 4 pixels of an image by cubic weights; outside of it is 0. Pixel centers are
 /// whole numbers.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 pub fn cubic<T>(source: Pixels<'_, T>, places: &[[f32; 3]], row: &mut [T])
 where
     T: ConvertSat<f32>,
@@ -53,7 +53,7 @@ where
 }
 
 /// [`cubic`] of 8 x 8 pixels by Lanczos' window.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 pub fn lanczos<T>(source: Pixels<'_, T>, places: &[[f32; 3]], row: &mut [T])
 where
     T: ConvertSat<f32>,

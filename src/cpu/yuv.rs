@@ -199,14 +199,14 @@ pub(super) fn to_levels(
 }
 
 /// Chroma between two rows, as its distance from gray in 2^-9 of a level.
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn mix_rows(first: &[i32], second: &[i32], part: i32, out: &mut [i32]) {
     for ((to, a), b) in out.iter_mut().zip(first).zip(second) {
         *to = (a * (4_096 - part) + b * part + 512 - (128 << 19)) >> 10;
     }
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn convert(luma: &[u16], chroma: [&[i32]; 2], shift: u32, factors: Factors, out: &mut [u8]) {
     let level = |value: i32| (value >> 22).clamp(0, 255) as u8;
     for (((to, &y), &blue), &red) in

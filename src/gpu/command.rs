@@ -1,5 +1,5 @@
-//! One command of a batch: a launch, copies within the device, a wait for another stream, a call of others. It must not know the order
-//! of commands.
+//! One command of a batch: a launch, copies within the device, a wait for another stream, a call of others, a side stream that begins or
+//! ends. It must not know the order of commands.
 
 use std::sync::Arc;
 
@@ -9,22 +9,29 @@ use super::context::driver_error;
 use super::counters::Counters;
 use super::device::{Event, Stream};
 use super::kernel::Launch;
+use super::sides::Side;
 use crate::error::{Error, Result};
 use crate::memory::DeviceBytes;
 
 /// A command.
 pub(super) enum Command {
-    Launch(Launch),
+    /// In a side stream, or in the batch's own.
+    Launch(Launch, Option<Arc<Side>>),
     Copies(Copies),
     Wait(Arc<Event>),
     Call(Call),
+    /// A side stream goes on behind all that the batch's stream has so far.
+    Fork(Arc<Side>),
+    /// The batch's stream goes on behind all that a side stream has so far.
+    Join(Arc<Side>),
 }
 
 impl Command {
     /// Puts it into `stream`, whose context is bound.
     pub(super) fn enqueue(&mut self, stream: &Stream, counters: &mut Counters) -> Result<()> {
         match self {
-            Command::Launch(launch) => {
+            Command::Launch(launch, side) => {
+                let stream = side.as_ref().map_or(stream, |side| &side.stream);
                 // SAFETY: the stream is valid; the recorder keeps the table and what the batch allocates until it was waited for, and
                 // who records a launch the rest of what its rows name.
                 unsafe { launch.enqueue(stream.raw()) }?;
@@ -40,6 +47,8 @@ impl Command {
             }
             Command::Wait(event) => stream.wait(event)?,
             Command::Call(call) => call(stream)?,
+            Command::Fork(side) => side.follow(stream)?,
+            Command::Join(side) => side.lead(stream)?,
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cudarc::driver::{DriverError, result, sys};
@@ -42,6 +43,8 @@ pub struct Gpu {
     multiprocessors: usize,
     nvrtc: Nvrtc,
     kernels: Mutex<HashMap<KernelSpec, Kernel>>,
+    /// Batches under way.
+    batches: AtomicUsize,
     /// Set once somebody asks.
     load: OnceLock<Arc<Load>>,
     pool: Pool,
@@ -89,9 +92,18 @@ impl Gpu {
         let context = Arc::new(Context::retain(device)?);
         let pool = Pool::new(Arc::clone(&context), ordinal, most)?;
         let multiprocessors = usize::try_from(multiprocessors).unwrap_or(1);
-        let kernels = Mutex::default();
-        let load = OnceLock::new();
-        Ok(Arc::new(Self { ordinal, name, arch, multiprocessors, nvrtc, kernels, load, pool, context }))
+        Ok(Arc::new(Self {
+            ordinal,
+            name,
+            arch,
+            multiprocessors,
+            nvrtc,
+            kernels: Mutex::default(),
+            batches: AtomicUsize::new(0),
+            load: OnceLock::new(),
+            pool,
+            context,
+        }))
     }
 
     /// Its number, as Triton and `nvidia-smi` count.
@@ -126,6 +138,17 @@ impl Gpu {
     /// Its load, if somebody watches it.
     pub fn watched_load(&self) -> Option<&Load> {
         self.load.get().map(Arc::as_ref)
+    }
+
+    /// Counts a batch as under way until the guard goes.
+    pub fn begin_batch(&self) -> UnderWay<'_> {
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        UnderWay(&self.batches)
+    }
+
+    /// Whether several batches of the model are under way.
+    pub fn is_shared(&self) -> bool {
+        self.batches.load(Ordering::Relaxed) > 1
     }
 
     /// Makes it the calling thread's device until the guard goes, for libraries that use the thread's. Everything in this module
@@ -197,6 +220,15 @@ impl Gpu {
 
     pub(super) fn pool(&self) -> &Pool {
         &self.pool
+    }
+}
+
+/// A batch that is under way.
+pub struct UnderWay<'g>(&'g AtomicUsize);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -106,6 +106,13 @@ pub struct Grid {
     pub threads: u32,
 }
 
+/// The bytes of `params` in words, so that every struct is aligned.
+pub(super) fn words<P: Pod>(params: &P) -> Vec<u64> {
+    let mut words = vec![0; size_of::<P>().div_ceil(8).max(1)];
+    bytemuck::cast_slice_mut(&mut words)[..size_of::<P>()].copy_from_slice(bytemuck::bytes_of(params));
+    words
+}
+
 /// A launch with everything it needs but the stream.
 pub(super) struct Launch {
     pub(super) kernel: Kernel,
@@ -113,7 +120,7 @@ pub(super) struct Launch {
     /// Address of the table on the device.
     pub(super) rows: u64,
     pub(super) count: u32,
-    /// Bytes of the parameters, in words so that every struct is aligned.
+    /// As [`words`] makes them.
     pub(super) params: Vec<u64>,
 }
 

@@ -15,6 +15,7 @@
 #![expect(unsafe_code, reason = "CUDA is a C interface; each block says what it relies on")]
 
 mod cache;
+mod caches;
 mod command;
 mod compile;
 mod context;
@@ -31,6 +32,7 @@ mod nvrtc;
 mod pool;
 mod recorder;
 mod retention;
+mod sides;
 mod slab;
 mod staging;
 mod transfer;
@@ -38,11 +40,12 @@ mod under_way;
 pub mod video;
 
 pub use cache::kernel_cache;
+pub use caches::demote;
 pub use command::Call;
 pub use compile::{KernelSpec, SOURCES, Source, compile, cuda_type};
 pub use context::Bound;
 pub use counters::Counters;
-pub use device::{Event, Gpu, Stream, devices};
+pub use device::{Event, Gpu, Stream, UnderWay, devices};
 pub use kernel::{Grid, Kernel, NoParams};
 pub use library::{Found, Library};
 pub use load::Load;

@@ -15,9 +15,10 @@ use super::compile::KernelSpec;
 use super::context::driver_error;
 use super::counters::Counters;
 use super::device::{Event, Gpu, Stream};
-use super::kernel::{Grid, Launch};
+use super::kernel::{Grid, Launch, words};
 use super::memory::DeviceBuffer;
 use super::retention::Reused;
+use super::sides::Sides;
 use super::staging::{Pinned, Staged, Staging};
 use super::under_way::Commands;
 use crate::error::{Error, Result};
@@ -66,6 +67,7 @@ pub struct Recorder {
     reported: usize,
     /// Memory that commands use although no value does any more.
     kept: Vec<DeviceBytes<'static>>,
+    sides: Sides,
     /// When the device got the beginning of the batch early.
     started: Option<Instant>,
     counters: Counters,
@@ -90,6 +92,7 @@ impl Recorder {
             reports: Vec::new(),
             reported: 0,
             kept: Vec::new(),
+            sides: Sides::default(),
             started: None,
             counters: Counters::default(),
             stream,
@@ -200,10 +203,8 @@ impl Recorder {
         kernel.check::<R, P>()?;
         let count = u32::try_from(rows.len()).map_err(|_| Error::internal("too many rows for a launch"))?;
         let table = self.stage(bytemuck::cast_slice(rows))?.address();
-        let mut words = vec![0u64; size_of::<P>().div_ceil(8).max(1)];
-        bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..size_of::<P>()]
-            .copy_from_slice(bytemuck::bytes_of(params));
-        self.commands.push(Command::Launch(Launch { kernel, grid, rows: table, count, params: words }));
+        let launch = Launch { kernel, grid, rows: table, count, params: words(params) };
+        self.commands.push(Command::Launch(launch, self.sides.current()));
         Ok(())
     }
 
@@ -275,6 +276,24 @@ impl Recorder {
     pub fn wait_for(&mut self, event: Arc<Event>) {
         self.commands.work_in(Arc::clone(&event) as _);
         self.commands.push(Command::Wait(event));
+    }
+
+    /// What is launched from here on, until [`Recorder::join`], runs behind what was recorded so far, and beside what other side streams have.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn fork(&mut self, number: usize) -> Result<()> {
+        let side = self.sides.fork(number, self.stream.gpu())?;
+        self.commands.work_in(Arc::clone(&side.stream) as _);
+        self.commands.push(Command::Fork(side));
+        Ok(())
+    }
+
+    /// What is recorded from here on runs behind what side streams have.
+    pub fn join(&mut self) {
+        for side in self.sides.join() {
+            self.commands.push(Command::Join(Arc::clone(side)));
+        }
     }
 
     /// Records work of others, which `call` puts into the stream. It uses memory that the batch keeps.
@@ -414,6 +433,7 @@ impl Recorder {
         (self.landed, self.reported, self.download_bytes) = (0, 0, 0);
         self.landing.end_batch();
         self.reports.iter_mut().for_each(Reused::end_batch);
+        self.sides.join();
         self.kept.clear();
         self.started = None;
         self.staging.clear();

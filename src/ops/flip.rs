@@ -166,7 +166,7 @@ fn flip(src: &[u8], dst: &mut [u8], shape: &Shape, size: usize, flipped: &[bool]
 }
 
 /// Copies runs of `N` bytes, the last one first.
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn reverse<const N: usize>(src: &[u8], dst: &mut [u8]) {
     let runs = dst.as_chunks_mut::<N>().0.iter_mut().zip(src.as_chunks::<N>().0.iter().rev());
     runs.for_each(|(to, from)| *to = *from);

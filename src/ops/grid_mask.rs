@@ -124,7 +124,7 @@ impl Grid {
     }
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn mask_row<T: Element>(grid: &Grid, y: f32, src: &[T], dst: &mut [T], channels: usize) {
     // With a number of channels that the compiler knows, loops over them disappear.
     match channels {

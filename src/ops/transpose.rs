@@ -303,14 +303,14 @@ fn first_three<T: Default>(mut all: impl Iterator<Item = T>) -> [T; 3] {
     std::array::from_fn(|_| all.next().unwrap_or_default())
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn split<T: Copy>(pixels: &[T], [a, b, c]: [&mut [T]; 3]) {
     for (((a, b), c), pixel) in a.iter_mut().zip(b).zip(c).zip(pixels.as_chunks::<3>().0) {
         [*a, *b, *c] = *pixel;
     }
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn join<T: Copy>([a, b, c]: [&[T]; 3], pixels: &mut [T]) {
     for (((&a, &b), &c), pixel) in a.iter().zip(b).zip(c).zip(pixels.as_chunks_mut::<3>().0) {
         *pixel = [a, b, c];

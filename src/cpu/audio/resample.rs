@@ -228,7 +228,7 @@ impl Resampler {
     }
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn run(resampler: &Resampler, input: &[f32], out: &mut [f32], channels: usize, rates: [f64; 2]) {
     resampler.resample(input, out, channels, rates);
 }

@@ -12,11 +12,7 @@ pub(super) const SLACK: usize = 3;
 ///
 /// # Panics
 /// When a slice is too short.
-#[multiversion(targets(
-    "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl",
-    "x86_64+avx+avx2",
-    "x86_64+sse4.1"
-))]
+#[multiversion(targets("x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl", "x86_64+avx+avx2"))]
 pub(super) fn weigh_columns(axis: &Axis, line: &[f32], offset: usize, channels: usize, dst: &mut [f32]) {
     let size = axis.first.len();
     let regular = axis.regular.clone();

@@ -75,11 +75,7 @@ impl Segments {
     }
 }
 
-#[multiversion(targets(
-    "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl",
-    "x86_64+avx+avx2",
-    "x86_64+sse4.1"
-))]
+#[multiversion(targets("x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl", "x86_64+avx+avx2"))]
 fn store_even<T: Output>(row: &[f32], dst: &mut [T]) {
     for (to, &value) in dst.iter_mut().zip(row) {
         *to = T::from_even(value);

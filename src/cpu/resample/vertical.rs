@@ -9,11 +9,7 @@ use crate::cpu::convert::ConvertSat;
 ///
 /// # Panics
 /// When a row does not lie inside of `src`.
-#[multiversion(targets(
-    "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl",
-    "x86_64+avx+avx2",
-    "x86_64+sse4.1"
-))]
+#[multiversion(targets("x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl", "x86_64+avx+avx2"))]
 pub(super) fn weigh_rows<S: ConvertSat<f32>>(src: &[S], starts: &[usize], weights: &[f32], dst: &mut [f32]) {
     let mut fresh = true;
     for (starts, weights) in starts.chunks(4).zip(weights.chunks(4)) {

@@ -312,7 +312,7 @@ fn by_cost(images: &[Candidate]) -> Vec<(usize, f64)> {
 
 /// Moves images from the engines to the threads, so that both are done at the same time.
 fn relieve_engines(images: &[Candidate], threads: usize, speeds: &Speeds, paths: &mut [Path]) {
-    if threads == 0 {
+    if threads == 0 || !paths.contains(&Path::Engines) {
         return;
     }
     let upload_of = |i: usize| images.get(i).map_or(0.0, |image| image.upload as f64 / UPLOAD_SPEED);

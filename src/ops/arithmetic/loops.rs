@@ -17,7 +17,7 @@ fn zip<L: Copy, R: Copy, O>(left: &[L], right: &[R], out: &mut [O], f: impl Fn(L
 }
 
 /// Functions that keep the type of their operand.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 pub(super) fn same<N: Number>(function: Same, values: &[N], out: &mut [N]) {
     match function {
         Same::Plus => out.copy_from_slice(values),
@@ -30,7 +30,7 @@ pub(super) fn same<N: Number>(function: Same, values: &[N], out: &mut [N]) {
 ///
 /// # Errors
 /// Invalid when an integer is divided by zero.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 pub(super) fn binary<N: Number>(function: Binary, left: &[N], right: &[N], out: &mut [N]) -> Result<()> {
     if matches!(function, Binary::Div | Binary::Mod) && N::CHECKS_DIVISOR && right.contains(&N::default()) {
         return Err(Error::invalid("an integer is divided by zero"));
@@ -55,7 +55,7 @@ pub(super) fn atan2<F: Float>(y: &[F], x: &[F], out: &mut [F]) {
 }
 
 /// `values` between `low` and `high`. The upper bound counts when they cross; what is not a number stays.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 pub(super) fn clamp<N: Number>(values: &[N], low: &[N], high: &[N], out: &mut [N]) {
     zip(values, low, out, |value, low| if value < low { low } else { value });
     for (out, &high) in out.iter_mut().zip(high) {
@@ -64,7 +64,7 @@ pub(super) fn clamp<N: Number>(values: &[N], low: &[N], high: &[N], out: &mut [N
 }
 
 /// Functions of the bits of two integers.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 pub(super) fn bits<I: Integer>(function: Bits, left: &[I], right: &[I], out: &mut [I]) {
     match function {
         Bits::And => zip(left, right, out, I::and),
@@ -76,7 +76,7 @@ pub(super) fn bits<I: Integer>(function: Bits, left: &[I], right: &[I], out: &mu
 }
 
 /// Every bit flipped.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 pub(super) fn not<I: Integer>(values: &[I], out: &mut [I]) {
     map(values, out, I::not);
 }
@@ -101,7 +101,7 @@ macro_rules! by_operator {
 }
 
 /// Comparisons of two numbers of one type.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 pub(super) fn compare<N: Number>(function: Compare, left: &[N], right: &[N], out: &mut [Bool]) {
     macro_rules! run {
         ($op:tt, $below:expr) => { zip(left, right, out, |l, r| Bool::new(l $op r)) };

@@ -199,7 +199,7 @@ macro_rules! floats {
             }
         }
 
-        #[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+        #[multiversion(targets("x86_64+avx+avx2+f16c"))]
         fn $real(function: Real, values: &[$float], out: &mut [$float]) {
             match function {
                 Real::Sqrt => map(values, out, $float::sqrt),

@@ -12,6 +12,7 @@
 //! refuse, is decoded by the host's decoder, whose answer is the answer also when it is an error.
 
 mod choice;
+mod image;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -21,21 +22,23 @@ use parking_lot::Mutex;
 
 use super::Job;
 use super::files::{File, Files, unseen};
-use super::finish::{ALIGNMENT, Extent, Finish, Stored};
+use super::finish::{ALIGNMENT, Extent, Finish};
 use super::on_cores::{Doubts, EARLY_BYTES, OnCores, groups};
 use super::on_engines::Copies;
 use super::on_host::decode_on_host;
 use super::on_nvjpeg2000::OnNvJpeg2000;
 use crate::cpu::decode::{self, Decoder};
 use crate::error::{Error, Result};
-use crate::gpu::jpeg::cores::{self, Batch, Data, Planned, Scan};
+use crate::gpu::jpeg::cores::{self, Batch, Data, Scan};
 use crate::gpu::jpeg::{
-    DevicePath, Engines, Header, Path, Picture, Relief, Settings, Size, Speeds, Task, Turn, Watch, Wish,
+    DevicePath, Engines, Header, Path, Relief, Settings, Size, Speeds, Task, Turn, Watch, Wish,
 };
-use crate::gpu::{Gpu, Load, Report, Staged};
+use crate::gpu::{Gpu, Load, Report, Staged, demote};
 use crate::limits;
 use crate::memory::DeviceBytes;
 use crate::ops::{Decoded, GpuCx, GpuIo, Inputs};
+use crate::threads::call;
+use image::Image;
 
 /// A decoder on a device.
 pub(super) struct Mixed {
@@ -54,31 +57,6 @@ pub(super) struct Mixed {
     copies: Copies,
     /// Images decoded so far.
     pub(super) decoded: Decoded,
-}
-
-/// One image of a batch.
-struct Image<'a> {
-    index: usize,
-    job: Job,
-    file: File<'a>,
-    target: DeviceBytes<'a>,
-    /// Set when the engines take it.
-    picture: Option<Picture<'a>>,
-    /// Set when the cores take it.
-    planned: Option<Planned<'a>>,
-    /// Whether nvJPEG2000 may take it.
-    is_wavelets: bool,
-}
-
-impl Image<'_> {
-    fn size(&self) -> Size {
-        let (width, height) = self.job.info.stored_size();
-        Size { bytes: self.file.all.len(), pixels: width * height }
-    }
-
-    fn stored<'s>(&'s self, extent: Extent, pixels: &'s DeviceBytes<'s>) -> Stored<'s> {
-        Stored { job: &self.job, extent, pixels, target: &self.target }
-    }
 }
 
 /// What is decoded at the same time.
@@ -104,8 +82,14 @@ fn next_of<I: Iterator>(items: &Mutex<I>) -> Option<I::Item> {
     items.lock().next()
 }
 
+/// Side streams in which groups of images are decoded.
+const SIDES: usize = 2;
+
 /// Bytes of data that one thread prepares for the cores before others have begun.
 const SPREAD_BYTES: usize = 128 << 10;
+
+/// Bytes of a group that caches hold until the device has them.
+const MOST_AWAITED_BYTES: usize = 32 << 20;
 
 impl Mixed {
     /// A decoder on `gpu` for images with `options`, which may leave planes in place of pixels. Without engines it says so in the log
@@ -177,7 +161,7 @@ impl Mixed {
             Ok(Image { index: sample.index(), job, file, target, picture, planned, is_wavelets })
         });
         self.limit(&mut images);
-        let (wavelets, images): (Vec<_>, Vec<_>) = images.into_iter().partition(|image| image.is_wavelets);
+        let wavelets: Vec<_> = images.extract_if(.., |image| image.is_wavelets).collect();
         let wavelets: Vec<&Image<'_>> = wavelets.iter().collect();
         let part = self.load.as_ref().map_or(0.0, |load| self.relief.follow(load.others(), cx.busy));
         // While another batch has the engines, this one is sooner done without them.
@@ -211,13 +195,15 @@ impl Mixed {
         let bytes = on_cores.iter().map(|image| image.file.all.len()).sum();
         // Of a large batch the device has a group's data while tables are made, and works on it while the next group is read.
         let early = bytes >= EARLY_BYTES;
-        let at_once = on_cores.len().div_ceil(groups(bytes)).max(1);
+        let is_alone = !cx.recorder.gpu().is_shared();
+        let groups = groups(bytes, is_alone);
+        let at_once = on_cores.len().div_ceil(groups).max(1);
         let on_cores: Vec<_> = on_cores.into_iter().zip(&core_targets).collect();
         let mut in_turn: Vec<_> = on_cores.chunks(at_once).collect();
         if in_turn.is_empty() {
             in_turn.push(Default::default());
         }
-        for images in in_turn {
+        for (number, images) in in_turn.into_iter().enumerate() {
             shares.cores = images;
             let group = self.decode(decoder, files, cx, io.inputs(), shares, turn.take())?;
             if early {
@@ -234,6 +220,9 @@ impl Mixed {
                     None => again.push(image),
                 }
             }
+            if is_alone && groups > 1 {
+                cx.recorder.fork(number % SIDES)?;
+            }
             recorded.extend(self.cores.record(cx.recorder, group.prepared, &group.scans)?);
             if early {
                 cx.recorder.start()?;
@@ -241,6 +230,7 @@ impl Mixed {
             // Engines and threads have theirs.
             shares = Shares::default();
         }
+        cx.recorder.join();
         // Not before the cores have begun: they need not wait for the engines.
         if let Some(engines) = &self.engines {
             engines.join(cx.recorder);
@@ -344,6 +334,9 @@ impl Mixed {
         let engines = self.engines.as_ref().map_or(0, Engines::count);
         let mut turn = Turn::of_batch(cx.recorder.gpu(), turn, tasks.len(), engines);
         let stream = Arc::clone(cx.recorder.stream());
+        let bytes: usize = cores.iter().map(|(image, _)| image.file.all.len()).sum();
+        // Else another batch has the device meanwhile, or this one does.
+        let is_awaited = !stream.gpu().is_shared() && (SPREAD_BYTES..MOST_AWAITED_BYTES).contains(&bytes);
         let planned: Vec<_> = cores
             .iter()
             .map(|&(image, target)| Ok((image.planned.as_ref().ok_or_else(unseen)?, target)))
@@ -379,7 +372,11 @@ impl Mixed {
         let read = |image: &Image<'_>, out: &mut [u8]| {
             let coded = &image.planned.as_ref()?.coded;
             let data = Data { bytes: coded.data, may_change: image.file.may_change() };
-            cores::read(data, &coded.layout(), out, idle)
+            let scan = cores::read(data, &coded.layout(), out, idle);
+            if is_awaited {
+                demote(out);
+            }
+            scan
         };
         let copying = self.copies.begin(tasks);
         let mut start = || match &mut self.engines {
@@ -394,7 +391,6 @@ impl Mixed {
         let mut scans = vec![None; cores.len()];
         let images = threads.iter().zip(buffers);
         let data = cores.iter().zip(for_cores).zip(&mut scans);
-        let bytes: usize = cores.iter().map(|(image, _)| image.file.all.len()).sum();
         let few = threads.len() <= usize::from(tasks.is_empty()) && bytes < SPREAD_BYTES;
         let (data, images) = (Mutex::new(data), Mutex::new(images));
         // What the cores wait for first.
@@ -414,9 +410,7 @@ impl Mixed {
             for _ in 1..copying.len() {
                 scope.spawn(move |_| copying.work());
             }
-            for _ in 0..helpers.min(cx.cpu.pool.current_num_threads()) {
-                scope.spawn(move |_| work());
-            }
+            call(scope, work, helpers.min(cx.cpu.pool.current_num_threads()));
             let refused = start()?;
             let prepared = self.cores.prepare(&planned)?;
             work();

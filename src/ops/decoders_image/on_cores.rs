@@ -20,9 +20,16 @@ pub(super) const EARLY_BYTES: usize = 1 << 20;
 /// Bytes of files that are worth launches of their own: 64 pictures of 1080p fill a device, and take it longer than to read as many.
 const GROUP_BYTES: usize = 32 << 20;
 
+/// The same where no other batch is under way: then groups are decoded beside one another, as one leaves room on the device. More of them
+/// take the host longer to record than they gain.
+const LONE_GROUP_BYTES: usize = 16 << 20;
+const MOST_LONE_GROUPS: usize = 6;
+
 /// In how many groups files of `bytes` bytes together are decoded: one is read while the device has another.
-pub(super) fn groups(bytes: usize) -> usize {
-    (bytes / GROUP_BYTES).max(1)
+pub(super) fn groups(bytes: usize, is_alone: bool) -> usize {
+    let groups =
+        if is_alone { (bytes / LONE_GROUP_BYTES).min(MOST_LONE_GROUPS) } else { bytes / GROUP_BYTES };
+    groups.max(1)
 }
 
 /// The cores, as an image decoder uses them.

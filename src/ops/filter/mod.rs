@@ -205,7 +205,7 @@ impl Job {
     }
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn store<T: Element>(sums: &[f32], dst: &mut [T])
 where
     f32: ConvertSat<T>,

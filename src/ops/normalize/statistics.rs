@@ -203,13 +203,13 @@ impl Arrangement {
     }
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn normalize_all(values: &mut [f32], mean: f32, scale: f32, shift: f32) {
     values.iter_mut().for_each(|x| *x = (*x - mean) * scale + shift);
 }
 
 /// The same with parameters of its own for every value.
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn normalize_each(values: &mut [f32], means: &[f32], scales: &[f32], shift: f32) {
     for ((x, mean), scale) in values.iter_mut().zip(means).zip(scales) {
         *x = (*x - mean) * scale + shift;
@@ -217,7 +217,7 @@ fn normalize_each(values: &mut [f32], means: &[f32], scales: &[f32], shift: f32)
 }
 
 /// Adds `term` of every value and its mean to the value's own sum.
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn sum_each<F: Fn(f32, f32) -> f64>(sums: &mut [f64], values: &[f32], means: &[f32], term: F) {
     for ((sum, &x), &mean) in sums.iter_mut().zip(values).zip(means) {
         *sum += term(x, mean);
@@ -225,7 +225,7 @@ fn sum_each<F: Fn(f32, f32) -> f64>(sums: &mut [f64], values: &[f32], means: &[f
 }
 
 /// The sum of `term` over `values`, in several sums side by side: a single one would wait for every addition.
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn sum<F: Fn(f32) -> f64>(values: &[f32], term: F) -> f64 {
     const LANES: usize = 16;
     let (rows, rest) = values.as_chunks::<LANES>();

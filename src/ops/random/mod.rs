@@ -108,7 +108,7 @@ fn is_wide(dtype: DType) -> bool {
 }
 
 /// Draws every one of `numbers`.
-#[multiversion(targets("x86_64+avx+avx2+fma+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+fma+f16c"))]
 fn fill<D: Distribution, T>(numbers: &mut [T], sample: Philox, parameters: &D::Parameters, is_wide: bool)
 where
     f32: ConvertSat<T>,

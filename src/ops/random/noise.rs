@@ -48,7 +48,7 @@ pub(super) fn check(dtype: DType) -> Result<()> {
 }
 
 /// Writes the elements of `src` with a normal number added to each.
-#[multiversion(targets("x86_64+avx+avx2+fma", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+fma"))]
 fn add_noise<T>(src: &[T], dst: &mut [T], sample: Philox, parameters: &(f32, f32), is_wide: bool)
 where
     T: ConvertSat<f32> + ConvertSat<f64>,

@@ -154,7 +154,7 @@ fn walk<T: Copy, A: Copy>(
 const LANES: usize = 64;
 
 /// Takes rows of `values`, each as long as `folds`, into `folds`.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 fn onto<T: Copy, A: Copy, Empty: Fn(A) -> A, Step: Fn(&mut A, T), Join: Fn(&mut A, A)>(
     values: &[T],
     folds: &mut [A],
@@ -183,7 +183,7 @@ fn onto<T: Copy, A: Copy, Empty: Fn(A) -> A, Step: Fn(&mut A, T), Join: Fn(&mut 
 }
 
 /// Takes `extent` neighbours of `values` at a time into one of `folds`.
-#[multiversion(targets("x86_64+avx+avx2+f16c", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2+f16c"))]
 fn along<T: Copy, A: Copy, Empty: Fn(A) -> A, Step: Fn(&mut A, T), Join: Fn(&mut A, A)>(
     values: &[T],
     extent: usize,

@@ -197,32 +197,32 @@ fn two_taps<const N: usize>(source: Source<'_>, out: &mut [u8], stride: usize) {
     }
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn six_taps_16(source: Source<'_>, out: &mut [u8], stride: usize) {
     six_taps::<16>(source, out, stride);
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn six_taps_8(source: Source<'_>, out: &mut [u8], stride: usize) {
     six_taps::<8>(source, out, stride);
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn six_taps_4(source: Source<'_>, out: &mut [u8], stride: usize) {
     six_taps::<4>(source, out, stride);
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn two_taps_16(source: Source<'_>, out: &mut [u8], stride: usize) {
     two_taps::<16>(source, out, stride);
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn two_taps_8(source: Source<'_>, out: &mut [u8], stride: usize) {
     two_taps::<8>(source, out, stride);
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn two_taps_4(source: Source<'_>, out: &mut [u8], stride: usize) {
     two_taps::<4>(source, out, stride);
 }

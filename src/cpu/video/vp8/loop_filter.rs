@@ -164,7 +164,7 @@ fn store(samples: &mut [u8], width: usize, rows: &[[u8; 8]]) {
 }
 
 /// Filters across the middle of 16 rows of eight samples. Whether any is another now.
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn upright(rows: &mut [[u8; 8]; 16], lanes: &mut Lanes, limits: Limits, is_outer: bool) -> bool {
     // Of a sample's number the upper four bits are its row and the lower three its column: they change places in as many steps.
     let (mut turned, mut other) = ([0; 128], [0; 128]);
@@ -231,7 +231,7 @@ fn chroma_down(
     }
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn level(lanes: &mut Lanes, limits: Limits, is_outer: bool) -> bool {
     filtered(lanes, limits, is_outer)
 }
@@ -331,7 +331,7 @@ fn simple(luma: &mut Plane, column: usize, row: usize, limits: Limits, has_inner
     }
 }
 
-#[multiversion(targets("x86_64+avx+avx2", "x86_64+sse4.1"))]
+#[multiversion(targets("x86_64+avx+avx2"))]
 fn simply_filtered(lanes: &mut [[u8; 16]; 4], limit: i16) {
     let clipped = |value: i16| value.clamp(-128, 127);
     let [p1, p0, q0, q1] = *lanes;

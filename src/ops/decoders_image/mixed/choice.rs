@@ -4,7 +4,8 @@ use super::super::Job;
 use super::super::finish::{Extent, Finish};
 use super::super::on_cores::OnCores;
 use super::super::on_nvjpeg2000::Takes;
-use super::{Image, Mixed};
+use super::Mixed;
+use super::image::Image;
 use crate::gpu::jpeg::cores::Planned;
 use crate::gpu::jpeg::{
     Candidate, CoresNeed, DevicePath, Engines, Header, Path, Picture, Sampling, Wish, assign,
