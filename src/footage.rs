@@ -81,7 +81,6 @@ pub fn codec_of(coding: Coding) -> Codec {
         Coding::Vp8 => Codec::Vp8,
         Coding::Vp9 => Codec::Vp9,
         Coding::Av1 => Codec::Av1,
-        Coding::Mjpeg => Codec::Mjpeg,
         Coding::Mpeg4 => Codec::Mpeg4,
     }
 }

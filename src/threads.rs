@@ -200,7 +200,9 @@ mod tests {
         let pool = start(3).unwrap();
         for helpers in [0, 1, 2, 3, 8, 33] {
             let count = AtomicUsize::new(0);
-            let work = || drop(count.fetch_add(1, Ordering::Relaxed));
+            let work = || {
+                count.fetch_add(1, Ordering::Relaxed);
+            };
             pool.in_place_scope(|scope| call(scope, &work, helpers));
             assert_eq!(count.into_inner(), helpers);
         }

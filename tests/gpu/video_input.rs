@@ -16,8 +16,8 @@ use crate::{gpu, gpu_alone};
 
 const PIPELINES: [&str; 3] = ["sequences", "sequences_pad", "sequences_one"];
 
-/// Levels by which a sample may differ: two, three of Motion JPEG, whose inverse transform is another one.
-const LARGEST: u8 = 3;
+/// Levels by which a sample may differ.
+const LARGEST: u8 = 2;
 
 /// Device memory that may be gone after many videos: pools and kept decoders.
 const ROOM: usize = 96 << 20;

@@ -49,7 +49,6 @@ use crate::waiting::Watch;
 pub use color::Scaling;
 pub use effort::effort;
 pub use format::Format;
-pub(super) use jpeg::is_baseline_ycc;
 pub use jpeg::{JpegDecoder, Vectors};
 pub use orientation::Orientation;
 pub use picture::{View, stored_window};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::nal::{self, Framing};
 use super::track::Codec;
-use super::{Budget, Video, Wanted, av1, mjpeg, mpeg4, vp8, vp9};
+use super::{Budget, Video, Wanted, av1, mpeg4, vp8, vp9};
 use crate::cpu::yuv::{Color, Factors, Matrix};
 use crate::error::{Context, Error, Result};
 
@@ -22,8 +22,6 @@ pub enum Coding {
     Vp9,
     /// AV1, a temporal unit a packet, of which one frame is shown.
     Av1,
-    /// Motion JPEG, a picture a packet.
-    Mjpeg,
     /// MPEG-4 Part 2, a frame a packet, with start codes. The host does not decode it.
     Mpeg4,
 }
@@ -67,7 +65,8 @@ impl<'v> Video<'v> {
             Codec::Vp8 => Some(Coding::Vp8),
             Codec::Vp9 => Some(Coding::Vp9),
             Codec::Av1 => Some(Coding::Av1),
-            Codec::Mjpeg => self.packet(0).is_some_and(mjpeg::is_usual).then_some(Coding::Mjpeg),
+            // The engines' library takes one picture for another: see docs/video.md.
+            Codec::Mjpeg => None,
             Codec::Mpeg4 => Some(Coding::Mpeg4),
         }
     }
@@ -95,7 +94,6 @@ impl<'v> Video<'v> {
         let full_range = match coding {
             Coding::Vp8 => Some(vp8::is_full_range(packet)?),
             Coding::Vp9 => Some(vp9::is_full_range(packet)?),
-            Coding::Mjpeg => Some(true),
             Coding::H264 | Coding::H265 | Coding::Av1 | Coding::Mpeg4 => None,
         };
         // Engines know another default than decoders on hosts have.

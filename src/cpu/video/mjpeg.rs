@@ -55,11 +55,6 @@ impl Picture for Frame {
     }
 }
 
-/// Whether a frame is of the kind that other decoders take, too: baseline, of luma and chroma.
-pub(super) fn is_usual(packet: &[u8]) -> bool {
-    decode::is_baseline_ycc(packet)
-}
-
 /// Columns and rows of a frame.
 pub(super) fn size(packet: &[u8]) -> Result<[usize; 2]> {
     let info = decode::probe(packet, false)?;

@@ -13,8 +13,6 @@ pub enum Codec {
     Mpeg4 = 2,
     /// H.264, in units with start codes.
     H264 = 4,
-    /// Motion JPEG, a picture a packet.
-    Mjpeg = 5,
     /// H.265, likewise.
     H265 = 8,
     /// VP8, a frame a packet.

@@ -13,12 +13,6 @@ pub(super) const APP2: u8 = 0xE2;
 pub(super) const APP14: u8 = 0xEE;
 pub(super) const APP15: u8 = 0xEF;
 
-/// The frame header of a baseline image.
-const BASELINE: u8 = 0xC0;
-
-/// Adobe's colour transform of luma and chroma.
-const YCC: u8 = 1;
-
 /// Whether `marker` starts a frame header. C4, C8 and CC lie between but are tables.
 fn is_frame(marker: u8) -> bool {
     matches!(marker, 0xC0..=0xCF) && !matches!(marker, 0xC4 | 0xC8 | 0xCC)
@@ -156,27 +150,6 @@ pub(super) fn read_header(bytes: &[u8]) -> Result<(Header, bool)> {
     let (channels, bit_depth) = (usize::from(components), usize::from(precision));
     let halves = !is_lossless(marker);
     Ok((Header { width, height, channels, bit_depth, orientation: turn, halves }, adobe))
-}
-
-/// Whether it is a baseline image of luma and chroma, as far as its header tells.
-pub(in crate::cpu) fn is_baseline_ycc(bytes: &[u8]) -> bool {
-    let mut segments = Segments::new(bytes);
-    let (mut is_baseline, mut adobe, mut ids) = (false, None, None);
-    while let Ok(Segment { marker, payload, .. }) = segments.next() {
-        match marker {
-            APP14 if is_adobe(payload) => adobe = payload.get(11),
-            SOS => break,
-            marker if is_frame(marker) => {
-                is_baseline = marker == BASELINE;
-                ids = match *payload {
-                    [_, _, _, _, _, 3, a, _, _, b, _, _, c, ..] => Some([a, b, c]),
-                    _ => None,
-                };
-            }
-            _ => {}
-        }
-    }
-    is_baseline && adobe.is_none_or(|&transform| transform == YCC) && ids.is_some_and(|ids| &ids != b"RGB")
 }
 
 /// How often a decoder goes over the image, as far as headers tell: a scan more than [`limits::MAX_JPEG_SCANS`] at most. 1 for a header that

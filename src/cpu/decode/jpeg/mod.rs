@@ -47,7 +47,6 @@ use crate::limits;
 use crate::tensor::DType;
 use sink::Whole;
 
-pub(in crate::cpu) use header::is_baseline_ycc;
 pub(super) use header::{header, scans};
 pub use vector::Vectors;
 
