@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use super::Job;
 use super::files::{File, Files, unseen};
 use super::finish::{ALIGNMENT, Extent, Finish};
-use super::on_cores::{Doubts, EARLY_BYTES, OnCores, groups};
+use super::on_cores::{Doubts, EARLY_BYTES, OnCores, SIDES, groups};
 use super::on_engines::Copies;
 use super::on_host::decode_on_host;
 use super::on_nvjpeg2000::OnNvJpeg2000;
@@ -81,9 +81,6 @@ struct Made<'s> {
 fn next_of<I: Iterator>(items: &Mutex<I>) -> Option<I::Item> {
     items.lock().next()
 }
-
-/// Side streams in which groups of images are decoded.
-const SIDES: usize = 2;
 
 /// Bytes of data that one thread prepares for the cores before others have begun.
 const SPREAD_BYTES: usize = 128 << 10;
@@ -335,7 +332,7 @@ impl Mixed {
         let mut turn = Turn::of_batch(cx.recorder.gpu(), turn, tasks.len(), engines);
         let stream = Arc::clone(cx.recorder.stream());
         let bytes: usize = cores.iter().map(|(image, _)| image.file.all.len()).sum();
-        // Else another batch has the device meanwhile, or this one does.
+        // Else the device has another batch meanwhile, and larger groups are out of the caches by themselves.
         let is_awaited = !stream.gpu().is_shared() && (SPREAD_BYTES..MOST_AWAITED_BYTES).contains(&bytes);
         let planned: Vec<_> = cores
             .iter()

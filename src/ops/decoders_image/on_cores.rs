@@ -25,6 +25,9 @@ const GROUP_BYTES: usize = 32 << 20;
 const LONE_GROUP_BYTES: usize = 16 << 20;
 const MOST_LONE_GROUPS: usize = 6;
 
+/// Side streams that these are in, in turn.
+pub(super) const SIDES: usize = 2;
+
 /// In how many groups files of `bytes` bytes together are decoded: one is read while the device has another.
 pub(super) fn groups(bytes: usize, is_alone: bool) -> usize {
     let groups =

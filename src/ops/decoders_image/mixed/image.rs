@@ -1,4 +1,4 @@
-//! One image of a batch on its way to a device. It must not know where it is decoded.
+//! One image of a batch on its way to a device, and what each of the decoders there makes of its header. It must not know which of them takes it.
 
 use super::super::Job;
 use super::super::files::File;
