@@ -124,14 +124,16 @@ const STUDIO: [([f32; 3], f32); 3] = [
     ([0.439_215_7, -0.367_788_3, -0.071_427_375], 0.5),
 ];
 
-/// BT.601 studio range from RGB, scaled to the range of `D`.
+/// What [`studio`] multiplies samples of `S` by for `D`, and the span of its offsets.
+pub(super) fn studio_range<S: Stored, D: Level>() -> [f32; 2] {
+    [(D::MAX / S::MAX) as f32, D::SPAN]
+}
+
+/// BT.601 studio range from RGB, scaled to a type's [`studio_range`] and not rounded yet.
 #[inline]
-pub(super) fn ycbcr<S: Stored, D: Level>(rgb: [S; 3]) -> [D; 3] {
+pub(super) fn studio<S: Stored>(rgb: [S; 3], [scale, span]: [f32; 2]) -> [f32; 3] {
     let [r, g, b] = rgb.map(Stored::to_f32);
-    let scale = (D::MAX / S::MAX) as f32;
-    STUDIO.map(|([wr, wg, wb], offset)| {
-        D::from_f32(wr * scale * r + wg * scale * g + wb * scale * b + offset * D::SPAN)
-    })
+    STUDIO.map(|([wr, wg, wb], offset)| wr * scale * r + wg * scale * g + wb * scale * b + offset * span)
 }
 
 /// What 8-bit samples are multiplied by to get another type, for those who do it on a device as it is done here.
@@ -179,6 +181,10 @@ pub(super) fn rgb_of_tiff_ycbcr([y, cb, cr]: [u8; 3]) -> [u8; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn ycbcr<S: Stored, D: Level>(rgb: [S; 3]) -> [D; 3] {
+        studio(rgb, studio_range::<S, D>()).map(D::from_f32)
+    }
 
     #[test]
     fn gray_stays_gray_by_every_rule() {

@@ -1,8 +1,10 @@
 //! From a library's pixels to the asked output: orientation and window as a strided view, then colour and type. It
 //! must not know file formats.
 
-use super::color::{Level, Luma, Stored, rescale, ycbcr};
-use super::{ColorSpace, DecodeOptions, ImageInfo, Job, Window};
+use std::any::TypeId;
+
+use super::color::{Level, Luma, Stored, rescale, studio, studio_range};
+use super::{ColorSpace, ImageInfo, Job, Window};
 use crate::error::{Error, Result};
 use crate::tensor::{DType, elements_mut};
 
@@ -122,57 +124,114 @@ impl Picture<'_> {
         }
     }
 
+    /// Colours are picked in the stored type and converted row by row: a loop for every pair of types and every colour would be hundreds.
     fn convert<S: Stored, D: Level>(&self, samples: &[S], job: &Job<'_>, out: &mut [D]) -> Result<()> {
-        let (options, luma, kept) = (job.options, self.luma, job.info.channels);
-        match self.channels {
-            1 => gather(samples, job.view, options, luma, out, |[v]: [S; 1]| [v; 3], kept),
-            2 => gather(samples, job.view, options, luma, out, |[v, _]: [S; 2]| [v; 3], kept),
-            3 => gather(samples, job.view, options, luma, out, |rgb: [S; 3]| rgb, kept),
-            4 => gather(samples, job.view, options, luma, out, |[r, g, b, _]: [S; 4]| [r, g, b], kept),
-            other => Err(Error::unsupported(format!("pixels of {other} samples, expected 1 to 4"))),
+        let (options, view) = (job.options, job.view);
+        let channels = options.color.channels(job.info.channels);
+        if options.color == ColorSpace::YCbCr {
+            let range = studio_range::<S, D>();
+            let pick = |view, row: &mut [f32]| self.studio(samples, view, range, row);
+            return by_rows(view, channels, out, pick, D::from_f32);
         }
+        let pick = |view, row: &mut [S]| self.pick(samples, view, job, row);
+        match as_stored(out) {
+            Ok(out) => pick(view, out),
+            Err(out) => by_rows(view, channels, out, pick, rescale),
+        }
+    }
+
+    /// Picks the asked colours of a view in the type that is stored.
+    #[inline(never)]
+    fn pick<S: Stored>(&self, samples: &[S], view: View, job: &Job<'_>, out: &mut [S]) -> Result<()> {
+        let (color, luma, kept) = (job.options.color, self.luma, job.info.channels);
+        match self.channels {
+            1 => gather(samples, view, color, luma, out, |[v]: [S; 1]| [v; 3], kept),
+            2 => gather(samples, view, color, luma, out, |[v, _]: [S; 2]| [v; 3], kept),
+            3 => gather(samples, view, color, luma, out, |rgb: [S; 3]| rgb, kept),
+            4 => gather(samples, view, color, luma, out, |[r, g, b, _]: [S; 4]| [r, g, b], kept),
+            other => Err(pixels_of(other)),
+        }
+    }
+
+    /// Converts the pixels of a view to studio range.
+    #[inline(never)]
+    fn studio<S: Stored>(&self, samples: &[S], view: View, range: [f32; 2], out: &mut [f32]) -> Result<()> {
+        match self.channels {
+            1 => each(samples, view, out, |[v]: [S; 1]| studio([v; 3], range)),
+            2 => each(samples, view, out, |[v, _]: [S; 2]| studio([v; 3], range)),
+            3 => each(samples, view, out, |rgb: [S; 3]| studio(rgb, range)),
+            4 => each(samples, view, out, |[r, g, b, _]: [S; 4]| studio([r, g, b], range)),
+            other => return Err(pixels_of(other)),
+        }
+        Ok(())
     }
 }
 
+fn pixels_of(samples: usize) -> Error {
+    Error::unsupported(format!("pixels of {samples} samples, expected 1 to 4"))
+}
+
+/// The output as elements of the stored type, if that is its type.
+fn as_stored<S: Stored, D: Level>(out: &mut [D]) -> std::result::Result<&mut [S], &mut [D]> {
+    if TypeId::of::<S>() == TypeId::of::<D>() { Ok(bytemuck::cast_slice_mut(out)) } else { Err(out) }
+}
+
+/// Lets `pick` write a row of the view after the other, and writes `to` of each of its elements to `out`, which has so many `channels`.
+fn by_rows<T: bytemuck::Pod, D: Level>(
+    view: View,
+    channels: usize,
+    out: &mut [D],
+    mut pick: impl FnMut(View, &mut [T]) -> Result<()>,
+    to: impl Fn(T) -> D,
+) -> Result<()> {
+    let length = view.width * channels;
+    let mut picked = vec![T::zeroed(); length];
+    for (y, row) in out.chunks_exact_mut(length).enumerate() {
+        pick(View { start: view.start + y as isize * view.step_y, ..view }, &mut picked)?;
+        row.iter_mut().zip(&picked).for_each(|(place, &value)| *place = to(value));
+    }
+    Ok(())
+}
+
 /// Picks the loop for the asked colour: `rgb` makes RGB of a pixel, `kept` samples of it are the file's channels.
-fn gather<S: Stored, D: Level, const N: usize>(
+fn gather<S: Stored, const N: usize>(
     samples: &[S],
     view: View,
-    options: &DecodeOptions,
+    color: ColorSpace,
     luma: Luma,
-    out: &mut [D],
+    out: &mut [S],
     rgb: impl Fn([S; N]) -> [S; 3],
     kept: usize,
 ) -> Result<()> {
-    let (pixels, _) = samples.as_chunks::<N>();
-    match options.color {
-        ColorSpace::Rgb => each(pixels, view, out, |p| rgb(p).map(rescale)),
-        ColorSpace::Bgr => each(pixels, view, out, |p| {
+    match color {
+        ColorSpace::Rgb => each(samples, view, out, rgb),
+        ColorSpace::Bgr => each(samples, view, out, |p| {
             let [r, g, b] = rgb(p);
-            [b, g, r].map(rescale)
+            [b, g, r]
         }),
-        ColorSpace::Gray if N <= 2 => each(pixels, view, out, |p| [rescale(rgb(p)[0])]),
-        ColorSpace::Gray => each(pixels, view, out, |p| [rescale(S::luma(luma, rgb(p)))]),
-        ColorSpace::YCbCr => each(pixels, view, out, |p| ycbcr(rgb(p))),
-        ColorSpace::Any if kept == N => each(pixels, view, out, |p| p.map(rescale)),
+        ColorSpace::Gray if N <= 2 => each(samples, view, out, |p| [rgb(p)[0]]),
+        ColorSpace::Gray => each(samples, view, out, |p| [S::luma(luma, rgb(p))]),
+        ColorSpace::Any if kept == N => each(samples, view, out, |p: [S; N]| p),
         // Files whose library gives more channels than they have: gray palettes, transparent colours.
-        ColorSpace::Any if kept == 1 => each(pixels, view, out, |p| [rescale(p[0])]),
-        ColorSpace::Any if kept == 3 && N == 4 => each(pixels, view, out, |p| rgb(p).map(rescale)),
+        ColorSpace::Any if kept == 1 => each(samples, view, out, |p: [S; N]| [p[0]]),
+        ColorSpace::Any if kept == 3 && N == 4 => each(samples, view, out, rgb),
         ColorSpace::Any => {
-            Err(Error::internal(format!("an image of {kept} channels was decoded to {N} channels")))
+            return Err(Error::internal(format!("an image of {kept} channels was decoded to {N} channels")));
         }
+        ColorSpace::YCbCr => return Err(Error::internal("studio range is no choice of samples")),
     }
+    Ok(())
 }
 
 /// Writes `f` of every pixel of the view, in the output's order.
 #[inline]
 fn each<S: Copy, D: Copy, const N: usize, const M: usize>(
-    pixels: &[[S; N]],
+    samples: &[S],
     view: View,
     out: &mut [D],
     f: impl Fn([S; N]) -> [D; M],
-) -> Result<()> {
-    let (written, _) = out.as_chunks_mut::<M>();
+) {
+    let ((pixels, _), (written, _)) = (samples.as_chunks::<N>(), out.as_chunks_mut::<M>());
     for (y, row) in written.chunks_exact_mut(view.width).enumerate() {
         let start = view.start + y as isize * view.step_y;
         if view.step_x == 1 {
@@ -186,7 +245,6 @@ fn each<S: Copy, D: Copy, const N: usize, const M: usize>(
             }
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]
