@@ -2,14 +2,15 @@
 //! with interleaved channels or as planes. It must not know operators or how the window and the arguments came about.
 
 pub mod any_order;
+mod loops;
 
 use std::ops::Range;
 
 use half::f16;
-use multiversion::multiversion;
 
 use crate::cpu::convert::ConvertSat;
 use crate::error::{Error, Result};
+use loops::{Stage, contiguous, keep3, split3, strided};
 
 /// `(value - mean) * factor`, in float32: what DALI's CPU operator computes for one channel.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,7 +39,7 @@ pub fn affine(mean: f32, std: f32, scale: f32, shift: f32) -> Affine {
 }
 
 /// A type that normalised pixels can be stored as.
-pub trait Normalized: Copy {
+pub trait Normalized: bytemuck::Pod {
     /// Rounds halves away from zero and saturates.
     fn from_pixel(value: f32) -> Self;
     /// DALI casts fill values as C++ does on x86: a fraction is dropped and integers wrap around.
@@ -108,17 +109,18 @@ impl Normalize<'_> {
         T: Normalized,
     {
         self.check(volume(self.image, self.affine.len()), src.len(), dst.len())?;
-        let width = self.image[1];
+        let (width, mut stage) = (self.image[1], Stage::new());
         for y in 0..self.window[0] {
             match (self.source_row(y), self.input) {
                 (Some(row), Channels::Interleaved) => {
                     let row_len = width * self.affine.len();
-                    self.pixels(y, &src[row * row_len..][..row_len], dst);
+                    self.pixels(y, &src[row * row_len..][..row_len], dst, &mut stage);
                 }
                 (Some(row), Channels::Planar) => {
                     let plane = self.image[0] * width;
                     for (c, &affine) in self.affine.iter().enumerate() {
-                        self.channel(y, c, &src[c * plane + row * width..][..width], 1, affine, dst);
+                        let row = (&src[c * plane + row * width..][..width], 1);
+                        self.channel([y, c], row, affine, dst, &mut stage);
                     }
                     self.fill_rest(y, dst);
                 }
@@ -143,7 +145,7 @@ impl Normalize<'_> {
         let y = i64::try_from(row).ok().and_then(|row| row.checked_sub(self.anchor[0]));
         let y = y.and_then(|y| usize::try_from(y).ok()).filter(|&y| y < self.window[0]);
         if let Some(y) = y {
-            self.pixels(y, src, dst);
+            self.pixels(y, src, dst, &mut Stage::new());
         }
         Ok(())
     }
@@ -183,7 +185,7 @@ impl Normalize<'_> {
     }
 
     /// Output row `y` from a source row of interleaved channels.
-    fn pixels<S, T>(&self, y: usize, row: &[S], dst: &mut [T])
+    fn pixels<S, T>(&self, y: usize, row: &[S], dst: &mut [T], stage: &mut Stage)
     where
         S: ConvertSat<f32>,
         T: Normalized,
@@ -198,16 +200,17 @@ impl Normalize<'_> {
                 let mut planes = dst.chunks_exact_mut(height * width);
                 if let (Some(p), Some(q), Some(r)) = (planes.next(), planes.next(), planes.next()) {
                     let planes = [p, q, r].map(|plane| &mut plane[y * width..][out.clone()]);
-                    split3(src, planes, [a, b, c], self.mirror);
+                    split3(src, planes, [a, b, c], self.mirror, stage);
                 }
             }
             (Channels::Interleaved, &[a, b, c]) if self.fill.len() == 3 => {
                 let dst = &mut dst[y * width * 3..][out.start * 3..out.end * 3];
-                keep3(src, dst, [a, b, c], self.mirror);
+                keep3(src, dst, [a, b, c], self.mirror, stage);
             }
             _ => {
                 for (c, &affine) in self.affine.iter().enumerate() {
-                    self.channel(y, c, &row[c.min(row.len())..], channels, affine, dst);
+                    let row = (&row[c.min(row.len())..], channels);
+                    self.channel([y, c], row, affine, dst, stage);
                 }
             }
         }
@@ -215,8 +218,14 @@ impl Normalize<'_> {
     }
 
     /// Channel `c` of output row `y`, from the elements of `row` that are `step` apart.
-    fn channel<S, T>(&self, y: usize, c: usize, row: &[S], step: usize, affine: Affine, dst: &mut [T])
-    where
+    fn channel<S, T>(
+        &self,
+        [y, c]: [usize; 2],
+        (row, step): (&[S], usize),
+        affine: Affine,
+        dst: &mut [T],
+        stage: &mut Stage,
+    ) where
         S: ConvertSat<f32>,
         T: Normalized,
     {
@@ -230,9 +239,9 @@ impl Normalize<'_> {
         let dst = &mut dst[start + out.start * out_step..];
         let dst = &mut dst[..(out.len() - 1) * out_step + 1];
         if step == 1 && out_step == 1 {
-            contiguous(&src[..out.len()], dst, affine, self.mirror);
+            contiguous(&src[..out.len()], dst, affine, self.mirror, stage);
         } else {
-            strided(src, step, dst, out_step, affine, self.mirror);
+            strided((src, step), (dst, out_step), affine, self.mirror, stage);
         }
     }
 
@@ -265,6 +274,9 @@ impl Normalize<'_> {
     }
 
     fn fill_columns<T: Normalized>(&self, y: usize, c: usize, columns: Range<usize>, dst: &mut [T]) {
+        if columns.is_empty() {
+            return;
+        }
         let (start, step) = self.place(y, c);
         let value = T::from_fill(self.fill[c]);
         for to in dst.iter_mut().skip(start + columns.start * step).step_by(step).take(columns.len()) {
@@ -275,109 +287,4 @@ impl Normalize<'_> {
 
 fn volume(extent: [usize; 2], channels: usize) -> Option<usize> {
     extent[0].checked_mul(extent[1])?.checked_mul(channels)
-}
-
-/// Pixels that are normalised before they are converted and stored: the compiler makes vector code of either loop, but
-/// not of both in one.
-const BLOCK: usize = 64;
-
-/// Three interleaved channels to three planes.
-#[multiversion(targets(
-    "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl+f16c",
-    "x86_64+avx+avx2+f16c"
-))]
-fn split3<S, T>(src: &[S], planes: [&mut [T]; 3], affine: [Affine; 3], mirror: bool)
-where
-    S: ConvertSat<f32>,
-    T: Normalized,
-{
-    let mut stage = [[0f32; BLOCK]; 3];
-    let mut done = 0;
-    let [p, q, r] = planes;
-    for pixels in src.chunks(3 * BLOCK) {
-        let [a, b, c] = &mut stage;
-        for (((a, b), c), pixel) in a.iter_mut().zip(b).zip(c).zip(pixels.chunks_exact(3)) {
-            *a = affine[0].apply(pixel[0]);
-            *b = affine[1].apply(pixel[1]);
-            *c = affine[2].apply(pixel[2]);
-        }
-        let n = pixels.len() / 3;
-        let place = if mirror { p.len() - done - n..p.len() - done } else { done..done + n };
-        store(&stage[0], &mut p[place.clone()], mirror);
-        store(&stage[1], &mut q[place.clone()], mirror);
-        store(&stage[2], &mut r[place], mirror);
-        done += n;
-    }
-}
-
-/// Three interleaved channels to three interleaved channels.
-#[multiversion(targets(
-    "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl+f16c",
-    "x86_64+avx+avx2+f16c"
-))]
-fn keep3<S, T>(src: &[S], dst: &mut [T], affine: [Affine; 3], mirror: bool)
-where
-    S: ConvertSat<f32>,
-    T: Normalized,
-{
-    let mut stage = [0f32; 3 * BLOCK];
-    let mut done = 0;
-    for pixels in src.chunks(3 * BLOCK) {
-        let (n, end) = (pixels.len(), dst.len() - done);
-        let fill = |(to, pixel): (&mut [f32], &[S])| {
-            to[0] = affine[0].apply(pixel[0]);
-            to[1] = affine[1].apply(pixel[1]);
-            to[2] = affine[2].apply(pixel[2]);
-        };
-        if mirror {
-            stage[..n].chunks_exact_mut(3).rev().zip(pixels.chunks_exact(3)).for_each(fill);
-            store(&stage, &mut dst[end - n..end], false);
-        } else {
-            stage[..n].chunks_exact_mut(3).zip(pixels.chunks_exact(3)).for_each(fill);
-            store(&stage, &mut dst[done..done + n], false);
-        }
-        done += n;
-    }
-}
-
-/// The first `dst.len()` values of `stage`, in reverse when `mirror`.
-#[inline(always)]
-fn store<T: Normalized>(stage: &[f32], dst: &mut [T], mirror: bool) {
-    if mirror {
-        dst.iter_mut().rev().zip(stage).for_each(|(to, &from)| *to = T::from_pixel(from));
-    } else {
-        dst.iter_mut().zip(stage).for_each(|(to, &from)| *to = T::from_pixel(from));
-    }
-}
-
-/// One channel, dense on both sides.
-#[multiversion(targets(
-    "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl+f16c",
-    "x86_64+avx+avx2+f16c"
-))]
-fn contiguous<S, T>(src: &[S], dst: &mut [T], affine: Affine, mirror: bool)
-where
-    S: ConvertSat<f32>,
-    T: Normalized,
-{
-    if mirror {
-        dst.iter_mut().rev().zip(src).for_each(|(to, &from)| *to = T::from_pixel(affine.apply(from)));
-    } else {
-        dst.iter_mut().zip(src).for_each(|(to, &from)| *to = T::from_pixel(affine.apply(from)));
-    }
-}
-
-/// One channel, elements any distance apart on either side.
-#[multiversion(targets("x86_64+avx+avx2+f16c"))]
-fn strided<S, T>(src: &[S], src_step: usize, dst: &mut [T], dst_step: usize, affine: Affine, mirror: bool)
-where
-    S: ConvertSat<f32>,
-    T: Normalized,
-{
-    let (src, dst) = (src.iter().step_by(src_step), dst.iter_mut().step_by(dst_step));
-    if mirror {
-        dst.rev().zip(src).for_each(|(to, &from)| *to = T::from_pixel(affine.apply(from)));
-    } else {
-        dst.zip(src).for_each(|(to, &from)| *to = T::from_pixel(affine.apply(from)));
-    }
 }

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use super::{Affine, Normalized, contiguous, strided};
+use super::loops::{Stage, contiguous, strided};
+use super::{Affine, Normalized};
 use crate::cpu::convert::ConvertSat;
 use crate::error::{Error, Result};
 
@@ -71,7 +72,7 @@ impl NormalizeAnyOrder<'_> {
             )));
         }
         if !dst.is_empty() {
-            self.part(self.dimensions, Some(0), 0, src, dst);
+            self.part(self.dimensions, Some(0), 0, (src, &mut Stage::new()), dst);
         }
         Ok(())
     }
@@ -82,7 +83,7 @@ impl NormalizeAnyOrder<'_> {
         dimensions: &[Dimension],
         at: Option<usize>,
         channel: usize,
-        src: &[S],
+        (src, stage): (&[S], &mut Stage),
         dst: &mut [T],
     ) {
         let Some((dimension, inner)) = dimensions.split_first() else {
@@ -96,13 +97,13 @@ impl NormalizeAnyOrder<'_> {
         };
         let is_channel = self.dimensions.len() - dimensions.len() == self.channel;
         if inner.is_empty() && !is_channel {
-            self.row(dimension, at, channel, src, dst);
+            self.row(dimension, at, channel, (src, stage), dst);
             return;
         }
         let size = dst.len() / dimension.window;
         for (i, part) in dst.chunks_exact_mut(size).enumerate() {
             let at = at.zip(dimension.place(i)).map(|(at, place)| at + place * dimension.stride);
-            self.part(inner, at, if is_channel { i } else { channel }, src, part);
+            self.part(inner, at, if is_channel { i } else { channel }, (src, &mut *stage), part);
         }
     }
 
@@ -112,7 +113,7 @@ impl NormalizeAnyOrder<'_> {
         dimension: &Dimension,
         at: Option<usize>,
         channel: usize,
-        src: &[S],
+        (src, stage): (&[S], &mut Stage),
         dst: &mut [T],
     ) {
         let inside = dimension.inside();
@@ -125,9 +126,9 @@ impl NormalizeAnyOrder<'_> {
         let src = src.get(at + dimension.anchor.max(0) as usize * dimension.stride..).unwrap_or_default();
         let dst = &mut dst[inside];
         if dimension.stride == 1 {
-            contiguous(src, dst, affine, dimension.mirror);
+            contiguous(src, dst, affine, dimension.mirror, stage);
         } else {
-            strided(src, dimension.stride, dst, 1, affine, dimension.mirror);
+            strided((src, dimension.stride), (dst, 1), affine, dimension.mirror, stage);
         }
     }
 }
