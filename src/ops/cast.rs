@@ -7,7 +7,7 @@ use crate::cpu::convert::convert_slice;
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
-use crate::tensor::{BatchDesc, DType, Device, ValueType};
+use crate::tensor::{BatchDesc, DType, Device, ValueType, View, ViewMut};
 
 struct Cast {
     dtype: DType,
@@ -42,7 +42,7 @@ impl Operator for Cast {
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        cast(cx, io, self.dtype)
+        cast(cx, io)
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
@@ -73,14 +73,21 @@ pub(super) fn kernel(from: DType, to: DType) -> KernelSpec {
     KernelSpec::new::<Row, NoParams>("cast", "cast").dtype("FROM", from).dtype("TO", to)
 }
 
-/// Converts input 0 of every live sample to output 0, of type `to`.
-pub(super) fn cast(cx: &CpuCx<'_>, io: &mut Io<'_>, to: DType) -> Result<()> {
-    let from = io.inputs().desc(0)?.dtype;
-    dispatch!(from, From => dispatch!(to, To => io.for_each_sample(cx, |sample| {
+/// Converts input 0 of every live sample to output 0.
+pub(super) fn cast(cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+    io.for_each_sample(cx, |sample| {
         let (input, output) = sample.unary()?;
-        convert_slice::<From, To>(input.as_slice()?, output.as_slice_mut()?);
-        Ok(())
-    })))
+        convert(&input, output)
+    })
+}
+
+/// Converts the elements of one sample to the type of another.
+pub(super) fn convert(input: &View<'_>, output: &mut ViewMut<'_>) -> Result<()> {
+    dispatch!(input.dtype, From => {
+        let from = input.as_slice::<From>()?;
+        dispatch!(output.dtype, To => convert_slice::<From, To>(from, output.as_slice_mut()?));
+    });
+    Ok(())
 }
 
 /// [`cast`] on a device.

@@ -34,8 +34,7 @@ impl Operator for CastLike {
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let to = io.inputs().desc(1)?.dtype;
-        cast(cx, io, to)
+        cast(cx, io)
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {

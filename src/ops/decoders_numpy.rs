@@ -2,7 +2,7 @@
 
 use super::majority::most;
 use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
-use crate::cpu::convert::ConvertSat;
+use crate::cpu::convert::convert_slice;
 use crate::cpu::npy::Npy;
 use crate::dispatch;
 use crate::error::{Error, Result};
@@ -95,21 +95,21 @@ impl Operator for DecodersNumpy {
                 output.bytes.copy_from_slice(array.bytes);
                 return Ok(());
             }
-            dispatch!(array.dtype, S => dispatch!(output.dtype, T => {
-                convert::<S, T>(&array, output.as_slice_mut()?);
-            }));
+            dispatch!(array.dtype, S => {
+                let elements = in_order::<S>(&array);
+                dispatch!(output.dtype, T => convert_slice::<S, T>(&elements, output.as_slice_mut()?));
+            });
             Ok(())
         })
     }
 }
 
-/// Converts the elements of `array` in their order.
-fn convert<S: Element + ConvertSat<T>, T>(array: &Npy<'_>, dst: &mut [T]) {
+/// The elements of `array` row by row.
+#[inline(never)]
+fn in_order<S: Element>(array: &Npy<'_>) -> Vec<S> {
     let elements: Vec<S> =
         array.bytes.chunks_exact(size_of::<S>()).map(bytemuck::pod_read_unaligned).collect();
-    for (to, place) in dst.iter_mut().zip(array.places()) {
-        *to = elements[place].convert_sat();
-    }
+    if array.is_fortran { array.places().map(|place| elements[place]).collect() } else { elements }
 }
 
 #[cfg(test)]

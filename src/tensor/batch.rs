@@ -183,13 +183,19 @@ impl<'a> View<'a> {
     /// # Errors
     /// When the sample's type is another one, or its bytes are on a device.
     pub fn as_slice<T: Element>(&self) -> Result<&'a [T]> {
-        check_dtype::<T>(self.dtype)?;
+        self.check(T::DTYPE)?;
+        elements(self.bytes)
+    }
+
+    #[inline(never)]
+    fn check(&self, dtype: DType) -> Result<()> {
+        check_dtype(self.dtype, dtype)?;
         if self.bytes.is_empty() && !self.shape.contains(&0) {
             return Err(Error::unsupported(
                 "values on a device are needed on the host: feed them from the host",
             ));
         }
-        elements(self.bytes)
+        Ok(())
     }
 }
 
@@ -211,16 +217,18 @@ impl ViewMut<'_> {
     /// # Errors
     /// When the sample's type is another one.
     pub fn as_slice_mut<T: Element>(&mut self) -> Result<&mut [T]> {
-        check_dtype::<T>(self.dtype)?;
+        check_dtype(self.dtype, T::DTYPE)?;
         elements_mut(self.bytes)
     }
 }
 
-fn check_dtype<T: Element>(found: DType) -> Result<()> {
-    if found == T::DTYPE {
+// Every operator reads samples of every type: what need not be compiled for each of them is compiled once.
+#[inline(never)]
+fn check_dtype(found: DType, expected: DType) -> Result<()> {
+    if found == expected {
         return Ok(());
     }
-    Err(Error::internal(format!("a sample of type {found} is read as {}", T::DTYPE)))
+    Err(Error::internal(format!("a sample of type {found} is read as {expected}")))
 }
 
 /// `bytes` as elements. No bytes may lie anywhere, also where no element could.
@@ -253,6 +261,8 @@ pub(crate) fn of_bits<T: Element>(bits: u64) -> T {
     element
 }
 
+#[cold]
+#[inline(never)]
 fn cast_failed(error: bytemuck::PodCastError) -> Error {
     Error::internal(format!("the bytes of a sample cannot be read as its type: {error}"))
 }

@@ -1,5 +1,6 @@
 //! `PreemphasisFilter`: every element less a part of the one before it.
 
+use std::ops::{Mul, Sub};
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
@@ -8,8 +9,9 @@ use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
+use crate::ops::cast;
 use crate::ops::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
-use crate::tensor::{BatchDesc, DType, Device, ValueType};
+use crate::tensor::{BatchDesc, DType, Device, Element, ValueType, View, ViewMut};
 
 /// What comes before the first element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,26 +71,93 @@ fn supported(dtype: DType) -> Result<()> {
     Ok(())
 }
 
-/// Filters `src`; in double precision where the input has it.
-fn filter<S, F, T>(src: &[S], dst: &mut [T], coefficient: f32, border: Border)
-where
-    S: ConvertSat<F> + ConvertSat<T>,
-    F: Copy + From<f32> + std::ops::Sub<Output = F> + std::ops::Mul<Output = F> + ConvertSat<T>,
-{
+/// What is computed with.
+trait Real: Element + From<f32> + Sub<Output = Self> + Mul<Output = Self> {}
+impl Real for f32 {}
+impl Real for f64 {}
+
+/// Elements that are read, filtered and written at a time: they stay in the nearest cache.
+const PART: usize = 512;
+
+/// Reads elements of one type, from a place on, as what is computed with; and writes them as another type. So there are functions for
+/// every type, not for every pair of types.
+type Read<F> = fn(&View<'_>, usize, &mut [F]) -> Result<()>;
+type Write<F> = fn(&mut ViewMut<'_>, usize, &[F]) -> Result<()>;
+
+fn read<S: Element + ConvertSat<F>, F>(input: &View<'_>, at: usize, part: &mut [F]) -> Result<()> {
+    convert_slice(&input.as_slice::<S>()?[at..][..part.len()], part);
+    Ok(())
+}
+
+fn write<F: ConvertSat<T>, T: Element>(output: &mut ViewMut<'_>, at: usize, part: &[F]) -> Result<()> {
+    convert_slice(part, &mut output.as_slice_mut::<T>()?[at..][..part.len()]);
+    Ok(())
+}
+
+/// Filters a sample.
+fn filter<F: Real>(
+    input: &View<'_>,
+    output: &mut ViewMut<'_>,
+    (read, write): (Read<F>, Write<F>),
+    coefficient: f32,
+    border: Border,
+) -> Result<()> {
     if coefficient == 0.0 {
-        return convert_slice(src, dst);
+        return cast::convert(input, output);
     }
-    let value = |i: usize| -> Option<F> { src.get(i).map(|value| value.convert_sat()) };
+    let (count, is_real) = (input.shape.volume()?, |dtype| dtype == F::DTYPE);
+    // What is of the right type already is neither read nor written another time.
+    let reals = if is_real(input.dtype) { Some(input.as_slice::<F>()?) } else { None };
+    let mut room = [[F::default(); PART]; 2];
+    let [values, filtered] = &mut room;
+    let first = &mut values[..count.min(2)];
+    read(input, 0, first)?;
     let before = match border {
-        Border::Clamp => value(0),
-        Border::Reflect => value(1).or(value(0)),
+        Border::Clamp => first.first(),
+        Border::Reflect => first.last(),
         Border::Zero => None,
     };
-    let mut before = before.unwrap_or_else(|| F::from(0.0));
-    for (to, from) in dst.iter_mut().zip(src) {
-        let value: F = from.convert_sat();
-        *to = (value - F::from(coefficient) * before).convert_sat();
-        before = value;
+    let mut before = before.copied().unwrap_or_default();
+    for at in (0..count).step_by(PART) {
+        let length = (count - at).min(PART);
+        let values = match reals {
+            Some(all) => &all[at..at + length],
+            None => {
+                read(input, at, &mut values[..length])?;
+                &values[..length]
+            }
+        };
+        if is_real(output.dtype) {
+            less_before(values, &mut output.as_slice_mut::<F>()?[at..at + length], coefficient, before);
+        } else {
+            less_before(values, &mut filtered[..length], coefficient, before);
+            write(output, at, &filtered[..length])?;
+        }
+        before = values[length - 1];
+    }
+    Ok(())
+}
+
+/// Writes every value less its part of the one before it, which of the first is `before`.
+#[inline(never)]
+fn less_before<F: Real>(values: &[F], to: &mut [F], coefficient: f32, before: F) {
+    let coefficient = F::from(coefficient);
+    if let (Some(first), Some(&value)) = (to.first_mut(), values.first()) {
+        *first = value - coefficient * before;
+    }
+    for (to, pair) in to.iter_mut().skip(1).zip(values.array_windows()) {
+        let [before, value] = *pair;
+        *to = value - coefficient * before;
+    }
+}
+
+impl PreemphasisFilter {
+    fn run<F: Real>(&self, cx: &CpuCx<'_>, io: &mut Io<'_>, steps: (Read<F>, Write<F>)) -> Result<()> {
+        io.for_each_sample(cx, |sample| {
+            let coefficient = self.coefficients.get(sample.index()).copied().unwrap_or_default();
+            let (input, output) = sample.unary()?;
+            filter(&input, output, steps, coefficient, self.border)
+        })
     }
 }
 
@@ -106,23 +175,17 @@ impl Operator for PreemphasisFilter {
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let (coefficients, border) = (&self.coefficients, self.border);
         let from = io.inputs().desc(0)?.dtype;
+        // In double precision where the input has it.
         if from == DType::F64 {
-            return dispatch!(self.dtype, T => io.for_each_sample(cx, |sample| {
-                let coefficient = coefficients.get(sample.index()).copied().unwrap_or_default();
-                let (input, output) = sample.unary()?;
-                filter::<f64, f64, T>(input.as_slice()?, output.as_slice_mut()?, coefficient, border);
-                Ok(())
-            }));
+            let write = dispatch!(self.dtype, T => write::<f64, T> as Write<f64>);
+            return self.run(cx, io, (read::<f64, f64>, write));
         }
-        dispatch!(from, S => dispatch!(self.dtype, T => io.for_each_sample(cx, |sample| {
-            let coefficient = coefficients.get(sample.index()).copied().unwrap_or_default();
-            let (input, output) = sample.unary()?;
-            filter::<S, f32, T>(input.as_slice()?, output.as_slice_mut()?, coefficient, border);
-            Ok(())
-        })))
+        let read = dispatch!(from, S => read::<S, f32> as Read<f32>);
+        let write = dispatch!(self.dtype, T => write::<f32, T> as Write<f32>);
+        self.run(cx, io, (read, write))
     }
+
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
         inputs[0].dtype.map_or(Ok(()), |from| gpu.kernel(&kernel(from, self.dtype)).map(drop))
     }

@@ -26,12 +26,12 @@ use multiversion::multiversion;
 
 use super::shape_arg::ShapeArg;
 use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
-use crate::cpu::convert::ConvertSat;
-use crate::cpu::random::{BatchRandom, Philox, Seed};
+use crate::cpu::convert::{ConvertSat, convert_slice};
+use crate::cpu::random::{BatchRandom, Elements, Philox, Seed};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
-use crate::tensor::{BatchDesc, DType, Layout, ValueType};
+use crate::tensor::{BatchDesc, DType, Element, Layout, ValueType};
 use gpu::Draw;
 
 /// The argument of every operator with random numbers.
@@ -108,22 +108,67 @@ fn is_wide(dtype: DType) -> bool {
 }
 
 /// Draws every one of `numbers`.
-#[multiversion(targets("x86_64+avx+avx2+fma+f16c"))]
-fn fill<D: Distribution, T>(numbers: &mut [T], sample: Philox, parameters: &D::Parameters, is_wide: bool)
-where
+fn fill<D: Distribution, T: Element>(
+    numbers: &mut [T],
+    sample: Philox,
+    parameters: &D::Parameters,
+    is_wide: bool,
+) where
     f32: ConvertSat<T>,
     f64: ConvertSat<T>,
 {
-    let numbers = numbers.iter_mut().zip(sample.elements());
     if is_wide {
-        for (number, mut random) in numbers {
-            *number = D::draw_f64(parameters, &mut random).convert_sat();
-        }
+        in_parts(numbers, sample.elements(), |part, elements| draw_f64::<D>(part, elements, parameters));
     } else {
-        for (number, mut random) in numbers {
-            *number = D::draw_f32(parameters, &mut random).convert_sat();
-        }
+        in_parts(numbers, sample.elements(), |part, elements| draw_f32::<D>(part, elements, parameters));
     }
+}
+
+/// Numbers that are drawn before they are converted: they stay in the nearest cache.
+const PART: usize = 256;
+
+/// Lets `draw` fill `numbers`, or a part after the other that is then converted: there is one loop that draws for each distribution, not
+/// one for each type. It gives back the elements that are left.
+fn in_parts<F, T>(numbers: &mut [T], mut elements: Elements, draw: impl Fn(&mut [F], Elements) -> Elements)
+where
+    F: Element + ConvertSat<T>,
+    T: Element,
+{
+    if F::DTYPE == T::DTYPE {
+        draw(bytemuck::cast_slice_mut(numbers), elements);
+        return;
+    }
+    let mut drawn = [F::default(); PART];
+    for part in numbers.chunks_mut(PART) {
+        let drawn = &mut drawn[..part.len()];
+        elements = draw(drawn, elements);
+        convert_slice(drawn, part);
+    }
+}
+
+// Elements that are moved stay in registers, others would be written to memory for each number.
+#[multiversion(targets("x86_64+avx+avx2+fma"))]
+fn draw_f32<D: Distribution>(
+    numbers: &mut [f32],
+    mut elements: Elements,
+    parameters: &D::Parameters,
+) -> Elements {
+    for (number, mut random) in numbers.iter_mut().zip(elements.by_ref()) {
+        *number = D::draw_f32(parameters, &mut random);
+    }
+    elements
+}
+
+#[multiversion(targets("x86_64+avx+avx2+fma"))]
+fn draw_f64<D: Distribution>(
+    numbers: &mut [f64],
+    mut elements: Elements,
+    parameters: &D::Parameters,
+) -> Elements {
+    for (number, mut random) in numbers.iter_mut().zip(elements.by_ref()) {
+        *number = D::draw_f64(parameters, &mut random);
+    }
+    elements
 }
 
 /// An operator that makes tensors of random numbers.
