@@ -102,6 +102,10 @@ pub const MAX_DECODER_SCRATCH_BYTES: usize = 256 << 20;
 /// gigabytes.
 pub const MAX_JPEG_2000_SAMPLES: usize = 1 << 26;
 
+/// Samples of all channels of a JPEG XL, and of any of its frames; gray counts as three. Stops a header of some bytes from taking
+/// gigabytes.
+pub const MAX_JPEG_XL_SAMPLES: usize = 1 << 28;
+
 /// Pictures beside an AVIF's own that are looked at for one that is its alpha; two or three are usual. Stops tables of thousands from being
 /// read again for each.
 pub const MAX_AUXILIARY_IMAGES: usize = 16;

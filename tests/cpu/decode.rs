@@ -1,5 +1,5 @@
 //! Decoding against answers recorded from DALI (tests/data/decode/make.py says how), and against hostile input. What DALI does not decode
-//! at all is in `avif`.
+//! at all is in `avif` and `jpeg_xl`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) static PICTURES: LazyLock<BTreeMap<String, Vec<u8>>> = LazyLock::new(
 
 fn pictures() -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
-    for file in ["pictures.npz", "avif.npz"] {
+    for file in ["pictures.npz", "avif.npz", "jxl.npz"] {
         let mut archive = Npz::open(data(file));
         // Beside files there are pixels that they are compared with.
         let files = archive.names().into_iter().filter(|name| !name.ends_with("_pixels"));

@@ -10,6 +10,7 @@ mod decode;
 mod growing;
 mod jpeg;
 mod jpeg_equal;
+mod jpeg_xl;
 mod normalize;
 mod npz;
 #[path = "../common/numbers.rs"]

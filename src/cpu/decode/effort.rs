@@ -27,6 +27,9 @@ const AVIF_PIXEL: f64 = 60.0;
 const AVIF_BYTE: f64 = 120.0;
 /// For each sample of a JPEG 2000.
 const JPEG_2000_SAMPLE: f64 = 17.0;
+/// For each sample of a JPEG XL, and for each byte of codes: 15 of a lossy one, 40 of a lossless one.
+const JPEG_XL_SAMPLE: f64 = 6.0;
+const JPEG_XL_BYTE: f64 = 40.0;
 /// For each byte of samples that are stored as they are, and of the file where they are text.
 const STORED_BYTE: f64 = 0.6;
 /// For each pixel that is turned, cut, or converted to other colours or another type; not measured.
@@ -77,6 +80,11 @@ pub fn effort(bytes: &[u8], info: &ImageInfo, options: &DecodeOptions) -> Effort
             scratch += 12.0 * samples;
             samples * JPEG_2000_SAMPLE
         }
+        Format::JpegXl => {
+            // Two or three bytes a sample, and floats of frames that are not shown.
+            scratch += 4.0 * samples;
+            samples * JPEG_XL_SAMPLE + length * JPEG_XL_BYTE
+        }
         Format::Bmp | Format::Pnm => {
             scratch += stored;
             (stored + length) * STORED_BYTE
@@ -105,7 +113,15 @@ mod tests {
     #[test]
     fn what_takes_seconds_is_told_from_what_takes_milliseconds() {
         let options = DecodeOptions::default();
-        for format in [Format::Png, Format::Gif, Format::Tiff, Format::WebP, Format::Avif, Format::Jpeg2000] {
+        for format in [
+            Format::Png,
+            Format::Gif,
+            Format::Tiff,
+            Format::WebP,
+            Format::Avif,
+            Format::Jpeg2000,
+            Format::JpegXl,
+        ] {
             let of = |side| effort(&[], &info(format, side), &options).time;
             assert!(of(400) < Duration::from_millis(50), "{format}");
             assert!(of(11_000) > Duration::from_millis(500), "{format}");

@@ -17,6 +17,7 @@ pub enum Format {
     WebP,
     Avif,
     Jpeg2000,
+    JpegXl,
     /// Netpbm's `P1` to `P6`.
     Pnm,
 }
@@ -32,6 +33,7 @@ impl fmt::Display for Format {
             Format::WebP => "WebP",
             Format::Avif => "AVIF",
             Format::Jpeg2000 => "JPEG 2000",
+            Format::JpegXl => "JPEG XL",
             Format::Pnm => "PNM",
         })
     }
@@ -66,7 +68,7 @@ pub(super) fn detect(bytes: &[u8]) -> Result<Format> {
         [0, 0, 0, 12, b'j', b'P', b' ', b' ', ..] | [0xFF, 0x4F, 0xFF, 0x51, ..] => {
             return Ok(Format::Jpeg2000);
         }
-        [0xFF, 0x0A, ..] | [0, 0, 0, 12, b'J', b'X', b'L', b' ', ..] => "JPEG XL",
+        [0xFF, 0x0A, ..] | [0, 0, 0, 12, b'J', b'X', b'L', b' ', ..] => return Ok(Format::JpegXl),
         [_, _, _, _, b'f', b't', b'y', b'p', ..] if is_avif(bytes) => return Ok(Format::Avif),
         [_, _, _, _, b'f', b't', b'y', b'p', b'h' | b'm', ..] => "HEIF",
         _ => {
@@ -79,6 +81,6 @@ pub(super) fn detect(bytes: &[u8]) -> Result<Format> {
         }
     };
     Err(Error::unsupported(format!(
-        "images of format {unsupported} are not supported, expected one of JPEG, JPEG 2000, PNG, BMP, GIF, TIFF, WebP, AVIF, PNM"
+        "images of format {unsupported} are not supported, expected one of JPEG, JPEG 2000, JPEG XL, PNG, BMP, GIF, TIFF, WebP, AVIF, PNM"
     )))
 }

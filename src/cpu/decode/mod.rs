@@ -10,14 +10,14 @@
 //!
 //! JPEG is decoded as libjpeg-turbo decodes it (accurate IDCT, smooth chroma upsampling unless asked otherwise), straight into the output
 //! when it is uint8 RGB, BGR or gray and nothing else is to be done. WebP is decoded by libwebp (crate `webp`), AVIF by `re_rav1d`,
-//! which decodes videos too, the other formats by the crates `image`, `tiff` and `hayro-jpeg2000`. Where results differ from DALI's:
+//! which decodes videos too, the other formats by the crates `image`, `tiff`, `hayro-jpeg2000` and `jxl`. Where results differ from DALI's:
 //!
 //! - `fast_idct` has no effect: the accurate IDCT is used, up to 5 levels from DALI's fast one.
 //! - A JPEG with an invalid marker inside its scan, or with more than [`limits::MAX_JPEG_SCANS`] scans, is an error.
 //! - TIFF: gray with alpha is gray, where DALI takes colours from neighbouring samples. 1- and 4-bit gray are decoded, DALI may not.
 //! - [`ColorSpace::Any`]: gray with alpha gives 2 channels, where DALI fails; 4 channels are turned as the orientation
 //!   says, where DALI leaves them as stored; a gray JPEG gives 1 channel, where DALI crashes.
-//! - GIF is decoded, of an animation the first frame, and AVIF; DALI does not know them.
+//! - GIF is decoded, of an animation the first frame, AVIF and JPEG XL; DALI does not know them.
 //! - JPEG 2000: what is lossy may be a level off.
 //! - 16-bit BMP without masks is decoded; DALI counts no channels.
 //! - The shape of a PNG is told from its first bytes; DALI wants its last chunk for that.
@@ -30,6 +30,7 @@ mod format;
 mod gif;
 mod jpeg;
 mod jpeg2000;
+mod jpeg_xl;
 mod orientation;
 mod picture;
 mod png;
@@ -187,6 +188,7 @@ pub fn probe(bytes: &[u8], adjust_orientation: bool) -> Result<ImageInfo> {
         Format::WebP => webp::header(bytes),
         Format::Avif => avif::header(bytes),
         Format::Jpeg2000 => jpeg2000::header(bytes),
+        Format::JpegXl => jpeg_xl::header(bytes),
         Format::Pnm => pnm::header(bytes),
     }
     .context(|| format!("`{format}` image"))?;
@@ -336,7 +338,7 @@ impl Decoder {
         self.decode_under(conditions, bytes, options, out)
     }
 
-    /// [`Decoder::decode_into`] for as long as somebody waits. JPEG, PNG and TIFF stop in the middle. WebP, AVIF, JPEG 2000 and what libjpeg-turbo
+    /// [`Decoder::decode_into`] for as long as somebody waits. JPEG, JPEG XL, PNG and TIFF stop in the middle. WebP, AVIF, JPEG 2000 and what libjpeg-turbo
     /// decodes cannot be interrupted: they do not begin when they are not expected to end in time.
     ///
     /// # Errors
@@ -369,6 +371,7 @@ impl Decoder {
             Format::WebP => webp::decode(bytes, &job, out),
             Format::Avif => avif::decode(bytes, &job, out),
             Format::Jpeg2000 => jpeg2000::decode(bytes, &job, out),
+            Format::JpegXl => jpeg_xl::decode(bytes, &job, out),
             Format::Pnm => pnm::decode(bytes, &job, out),
         };
         // That a decoder was interrupted looks like damage.

@@ -1,0 +1,207 @@
+//! JPEG XL by crate `jxl`: files with boxes, and bare codestreams; of an animation the first frame. It must not know other formats.
+
+use jxl::api::{
+    AlphaMode, Endianness, Event, ExtraChannel, JxlBasicInfo, JxlBitDepth, JxlColorType, JxlDataFormat,
+    JxlDecoder, JxlDecoderOptions, JxlOutputBuffer, JxlParallelRunner, JxlParallelRunnerFun, JxlPixelFormat,
+};
+use jxl::error::Error as Cause;
+
+use super::color::Luma;
+use super::orientation::Orientation;
+use super::picture::{Picture, Samples};
+use super::{ColorSpace, Header, Job};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::waiting::Watch;
+
+/// Channels of colours that the decoder counts for its limit, of gray too.
+const COLORS: usize = 3;
+
+/// What a narrower picture counts as.
+const LEAST_WIDTH: usize = 16;
+
+/// Samples by which a frame may be larger than the picture: what repeats in a small one lies in a frame of its own. Up to four frames
+/// that are not shown are kept as floats.
+const LARGER_FRAME_SAMPLES: usize = 1 << 20;
+
+/// A file whose header was read.
+struct Opened<'a> {
+    decoder: JxlDecoder,
+    /// What was not read yet.
+    rest: &'a [u8],
+    /// Bytes of all.
+    length: usize,
+    /// The most that the picture, or a frame of it, may have.
+    samples: usize,
+}
+
+impl<'a> Opened<'a> {
+    fn new(bytes: &'a [u8], samples: usize) -> Result<Self> {
+        let mut options = JxlDecoderOptions::default();
+        options.adjust_orientation = false;
+        options.sample_limit = Some(samples);
+        options.alpha_mode = AlphaMode::Unpremultiplied;
+        let mut opened =
+            Self { decoder: JxlDecoder::new(options), rest: bytes, length: bytes.len(), samples };
+        match opened.decoder.process(&mut opened.rest, None, None) {
+            Ok(Event::BasicInfo) => Ok(opened),
+            Ok(_) => Err(Error::invalid(format!("truncated header: the input has {} bytes", bytes.len()))),
+            Err(error) => Err(opened.failed(error)),
+        }
+    }
+
+    fn failed(&self, error: Cause) -> Error {
+        match error {
+            Cause::ImageSizeTooLarge(width, height) => Error::invalid(format!(
+                "{width} x {height} pixels with all their channels are more samples than the limit of {}",
+                self.samples
+            )),
+            error => Error::invalid(format!("damaged: {error}")),
+        }
+    }
+
+    fn info(&self) -> Result<&JxlBasicInfo> {
+        self.decoder.basic_info().ok_or_else(|| Error::internal("a decoder without a header"))
+    }
+
+    fn is_gray(&self) -> bool {
+        self.decoder.current_pixel_format().is_some_and(|format| format.color_type.is_grayscale())
+    }
+
+    /// Decodes up to the end of the first frame that is shown, which has `rows` rows, to `out`.
+    fn first_frame(
+        &mut self,
+        format: JxlPixelFormat,
+        rows: usize,
+        out: &mut [u8],
+        watch: &Watch<'_>,
+    ) -> Result<()> {
+        self.decoder.set_pixel_format(format).map_err(|error| self.failed(error))?;
+        let row = out.len() / rows;
+        let mut frame = [JxlOutputBuffer::new(out, rows, row)];
+        loop {
+            let mut groups = Groups { watch };
+            match self.decoder.process(&mut self.rest, Some(&mut frame), Some(&mut groups)) {
+                Ok(Event::FrameComplete { .. }) => return Ok(()),
+                Ok(Event::BasicInfo | Event::FrameHeader) => {}
+                Ok(Event::NeedMoreInput { .. } | Event::Complete) => {
+                    return Err(Error::invalid(format!(
+                        "truncated: the input of {} bytes ends before the image does",
+                        self.length
+                    )));
+                }
+                Err(error) => return Err(self.failed(error)),
+            }
+        }
+    }
+}
+
+fn has(info: &JxlBasicInfo, kind: ExtraChannel) -> bool {
+    info.extra_channels.iter().any(|channel| channel.ec_type == kind)
+}
+
+/// Reads a header.
+pub(super) fn header(bytes: &[u8]) -> Result<Header> {
+    let opened = Opened::new(bytes, limits::MAX_JPEG_XL_SAMPLES)?;
+    let info = opened.info()?;
+    if has(info, ExtraChannel::Black) {
+        return Err(Error::unsupported("an image of inks, expected gray or red, green and blue"));
+    }
+    let (width, height) = info.size;
+    let colors = if opened.is_gray() { 1 } else { 3 };
+    Ok(Header {
+        width,
+        height,
+        channels: colors + usize::from(has(info, ExtraChannel::Alpha)),
+        bit_depth: info.bit_depth.bits_per_sample() as usize,
+        orientation: Orientation::from_exif(info.orientation as u32),
+        halves: false,
+    })
+}
+
+/// The type that holds samples of `depth`: that of the file, or a wider one.
+fn sample_format(depth: &JxlBitDepth) -> JxlDataFormat {
+    match depth {
+        JxlBitDepth::Int { bits_per_sample: ..=8 } => JxlDataFormat::U8 { bit_depth: 8 },
+        JxlBitDepth::Int { bits_per_sample: ..=16 } => {
+            JxlDataFormat::U16 { endianness: Endianness::native(), bit_depth: 16 }
+        }
+        _ => JxlDataFormat::f32(),
+    }
+}
+
+/// Decodes what `job` asks for to `out`, whose size was checked. Alpha is decoded where it is asked for.
+pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
+    let (width, height) = job.info.stored_size();
+    let header = Opened::new(bytes, limits::MAX_JPEG_XL_SAMPLES)?;
+    let extra = header.info()?.extra_channels.len();
+    // The header was held against the limits, so this does not overflow.
+    let largest_frame = width.max(LEAST_WIDTH) * height * (COLORS + extra) + LARGER_FRAME_SAMPLES;
+    let mut opened = Opened::new(bytes, largest_frame.min(limits::MAX_JPEG_XL_SAMPLES))?;
+    let data = sample_format(&opened.info()?.bit_depth);
+    let with_alpha = job.options.color == ColorSpace::Any && job.info.channels.is_multiple_of(2);
+    let color_type = match (opened.is_gray(), with_alpha) {
+        (true, false) => JxlColorType::Grayscale,
+        (true, true) => JxlColorType::GrayscaleAlpha,
+        (false, false) => JxlColorType::Rgb,
+        (false, true) => JxlColorType::Rgba,
+    };
+    let format =
+        JxlPixelFormat { color_type, color_data_format: Some(data), extra_channel_format: vec![None; extra] };
+    let channels = color_type.samples_per_pixel();
+    let as_asked = match job.options.color {
+        ColorSpace::Rgb => channels == 3,
+        ColorSpace::Gray => channels == 1,
+        ColorSpace::Any => true,
+        ColorSpace::Bgr | ColorSpace::YCbCr => false,
+    };
+    let mut pixels = |to: &mut [u8]| opened.first_frame(format.clone(), height, to, job.conditions.watch);
+    let count = width * height * channels;
+    match data {
+        JxlDataFormat::U8 { .. } if job.is_plain() && as_asked => pixels(out),
+        JxlDataFormat::U8 { .. } => {
+            let mut samples = vec![0_u8; count];
+            pixels(&mut samples)?;
+            Picture { samples: Samples::U8(&samples), channels, luma: Luma::Bits15 }.write(job, out)
+        }
+        JxlDataFormat::U16 { .. } => {
+            let mut samples = vec![0_u16; count];
+            pixels(bytemuck::cast_slice_mut(&mut samples))?;
+            Picture { samples: Samples::U16(&samples), channels, luma: Luma::Bits15 }.write(job, out)
+        }
+        _ => {
+            let mut samples = vec![0_f32; count];
+            pixels(bytemuck::cast_slice_mut(&mut samples))?;
+            Picture { samples: Samples::F32(&samples), channels, luma: Luma::Bits15 }.write(job, out)
+        }
+    }
+}
+
+/// Decodes groups of pixels, also those of frames that are not shown, one after the other for as long as somebody waits.
+struct Groups<'a> {
+    watch: &'a Watch<'a>,
+}
+
+impl JxlParallelRunner for Groups<'_> {
+    fn run(&mut self, count: usize, group: &JxlParallelRunnerFun<'_>) -> jxl::error::Result<()> {
+        for number in 0..count {
+            // Why nobody waits is asked for again behind the library.
+            self.watch.check().map_err(|error| std::io::Error::other(error.to_string()))?;
+            group(number)?;
+        }
+        Ok(())
+    }
+
+    fn num_threads(&self) -> usize {
+        1
+    }
+
+    fn run_ordered(
+        &mut self,
+        count: usize,
+        _most_threads: Option<usize>,
+        group: &JxlParallelRunnerFun<'_>,
+    ) -> jxl::error::Result<()> {
+        self.run(count, group)
+    }
+}
