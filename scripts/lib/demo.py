@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "server"))
 from harness import Server, ServerError  # noqa: E402
 
-IMAGES = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".avif", ".tif", ".tiff", ".ppm", ".pgm"}
+IMAGES = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".avif", ".jxl", ".tif", ".tiff", ".ppm", ".pgm"}
 VIDEOS = {".mp4", ".mov", ".mkv", ".webm", ".avi", ".ivf", ".264", ".h264", ".265", ".hevc"}
 # The model classifies every eighth frame: model_repository/video_frames/make_pipeline.py.
 STRIDE = 8

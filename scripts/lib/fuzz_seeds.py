@@ -26,7 +26,7 @@ WINDOW = bytes([0, 0, 0, 0, 0, 3, 5, 7, 40, 50])
 
 def pictures():
     files = []
-    for archive in ("pictures.npz", "avif.npz"):
+    for archive in ("pictures.npz", "avif.npz", "jxl.npz"):
         with np.load(ROOT / "tests" / "data" / "decode" / archive) as stored:
             files += [stored[name].tobytes() for name in stored.files if not name.endswith("_pixels")]
     return files

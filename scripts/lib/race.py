@@ -99,6 +99,8 @@ def pictures():
     yield [encoded(p, format="TIFF", **o) for p in opaque for o in ({}, {"compression": "tiff_lzw"}, {"compression": "jpeg"})]
     yield [encoded(p, format="WEBP", lossless=o) for p in made for o in (True, False)]
     yield [encoded(p, format="AVIF", speed=8) for p in made]
+    with np.load(ROOT / "tests" / "data" / "decode" / "jxl.npz") as stored:
+        yield [stored[name].tobytes() for name in stored.files if not name.endswith("_pixels")]
     yield [encoded(p, format="BMP") for p in made]
     yield [encoded(p, format="PPM") for p in opaque]
 

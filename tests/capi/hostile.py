@@ -35,7 +35,7 @@ from recorded import DATA, cases  # noqa: E402
 from run import Input, Sample  # noqa: E402
 
 # Images of all formats.
-FILES = [ROOT / "tests" / "data" / "decode" / name for name in ("pictures.npz", "avif.npz")]
+FILES = [ROOT / "tests" / "data" / "decode" / name for name in ("pictures.npz", "avif.npz", "jxl.npz")]
 # As gesso.h numbers them.
 NUMBERS = {np.dtype(name): number for number, name in enumerate(DTYPES)}
 OK, INTERNAL = 0, 2
