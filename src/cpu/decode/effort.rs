@@ -27,8 +27,8 @@ const AVIF_PIXEL: f64 = 60.0;
 const AVIF_BYTE: f64 = 120.0;
 /// For each sample of a JPEG 2000.
 const JPEG_2000_SAMPLE: f64 = 17.0;
-/// For each sample of a JPEG XL, and for each byte of codes: 15 of a lossy one, 40 of a lossless one.
-const JPEG_XL_SAMPLE: f64 = 6.0;
+/// For each sample of a JPEG XL: 8 of a lossy one, up to 24 of a lossless one; and for each byte of codes, 15 or 40.
+const JPEG_XL_SAMPLE: f64 = 12.0;
 const JPEG_XL_BYTE: f64 = 40.0;
 /// For each byte of samples that are stored as they are, and of the file where they are text.
 const STORED_BYTE: f64 = 0.6;
