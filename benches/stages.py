@@ -23,6 +23,7 @@ import test_resample_kernel as resampling  # noqa: E402
 KERNELS = ROOT / "kernels"
 # As src/ops/resize/gpu.rs has it: tiles down and across, and how many blocks of threads are enough.
 SIDE, DOWN, ACROSS, THREADS, MAX_TAPS, ENOUGH_BLOCKS, MAX_TILES = 224, 14, 7, 128, 48, 8192, 4
+ROWS_AT_ONCE = 32
 RUNS, WARM_UP = 20, 3
 # As src/gpu/jpeg/cores/rows.rs cuts batches of few bytes and of many.
 SMALL_BYTES, CUTS = 3 << 20, ((544, 6), (1056, 1))
@@ -74,6 +75,12 @@ def microseconds(work):
         end.synchronize()
         times.append(1e3 * cupy.cuda.get_elapsed_time(begin, end))
     return np.median(times[WARM_UP:])
+
+
+def rows_of_a_tile(height):
+    """Rows of a picture that become 16 of SIDE at most, from an even one on."""
+    scale = height / SIDE
+    return int(15 * scale) + 1 + int(np.ceil(2 * max(1, scale))) + 1
 
 
 def on_device(data):
@@ -128,6 +135,7 @@ class Batch:
     def axes_of(self, rows):
         """The axes of `rows`, with a place for the weights of each; the same for pixels and for planes."""
         axes = np.concatenate([rows["y"], rows["x"]])
+        axes["is_split"][: len(rows)] = axes["is_merged"][len(rows) :] = 1
         if self.weights is None:
             self.weights = cupy.zeros((len(axes), (2 + MAX_TAPS) * SIDE), np.float32)
         axes["made"] = self.weights.data.ptr + np.arange(len(axes)) * self.weights[0].nbytes
@@ -165,6 +173,8 @@ def main():
     sizes = dict(ROW_BYTES="sizeof(Row)", PARAM_BYTES="sizeof(Params)")
     functions = {stage: compiled(f"jpeg_{stage}", **sizes) for stage in ("pairs", "guess", "link", "resolve", "decode", "dc", "pixels", "planes")}
     flags = dict(SRC="uint8_t", MID="uint8_t", DST="float", CH=3, NORMALIZE=1, **sizes)
+    if rows_of_a_tile(max(file.height for file in files)) > ROWS_AT_ONCE:
+        flags["MANY_ROWS"] = 1
     resize, resize_planes = compiled("resample", **flags), compiled("resample", PLANES=1, **flags)
     weights = compiled("resample_weights", ROW_BYTES="sizeof(Row)", PARAM_BYTES="sizeof(NoParams)")
     print("images " + "".join(f"{name:>10}" for name in [*functions, "weights", "resize", "of planes", "together"]))

@@ -3,9 +3,6 @@
 #pragma once
 #include "common.cuh"
 
-// Weights of axes with more taps are computed when they are needed.
-constexpr int MAX_TAPS = 48;
-
 // One axis: output pixel i has its centre at source coordinate start + i * scale + (taps' middle).
 struct Axis {
   float start, scale;       // coordinate of the first tap before rounding up; source pixels an output pixel
@@ -14,10 +11,16 @@ struct Axis {
   int32_t taps;
   int32_t length, size;     // source pixels, output pixels
   int32_t origin;           // the source pixel that coordinates count from
-  // What resample_weights makes of it, unless it is NEAREST: for each output pixel its first tap; for each the sum of its weights; and when
-  // there are at most MAX_TAPS, for each tap the weights of all, divided by their sums.
+  // Whether its taps are in the image: pixels at the edges of that have the weights of what is beyond them, too. And whether weights are halves, for bytes
+  // (resample_bytes.cuh); then taps are in the image.
+  int32_t is_merged, is_split;
+  // What resample_weights makes of it: for each output pixel its first tap, then for each tap the weights of all, divided by their sums. Where they are
+  // split, for each pixel its weights, with zeros before and behind them.
   float *made;
 };
+
+// Zeros before the split weights of a pixel, and behind them.
+constexpr int SPLIT_PADDING = 4;
 
 enum Filter { NEAREST, TRIANGULAR, GAUSSIAN, CUBIC, LANCZOS3 };
 
@@ -83,17 +86,11 @@ __device__ inline float raw_weight(const Axis &axis, int i, int k) {
   return window_at(axis.filter, (ceilf(source) - source + (float)k) * axis.table_scale);
 }
 
-// The first tap of output pixel i, the sum of its weights, and a weight of at most MAX_TAPS, when they are made.
-__device__ inline int made_first(const Axis &axis, int i) {
-  return axis.filter == NEAREST ? first_tap(axis, i) : ((const int32_t *)axis.made)[i];
+__device__ inline int made_first(const Axis &axis, int i) { return ((const int32_t *)axis.made)[i]; }
+__device__ inline float made_weight(const Axis &axis, int i, int k) { return axis.made[(uint64_t)(1 + k) * axis.size + i]; }
+__device__ inline uint32_t *split_weights(const Axis &axis, int i) {
+  return (uint32_t *)axis.made + axis.size + (uint64_t)i * (axis.taps + 2 * SPLIT_PADDING) + SPLIT_PADDING;
 }
-__device__ inline float made_sum(const Axis &axis, int i) { return axis.filter == NEAREST ? 1.0f : axis.made[axis.size + i]; }
-__device__ inline float made_weight(const Axis &axis, int i, int k) {
-  return axis.filter == NEAREST ? 1.0f : axis.made[(uint64_t)(2 + k) * axis.size + i];
-}
-
-// Weight k of output pixel i of an axis with more taps than weights are kept of.
-__device__ inline float far_weight(const Axis &axis, int i, int k, float sum) { return raw_weight(axis, i, k) / sum; }
 
 // Whether all taps from `first` on are in the image.
 __device__ inline bool is_inside(const Axis &axis, int first) { return first >= 0 && first <= axis.length - axis.taps; }

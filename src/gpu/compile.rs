@@ -15,7 +15,7 @@ pub struct Source {
 }
 
 /// What kernels include.
-const HEADERS: [(&str, &str); 16] = [
+const HEADERS: [(&str, &str); 20] = [
     ("border.cuh", include_str!("../../kernels/border.cuh")),
     ("colors.cuh", include_str!("../../kernels/colors.cuh")),
     ("common.cuh", include_str!("../../kernels/common.cuh")),
@@ -24,13 +24,17 @@ const HEADERS: [(&str, &str); 16] = [
     ("jpeg_colors.cuh", include_str!("../../kernels/jpeg_colors.cuh")),
     ("jpeg_scan.cuh", include_str!("../../kernels/jpeg_scan.cuh")),
     ("jpeg_transform.cuh", include_str!("../../kernels/jpeg_transform.cuh")),
+    ("matrix.cuh", include_str!("../../kernels/matrix.cuh")),
+    ("pairs.cuh", include_str!("../../kernels/pairs.cuh")),
     ("planes.cuh", include_str!("../../kernels/planes.cuh")),
     ("poisson.cuh", include_str!("../../kernels/poisson.cuh")),
     ("random.cuh", include_str!("../../kernels/random.cuh")),
     ("resample_axis.cuh", include_str!("../../kernels/resample_axis.cuh")),
+    ("resample_bytes.cuh", include_str!("../../kernels/resample_bytes.cuh")),
+    ("resample_planes.cuh", include_str!("../../kernels/resample_planes.cuh")),
+    ("resample_split.cuh", include_str!("../../kernels/resample_split.cuh")),
     ("sampled.cuh", include_str!("../../kernels/sampled.cuh")),
     ("shared.cuh", include_str!("../../kernels/shared.cuh")),
-    ("weighed_bytes.cuh", include_str!("../../kernels/weighed_bytes.cuh")),
     ("weights.cuh", include_str!("../../kernels/weights.cuh")),
 ];
 

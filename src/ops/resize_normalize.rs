@@ -163,9 +163,9 @@ impl Operator for ResizeNormalize {
             let between = self.attributes.output_dtype(from)?;
             let kernel = kernel(from, between, self.normalize.dtype(), channels);
             if self.reads_planes {
-                compile(gpu, &of_planes(kernel.clone(), true))?;
+                compile(gpu, &of_planes(kernel.clone(), true), from)?;
             }
-            compile(gpu, &kernel)?;
+            compile(gpu, &kernel, from)?;
         }
         Ok(())
     }
@@ -203,6 +203,6 @@ impl Operator for ResizeNormalize {
         });
         let kernel = kernel(from, between, self.normalize.dtype(), channels);
         let kernel = of_planes(kernel, rows.iter().any(|row| row.resample.planes != 0));
-        launch(cx, &kernel, rows)
+        launch(cx, &kernel, from, channels, rows)
     }
 }

@@ -30,9 +30,10 @@ int main(int, char **arguments) {
   if (planes_in.size())
     for (auto &samples : planes->samples) samples = (const uint8_t *)source.data() + (size_t)samples;
   row->planes = planes_in.size() ? planes : nullptr;
+  row->y.is_split = row->x.is_merged = IS_BYTE<SRC> && row->step == CH;
   for (Axis *axis : {&row->y, &row->x}) {
-    axis->made = room<float>((uint64_t)axis->size * (2 + (axis->taps <= MAX_TAPS ? axis->taps : 0)));
-    if (axis->filter != NEAREST) launch(1, 256, [=] { weights_of::resample_weights(axis, 1, NoParams()); });
+    axis->made = room<float>((uint64_t)axis->size * (1 + axis->taps + (axis->is_split ? 2 * SPLIT_PADDING : 0)));
+    launch(1, 256, [=] { weights_of::resample_weights(axis, 1, NoParams()); });
   }
   launch(blocks, THREADS, [=] { resample(row, 1, Params{(uint32_t)tiles}); });
 

@@ -2,18 +2,20 @@
 has code of its own for, tiles of one part and of many, regions that reach outside of the image, and mirrored ones."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from emulator import built, needs_compiler, source
 
-TILE_H, TILE_W = 16, 32
+TILE_H, TILE_W, ROWS_AT_ONCE = 16, 32, 32
 NEAREST, TRIANGULAR, CUBIC = 0, 1, 3
 # Of the filter: table entries, and how wide it is in source pixels when it is not stretched.
 TABLES = {TRIANGULAR: (2, 2.0), CUBIC: (128, 4.0)}
 AXIS = [("start", "f4"), ("scale", "f4"), ("table_scale", "f4"), ("filter", "i4"), ("taps", "i4"), ("length", "i4"), ("size", "i4"),
-        ("origin", "i4"), ("made", "u8")]
-HEADERS = ["common.cuh", "colors.cuh", "planes.cuh", "resample_axis.cuh", "weighed_bytes.cuh"]
+        ("origin", "i4"), ("is_merged", "i4"), ("is_split", "i4"), ("made", "u8")]
+HEADERS = ["common.cuh", "colors.cuh", "planes.cuh", "matrix.cuh", "resample_axis.cuh", "resample_split.cuh",
+           "resample_bytes.cuh", "pairs.cuh", "resample_planes.cuh"]
 ROW = [("src", "u8"), ("dst", "u8"), ("planes", "u8"), ("y", AXIS), ("x", AXIS), ("pitch", "u4"), ("step", "u4")]
 NORMALIZE = [("window_h", "i4"), ("window_w", "i4"), ("anchor_y", "i4"), ("anchor_x", "i4"), ("mirror", "i4"), ("planar", "i4"),
              ("channels", "i4"), ("unused", "i4"), ("factor", "f4", 4), ("bias", "f4", 4), ("fill", "f4", 4)]
@@ -24,26 +26,41 @@ pytestmark = needs_compiler
 def both(resample):
     """`resample`, the text of that kernel, behind the one that makes its weights."""
     weights = f"namespace weights_of {{\n{source('resample_weights.cu')}\n}}\n"
-    return '#include "planes.cuh"\n#include "resample_axis.cuh"\n#include "weighed_bytes.cuh"\n' + weights + resample
+    return '#include "planes.cuh"\n#include "resample_bytes.cuh"\n#include "resample_split.cuh"\n' + weights + resample
 
 
-def compiled(folder, **definitions):
-    return built(folder, "resample", HEADERS, both(source("resample.cu")), definitions.items())
+class Programs:
+    """The kernel for few rows of bytes a tile, and the one for many, for each of which it is compiled once."""
+
+    def __init__(self, tmp_path_factory, **definitions):
+        self.new_folder, self.definitions, self.made = tmp_path_factory.mktemp, definitions, {}
+
+    def of(self, y):
+        """As src/ops/resize/gpu.rs chooses it for this axis."""
+        _, scale, _, _, taps, length, *_ = y
+        apart = math.ceil((TILE_H - 1) * abs(scale) + 0.01 + 1e-6 * length)
+        return self.get(self.definitions["SRC"] == "uint8_t" and apart + taps + 1 > ROWS_AT_ONCE)
+
+    def get(self, many):
+        if many not in self.made:
+            definitions = self.definitions | ({"MANY_ROWS": 1} if many else {})
+            self.made[many] = built(self.new_folder("kernel"), "resample", HEADERS, both(source("resample.cu")), definitions.items())
+        return self.made[many]
 
 
 @pytest.fixture(scope="module")
 def bytes_to_floats(tmp_path_factory):
-    return compiled(tmp_path_factory.mktemp("bytes"), SRC="uint8_t", MID="float", DST="float", CH=3)
+    return Programs(tmp_path_factory, SRC="uint8_t", MID="float", DST="float", CH=3)
 
 
 @pytest.fixture(scope="module")
 def floats(tmp_path_factory):
-    return compiled(tmp_path_factory.mktemp("floats"), SRC="float", MID="float", DST="float", CH=1)
+    return Programs(tmp_path_factory, SRC="float", MID="float", DST="float", CH=1)
 
 
 @pytest.fixture(scope="module")
 def normalizing(tmp_path_factory):
-    return compiled(tmp_path_factory.mktemp("normalizing"), SRC="uint8_t", MID="uint8_t", DST="float", CH=3, NORMALIZE=1)
+    return Programs(tmp_path_factory, SRC="uint8_t", MID="uint8_t", DST="float", CH=3, NORMALIZE=1)
 
 
 def axis(length, size, region=None, kind=TRIANGULAR, origin=0):
@@ -51,15 +68,15 @@ def axis(length, size, region=None, kind=TRIANGULAR, origin=0):
     low, high = (end - origin for end in region or (0, length))
     scale = (high - low) / size
     if kind == NEAREST:
-        return (low, scale, 0, kind, 1, length, size, origin, 0)
+        return (low, scale, 0, kind, 1, length, size, origin, 0, 0, 0)
     entries, width = TABLES[kind]
     support = width * max(1, abs(scale))
-    return (low + 0.5 * scale - 0.5 - support / 2, scale, entries / support, kind, math.ceil(support), length, size, origin, 0)
+    return (low + 0.5 * scale - 0.5 - support / 2, scale, entries / support, kind, math.ceil(support), length, size, origin, 0, 0, 0)
 
 
 def matrix(axis):
     """What each output pixel is of the source pixels."""
-    start, scale, table_scale, kind, taps, length, size, origin, _ = (np.float32(v) if isinstance(v, float) else v for v in axis)
+    start, scale, table_scale, kind, taps, length, size, origin, *_ = (np.float32(v) if isinstance(v, float) else v for v in axis)
     weights = np.zeros((size, length))
     begin = np.float32(start) + np.float32(0.5) * np.float32(scale) if kind == NEAREST else np.float32(start)
     for i in range(size):
@@ -87,14 +104,14 @@ def tiles(height, width, at_once=2):
     return -(-height // (TILE_H * at_once)) * -(-width // TILE_W), at_once
 
 
-def resized(program, image, y, x):
+def resized(programs, image, y, x):
     """By the kernel, one channel after the other when it was compiled for one."""
     channels = image.shape[2]
     row = np.zeros(1, ROW)
     row["y"], row["x"], row["pitch"], row["step"] = y, x, image.shape[1] * channels, channels
     height, width = y[6], x[6]
     sizes = np.array([*tiles(height, width), height * width * channels * 4], np.uint64)
-    made = program([row.tobytes(), image.tobytes(), sizes.tobytes()])
+    made = programs.of(y)([row.tobytes(), image.tobytes(), sizes.tobytes()])
     return np.frombuffer(made, np.float32).reshape(height, width, channels)
 
 
@@ -108,6 +125,8 @@ SHAPES = {
     "as large": (axis(20, 20), axis(33, 33)),
     "one pixel": (axis(1, 5), axis(1, 3)),
     "tiles of many parts": (axis(30, 18), axis(700, 40)),
+    "tiles of many rows and parts": (axis(210, 34), axis(300, 40)),
+    "as many rows as are multiplied at once": (axis(375, 224), axis(131, 57)),
     "more taps than are kept": (axis(300, 5), axis(260, 4)),
     "a region": (axis(50, 20, (10.5, 40)), axis(60, 33, (-5.0, 33.3))),
     "a region, counted from within": (axis(50, 20, (10.5, 40), origin=10), axis(60, 33, (-5.0, 33.3), origin=-5)),
@@ -125,7 +144,18 @@ SHAPES = {
 def test_bytes(bytes_to_floats, name):
     y, x = SHAPES[name]
     image = np.random.default_rng(1).integers(0, 256, (y[5], x[5], 3), np.uint8)
-    assert abs(resized(bytes_to_floats, image, y, x) - expected(image, y, x)).max() < 2e-3
+    made = resized(bytes_to_floats, image, y, x)
+    assert abs(made - expected(image, y, x)).max() < 2e-3
+    # Sums along y are exact, so which of the kernels makes them does not show.
+    assert np.array_equal(made, resized(SimpleNamespace(of=lambda y: bytes_to_floats.get(True)), image, y, x))
+
+
+@pytest.mark.parametrize("channels", [1, 2, 4])
+def test_bytes_of_other_numbers_of_channels(tmp_path_factory, channels):
+    programs = Programs(tmp_path_factory, SRC="uint8_t", MID="float", DST="float", CH=channels)
+    for y, x in (SHAPES["larger"], SHAPES["tiles of many rows and parts"]):
+        image = np.random.default_rng(5).integers(0, 256, (y[5], x[5], channels), np.uint8)
+        assert abs(resized(programs, image, y, x) - expected(image, y, x)).max() < 2e-3
 
 
 @pytest.mark.parametrize("name", ["smaller", "tiles of many parts", "mirrored regions", "the depth of a volume"])
@@ -147,7 +177,7 @@ def test_windows_are_normalized(normalizing, mirror, anchor):
     row["mirror"], row["planar"], row["channels"] = mirror, 1, 4
     row["factor"], row["bias"], row["fill"] = (0.5, 2, 1, 0), (-3, 4, 0.25, 0), (-1, -2, -3, -4)
     sizes = np.array([*tiles(height, width), height * width * 4 * 4], np.uint64)
-    made = np.frombuffer(normalizing([row.tobytes(), image.tobytes(), sizes.tobytes()]), np.float32).reshape(4, height, width)
+    made = np.frombuffer(normalizing.of(y)([row.tobytes(), image.tobytes(), sizes.tobytes()]), np.float32).reshape(4, height, width)
 
     wanted = np.empty((4, height, width))
     wanted[:] = np.array([-1, -2, -3, -4])[:, None, None]
@@ -178,7 +208,7 @@ def colors_of(luma, cb, cr):
 
 @pytest.fixture(scope="module")
 def of_planes(tmp_path_factory):
-    return compiled(tmp_path_factory.mktemp("planes"), SRC="uint8_t", MID="float", DST="float", CH=3, PLANES=1)
+    return Programs(tmp_path_factory, SRC="uint8_t", MID="float", DST="float", CH=3, PLANES=1)
 
 
 def picture_of(color, factors, height, width, blue_first):
@@ -200,7 +230,7 @@ def picture_of(color, factors, height, width, blue_first):
     return described, data, pixels[..., ::-1] if blue_first and color else pixels
 
 
-@pytest.mark.parametrize("name", ["smaller", "larger", "one pixel", "tiles of many parts", "more taps than are kept", "mirrored regions", "a region", "far outside", "cubic", "nearest"])
+@pytest.mark.parametrize("name", ["smaller", "larger", "one pixel", "tiles of many parts", "tiles of many rows and parts", "as many rows as are multiplied at once", "more taps than are kept", "mirrored regions", "a region", "far outside", "cubic", "nearest"])
 @pytest.mark.parametrize("sampling", FACTORS)
 def test_planes_are_what_their_pixels_are(of_planes, bytes_to_floats, name, sampling):
     y, x = SHAPES[name]
@@ -208,7 +238,7 @@ def test_planes_are_what_their_pixels_are(of_planes, bytes_to_floats, name, samp
     row = np.zeros(1, ROW)
     row["y"], row["x"], row["pitch"], row["step"], row["planes"] = y, x, 3 * x[5], 3, 1
     sizes = np.array([*tiles(y[6], x[6]), y[6] * x[6] * 12], np.uint64)
-    made = of_planes([row.tobytes(), data, sizes.tobytes(), described.tobytes()])
+    made = of_planes.of(y)([row.tobytes(), data, sizes.tobytes(), described.tobytes()])
     made = np.frombuffer(made, np.float32).reshape(y[6], x[6], 3)
     assert np.array_equal(made, resized(bytes_to_floats, np.ascontiguousarray(pixels), y, x))
 
@@ -221,20 +251,21 @@ def test_gray_and_rgb_planes_and_pixels_after_all(of_planes, bytes_to_floats, co
     row = np.zeros(1, ROW)
     row["y"], row["x"], row["pitch"], row["step"], row["planes"] = y, x, 360, 3, 1
     sizes = np.array([*tiles(37, 50, 3), 37 * 50 * 12], np.uint64)
-    made = of_planes([row.tobytes(), data if live else pixels.tobytes(), sizes.tobytes(), described.tobytes()])
+    made = of_planes.of(y)([row.tobytes(), data if live else pixels.tobytes(), sizes.tobytes(), described.tobytes()])
     assert np.array_equal(np.frombuffer(made, np.float32).reshape(37, 50, 3), resized(bytes_to_floats, np.ascontiguousarray(pixels), y, x))
 
 
 def test_the_checker_finds_a_missing_barrier(tmp_path):
     y, x = SHAPES["smaller"]
     image = np.ones((y[5], x[5], 1), np.float32)
-    text, behind = source("resample.cu"), "      const float *const mine = memory.columns[warp * ROWS];"
+    text, behind = source("resample.cu"), "      Resized made;"
     barrier = f"      __syncthreads();\n{behind}"
     assert text.count(barrier) == 1
 
     def run(kernel):
         definitions = {"SRC": "float", "MID": "float", "DST": "float", "CH": 1}
-        resized(built(tmp_path, "resample", HEADERS, both(kernel), definitions.items(), check="thread"), image, y, x)
+        program = built(tmp_path, "resample", HEADERS, both(kernel), definitions.items(), check="thread")
+        resized(SimpleNamespace(of=lambda y: program), image, y, x)
 
     run(text)
     with pytest.raises(AssertionError, match="data race"):

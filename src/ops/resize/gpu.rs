@@ -21,8 +21,14 @@ const THREADS: u32 = 128;
 /// Channels that one thread computes at once, at most.
 pub(in crate::ops) const MAX_CHANNELS: usize = 4;
 
-/// Taps whose weights are kept; as in the kernel.
-const MAX_TAPS: usize = 48;
+/// Rows of bytes that the kernel multiplies at once.
+const ROWS_AT_ONCE: f64 = 32.0;
+
+/// Images of which those of few rows a tile have a launch of their own: it makes them sooner, and a launch takes time itself.
+const WORTH_A_LAUNCH: usize = 32;
+
+/// Zeros on each side of the weights of a pixel, where they are split; as in the kernel.
+const SPLIT_PADDING: usize = 4;
 
 /// Blocks of threads that are enough for any device: where there are more tiles, a block makes several.
 const ENOUGH_BLOCKS: usize = 8_192;
@@ -42,6 +48,9 @@ pub(in crate::ops) struct AxisRow {
     length: i32,
     size: i32,
     origin: i32,
+    /// Whether weights are of pixels in the image; and whether they are halves, by which the kernel multiplies bytes.
+    is_merged: i32,
+    is_split: i32,
     /// Where its weights are.
     made: u64,
 }
@@ -54,7 +63,19 @@ impl AxisRow {
     pub(super) fn new(parameters: AxisParameters, length: usize, size: usize) -> Self {
         let AxisParameters { filter, taps, start, scale, table_scale, origin } = parameters;
         let [taps, length, size, origin] = [taps, length, size, origin].map(|n| n as i32);
-        Self { start, scale, table_scale, filter, taps, length, size, origin, made: 0 }
+        Self {
+            start,
+            scale,
+            table_scale,
+            filter,
+            taps,
+            length,
+            size,
+            origin,
+            is_merged: 0,
+            is_split: 0,
+            made: 0,
+        }
     }
 
     /// `length` pixels, each itself.
@@ -69,14 +90,23 @@ impl AxisRow {
             length,
             size: length,
             origin: 0,
+            is_merged: 0,
+            is_split: 0,
             made: 0,
         }
     }
 
-    /// Bytes that are made of it: for each pixel its first tap, the sum of its weights and, when there are few taps, the weights.
+    /// Whether a tile of rows is made of more pixels than are multiplied at once; in doubt it is.
+    fn has_many(&self) -> bool {
+        // How far apart the first taps of the first and the last row are, rounded as the device may do it; the taps, from an even pixel on.
+        let apart = (TILE[0] - 1) as f64 * f64::from(self.scale).abs() + 0.01 + 1e-6 * f64::from(self.length);
+        apart.ceil() + f64::from(self.taps) + 1.0 > ROWS_AT_ONCE
+    }
+
+    /// Bytes that are made of it: for each pixel its first tap and its weights, with some room around these where they are split.
     fn made_bytes(&self) -> usize {
-        let (size, taps) = (self.size as usize, self.taps as usize);
-        size * size_of::<f32>() * (2 + if taps <= MAX_TAPS { taps } else { 0 })
+        let words = 1 + self.taps as usize + if self.is_split != 0 { 2 * SPLIT_PADDING } else { 0 };
+        self.size as usize * size_of::<f32>() * words
     }
 }
 
@@ -142,25 +172,42 @@ struct Params {
     tiles: u32,
 }
 
-/// Records launches over `rows`: what makes the weights of their axes, and the kernel.
+/// Records launches over `rows` of elements of type `from`, of which `spec` computes `at_once` channels at once: what makes the weights of
+/// their axes, and the kernel.
 pub(in crate::ops) fn launch<R: Resampled>(
     cx: &mut GpuCx<'_>,
     spec: &KernelSpec,
+    from: DType,
+    at_once: usize,
     mut rows: Vec<R>,
 ) -> Result<()> {
     /// The largest extent of a grid along y.
     const MAX_ROWS: usize = 65_535;
+    for row in rows.iter_mut().map(Resampled::resample) {
+        let are_bytes = from == DType::U8 && row.step as usize == at_once;
+        (row.y.is_split, row.x.is_merged) = (are_bytes.into(), are_bytes.into());
+    }
     make_weights(cx, &mut rows)?;
-    let counts = |row: &R| {
-        let [height, width] = row.size();
-        [height.div_ceil(TILE[0]), width.div_ceil(TILE[1])]
+    let has_many = |row: &mut R| {
+        let axis = &row.resample().y;
+        axis.is_split != 0 && axis.has_many()
     };
-    let all: usize = rows.iter().map(|row| counts(row).iter().product::<usize>()).sum();
-    let tiles = all.div_ceil(ENOUGH_BLOCKS).clamp(1, MAX_TILES);
-    for rows in rows.chunks(MAX_ROWS) {
-        let blocks = rows.iter().map(counts).map(|[down, across]| down.div_ceil(tiles) * across).max();
-        let grid = Grid { blocks: [blocks.unwrap_or(0) as u32, rows.len() as u32, 1], threads: THREADS };
-        cx.recorder.launch(spec, grid, &Params { tiles: tiles as u32 }, rows)?;
+    let mut many: Vec<R> = rows.extract_if(.., has_many).collect();
+    if !many.is_empty() && rows.len() + many.len() < WORTH_A_LAUNCH {
+        many.append(&mut rows);
+    }
+    for (spec, rows) in [(spec, rows), (&of_many_rows(spec), many)] {
+        let counts = |row: &R| {
+            let [height, width] = row.size();
+            [height.div_ceil(TILE[0]), width.div_ceil(TILE[1])]
+        };
+        let all: usize = rows.iter().map(|row| counts(row).iter().product::<usize>()).sum();
+        let tiles = all.div_ceil(ENOUGH_BLOCKS).clamp(1, MAX_TILES);
+        for rows in rows.chunks(MAX_ROWS) {
+            let blocks = rows.iter().map(counts).map(|[down, across]| down.div_ceil(tiles) * across).max();
+            let grid = Grid { blocks: [blocks.unwrap_or(0) as u32, rows.len() as u32, 1], threads: THREADS };
+            cx.recorder.launch(spec, grid, &Params { tiles: tiles as u32 }, rows)?;
+        }
     }
     Ok(())
 }
@@ -172,9 +219,6 @@ fn make_weights<R: Resampled>(cx: &mut GpuCx<'_>, rows: &mut [R]) -> Result<()> 
     for row in &mut *rows {
         let ResampleRow { y, x, .. } = row.resample();
         for (axis, recent) in [y, x].into_iter().zip(&mut recent) {
-            if axis.filter == AxisRow::NEAREST {
-                continue;
-            }
             match recent.filter(|known| AxisRow { made: 0, ..*known } == *axis) {
                 Some(known) => axis.made = known.made,
                 None => {
@@ -196,7 +240,7 @@ fn make_weights<R: Resampled>(cx: &mut GpuCx<'_>, rows: &mut [R]) -> Result<()> 
     }
     let memory = cx.recorder.allocate(bytes)?.address();
     let rows = rows.iter_mut().map(Resampled::resample).flat_map(|row| [&mut row.y, &mut row.x]);
-    for axis in rows.chain(&mut axes).filter(|axis| axis.filter != AxisRow::NEAREST) {
+    for axis in rows.chain(&mut axes) {
         axis.made += memory;
     }
     let most = axes.iter().map(|axis| axis.size as usize).max().unwrap_or(0);
@@ -208,10 +252,18 @@ fn weights_kernel() -> KernelSpec {
     KernelSpec::new::<AxisRow, NoParams>("resample_weights", "resample_weights")
 }
 
-/// Compiles `kernel`, and what makes weights for it.
-pub(in crate::ops) fn compile(gpu: &Gpu, kernel: &KernelSpec) -> Result<()> {
+/// Compiles `kernel`, for elements of type `from`, and what makes weights for it.
+pub(in crate::ops) fn compile(gpu: &Gpu, kernel: &KernelSpec, from: DType) -> Result<()> {
     gpu.kernel(&weights_kernel())?;
+    if from == DType::U8 {
+        gpu.kernel(&of_many_rows(kernel))?;
+    }
     gpu.kernel(kernel).map(drop)
+}
+
+/// `kernel`, where tiles are made of any number of rows of bytes.
+fn of_many_rows(kernel: &KernelSpec) -> KernelSpec {
+    kernel.clone().define("MANY_ROWS", 1)
 }
 
 /// A kernel for rows of type `R`.
@@ -234,7 +286,9 @@ pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     let types =
         [(DType::U8, DType::U8), (DType::U8, DType::F32), (DType::I16, DType::I16), (DType::F32, DType::U8)];
     let plain = types.into_iter().flat_map(|(from, to)| [1, 3].map(|channels| kernel(from, to, channels)));
-    plain.chain([of_planes(kernel(DType::U8, DType::F32, 3), true), weights_kernel()]).collect()
+    let bytes = kernel(DType::U8, DType::F32, 3);
+    let planes = of_planes(bytes.clone(), true);
+    plain.chain([of_many_rows(&bytes), of_many_rows(&planes), planes, weights_kernel()]).collect()
 }
 
 /// Compiles what images of type `input` need, some of which may be `planes`.
@@ -252,9 +306,9 @@ pub(in crate::ops) fn prepare(
         (Some(from), Some(channels @ 1..=MAX_CHANNELS)) => {
             let kernel = kernel(from, attributes.output_dtype(from)?, channels);
             if planes {
-                compile(gpu, &of_planes(kernel.clone(), true))?;
+                compile(gpu, &of_planes(kernel.clone(), true), from)?;
             }
-            compile(gpu, &kernel)
+            compile(gpu, &kernel, from)
         }
         // Decided by the batch, and compiled then.
         _ => Ok(()),
@@ -325,5 +379,5 @@ pub(in crate::ops) fn run(
     });
     let rows = rows.concat();
     let kernel = of_planes(kernel(from, to, at_once), rows.iter().any(|row| row.planes != 0));
-    launch(cx, &kernel, rows)
+    launch(cx, &kernel, from, at_once, rows)
 }

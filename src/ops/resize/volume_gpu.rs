@@ -43,13 +43,13 @@ impl VolumeJob {
 /// Compiles what volumes of type `input` need.
 pub(super) fn prepare(gpu: &Arc<Gpu>, input: &ValueType, attributes: &ResizeAttributes) -> Result<()> {
     let Some(from) = input.dtype else { return Ok(()) };
-    compile(gpu, &kernel(DType::F32, attributes.output_dtype(from)?, 1))?;
+    compile(gpu, &kernel(DType::F32, attributes.output_dtype(from)?, 1), DType::F32)?;
     let channels = match (input.layout.and_then(|layout| layout.find(b'C')), &input.dims) {
         (Some(axis), Some(dims)) if axis + 1 == dims.len() => dims[axis],
         _ => Some(1),
     };
     match channels {
-        Some(channels @ 1..=MAX_CHANNELS) => compile(gpu, &kernel(from, DType::F32, channels)),
+        Some(channels @ 1..=MAX_CHANNELS) => compile(gpu, &kernel(from, DType::F32, channels), from),
         // Decided by the batch, and compiled then.
         _ => Ok(()),
     }
@@ -95,6 +95,6 @@ pub(in crate::ops) fn run(
             step: 1,
         }));
     }
-    launch(cx, &kernel(from, DType::F32, at_once), slices)?;
-    launch(cx, &kernel(DType::F32, to, 1), depths)
+    launch(cx, &kernel(from, DType::F32, at_once), from, at_once, slices)?;
+    launch(cx, &kernel(DType::F32, to, 1), DType::F32, 1, depths)
 }

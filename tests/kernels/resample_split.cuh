@@ -1,0 +1,8 @@
+// In place of kernels/resample_split.cuh.
+#pragma once
+#include "matrix.cuh"
+
+inline uint32_t split(float weight) {
+  const float scaled = weight * 2048.0f, high = rintf(scaled), low = rintf((scaled - high) * 2048.0f);
+  return half_bits(high) | half_bits(low) << 16;
+}
