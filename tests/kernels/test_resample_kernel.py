@@ -132,6 +132,7 @@ SHAPES = {
     "a region, counted from within": (axis(50, 20, (10.5, 40), origin=10), axis(60, 33, (-5.0, 33.3), origin=-5)),
     "a region's nearest, counted from within": (axis(50, 20, (10.5, 40), NEAREST, 10), axis(60, 33, (5.0, 33.3), NEAREST, 5)),
     "mirrored regions": (axis(50, 20, (40, 10)), axis(60, 33, (60, 0))),
+    "cubic, with weights above 1": (axis(11, 37, kind=CUBIC), axis(17, 70, kind=CUBIC)),
     "cubic": (axis(50, 20, kind=CUBIC), axis(40, 70, kind=CUBIC)),
     "nearest": (axis(50, 20, kind=NEAREST), axis(40, 70, kind=NEAREST)),
     "nearest of a row": (axis(50, 20, (45, 3), kind=NEAREST), axis(40, 24)),
