@@ -168,7 +168,7 @@ const SUMS: usize = 64;
 const NEAR: usize = 4096;
 
 /// Writes the sums of the elements of `src` that each of `weights` says are so far away, multiplied by the weight.
-#[multiversion(targets("x86_64+avx+avx2"))]
+#[multiversion(targets("x86_64+avx+avx2+avx512f", "x86_64+avx+avx2"))]
 fn correlate_row(src: &[f32], dst: &mut [f32], weights: &[(usize, f32)]) {
     let Some(last) = dst.len().checked_sub(SUMS) else {
         for (i, to) in dst.iter_mut().enumerate() {
