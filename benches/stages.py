@@ -23,7 +23,6 @@ import test_resample_kernel as resampling  # noqa: E402
 KERNELS = ROOT / "kernels"
 # As src/ops/resize/gpu.rs has it: tiles down and across, and how many blocks of threads are enough.
 SIDE, DOWN, ACROSS, THREADS, MAX_TAPS, ENOUGH_BLOCKS, MAX_TILES = 224, 14, 7, 128, 48, 8192, 4
-ROWS_AT_ONCE = 32
 RUNS, WARM_UP = 20, 3
 # As src/gpu/jpeg/cores/rows.rs cuts batches of few bytes and of many.
 SMALL_BYTES, CUTS = 3 << 20, ((544, 6), (1056, 1))
@@ -75,12 +74,6 @@ def microseconds(work):
         end.synchronize()
         times.append(1e3 * cupy.cuda.get_elapsed_time(begin, end))
     return np.median(times[WARM_UP:])
-
-
-def rows_of_a_tile(height):
-    """Rows of a picture that become 16 of SIDE at most, from an even one on."""
-    scale = height / SIDE
-    return int(15 * scale) + 1 + int(np.ceil(2 * max(1, scale))) + 1
 
 
 def on_device(data):
@@ -173,7 +166,7 @@ def main():
     sizes = dict(ROW_BYTES="sizeof(Row)", PARAM_BYTES="sizeof(Params)")
     functions = {stage: compiled(f"jpeg_{stage}", **sizes) for stage in ("pairs", "guess", "link", "resolve", "decode", "dc", "pixels", "planes")}
     flags = dict(SRC="uint8_t", MID="uint8_t", DST="float", CH=3, NORMALIZE=1, **sizes)
-    if rows_of_a_tile(max(file.height for file in files)) > ROWS_AT_ONCE:
+    if any(resampling.has_many_rows(resampling.axis(file.height, SIDE)) for file in files):
         flags["MANY_ROWS"] = 1
     resize, resize_planes = compiled("resample", **flags), compiled("resample", PLANES=1, **flags)
     weights = compiled("resample_weights", ROW_BYTES="sizeof(Row)", PARAM_BYTES="sizeof(NoParams)")

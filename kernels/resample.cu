@@ -15,8 +15,7 @@
 #include "resample_planes.cuh"
 
 constexpr int TILE_W = 32;
-constexpr int WARPS = 4;
-constexpr int THREADS = WARPS * TILE_W;
+constexpr int WARPS = THREADS / TILE_W;
 // Rows of the tile that a thread has in the pass along x.
 constexpr int ROWS = TILE_H / WARPS;
 // Pixels of a row of the tile that there is room for between the passes.
@@ -26,13 +25,13 @@ static_assert(SLICE % CH == 0 && PART % 4 == 0, "slices are whole pixels, parts 
 constexpr int ALIGNED = 4;
 // Blocks on a multiprocessor: as many as its memory and its registers let be there.
 #ifdef MANY_ROWS
-constexpr int BLOCKS = 4, STAGED_AT_ONCE = 3;
+constexpr int BLOCKS = 4;
 #elif defined(PLANES)
-constexpr int BLOCKS = 5, STAGED_AT_ONCE = 3;
+constexpr int BLOCKS = 5;
 #else
 constexpr int BLOCKS = 6;
 #endif
-// The most tiles that a block makes.
+// The most tiles that a block makes; as in src/ops/resize/gpu.rs.
 constexpr int MAX_TILES = 4;
 // Taps along x whose weights are kept in shared memory.
 constexpr int MAX_TAPS = 24;
@@ -70,7 +69,7 @@ struct Memory {
   int firsts_x[TILE_W];
   // Of each row of the tiles that is in the image, or is the one at its edge.
   int firsts_y[MAX_TILES * TILE_H];
-  RowWeights<ROWS_AT_ONCE> weights_y;
+  RowWeights weights_y;
   // Elements of a tile's rows, made along y.
   alignas(16) float columns[ROOM * COLUMN];
 #ifdef PLANES
@@ -172,11 +171,11 @@ __device__ inline void byte_columns(const Row &row, int ry, const int *firsts, i
     const int thread = thread_anew();
     uint32_t words[2][8];
 #ifdef PLANES
-    if constexpr (IN_PLANES) stage<PART / 4, STAGED_AT_ONCE>(thread, memory.planes, from, part, first, min(ROWS_AT_ONCE, bottom - first), memory.staged);
+    if constexpr (IN_PLANES) stage(thread, memory.planes, from, part, first, min(ROWS_AT_ONCE, bottom - first), memory.staged);
     else
 #endif
       take_words(thread, row, first, bottom, from, part, words);
-    place_weights(thread, OwnRow(row.y, ry + thread % TILE_H, firsts[thread % TILE_H]), first, ROWS_AT_ONCE, memory.weights_y);
+    place_weights(thread, OwnRow(row.y, ry + thread % TILE_H, firsts[thread % TILE_H]), first, memory.weights_y);
     __syncthreads();
     const OwnWeights weights(thread, memory.weights_y);
 #pragma unroll

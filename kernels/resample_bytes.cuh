@@ -9,6 +9,7 @@
 #include "resample_axis.cuh"
 
 constexpr int TILE_H = 16;
+constexpr int THREADS = 128;
 // From an element's rows to the next one's: a multiple of 4, so that a thread stores and reads four rows at once, and so that threads that do are
 // in different banks of memory.
 constexpr int COLUMN = TILE_H + 4;
@@ -19,14 +20,15 @@ constexpr int ROOM = 2 * SLICE;
 // Rows of the source that products take at once, in two steps.
 constexpr int ROWS_AT_ONCE = 32;
 
+// What sums are multiplied by in the pass along x.
+constexpr float BYTE_UNIT = 4.0f;
+
 // Which thread of its block this is, for one pass along y: what follows from it is computed anew in the next one, as there are too few registers to keep it.
 __device__ inline int thread_anew() {
   int thread = threadIdx.x;
   asm volatile("" : "+r"(thread));
   return thread;
 }
-// What sums are multiplied by in the pass along x.
-constexpr float BYTE_UNIT = 4.0f;
 
 // The four bytes at `from`, of which `count` are needed: memory is read in words, of which each has a byte that is needed.
 __device__ inline uint32_t four_bytes(const uint8_t *from, uint32_t count) {
@@ -36,12 +38,11 @@ __device__ inline uint32_t four_bytes(const uint8_t *from, uint32_t count) {
   return __funnelshift_r(low, high, 8 * misaligned);
 }
 
-// Rows of the source that there is room for.
-template <int ROWS> struct RowWeights {
-  // Four rows: the first parts of their weights, then the second ones. The distance of a row of the tile to the next is 4 modulo 8, so that threads read
-  // from different banks.
-  static constexpr int STRIDE = (ROWS / 4 + 3) / 8 * 8 + 4;
-  static_assert(ROWS / 4 <= STRIDE, "four rows have a place");
+// Weights of ROWS_AT_ONCE rows of the source.
+struct RowWeights {
+  // From a row of the tile to the next, in fours: 4 modulo 8, so that threads read from different banks.
+  static constexpr int STRIDE = ROWS_AT_ONCE / 4 + 4;
+  // Of four rows the first parts of their weights, then the second ones.
   uint4 of[TILE_H * STRIDE];
 };
 
@@ -80,25 +81,23 @@ struct RowElements {
   }
 };
 
-// Puts the weights of `rows` rows of the source from `from` on where products read them; of what is behind these, zeros.
-template <int ROWS> __device__ inline void place_weights(int thread, const OwnRow &own, int from, int rows, RowWeights<ROWS> &weights) {
-  uint4 *to = weights.of + thread % TILE_H * RowWeights<ROWS>::STRIDE + thread / TILE_H;
-  const int threads = blockDim.x / TILE_H;
-  int tap = from + thread / TILE_H * 4 - own.first;
-#pragma unroll 1
-  for (int row = 0; row < rows; row += 4 * threads, tap += 4 * threads, to += threads) {
-    const uint32_t *const at = own.weights + max(min(tap, own.taps), -SPLIT_PADDING);
-    const uint32_t w[4] = {__ldg(at), __ldg(at + 1), __ldg(at + 2), __ldg(at + 3)};
-    *to = {__byte_perm(w[0], w[1], 0x5410), __byte_perm(w[2], w[3], 0x5410), __byte_perm(w[0], w[1], 0x7632), __byte_perm(w[2], w[3], 0x7632)};
-  }
+// Puts the weights of ROWS_AT_ONCE rows of the source from `from` on where products read them, each of the threads those of four rows; of what is behind the
+// last, zeros.
+__device__ inline void place_weights(int thread, const OwnRow &own, int from, RowWeights &weights) {
+  static_assert(THREADS == TILE_H * ROWS_AT_ONCE / 4, "a thread has four rows");
+  const int tap = from + thread / TILE_H * 4 - own.first;
+  const uint32_t *const at = own.weights + max(min(tap, own.taps), -SPLIT_PADDING);
+  const uint32_t w[4] = {__ldg(at), __ldg(at + 1), __ldg(at + 2), __ldg(at + 3)};
+  weights.of[thread % TILE_H * RowWeights::STRIDE + thread / TILE_H] = {__byte_perm(w[0], w[1], 0x5410), __byte_perm(w[2], w[3], 0x5410),
+                                                                        __byte_perm(w[0], w[1], 0x7632), __byte_perm(w[2], w[3], 0x7632)};
 }
 
 // Weights of a thread, of ROWS_AT_ONCE rows: of each of two steps in the upper four rows of the tile of each eight, and in the lower ones.
 struct OwnWeights {
   uint4 of[2][2];
 
-  template <int ROWS> __device__ OwnWeights(int thread, const RowWeights<ROWS> &weights) {
-    constexpr int STRIDE = RowWeights<ROWS>::STRIDE;
+  __device__ OwnWeights(int thread, const RowWeights &weights) {
+    constexpr int STRIDE = RowWeights::STRIDE;
     const int lane = thread % 32, g = lane / 4, t = lane % 4;
     const uint4 *const own = weights.of + (g / 2 * 4 + g % 2) * STRIDE + t;
 #pragma unroll

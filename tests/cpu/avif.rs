@@ -1,20 +1,11 @@
 //! AVIFs against pixels recorded from libavif (tests/data/decode/make_avif.py says how), and files that are changed by hand.
 
-use gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, probe};
+use gesso::cpu::decode::{Decoder, probe};
 use gesso::error::ErrorKind;
 
 use crate::decode::{PICTURES, data, decode, message};
 use crate::npz::Npz;
-
-const AS_STORED: DecodeOptions = DecodeOptions {
-    color: ColorSpace::Any,
-    dtype: gesso::tensor::DType::U8,
-    adjust_orientation: false,
-    fast_idct: false,
-    smooth_chroma: true,
-    window: None,
-    shrink: 0,
-};
+use crate::turned::{AS_STORED, assert_turned};
 
 /// Files, their channels and bits, and how far from libavif's pixels theirs may be, at most and on average. libavif converts whole chroma
 /// of 8 bits as exactly, and other chroma by libyuv, whose factors have 6 bits and which rounds interpolated chroma to 8 bits, or drops
@@ -70,29 +61,8 @@ fn pixels_are_those_of_libavif() {
 
 #[test]
 fn pictures_are_turned_as_the_file_says() {
-    let decoder = Decoder::new();
-    let turned = DecodeOptions { adjust_orientation: true, ..AS_STORED };
     for number in 2..=8 {
-        let bytes = &PICTURES[&format!("avif_exif{number}")];
-        let (shape, stored) = decode(&decoder, bytes, &AS_STORED).unwrap();
-        let [rows, columns] = [shape[0], shape[1]];
-        let (seen, found) = decode(&decoder, bytes, &turned).unwrap();
-        assert_eq!(seen, if number < 5 { [rows, columns, 3] } else { [columns, rows, 3] }, "{number}");
-        let [width, height] = [seen[1], seen[0]];
-        for (at, pixel) in found.chunks_exact(3).enumerate() {
-            // EXIF's numbers by where a seen pixel is stored.
-            let (x, y) = (at % width, at / width);
-            let (row, column) = match number {
-                2 => (y, width - 1 - x),
-                3 => (height - 1 - y, width - 1 - x),
-                4 => (height - 1 - y, x),
-                5 => (x, y),
-                6 => (width - 1 - x, y),
-                7 => (width - 1 - x, height - 1 - y),
-                _ => (x, height - 1 - y),
-            };
-            assert_eq!(pixel, &stored[3 * (row * columns + column)..][..3], "{number} ({x}, {y})");
-        }
+        assert_turned(&PICTURES[&format!("avif_exif{number}")], number);
     }
 }
 

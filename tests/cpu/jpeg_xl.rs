@@ -9,16 +9,7 @@ use gesso::waiting::{Waiting, Watch};
 
 use crate::decode::{PICTURES, data, decode, message};
 use crate::npz::Npz;
-
-const AS_STORED: DecodeOptions = DecodeOptions {
-    color: ColorSpace::Any,
-    dtype: DType::U8,
-    adjust_orientation: false,
-    fast_idct: false,
-    smooth_chroma: true,
-    window: None,
-    shrink: 0,
-};
+use crate::turned::{AS_STORED, assert_turned};
 
 /// Files, their channels and bits, and how far from libjxl's pixels theirs may be: both round what is lossy.
 const FILES: [(&str, usize, usize, f64); 20] = [
@@ -105,31 +96,10 @@ fn other_colours_types_and_windows_are_of_the_same_pixels() {
 
 #[test]
 fn pictures_are_turned_as_the_header_says() {
-    let decoder = Decoder::new();
-    let turned = DecodeOptions { adjust_orientation: true, ..AS_STORED };
     // What EXIF says beside the header does not count.
     assert_eq!(probe(&PICTURES["jxl_boxes"], true).unwrap().width, 23);
     for number in 2..=8 {
-        let bytes = &PICTURES[&format!("jxl_turned{number}")];
-        let (shape, stored) = decode(&decoder, bytes, &AS_STORED).unwrap();
-        let [rows, columns] = [shape[0], shape[1]];
-        let (seen, found) = decode(&decoder, bytes, &turned).unwrap();
-        assert_eq!(seen, if number < 5 { [rows, columns, 3] } else { [columns, rows, 3] }, "{number}");
-        let [width, height] = [seen[1], seen[0]];
-        for (at, pixel) in found.chunks_exact(3).enumerate() {
-            // EXIF's numbers by where a seen pixel is stored.
-            let (x, y) = (at % width, at / width);
-            let (row, column) = match number {
-                2 => (y, width - 1 - x),
-                3 => (height - 1 - y, width - 1 - x),
-                4 => (height - 1 - y, x),
-                5 => (x, y),
-                6 => (width - 1 - x, y),
-                7 => (width - 1 - x, height - 1 - y),
-                _ => (x, height - 1 - y),
-            };
-            assert_eq!(pixel, &stored[3 * (row * columns + column)..][..3], "{number} ({x}, {y})");
-        }
+        assert_turned(&PICTURES[&format!("jxl_turned{number}")], number);
     }
 }
 

@@ -20,4 +20,5 @@ mod numbers;
 mod pictures;
 mod preferences;
 mod resample;
+mod turned;
 mod video;

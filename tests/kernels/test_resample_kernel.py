@@ -29,6 +29,12 @@ def both(resample):
     return '#include "planes.cuh"\n#include "resample_bytes.cuh"\n#include "resample_split.cuh"\n' + weights + resample
 
 
+def has_many_rows(y):
+    """Whether tiles of rows of bytes are made of more than are multiplied at once, as src/ops/resize/gpu.rs has it."""
+    _, scale, _, _, taps, length, *_ = y
+    return math.ceil((TILE_H - 1) * abs(scale) + 0.01 + 1e-6 * length) + taps + 1 > ROWS_AT_ONCE
+
+
 class Programs:
     """The kernel for few rows of bytes a tile, and the one for many, for each of which it is compiled once."""
 
@@ -36,10 +42,7 @@ class Programs:
         self.new_folder, self.definitions, self.made = tmp_path_factory.mktemp, definitions, {}
 
     def of(self, y):
-        """As src/ops/resize/gpu.rs chooses it for this axis."""
-        _, scale, _, _, taps, length, *_ = y
-        apart = math.ceil((TILE_H - 1) * abs(scale) + 0.01 + 1e-6 * length)
-        return self.get(self.definitions["SRC"] == "uint8_t" and apart + taps + 1 > ROWS_AT_ONCE)
+        return self.get(self.definitions["SRC"] == "uint8_t" and has_many_rows(y))
 
     def get(self, many):
         if many not in self.made:

@@ -6,17 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gesso import Pipeline, fn, types
+from pictures import decoded
 
-
-def decoded(files, output_type):
-    pipe = Pipeline(len(files), 2, None)
-    with pipe:
-        encoded = fn.external_source(source=lambda: [np.frombuffer(file, np.uint8) for file in files], dtype=types.UINT8, ndim=1)
-        pipe.set_outputs(fn.decoders.image(encoded, output_type=output_type), fn.peek_image_shape(encoded))
-    pipe.build()
-    images, shapes = pipe.run()
-    return [np.array(images[i]) for i in range(len(files))], [np.array(shapes[i]).tolist() for i in range(len(files))]
+from gesso import types
 
 
 def saved(image, **options):

@@ -21,7 +21,7 @@ const THREADS: u32 = 128;
 /// Channels that one thread computes at once, at most.
 pub(in crate::ops) const MAX_CHANNELS: usize = 4;
 
-/// Rows of bytes that the kernel multiplies at once.
+/// Rows of bytes that the kernel multiplies at once; as there.
 const ROWS_AT_ONCE: f64 = 32.0;
 
 /// Images of which those of few rows a tile have a launch of their own: it makes them sooner, and a launch takes time itself.
@@ -33,7 +33,7 @@ const SPLIT_PADDING: usize = 4;
 /// Blocks of threads that are enough for any device: where there are more tiles, a block makes several.
 const ENOUGH_BLOCKS: usize = 8_192;
 
-/// The most that it makes.
+/// The most that it makes; as in the kernel, which has room for so many.
 const MAX_TILES: usize = 4;
 
 /// One axis, as the kernel sees it.
@@ -56,7 +56,7 @@ pub(in crate::ops) struct AxisRow {
 }
 
 impl AxisRow {
-    /// The number of the filter that takes the nearest pixel. It has no weights.
+    /// The number of the filter that takes the nearest pixel.
     const NEAREST: i32 = 0;
 
     /// `size` pixels of an axis of `length` pixels.
