@@ -5,10 +5,13 @@
                                                        into CUDA shared memory; concurrency 1, 64 and 256
     benches/peers/triton.py --device cpu --out system  the same without a GPU
     benches/peers/triton.py --in body --out body       everything through the socket
+    benches/peers/triton.py --request-batch 1 8 32     requests of so many images, too
     benches/peers/triton.py --device cpu --out system --concurrency 16 --in-process 2
                                                        on the host, beside the same with two threads in process (cargo), in turn
     benches/peers/triton.py --perf-analyzer PATH       beside each row the same load by NVIDIA's client over gRPC, which keeps
                                                        both inputs and outputs in CUDA shared memory (but at concurrency 1)
+
+A request of several images is one tensor, each file zero-padded to the longest of the request, as clients send them to DALI's backend.
 
 Beside Gesso stand the same model with JPEGs on the engines alone (`--models gesso engines identity`) and the floor: a model that only
 hands its input on, under the same load. Server's times are Triton's own
@@ -21,6 +24,7 @@ both is all that there is.
 
 import argparse
 import base64
+import itertools
 import json
 import os
 import subprocess
@@ -31,6 +35,7 @@ import urllib.request
 from contextlib import ExitStack
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -128,52 +133,61 @@ class Memory:
         return bytes(self._shared.buf[offset : offset + size])
 
 
-class Load:
-    """The prepared requests of one model at one concurrency."""
+class Request(NamedTuple):
+    """The input of one: name, datatype, shape, bytes."""
 
-    def __init__(self, stack, post, driver, model, images, options, concurrency):
-        self.post, self.model = post, model
-        largest = max(map(len, images))
-        self.answer_bytes = largest if model == "identity" else TENSOR_BYTES
-        slot = -(-self.answer_bytes // 256) * 256
+    name: str
+    datatype: str
+    shape: list
+    data: bytes
+
+
+def of_images(images, count):
+    """As many requests of `count` images as there are images; each begins with another."""
+    requests = []
+    for first in range(len(images)):
+        some = [images[(first + i) % len(images)] for i in range(count)]
+        longest = max(map(len, some))
+        requests.append(Request(INPUT, "UINT8", [count, longest], b"".join(image.ljust(longest, b"\0") for image in some)))
+    return requests
+
+
+class Load:
+    """The prepared requests to one model at one concurrency, and where their answers go, which have at most `answer_bytes`."""
+
+    def __init__(self, stack, post, driver, model, output, requests, answer_bytes, options, concurrency):
+        self.post, self.model, self.output, self.count = post, model, output, requests[0].shape[0]
+        slot = -(-answer_bytes // 256) * 256
         inputs = outputs = None
-        prefix = f"{model}_{concurrency}"
+        prefix = f"{model}_{self.count}_{concurrency}"
         if options.input != "body":
-            inputs = Memory(stack, post, driver, options.input, f"{prefix}_in", sum(map(len, images)))
+            inputs = Memory(stack, post, driver, options.input, f"{prefix}_in", sum(len(request.data) for request in requests))
         if options.output != "body":
             outputs = Memory(stack, post, driver, options.output, f"{prefix}_out", slot * concurrency)
         sent, offset = [], 0
-        for image in images:
+        for request in requests:
+            data = request.data
             if inputs:
-                inputs.write(image, offset)
-                sent.append(http_load.Place(inputs.name, offset, len(image)))
-                offset += len(image)
-            else:
-                sent.append(image)
+                inputs.write(data, offset)
+                data = http_load.Place(inputs.name, offset, len(data))
+                offset += data.size
+            sent.append(request._replace(data=data))
         self.connections, self.slots = [], []
         for i in range(concurrency):
-            place = outputs and http_load.Place(outputs.name, slot * i, self.answer_bytes)
+            place = outputs and http_load.Place(outputs.name, slot * i, answer_bytes)
             self.slots.append(place)
             # Neighbours start at different images, so that a batch is a mixture.
-            turn = [(k + i) % len(images) for k in range(len(images))]
-            self.connections.append(
-                [
-                    http_load.inference(model, [(INPUT, "UINT8", [1, len(images[k])], sent[k])], [(OUTPUTS[model], place)])
-                    for k in turn
-                ]
-            )
-        self.verify(images, sent, outputs)
+            turn = [sent[(k + i) % len(sent)] for k in range(len(sent))]
+            self.connections.append([http_load.inference(model, [request], [(output, place)]) for request in turn])
+        self.verify(requests, sent, outputs)
 
-    def verify(self, images, sent, memory):
-        """Every slot gets an image and must hold the answer that came over the socket."""
-        name, answers = OUTPUTS[self.model], []
-        for data in images:
-            _, answer = self.post.infer(self.model, [(INPUT, "UINT8", [1, len(data)], data)], [(name, None)])
-            answers.append(answer)
+    def verify(self, requests, sent, memory):
+        """Every slot gets a request's answer and must hold what came over the socket."""
+        # No more than are compared: answers of many images are long.
+        answers = [self.post.infer(self.model, [request], [(self.output, None)])[1] for request in requests[: len(self.slots)]]
         for i, place in enumerate(self.slots):
-            k = i % len(images)
-            one = [(INPUT, "UINT8", [1, len(images[k])], sent[k])]
-            _, body = self.post.infer(self.model, one, [(name, place)])
+            k = i % len(answers)
+            _, body = self.post.infer(self.model, [sent[k]], [(self.output, place)])
             found = body if memory is None else memory.read(len(answers[k]), place.offset)
             if found != answers[k]:
                 raise ServerError(f"`{self.model}`: slot {i} does not hold what came over the socket")
@@ -191,6 +205,7 @@ class Load:
         return {
             "client": "http",
             "rate": outcome.rate,
+            "images": outcome.rate * self.count,
             "p50_us": 1e6 * p50,
             "p99_us": 1e6 * p99,
             **{f"{stage}_us": 1e6 * (after[3][stage] - before[3][stage]) / requests for stage in after[3]},
@@ -205,15 +220,18 @@ def processor_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def perf_analyzer(server, model, images, options, concurrency):
-    """The same load by perf_analyzer over gRPC; None when it failed, which it says."""
+def perf_analyzer(server, model, images, options, concurrency, count):
+    """The same load by perf_analyzer over gRPC; None when it failed, which it says. It makes requests of several images from files that are
+    equally long."""
+    longest = max(map(len, images))
+    images = [image.ljust(longest, b"\0") for image in images] if count > 1 else images
     with tempfile.TemporaryDirectory() as folder:
         data, table = Path(folder) / "data.json", Path(folder) / "table.csv"
         steps = [{INPUT: {"content": {"b64": base64.b64encode(i).decode()}, "shape": [len(i)]}} for i in images]
         data.write_text(json.dumps({"data": steps}))
         where = "none" if concurrency == 1 or options.device == "cpu" else "cuda"
-        size = max(map(len, images)) if model == "identity" else TENSOR_BYTES
-        command = [options.perf_analyzer, "-m", model, "-i", "grpc", "-u", server.grpc_url, "--input-data", str(data)]
+        size = count * (longest if model == "identity" else TENSOR_BYTES)
+        command = [options.perf_analyzer, "-m", model, "-i", "grpc", "-u", server.grpc_url, "--input-data", str(data), "-b", str(count)]
         command += ["--concurrency-range", str(concurrency), "--shared-memory", where, "-f", str(table)]
         command += ["--output-shared-memory-size", str(size), "--percentile", "99", "--verbose-csv"]
         command += ["-p", str(1000 * PERF_ANALYZER_SECONDS), "-r", "3", "-s", "900"]
@@ -228,7 +246,8 @@ def perf_analyzer(server, model, images, options, concurrency):
     stages["compute_output"] = "Compute Output"
     return {
         "client": f"grpc {where}",
-        "rate": row["Inferences/Second"],
+        "rate": row["Inferences/Second"] / count,
+        "images": row["Inferences/Second"],
         "p50_us": row["p50 latency"],
         "p99_us": row["p99 latency"],
         **{f"{stage}_us": row[f"Server {title}"] for stage, title in stages.items()},
@@ -254,12 +273,13 @@ def compare(rows, rates, cores):
         print(f"in process, {size}: {alone:.0f} images/s ({min(rounds):.0f} to {max(rounds):.0f})")
         ours = [row for row in rows if (row["size"], row["client"]) == (size, "http")]
         floor = next((name for name in FLOORS if any(row["model"] == name for row in ours)), None)
-        costs = {row["concurrency"]: row["server_cpu_us"] + row["client_cpu_us"] for row in ours if row["model"] == floor}
+        load = lambda row: (row["concurrency"], row["request_batch"])
+        costs = {load(row): row["server_cpu_us"] + row["client_cpu_us"] for row in ours if row["model"] == floor}
         for row in (row for row in ours if row["model"] == "gesso"):
-            text = f"    {row['concurrency']} requests at a time: {row['rate']:.0f}, {row['rate'] / alone:.0%} of it"
-            if cost := costs.get(row["concurrency"]):
-                possible = cores / (cores / alone + cost / 1e6)
-                text += f"; client and server take {cost / 1e3:.3f} ms for a request, which leaves {possible:.0f}: {row['rate'] / possible:.0%} of that"
+            text = f"    {row['concurrency']} requests of {row['request_batch']} at a time: {row['images']:.0f}, {row['images'] / alone:.0%} of it"
+            if cost := costs.get(load(row)):
+                possible = cores / (cores / alone + cost / row["request_batch"] / 1e6)
+                text += f"; client and server take {cost / 1e3:.3f} ms for a request, which leaves {possible:.0f}: {row['images'] / possible:.0%} of that"
             print(text)
 
 
@@ -281,6 +301,7 @@ def repository(folder, options):
 
 
 COLUMNS = [
+    ("images/s", "images", 1, "{:8.0f}"),
     ("requests/s", "rate", 1, "{:10.0f}"),
     ("p50 ms", "p50_us", 1e-3, "{:8.3f}"),
     ("p99 ms", "p99_us", 1e-3, "{:8.3f}"),
@@ -295,10 +316,10 @@ COLUMNS = [
 
 
 def table(rows):
-    print(f"{'model':9} {'size':>9} {'client':>9} {'conc.':>5} " + " ".join(f"{title:>8}" for title, *_ in COLUMNS))
+    print(f"{'model':9} {'size':>9} {'client':>9} {'conc.':>5} {'of':>3} " + " ".join(f"{title:>8}" for title, *_ in COLUMNS))
     for row in rows:
         figures = " ".join(text.format(row[key] * scale).rjust(8) for _, key, scale, text in COLUMNS)
-        print(f"{row['model']:9} {row['size']:>9} {row['client']:>9} {row['concurrency']:5} {figures}")
+        print(f"{row['model']:9} {row['size']:>9} {row['client']:>9} {row['concurrency']:5} {row['request_batch']:3} {figures}")
 
 
 def arguments():
@@ -309,6 +330,7 @@ def arguments():
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=["gesso", "identity"])
     parser.add_argument("--sizes", nargs="+", choices=list(make_bench_images.SIZES), default=["500x375"])
     parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 64, 256])
+    parser.add_argument("--request-batch", type=int, nargs="+", default=[1], metavar="N", help="images of a request (default: 1)")
     parser.add_argument("--seconds", type=float, default=4, help="of each round (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=1, help="of each row; the one of median rate is shown")
     parser.add_argument("--processes", type=int, default=4, help="of the client (default: %(default)s)")
@@ -321,7 +343,10 @@ def arguments():
     parser.add_argument("--images", type=Path, default=ROOT / ".cache" / "bench-images")
     parser.add_argument("--perf-analyzer", default=os.environ.get("GESSO_PERF_ANALYZER"), metavar="PATH")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows there")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not 1 <= min(options.request_batch) <= max(options.request_batch) <= options.max_batch:
+        parser.error(f"--request-batch must be 1 to --max-batch, which is {options.max_batch}")
+    return options
 
 
 def main():
@@ -355,9 +380,13 @@ def main():
 def rows_of(server, driver, size, options, rates):
     images = [path.read_bytes() for path in sorted((options.images / size).glob("*.jpg"))]
     post, rows = Post(server.http_url), []
-    for concurrency in options.concurrency:
+    for concurrency, count in itertools.product(options.concurrency, options.request_batch):
+        requests, setting = of_images(images, count), {"size": size, "concurrency": concurrency, "request_batch": count}
         with ExitStack() as stack:
-            loads = {m: Load(stack, post, driver, m, images, options, concurrency) for m in options.models}
+            loads = {}
+            for model in options.models:
+                answer = max(len(request.data) for request in requests) if model == "identity" else count * TENSOR_BYTES
+                loads[model] = Load(stack, post, driver, model, OUTPUTS[model], requests, answer, options, concurrency)
             measured = {model: [] for model in loads}
             for _ in range(options.rounds):
                 if options.in_process:
@@ -366,9 +395,9 @@ def rows_of(server, driver, size, options, rates):
                     measured[model].append(load.measure(server, options))
         for model, rounds in measured.items():
             rounds.sort(key=lambda row: row["rate"])
-            rows.append({"model": model, "size": size, "concurrency": concurrency, **rounds[len(rounds) // 2]})
-            if options.perf_analyzer and (row := perf_analyzer(server, model, images, options, concurrency)):
-                rows.append({"model": model, "size": size, "concurrency": concurrency, **row})
+            rows.append({"model": model, **setting, **rounds[len(rounds) // 2]})
+            if options.perf_analyzer and (row := perf_analyzer(server, model, images, options, concurrency, count)):
+                rows.append({"model": model, **setting, **row})
     return rows
 
 
