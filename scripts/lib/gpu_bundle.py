@@ -1,6 +1,6 @@
 """Packs the folder that scripts/gpu-bundle speaks of: `run.py`, and two archives that it unpacks.
 
-`server.tar.xz` (tritonserver, the libraries it needs, Python's client, perf_analyzer) changes rarely and is kept between runs;
+`server.tar.xz` (tritonserver, its Python backend, the libraries they need, Python's client, perf_analyzer) changes rarely and is kept between runs;
 `project.tar.xz` (plugin, test binaries, benchmark, tests and scripts) is packed anew.
 """
 
@@ -35,6 +35,9 @@ LIMIT_BYTES = 64e6
 
 LIBRARIES = "nvidia_pytriton.libs"
 SERVER = "pytriton/tritonserver/bin/tritonserver"
+# Only the stub for the machine's Python is packed.
+PYTHON_BACKEND = "pytriton/tritonserver/backends/python"
+STUB = "pytriton/tritonserver/python_backend_stubs/{}/triton_python_backend_stub"
 # perf_analyzer's libraries under the names that it asks for, among the server's: NAME-HASH.SUFFIX.
 PERF_ANALYZER_NEEDS = ["libb64.so.0d", "libcudart.so.12", "libcrypto.so.3", "libssl.so.3"]
 PERF_ANALYZER = "perf/perf_analyzer"
@@ -120,8 +123,10 @@ def download(python, folder):
 
 def server_archive(python):
     archive, libraries = Archive(), SITE / LIBRARIES
-    program = SITE / SERVER
-    archive.file(f"site/{SERVER}", program.read_bytes(), executable=True)
+    program, backend, stub = SITE / SERVER, SITE / PYTHON_BACKEND / "libtriton_python.so", SITE / STUB.format(python)
+    for path in (program, backend, stub):
+        archive.file(f"site/{path.relative_to(SITE)}", path.read_bytes(), executable=True)
+    archive.copy(f"site/{PYTHON_BACKEND}/triton_python_backend_utils.py", SITE / PYTHON_BACKEND / "triton_python_backend_utils.py")
     wheels = download(python, CACHE / "wheels")
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as contents:
@@ -132,7 +137,7 @@ def server_archive(python):
                 elif wheel.name.startswith("python_rapidjson") and name.endswith(".so"):
                     archive.file(f"site/{name}", contents.read(name), executable=True)
     wanted = {name: renamed(name, libraries) for name in PERF_ANALYZER_NEEDS}
-    names = closure([program, *(libraries / name for name in wanted.values())], libraries) | set(wanted.values())
+    names = closure([program, backend, stub, *(libraries / name for name in wanted.values())], libraries) | set(wanted.values())
     for name in names:
         archive.copy(f"site/{LIBRARIES}/{name}", libraries / name)
     for name, real in wanted.items():

@@ -10,6 +10,7 @@ Environment: `GESSO_PLUGIN` names another `libtriton_gesso.so` than the release 
 `GESSO_SANITIZER` names the sanitizer's library, and a test in which it reports something fails.
 """
 
+import ctypes
 import json
 import os
 import random
@@ -88,7 +89,7 @@ def stub_path(wheel):
 
 def assemble_backends(folder=CACHE / "server" / "backends", plugin=None):
     """Makes or refreshes the folder for `--backend-directory`: `gesso`, `dali` (Gesso under DALI's name), `python` where the
-    server has it (the one of scripts/gpu-bundle has not)."""
+    server has it."""
     plugin = plugin or plugin_path()
     wheel = wheel_path()
     for name in ("gesso", "dali"):
@@ -118,9 +119,25 @@ def _link(link, target):
     link.symlink_to(target)
 
 
+def _driver_folder(folder=CACHE / "server" / "driver"):
+    """Folders for the loader's path: the Python backend looks for CUDA's driver under a name that only some packages of it bring, and without it
+    leaves no tensor on a GPU."""
+    for name in ("libcuda.so", "libcuda.so.1"):
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            continue
+        if name == "libcuda.so":
+            return []
+        loaded = (line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines())
+        _link(folder / "libcuda.so", next(Path(path) for path in loaded if Path(path).name.startswith("libcuda.so")))
+        return [str(folder)]
+    return []
+
+
 def _environment():
     """The Python backend finds the virtual environment by PATH, the wheel's programs their libraries by the loader's path."""
-    libraries = [str(wheel_path().parents[1] / "nvidia_pytriton.libs")]
+    libraries = [str(wheel_path().parents[1] / "nvidia_pytriton.libs"), *_driver_folder()]
     # A Python outside the system's folders has its shared library beside it.
     folder = Path(sysconfig.get_config_var("LIBDIR") or "")
     if (folder / f"libpython{sys.version_info.major}.{sys.version_info.minor}.so.1.0").is_file():
