@@ -16,14 +16,15 @@ A request of several images is one tensor, each file zero-padded to the longest 
 Beside Gesso stand the same model with JPEGs on the engines alone (`--models gesso engines identity`) and the floor: a model that only
 hands its input on, under the same load. Server's times are Triton's own
 statistics, a request: queue, input, infer, output. Images are made when they are not there. Every slot's answer is compared
-with the answer over the socket before the clock starts. The last columns are the processor's time for a request, of the server and of the
-client. With --in-process the last lines say how much of that speed the server has, and of what it could have where an image costs what it
+with the answer over the socket before the clock starts. The last columns: the processor's time for a request, of the server and of the
+client, and how busy the server's busiest thread was. With --in-process the last lines say how much of that speed the server has, and of what it could have where an image costs what it
 does in process and a request what it does of the identity model, or of `pad`, whose answers are as long as Gesso's: the processor's time for
 both is all that there is.
 """
 
 import argparse
 import base64
+import contextlib
 import itertools
 import json
 import os
@@ -197,7 +198,8 @@ class Load:
         run(WARM_SECONDS)
         before, busy = self.post.work(self.model), processor_seconds(server.pid)
         outcome = run(options.seconds)
-        after, busy = self.post.work(self.model), processor_seconds(server.pid) - busy
+        after = self.post.work(self.model)
+        spent = [seconds - busy.get(thread, 0) for thread, seconds in processor_seconds(server.pid).items()]
         if outcome.errors:
             raise ServerError(f"`{self.model}`: {outcome.errors[0]}")
         requests = max(after[0] - before[0], 1)
@@ -210,14 +212,20 @@ class Load:
             "p99_us": 1e6 * p99,
             **{f"{stage}_us": 1e6 * (after[3][stage] - before[3][stage]) / requests for stage in after[3]},
             "batch": (after[2] - before[2]) / max(after[1] - before[1], 1),
-            "server_cpu_us": 1e6 * busy / requests,
+            "server_cpu_us": 1e6 * sum(spent) / requests,
+            "busiest_thread": max(spent) / outcome.seconds,
             "client_cpu_us": 1e6 * outcome.busy / len(outcome.latencies),
         }
 
 
 def processor_seconds(pid):
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Of each thread, by its number."""
+    seconds = {}
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # It has ended meanwhile.
+            fields = (thread / "stat").read_text().rsplit(")", 1)[1].split()
+            seconds[thread.name] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds
 
 
 def perf_analyzer(server, model, images, options, concurrency, count):
@@ -254,6 +262,7 @@ def perf_analyzer(server, model, images, options, concurrency, count):
         "batch": float("nan"),
         "server_cpu_us": float("nan"),
         "client_cpu_us": float("nan"),
+        "busiest_thread": float("nan"),
     }
 
 
@@ -312,6 +321,7 @@ COLUMNS = [
     ("batch", "batch", 1, "{:6.1f}"),
     ("cpu ms", "server_cpu_us", 1e-3, "{:7.3f}"),
     ("client ms", "client_cpu_us", 1e-3, "{:9.3f}"),
+    ("hottest", "busiest_thread", 1, "{:8.0%}"),
 ]
 
 

@@ -7,7 +7,9 @@ many connections, several processes. Knows the protocol, no model.
 A worker process is this file as a program: the job comes in by stdin, its outcome leaves by stdout.
 """
 
+import errno
 import json
+import os
 import pickle
 import select
 import socket
@@ -76,7 +78,8 @@ def inference(model, inputs, outputs):
 def run(address, connections, *, seconds=None, count=None, processes=1):
     """Keeps one request in flight on every connection, for so long or for `count` requests in all.
 
-    `connections`: for each, the requests that it sends in turn.
+    `connections`: for each, the requests that it sends in turn. All are opened at once: the server gives a new one to the first of its
+    threads that has no other to accept, for good, so that of connections that come one by one most end on its first thread.
     """
     processes = min(processes, len(connections))
     workers = []
@@ -107,11 +110,18 @@ def run(address, connections, *, seconds=None, count=None, processes=1):
 class _Connection:
     """One request in flight."""
 
-    def __init__(self, address, requests):
-        host, port = address.split(":")
-        self.socket = socket.create_connection((host, int(port)), timeout=WORKER_SECONDS)
+    def __init__(self, requests):
+        self.socket = socket.socket()
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.requests, self.next = requests, 0
+
+    def open(self, host, port):
+        """Begins to connect; what is sent waits for it."""
+        self.socket.setblocking(False)
+        error = self.socket.connect_ex((host, port))
+        if error not in (0, errno.EINPROGRESS):
+            raise OSError(error, os.strerror(error))
+        self.socket.settimeout(WORKER_SECONDS)
 
     def send(self):
         head, payload = self.requests[self.next]
@@ -150,12 +160,13 @@ class _Connection:
 
 def _work():
     address, jobs, seconds, count = pickle.load(sys.stdin.buffer)
-    connections = [_Connection(address, requests) for requests in jobs]
+    host, port = address.split(":")
+    host, port = socket.gethostbyname(host), int(port)
+    connections = [_Connection(requests) for requests in jobs]
     poll = select.epoll()
     by_number = {}
     for connection in connections:
         by_number[connection.socket.fileno()] = connection
-        poll.register(connection.socket, select.EPOLLIN)
     sys.stdout.buffer.write(b"ready\n")
     sys.stdout.buffer.flush()
     sys.stdin.buffer.readline()
@@ -165,6 +176,9 @@ def _work():
     left = sys.maxsize if count is None else count
     flying = 0
     for connection in connections[:left]:
+        connection.open(host, port)
+    for connection in connections[:left]:
+        poll.register(connection.socket, select.EPOLLIN)
         connection.send()
         flying, left = flying + 1, left - 1
     while flying:
