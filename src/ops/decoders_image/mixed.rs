@@ -193,14 +193,10 @@ impl Mixed {
         // Of a large batch the device has a group's data while tables are made, and works on it while the next group is read.
         let early = bytes >= EARLY_BYTES;
         let is_alone = !cx.recorder.gpu().is_shared();
-        let groups = groups(bytes, is_alone);
-        let at_once = on_cores.len().div_ceil(groups).max(1);
         let on_cores: Vec<_> = on_cores.into_iter().zip(&core_targets).collect();
-        let mut in_turn: Vec<_> = on_cores.chunks(at_once).collect();
-        if in_turn.is_empty() {
-            in_turn.push(Default::default());
-        }
-        for (number, images) in in_turn.into_iter().enumerate() {
+        let groups = groups(&on_cores, bytes, is_alone);
+        let on_sides = is_alone && groups.len() > 1;
+        for (number, images) in groups.into_iter().enumerate() {
             shares.cores = images;
             let group = self.decode(decoder, files, cx, io.inputs(), shares, turn.take())?;
             if early {
@@ -217,7 +213,7 @@ impl Mixed {
                     None => again.push(image),
                 }
             }
-            if is_alone && groups > 1 {
+            if on_sides {
                 cx.recorder.fork(number % SIDES)?;
             }
             recorded.extend(self.cores.record(cx.recorder, group.prepared, &group.scans)?);

@@ -28,11 +28,19 @@ const MOST_LONE_GROUPS: usize = 6;
 /// Side streams that these are in, in turn.
 pub(super) const SIDES: usize = 2;
 
-/// In how many groups files of `bytes` bytes together are decoded: one is read while the device has another.
-pub(super) fn groups(bytes: usize, is_alone: bool) -> usize {
-    let groups =
-        if is_alone { (bytes / LONE_GROUP_BYTES).min(MOST_LONE_GROUPS) } else { bytes / GROUP_BYTES };
-    groups.max(1)
+/// From so many lone groups on the last is half as large as the others: the device is done with it sooner after the host is, which waits for it.
+const TAPERED_GROUPS: usize = 4;
+
+/// `images` with files of `bytes` bytes together, in the groups that they are decoded in, at least one: a group is read while the device has
+/// another.
+pub(super) fn groups<T>(images: &[T], bytes: usize, is_alone: bool) -> Vec<&[T]> {
+    let most = if is_alone { (bytes / LONE_GROUP_BYTES).min(MOST_LONE_GROUPS) } else { bytes / GROUP_BYTES };
+    let halves = if is_alone && most >= TAPERED_GROUPS { 2 * most - 1 } else { 2 * most.max(1) };
+    let mut groups: Vec<_> = images.chunks((2 * images.len()).div_ceil(halves).max(1)).collect();
+    if groups.is_empty() {
+        groups.push(images);
+    }
+    groups
 }
 
 /// The cores, as an image decoder uses them.
