@@ -26,6 +26,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 import make_bench_images  # noqa: E402
+import pipeline_bench  # noqa: E402
 from cuda_driver import CudaError, Driver  # noqa: E402
 
 SIDE = 224
@@ -156,21 +157,11 @@ class Dali:
 # --- Gesso ---------------------------------------------------------------------------------------------------------------------
 
 
-def gesso_command():
-    if chosen := os.environ.get("GESSO_BENCH"):
-        return [chosen]
-    subprocess.run(["cargo", "bench", "--bench", "pipeline", "--no-run"], cwd=ROOT, check=True)
-    return ["cargo", "bench", "--quiet", "--bench", "pipeline", "--"]
-
-
 def gesso(command, images, batch, seconds, options, instances):
-    arguments = {"device": "gpu", "images": images, "batch": batch, "threads": options.threads, "instances": instances}
-    arguments["seconds"] = max(1, round(seconds))
-    flags = [text for name, value in arguments.items() for text in (f"--{name}", str(value))]
-    done = subprocess.run([*command, *flags], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    if done.returncode:
-        raise RuntimeError(f"Gesso's benchmark ended with status {done.returncode}")
-    return json.loads(done.stdout.splitlines()[-1])
+    seconds = max(1, round(seconds))
+    return pipeline_bench.measure(
+        command, device="gpu", images=images, batch=batch, threads=options.threads, instances=instances, seconds=seconds
+    )
 
 
 # --- Both ----------------------------------------------------------------------------------------------------------------------
@@ -280,7 +271,7 @@ def main():
         print(f"skipped: {error}")
         return
     make_bench_images.make(options.images)
-    command, with_dali = gesso_command(), has_dali()
+    command, with_dali = pipeline_bench.command(), has_dali()
     print(f"{driver.name}, {options.threads} threads, {options.rounds} rounds of {options.seconds:g} s, in turn"
           + ("" if with_dali else "; DALI is not installed"))
     print(f"{'size':>9} {'batch':>5}  {'peer':17} {'images/s':>9}  (spread)          {'p50 us':>8} {'p99 us':>8}")

@@ -1,11 +1,14 @@
 """Images for the benchmarks, made from noise: JPEG 4:2:0 of qualities 85, 90 and 95, as heavy as photographs.
 
-    python scripts/lib/make_bench_images.py FOLDER      writes FOLDER/500x375 and FOLDER/1920x1080
+    python scripts/lib/make_bench_images.py FOLDER              writes FOLDER/500x375 and FOLDER/1920x1080
+    python scripts/lib/make_bench_images.py FOLDER 4000x3000    other sizes: 64x64, 224x224, 1280x720, 4000x3000
 
-On average 69 kB and 494 kB a file: a decoder's speed goes by its input's bytes as much as by its pixels.
+On average 69 kB and 494 kB a file: a decoder's speed goes by its input's bytes as much as by its pixels. The others have 2, 19, 259 and
+2,875 kB.
 """
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,20 +18,33 @@ COUNT = 24
 QUALITIES = (85, 90, 95)
 # Name to (width, height) and the deviation of the grain, which sets the weight of the files.
 SIZES = {"500x375": ((500, 375), 4.9), "1920x1080": ((1920, 1080), 1.45)}
+# Likewise; these are made only when they are named.
+MORE_SIZES = {
+    "64x64": ((64, 64), 4.9),
+    "224x224": ((224, 224), 4.9),
+    "1280x720": ((1280, 720), 2.5),
+    "4000x3000": ((4000, 3000), 1.45),
+}
+ALL_SIZES = SIZES | MORE_SIZES
 BLOB_PIXELS = 12
 
 
-def make(folder):
-    """Writes what is not there yet."""
-    for name, (size, grain) in SIZES.items():
-        target = Path(folder) / name
-        target.mkdir(parents=True, exist_ok=True)
-        for i in range(COUNT):
-            path = target / f"{i:02}.jpg"
-            if not path.exists():
-                partial = path.with_suffix(".part")
-                image(size, grain, i).save(partial, "JPEG", quality=QUALITIES[i % len(QUALITIES)], subsampling="4:2:0")
-                partial.rename(path)
+def make(folder, names=tuple(SIZES)):
+    """Writes what is not there yet of these sizes."""
+    with ThreadPoolExecutor() as pool:
+        for name in names:
+            target = Path(folder) / name
+            target.mkdir(parents=True, exist_ok=True)
+            made = [pool.submit(make_one, target / f"{i:02}.jpg", *ALL_SIZES[name], i) for i in range(COUNT)]
+            for one in made:
+                one.result()
+
+
+def make_one(path, size, grain, seed):
+    if not path.exists():
+        partial = path.with_suffix(".part")
+        image(size, grain, seed).save(partial, "JPEG", quality=QUALITIES[seed % len(QUALITIES)], subsampling="4:2:0")
+        partial.rename(path)
 
 
 def image(size, grain, seed):
@@ -44,6 +60,6 @@ def image(size, grain, seed):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-") or not ALL_SIZES.keys() >= set(sys.argv[2:]):
         raise SystemExit(__doc__)
-    make(sys.argv[1])
+    make(sys.argv[1], sys.argv[2:] or SIZES)
