@@ -44,6 +44,7 @@ def compiled(name, **definitions):
     source = (KERNELS / f"{name}.cu").read_bytes()
     check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, name.encode(), len(headers), texts, names), "nvrtc")
     capability = cupy.cuda.Device().compute_capability
+    definitions |= {"EARLY": 1}
     options = [f"--gpu-architecture=sm_{capability}", "--std=c++17", "--fmad=false", "-default-device"]
     options = [option.encode() for option in options + [f"-D{key}={value}" for key, value in definitions.items()]]
     check(nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options)), f"compiling {name}")
@@ -57,10 +58,30 @@ def compiled(name, **definitions):
     return function
 
 
-def launch(function, grid, threads, rows, count, params):
+class Attribute(ctypes.Structure):
+    """CUlaunchAttribute."""
+
+    _fields_ = [("id", ctypes.c_int), ("value", ctypes.c_int * 17)]
+
+
+class Config(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = [(name, ctypes.c_uint) for name in ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "shared_bytes")]
+    _fields_ += [("stream", ctypes.c_void_p), ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint)]
+
+
+# CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: 1, which lies behind four bytes of padding.
+EARLY = Attribute(6, (0, 1))
+
+
+def launch(function, grid, threads, rows, count, params, early_blocks=0):
+    """With `early_blocks`, a launch of no more blocks may begin before what is ahead of it is done."""
     values = [ctypes.c_uint64(rows.data.ptr), ctypes.c_uint32(count)]
     pointers = (ctypes.c_void_p * 3)(*map(ctypes.addressof, values), params.ctypes.data)
-    check(driver.cuLaunchKernel(function, *grid, 1, threads, 1, 1, 0, None, pointers, None), "a launch")
+    early = grid[0] * grid[1] <= early_blocks
+    config = Config(*grid, 1, threads, 1, 1, 0, None, ctypes.addressof(EARLY), early)
+    check(driver.cuLaunchKernelEx(ctypes.byref(config), function, pointers, None), "a launch")
 
 
 def microseconds(work):
@@ -121,9 +142,9 @@ class Batch:
         self.work = {stage: (on_device(rows), len(rows) // 16, threads.get(stage, 256)) for stage, rows in tasks.items()}
         self.work["resolve"] = self.work["dc"] = (self.memory["images"], len(jpegs), 1024)
 
-    def run(self, function, stage):
+    def run(self, function, stage, early_blocks=0):
         rows, count, threads = self.work[stage]
-        launch(function, (count, 1), threads, rows, count, self.params)
+        launch(function, (count, 1), threads, rows, count, self.params, early_blocks)
 
     def axes_of(self, rows):
         """The axes of `rows`, with a place for the weights of each; the same for pixels and for planes."""
@@ -160,6 +181,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=Path, required=True)
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8, 32, 128, 512])
+    parser.add_argument("--early", type=int, nargs="+", default=[0, 64], metavar="BLOCKS", help="launches up to so large may begin early")
     options = parser.parse_args()
     files = [batch.Jpeg(path.read_bytes()) for path in sorted(options.images.glob("*.jpg"))]
     cupy.zeros(1)  # Makes the context.
@@ -170,7 +192,7 @@ def main():
         flags["MANY_ROWS"] = 1
     resize, resize_planes = compiled("resample", **flags), compiled("resample", PLANES=1, **flags)
     weights = compiled("resample_weights", ROW_BYTES="sizeof(Row)", PARAM_BYTES="sizeof(NoParams)")
-    print("images " + "".join(f"{name:>10}" for name in [*functions, "weights", "resize", "of planes", "together"]))
+    print("images " + "".join(f"{name:>10}" for name in [*functions, "weights", "resize", "of planes", *map("early {}".format, options.early)]))
     for count in options.batch:
         made = Batch([files[i % len(files)] for i in range(count)])
         output = cupy.zeros((2, count, 3, SIDE, SIDE), np.float32)
@@ -190,9 +212,15 @@ def main():
         if (made.memory["status"] != 0).any() or not (output[0] == output[1]).all():
             raise SystemExit("not decoded, or not the same of planes as of pixels")
         chain = [(functions[stage], stage) for stage in ("pairs", "guess", "link", "resolve", "decode", "dc", "planes")]
-        times["together"] = microseconds(
-            lambda: ([made.run(*step) for step in chain], weigh(), launch(resize_planes, grid, THREADS, rows[1], count, tiles))
-        )
+        for early in options.early:
+
+            def together():
+                for function, stage in chain:
+                    made.run(function, stage, early)
+                launch(weights, (1, 2 * count), 256, made.axes, 2 * count, none, early)
+                launch(resize_planes, grid, THREADS, rows[1], count, tiles, early)
+
+            times[f"early {early}"] = microseconds(together)
         print(f"{count:6} " + "".join(f"{time:10.1f}" for time in times.values()), flush=True)
 
 

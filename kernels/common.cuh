@@ -38,6 +38,15 @@ struct NoParams {
   uint32_t unused;
 };
 
+// The first statement of a kernel that may be launched before what is ahead of it in its stream is done (`KernelSpec::early`): the kernel
+// behind it may come likewise, and nothing is read or written before all ahead is done and visible. It saves the time between two kernels.
+__device__ inline void begin_early() {
+#if defined(EARLY) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // The element at `from`. Any byte but 0 is true: what a request sends as truth values need not be 0 and 1.
 template <class T> __device__ inline T load(const T *from) { return *from; }
 template <> __device__ inline bool load(const bool *from) { return *(const uint8_t *)from != 0; }

@@ -25,6 +25,7 @@ __device__ inline Sums from_below(const Sums &s, uint32_t distance) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) jpeg_dc(const Row *rows, uint32_t count, Params p) {
+  begin_early();
   __shared__ Sums all[WARPS];
   const Image image = rows[blockIdx.x];
   if (p.status[blockIdx.x]) {

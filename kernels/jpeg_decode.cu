@@ -13,6 +13,7 @@ constexpr uint32_t STRIDE = HALF * 2 + 16;
 constexpr uint32_t FIRST = (HALF + 1) * COEFFICIENT, ALL = 65 * COEFFICIENT;
 
 extern "C" __global__ void __launch_bounds__(THREADS) jpeg_decode(const Row *rows, uint32_t count, Params p) {
+  begin_early();
   __shared__ Codes tables;
   __shared__ Window<DECODE_WINDOW> window;
   __shared__ uint4 memory[THREADS * STRIDE / 16];

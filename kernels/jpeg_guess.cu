@@ -6,6 +6,7 @@ typedef Task Row;
 CHECK_LAYOUT(Row, Params);
 
 extern "C" __global__ void __launch_bounds__(SKIP_THREADS) jpeg_guess(const Row *rows, uint32_t count, Params p) {
+  begin_early();
   __shared__ Skips tables;
   __shared__ Window<SKIP_WINDOW> window;
   const Row task = rows[blockIdx.x];

@@ -10,6 +10,7 @@ constexpr uint32_t AHEAD = 24;
 constexpr uint32_t THREADS = SKIP_THREADS;
 
 extern "C" __global__ void __launch_bounds__(THREADS) jpeg_link(const Row *rows, uint32_t count, Params p) {
+  begin_early();
   __shared__ Skips tables;
   __shared__ Window<SKIP_WINDOW> window;
   // What there is to follow in this round and in the next: how many, the pieces and slots, and the places. Rounds keep the threads

@@ -29,6 +29,7 @@ __device__ inline uint32_t find_second(const Table &t, uint32_t first, uint32_t 
 __device__ inline uint32_t skip_of(uint32_t entry) { return advance_of(entry) == TO_THE_END ? SKIP_END : advance_of(entry); }
 
 extern "C" __global__ void __launch_bounds__(256) jpeg_pairs(const Row *rows, uint32_t count, Params p) {
+  begin_early();
   static_assert(AC_SKIP_BITS <= LUT_BITS + 1, "of longer codes only those that are one bit longer are found");
   const Row row = rows[blockIdx.x];
   const Table &t = p.tables[row.image];

@@ -29,6 +29,7 @@ struct Tile {
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS, 6) jpeg_pixels(const Row *rows, uint32_t count, Params p) {
+  begin_early();
   __shared__ union {
     int32_t work[BLOCKS][8][9];
     // Rows of the pixels, as they will lie in the output, and what is read with the last of them.

@@ -16,6 +16,7 @@ struct Divisor {
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS) jpeg_planes(const Row *rows, uint32_t count, Params p) {
+  begin_early();
   __shared__ int32_t work[BLOCKS][8][9];
   const Row task = rows[blockIdx.x];
   const Image &image = p.images[task.image];

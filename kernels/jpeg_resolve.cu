@@ -58,6 +58,7 @@ __device__ inline Sum from_below(const Sum &s, uint32_t distance) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) jpeg_resolve(const Row *rows, uint32_t count, Params p) {
+  begin_early();
   __shared__ Map maps[WARPS];
   __shared__ Sum sums[WARPS];
   __shared__ uint32_t status;

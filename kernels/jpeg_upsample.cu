@@ -64,6 +64,7 @@ __device__ inline uint2 samples_of(const Plane &plane, uint32_t x, uint32_t y) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) jpeg_upsample(const Row *rows, uint32_t count, Params p) {
+  begin_early();
   // A word more, which is read with the last.
   __shared__ uint32_t pixels[WARPS][STRIP * 3 / 4 + 1];
   const Row task = rows[blockIdx.x];

@@ -378,6 +378,7 @@ __device__ inline void make_tiles(const Row &row, int tiles, Memory &memory) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) resample(const Row *rows, uint32_t count, Params p) {
+  begin_early();
   __shared__ Memory memory;
   // Here, as there are too few registers for all of it.
   __shared__ Row row;

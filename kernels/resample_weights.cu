@@ -21,6 +21,7 @@ template <class Put> __device__ inline void merge(const Axis &axis, int i, float
 }
 
 extern "C" __global__ void __launch_bounds__(256) resample_weights(const Row *rows, uint32_t count, NoParams) {
+  begin_early();
   const Axis axis = rows[blockIdx.y];
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < axis.size; i += gridDim.x * blockDim.x) {
     float sum = 0.0f;

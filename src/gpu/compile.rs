@@ -103,12 +103,16 @@ sources!(
     "warp",
 );
 
+/// The first architecture on which a kernel may begin before those ahead of it are done.
+const FIRST_EARLY: (i32, i32) = (9, 0);
+
 /// A kernel, specialised: a file, definitions for it, and the sizes of its structs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KernelSpec {
     source: &'static str,
     entry: &'static str,
     definitions: Vec<(&'static str, String)>,
+    early: bool,
     row_bytes: usize,
     param_bytes: usize,
 }
@@ -118,7 +122,7 @@ impl KernelSpec {
     /// their sizes with `CHECK_LAYOUT`.
     pub fn new<R, P>(source: &'static str, entry: &'static str) -> Self {
         let (row_bytes, param_bytes) = (size_of::<R>(), size_of::<P>());
-        Self { source, entry, definitions: Vec::new(), row_bytes, param_bytes }
+        Self { source, entry, definitions: Vec::new(), early: false, row_bytes, param_bytes }
     }
 
     /// Defines `name` as `value`.
@@ -127,6 +131,13 @@ impl KernelSpec {
     pub fn define(mut self, name: &'static str, value: impl ToString) -> Self {
         self.definitions.push((name, value.to_string()));
         self
+    }
+
+    /// It begins with `begin_early()`, so that it may be launched before what is ahead of it in its stream is done.
+    #[must_use]
+    pub fn early(mut self) -> Self {
+        self.early = true;
+        self.define("EARLY", 1)
     }
 
     /// Defines `name` as the CUDA type of `dtype`.
@@ -143,6 +154,11 @@ impl KernelSpec {
     /// The function in it.
     pub fn entry(&self) -> &'static str {
         self.entry
+    }
+
+    /// Whether a device of an architecture such as (9, 0) may begin it early.
+    pub(super) fn begins_early(&self, arch: (i32, i32)) -> bool {
+        self.early && arch >= FIRST_EARLY
     }
 
     pub(super) fn sizes(&self) -> (usize, usize) {

@@ -51,6 +51,7 @@ pub struct Kernel {
     name: &'static str,
     row_bytes: usize,
     param_bytes: usize,
+    begins_early: bool,
 }
 
 // SAFETY: a function is a handle of its module; the driver lets any thread launch it.
@@ -62,8 +63,8 @@ impl Kernel {
     pub(super) fn new(
         module: Arc<Module>,
         name: &'static str,
-        row_bytes: usize,
-        param_bytes: usize,
+        (row_bytes, param_bytes): (usize, usize),
+        begins_early: bool,
     ) -> Result<Self> {
         let symbol = std::ffi::CString::new(name).map_err(|_| Error::internal("a kernel's name"))?;
         let bound = module.context.bind()?;
@@ -71,7 +72,7 @@ impl Kernel {
         let function = unsafe { result::module::get_function(module.raw, symbol) }
             .map_err(|error| driver_error(&format!("kernel `{name}`"), error))?;
         drop(bound);
-        Ok(Self { function, _module: module, name, row_bytes, param_bytes })
+        Ok(Self { function, _module: module, name, row_bytes, param_bytes, begins_early })
     }
 
     /// Checks that `R` and `P` are the structs that the kernel was compiled for.
@@ -124,6 +125,9 @@ pub(super) struct Launch {
     pub(super) params: Vec<u64>,
 }
 
+/// Blocks of a launch, at most, that may begin early: more would take room from what is ahead of it and still works.
+const EARLY_BLOCKS: u32 = 64;
+
 impl Launch {
     /// Puts the kernel into `stream`, which is one of the kernel's device; its context is bound.
     ///
@@ -133,19 +137,37 @@ impl Launch {
         let mut arguments: [*mut c_void; 3] =
             [(&raw mut self.rows).cast(), (&raw mut self.count).cast(), self.params.as_mut_ptr().cast()];
         let [x, y, z] = self.grid.blocks;
+        let early = self.kernel.begins_early && x * y * z <= EARLY_BLOCKS;
+        let mut attribute = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+        };
+        let config = sys::CUlaunchConfig {
+            gridDimX: x,
+            gridDimY: y,
+            gridDimZ: z,
+            blockDimX: self.grid.threads,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: 0,
+            hStream: stream,
+            attrs: &raw mut attribute,
+            numAttrs: u32::from(early),
+        };
         // SAFETY: the function is loaded and has this signature: rows, count and parameters, whose sizes were checked
-        // when the launch was recorded and by the compiler. The driver reads the arguments before it returns. The caller vouches
-        // for the stream and for the addresses in the table and the parameters.
+        // when the launch was recorded and by the compiler. The driver reads the arguments, the attribute and where they are before it
+        // returns. One that begins early waits by itself for what is ahead (`begin_early` in `kernels/common.cuh`). The caller vouches for
+        // the stream and for the addresses in the table and the parameters.
         unsafe {
-            result::launch_kernel(
+            sys::cuLaunchKernelEx(
+                &raw const config,
                 self.kernel.function,
-                (x, y, z),
-                (self.grid.threads, 1, 1),
-                0,
-                stream,
-                &mut arguments,
+                arguments.as_mut_ptr(),
+                std::ptr::null_mut(),
             )
         }
+        .result()
         .map_err(|error| driver_error(&format!("launching `{}`", self.kernel.name), error))
     }
 }

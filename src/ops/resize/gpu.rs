@@ -249,7 +249,7 @@ fn make_weights<R: Resampled>(cx: &mut GpuCx<'_>, rows: &mut [R]) -> Result<()> 
 
 /// The kernel that makes weights.
 fn weights_kernel() -> KernelSpec {
-    KernelSpec::new::<AxisRow, NoParams>("resample_weights", "resample_weights")
+    KernelSpec::new::<AxisRow, NoParams>("resample_weights", "resample_weights").early()
 }
 
 /// Compiles `kernel`, for elements of type `from`, and what makes weights for it.
@@ -268,7 +268,7 @@ fn of_many_rows(kernel: &KernelSpec) -> KernelSpec {
 
 /// A kernel for rows of type `R`.
 pub(in crate::ops) fn kernel_for<R: Resampled>() -> KernelSpec {
-    KernelSpec::new::<R, Params>("resample", "resample")
+    KernelSpec::new::<R, Params>("resample", "resample").early()
 }
 
 /// The kernel from images of `from` to images of `to`, `channels` channels at once.

@@ -314,8 +314,8 @@ pub(super) struct Kernels {
 
 impl Kernels {
     pub(super) fn new() -> Self {
-        let work = |name| KernelSpec::new::<Work, Params>(name, name);
-        let image = |name| KernelSpec::new::<Image, Params>(name, name);
+        let work = |name| KernelSpec::new::<Work, Params>(name, name).early();
+        let image = |name| KernelSpec::new::<Image, Params>(name, name).early();
         Self {
             pairs: work("jpeg_pairs"),
             guess: work("jpeg_guess"),
