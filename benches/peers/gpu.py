@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""Decode + resize to 224x224 + normalize in process on a GPU: Gesso and, where it is installed, DALI, in turn in the same run.
+"""Decode + resize to 224x224 + normalize in process on a GPU: Gesso and the peers that are installed, in turn in the same run.
 
     benches/peers/gpu.py                                  two sizes, batches 1, 8, 32 and 128
-    benches/peers/gpu.py --batch 128 --instances 2 --rounds 5
+    benches/peers/gpu.py --batch 128 --instances 2 --rounds 5 --peers dali cvcuda
     benches/peers/gpu.py --sizes 1920x1080 --loads 0.5 0.65 0.8 1.0
+    benches/peers/gpu.py --instances 1 2 4 --json FILE --svg FILE
+    benches/peers/gpu.py --from FILE... --svg FILE        the table and the picture of what was measured before
 
-Gesso is the program in $GESSO_BENCH or else `cargo bench --bench pipeline`. DALI (package nvidia-dali-cuda130) runs with each
-`hw_decoder_load` asked for, waiting for every batch (depth 1) and with the next batch in flight (depth 2). Prints medians over the
-rounds, their spread, and the ratio to the best of DALI's; and the memory of the device that a process with one loaded pipeline takes
-after batches of 128. Images are made when they are not there.
+Gesso is the program in $GESSO_BENCH or else `cargo bench --bench pipeline`. Peers (`gpu_peers.py`) are DALI (package nvidia-dali-cuda130),
+torchvision, nvImageCodec with torchvision's resize (nvidia-nvimgcodec-cu13, nvidia-nvjpeg) and with CV-CUDA's (cvcuda-cu13): each on one
+thread of Python that waits for every batch. DALI runs with each `hw_decoder_load` asked for, waiting for every batch (depth 1) and with the
+next batch in flight (depth 2). A peer that does not import, fails, or makes other images than Pillow is named and left out. Prints medians
+over the rounds, their spread, and the ratio to the best peer; and the memory of the device that a process with one loaded pipeline takes
+after batches of 128. Of rows in several files of `--from` the medians are shown. Images are made when they are not there.
 """
 
 import argparse
-import importlib.util
 import json
 import os
 import statistics
@@ -21,140 +24,22 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
-
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+sys.path[:0] = [str(ROOT / "scripts" / "lib"), str(ROOT / "benches" / "peers")]
+import chart  # noqa: E402
+import gpu_peers  # noqa: E402
 import make_bench_images  # noqa: E402
 import pipeline_bench  # noqa: E402
 from cuda_driver import CudaError, Driver  # noqa: E402
 
-SIDE = 224
-MEAN, STD = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
 MEMORY_BATCH = 128
-WARM_BATCHES = 5
+# Of DALI: batches in flight.
 DEPTHS = (1, 2)
+OWN = "Gesso"
+FIGURES = ("images_per_second", "lowest", "highest", "p50_us", "p99_us")
 
 
-def read(folder):
-    return [np.fromfile(path, np.uint8) for path in sorted(Path(folder).glob("*.jpg"))]
-
-
-# --- DALI, in a process of its own: one line of JSON in, one out --------------------------------------------------------------
-
-
-def dali_pipeline(batch, load, depth, threads):
-    from nvidia.dali import fn, pipeline_def, types
-
-    @pipeline_def(batch_size=batch, num_threads=threads, device_id=0, prefetch_queue_depth=depth)
-    def chain():
-        encoded = fn.external_source(name="IMAGE", dtype=types.UINT8, ndim=1)
-        image = fn.decoders.image(encoded, device="mixed", hw_decoder_load=load)
-        image = fn.resize(image, resize_x=SIDE, resize_y=SIDE)
-        return fn.crop_mirror_normalize(image, dtype=types.FLOAT, output_layout="CHW", mean=MEAN, std=STD)
-
-    pipe = chain()
-    pipe.build()
-    return pipe
-
-
-class DaliRun:
-    """One pipeline of DALI's and the files that it gets in turn."""
-
-    def __init__(self, driver, files, batch, load, depth, threads):
-        self.driver, self.files, self.batch, self.depth, self.next = driver, files, batch, depth, 0
-        self.pipe = dali_pipeline(batch, load, depth, threads)
-        if depth > 1:
-            # The first call schedules as many batches as may be in flight.
-            for _ in range(depth):
-                self.feed()
-            self.pipe.schedule_run()
-        for _ in range(WARM_BATCHES):
-            self.once()
-
-    def feed(self):
-        batch = [self.files[(self.next + i) % len(self.files)] for i in range(self.batch)]
-        self.next += self.batch
-        self.pipe.feed_input("IMAGE", batch)
-
-    def once(self):
-        """One batch in and, at depth 1, the same one out; at greater depths the oldest out first."""
-        if self.depth > 1:
-            self.take()
-        self.feed()
-        self.pipe.schedule_run()
-        if self.depth == 1:
-            self.take()
-            self.driver.synchronize()
-
-    def take(self):
-        outputs = self.pipe.share_outputs()
-        del outputs
-        self.pipe.release_outputs()
-
-    def measure(self, seconds):
-        times = []
-        self.driver.synchronize()
-        began = time.perf_counter()
-        while True:
-            start = time.perf_counter()
-            self.once()
-            now = time.perf_counter()
-            times.append(now - start)
-            if now - began > seconds:
-                break
-        self.driver.synchronize()
-        rate = len(times) * self.batch / (time.perf_counter() - began)
-        p50, p99 = np.percentile(times, [50, 99])
-        return {"images_per_second": rate, "p50_us": 1e6 * p50, "p99_us": 1e6 * p99}
-
-
-def dali_worker():
-    # What DALI prints must not get between the answers.
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    runs, driver, kind = {}, None, None
-    for line in sys.stdin:
-        job = json.loads(line)
-        seconds = job.pop("seconds")
-        key = json.dumps(job)
-        # Pipelines for other batches would only take memory and threads.
-        if kind != (kind := (job["images"], job["batch"])):
-            runs.clear()
-        try:
-            if key not in runs:
-                job["files"] = read(job.pop("images"))
-                # The process's first use of the device, so that both count the same.
-                driver = driver or Driver()
-                runs[key] = DaliRun(driver, **job)
-            answer = runs[key].measure(seconds)
-        except Exception as error:  # whatever DALI throws is the parent's to print
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), file=answers, flush=True)
-
-
-class Dali:
-    """The worker process, from the first job to `close`."""
-
-    def __init__(self):
-        self.process = subprocess.Popen(
-            [sys.executable, __file__, "--dali-worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def __call__(self, **job):
-        print(json.dumps({name: str(v) if isinstance(v, Path) else v for name, v in job.items()}), file=self.process.stdin, flush=True)
-        line = self.process.stdout.readline()
-        answer = json.loads(line) if line else {"error": f"its process ended with status {self.process.wait()}"}
-        if "error" in answer:
-            raise RuntimeError(f"DALI: {answer['error'].strip()[-500:]}")
-        return answer
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
-
-# --- Gesso ---------------------------------------------------------------------------------------------------------------------
+# --- Measuring -----------------------------------------------------------------------------------------------------------------
 
 
 def gesso(command, images, batch, seconds, options, instances):
@@ -164,33 +49,35 @@ def gesso(command, images, batch, seconds, options, instances):
     )
 
 
-# --- Both ----------------------------------------------------------------------------------------------------------------------
+def ways(name, options, depths=DEPTHS):
+    """How a peer is measured: names of rows, each with what its job says besides."""
+    if name != "dali":
+        return {gpu_peers.LABELS[name]: {}}
+    return {f"DALI {load:g} depth {depth}": {"load": load, "depth": depth} for load in options.loads for depth in depths}
 
 
-def compare(command, dali, images, batch, options):
+def compare(command, workers, images, batch, options):
     """Rows of one size and batch: name to the rounds' answers."""
-    peers = {
-        f"Gesso x{instances}": lambda instances=instances: gesso(command, images, batch, options.seconds, options, instances)
+    measures = {
+        f"{OWN} x{instances}": lambda instances=instances: gesso(command, images, batch, options.seconds, options, instances)
         for instances in options.instances
     }
-    for load in options.loads if dali else ():
-        for depth in DEPTHS:
-            peers[f"DALI {load:g} depth {depth}"] = lambda load=load, depth=depth: dali(
-                images=images, batch=batch, load=load, depth=depth, threads=options.threads, seconds=options.seconds
-            )
-    answers = {name: [] for name in peers}
+    for name, worker in workers.items():
+        for label, more in ways(name, options).items():
+            job = dict(images=images, batch=batch, threads=options.threads, seconds=options.seconds, **more)
+            measures[label] = lambda worker=worker, job=job: worker(**job)
+    answers = {name: [] for name in measures}
     for _ in range(options.rounds):
-        for name, measure in list(peers.items()):
+        for name, measure in list(measures.items()):
             try:
                 answers[name].append(measure())
             except RuntimeError as error:
                 print(f"error: batch {batch}, {name}: {error}")
-                del peers[name]
+                del measures[name]
     return {name: rounds for name, rounds in answers.items() if rounds}
 
 
-def show(size, batch, answers):
-    """Prints a table and returns its rows."""
+def summary(size, batch, answers):
     rows = []
     for name, rounds in answers.items():
         rates = [answer["images_per_second"] for answer in rounds]
@@ -200,29 +87,21 @@ def show(size, batch, answers):
              "highest": max(rates), "p50_us": median("p50_us"), "p99_us": median("p99_us"),
              "counters": rounds[-1].get("counters"), "gpu_bytes": rounds[-1].get("gpu_bytes")}
         )  # fmt: skip
-    best = {figure: [row[figure] for row in rows if row["peer"].startswith("DALI")] for figure in ("images_per_second", "p50_us")}
-    for row in rows:
-        ratio = ""
-        if row["peer"].startswith("Gesso") and best["images_per_second"]:
-            ratio = f"  {row['images_per_second'] / max(best['images_per_second']):5.2f} x DALI's best"
-        print(f"{size:>9} {batch:5}  {row['peer']:17} {row['images_per_second']:9.0f}  ({row['lowest']:.0f} to {row['highest']:.0f})"
-              f"  {row['p50_us']:8.0f} {row['p99_us']:8.0f}{ratio}")
     return rows
 
 
-def memory(driver, command, images, options, with_dali):
+def memory(driver, command, images, options, names):
     """Bytes of the device that each process takes while its one pipeline is loaded, context and modules included."""
     taken = {}
     before = driver.used_bytes()
-    if with_dali:
-        for load in options.loads:
-            worker = Dali()
-            job = dict(images=images, batch=MEMORY_BATCH, load=load, depth=1, threads=options.threads, seconds=1)
+    for name in names:
+        for label, more in ways(name, options, depths=(1,)).items():
+            worker = gpu_peers.Worker(name)
             try:
-                worker(**job)
-                taken[f"DALI {load:g}"] = driver.used_bytes() - before
-            except RuntimeError as error:
-                print(f"error: {error}")
+                worker(images=images, batch=MEMORY_BATCH, threads=options.threads, seconds=1, **more)
+                taken[label] = driver.used_bytes() - before
+            except gpu_peers.PeerError as error:
+                print(f"error: memory, {label}: {error}")
             worker.close()
     # Gesso's program ends by itself: look while it runs, the highest value is the one with everything loaded.
     flags = ["--device", "gpu", "--images", str(images), "--batch", str(MEMORY_BATCH), "--threads", str(options.threads)]
@@ -232,16 +111,94 @@ def memory(driver, command, images, options, with_dali):
         highest = max(highest, driver.used_bytes() - before)
         time.sleep(0.02)
     if process.returncode == 0:
-        taken["Gesso"] = highest
-        taken["Gesso, its pool alone"] = json.loads(process.stdout.read().splitlines()[-1])["gpu_bytes"]
+        taken[OWN] = highest
+        taken[f"{OWN}, its pool alone"] = json.loads(process.stdout.read().splitlines()[-1])["gpu_bytes"]
     return taken
 
 
+# --- Showing -------------------------------------------------------------------------------------------------------------------
+
+
+def is_own(row):
+    return row["peer"].startswith(OWN)
+
+
+def heading():
+    return f"{'size':>9} {'batch':>5}  {'peer':17} {'images/s':>9}  (spread)          {'p50 us':>8} {'p99 us':>8}"
+
+
+def table(rows):
+    """Lines about the rows of one size and batch; those of Gesso with the ratio to the best of the others."""
+    best = max((row for row in rows if not is_own(row)), key=lambda row: row["images_per_second"], default=None)
+    for row in rows:
+        ratio = ""
+        if is_own(row) and best:
+            ratio = f"  {row['images_per_second'] / best['images_per_second']:5.2f} x {best['peer']}"
+        yield (
+            f"{row['size']:>9} {row['batch']:5}  {row['peer']:17} {row['images_per_second']:9.0f}"
+            f"  ({row['lowest']:.0f} to {row['highest']:.0f})  {row['p50_us']:8.0f} {row['p99_us']:8.0f}{ratio}"
+        )
+
+
+def by_cell(rows):
+    """The rows of each size and batch, in the order in which they came."""
+    cells = {}
+    for row in rows:
+        cells.setdefault((row["size"], row["batch"]), []).append(row)
+    return cells
+
+
+def medians(rows):
+    """One row for each peer, size and batch."""
+    alike = {}
+    for row in rows:
+        alike.setdefault((row["peer"], row["size"], row["batch"]), []).append(row)
+    return [found[0] | {name: statistics.median(row[name] for row in found) for name in FIGURES} for found in alike.values()]
+
+
+def lines_of(rows, figure):
+    """Points of a panel by the name of their line. DALI has one, its best; a batch in flight beside another has no latency of its own."""
+    best = max if figure == "images_per_second" else min
+    found = {}
+    for row in rows:
+        name = row["peer"]
+        if is_own(row):
+            lanes = int(name.removeprefix(f"{OWN} x"))
+            name = f"{OWN}, {lanes} lane{'s' if lanes > 1 else ''}"
+        elif name.startswith("DALI"):
+            if figure != "images_per_second" and not name.endswith("depth 1"):
+                continue
+            name = "DALI"
+        points = found.setdefault(name, {})
+        points[row["batch"]] = best(points.get(row["batch"], row[figure]), row[figure])
+    return {name: sorted(points.items()) for name, points in found.items()}
+
+
+def picture(rows, title):
+    """For each size a panel of images/s and one of latency, by batch."""
+    panels = []
+    for size in dict.fromkeys(row["size"] for row in rows):
+        own = [row for row in rows if row["size"] == size]
+        panels.append(chart.Panel(size, "batch", "images/s", lines_of(own, "images_per_second"), log_y=True))
+        latencies = {name: [(x, y / 1000) for x, y in line] for name, line in lines_of(own, "p50_us").items()}
+        panels.append(chart.Panel(f"{size}, latency", "batch", "ms a batch, p50", latencies, log_y=True))
+    return chart.panels(title, panels)
+
+
+def described(head):
+    return f"{head['gpu']}, {head['threads']} threads, {head['rounds']} rounds of {head['seconds']:g} s, in turn"
+
+
+# --- The program ---------------------------------------------------------------------------------------------------------------
+
+
 def arguments():
+    peers = list(gpu_peers.PEERS)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=Path, default=ROOT / ".cache" / "bench-images")
-    parser.add_argument("--sizes", nargs="+", choices=list(make_bench_images.SIZES), default=list(make_bench_images.SIZES))
+    parser.add_argument("--sizes", nargs="+", choices=list(make_bench_images.ALL_SIZES), default=list(make_bench_images.SIZES))
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8, 32, 128])
+    parser.add_argument("--peers", nargs="*", choices=peers, default=peers, help="(default: those that import)")
     parser.add_argument("--loads", type=float, nargs="+", default=[0.65, 1.0], help="DALI's hw_decoder_load (default: 0.65 1.0)")
     parser.add_argument("--instances", type=int, nargs="+", default=[1], help="of Gesso, each with its own batches in flight")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
@@ -249,47 +206,61 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=1, help="of each measurement (default: %(default)s)")
     parser.add_argument("--no-memory", action="store_true")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything there")
-    parser.add_argument("--dali-worker", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--from", type=Path, nargs="+", metavar="FILE", dest="sources", help="measure nothing: show what these hold")
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="also draw images/s and latency by batch, two panels for each size")
     return parser.parse_args()
 
 
-def has_dali():
-    try:
-        return importlib.util.find_spec("nvidia.dali") is not None
-    except ModuleNotFoundError:
-        return False
+def measure_all(driver, options):
+    """Prints while it measures; returns everything. What there is so far is in the file of `--json` after each size and batch."""
+    head = {"gpu": driver.name, "threads": options.threads, "rounds": options.rounds, "seconds": options.seconds}
+    make_bench_images.make(options.images, options.sizes)
+    command = pipeline_bench.command()
+    workers, lines = gpu_peers.importable(options.peers)
+    print("\n".join([described(head), *lines, heading()]))
+    everything = head | {"peers": lines, "rows": [], "memory": {}}
+
+    def keep():
+        if options.json:
+            options.json.write_text(json.dumps(everything, indent=1))
+
+    for size in options.sizes:
+        for batch in options.batch:
+            rows = summary(size, batch, compare(command, workers, options.images / size, batch, options))
+            everything["rows"] += rows
+            for line in table(rows):
+                print(line)
+            keep()
+    for worker in workers.values():
+        worker.close()
+    for size in () if options.no_memory else options.sizes:
+        taken = memory(driver, command, options.images / size, options, workers)
+        everything["memory"][size] = taken
+        figures = ", ".join(f"{name} {size_in_bytes / 1e6:.0f} MB" for name, size_in_bytes in taken.items())
+        print(f"{size:>9} memory of the device, one pipeline at batch {MEMORY_BATCH}: {figures}")
+    keep()
+    return everything
 
 
 def main():
     options = arguments()
-    if options.dali_worker:
-        return dali_worker()
     sys.stdout.reconfigure(line_buffering=True)
-    try:
-        driver = Driver()
-    except CudaError as error:
-        print(f"skipped: {error}")
-        return
-    make_bench_images.make(options.images)
-    command, with_dali = pipeline_bench.command(), has_dali()
-    print(f"{driver.name}, {options.threads} threads, {options.rounds} rounds of {options.seconds:g} s, in turn"
-          + ("" if with_dali else "; DALI is not installed"))
-    print(f"{'size':>9} {'batch':>5}  {'peer':17} {'images/s':>9}  (spread)          {'p50 us':>8} {'p99 us':>8}")
-    everything = {"rows": [], "memory": {}}
-    dali = Dali() if with_dali else None
-    for size in options.sizes:
-        for batch in options.batch:
-            everything["rows"] += show(size, batch, compare(command, dali, options.images / size, batch, options))
-    if dali:
-        dali.close()
-    if not options.no_memory:
-        for size in options.sizes:
-            taken = memory(driver, command, options.images / size, options, with_dali)
-            everything["memory"][size] = taken
-            figures = ", ".join(f"{name} {size_in_bytes / 1e6:.0f} MB" for name, size_in_bytes in taken.items())
-            print(f"{size:>9} memory of the device, one pipeline at batch {MEMORY_BATCH}: {figures}")
-    if options.json:
-        options.json.write_text(json.dumps(everything, indent=1))
+    if options.sources:
+        found = [json.loads(path.read_text()) for path in options.sources]
+        # Files of older versions do not say where they were measured.
+        title = "; ".join(dict.fromkeys(described(one) for one in found if "gpu" in one))
+        rows = medians([row for one in found for row in one["rows"]])
+        print("\n".join([title, heading(), *(line for cell in by_cell(rows).values() for line in table(cell))]))
+    else:
+        try:
+            driver = Driver()
+        except CudaError as error:
+            print(f"skipped: {error}")
+            return
+        everything = measure_all(driver, options)
+        title, rows = described(everything), everything["rows"]
+    if options.svg:
+        options.svg.write_text(picture(rows, f"Decode, resize to 224 x 224, normalize: {title}"))
 
 
 if __name__ == "__main__":
