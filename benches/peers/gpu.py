@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "scripts" / "lib"), str(ROOT / "benches" / "peers")]
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 import chart  # noqa: E402
 import gpu_peers  # noqa: E402
 import make_bench_images  # noqa: E402
@@ -85,7 +85,7 @@ def summary(size, batch, answers):
         rows.append(
             {"peer": name, "size": size, "batch": batch, "images_per_second": statistics.median(rates), "lowest": min(rates),
              "highest": max(rates), "p50_us": median("p50_us"), "p99_us": median("p99_us"),
-             "counters": rounds[-1].get("counters"), "gpu_bytes": rounds[-1].get("gpu_bytes")}
+             "counters": rounds[-1].get("counters"), "gpu_bytes": rounds[-1].get("gpu_bytes"), "difference": rounds[-1].get("difference")}
         )  # fmt: skip
     return rows
 

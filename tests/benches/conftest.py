@@ -4,4 +4,4 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path += [str(ROOT / "scripts" / "lib"), str(ROOT / "benches")]
+sys.path += [str(ROOT / "scripts" / "lib"), str(ROOT / "benches"), str(ROOT / "benches" / "peers")]
