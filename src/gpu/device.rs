@@ -183,8 +183,7 @@ impl Gpu {
         }
         let code = compile::compile(&self.nvrtc, spec, self.arch)?;
         let module = Arc::new(Module::load(&self.context, &code)?);
-        let (row_bytes, param_bytes) = spec.sizes();
-        let kernel = Kernel::new(module, spec.entry(), row_bytes, param_bytes)?;
+        let kernel = Kernel::new(module, spec.entry(), spec.sizes(), spec.begins_early(self.arch))?;
         self.kernels.lock().insert(spec.clone(), kernel.clone());
         Ok(kernel)
     }

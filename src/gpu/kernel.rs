@@ -137,7 +137,7 @@ impl Launch {
         let mut arguments: [*mut c_void; 3] =
             [(&raw mut self.rows).cast(), (&raw mut self.count).cast(), self.params.as_mut_ptr().cast()];
         let [x, y, z] = self.grid.blocks;
-        let early = self.kernel.begins_early && x * y * z <= EARLY_BLOCKS;
+        let early = self.kernel.begins_early && x.saturating_mul(y).saturating_mul(z) <= EARLY_BLOCKS;
         let mut attribute = sys::CUlaunchAttribute {
             id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
             pad: [0; 4],
