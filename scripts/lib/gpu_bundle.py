@@ -31,7 +31,7 @@ BENCHES = ["engines", "video_engines", "pipeline", "sweep"]
 SOURCES = ["benches", "examples", "include", "kernels", "model_repository", "scripts", "tests"]
 # Of those, what only runs where Gesso is built.
 LEFT_OUT = ("tests/fuzz/", "tests/kernels/")
-LIMIT_BYTES = 64e6
+LIMIT_BYTES = 64 << 20
 
 LIBRARIES = "nvidia_pytriton.libs"
 SERVER = "pytriton/tritonserver/bin/tritonserver"

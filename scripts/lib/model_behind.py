@@ -1,5 +1,5 @@
 """Models for a server: Gesso in front, a network of torch behind it, and the ensemble of both. The network runs in Triton's Python backend
-(behind/model.py), which hands tensors on a GPU over without a copy."""
+(behind/model.py), which copies a tensor on a GPU once on the device, into memory that the network's process can open."""
 
 import shutil
 from pathlib import Path
