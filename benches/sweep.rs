@@ -107,7 +107,7 @@ fn main() -> Result<()> {
     let gpu = Gpu::open(0)?;
     let engines = Engines::open(&gpu, Settings::new(Format::Rgb, false)).map_or(0, |engines| engines.count());
     let threads = std::thread::available_parallelism()?.get();
-    let scratch = gpu.ceiling()? / CORES_SCRATCH_PART;
+    let scratch = gpu.ceiling() / CORES_SCRATCH_PART;
     let speeds = Speeds::new(engines, gpu.multiprocessors()).within(scratch);
     println!(
         "`{}`: {} multiprocessors, {engines} engines, {threads} threads",

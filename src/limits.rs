@@ -79,8 +79,23 @@ pub const MAX_IMAGE_PIXELS: u64 = 1 << 27;
 pub const MAX_SAMPLE_BYTES: usize = 1 << 31;
 
 /// Bytes of one output of an operator over a whole batch (64 uncompressed images of 20 megapixels). Stops small files with
-/// huge headers that together ask for more memory than there is; the smallest samples of the batch go on.
+/// huge headers that together ask for more memory than there is; the smallest samples of the batch go on. On a device it may be
+/// [`DEVICE_VALUE_PART`] instead.
 pub const MAX_BATCH_BYTES: usize = 4 << 30;
+
+/// The part of the memory that a model may have on a device which one output of an operator over a whole batch may take there, where that is more:
+/// 1,024 pictures of 12 megapixels on a device of 80 GB.
+pub const DEVICE_VALUE_PART: usize = 2;
+
+/// The part of that memory for large values of batches that are under way at the same time. One that does not fit waits, but not the batch that
+/// began with its first; what decoding takes beside them is as much again.
+pub const DEVICE_ROOM_PART: usize = 4;
+
+/// Bytes of a value that are counted there.
+pub const MIN_DEVICE_ROOM_BYTES: usize = 256 << 20;
+
+/// Milliseconds that a batch waits for such room. Stops two that wait for each other, one for memory on the host, from doing so for ever.
+pub const DEVICE_ROOM_WAIT_MS: u64 = 10_000;
 
 /// Bytes that an instance keeps for the next batch after a larger one has passed. Stops one huge request from
 /// holding its memory until the model is unloaded.
@@ -170,8 +185,11 @@ pub const MAX_RETAINED_DEVICE_BYTES: u64 = 8 << 30;
 /// Bytes of pinned host memory that an instance keeps for its next upload, for the same reason.
 pub const MAX_RETAINED_STAGING_BYTES: usize = 256 << 20;
 
-/// The same while its batches need so many.
+/// The same while its batches need so many; for uploads it may be [`STAGING_PART`] instead.
 pub const MAX_LARGE_STAGING_BYTES: usize = 2 << 30;
+
+/// The part of the memory that a model may have on a device which an instance keeps for uploads while its batches need it, where that is more.
+pub const STAGING_PART: usize = 32;
 
 /// Sides of an image that the JPEG engines decode. Smaller ones cost a CPU less than the way to the engines; larger ones are
 /// beyond what the hardware is documented for.
@@ -192,16 +210,22 @@ pub const MAX_CORES_SIDE: usize = 65_500;
 /// Bytes of a JPEG's scan that the device's cores decode: they count bits in 28 bits, some beyond the end.
 pub const MAX_CORES_SCAN_BYTES: usize = (1 << 25) - 4_096;
 
-/// Scratch bytes on a device for the JPEGs of a batch that its cores decode. Stops a batch of large images from taking all of
-/// its memory: what does not fit is decoded elsewhere.
+/// Scratch bytes on a device for the JPEGs that its cores decode at a time, of one batch. A batch that needs more is decoded in groups; an image
+/// that does is decoded elsewhere.
 pub const MAX_CORES_SCRATCH_BYTES: usize = 16 << 30;
 
 /// The same as a part of the memory that a model may have there: several instances are at work at a time.
 pub const CORES_SCRATCH_PART: usize = 16;
 
+/// The part of the memory that a model may have on a device for planes of a batch that stand for pictures. What has no room becomes pixels.
+pub const PLANES_PART: usize = 8;
+
 /// Bytes on a device for pictures of a batch of which outputs are cut, turned or converted (of those on the cores, for the windows). Stops small windows of many
 /// large images from taking all of its memory: what does not fit is decoded on the host, window by window.
 pub const MAX_PICTURE_BYTES: usize = 4 << 30;
+
+/// The same as a part of the memory that a model may have there, where that is more.
+pub const PICTURE_PART: usize = 8;
 
 /// Bytes of an encoded file's private copy that a decoder on a device keeps for the next batch, for each place in the batch.
 pub const MAX_RETAINED_HEAD_BYTES: usize = 256 << 10;

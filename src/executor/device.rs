@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::host::{Scratch, bound_bytes};
+use super::host::{Bounds, Scratch, bound_bytes};
 use super::{OutputSink, State, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::{Download, Gpu, Recorder};
@@ -55,7 +55,8 @@ impl<'r> DeviceStorage<'r> {
         if desc.shapes.len() != expected {
             return Err(Error::internal(format!("{} shapes, expected {expected}", desc.shapes.len())));
         }
-        bound_bytes(&desc, inputs, Scratch::NONE, usize::MAX);
+        let bounds = Bounds { value: recorder.gpu().most_of_a_value(), all: usize::MAX };
+        recorder.wait_for_room(bound_bytes(&desc, inputs, Scratch::NONE, bounds));
         let targets = match target {
             Some((output, declared)) => {
                 sink.allocate_on_device(output, &desc, failures, recorder.gpu(), declared.device)?

@@ -37,7 +37,7 @@ impl<'r> Storage<'r> {
                 failures.len()
             )));
         }
-        let bytes = bound_bytes(&desc, inputs, scratch, memory.room());
+        let bytes = bound_bytes(&desc, inputs, scratch, Bounds::host(memory.room()));
         memory.wait_for(bytes);
         let direct = match target {
             Some(output) => sink.allocate(output, &desc, failures)?,
@@ -103,9 +103,30 @@ impl Scratch<'_> {
     pub(super) const NONE: Self = Self { efforts: &[], threads: 0 };
 }
 
-/// Fails samples that are too large by themselves, then, from the smallest on, those past the limit of the batch. `room` is what
-/// the batch may take yet. Returns what the others take.
-pub(super) fn bound_bytes(desc: &BatchDesc, inputs: &Inputs<'_>, scratch: Scratch<'_>, room: usize) -> usize {
+/// Bytes that a batch may take.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// For one value.
+    pub(super) value: usize,
+    /// For it and what is taken while it is made.
+    pub(super) all: usize,
+}
+
+impl Bounds {
+    /// Those of a batch on the host that may take `room` bytes yet.
+    pub(super) fn host(room: usize) -> Self {
+        Self { value: limits::MAX_BATCH_BYTES, all: room }
+    }
+}
+
+/// Fails samples that are too large by themselves, then, from the smallest on, those past the limit of the batch. Returns what the others
+/// take.
+pub(super) fn bound_bytes(
+    desc: &BatchDesc,
+    inputs: &Inputs<'_>,
+    scratch: Scratch<'_>,
+    bounds: Bounds,
+) -> usize {
     let mut sizes = Vec::with_capacity(desc.shapes.len());
     for (i, shape) in desc.shapes.iter().enumerate() {
         match shape.bytes(desc.dtype.size()) {
@@ -117,7 +138,7 @@ pub(super) fn bound_bytes(desc: &BatchDesc, inputs: &Inputs<'_>, scratch: Scratc
             Err(error) => inputs.fail(i, error),
         }
     }
-    bound(sizes, scratch.threads, room, |i, error| inputs.fail(i, error))
+    bound(sizes, scratch.threads, bounds, |i, error| inputs.fail(i, error))
 }
 
 /// What a sample takes: its bytes, and others while it is worked on.
@@ -128,16 +149,21 @@ pub(super) struct Size {
     pub(super) sample: usize,
 }
 
-/// Fails, of the smallest first, those of `sizes` that do not fit into `room`, nor into what a batch may take at most. `threads` of them are
-/// worked on at a time. Returns what the others take.
-pub(super) fn bound(mut sizes: Vec<Size>, threads: usize, room: usize, fail: impl Fn(usize, Error)) -> usize {
+/// Fails, of the smallest first, those of `sizes` that do not fit into `bounds`. `threads` of them are worked on at a time. Returns what the
+/// others take.
+pub(super) fn bound(
+    mut sizes: Vec<Size>,
+    threads: usize,
+    bounds: Bounds,
+    fail: impl Fn(usize, Error),
+) -> usize {
     sizes.sort_unstable_by_key(|size| (size.bytes.saturating_add(size.scratch), size.sample));
     let (mut total, mut scratch, mut taken) = (0usize, 0usize, 0);
     for (before, size) in sizes.into_iter().enumerate() {
         let with = total.saturating_add(align_up(size.bytes));
         let beside = scratch.max(size.scratch);
         let all = with.saturating_add(beside.saturating_mul(threads.min(before + 1)));
-        if with <= limits::MAX_BATCH_BYTES && all <= room {
+        if with <= bounds.value && all <= bounds.all {
             (total, scratch, taken) = (with, beside, all);
             continue;
         }
@@ -146,7 +172,7 @@ pub(super) fn bound(mut sizes: Vec<Size>, threads: usize, room: usize, fail: imp
         let text = format!(
             "a sample of {} bytes does not fit into its batch any more, whose limit is {} bytes{beside}",
             size.bytes,
-            room.min(limits::MAX_BATCH_BYTES)
+            bounds.all.min(bounds.value)
         );
         fail(size.sample, Error::new(ErrorKind::Unavailable, text));
     }
@@ -205,7 +231,7 @@ mod tests {
         };
         let failed = |all: &[(usize, usize)], threads, room| {
             let failed = RefCell::new(Vec::new());
-            bound(sizes(all), threads, room, |i, _| failed.borrow_mut().push(i));
+            bound(sizes(all), threads, Bounds::host(room), |i, _| failed.borrow_mut().push(i));
             failed.into_inner()
         };
         assert_eq!(failed(&[(640, 0), (64, 0), (128, 0)], 2, 192), [0]);

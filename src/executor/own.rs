@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::host::{Size, bound};
+use super::host::{Bounds, Size, bound};
 use crate::error::Result;
 use crate::memory::{HostPool, align_up, copy_once};
 use crate::ops::Failures;
@@ -42,7 +42,7 @@ pub(super) fn take(
 ) -> Result<()> {
     let size = |(sample, bytes): (usize, &[u8])| Size { bytes: bytes.len(), scratch: 0, sample };
     let sizes = foreign(batch, failures).into_iter().map(size).collect();
-    bound(sizes, 1, memory.room(), |i, error| failures.fail(i, error));
+    bound(sizes, 1, Bounds::host(memory.room()), |i, error| failures.fail(i, error));
     let foreign = foreign(batch, failures);
     if foreign.is_empty() {
         return Ok(());

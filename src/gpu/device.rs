@@ -15,8 +15,10 @@ use super::library::Library;
 use super::load::Load;
 use super::nvrtc::Nvrtc;
 use super::pool::Pool;
+use super::room::Room;
 use super::under_way::Timeline;
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits;
 
 /// How many CUDA devices there are.
 ///
@@ -47,6 +49,7 @@ pub struct Gpu {
     batches: AtomicUsize,
     /// Set once somebody asks.
     load: OnceLock<Arc<Load>>,
+    room: Arc<Room>,
     pool: Pool,
     context: Arc<Context>,
 }
@@ -101,6 +104,7 @@ impl Gpu {
             kernels: Mutex::default(),
             batches: AtomicUsize::new(0),
             load: OnceLock::new(),
+            room: Arc::new(Room::new(pool.ceiling() / limits::DEVICE_ROOM_PART)),
             pool,
             context,
         }))
@@ -209,12 +213,17 @@ impl Gpu {
     }
 
     /// Bytes of the device that batches may take together.
-    ///
-    /// # Errors
-    /// What the driver says.
-    pub fn ceiling(&self) -> Result<usize> {
-        let (_, total) = self.memory()?;
-        Ok(self.pool.most().map_or(total, |most| most.get().min(total)))
+    pub fn ceiling(&self) -> usize {
+        self.pool.ceiling()
+    }
+
+    /// Bytes of the device that one output of an operator may take over a whole batch.
+    pub fn most_of_a_value(&self) -> usize {
+        limits::MAX_BATCH_BYTES.max(self.ceiling() / limits::DEVICE_VALUE_PART)
+    }
+
+    pub(super) fn room(&self) -> &Arc<Room> {
+        &self.room
     }
 
     pub(super) fn pool(&self) -> &Pool {

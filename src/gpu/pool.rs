@@ -18,6 +18,7 @@ const WINDOW: u32 = 64;
 pub(super) struct Pool {
     raw: sys::CUmemoryPool,
     most: Option<NonZeroUsize>,
+    ceiling: usize,
     batches: AtomicU32,
     context: Arc<Context>,
 }
@@ -43,8 +44,11 @@ impl Pool {
         // SAFETY: the context is current and the properties are valid.
         let raw = unsafe { result::mem_pool::create(&props) }
             .map_err(|error| driver_error("making a memory pool", error))?;
+        let memory = result::mem_get_info().map_err(|error| driver_error("asking for memory", error));
         drop(bound);
-        let pool = Self { raw, most, batches: AtomicU32::new(0), context };
+        let mut pool = Self { raw, most, ceiling: 0, batches: AtomicU32::new(0), context };
+        let (_, total) = memory?;
+        pool.ceiling = most.map_or(total, |most| most.get().min(total));
         // The driver would give back all that is free beyond a threshold whenever somebody waits for the device, and a batch that
         // needs more would map it again: that takes longer than the batch.
         pool.set(sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, u64::MAX)?;
@@ -59,6 +63,11 @@ impl Pool {
     /// The most bytes that buffers may take together, when there is such a limit.
     pub(super) fn most(&self) -> Option<NonZeroUsize> {
         self.most
+    }
+
+    /// The same, or all that the device has.
+    pub(super) fn ceiling(&self) -> usize {
+        self.ceiling
     }
 
     /// Counts a batch that was waited for. Now and then what the last ones did not need goes back to the device, beyond

@@ -15,43 +15,16 @@ use super::compile::KernelSpec;
 use super::context::driver_error;
 use super::counters::Counters;
 use super::device::{Event, Gpu, Stream};
+use super::handles::{Download, Report, Slot};
 use super::kernel::{Grid, Launch, words};
 use super::memory::DeviceBuffer;
 use super::retention::Reused;
+use super::room::Held;
 use super::sides::Sides;
 use super::staging::{Pinned, Staged, Staging};
 use super::under_way::Commands;
 use crate::error::{Error, Result};
 use crate::memory::DeviceBytes;
-
-/// Words on the host that kernels write; readable after [`Recorder::wait`].
-#[derive(Debug, Clone, Copy)]
-pub struct Report {
-    address: u64,
-    place: usize,
-    words: usize,
-}
-
-impl Report {
-    /// Where kernels find it.
-    pub fn address(&self) -> u64 {
-        self.address
-    }
-}
-
-/// A place in what is recorded that copies can be put into later, see [`Recorder::mend`].
-#[derive(Debug, Clone, Copy)]
-pub struct Slot(usize);
-
-/// A copy to the host that was asked for; readable after [`Recorder::wait`].
-#[derive(Debug, Clone, Copy)]
-pub struct Download {
-    from: u64,
-    offset: usize,
-    bytes: usize,
-    /// Address of the buffer it is in; `None` for memory that is not ours.
-    buffer: Option<u64>,
-}
 
 /// Records and runs the work of one batch at a time on one stream.
 pub struct Recorder {
@@ -71,6 +44,7 @@ pub struct Recorder {
     /// When the device got the beginning of the batch early.
     started: Option<Instant>,
     counters: Counters,
+    held: Held,
     // Last, so that it outlives what uses it.
     stream: Arc<Stream>,
 }
@@ -95,6 +69,7 @@ impl Recorder {
             sides: Sides::default(),
             started: None,
             counters: Counters::default(),
+            held: Held::new(gpu.room()),
             stream,
         })
     }
@@ -112,6 +87,11 @@ impl Recorder {
     /// What the batch has cost so far.
     pub fn counters(&self) -> Counters {
         Counters { pinned: self.staging.made(), ..self.counters }
+    }
+
+    /// Waits until the device has room for `bytes` bytes of a value of the batch, beside those of earlier batches.
+    pub fn wait_for_room(&mut self, bytes: usize) {
+        self.held.take(bytes);
     }
 
     /// Device memory for the batch. What it holds is unspecified.
@@ -435,6 +415,7 @@ impl Recorder {
         self.reports.iter_mut().for_each(Reused::end_batch);
         self.sides.join();
         self.kept.clear();
+        self.held.give_back();
         self.started = None;
         self.staging.clear();
         self.stream.gpu().pool().end_batch();

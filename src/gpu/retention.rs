@@ -4,8 +4,9 @@ use crate::error::Result;
 use crate::limits;
 
 /// How long large memory stays: as long as batches need it. Pinning it again takes longer than most batches do.
-#[derive(Default)]
 pub(super) struct Retention {
+    /// Bytes that stay at most.
+    most: usize,
     /// Batches since it was needed.
     unused: u32,
 }
@@ -14,11 +15,21 @@ impl Retention {
     /// Batches that large memory stays for.
     pub(super) const BATCHES: u32 = 32;
 
+    /// At most so many bytes stay.
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, unused: 0 }
+    }
+
+    /// Bytes that stay at most.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
     /// Whether `held` bytes stay after a batch that asked for `asked`.
     pub(super) fn keeps(&mut self, held: usize, asked: usize) -> bool {
         let needed = held <= limits::MAX_RETAINED_STAGING_BYTES || asked > held / 4;
         self.unused = if needed { 0 } else { self.unused + 1 };
-        held <= limits::MAX_LARGE_STAGING_BYTES && self.unused < Self::BATCHES
+        held <= self.most && self.unused < Self::BATCHES
     }
 }
 
@@ -33,7 +44,8 @@ pub(super) struct Reused<M> {
 
 impl<M> Default for Reused<M> {
     fn default() -> Self {
-        Self { memory: None, bytes: 0, asked: 0, retention: Retention::default() }
+        let retention = Retention::new(limits::MAX_LARGE_STAGING_BYTES);
+        Self { memory: None, bytes: 0, asked: 0, retention }
     }
 }
 

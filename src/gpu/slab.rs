@@ -3,7 +3,6 @@
 use super::memory::ALIGNMENT;
 use super::retention::Retention;
 use crate::error::{Error, Result};
-use crate::limits;
 
 /// The smallest piece: tables of a batch, and small inputs.
 const MIN_BYTES: usize = 256 << 10;
@@ -27,8 +26,9 @@ pub(super) struct Slab<M> {
 }
 
 impl<M> Slab<M> {
-    pub(super) fn new() -> Self {
-        Self { pieces: Vec::new(), asked: 0, retention: Retention::default() }
+    /// One that keeps at most so many bytes for the next batch.
+    pub(super) fn new(most: usize) -> Self {
+        Self { pieces: Vec::new(), asked: 0, retention: Retention::new(most) }
     }
 
     /// Makes sure that the next places of `bytes` bytes together are in one piece. `new` makes memory.
@@ -67,12 +67,11 @@ impl<M> Slab<M> {
     /// # Errors
     /// Those of `new`; nothing is left then, and nothing is lost but time.
     pub(super) fn clear(&mut self, new: impl FnOnce(usize) -> Result<M>) -> Result<()> {
-        const MOST: usize = limits::MAX_LARGE_STAGING_BYTES;
-        let asked = std::mem::take(&mut self.asked);
+        let (asked, most) = (std::mem::take(&mut self.asked), self.retention.most());
         let largest = self.pieces.drain(..).max_by_key(|piece| piece.bytes);
         match largest.filter(|piece| asked <= piece.bytes && self.retention.keeps(piece.bytes, asked)) {
             Some(enough) => self.pieces.push(Piece { used: 0, uploaded: 0, ..enough }),
-            None if (1..=MOST).contains(&asked) => self.add(asked.next_power_of_two().min(MOST), new)?,
+            None if (1..=most).contains(&asked) => self.add(asked.next_power_of_two().min(most), new)?,
             None => {}
         }
         Ok(())
@@ -90,6 +89,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::limits;
+
+    const MOST: usize = limits::MAX_LARGE_STAGING_BYTES;
 
     /// Room that is made for what follows, and what of it is used, in places.
     type Batch = [(usize, Vec<usize>)];
@@ -118,7 +120,7 @@ mod tests {
     #[test]
     fn small_files_in_large_batches_need_no_new_memory_each_time() {
         // As the cores take files of 5 kB: room is made for four tables of each, and all of them share theirs.
-        let mut slab = Slab::new();
+        let mut slab = Slab::new(MOST);
         for count in [1, 2, 4, 8, 16, 32, 64, 128, 256, 512] {
             let places = [vec![5_046; count], vec![16 << 10, 160 * count, 640 * count]].concat();
             let batch = [(count * (5_120 + 16_000), places)];
@@ -129,7 +131,7 @@ mod tests {
 
     #[test]
     fn one_huge_batch_does_not_keep_its_memory() {
-        let (most, mut slab) = (limits::MAX_LARGE_STAGING_BYTES, Slab::new());
+        let (most, mut slab) = (MOST, Slab::new(MOST));
         run(&mut slab, &[(most + 1, vec![most + 1])]);
         assert!(slab.pieces.is_empty());
         for _ in 0..3 {
@@ -143,7 +145,7 @@ mod tests {
     fn large_memory_stays_while_it_is_needed() {
         let large = 2 * limits::MAX_RETAINED_STAGING_BYTES;
         let (many, few) = ([(large, vec![large])], [(1_000, vec![1_000])]);
-        let mut slab = Slab::new();
+        let mut slab = Slab::new(MOST);
         run(&mut slab, &many);
         for _ in 0..3 {
             assert_eq!((1..Retention::BATCHES).map(|_| run(&mut slab, &few)).sum::<usize>(), 0);
@@ -164,7 +166,7 @@ mod tests {
                 1..6,
             ),
         ) {
-            let mut slab = Slab::new();
+            let mut slab = Slab::new(MOST);
             for batch in batches {
                 run(&mut slab, &batch);
                 prop_assert_eq!(run(&mut slab, &batch), 0);

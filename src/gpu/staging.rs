@@ -10,6 +10,7 @@ use super::device::{Gpu, Stream};
 use super::memory::DeviceBuffer;
 use super::slab::Slab;
 use crate::error::{Error, Result};
+use crate::limits;
 
 /// Pinned host memory.
 pub(super) struct Pinned {
@@ -100,7 +101,8 @@ pub(super) struct Staging {
 
 impl Staging {
     pub(super) fn new(stream: &Arc<Stream>) -> Self {
-        Self { stream: Arc::clone(stream), slab: Slab::new(), made: 0 }
+        let most = limits::MAX_LARGE_STAGING_BYTES.max(stream.gpu().ceiling() / limits::STAGING_PART);
+        Self { stream: Arc::clone(stream), slab: Slab::new(most), made: 0 }
     }
 
     /// Makes sure that the next reservations of `bytes` bytes together are in one piece, with room for tables behind them.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gesso::cpu::decode::{ColorSpace, DecodeOptions, Decoder, probe};
 use gesso::error::Result;
-use gesso::gpu::jpeg::cores::{Coded, Cores, Cut, MAX_SHRINK, Part, Planned, Scan};
+use gesso::gpu::jpeg::cores::{Coded, Cores, Cut, MAX_SHRINK, Part, Planned, Scan, Scratch};
 use gesso::gpu::jpeg::{Format, Path};
 use gesso::gpu::{Gpu, Recorder};
 use gesso::memory::DeviceBytes;
@@ -109,7 +109,7 @@ fn decode(gpu: &Arc<Gpu>, recorder: &mut Recorder, way: Way, files: &[Vec<u8>]) 
     let placed = places.into_iter().zip(&scans);
     let placed: Vec<_> =
         placed.map(|(place, scan)| (recorder.staged(place).unwrap(), scan.as_ref())).collect();
-    let report = cores.record(recorder, batch, &placed).unwrap().report;
+    let report = cores.record(recorder, &mut Scratch::default(), batch, &placed).unwrap().report;
     // Only pictures with a scan have a place in the report.
     let mut decoded = 0..;
     let mut downloads = scans.iter().zip(&targets).map(|(scan, target)| {

@@ -1,5 +1,6 @@
 //! A fused plan computes what the plan without fusion does, bit for bit.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use gesso::executor::{Executor, Keep};
@@ -14,24 +15,41 @@ use crate::coder::{Recipe, damaged};
 use crate::gpu;
 use crate::promises::{PIPELINE, encoded, photos};
 
-/// What both plans make of `files`: bytes, or why there are none.
-fn both(gpu: &Arc<Gpu>, files: &[Vec<u8>], jpeg_path: Option<Path>) -> [Vec<Result<Vec<u8>, String>>; 2] {
-    let graph = || PipelineFile::parse(PIPELINE).unwrap().moved_to_device().graph(Device::Gpu).unwrap();
+/// What a plan makes of files: bytes of each, or why there are none.
+type Made = Vec<Result<Vec<u8>, String>>;
+
+fn graph() -> Graph {
+    PipelineFile::parse(PIPELINE).unwrap().moved_to_device().graph(Device::Gpu).unwrap()
+}
+
+/// What `plan` makes of `files`.
+fn run(gpu: &Arc<Gpu>, plan: Plan, files: &[Vec<u8>], jpeg_path: Option<Path>) -> Made {
+    let preferences = Preferences { jpeg_path, ..Preferences::default() };
+    let mut executor = Executor::new(Arc::new(plan), 4, Some(gpu), &preferences).unwrap();
+    let outcome = executor.run(0, Failures::none(files.len()), vec![encoded(files)], &mut Keep).unwrap();
+    let output = executor.to_host(&outcome.outputs[0]).unwrap();
+    let sample = |i| match outcome.failures.get(i) {
+        Some(error) => Err(error.to_string()),
+        None => Ok(output.view(i).bytes.to_vec()),
+    };
+    (0..files.len()).map(sample).collect()
+}
+
+/// What the plans with and without fusion make of `files`.
+fn both(gpu: &Arc<Gpu>, files: &[Vec<u8>], jpeg_path: Option<Path>) -> [Made; 2] {
     let (fused, unfused) = (Plan::new(graph()).unwrap(), Plan::unfused(graph()).unwrap());
     let names = |plan: &Plan| plan.graph.nodes.iter().map(Graph::op_name).collect::<Vec<_>>();
     assert!(names(&fused).contains(&"Resize + CropMirrorNormalize"), "{:?}", names(&fused));
     assert!(names(&unfused).contains(&"CropMirrorNormalize"), "{:?}", names(&unfused));
-    [fused, unfused].map(|plan| {
-        let preferences = Preferences { jpeg_path, ..Preferences::default() };
-        let mut executor = Executor::new(Arc::new(plan), 4, Some(gpu), &preferences).unwrap();
-        let outcome = executor.run(0, Failures::none(files.len()), vec![encoded(files)], &mut Keep).unwrap();
-        let output = executor.to_host(&outcome.outputs[0]).unwrap();
-        let sample = |i| match outcome.failures.get(i) {
-            Some(error) => Err(error.to_string()),
-            None => Ok(output.view(i).bytes.to_vec()),
-        };
-        (0..files.len()).map(sample).collect()
-    })
+    [fused, unfused].map(|plan| run(gpu, plan, files, jpeg_path))
+}
+
+fn random_files(side: usize, count: u64) -> Vec<Vec<u8>> {
+    let file = |seed: u64| {
+        let file = Recipe::random(seed, side).encode().file;
+        if seed.is_multiple_of(5) { damaged(&file, seed) } else { file }
+    };
+    (0..count).map(file).collect()
 }
 
 #[test]
@@ -47,11 +65,7 @@ fn resize_and_normalize_in_one_kernel_equal_the_two() {
 fn a_resize_reads_planes_as_it_reads_pixels() {
     let Some(gpu) = gpu() else { return };
     for (side, count) in [(60, 300), (700, 60)] {
-        let file = |seed: u64| {
-            let file = Recipe::random(seed, side).encode().file;
-            if seed.is_multiple_of(5) { damaged(&file, seed) } else { file }
-        };
-        let files: Vec<Vec<u8>> = (0..count).map(file).collect();
+        let files = random_files(side, count);
         let [fused, unfused] = both(&gpu, &files, Some(Path::Cores));
         let failed = fused.iter().filter(|sample| sample.is_err()).count();
         println!("{failed} of {count} files of up to {side} pixels fail");
@@ -63,6 +77,21 @@ fn a_resize_reads_planes_as_it_reads_pixels() {
                 fused.as_ref().err(),
                 unfused.as_ref().err()
             );
+        }
+    }
+}
+
+/// The cores' memory has room for a few of the files at a time, that for planes for a part of them.
+#[test]
+fn a_batch_that_a_device_has_no_memory_for_at_once_is_decoded_in_groups() {
+    let Some(gpu) = gpu() else { return };
+    let files = random_files(700, 200);
+    let on = |gpu: &Arc<Gpu>| run(gpu, Plan::new(graph()).unwrap(), &files, Some(Path::Cores));
+    let expected = on(&gpu);
+    for most in [384 << 20, 640 << 20] {
+        let small = Gpu::open_within(0, NonZeroUsize::new(most)).unwrap();
+        for (i, (found, expected)) in on(&small).iter().zip(&expected).enumerate() {
+            assert!(found == expected, "file {i} within {most} bytes: {:?}", found.as_ref().err());
         }
     }
 }

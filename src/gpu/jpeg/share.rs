@@ -88,7 +88,7 @@ pub struct Speeds {
     count: usize,
     thread: f64,
     cores: f64,
-    /// Bytes of scratch memory that the cores may take for a batch.
+    /// Bytes of scratch memory that the cores may take for an image.
     scratch: usize,
 }
 
@@ -162,9 +162,14 @@ impl Speeds {
         Self { engines: 1.0, count: count.max(1), thread: 1.0, cores, scratch }
     }
 
-    /// The same with `bytes` of scratch memory at most for what the cores decode of a batch.
+    /// The same with `bytes` of scratch memory at most for an image that the cores decode.
     pub fn within(self, bytes: usize) -> Self {
         Self { scratch: bytes.min(limits::MAX_CORES_SCRATCH_BYTES), ..self }
+    }
+
+    /// Bytes of scratch memory that the cores may take for an image, and for a group of them.
+    pub fn scratch(&self) -> usize {
+        self.scratch
     }
 
     /// Takes in that a thread would have been `busy` for what it takes `expected` long on the measured machine
@@ -253,29 +258,24 @@ pub fn assign(images: &[Candidate], threads: usize, speeds: &Speeds, wish: Optio
         Some(Wish::Relief(_)) => None,
         other => other,
     };
-    let mut room = speeds.scratch;
-    let mut fits = |image: &Candidate| {
-        let rest = image.cores.and_then(|cores| room.checked_sub(cores.scratch));
-        rest.inspect(|&rest| room = rest).is_some()
-    };
+    let fits = |image: &Candidate| image.cores.is_some_and(|cores| cores.scratch <= speeds.scratch);
     let prefers_cores = match wish {
         None => are_faster_on_cores(images, speeds),
         Some(wish) => wish == Wish::Path(Path::Cores),
     };
-    let mut path = |image: &Candidate| match (wish, image.engines) {
+    let path = |image: &Candidate| match (wish, image.engines) {
         (Some(Wish::Path(Path::Threads)), _) => Path::Threads,
         (_, true) if !(prefers_cores && fits(image)) => Path::Engines,
         (_, false) if !fits(image) => Path::Threads,
         _ => Path::Cores,
     };
-    let mut paths: Vec<Path> = images.iter().map(&mut path).collect();
+    let mut paths: Vec<Path> = images.iter().map(path).collect();
     match wish {
         None => {}
         Some(Wish::Load(load)) => {
             for i in beyond(load, images, &paths) {
-                let image = images.get(i).filter(|image| fits(image));
                 if let Some(path) = paths.get_mut(i) {
-                    *path = if image.is_some() { Path::Cores } else { Path::Threads };
+                    *path = if images.get(i).is_some_and(fits) { Path::Cores } else { Path::Threads };
                 }
             }
             return paths;

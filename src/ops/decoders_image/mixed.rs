@@ -29,7 +29,7 @@ use super::on_host::decode_on_host;
 use super::on_nvjpeg2000::OnNvJpeg2000;
 use crate::cpu::decode::{self, Decoder};
 use crate::error::{Error, Result};
-use crate::gpu::jpeg::cores::{self, Batch, Data, Scan};
+use crate::gpu::jpeg::cores::{self, Batch, Data, Planned, Scan, Scratch};
 use crate::gpu::jpeg::{
     DevicePath, Engines, Header, Path, Relief, Settings, Size, Speeds, Task, Turn, Watch, Wish,
 };
@@ -47,6 +47,8 @@ pub(super) struct Mixed {
     cores: OnCores,
     nvjpeg2000: OnNvJpeg2000,
     speeds: Speeds,
+    /// Bytes of the device that batches may take together.
+    memory: usize,
     wish: Option<Wish>,
     relief: Relief,
     /// Where there are engines.
@@ -116,13 +118,15 @@ impl Mixed {
         let load = engines.as_ref().map(|_| Arc::clone(gpu.load()));
         let cores = OnCores::open(gpu, format, options)?;
         let nvjpeg2000 = OnNvJpeg2000::new(gpu, format);
-        let speeds =
-            Speeds::new(count, gpu.multiprocessors()).within(gpu.ceiling()? / limits::CORES_SCRATCH_PART);
+        let memory = gpu.ceiling();
+        let scratch = (memory / limits::CORES_SCRATCH_PART).min(limits::MAX_CORES_SCRATCH_BYTES);
+        let speeds = Speeds::new(count, gpu.multiprocessors()).within(scratch / SIDES);
         Ok(Self {
             engines,
             cores,
             nvjpeg2000,
             speeds,
+            memory,
             wish,
             relief: Relief::default(),
             load,
@@ -194,7 +198,9 @@ impl Mixed {
         let early = bytes >= EARLY_BYTES;
         let is_alone = !cx.recorder.gpu().is_shared();
         let on_cores: Vec<_> = on_cores.into_iter().zip(&core_targets).collect();
-        let groups = groups(&on_cores, bytes, is_alone);
+        let scratch = |(image, _): &(&Image<'_>, _)| image.planned.as_ref().map_or(0, Planned::scratch_bytes);
+        let groups = groups(&on_cores, bytes, is_alone, scratch, self.speeds.scratch());
+        let mut scratches: [Scratch; SIDES] = std::array::from_fn(|_| Scratch::default());
         let on_sides = is_alone && groups.len() > 1;
         for (number, images) in groups.into_iter().enumerate() {
             shares.cores = images;
@@ -213,10 +219,12 @@ impl Mixed {
                     None => again.push(image),
                 }
             }
+            let side = if on_sides { number % SIDES } else { 0 };
             if on_sides {
-                cx.recorder.fork(number % SIDES)?;
+                cx.recorder.fork(side)?;
             }
-            recorded.extend(self.cores.record(cx.recorder, group.prepared, &group.scans)?);
+            let scratch = &mut scratches[side];
+            recorded.extend(self.cores.record(cx.recorder, scratch, group.prepared, &group.scans)?);
             if early {
                 cx.recorder.start()?;
             }

@@ -7,7 +7,7 @@ use super::finish;
 use super::on_host::decode_on_host;
 use crate::cpu::decode::{DecodeOptions, Decoder};
 use crate::error::Result;
-use crate::gpu::jpeg::cores::{Batch, Coded, Cores, Cut, LIVE_BYTES, Planned, Recorded, Scan};
+use crate::gpu::jpeg::cores::{Batch, Coded, Cores, Cut, LIVE_BYTES, Planned, Recorded, Scan, Scratch};
 use crate::gpu::jpeg::{Format, Header};
 use crate::gpu::{Gpu, Recorder, Report, Slot, Staged};
 use crate::memory::DeviceBytes;
@@ -32,11 +32,31 @@ pub(super) const SIDES: usize = 2;
 const TAPERED_GROUPS: usize = 4;
 
 /// `images` with files of `bytes` bytes together, in the groups that they are decoded in, at least one: a group is read while the device has
-/// another.
-pub(super) fn groups<T>(images: &[T], bytes: usize, is_alone: bool) -> Vec<&[T]> {
-    let most = if is_alone { (bytes / LONE_GROUP_BYTES).min(MOST_LONE_GROUPS) } else { bytes / GROUP_BYTES };
-    let halves = if is_alone && most >= TAPERED_GROUPS { 2 * most - 1 } else { 2 * most.max(1) };
-    let mut groups: Vec<_> = images.chunks((2 * images.len()).div_ceil(halves).max(1)).collect();
+/// another. Each takes as much memory as `scratch` says, a group of several no more than `most`.
+pub(super) fn groups<T>(
+    images: &[T],
+    bytes: usize,
+    is_alone: bool,
+    scratch: impl Fn(&T) -> usize,
+    most: usize,
+) -> Vec<&[T]> {
+    let count = if is_alone { (bytes / LONE_GROUP_BYTES).min(MOST_LONE_GROUPS) } else { bytes / GROUP_BYTES };
+    let all: usize = images.iter().map(&scratch).sum();
+    // One more, as the last may be smaller than the others.
+    let count = if all > most { count.max(all.div_ceil(most.max(1)) + 1) } else { count };
+    let halves = if is_alone && count >= TAPERED_GROUPS { 2 * count - 1 } else { 2 * count.max(1) };
+    let mut groups = Vec::with_capacity(count + 1);
+    for mut rest in images.chunks((2 * images.len()).div_ceil(halves).max(1)) {
+        // Mostly all of them; fewer where some are much larger than others.
+        while !rest.is_empty() {
+            let mut room = most;
+            let mut fits =
+                |image: &T| room.checked_sub(scratch(image)).inspect(|&left| room = left).is_some();
+            let (group, others) = rest.split_at(rest.iter().take_while(|&image| fits(image)).count().max(1));
+            groups.push(group);
+            rest = others;
+        }
+    }
     if groups.is_empty() {
         groups.push(images);
     }
@@ -137,13 +157,14 @@ impl OnCores {
         self.cores.prepare(pictures.iter().copied(), cut).map(Some)
     }
 
-    /// Records what decodes those that have a scan.
+    /// Records what decodes those that have a scan, in `scratch`.
     ///
     /// # Errors
     /// When there is no memory.
     pub(super) fn record(
         &self,
         recorder: &mut Recorder,
+        scratch: &mut Scratch,
         prepared: Option<Batch<'_>>,
         scans: &[(Staged, Option<Scan>)],
     ) -> Result<Option<Recorded>> {
@@ -154,7 +175,7 @@ impl OnCores {
             .iter()
             .map(|(place, scan)| Ok((recorder.staged(*place)?, scan.as_ref())))
             .collect::<Result<Vec<_>>>()?;
-        self.cores.record(recorder, prepared, &scans).map(Some)
+        self.cores.record(recorder, scratch, prepared, &scans).map(Some)
     }
 
     /// Keeps what to look at after the batch.
@@ -214,5 +235,31 @@ impl OnCores {
         }
         cx.recorder.mend(slot, &pairs)?;
         Ok(!pairs.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(scratch: &[usize], bytes: usize, is_alone: bool, most: usize) -> Vec<usize> {
+        groups(scratch, bytes, is_alone, |&scratch| scratch, most).iter().map(|group| group.len()).collect()
+    }
+
+    #[test]
+    fn groups_fill_the_device_and_its_memory() {
+        assert_eq!(sizes(&[], 0, true, 100), [0]);
+        assert_eq!(sizes(&[1; 128], 4 << 20, true, 1_000), [128]);
+        assert_eq!(sizes(&[1; 512], 8 * LONE_GROUP_BYTES, true, 1_000), [94, 94, 94, 94, 94, 42]);
+        assert_eq!(sizes(&[1; 512], 4 * GROUP_BYTES, false, 1_000), [128; 4]);
+        // No more than there is memory for, and all but the last about as many.
+        assert_eq!(sizes(&[10; 100], 4 << 20, false, 1_000), [100]);
+        assert_eq!(sizes(&[10; 300], 4 << 20, false, 1_000), [75; 4]);
+        let alone = sizes(&[10; 1_000], 4 << 20, true, 1_000);
+        assert!(alone.iter().sum::<usize>() == 1_000 && alone.len() == 11 && alone.iter().all(|&n| n <= 100));
+        // Large ones beside small ones; what is larger than all memory is alone.
+        assert_eq!(sizes(&[1, 1, 1, 600, 600, 1_001], 4 << 20, false, 1_000), [2, 2, 1, 1]);
+        assert_eq!(sizes(&[1, 1, 1, 1, 400, 500], 4 << 20, false, 1_000), [6]);
+        assert_eq!(sizes(&[1, 1, 1, 1, 500, 500, 1, 1], 4 << 20, false, 1_000), [3, 2, 1, 2]);
     }
 }

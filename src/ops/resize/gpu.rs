@@ -10,7 +10,6 @@ use super::{Job, job};
 use crate::cpu::resample::{AxisParameters, axis_parameters};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Grid, KernelSpec, NoParams};
-use crate::limits;
 use crate::ops::{GpuCx, GpuIo};
 use crate::tensor::{DType, ValueType};
 
@@ -234,8 +233,8 @@ fn make_weights<R: Resampled>(cx: &mut GpuCx<'_>, rows: &mut [R]) -> Result<()> 
     if axes.is_empty() {
         return Ok(());
     }
-    if bytes > limits::MAX_BATCH_BYTES {
-        let most = limits::MAX_BATCH_BYTES;
+    let most = cx.recorder.gpu().most_of_a_value();
+    if bytes > most {
         return Err(Error::invalid(format!("{bytes} bytes of weights of a batch, expected at most {most}")));
     }
     let memory = cx.recorder.allocate(bytes)?.address();

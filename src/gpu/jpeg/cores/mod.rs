@@ -20,6 +20,7 @@ mod parts;
 mod planned;
 mod rows;
 mod scan;
+mod scratch;
 mod steps;
 mod tables;
 
@@ -39,6 +40,7 @@ pub use parts::{Data, read};
 pub use planned::Planned;
 pub use rows::Cut;
 pub use scan::{Layout, Scan, Segment, room};
+pub use scratch::Scratch;
 pub use steps::LIVE_BYTES;
 pub use tables::Lookup;
 use tables::Tables;
@@ -117,19 +119,20 @@ impl Cores {
     }
 
     /// Records what decodes a batch, of whose pictures `scans` says where their data will be and what was found in it. Those without a scan
-    /// are left out.
+    /// are left out. It uses `scratch`, as what is recorded behind it may do again.
     ///
     /// # Errors
     /// When there is no memory; internal, when data is missing.
     pub fn record(
         &self,
         recorder: &mut Recorder,
+        scratch: &mut Scratch,
         mut batch: Batch<'_>,
         scans: &[(DeviceBytes<'_>, Option<&Scan>)],
     ) -> Result<Recorded> {
         batch.load(scans)?;
         let report = recorder.report(batch.images.len())?;
-        let (params, planes) = self.params(recorder, &batch, report.address())?;
+        let (params, planes) = self.params(recorder, scratch, &batch, report.address())?;
         let grid = |blocks: usize, threads: u32| {
             let blocks = u32::try_from(blocks).map_err(|_| Error::internal("too many pieces of JPEGs"))?;
             Ok(Grid { blocks: [blocks, 1, 1], threads })
@@ -165,6 +168,7 @@ impl Cores {
     fn params(
         &self,
         recorder: &mut Recorder,
+        scratch: &mut Scratch,
         batch: &Batch<'_>,
         status: u64,
     ) -> Result<(Params, Vec<Option<DeviceBytes<'static>>>)> {
@@ -177,8 +181,11 @@ impl Cores {
             pieces * rows::START_BYTES,
             blocks * rows::BLOCK_BYTES,
             blocks * rows::DC_BYTES,
-            batch.in_steps().map(|(_, steps)| steps.bytes(ALIGNMENT)).sum(),
         ];
+        let samples = |bytes: fn(&Steps, usize) -> usize| -> usize {
+            batch.in_steps().map(|(_, steps)| bytes(steps, ALIGNMENT)).sum()
+        };
+        let (samples, gone) = (samples(Steps::bytes), samples(Steps::scratch_bytes));
         // One behind the other in one buffer: to allocate takes longer than to add.
         let mut end = 0;
         let offsets = sizes.map(|bytes| {
@@ -186,9 +193,11 @@ impl Cores {
             end += bytes.next_multiple_of(ALIGNMENT);
             offset as u64
         });
-        let scratch = recorder.allocate(end)?.address();
-        let [pairs, exits, links, passed, starts, coefficients, dcs, samples] =
-            offsets.map(|offset| scratch + offset);
+        // What is left for readers stays as it is.
+        let (again, kept) = if samples > gone { (end, samples) } else { (end + samples, 0) };
+        let (scratch, kept) = scratch.fit(recorder, again, kept)?;
+        let samples = kept.unwrap_or(scratch + end as u64);
+        let [pairs, exits, links, passed, starts, coefficients, dcs] = offsets.map(|offset| scratch + offset);
         let planes = batch.planes(samples)?;
         let blue_first = self.format == Format::Bgr;
         let params = Params {

@@ -41,6 +41,11 @@ impl Steps {
         self.samples.iter().map(|needed| needed.bytes().next_multiple_of(alignment)).sum()
     }
 
+    /// Those that nobody needs any more once pixels are made.
+    pub(super) fn scratch_bytes(&self, alignment: usize) -> usize {
+        if self.left_as.is_some() { 0 } else { self.bytes(alignment) }
+    }
+
     /// Groups of blocks that become samples, and of strips of pixels that are made of them.
     pub(super) fn groups(&self) -> usize {
         let blocks: usize =

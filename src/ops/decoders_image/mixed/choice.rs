@@ -39,9 +39,11 @@ impl Mixed {
         }
     }
 
-    /// Takes images from engines, cores and libraries whose pixels, as these store them, would take too much memory.
+    /// Takes images from engines, cores and libraries whose pixels, as these store them, would take too much memory, and from the cores the
+    /// leave to make planes of those that have no room.
     pub(super) fn limit(&self, images: &mut [Image<'_>]) {
-        let mut room = limits::MAX_PICTURE_BYTES;
+        let mut room = limits::MAX_PICTURE_BYTES.max(self.memory / limits::PICTURE_PART);
+        let mut for_planes = self.memory / limits::PLANES_PART;
         for image in images {
             let [picture, window] =
                 [Extent::Picture, Extent::Window].map(|extent| self.finish.scratch_bytes(&image.job, extent));
@@ -51,6 +53,12 @@ impl Mixed {
             let is_whole = image.picture.is_some() || image.is_wavelets;
             let taken = [is_whole.then_some(picture), image.planned.as_ref().map(|_| window)];
             room -= taken.into_iter().flatten().max().unwrap_or_default();
+            if let Some(planned) = &mut image.planned {
+                match for_planes.checked_sub(planned.planes_bytes()) {
+                    Some(left) => for_planes = left,
+                    None => planned.leave_no_planes(),
+                }
+            }
         }
     }
 }
