@@ -87,14 +87,18 @@ pub const MAX_BATCH_BYTES: usize = 4 << 30;
 /// 1,024 pictures of 12 megapixels on a device of 80 GB.
 pub const DEVICE_VALUE_PART: usize = 2;
 
-/// The part of that memory for large values of batches that are under way at the same time. One that does not fit waits, but not the batch that
-/// began with its first; what decoding takes beside them is as much again.
-pub const DEVICE_ROOM_PART: usize = 4;
+/// Eighths of that memory for large values of batches that are under way at the same time. One that does not fit waits, but not the batch that
+/// began with its first. What their decoders take is about as much again, and the rest is for uploads and gaps.
+pub const DEVICE_ROOM_EIGHTHS: usize = 3;
 
 /// Bytes of a value that are counted there.
 pub const MIN_DEVICE_ROOM_BYTES: usize = 256 << 20;
 
-/// Milliseconds that a batch waits for such room. Stops two that wait for each other, one for memory on the host, from doing so for ever.
+/// Bytes of memory that an instance keeps on a device from which on it is no part of a pool. Stops it from breaking up what large batches have freed.
+pub const MIN_LASTING_BYTES: usize = 64 << 20;
+
+/// Milliseconds that a batch waits for such room while nobody gives any back. Stops two that wait for each other, one for memory on the host,
+/// from doing so for ever.
 pub const DEVICE_ROOM_WAIT_MS: u64 = 10_000;
 
 /// Bytes that an instance keeps for the next batch after a larger one has passed. Stops one huge request from
@@ -189,7 +193,7 @@ pub const MAX_RETAINED_STAGING_BYTES: usize = 256 << 20;
 pub const MAX_LARGE_STAGING_BYTES: usize = 2 << 30;
 
 /// The part of the memory that a model may have on a device which an instance keeps for uploads while its batches need it, where that is more.
-pub const STAGING_PART: usize = 32;
+pub const STAGING_PART: usize = 16;
 
 /// Sides of an image that the JPEG engines decode. Smaller ones cost a CPU less than the way to the engines; larger ones are
 /// beyond what the hardware is documented for.
@@ -218,7 +222,7 @@ pub const MAX_CORES_SCRATCH_BYTES: usize = 16 << 30;
 pub const CORES_SCRATCH_PART: usize = 16;
 
 /// The part of the memory that a model may have on a device for planes of a batch that stand for pictures. What has no room becomes pixels.
-pub const PLANES_PART: usize = 8;
+pub const PLANES_PART: usize = 16;
 
 /// Bytes on a device for pictures of a batch of which outputs are cut, turned or converted (of those on the cores, for the windows). Stops small windows of many
 /// large images from taking all of its memory: what does not fit is decoded on the host, window by window.

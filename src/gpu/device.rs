@@ -104,7 +104,7 @@ impl Gpu {
             kernels: Mutex::default(),
             batches: AtomicUsize::new(0),
             load: OnceLock::new(),
-            room: Arc::new(Room::new(pool.ceiling() / limits::DEVICE_ROOM_PART)),
+            room: Arc::new(Room::new(pool.ceiling() / 8 * limits::DEVICE_ROOM_EIGHTHS)),
             pool,
             context,
         }))
@@ -150,9 +150,14 @@ impl Gpu {
         UnderWay(&self.batches)
     }
 
-    /// Whether several batches of the model are under way.
+    /// How many batches of the model are under way, without those that wait for room.
+    pub fn under_way(&self) -> usize {
+        self.batches.load(Ordering::Relaxed).saturating_sub(self.room.waiting())
+    }
+
+    /// Whether those are several.
     pub fn is_shared(&self) -> bool {
-        self.batches.load(Ordering::Relaxed) > 1
+        self.under_way() > 1
     }
 
     /// Makes it the calling thread's device until the guard goes, for libraries that use the thread's. Everything in this module

@@ -7,15 +7,18 @@ use cudarc::driver::{result, sys};
 use super::context::driver_error;
 use super::device::Stream;
 use crate::error::Result;
+use crate::limits;
 use crate::memory::DeviceMemory;
 
 /// Alignment of every sample in a buffer: what a vector load of a warp likes.
 pub(super) const ALIGNMENT: usize = 256;
 
-/// Memory on a device; goes back to the pool, in the order of its stream, when it is dropped.
+/// Memory on a device; goes back, to the pool in the order of its stream, when it is dropped.
 pub struct DeviceBuffer {
     address: sys::CUdeviceptr,
     bytes: usize,
+    /// Whether it is of the pool.
+    is_pooled: bool,
     stream: Arc<Stream>,
 }
 
@@ -38,7 +41,23 @@ impl DeviceBuffer {
                         error,
                     )
                 })?;
-        Ok(Self { address, bytes, stream: Arc::clone(stream) })
+        Ok(Self { address, bytes, is_pooled: true, stream: Arc::clone(stream) })
+    }
+
+    /// The same for memory that many batches use: where much of it was a part of the pool, what batches around it free would not be in one piece.
+    ///
+    /// # Errors
+    /// Unavailable, when the device has no memory.
+    pub(super) fn lasting(stream: &Arc<Stream>, bytes: usize) -> Result<Self> {
+        // A ceiling is the pool's.
+        if bytes < limits::MIN_LASTING_BYTES || stream.gpu().pool().most().is_some() {
+            return Self::new(stream, bytes);
+        }
+        let _bound = stream.gpu().bind()?;
+        // SAFETY: nobody relies on what the memory holds.
+        let address = unsafe { result::malloc_sync(bytes) }
+            .map_err(|error| driver_error(&format!("allocating {bytes} bytes on the device"), error))?;
+        Ok(Self { address, bytes, is_pooled: false, stream: Arc::clone(stream) })
     }
 
     /// Where it is.
@@ -65,7 +84,12 @@ unsafe impl DeviceMemory for DeviceBuffer {
 impl Drop for DeviceBuffer {
     fn drop(&mut self) {
         let _bound = self.stream.gpu().bind();
-        // SAFETY: allocated by `new`; what was put into the stream before still finds it.
-        let _ = unsafe { result::free_async(self.address, self.stream.raw()) };
+        if self.is_pooled {
+            // SAFETY: allocated by `new`; what was put into the stream before still finds it.
+            let _ = unsafe { result::free_async(self.address, self.stream.raw()) };
+        } else {
+            // SAFETY: allocated by `lasting`; the driver waits for the device before it goes.
+            let _ = unsafe { result::free_sync(self.address) };
+        }
     }
 }

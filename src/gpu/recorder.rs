@@ -89,7 +89,7 @@ impl Recorder {
         Counters { pinned: self.staging.made(), ..self.counters }
     }
 
-    /// Waits until the device has room for `bytes` bytes of a value of the batch, beside those of earlier batches.
+    /// Waits until the device has room for `bytes` bytes more of the batch, beside those of earlier batches.
     pub fn wait_for_room(&mut self, bytes: usize) {
         self.held.take(bytes);
     }
@@ -415,7 +415,11 @@ impl Recorder {
         self.reports.iter_mut().for_each(Reused::end_batch);
         self.sides.join();
         self.kept.clear();
-        self.held.give_back();
+        if self.held.is_some() {
+            // Until then what was freed is not for others.
+            let _ = self.stream.synchronize();
+            self.held.give_back();
+        }
         self.started = None;
         self.staging.clear();
         self.stream.gpu().pool().end_batch();

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -15,6 +16,7 @@ pub(super) struct Room {
     wait: Duration,
     holders: Mutex<Holders>,
     freed: Condvar,
+    waiting: AtomicUsize,
 }
 
 /// Batches that hold some, the oldest first, and how much.
@@ -36,7 +38,12 @@ impl Room {
     /// Room for `bytes` bytes.
     pub(super) fn new(bytes: usize) -> Self {
         let wait = Duration::from_millis(limits::DEVICE_ROOM_WAIT_MS);
-        Self { bytes, wait, holders: Mutex::default(), freed: Condvar::new() }
+        Self { bytes, wait, holders: Mutex::default(), freed: Condvar::new(), waiting: AtomicUsize::new(0) }
+    }
+
+    /// Batches that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 }
 
@@ -53,8 +60,8 @@ impl Held {
         Self { room: Arc::clone(room), number: None }
     }
 
-    /// Takes `bytes` more, when there is room or nobody older; else it waits, but not for ever: two batches may wait for each other, one of
-    /// them for something else. What is small is not counted.
+    /// Takes `bytes` more, when there is room or nobody older; else it waits as long as others give room back now and then: two batches may
+    /// wait for each other, one of them for something else. What is small is not counted.
     pub(super) fn take(&mut self, bytes: usize) {
         if bytes < limits::MIN_DEVICE_ROOM_BYTES {
             return;
@@ -66,17 +73,23 @@ impl Held {
             holders.next
         });
         holders.bytes.entry(number).or_default();
-        let until = Instant::now() + room.wait;
+        room.waiting.fetch_add(1, Ordering::Relaxed);
         while !holders.admit(number, bytes, room.bytes) {
-            if room.freed.wait_until(&mut holders, until).timed_out() {
+            if room.freed.wait_for(&mut holders, room.wait).timed_out() {
                 tracing::debug!("a batch goes on without room for {bytes} bytes on the device");
                 break;
             }
         }
+        room.waiting.fetch_sub(1, Ordering::Relaxed);
         *holders.bytes.entry(number).or_default() += bytes;
     }
 
-    /// Gives back what the batch held, whose work was waited for.
+    /// Whether the batch holds something.
+    pub(super) fn is_some(&self) -> bool {
+        self.number.is_some()
+    }
+
+    /// Gives back what the batch held, whose memory is free.
     pub(super) fn give_back(&mut self) {
         if let Some(number) = self.number.take() {
             self.room.holders.lock().bytes.remove(&number);
@@ -93,7 +106,7 @@ impl Drop for Held {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::AtomicBool;
     use std::thread;
 
     use super::*;

@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 /// The smallest piece: tables of a batch, and small inputs.
 const MIN_BYTES: usize = 256 << 10;
 
+/// From so many on a power of two would be too much of a device.
+const LARGE_BYTES: usize = 1 << 30;
+
 /// A piece of memory, filled from its beginning.
 pub(super) struct Piece<M> {
     pub(super) memory: M,
@@ -71,7 +74,7 @@ impl<M> Slab<M> {
         let largest = self.pieces.drain(..).max_by_key(|piece| piece.bytes);
         match largest.filter(|piece| asked <= piece.bytes && self.retention.keeps(piece.bytes, asked)) {
             Some(enough) => self.pieces.push(Piece { used: 0, uploaded: 0, ..enough }),
-            None if (1..=most).contains(&asked) => self.add(asked.next_power_of_two().min(most), new)?,
+            None if (1..=most).contains(&asked) => self.add(rounded(asked).min(most), new)?,
             None => {}
         }
         Ok(())
@@ -82,6 +85,11 @@ impl<M> Slab<M> {
         self.pieces.push(Piece { memory: new(bytes)?, bytes, used: 0, uploaded: 0 });
         Ok(())
     }
+}
+
+/// Bytes of a piece for batches like one of `bytes`, which may be somewhat larger.
+fn rounded(bytes: usize) -> usize {
+    if bytes < LARGE_BYTES { bytes.next_power_of_two() } else { bytes.next_multiple_of(LARGE_BYTES / 4) }
 }
 
 #[cfg(test)]

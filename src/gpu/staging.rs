@@ -194,7 +194,7 @@ impl Staging {
 fn twins<'s>(stream: &'s Arc<Stream>, made: &'s mut u32) -> impl FnOnce(usize) -> Result<Twins> + 's {
     move |bytes| {
         let host = Pinned::new(stream.gpu(), bytes)?;
-        let device = Arc::new(DeviceBuffer::new(stream, bytes)?);
+        let device = Arc::new(DeviceBuffer::lasting(stream, bytes)?);
         *made += 1;
         Ok(Twins { host, device })
     }

@@ -109,7 +109,7 @@ fn decode(gpu: &Arc<Gpu>, recorder: &mut Recorder, way: Way, files: &[Vec<u8>]) 
     let placed = places.into_iter().zip(&scans);
     let placed: Vec<_> =
         placed.map(|(place, scan)| (recorder.staged(place).unwrap(), scan.as_ref())).collect();
-    let report = cores.record(recorder, &mut Scratch::default(), batch, &placed).unwrap().report;
+    let report = cores.record(recorder, (&mut Scratch::default(), 0), batch, &placed).unwrap().report;
     // Only pictures with a scan have a place in the report.
     let mut decoded = 0..;
     let mut downloads = scans.iter().zip(&targets).map(|(scan, target)| {

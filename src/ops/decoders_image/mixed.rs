@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use super::Job;
 use super::files::{File, Files, unseen};
 use super::finish::{ALIGNMENT, Extent, Finish};
-use super::on_cores::{Doubts, EARLY_BYTES, OnCores, SIDES, groups};
+use super::on_cores::{Doubts, EARLY_BYTES, MOST_BESIDE, OnCores, SIDES, groups};
 use super::on_engines::Copies;
 use super::on_host::decode_on_host;
 use super::on_nvjpeg2000::OnNvJpeg2000;
@@ -161,7 +161,7 @@ impl Mixed {
             let is_wavelets = takers.wavelets(&job, file.all);
             Ok(Image { index: sample.index(), job, file, target, picture, planned, is_wavelets })
         });
-        self.limit(&mut images);
+        let planes = self.limit(&mut images);
         let wavelets: Vec<_> = images.extract_if(.., |image| image.is_wavelets).collect();
         let wavelets: Vec<&Image<'_>> = wavelets.iter().collect();
         let part = self.load.as_ref().map_or(0.0, |load| self.relief.follow(load.others(), cx.busy));
@@ -196,12 +196,21 @@ impl Mixed {
         let bytes = on_cores.iter().map(|image| image.file.all.len()).sum();
         // Of a large batch the device has a group's data while tables are made, and works on it while the next group is read.
         let early = bytes >= EARLY_BYTES;
-        let is_alone = !cx.recorder.gpu().is_shared();
+        let has_room = cx.recorder.gpu().under_way() <= MOST_BESIDE;
         let on_cores: Vec<_> = on_cores.into_iter().zip(&core_targets).collect();
         let scratch = |(image, _): &(&Image<'_>, _)| image.planned.as_ref().map_or(0, Planned::scratch_bytes);
-        let groups = groups(&on_cores, bytes, is_alone, scratch, self.speeds.scratch());
-        let mut scratches: [Scratch; SIDES] = std::array::from_fn(|_| Scratch::default());
-        let on_sides = is_alone && groups.len() > 1;
+        let groups = groups(&on_cores, bytes, has_room, scratch, self.speeds.scratch());
+        let (mut memory, sides) = (Scratch::default(), if has_room { SIDES } else { 1 });
+        let on_sides = has_room && groups.len() > 1;
+        if groups.len() > 1 {
+            let most = groups.iter().map(|group| group.iter().map(scratch).sum()).max();
+            memory = Scratch::reserve(cx.recorder, sides, most.unwrap_or_default(), planes)?;
+            // In one piece, also for the first batch of its size.
+            let planned = on_cores.iter().filter_map(|(image, _)| image.planned.as_ref());
+            let own = planned.map(|planned| planned.coded.room() + ALIGNMENT + planned.table_bytes());
+            let decoded = on_threads.iter().map(|image| image.target.len() + ALIGNMENT);
+            cx.recorder.make_room(own.chain(decoded).sum())?;
+        }
         for (number, images) in groups.into_iter().enumerate() {
             shares.cores = images;
             let group = self.decode(decoder, files, cx, io.inputs(), shares, turn.take())?;
@@ -219,12 +228,12 @@ impl Mixed {
                     None => again.push(image),
                 }
             }
-            let side = if on_sides { number % SIDES } else { 0 };
+            let side = number % sides;
             if on_sides {
                 cx.recorder.fork(side)?;
             }
-            let scratch = &mut scratches[side];
-            recorded.extend(self.cores.record(cx.recorder, scratch, group.prepared, &group.scans)?);
+            let (scratch, scans) = ((&mut memory, side), &group.scans);
+            recorded.extend(self.cores.record(cx.recorder, scratch, group.prepared, scans)?);
             if early {
                 cx.recorder.start()?;
             }

@@ -20,10 +20,13 @@ pub(super) const EARLY_BYTES: usize = 1 << 20;
 /// Bytes of files that are worth launches of their own: 64 pictures of 1080p fill a device, and take it longer than to read as many.
 const GROUP_BYTES: usize = 32 << 20;
 
-/// The same where no other batch is under way: then groups are decoded beside one another, as one leaves room on the device. More of them
-/// take the host longer to record than they gain.
+/// The same where no more than [`MOST_BESIDE`] batches are under way: then groups are decoded beside one another, as these leave room on the device.
+/// More of them take the host longer to record than they gain.
 const LONE_GROUP_BYTES: usize = 16 << 20;
 const MOST_LONE_GROUPS: usize = 6;
+
+/// Batches under way, with the one at hand, that leave room on the device.
+pub(super) const MOST_BESIDE: usize = 2;
 
 /// Side streams that these are in, in turn.
 pub(super) const SIDES: usize = 2;
@@ -36,15 +39,15 @@ const TAPERED_GROUPS: usize = 4;
 pub(super) fn groups<T>(
     images: &[T],
     bytes: usize,
-    is_alone: bool,
+    has_room: bool,
     scratch: impl Fn(&T) -> usize,
     most: usize,
 ) -> Vec<&[T]> {
-    let count = if is_alone { (bytes / LONE_GROUP_BYTES).min(MOST_LONE_GROUPS) } else { bytes / GROUP_BYTES };
+    let count = if has_room { (bytes / LONE_GROUP_BYTES).min(MOST_LONE_GROUPS) } else { bytes / GROUP_BYTES };
     let all: usize = images.iter().map(&scratch).sum();
     // One more, as the last may be smaller than the others.
     let count = if all > most { count.max(all.div_ceil(most.max(1)) + 1) } else { count };
-    let halves = if is_alone && count >= TAPERED_GROUPS { 2 * count - 1 } else { 2 * count.max(1) };
+    let halves = if has_room && count >= TAPERED_GROUPS { 2 * count - 1 } else { 2 * count.max(1) };
     let mut groups = Vec::with_capacity(count + 1);
     for mut rest in images.chunks((2 * images.len()).div_ceil(halves).max(1)) {
         // Mostly all of them; fewer where some are much larger than others.
@@ -157,14 +160,14 @@ impl OnCores {
         self.cores.prepare(pictures.iter().copied(), cut).map(Some)
     }
 
-    /// Records what decodes those that have a scan, in `scratch`.
+    /// Records what decodes those that have a scan, with the memory of a stream.
     ///
     /// # Errors
     /// When there is no memory.
     pub(super) fn record(
         &self,
         recorder: &mut Recorder,
-        scratch: &mut Scratch,
+        scratch: (&mut Scratch, usize),
         prepared: Option<Batch<'_>>,
         scans: &[(Staged, Option<Scan>)],
     ) -> Result<Option<Recorded>> {
@@ -242,8 +245,8 @@ impl OnCores {
 mod tests {
     use super::*;
 
-    fn sizes(scratch: &[usize], bytes: usize, is_alone: bool, most: usize) -> Vec<usize> {
-        groups(scratch, bytes, is_alone, |&scratch| scratch, most).iter().map(|group| group.len()).collect()
+    fn sizes(scratch: &[usize], bytes: usize, has_room: bool, most: usize) -> Vec<usize> {
+        groups(scratch, bytes, has_room, |&scratch| scratch, most).iter().map(|group| group.len()).collect()
     }
 
     #[test]

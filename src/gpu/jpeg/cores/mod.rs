@@ -119,20 +119,20 @@ impl Cores {
     }
 
     /// Records what decodes a batch, of whose pictures `scans` says where their data will be and what was found in it. Those without a scan
-    /// are left out. It uses `scratch`, as what is recorded behind it may do again.
+    /// are left out. It uses the part of `scratch` for the stream with that number, as what is recorded behind it there may do again.
     ///
     /// # Errors
     /// When there is no memory; internal, when data is missing.
     pub fn record(
         &self,
         recorder: &mut Recorder,
-        scratch: &mut Scratch,
+        (scratch, stream): (&mut Scratch, usize),
         mut batch: Batch<'_>,
         scans: &[(DeviceBytes<'_>, Option<&Scan>)],
     ) -> Result<Recorded> {
         batch.load(scans)?;
         let report = recorder.report(batch.images.len())?;
-        let (params, planes) = self.params(recorder, scratch, &batch, report.address())?;
+        let (params, planes) = self.params(recorder, (scratch, stream), &batch, report.address())?;
         let grid = |blocks: usize, threads: u32| {
             let blocks = u32::try_from(blocks).map_err(|_| Error::internal("too many pieces of JPEGs"))?;
             Ok(Grid { blocks: [blocks, 1, 1], threads })
@@ -168,7 +168,7 @@ impl Cores {
     fn params(
         &self,
         recorder: &mut Recorder,
-        scratch: &mut Scratch,
+        (scratch, stream): (&mut Scratch, usize),
         batch: &Batch<'_>,
         status: u64,
     ) -> Result<(Params, Vec<Option<DeviceBytes<'static>>>)> {
@@ -195,7 +195,7 @@ impl Cores {
         });
         // What is left for readers stays as it is.
         let (again, kept) = if samples > gone { (end, samples) } else { (end + samples, 0) };
-        let (scratch, kept) = scratch.fit(recorder, again, kept)?;
+        let (scratch, kept) = scratch.fit(recorder, stream, again, kept)?;
         let samples = kept.unwrap_or(scratch + end as u64);
         let [pairs, exits, links, passed, starts, coefficients, dcs] = offsets.map(|offset| scratch + offset);
         let planes = batch.planes(samples)?;

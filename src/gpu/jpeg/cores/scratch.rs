@@ -1,37 +1,72 @@
 //! Memory on a device for groups of pictures, one after the other. It must not know what is in it.
 
-use std::sync::Arc;
-
+use super::ALIGNMENT;
 use crate::error::Result;
-use crate::gpu::{DeviceBuffer, Recorder};
+use crate::gpu::Recorder;
+use crate::memory::DeviceBytes;
 
-/// Memory that a group of pictures needs until it is decoded, and the next one behind it in the same stream then.
+/// So many bytes are reserved at a time, or a multiple: batches that differ little find what others have freed.
+const STEP_BYTES: usize = 64 << 20;
+
+/// At least as many as a group has there.
+const TABLES: usize = 16;
+
+/// Memory that a group of pictures needs until it is decoded, and the next one behind it in the same stream then; and what groups leave to others.
 #[derive(Default)]
 pub struct Scratch {
-    memory: Option<Arc<DeviceBuffer>>,
-    /// Bytes from its beginning on that are used again.
-    bytes: usize,
+    /// For each stream.
+    again: Vec<DeviceBytes<'static>>,
+    /// What of it no group has yet.
+    kept: Option<DeviceBytes<'static>>,
 }
 
 impl Scratch {
-    /// Where `bytes` bytes are for one group, and `kept` more that no other will use, when those are not 0.
+    /// Reserves `again` bytes for the groups of each of `streams`, and `kept` for all that they leave: in one piece, as many small ones would break
+    /// up what the next large batch wants.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn reserve(recorder: &mut Recorder, streams: usize, again: usize, kept: usize) -> Result<Self> {
+        // Tables of a group begin at multiples of it.
+        let again = (again + TABLES * ALIGNMENT).next_multiple_of(ALIGNMENT);
+        let bytes = (streams * again + kept).next_multiple_of(STEP_BYTES);
+        let buffer = recorder.allocate(bytes)?;
+        let part = |number| DeviceBytes::of(&buffer, number * again, again);
+        let first = streams * again;
+        Ok(Self {
+            again: (0..streams).map(part).collect(),
+            kept: Some(DeviceBytes::of(&buffer, first, bytes - first)),
+        })
+    }
+
+    /// Where `again` bytes are for one group in a stream, and `kept` more that no other will use, when those are not 0.
     ///
     /// # Errors
     /// When there is no memory.
     pub(super) fn fit(
         &mut self,
         recorder: &mut Recorder,
-        bytes: usize,
+        stream: usize,
+        again: usize,
         kept: usize,
     ) -> Result<(u64, Option<u64>)> {
-        let own = |address: u64| (kept > 0).then_some(address);
-        if let Some(memory) = self.memory.as_ref().filter(|_| bytes <= self.bytes) {
-            let kept = if kept > 0 { recorder.allocate(kept)?.address() } else { 0 };
-            return Ok((memory.address(), own(kept)));
+        let known = self.again.get(stream).filter(|memory| again <= memory.len());
+        let Some(address) = known.map(DeviceBytes::address) else {
+            let memory = DeviceBytes::of(&recorder.allocate(again + kept)?, 0, again + kept);
+            let address = memory.address();
+            self.again.resize(self.again.len().max(stream + 1), memory.part(0, 0)?);
+            self.again[stream] = memory.part(0, again)?;
+            return Ok((address, (kept > 0).then_some(address + again as u64)));
+        };
+        if kept == 0 {
+            return Ok((address, None));
         }
-        let memory = recorder.allocate(bytes + kept)?;
-        let address = memory.address();
-        *self = Self { memory: Some(memory), bytes };
-        Ok((address, own(address + bytes as u64)))
+        let left = self.kept.take().filter(|left| kept <= left.len());
+        let own = match left {
+            Some(left) => left,
+            None => DeviceBytes::of(&recorder.allocate(kept)?, 0, kept),
+        };
+        self.kept = Some(own.part(kept, own.len() - kept)?);
+        Ok((address, Some(own.address())))
     }
 }

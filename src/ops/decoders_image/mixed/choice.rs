@@ -40,10 +40,11 @@ impl Mixed {
     }
 
     /// Takes images from engines, cores and libraries whose pixels, as these store them, would take too much memory, and from the cores the
-    /// leave to make planes of those that have no room.
-    pub(super) fn limit(&self, images: &mut [Image<'_>]) {
+    /// leave to make planes of those that have no room. Returns the bytes of planes at most.
+    pub(super) fn limit(&self, images: &mut [Image<'_>]) -> usize {
         let mut room = limits::MAX_PICTURE_BYTES.max(self.memory / limits::PICTURE_PART);
-        let mut for_planes = self.memory / limits::PLANES_PART;
+        let all_planes = self.memory / limits::PLANES_PART;
+        let mut for_planes = all_planes;
         for image in images {
             let [picture, window] =
                 [Extent::Picture, Extent::Window].map(|extent| self.finish.scratch_bytes(&image.job, extent));
@@ -60,6 +61,7 @@ impl Mixed {
                 }
             }
         }
+        all_planes - for_planes
     }
 }
 
