@@ -218,8 +218,8 @@ pub const MAX_CORES_SCAN_BYTES: usize = (1 << 25) - 4_096;
 /// that does is decoded elsewhere.
 pub const MAX_CORES_SCRATCH_BYTES: usize = 16 << 30;
 
-/// The same as a part of the memory that a model may have there: several instances are at work at a time.
-pub const CORES_SCRATCH_PART: usize = 16;
+/// The same as a part of the memory that a model may have there: several instances are at work at a time, and two groups of each.
+pub const CORES_SCRATCH_PART: usize = 32;
 
 /// The part of the memory that a model may have on a device for planes of a batch that stand for pictures. What has no room becomes pixels.
 pub const PLANES_PART: usize = 16;

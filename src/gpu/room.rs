@@ -73,14 +73,15 @@ impl Held {
             holders.next
         });
         holders.bytes.entry(number).or_default();
-        room.waiting.fetch_add(1, Ordering::Relaxed);
         while !holders.admit(number, bytes, room.bytes) {
-            if room.freed.wait_for(&mut holders, room.wait).timed_out() {
+            room.waiting.fetch_add(1, Ordering::Relaxed);
+            let freed = room.freed.wait_for(&mut holders, room.wait);
+            room.waiting.fetch_sub(1, Ordering::Relaxed);
+            if freed.timed_out() {
                 tracing::debug!("a batch goes on without room for {bytes} bytes on the device");
                 break;
             }
         }
-        room.waiting.fetch_sub(1, Ordering::Relaxed);
         *holders.bytes.entry(number).or_default() += bytes;
     }
 

@@ -119,8 +119,8 @@ impl Mixed {
         let cores = OnCores::open(gpu, format, options)?;
         let nvjpeg2000 = OnNvJpeg2000::new(gpu, format);
         let memory = gpu.ceiling();
-        let scratch = (memory / limits::CORES_SCRATCH_PART).min(limits::MAX_CORES_SCRATCH_BYTES);
-        let speeds = Speeds::new(count, gpu.multiprocessors()).within(scratch / SIDES);
+        let scratch = memory / limits::CORES_SCRATCH_PART;
+        let speeds = Speeds::new(count, gpu.multiprocessors()).within(scratch);
         Ok(Self {
             engines,
             cores,
