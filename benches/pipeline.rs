@@ -9,10 +9,12 @@
 //! FOLDER holds JPEGs; `benches/peers` makes some and runs the peers beside this. Outputs stay where they are made. Several
 //! instances, a thread each, overlap their batches as a server does; they are dealt to `--gpus` GPUs in turn. With `--inputs shared` they
 //! are copied first, as in a server, where clients can change them. `--decoder` says who decodes JPEGs on the host, `--scaled` is the
-//! parameter `jpeg_scaled_decode`. Prints one line of JSON.
+//! parameter `jpeg_scaled_decode`. Each instance is measured while all of them work. Prints one line of JSON.
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use gesso::cpu::decode::JpegDecoder;
@@ -70,10 +72,11 @@ fn main() -> Result<()> {
     let instances: Vec<Instance> = (0..instances)
         .map(|i| pipeline.instance_with(Some(threads), gpus.get(i % count.max(1)), &preferences))
         .collect::<std::result::Result<_, _>>()?;
+    let together = Together { begin: Barrier::new(instances.len()), measuring: instances.len().into() };
     let workers: Vec<_> = std::thread::scope(|scope| {
         let runs = instances.into_iter().map(|instance| {
-            let files = &files;
-            scope.spawn(move || run(instance, files, batch, Duration::from_secs(seconds as u64)))
+            let (files, together) = (&files, &together);
+            scope.spawn(move || run(instance, files, batch, Duration::from_secs(seconds as u64), together))
         });
         let handles: Vec<_> = runs.collect();
         handles
@@ -108,7 +111,20 @@ struct Worker {
     free: usize,
 }
 
-fn run(mut instance: Instance, files: &[Vec<u8>], size: usize, duration: Duration) -> Result<Worker> {
+/// What instances that run at a time wait for, so that each is measured while all of them work.
+struct Together {
+    begin: Barrier,
+    /// How many still are.
+    measuring: AtomicUsize,
+}
+
+fn run(
+    mut instance: Instance,
+    files: &[Vec<u8>],
+    size: usize,
+    duration: Duration,
+    together: &Together,
+) -> Result<Worker> {
     let mut next = 0;
     let mut once = |instance: &mut Instance| -> Result<f64> {
         let batch: Vec<&[u8]> =
@@ -125,14 +141,21 @@ fn run(mut instance: Instance, files: &[Vec<u8>], size: usize, duration: Duratio
             None => Ok(elapsed),
         }
     };
-    for _ in 0..5 {
+    let warm = (0..5).try_for_each(|_| once(&mut instance).map(drop));
+    together.begin.wait();
+    let (mut times, start) = (Vec::new(), Instant::now());
+    let measured = warm.and_then(|()| {
+        while start.elapsed() < duration {
+            times.push(once(&mut instance)?);
+        }
+        Ok(())
+    });
+    let rate = (times.len() * size) as f64 / start.elapsed().as_secs_f64();
+    together.measuring.fetch_sub(1, Ordering::Relaxed);
+    measured?;
+    while together.measuring.load(Ordering::Relaxed) > 0 {
         once(&mut instance)?;
     }
-    let (mut times, start) = (Vec::new(), Instant::now());
-    while start.elapsed() < duration {
-        times.push(once(&mut instance)?);
-    }
-    let rate = (times.len() * size) as f64 / start.elapsed().as_secs_f64();
     let free = instance.device_memory()?.map_or(usize::MAX, |(free, _)| free);
     Ok(Worker { rate, times, counters: format!("{:?}", instance.counters()), free })
 }

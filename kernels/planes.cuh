@@ -9,11 +9,9 @@ struct Fours {
 };
 
 struct Planes {
-  // 0: the pixels are there after all.
-  uint32_t live;
   // 0 gray, 1 YCbCr, 2 RGB.
   uint32_t color;
-  uint32_t blue_first, unused;
+  uint32_t blue_first;
   // Of gray, three times the same.
   const uint8_t *samples[3];
   // From a row to the next: a multiple of 8 bytes. No component has 2^32 samples.

@@ -324,15 +324,12 @@ __device__ inline void make_tiles(const Row &row, int tiles, Memory &memory) {
   // A part at the end of rows begins sooner, if it is the only one: then all of it is in them.
   const int begin = end - last_part <= PART ? min(span_x.begin / ALIGNED * ALIGNED, last_part) : span_x.begin / ALIGNED * ALIGNED;
 #ifdef PLANES
-  const bool may_be_planes = row.planes != nullptr;
-  if (may_be_planes && threadIdx.x < sizeof(Planes) / 4) ((uint32_t *)&memory.planes)[threadIdx.x] = ((const uint32_t *)row.planes)[threadIdx.x];
-#endif
-  __syncthreads();
-#ifdef PLANES
-  const bool in_planes = may_be_planes && memory.planes.live;
+  const bool in_planes = row.planes != nullptr;
+  if (in_planes && threadIdx.x < sizeof(Planes) / 4) ((uint32_t *)&memory.planes)[threadIdx.x] = ((const uint32_t *)row.planes)[threadIdx.x];
 #else
   const bool in_planes = false;
 #endif
+  __syncthreads();
 
 #pragma unroll 1
   for (int tile_y = first_row; tile_y < last_row; tile_y += TILE_H) {

@@ -24,7 +24,7 @@ use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
 use crate::graph::{BranchId, NodeKind, Placement, Plan, ValueId};
 use crate::memory::HostPool;
-use crate::ops::{self, CpuCx, Decoded, Failures, GpuCx, Inputs, Preferences, PutOff, Routing};
+use crate::ops::{self, CpuCx, Decoded, Failures, GpuCx, Inputs, Preferences, Routing};
 use crate::tensor::{Batch, Device, ValueType};
 use crate::threads::{self, Others, Threads};
 use crate::waiting::Forever;
@@ -62,8 +62,6 @@ pub struct Executor {
     pace: Pace,
     /// Why the device can no longer be used.
     broken: Option<Error>,
-    /// Of the batch, for operators that leave pixels to others.
-    put_off: PutOff,
     /// Samples that each branch of a conditional had in earlier batches: it depends on their data, so only running them tells.
     branch_samples: Vec<u64>,
 }
@@ -109,7 +107,9 @@ impl Executor {
             return Err(Error::internal("a plan for a device runs without one"));
         }
         let mut operators = plan.operators()?;
-        plan.defer(&mut operators, preferences.jpeg_scaled_decode);
+        if preferences.jpeg_scaled_decode {
+            plan.reduce(&mut operators);
+        }
         expect::expect(&plan, &mut operators, &vec![ValueType::default(); plan.graph.outputs.len()]);
         operators.iter_mut().flatten().for_each(|operator| operator.prefer(preferences));
         if let Some(gpu) = gpu {
@@ -130,7 +130,6 @@ impl Executor {
             tally: Tally::default(),
             pace: Pace::default(),
             broken: None,
-            put_off: PutOff::default(),
             branch_samples,
         })
     }
@@ -230,7 +229,6 @@ impl Executor {
             own: Vec::new(),
         };
         self.tally = Tally::begin(plan.graph.nodes.len());
-        self.put_off.clear();
         state.own = self.bind_inputs(&plan, &state.failures, inputs, &mut state.values, sink)?;
         // Not even a panic may leave work behind: it would write into memory that the caller gives away.
         let recorded = caught(|| self.record(&plan, &mut state, sink));
@@ -410,7 +408,6 @@ impl Executor {
                     recorder,
                     cpu: CpuCx { pool: &self.pool, waiting: &Forever },
                     may_settle: self.may_settle,
-                    put_off: &mut self.put_off,
                     busy: self.pace.busy(),
                 };
                 let landings = &mut state.landings;

@@ -214,18 +214,15 @@ pub const MAX_CORES_SIDE: usize = 65_500;
 /// Bytes of a JPEG's scan that the device's cores decode: they count bits in 28 bits, some beyond the end.
 pub const MAX_CORES_SCAN_BYTES: usize = (1 << 25) - 4_096;
 
-/// Scratch bytes on a device for the JPEGs that its cores decode at a time, of one batch. A batch that needs more is decoded in groups; an image
-/// that does is decoded elsewhere.
+/// Scratch bytes on a device for the JPEGs that its cores decode at a time, of one batch, with their pixels where these are read at once. A batch that
+/// needs more is decoded in groups; an image that does is decoded elsewhere.
 pub const MAX_CORES_SCRATCH_BYTES: usize = 16 << 30;
 
 /// The same as a part of the memory that a model may have there: several instances are at work at a time, and two groups of each.
 pub const CORES_SCRATCH_PART: usize = 32;
 
-/// The part of the memory that a model may have on a device for planes of a batch that stand for pictures. What has no room becomes pixels.
-pub const PLANES_PART: usize = 16;
-
-/// Bytes on a device for pictures of a batch of which outputs are cut, turned or converted (of those on the cores, for the windows). Stops small windows of many
-/// large images from taking all of its memory: what does not fit is decoded on the host, window by window.
+/// Bytes on a device for pictures of a batch of which outputs are cut, turned or converted (of those on the cores, for the windows) or read at once. Stops small windows of
+/// many large images from taking all of its memory: what does not fit is decoded on the cores in groups, or on the host.
 pub const MAX_PICTURE_BYTES: usize = 4 << 30;
 
 /// The same as a part of the memory that a model may have there, where that is more.

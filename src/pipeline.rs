@@ -183,14 +183,17 @@ impl Pipeline {
         output.map_or(Device::Cpu, |output| self.plan.graph.value(output.value).device)
     }
 
-    /// Names of the operators, as [`Tally::operators`] counts them: two that run as one are one.
+    /// Names of the operators, as [`Tally::operators`] counts them: several that run as one are one.
     pub fn operators(&self) -> Vec<String> {
         self.plan.graph.nodes.iter().map(|node| Graph::op_name(node).to_owned()).collect()
     }
 
     /// How many operators the file has that do something here, and copies between host and device.
     pub fn operator_count(&self) -> usize {
-        let count = |node: &Node| if matches!(node.kind, NodeKind::Fused(..)) { 2 } else { 1 };
+        let count = |node: &Node| match &node.kind {
+            NodeKind::Fused(_, args) => args.len(),
+            NodeKind::Operator(..) | NodeKind::Transfer => 1,
+        };
         self.plan.graph.nodes.iter().map(count).sum()
     }
 

@@ -2,15 +2,16 @@
 
 use super::{Executor, State, caught, device, value};
 use crate::error::{Context, Result};
-use crate::graph::{Placement, Plan};
-use crate::ops::{CpuCx, GpuCx, Inputs};
+use crate::graph::{Placement, Plan, ValueId};
+use crate::ops::{CpuCx, DeviceOutput, GpuCx, GpuIo, Inputs};
 use crate::tensor::Batch;
 use crate::waiting::Forever;
 
-/// A step that is looked at again when the batch has run, with its inputs.
+/// A step that is looked at again when the batch has run, with its inputs and outputs.
 pub(super) struct Unsettled<'r> {
     step: usize,
     inputs: Vec<Batch<'r>>,
+    outputs: Vec<Batch<'r>>,
 }
 
 impl Executor {
@@ -23,20 +24,21 @@ impl Executor {
         }
     }
 
-    /// Keeps the inputs of a step that was recorded, if it wants to look at them again.
+    /// Keeps inputs and outputs of a step that was recorded, if it wants to look at them again.
     pub(super) fn remember(&mut self, plan: &Plan, step: usize, state: &mut State<'_>) -> Result<()> {
-        let node = plan.steps[step].node;
-        if plan.graph.nodes[node].placement == Placement::Mixed {
+        let number = plan.steps[step].node;
+        let node = &plan.graph.nodes[number];
+        if node.placement == Placement::Mixed {
             // Engines read files after their step is recorded.
-            for &id in &plan.graph.nodes[node].inputs {
+            for &id in &node.inputs {
                 state.own.push(value(&state.values, id)?.clone());
             }
         }
-        let deferred = self.operators[node].as_mut().and_then(|operator| operator.deferred());
+        let deferred = self.operators[number].as_mut().and_then(|operator| operator.deferred());
         if deferred.is_some_and(|deferred| deferred.is_unsettled()) {
-            let inputs = plan.graph.nodes[node].inputs.iter();
-            let inputs = inputs.map(|&id| value(&state.values, id).cloned()).collect::<Result<_>>()?;
-            state.unsettled.push(Unsettled { step, inputs });
+            let all = |ids: &[ValueId]| ids.iter().map(|&id| value(&state.values, id).cloned()).collect();
+            let (inputs, outputs): (Result<_>, Result<_>) = (all(&node.inputs), all(&node.outputs));
+            state.unsettled.push(Unsettled { step, inputs: inputs?, outputs: outputs? });
         }
         Ok(())
     }
@@ -46,23 +48,23 @@ impl Executor {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
         device::run(recorder)?;
         let mut mended = false;
-        for Unsettled { step, inputs } in std::mem::take(&mut state.unsettled) {
+        for Unsettled { step, inputs, outputs } in std::mem::take(&mut state.unsettled) {
             let step = &plan.steps[step];
             let regular: Vec<&Batch<'_>> = inputs.iter().collect();
             let failures = state.failures(step.branch)?.clone();
-            let inputs = Inputs::new(&step.label, &regular, &[], &failures);
+            let inputs = Inputs::new(&step.label, &regular, &[], &failures).of_parts(&step.parts);
+            let outputs = outputs.iter().map(|batch| {
+                let samples = (0..batch.len()).map(|i| batch.device(i).ok().cloned()).collect();
+                DeviceOutput { desc: batch.desc(), samples }
+            });
+            let io = GpuIo::new(inputs, outputs.collect());
             let cpu = CpuCx { pool: &self.pool, waiting: &Forever };
-            let mut cx = GpuCx {
-                recorder: &mut *recorder,
-                cpu,
-                may_settle: self.may_settle,
-                put_off: &mut self.put_off,
-                busy: self.pace.busy(),
-            };
+            let mut cx =
+                GpuCx { recorder: &mut *recorder, cpu, may_settle: self.may_settle, busy: self.pace.busy() };
             if let Some(operator) =
                 self.operators[step.node].as_mut().and_then(|operator| operator.deferred())
             {
-                mended |= caught(|| operator.settle(&mut cx, inputs)).context(|| step.label.clone())?;
+                mended |= caught(|| operator.settle(&mut cx, &io)).context(|| step.label.clone())?;
             }
         }
         if mended { device::run(recorder) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! One command of a batch: a launch, copies within the device, a wait for another stream, a call of others, a side stream that begins or
+//! One command of a batch: a launch, a copy within the device, a wait for another stream, a call of others, a side stream that begins or
 //! ends. It must not know the order of commands.
 
 use std::sync::Arc;
@@ -17,13 +17,15 @@ use crate::memory::DeviceBytes;
 pub(super) enum Command {
     /// In a side stream, or in the batch's own.
     Launch(Launch, Option<Arc<Side>>),
-    Copies(Copies),
+    Copy(Move),
     Wait(Arc<Event>),
     Call(Call),
     /// A side stream goes on behind all that the batch's stream has so far.
     Fork(Arc<Side>),
     /// The batch's stream goes on behind all that a side stream has so far.
     Join(Arc<Side>),
+    /// What was recorded for this place when everything had run once.
+    Slot(Vec<Command>),
 }
 
 impl Command {
@@ -37,18 +39,20 @@ impl Command {
                 unsafe { launch.enqueue(stream.raw()) }?;
                 counters.launches += 1;
             }
-            Command::Copies(Copies { moves, .. }) => {
-                for &Move { to, from, bytes } in moves.iter().filter(|copy| copy.bytes > 0) {
-                    // SAFETY: both ranges are of values that the batch keeps, or of buffers that outlive it.
-                    unsafe { result::memcpy_dtod_async(to, from, bytes, stream.raw()) }
-                        .map_err(|error| driver_error("copying on the device", error))?;
-                    counters.copies += 1;
-                }
+            &mut Command::Copy(Move { to, from, bytes }) if bytes > 0 => {
+                // SAFETY: both ranges are of values that the batch keeps, or of buffers that outlive it.
+                unsafe { result::memcpy_dtod_async(to, from, bytes, stream.raw()) }
+                    .map_err(|error| driver_error("copying on the device", error))?;
+                counters.copies += 1;
             }
+            Command::Copy(_) => {}
             Command::Wait(event) => stream.wait(event)?,
             Command::Call(call) => call(stream)?,
             Command::Fork(side) => side.follow(stream)?,
             Command::Join(side) => side.lead(stream)?,
+            Command::Slot(commands) => {
+                commands.iter_mut().try_for_each(|command| command.enqueue(stream, counters))?;
+            }
         }
         Ok(())
     }
@@ -56,14 +60,6 @@ impl Command {
 
 /// Enqueues work of third parties; called again if the batch is replayed.
 pub type Call = Box<dyn FnMut(&Stream) -> Result<()> + Send + Sync>;
-
-/// Copies within the device.
-#[derive(Default)]
-pub(super) struct Copies {
-    pub(super) moves: Vec<Move>,
-    /// For those that come later: address and size of where they may go.
-    pub(super) targets: Vec<(u64, usize)>,
-}
 
 /// A copy within the device.
 #[derive(Clone, Copy)]

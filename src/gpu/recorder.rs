@@ -10,7 +10,7 @@ use std::time::Instant;
 use bytemuck::Pod;
 use cudarc::driver::result;
 
-use super::command::{Call, Command, Copies, Move};
+use super::command::{Call, Command, Move};
 use super::compile::KernelSpec;
 use super::context::driver_error;
 use super::counters::Counters;
@@ -193,30 +193,31 @@ impl Recorder {
     /// # Errors
     /// Internal, when the two are not equally long.
     pub fn copy(&mut self, to: &DeviceBytes<'_>, from: &DeviceBytes<'_>) -> Result<()> {
-        let moves = vec![Move::new((to.address(), to.len()), from)?];
-        self.commands.push(Command::Copies(Copies { moves, ..Copies::default() }));
+        self.commands.push(Command::Copy(Move::new((to.address(), to.len()), from)?));
         Ok(())
     }
 
-    /// Records that copies to some of `targets` may have to run here, which nobody knows before the rest has run.
-    pub fn slot(&mut self, targets: &[DeviceBytes<'_>]) -> Slot {
-        let targets = targets.iter().map(|target| (target.address(), target.len())).collect();
-        Slot(self.commands.push(Command::Copies(Copies { targets, ..Copies::default() })))
+    /// Records that something may have to run here which nobody knows before the rest has run.
+    pub fn slot(&mut self) -> Slot {
+        Slot(self.commands.push(Command::Slot(Vec::new())))
     }
 
-    /// Puts copies into a slot of the batch, each of the number of a target there and a source, and lets everything from there on run
-    /// once more with the next [`Recorder::submit`]. The last one was waited for.
+    /// How much is recorded so far.
+    pub(crate) fn recorded(&self) -> usize {
+        self.commands.len()
+    }
+
+    /// Puts what was recorded behind the first `begin` commands into a slot of the batch, and lets everything from there on run once more with
+    /// the next [`Recorder::submit`]. The last one was waited for.
     ///
     /// # Errors
-    /// Internal, when a source is not as long as its target, and for a slot or a target of another batch.
-    pub fn mend(&mut self, slot: Slot, pairs: &[(usize, DeviceBytes<'_>)]) -> Result<()> {
-        let Some(Command::Copies(Copies { moves, targets })) = self.commands.get_mut(slot.0) else {
+    /// Internal, for a slot of another batch.
+    pub(crate) fn mend(&mut self, slot: Slot, begin: usize) -> Result<()> {
+        let more = self.commands.split_off(begin);
+        let Some(Command::Slot(commands)) = self.commands.get_mut(slot.0) else {
             return Err(Error::internal("a slot of another batch"));
         };
-        for (number, from) in pairs {
-            let target = targets.get(*number).ok_or_else(|| Error::internal("a target of another slot"))?;
-            moves.push(Move::new(*target, from)?);
-        }
+        commands.extend(more);
         self.commands.again_from(slot.0);
         self.landed = 0;
         Ok(())

@@ -34,6 +34,16 @@ impl<C> Commands<C> {
         self.all.len() - 1
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Takes those behind the first `len`, which are not in the stream.
+    pub(super) fn split_off(&mut self, len: usize) -> Vec<C> {
+        self.all.split_off(len.max(self.submitted).min(self.all.len()))
+    }
+
     /// Says that others work for the batch in `timeline`, or may begin to.
     pub(super) fn work_in(&mut self, timeline: Arc<dyn Timeline>) {
         self.others.push(timeline);

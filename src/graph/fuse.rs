@@ -1,47 +1,72 @@
-//! Two operators as one, where nothing else sees the value between them. Runs after types are known.
+//! Several operators as one, where nothing else sees the values between them. Runs after types are known.
 
 use super::{Graph, Node, NodeKind, Placement, ValueId};
-use crate::ops::{self, Fusion};
-use crate::tensor::Device;
+use crate::ops::{self, Args, Fusion, MAX_FUSED};
 
-/// Between the names of the two.
+/// Between the names of the operators.
 pub(super) const AND: &str = " + ";
 
-/// Replaces each pair that [`Fusion`] knows, the second the only reader of the first and both on the same device, by one node.
+/// Replaces each chain that a [`Fusion`] knows, every operator the only reader of the one before and all on the same device, by one node.
 pub(super) fn fuse(graph: &mut Graph) {
     let mut i = 0;
     while i < graph.nodes.len() {
-        match partner(graph, i) {
-            Some((j, fusion)) => {
-                let second = graph.nodes.remove(j);
-                // The later place: its argument inputs exist there.
-                let first = graph.nodes.remove(i);
-                graph.nodes.insert(j - 1, joined(fusion, first, second));
+        match fusion(graph, i) {
+            Some((chain, fusion)) => {
+                // The last place: argument inputs exist there. Readers stand behind what they read.
+                let place = chain.last().map_or(i, |last| last + 1 - chain.len());
+                let mut nodes: Vec<Node> = chain.iter().rev().map(|&at| graph.nodes.remove(at)).collect();
+                nodes.reverse();
+                if let Some(node) = joined(fusion, nodes) {
+                    graph.nodes.insert(place, node);
+                }
             }
             None => i += 1,
         }
     }
 }
 
-/// The node that node `i` can be fused with, and how.
-fn partner(graph: &Graph, i: usize) -> Option<(usize, &'static Fusion)> {
-    let first = &graph.nodes[i];
-    let (NodeKind::Operator(def, args), &[input], &[between]) =
-        (&first.kind, first.inputs.as_slice(), first.outputs.as_slice())
+/// The nodes from `i` on that can be one, and how.
+fn fusion(graph: &Graph, i: usize) -> Option<(Vec<usize>, &'static Fusion)> {
+    let device = graph.nodes[i].placement.device();
+    let mut chain = vec![i];
+    while chain.len() < MAX_FUSED {
+        match chain.last().and_then(|&last| next(graph, last)) {
+            Some(next) => chain.push(next),
+            None => break,
+        }
+    }
+    while chain.len() > 1 {
+        let nodes = chain.iter().map(|&at| &graph.nodes[at]);
+        let operators: Option<Vec<_>> = nodes.clone().map(operator).collect();
+        let types: Vec<_> =
+            nodes.filter_map(|node| node.inputs.first()).map(|&id| &graph.value(id).ty).collect();
+        if let Some(fusion) = ops::fusion(device, &operators?, &types) {
+            return Some((chain, fusion));
+        }
+        chain.pop();
+    }
+    None
+}
+
+/// An operator that stands by itself, and its arguments.
+fn operator(node: &Node) -> Option<(&'static ops::OpDef, &Args)> {
+    match &node.kind {
+        NodeKind::Operator(def, args) => Some((def, args)),
+        NodeKind::Fused(..) | NodeKind::Transfer => None,
+    }
+}
+
+/// The only reader of node `i`, an operator with one input, if it is on the same device and has no other.
+fn next(graph: &Graph, i: usize) -> Option<usize> {
+    let node = &graph.nodes[i];
+    let (&[_], &[between], Some(_)) = (node.inputs.as_slice(), node.outputs.as_slice(), operator(node))
     else {
         return None;
     };
-    let device = match first.placement {
-        Placement::Cpu => Device::Cpu,
-        Placement::Gpu => Device::Gpu,
-        Placement::Mixed => return None,
-    };
     let j = only_reader(graph, between)?;
-    let second = &graph.nodes[j];
-    let NodeKind::Operator(next, next_args) = &second.kind else { return None };
-    let types = [&graph.value(input).ty, &graph.value(between).ty];
-    let fusion = ops::fusion(device, [(def, args), (next, next_args)], types)?;
-    (second.inputs == [between] && second.placement == first.placement).then_some((j, fusion))
+    let reader = &graph.nodes[j];
+    let same = reader.placement.device() == node.placement.device() && reader.placement != Placement::Mixed;
+    (same && reader.inputs == [between] && operator(reader).is_some()).then_some(j)
 }
 
 /// The one node that reads `value`, if it is no output.
@@ -55,22 +80,18 @@ pub(super) fn only_reader(graph: &Graph, value: ValueId) -> Option<usize> {
     (reads(node) == 1 && readers.next().is_none()).then_some(j)
 }
 
-fn joined(fusion: &'static Fusion, first: Node, second: Node) -> Node {
-    let instance = [first.instance, second.instance].join(AND);
-    let kind = match (first.kind, second.kind) {
-        (NodeKind::Operator(_, first), NodeKind::Operator(_, second)) => {
-            NodeKind::Fused(fusion, first, second)
+/// `nodes` as one; `None` of none.
+fn joined(fusion: &'static Fusion, nodes: Vec<Node>) -> Option<Node> {
+    let names: Vec<&str> = nodes.iter().map(|node| node.instance.as_str()).collect();
+    let instance = names.join(AND);
+    let (first, last) = (nodes.first()?, nodes.last()?);
+    let (placement, inputs, outputs) = (first.placement, first.inputs.clone(), last.outputs.clone());
+    let (mut arguments, mut args) = (Vec::new(), Vec::with_capacity(nodes.len()));
+    for node in nodes {
+        arguments.extend(node.arguments);
+        if let NodeKind::Operator(_, own) = node.kind {
+            args.push(own);
         }
-        // Only operators have partners.
-        (first, _) => first,
-    };
-    let arguments = first.arguments.into_iter().chain(second.arguments).collect();
-    Node {
-        instance,
-        kind,
-        placement: second.placement,
-        inputs: first.inputs,
-        arguments,
-        outputs: second.outputs,
     }
+    Some(Node { instance, kind: NodeKind::Fused(fusion, args), placement, inputs, arguments, outputs })
 }

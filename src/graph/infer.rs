@@ -20,7 +20,7 @@ pub fn operators(graph: &Graph) -> Result<Operators> {
         .iter()
         .map(|node| match &node.kind {
             NodeKind::Transfer => Ok(None),
-            NodeKind::Fused(fusion, first, second) => (fusion.build)(first, second).map(Some),
+            NodeKind::Fused(fusion, args) => fusion.build(args).map(Some),
             NodeKind::Operator(def, args) => def
                 .instantiate(args, node.inputs.len())
                 .map(Some)

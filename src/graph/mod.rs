@@ -96,8 +96,8 @@ pub struct Node {
 pub enum NodeKind {
     /// An operator with its arguments.
     Operator(&'static OpDef, Args),
-    /// Two operators in one, with the arguments of both.
-    Fused(&'static Fusion, Args, Args),
+    /// Several operators in one, with the arguments of each.
+    Fused(&'static Fusion, Vec<Args>),
     /// A copy from the device of its input to the device of its output.
     Transfer,
 }

@@ -6,7 +6,6 @@ use std::fmt;
 use super::infer::{self, Operators};
 use super::{BranchId, Branches, Graph, NodeKind, Placement, ValueId};
 use crate::error::Result;
-use crate::ops::Accepts;
 use crate::tensor::Device;
 
 /// Columns of the table are padded up to this many characters; longer cells push the rest of their row.
@@ -29,8 +28,6 @@ pub struct Plan {
     /// For each value: whether all that it steers are operators on a device that copy what they need of it. Inputs of the graph need
     /// no other copy then.
     pub copied_by_readers: Vec<bool>,
-    /// Whether operators may do the work of their only reader, or leave it theirs.
-    fused: bool,
 }
 
 /// One step of a plan.
@@ -59,7 +56,7 @@ impl Plan {
         let nodes = graph.nodes.len();
         super::fuse::fuse(&mut graph);
         let operators = if graph.nodes.len() == nodes { operators } else { infer::operators(&graph)? };
-        Self::ordered(graph, &operators, true)
+        Self::ordered(graph, &operators)
     }
 
     /// [`Plan::new`] with every operator by itself: what tests hold fused plans to.
@@ -68,10 +65,10 @@ impl Plan {
     /// Those of type inference.
     pub fn unfused(mut graph: Graph) -> Result<Self> {
         let operators = infer::infer(&mut graph)?;
-        Self::ordered(graph, &operators, false)
+        Self::ordered(graph, &operators)
     }
 
-    fn ordered(graph: Graph, operators: &Operators, fused: bool) -> Result<Self> {
+    fn ordered(graph: Graph, operators: &Operators) -> Result<Self> {
         let branches = Branches::new(&graph, operators)?;
         let steers = steers(&graph, operators);
         let copied_by_readers = copied_by_readers(&graph, operators);
@@ -91,9 +88,9 @@ impl Plan {
             let label = |name, instance| format!("operator `{name}` (`{instance}`)");
             let parts = match &node.kind {
                 NodeKind::Fused(fusion, ..) => {
-                    let names = [fusion.first.name, fusion.second.name];
+                    let names = fusion.of.iter().map(|def| def.name);
                     let of = |(name, instance)| label(name, instance);
-                    names.into_iter().zip(node.instance.split(super::fuse::AND)).map(of).collect()
+                    names.zip(node.instance.split(super::fuse::AND)).map(of).collect()
                 }
                 _ => Vec::new(),
             };
@@ -104,7 +101,7 @@ impl Plan {
         for (step, value) in last_uses(&graph) {
             steps[step].frees.push(value);
         }
-        Ok(Self { graph, steps, copied_outputs, branches, steers, copied_by_readers, fused })
+        Ok(Self { graph, steps, copied_outputs, branches, steers, copied_by_readers })
     }
 
     /// Whether `step` brings a value from the device to the host in the middle of a batch.
@@ -122,21 +119,15 @@ impl Plan {
         infer::operators(&self.graph)
     }
 
-    /// Lets operators leave work to their only reader: smaller images if `may_reduce`, and what only a device does where both run there.
-    pub fn defer(&self, operators: &mut Operators, may_reduce: bool) {
+    /// Lets operators make images smaller that their only reader makes still smaller.
+    pub fn reduce(&self, operators: &mut Operators) {
         for (i, j) in self.only_readers() {
-            let on_device = [i, j].iter().all(|&at| self.graph.nodes[at].placement != Placement::Cpu);
-            let Some(mut reader) = operators.get_mut(j).and_then(Option::take) else { continue };
-            if let (Some(Some(operator)), Some(next)) = (operators.get_mut(i), reader.deferred())
-                && let Some(deferred) = operator.deferred()
-            {
-                let accepted = next.accepts();
-                next.receive(deferred.leave(Accepts {
-                    smaller: accepted.smaller.filter(|_| may_reduce),
-                    planes: accepted.planes && on_device && self.fused,
-                }));
+            let reader = operators.get_mut(j).and_then(Option::as_mut);
+            let enough = reader.and_then(|reader| reader.deferred()).and_then(|reader| reader.enough());
+            let operator = operators.get_mut(i).and_then(Option::as_mut);
+            if let Some(deferred) = operator.and_then(|operator| operator.deferred()) {
+                deferred.may_reduce_to(enough);
             }
-            operators[j] = Some(reader);
         }
     }
 

@@ -8,12 +8,13 @@ mod on_cores;
 mod on_engines;
 mod on_host;
 mod on_nvjpeg2000;
+mod reading;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{
-    Accepts, ArgSpec, Args, CpuCx, Decoded, Deferred, Failures, GpuCx, GpuIo, Inputs, Io, OpDef, Operator,
+    ArgSpec, Args, CpuCx, Decoded, Deferred, Failures, GpuCx, GpuIo, Inputs, Io, OpDef, Operator,
     Preferences, one_output,
 };
 use crate::cpu::decode::{
@@ -30,6 +31,7 @@ use files::Files;
 use mixed::Mixed;
 
 pub(super) use decoding::{Job, Region, check_encoded, color_space, plane};
+pub(super) use reading::Read;
 
 /// Pixels of so many bytes are worth waking other threads for.
 const SHARED_BYTES: usize = 1 << 20;
@@ -146,9 +148,47 @@ impl Image {
         Ok(Box::new(Self::new(args, region)?))
     }
 
-    /// Lets JPEGs be decoded to images that are smaller, but for whole ones to no less than `enough` (height, width).
-    pub(super) fn may_reduce_to(&mut self, enough: Option<[usize; 2]>) {
-        self.decoding.enough = enough;
+    /// Lets whole images be left as planes on a device (`kernels/planes.cuh`) to who reads them at once. Returns whether some may be.
+    pub(super) fn may_leave_planes(&mut self) -> bool {
+        let DecodeOptions { color, dtype, .. } = self.decoding.options;
+        let three_bytes = dtype == DType::U8 && matches!(color, ColorSpace::Rgb | ColorSpace::Bgr);
+        // Smooth chroma is made of neighbours, by a kernel of its own.
+        self.leaves_planes = three_bytes && self.decoding.region.is_none() && !self.on_device.smooth_chroma;
+        self.leaves_planes
+    }
+
+    /// Records what decodes the batch that was set up, on the device and for `read`, which reads the images a group at a time. They are
+    /// nowhere else.
+    ///
+    /// # Errors
+    /// What a broken device answers, or one without memory; those of `read`.
+    pub(super) fn run_for(&mut self, cx: &mut GpuCx<'_>, inputs: Inputs<'_>, read: Read<'_>) -> Result<()> {
+        self.record(cx, &GpuIo::new(inputs, Vec::new()), Some(read))
+    }
+
+    /// [`Deferred::settle`] after that: `read` reads again what came out wrong.
+    ///
+    /// # Errors
+    /// The same.
+    pub(super) fn settle_for(
+        &mut self,
+        cx: &mut GpuCx<'_>,
+        inputs: Inputs<'_>,
+        read: Read<'_>,
+    ) -> Result<bool> {
+        self.put_right(cx, &GpuIo::new(inputs, Vec::new()), Some(read))
+    }
+
+    fn record(&mut self, cx: &mut GpuCx<'_>, io: &GpuIo<'_>, read: Option<Read<'_>>) -> Result<()> {
+        let mixed = self.mixed.as_mut().ok_or_else(|| Error::internal("the device was not prepared"))?;
+        mixed.run(&self.decoder, &self.jobs, &self.files, cx, io, read)
+    }
+
+    fn put_right(&mut self, cx: &mut GpuCx<'_>, io: &GpuIo<'_>, read: Option<Read<'_>>) -> Result<bool> {
+        match &mut self.mixed {
+            Some(mixed) => mixed.settle(&self.decoder, &self.jobs, &self.files, cx, io, read),
+            None => Ok(false),
+        }
     }
 
     /// What decodes the batch that was set up on the host's threads.
@@ -291,31 +331,21 @@ impl Operator for Image {
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
-        let mixed = self.mixed.as_mut().ok_or_else(|| Error::internal("the device was not prepared"))?;
-        mixed.run(&self.decoder, &self.jobs, &self.files, cx, io)
+        self.record(cx, io, None)
     }
 }
 
 impl Deferred for Image {
-    fn leave(&mut self, accepted: Accepts) -> Accepts {
-        self.may_reduce_to(accepted.smaller);
-        let DecodeOptions { color, dtype, .. } = self.decoding.options;
-        let three_bytes = dtype == DType::U8 && matches!(color, ColorSpace::Rgb | ColorSpace::Bgr);
-        // Smooth chroma is made of neighbours, by a kernel of its own.
-        let can = three_bytes && self.decoding.region.is_none() && !self.on_device.smooth_chroma;
-        self.leaves_planes = can && accepted.planes;
-        Accepts { planes: self.leaves_planes, ..accepted }
+    fn may_reduce_to(&mut self, enough: Option<[usize; 2]>) {
+        self.decoding.enough = enough;
     }
 
     fn is_unsettled(&self) -> bool {
         self.mixed.as_ref().is_some_and(Mixed::is_unsettled)
     }
 
-    fn settle(&mut self, cx: &mut GpuCx<'_>, inputs: Inputs<'_>) -> Result<bool> {
-        match &mut self.mixed {
-            Some(mixed) => mixed.settle(&self.decoder, &self.jobs, &self.files, cx, inputs),
-            None => Ok(false),
-        }
+    fn settle(&mut self, cx: &mut GpuCx<'_>, io: &GpuIo<'_>) -> Result<bool> {
+        self.put_right(cx, io, None)
     }
 }
 

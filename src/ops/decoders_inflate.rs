@@ -288,8 +288,8 @@ impl Deferred for DecodersInflate {
         self.asked.is_some()
     }
 
-    fn settle(&mut self, cx: &mut GpuCx<'_>, inputs: Inputs<'_>) -> Result<bool> {
-        self.fail_damaged(cx.recorder, &inputs);
+    fn settle(&mut self, cx: &mut GpuCx<'_>, io: &GpuIo<'_>) -> Result<bool> {
+        self.fail_damaged(cx.recorder, &io.inputs());
         Ok(false)
     }
 }

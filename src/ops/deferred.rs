@@ -1,38 +1,21 @@
 //! Work that an operator does not finish itself: what it leaves to the one operator that reads its output, and what it looks at
 //! again when the device has run the batch. It must not know which operators do so.
 
-use super::{GpuCx, Inputs};
+use super::{GpuCx, GpuIo};
 use crate::error::Result;
 
-/// What an operator can read in place of whole pixels of its first input, if nothing else reads that.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Accepts {
-    /// Smaller images, none of their sides below these (height, width).
-    pub smaller: Option<[usize; 2]>,
-    /// Planes of samples on a device (`kernels/planes.cuh`), of which it makes images of bytes with three channels itself.
-    pub planes: bool,
-}
-
-/// An operator that takes part in work that is put off. Both ends implement it: the reader accepts, the one before it leaves.
-///
-/// ```text
-/// plan     reader.accepts()  >  producer.leave(..)  >  reader.receive(..)      once, before the first batch
-/// batch    producer: GpuCx::put_off   reader: GpuCx::left_at                   for each sample
-///          settle, after the device has run
-/// ```
+/// An operator that takes part in work that is put off.
 pub trait Deferred {
-    /// What it can read in place of whole pixels of its first input.
-    fn accepts(&self) -> Accepts {
-        Accepts::default()
+    /// Sides (height, width) that images which it reads need not exceed: it makes them as small itself.
+    fn enough(&self) -> Option<[usize; 2]> {
+        None
     }
 
-    /// Takes that the operator before it may leave it `left`, which it accepts.
-    fn receive(&mut self, _left: Accepts) {}
+    /// Says, before [`super::Operator::prepare_gpu`], that it may be given planes of images ([`super::Source::Planes`]), of which it makes pixels itself.
+    fn may_read_planes(&mut self) {}
 
-    /// Leaves to the only reader of its output some of what that accepts. Returns what it may leave.
-    fn leave(&mut self, _accepted: Accepts) -> Accepts {
-        Accepts::default()
-    }
+    /// Lets it make smaller images for the only reader of its output, none of their sides below `enough`.
+    fn may_reduce_to(&mut self, _enough: Option<[usize; 2]>) {}
 
     /// Whether [`Deferred::settle`] has something to look at after the batch that was recorded last.
     fn is_unsettled(&self) -> bool {
@@ -40,13 +23,13 @@ pub trait Deferred {
     }
 
     /// Looks at what the device found out while it ran the batch. What came out wrong is made once more on the host and put
-    /// in its place with [`crate::gpu::Recorder::mend`], or fails its sample. Returns whether the batch must run on from
+    /// in its place with [`GpuCx::mend`], or fails its sample. Returns whether the batch must run on from
     /// there again.
-    /// `inputs` are the regular ones of the batch.
+    /// `io` has the regular inputs of the batch, and the outputs.
     ///
     /// # Errors
     /// What fails the whole batch.
-    fn settle(&mut self, _cx: &mut GpuCx<'_>, _inputs: Inputs<'_>) -> Result<bool> {
+    fn settle(&mut self, _cx: &mut GpuCx<'_>, _io: &GpuIo<'_>) -> Result<bool> {
         Ok(false)
     }
 }

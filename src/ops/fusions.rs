@@ -1,38 +1,49 @@
-//! Pairs of operators that become one. It must not know what they do, nor where a graph has them.
+//! Chains of operators that become one. It must not know what they do, nor where a graph has them.
 
 use super::{Args, OpDef, Operator};
 use crate::error::Result;
 use crate::gpu::KernelSpec;
 use crate::tensor::{Device, ValueType};
 
-/// Two operators, the second the only reader of the first, that one operator can stand for.
+/// Operators of the longest chain.
+pub const MAX_FUSED: usize = 3;
+
+/// Operators, each the only reader of the one before, that one operator can stand for.
 pub struct Fusion {
     /// How tables and messages call it.
     pub name: &'static str,
-    /// Where both run.
+    /// Where they compute.
     pub device: Device,
-    /// The operator that is read.
-    pub first: &'static OpDef,
-    /// Its only reader.
-    pub second: &'static OpDef,
-    /// Whether it can, by the arguments of both, for inputs of the first and of the second of these types.
-    pub can: fn([&Args; 2], [&ValueType; 2]) -> bool,
+    /// The operators in their order.
+    pub of: &'static [&'static OpDef],
+    /// Whether it can, by the arguments of each, for inputs of each of these types.
+    pub can: fn(&[&Args], &[&ValueType]) -> bool,
     /// Those that tests compile, as [`OpDef::kernels`].
     pub kernels: fn() -> Vec<KernelSpec>,
-    /// Makes it, with the arguments of both; the argument inputs of the second follow those of the first.
-    pub build: fn(&Args, &Args) -> Result<Box<dyn Operator>>,
+    /// Makes it, with the arguments of each. Those that are inputs count on from one to the next.
+    pub make: fn(&[Args]) -> Result<Box<dyn Operator>>,
 }
 
 impl Fusion {
-    /// Whether it is of these two on `device`, with these arguments and types of their inputs.
-    pub(super) fn fits(
-        &self,
-        device: Device,
-        [first, second]: [(&OpDef, &Args); 2],
-        types: [&ValueType; 2],
-    ) -> bool {
+    /// Whether it is of these operators on `device`, with these arguments and types of their inputs.
+    pub(super) fn fits(&self, device: Device, chain: &[(&OpDef, &Args)], types: &[&ValueType]) -> bool {
+        let args: Vec<&Args> = chain.iter().map(|(_, args)| *args).collect();
         self.device == device
-            && (self.first.name, self.second.name) == (first.0.name, second.0.name)
-            && (self.can)([first.1, second.1], types)
+            && self.of.iter().map(|def| def.name).eq(chain.iter().map(|(def, _)| def.name))
+            && (self.can)(&args, types)
+    }
+
+    /// The operator, with the arguments that each has by itself.
+    ///
+    /// # Errors
+    /// Those of the operators.
+    pub fn build(&self, args: &[Args]) -> Result<Box<dyn Operator>> {
+        let mut tensors = 0;
+        let shift = |own: &Args| {
+            let shifted = own.shifted(tensors);
+            tensors += own.tensor_count();
+            shifted
+        };
+        (self.make)(&args.iter().map(shift).collect::<Vec<_>>())
     }
 }

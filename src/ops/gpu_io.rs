@@ -1,12 +1,11 @@
 //! What an operator sees of a batch on a device: addresses instead of bytes, and a recorder instead of threads. A sample
 //! that failed before is skipped, as on the host.
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::io::{CpuCx, Inputs, SampleInputs};
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, Grid, KernelSpec, NoParams, Recorder};
+use crate::gpu::{Gpu, Grid, KernelSpec, NoParams, Recorder, Slot};
 use crate::memory::DeviceBytes;
 use crate::tensor::{BatchDesc, Shape, View};
 
@@ -30,45 +29,19 @@ pub struct GpuCx<'a> {
     pub cpu: CpuCx<'a>,
     /// Whether samples may turn out to have failed after the batch has run, see [`super::Deferred::settle`].
     pub may_settle: bool,
-    /// Where that is which operators leave to their readers.
-    pub put_off: &'a mut PutOff,
     /// The part of the time that the instance lately worked on batches, 0 to 1.
     pub busy: f64,
 }
 
-/// Where samples are that were put off on a device, by the addresses where they would be.
-#[derive(Debug, Default)]
-pub struct PutOff(HashMap<u64, u64>);
-
-impl PutOff {
-    /// Forgets those of the last batch.
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    /// Notes where that lies which will become the sample at `sample`; `None`: nothing does, the sample is there.
-    fn set(&mut self, sample: u64, left: Option<u64>) {
-        match left {
-            Some(left) => drop(self.0.insert(sample, left)),
-            None => drop(self.0.remove(&sample)),
-        }
-    }
-
-    /// Where that lies which will become the sample at `sample`; 0: the sample is there.
-    fn at(&self, sample: u64) -> u64 {
-        self.0.get(&sample).copied().unwrap_or_default()
-    }
-}
-
 impl GpuCx<'_> {
-    /// Notes where that lies of which the reader makes the sample at `sample`; `None`: the sample is there.
-    pub(super) fn put_off(&mut self, sample: u64, left: Option<u64>) {
-        self.put_off.set(sample, left);
-    }
-
-    /// Where that lies of which the sample at `sample` is to be made; 0: the sample is there.
-    pub(super) fn left_at(&self, sample: u64) -> u64 {
-        self.put_off.at(sample)
+    /// Lets what `record` records run at `slot`, behind everything before it, and everything behind it once more. The batch has run.
+    ///
+    /// # Errors
+    /// Those of `record`; internal, for a slot of another batch.
+    pub(super) fn mend(&mut self, slot: Slot, record: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let begin = self.recorder.recorded();
+        record(self)?;
+        self.recorder.mend(slot, begin)
     }
 
     /// Records a launch of blocks of [`THREADS`] over a table whose rows have at most `elements` elements each: x counts
@@ -175,16 +148,35 @@ pub struct DeviceOutput<'a> {
     pub samples: Vec<Option<DeviceBytes<'a>>>,
 }
 
+/// Where a sample of an input is on a device, by its address.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Source {
+    /// Nowhere yet.
+    #[default]
+    Absent,
+    /// All of its elements.
+    Elements(u64),
+    /// Planes of its components (`kernels/planes.cuh`), of which an image of bytes with three channels is to be made.
+    Planes(u64),
+}
+
 /// Inputs and outputs of an operator while it records.
 pub struct GpuIo<'a> {
     inputs: Inputs<'a>,
     outputs: Vec<DeviceOutput<'a>>,
+    /// Where the samples of the first input are; `None`: where it says, all of them.
+    sources: Option<&'a [Source]>,
 }
 
 impl<'a> GpuIo<'a> {
     /// Inputs, and outputs in order.
     pub fn new(inputs: Inputs<'a>, outputs: Vec<DeviceOutput<'a>>) -> Self {
-        Self { inputs, outputs }
+        Self { inputs, outputs, sources: None }
+    }
+
+    /// The same for the samples whose first input `sources` has, and no others.
+    pub(super) fn of(inputs: Inputs<'a>, outputs: Vec<DeviceOutput<'a>>, sources: &'a [Source]) -> Self {
+        Self { inputs, outputs, sources: Some(sources) }
     }
 
     /// The outputs in order.
@@ -200,9 +192,8 @@ impl<'a> GpuIo<'a> {
     /// Calls `f` for every live sample, in order, and returns what it made of each. An error or a panic fails its sample and
     /// no other.
     pub fn rows<R>(&self, mut f: impl FnMut(&DeviceSample<'_, 'a>) -> Result<R>) -> Vec<R> {
-        let live = (0..self.inputs.batch_size()).filter(|&index| self.inputs.failures().get(index).is_none());
         let mut rows = Vec::with_capacity(self.inputs.batch_size());
-        rows.extend(live.filter_map(|index| self.row(index, &mut f)));
+        rows.extend(self.live().filter_map(|index| self.row(index, &mut f)));
         rows
     }
 
@@ -215,8 +206,7 @@ impl<'a> GpuIo<'a> {
         if self.inputs.batch_size() < SPREAD_SAMPLES {
             return self.rows(f);
         }
-        let live = (0..self.inputs.batch_size()).filter(|&index| self.inputs.failures().get(index).is_none());
-        let mut rows: Vec<(usize, Option<R>)> = live.map(|index| (index, None)).collect();
+        let mut rows: Vec<(usize, Option<R>)> = self.live().map(|index| (index, None)).collect();
         let mut parts: Vec<_> = rows.chunks_mut(SPREAD_SAMPLES / 4).collect();
         cx.pool.for_each(&mut parts, |part| {
             for (index, row) in part.iter_mut() {
@@ -226,8 +216,19 @@ impl<'a> GpuIo<'a> {
         rows.into_iter().filter_map(|(_, row)| row).collect()
     }
 
+    /// Samples that are there.
+    fn live(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.inputs.batch_size()).filter(|&index| {
+            let is_there = self
+                .sources
+                .is_none_or(|sources| sources.get(index).is_some_and(|&source| source != Source::Absent));
+            is_there && self.inputs.failures().get(index).is_none()
+        })
+    }
+
     fn row<R>(&self, index: usize, f: &mut impl FnMut(&DeviceSample<'_, 'a>) -> Result<R>) -> Option<R> {
-        let sample = DeviceSample { inputs: self.inputs.sample(index), outputs: &self.outputs };
+        let first = self.sources.and_then(|sources| sources.get(index).copied());
+        let sample = DeviceSample { inputs: self.inputs.sample(index), outputs: &self.outputs, first };
         catch_unwind(AssertUnwindSafe(|| f(&sample)))
             .unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())))
             .map_err(|error| self.inputs.fail(index, error))
@@ -240,6 +241,8 @@ pub struct DeviceSample<'s, 'a> {
     /// Its inputs: shapes, and the bytes of those on the host.
     pub inputs: SampleInputs<'a>,
     outputs: &'s [DeviceOutput<'a>],
+    /// Where its first input is, if that does not say so.
+    first: Option<Source>,
 }
 
 impl<'s, 'a> DeviceSample<'s, 'a> {
@@ -256,12 +259,27 @@ impl<'s, 'a> DeviceSample<'s, 'a> {
         self.inputs.input(i)
     }
 
-    /// Address of regular input `i`.
+    /// Address of the elements of regular input `i`.
+    ///
+    /// # Errors
+    /// Internal, when they are not on the device.
+    pub fn source(&self, i: usize) -> Result<u64> {
+        match self.first.filter(|_| i == 0) {
+            None => Ok(self.inputs.device(i)?.address()),
+            Some(Source::Elements(address)) => Ok(address),
+            Some(_) => Err(Error::internal("an input has no elements")),
+        }
+    }
+
+    /// Address of the elements of the first regular input, and that of its planes, one of them 0.
     ///
     /// # Errors
     /// Internal, when it is not on the device.
-    pub fn source(&self, i: usize) -> Result<u64> {
-        Ok(self.inputs.device(i)?.address())
+    pub(super) fn elements_or_planes(&self) -> Result<[u64; 2]> {
+        match self.first {
+            Some(Source::Planes(address)) => Ok([0, address]),
+            _ => Ok([self.source(0)?, 0]),
+        }
     }
 
     /// Where output `i` goes.

@@ -115,10 +115,10 @@ use crate::tensor::{BatchDesc, Device, ValueType};
 use crate::waiting::Effort;
 
 pub use args::{Arg, Args};
-pub use deferred::{Accepts, Deferred};
+pub use deferred::Deferred;
 pub use failures::Failures;
-pub use fusions::Fusion;
-pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo, PutOff, prepare_copy};
+pub use fusions::{Fusion, MAX_FUSED};
+pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo, Source, prepare_copy};
 pub use io::{CpuCx, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
 pub use spec::{ArgKind, ArgSpec, DefaultValue, EVERYWHERE, SEED};
 pub use table::{OPS, find, fusion, kernels};

@@ -11,7 +11,7 @@ use super::resize::attributes::ResizeAttributes;
 use super::resize::geometry::Geometry;
 use super::resize::gpu::{MAX_CHANNELS, ResampleRow, Resampled, compile, kernel_for, launch, of_planes};
 use super::resize::{self, Job};
-use super::{Accepts, Args, CpuCx, Deferred, Fusion, GpuCx, GpuIo, Inputs, Io, Operator};
+use super::{Args, CpuCx, Deferred, Fusion, GpuCx, GpuIo, Inputs, Io, Operator};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
@@ -19,11 +19,11 @@ use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 /// Dimensions of an image.
 const NDIM: usize = 3;
 
-struct ResizeNormalize {
+pub(super) struct ResizeNormalize {
     attributes: ResizeAttributes,
     normalize: CropMirrorNormalize,
     order: Order,
-    /// Whether pixels may be left to it.
+    /// Whether it may get planes of images.
     reads_planes: bool,
     jobs: Vec<Option<(Job, Arc<crop_mirror_normalize::Job>)>>,
 }
@@ -32,15 +32,15 @@ struct ResizeNormalize {
 pub(super) const FUSION: Fusion = Fusion {
     name: "Resize + CropMirrorNormalize",
     device: Device::Gpu,
-    first: &resize::DEF,
-    second: &crop_mirror_normalize::DEF,
+    of: &[&resize::DEF, &crop_mirror_normalize::DEF],
     can,
     kernels,
-    build,
+    make: |args| Ok(Box::new(ResizeNormalize::new(args)?)),
 };
 
 /// Whether the two can be one kernel, for images of type `input` and resized images of type `between`.
-fn can([first, second]: [&Args; 2], [input, between]: [&ValueType; 2]) -> bool {
+pub(super) fn can(args: &[&Args], types: &[&ValueType]) -> bool {
+    let (&[first, second], &[input, between]) = (args, types) else { return false };
     let channels = input.dims.as_ref().and_then(|dims| *dims.get(NDIM - 1)?);
     let plain_order = second
         .string("output_layout")
@@ -52,24 +52,32 @@ fn can([first, second]: [&Args; 2], [input, between]: [&ValueType; 2]) -> bool {
         && channels.is_some_and(|channels| (1..=MAX_CHANNELS).contains(&channels))
 }
 
-fn build(first: &Args, second: &Args) -> Result<Box<dyn Operator>> {
-    let second = second.shifted(first.tensor_count());
-    Ok(Box::new(ResizeNormalize {
-        attributes: ResizeAttributes::new(first)?,
-        normalize: CropMirrorNormalize::new(&second)?,
-        order: Order::default(),
-        reads_planes: false,
-        jobs: Vec::new(),
-    }))
+impl ResizeNormalize {
+    /// With the arguments of the two.
+    ///
+    /// # Errors
+    /// When one of them has no such value.
+    pub(super) fn new(args: &[Args]) -> Result<Self> {
+        let [first, second] = args else {
+            return Err(Error::internal(format!("{} operators, expected 2", args.len())));
+        };
+        Ok(Self {
+            attributes: ResizeAttributes::new(first)?,
+            normalize: CropMirrorNormalize::new(second)?,
+            order: Order::default(),
+            reads_planes: false,
+            jobs: Vec::new(),
+        })
+    }
 }
 
 impl Deferred for ResizeNormalize {
-    fn accepts(&self) -> Accepts {
-        Accepts { smaller: self.attributes.whole_image_size(), planes: true }
+    fn enough(&self) -> Option<[usize; 2]> {
+        self.attributes.whole_image_size()
     }
 
-    fn receive(&mut self, left: Accepts) {
-        self.reads_planes = left.planes;
+    fn may_read_planes(&mut self) {
+        self.reads_planes = true;
     }
 }
 
@@ -185,9 +193,9 @@ impl Operator for ResizeNormalize {
                 padded
             };
             let [factor, bias, fill] = normalize.per_channel();
-            let (source, target) = (sample.source(0)?, sample.target(0)?);
-            let mut resample = ResampleRow::new(source, target, &resize.geometry, &resize.target);
-            resample.planes = if self.reads_planes { cx.left_at(source) } else { 0 };
+            let [source, planes] = sample.elements_or_planes()?;
+            let mut resample = ResampleRow::new(source, sample.target(0)?, &resize.geometry, &resize.target);
+            resample.planes = planes;
             Ok(Row {
                 resample,
                 window: window.extent.map(|extent| extent as i32),

@@ -137,14 +137,15 @@ pub const OPS: &[&OpDef] = &[
     &transforms::translation::DEF,
 ];
 
-/// Pairs that become one operator.
+/// Chains that become one operator.
 fn fusions() -> impl Iterator<Item = &'static Fusion> {
-    [&resize_normalize::FUSION].into_iter().chain(&decode_resize::FUSIONS)
+    let decoders = decode_resize::host::FUSIONS.iter().chain(&decode_resize::device::FUSIONS);
+    [&resize_normalize::FUSION].into_iter().chain(decoders)
 }
 
-/// The fusion of two operators on `device` with their arguments, the second the only reader of the first, for inputs of these types.
-pub fn fusion(device: Device, pair: [(&OpDef, &Args); 2], types: [&ValueType; 2]) -> Option<&'static Fusion> {
-    fusions().find(|fusion| fusion.fits(device, pair, types))
+/// The fusion of operators on `device` with their arguments, each the only reader of the one before, for inputs of these types.
+pub fn fusion(device: Device, chain: &[(&OpDef, &Args)], types: &[&ValueType]) -> Option<&'static Fusion> {
+    fusions().find(|fusion| fusion.fits(device, chain, types))
 }
 
 /// The kernels of all operators and fusions, see [`OpDef::kernels`]; and those that copy for operators that have none.

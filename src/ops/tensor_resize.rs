@@ -264,7 +264,7 @@ impl Operator for TensorResize {
         let to = self.attributes.output_dtype(io.inputs().desc(0)?.dtype)?;
         match self.volumes.iter().any(Option::is_some) {
             true => volume_gpu::run(cx, io, &self.volumes, to),
-            false => gpu::run(cx, io, &self.images, to, false),
+            false => gpu::run(cx, io, &self.images, to),
         }
     }
 }

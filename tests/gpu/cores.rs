@@ -105,7 +105,7 @@ fn decode(gpu: &Arc<Gpu>, recorder: &mut Recorder, way: Way, files: &[Vec<u8>]) 
         DeviceBytes::of(&buffer, 0, bytes(planned))
     };
     let targets: Vec<DeviceBytes<'_>> = taken.iter().map(target).collect();
-    let batch = cores.prepare(taken.iter().copied().zip(&targets), cut).unwrap();
+    let batch = cores.prepare(taken.iter().copied().zip(targets.iter().map(Some)), cut).unwrap();
     let placed = places.into_iter().zip(&scans);
     let placed: Vec<_> =
         placed.map(|(place, scan)| (recorder.staged(place).unwrap(), scan.as_ref())).collect();

@@ -22,6 +22,17 @@ fn graph() -> Graph {
     PipelineFile::parse(PIPELINE).unwrap().moved_to_device().graph(Device::Gpu).unwrap()
 }
 
+/// Decoders whose images are resized, with what the three or two are called: smooth chroma, a part of each image, a random part.
+const RESIZED: [(&str, &str, &[u8]); 3] = [
+    ("resized_smooth", "decoders__Image + Resize", include_bytes!("data/resized_smooth.dali")),
+    ("resized_crop", "decoders__ImageCrop + Resize", include_bytes!("data/resized_crop.dali")),
+    (
+        "resized_random",
+        "decoders__ImageRandomCrop + Resize + CropMirrorNormalize",
+        include_bytes!("data/resized_random.dali"),
+    ),
+];
+
 /// What `plan` makes of `files`.
 fn run(gpu: &Arc<Gpu>, plan: Plan, files: &[Vec<u8>], jpeg_path: Option<Path>) -> Made {
     let preferences = Preferences { jpeg_path, ..Preferences::default() };
@@ -39,7 +50,7 @@ fn run(gpu: &Arc<Gpu>, plan: Plan, files: &[Vec<u8>], jpeg_path: Option<Path>) -
 fn both(gpu: &Arc<Gpu>, files: &[Vec<u8>], jpeg_path: Option<Path>) -> [Made; 2] {
     let (fused, unfused) = (Plan::new(graph()).unwrap(), Plan::unfused(graph()).unwrap());
     let names = |plan: &Plan| plan.graph.nodes.iter().map(Graph::op_name).collect::<Vec<_>>();
-    assert!(names(&fused).contains(&"Resize + CropMirrorNormalize"), "{:?}", names(&fused));
+    assert!(names(&fused).contains(&"decoders__Image + Resize + CropMirrorNormalize"), "{:?}", names(&fused));
     assert!(names(&unfused).contains(&"CropMirrorNormalize"), "{:?}", names(&unfused));
     [fused, unfused].map(|plan| run(gpu, plan, files, jpeg_path))
 }
@@ -81,7 +92,46 @@ fn a_resize_reads_planes_as_it_reads_pixels() {
     }
 }
 
-/// The cores' memory has room for a few of the files at a time, that for planes for a part of them.
+/// Images that cannot be left as planes have memory of a group; so do those that are turned, and beside them are some that the host decodes.
+#[test]
+fn what_is_read_as_it_is_decoded_is_read_right() {
+    let Some(gpu) = gpu() else { return };
+    // The largest of the files is one group there.
+    let small = Gpu::open_within(0, NonZeroUsize::new(1 << 30)).unwrap();
+    let mut files = random_files(400, 150);
+    files.extend(photos());
+    files.push(b"no image".to_vec());
+    // Engines make of damaged data what they had in memory.
+    let whole: Vec<_> = (0..files.len()).filter(|i| i % 5 != 0).map(|i| files[i].clone()).collect();
+    for (name, fusion, file) in RESIZED {
+        let graph = || PipelineFile::parse(file).unwrap().graph(Device::Gpu).unwrap();
+        let plan = Plan::new(graph()).unwrap();
+        let names: Vec<_> = plan.graph.nodes.iter().map(Graph::op_name).collect();
+        assert!(names.contains(&fusion), "{name}: {names:?}");
+        for (path, files) in [(Path::Cores, &files), (Path::Engines, &whole), (Path::Threads, &files)] {
+            let path = Some(path);
+            let expected = run(&gpu, Plan::unfused(graph()).unwrap(), files, path);
+            assert!(expected.iter().filter(|sample| sample.is_ok()).count() > files.len() / 2, "{name}");
+            for gpu in [&gpu, &small] {
+                let found = run(gpu, Plan::new(graph()).unwrap(), files, path);
+                for (i, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                    let same = match (found, expected) {
+                        (Ok(found), Ok(expected)) => found == expected,
+                        (Err(found), Err(expected)) => {
+                            let cause = |text: &str| text.rsplit(": ").next().map(str::to_owned);
+                            cause(found) == cause(expected)
+                        }
+                        _ => false,
+                    };
+                    let errors = (found.as_ref().err(), expected.as_ref().err());
+                    assert!(same, "{name} {path:?}: file {i}, {errors:?}");
+                }
+            }
+        }
+    }
+}
+
+/// The cores' memory has room for a few of the files at a time.
 #[test]
 fn a_batch_that_a_device_has_no_memory_for_at_once_is_decoded_in_groups() {
     let Some(gpu) = gpu() else { return };

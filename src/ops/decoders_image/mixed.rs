@@ -9,36 +9,33 @@
 //! ```
 //!
 //! Engines and cores write straight to the output when it is what they store. What they do not take, and what they
-//! refuse, is decoded by the host's decoder, whose answer is the answer also when it is an error.
+//! refuse, is decoded by the host's decoder, whose answer is the answer also when it is an error. Where an operator reads the images at once,
+//! there is no output: of what the cores decode there is a group at a time, as planes where these are enough, and what threads decode is read in the slab.
 
 mod choice;
+mod groups;
 mod image;
+mod shared;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
-
-use parking_lot::Mutex;
 
 use super::Job;
-use super::files::{File, Files, unseen};
-use super::finish::{ALIGNMENT, Extent, Finish};
-use super::on_cores::{Doubts, EARLY_BYTES, MOST_BESIDE, OnCores, SIDES, groups};
+use super::files::{Files, unseen};
+use super::finish::{Extent, Finish};
+use super::on_cores::{Doubts, OnCores};
 use super::on_engines::Copies;
-use super::on_host::decode_on_host;
 use super::on_nvjpeg2000::OnNvJpeg2000;
+use super::reading::{Read, Unread};
 use crate::cpu::decode::{self, Decoder};
-use crate::error::{Error, Result};
-use crate::gpu::jpeg::cores::{self, Batch, Data, Planned, Scan, Scratch};
-use crate::gpu::jpeg::{
-    DevicePath, Engines, Header, Path, Relief, Settings, Size, Speeds, Task, Turn, Watch, Wish,
-};
-use crate::gpu::{Gpu, Load, Report, Staged, demote};
+use crate::error::Result;
+use crate::gpu::jpeg::{DevicePath, Engines, Header, Path, Relief, Settings, Speeds, Task, Turn, Wish};
+use crate::gpu::{Gpu, Load};
 use crate::limits;
 use crate::memory::DeviceBytes;
-use crate::ops::{Decoded, GpuCx, GpuIo, Inputs};
-use crate::threads::call;
-use image::Image;
+use crate::ops::{Decoded, GpuCx, GpuIo, Source};
+use groups::Grouped;
+use image::{Home, Image, bytes_of, homes};
+use shared::{Shares, Work};
 
 /// A decoder on a device.
 pub(super) struct Mixed {
@@ -60,35 +57,6 @@ pub(super) struct Mixed {
     /// Images decoded so far.
     pub(super) decoded: Decoded,
 }
-
-/// What is decoded at the same time.
-#[derive(Clone, Copy, Default)]
-struct Shares<'s, 'a> {
-    engines: &'s [(Task<'a>, File<'a>)],
-    cores: &'s [(&'s Image<'a>, &'s DeviceBytes<'a>)],
-    threads: &'s [&'s Image<'a>],
-}
-
-/// What became of it.
-struct Made<'s> {
-    /// Places in the engines' share.
-    refused: Vec<usize>,
-    /// For each image of the cores, where its data was written to; `None`: it is no whole scan.
-    scans: Vec<(Staged, Option<Scan>)>,
-    /// Their tables, as far as these do not depend on that.
-    prepared: Option<Batch<'s>>,
-}
-
-/// The next of items that threads take in turn.
-fn next_of<I: Iterator>(items: &Mutex<I>) -> Option<I::Item> {
-    items.lock().next()
-}
-
-/// Bytes of data that one thread prepares for the cores before others have begun.
-const SPREAD_BYTES: usize = 128 << 10;
-
-/// Bytes of a group that caches hold until the device has them.
-const MOST_AWAITED_BYTES: usize = 32 << 20;
 
 impl Mixed {
     /// A decoder on `gpu` for images with `options`, which may leave planes in place of pixels. Without engines it says so in the log
@@ -137,7 +105,7 @@ impl Mixed {
         })
     }
 
-    /// Records what decodes `jobs`, after the parts that are decoded while it records.
+    /// Records what decodes `jobs`, after the parts that are decoded while it records: to the output, or for `read`, which reads them at once.
     ///
     /// # Errors
     /// What a broken device answers, or one without memory. Errors of images are in `io`.
@@ -148,20 +116,23 @@ impl Mixed {
         files: &Files,
         cx: &mut GpuCx<'_>,
         io: &GpuIo<'_>,
+        read: Option<Read<'_>>,
     ) -> Result<()> {
         self.cores.doubt(None);
-        let (takers, may_settle) = (self.takers(), cx.may_settle);
+        let (takers, may_settle, at_once) = (self.takers(), cx.may_settle, read.is_some());
         let mut images = io.rows_by_threads(&cx.cpu, |sample| {
             let job = *jobs.get(sample.index()).and_then(Option::as_ref).ok_or_else(unseen)?;
-            let (file, target) = (files.file(&sample.inputs)?, sample.output(0)?.clone());
+            let file = files.file(&sample.inputs)?;
+            let target = if at_once { None } else { Some(sample.output(0)?.clone()) };
+            let bytes = target.as_ref().map_or_else(|| output_bytes(&job), DeviceBytes::len);
             let is_jpeg = job.info.format == decode::Format::Jpeg;
             let header = if is_jpeg { Header::of_head(file.head, file.all) } else { None };
             let picture = header.as_ref().and_then(|header| takers.picture(&job, header));
             let planned = header.filter(|_| may_settle).and_then(|header| takers.planned(&job, &header));
             let is_wavelets = takers.wavelets(&job, file.all);
-            Ok(Image { index: sample.index(), job, file, target, picture, planned, is_wavelets })
+            Ok(Image { index: sample.index(), job, file, target, bytes, picture, planned, is_wavelets })
         });
-        let planes = self.limit(&mut images);
+        self.limit(&mut images);
         let wavelets: Vec<_> = images.extract_if(.., |image| image.is_wavelets).collect();
         let wavelets: Vec<&Image<'_>> = wavelets.iter().collect();
         let part = self.load.as_ref().map_or(0.0, |load| self.relief.follow(load.others(), cx.busy));
@@ -174,117 +145,72 @@ impl Mixed {
             images.map(|(image, _)| image).collect::<Vec<_>>()
         };
         let (on_engines, on_cores, mut on_threads) = (on(Path::Engines), on(Path::Cores), on(Path::Threads));
+        let inputs = io.inputs();
+        let sent = self.bound(&mut on_threads, inputs, 0);
         // The longest first, so that no thread is left with one at the end.
         on_threads.sort_by_key(|image| std::cmp::Reverse(image.file.all.len()));
 
-        let engine_targets = self.targets(cx, &on_engines, Extent::Picture)?;
-        let core_targets = self.targets(cx, &on_cores, Extent::Window)?;
-        let wavelet_targets = self.targets(cx, &wavelets, Extent::Picture)?;
+        let engine_homes = self.homes(cx, &on_engines, Extent::Picture)?;
+        let wavelet_homes = self.homes(cx, &wavelets, Extent::Picture)?;
         let mut tasks = Vec::with_capacity(on_engines.len());
-        for (image, target) in on_engines.iter().zip(&engine_targets) {
-            tasks.push((
-                Task { picture: image.picture.ok_or_else(unseen)?, target: target.clone() },
-                image.file,
-            ));
+        for (image, home) in on_engines.iter().zip(&engine_homes) {
+            let target = home.stored.clone();
+            tasks.push((Task { picture: image.picture.ok_or_else(unseen)?, target }, image.file));
         }
-        let mut shares = Shares { engines: &tasks, threads: &on_threads, ..Shares::default() };
         if tasks.is_empty() {
             self.speeds.engines_rested();
         }
-        let (mut made, mut again, mut doubtful) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut turn, mut refused, mut recorded) = (turn, Vec::new(), Vec::new());
-        let bytes = on_cores.iter().map(|image| image.file.all.len()).sum();
-        // Of a large batch the device has a group's data while tables are made, and works on it while the next group is read.
-        let early = bytes >= EARLY_BYTES;
-        let has_room = cx.recorder.gpu().under_way() <= MOST_BESIDE;
-        let on_cores: Vec<_> = on_cores.into_iter().zip(&core_targets).collect();
-        let scratch = |(image, _): &(&Image<'_>, _)| image.planned.as_ref().map_or(0, Planned::scratch_bytes);
-        let groups = groups(&on_cores, bytes, has_room, scratch, self.speeds.scratch());
-        let (mut memory, sides) = (Scratch::default(), if has_room { SIDES } else { 1 });
-        let on_sides = has_room && groups.len() > 1;
-        if groups.len() > 1 {
-            let most = groups.iter().map(|group| group.iter().map(scratch).sum()).max();
-            memory = Scratch::reserve(cx.recorder, sides, most.unwrap_or_default(), planes)?;
-            // In one piece, also for the first batch of its size.
-            let planned = on_cores.iter().filter_map(|(image, _)| image.planned.as_ref());
-            let own = planned.map(|planned| planned.coded.room() + ALIGNMENT + planned.table_bytes());
-            let decoded = on_threads.iter().map(|image| image.target.len() + ALIGNMENT);
-            cx.recorder.make_room(own.chain(decoded).sum())?;
-        }
-        for (number, images) in groups.into_iter().enumerate() {
-            shares.cores = images;
-            let group = self.decode(decoder, files, cx, io.inputs(), shares, turn.take())?;
-            if early {
-                cx.recorder.start()?;
-            }
-            refused.extend(group.refused);
-            for (&(image, target), (_, scan)) in images.iter().zip(&group.scans) {
-                match scan {
-                    Some(_) => {
-                        made.push(image.stored(Extent::Window, target));
-                        doubtful.push(image);
-                        self.decoded.cores += 1;
-                    }
-                    None => again.push(image),
-                }
-            }
-            let side = number % sides;
-            if on_sides {
-                cx.recorder.fork(side)?;
-            }
-            let (scratch, scans) = ((&mut memory, side), &group.scans);
-            recorded.extend(self.cores.record(cx.recorder, scratch, group.prepared, scans)?);
-            if early {
-                cx.recorder.start()?;
-            }
-            // Engines and threads have theirs.
-            shares = Shares::default();
-        }
-        cx.recorder.join();
+        let mut unread = read.map(|read| Unread::new(read, inputs.batch_size()));
+        let work = Work { decoder, files, inputs };
+        let others = Shares { engines: &tasks, threads: &on_threads, ..Shares::default() };
+        let Grouped { refused, doubts, mut again } =
+            self.groups(work, cx, &on_cores, others, turn, unread.as_mut())?;
         // Not before the cores have begun: they need not wait for the engines.
         if let Some(engines) = &self.engines {
             engines.join(cx.recorder);
         }
-        let jobs = wavelets.iter().map(|image| (&image.job, image.file));
-        let left = self.nvjpeg2000.decode(cx.recorder, jobs, &wavelet_targets)?;
+        let files = wavelets.iter().map(|image| (&image.job, image.file));
+        let targets: Vec<_> = wavelet_homes.iter().map(|home| home.stored.clone()).collect();
+        let left = self.nvjpeg2000.decode(cx.recorder, files, &targets)?;
         self.decoded.cores += wavelets.len() - left.len();
-        let whole = [(&on_engines, &engine_targets, refused), (&wavelets, &wavelet_targets, left)];
-        for (images, targets, refused) in whole {
-            for (i, (image, target)) in images.iter().zip(targets).enumerate() {
-                match refused.contains(&i) {
-                    true => again.push(*image),
-                    false => made.push(image.stored(Extent::Picture, target)),
+        let mut made = Vec::new();
+        for (images, homes, refused) in
+            [(&on_engines, &engine_homes, refused), (&wavelets, &wavelet_homes, left)]
+        {
+            for (i, (image, home)) in images.iter().zip(homes).enumerate() {
+                if refused.contains(&i) {
+                    again.push(*image);
+                    continue;
+                }
+                made.push(image.stored(Extent::Picture, home));
+                if let Some(unread) = &mut unread {
+                    unread.add(image.index, Source::Elements(home.output.address()));
                 }
             }
         }
         self.finish.record(cx, &made)?;
         if !again.is_empty() {
-            tracing::debug!(
-                "engines, cores and libraries refuse {} of {} images",
-                again.len(),
-                again.len() + made.len()
-            );
+            tracing::debug!("engines, cores and libraries refuse {} of {} images", again.len(), images.len());
+            self.bound(&mut again, inputs, sent);
             let shares = Shares { threads: &again, ..Shares::default() };
-            self.decode(decoder, files, cx, io.inputs(), shares, None)?;
+            self.decode(work, cx, shares, None, unread.as_mut())?;
         }
-        let reports: Vec<Report> = recorded.iter().map(|recorded| recorded.report).collect();
-        let planes = recorded.into_iter().flat_map(|recorded| recorded.planes);
-        let left: Vec<_> = doubtful.into_iter().zip(planes).collect();
-        if self.leaves_planes {
-            // Memory is used again: what is not left as planes must not look so.
-            for image in images.iter().chain(wavelets) {
-                cx.put_off(image.target.address(), None);
-            }
-            for (image, planes) in &left {
-                if let Some(planes) = planes {
-                    cx.put_off(image.target.address(), Some(planes.address()));
-                }
-            }
+        if let Some(unread) = &mut unread {
+            unread.read(cx)?;
         }
-        let left = left.iter().map(|(image, planes)| (image.index, &image.target, planes.as_ref()));
-        let doubts = if reports.is_empty() { None } else { Some(Doubts::new(cx.recorder, reports, left)?) };
+        let (reports, images) = doubts;
+        let doubts = (!reports.is_empty()).then(|| Doubts { reports, images, slot: cx.recorder.slot() });
         self.cores.doubt(doubts);
         Ok(())
+    }
+
+    /// Where pixels of `images` go that are there when all of the batch is.
+    fn homes<'a>(&self, cx: &mut GpuCx<'_>, images: &[&Image<'a>], extent: Extent) -> Result<Vec<Home<'a>>> {
+        let bytes = bytes_of(images, &self.finish, extent);
+        cx.recorder.wait_for_room(bytes);
+        let memory = memory_of(bytes, |bytes| Ok(DeviceBytes::of(&cx.recorder.allocate(bytes)?, 0, bytes)))?;
+        let homes = homes(images, &self.finish, extent, memory.as_ref())?;
+        homes.into_iter().map(|home| home.ok_or_else(unseen)).collect()
     }
 
     /// Whether [`Mixed::settle`] has something to look at.
@@ -292,7 +218,7 @@ impl Mixed {
         self.cores.is_unsettled()
     }
 
-    /// Puts right what the cores could not decode, after the batch. Returns whether outputs change.
+    /// Puts right what the cores could not decode, after the batch, with `read` if it had that. Returns whether outputs change.
     ///
     /// # Errors
     /// When there is no memory.
@@ -302,146 +228,22 @@ impl Mixed {
         jobs: &[Option<Job>],
         files: &Files,
         cx: &mut GpuCx<'_>,
-        inputs: Inputs<'_>,
+        io: &GpuIo<'_>,
+        read: Option<Read<'_>>,
     ) -> Result<bool> {
-        self.cores.settle(decoder, jobs, files, cx, inputs)
+        self.cores.settle(decoder, jobs, files, cx, io, read)
     }
+}
 
-    /// Where pixels go as stored: to the output or, when a kernel must see them first, to memory of the batch.
-    fn targets<'a>(
-        &self,
-        cx: &mut GpuCx<'_>,
-        images: &[&Image<'a>],
-        extent: Extent,
-    ) -> Result<Vec<DeviceBytes<'a>>> {
-        let room = |image: &&Image<'a>| self.finish.scratch_bytes(&image.job, extent);
-        let total: usize = images.iter().map(room).sum();
-        let scratch = if total > 0 { Some(cx.recorder.allocate(total)?) } else { None };
-        let mut end = 0;
-        let target = |image: &&Image<'a>| match (room(image), &scratch) {
-            (1.., Some(scratch)) => {
-                let start = end;
-                end += room(image);
-                DeviceBytes::of(scratch, start, self.finish.bytes(&image.job, extent))
-            }
-            _ => image.target.clone(),
-        };
-        Ok(images.iter().map(target).collect())
-    }
+/// So many bytes of memory that `allocate` gives; `None` of none.
+fn memory_of<'a>(
+    bytes: usize,
+    allocate: impl FnOnce(usize) -> Result<DeviceBytes<'a>>,
+) -> Result<Option<DeviceBytes<'a>>> {
+    if bytes == 0 { Ok(None) } else { allocate(bytes).map(Some) }
+}
 
-    /// Decodes on the engines, with the `turn` at them if it is had, and on the threads, which also prepare the cores' data; records the
-    /// copies of what the threads decoded.
-    fn decode<'s>(
-        &mut self,
-        decoder: &Decoder,
-        files: &Files,
-        cx: &mut GpuCx<'_>,
-        inputs: Inputs<'_>,
-        shares: Shares<'s, '_>,
-        turn: Option<Turn>,
-    ) -> Result<Made<'s>> {
-        let Shares { engines: tasks, cores, threads } = shares;
-        let engines = self.engines.as_ref().map_or(0, Engines::count);
-        let mut turn = Turn::of_batch(cx.recorder.gpu(), turn, tasks.len(), engines);
-        let stream = Arc::clone(cx.recorder.stream());
-        let bytes: usize = cores.iter().map(|(image, _)| image.file.all.len()).sum();
-        // Else the device has another batch meanwhile, and larger groups are out of the caches by themselves.
-        let is_awaited = !stream.gpu().is_shared() && (SPREAD_BYTES..MOST_AWAITED_BYTES).contains(&bytes);
-        let planned: Vec<_> = cores
-            .iter()
-            .map(|&(image, target)| Ok((image.planned.as_ref().ok_or_else(unseen)?, target)))
-            .collect::<Result<_>>()?;
-        let rooms = planned.iter().map(|(planned, _)| planned.coded.room());
-        let sizes: Vec<usize> = threads.iter().map(|image| image.target.len()).chain(rooms).collect();
-        let tables: usize = planned.iter().map(|(planned, _)| planned.table_bytes()).sum();
-        let padded = sizes.iter().map(|bytes| bytes.next_multiple_of(ALIGNMENT));
-        cx.recorder.make_room(padded.sum::<usize>() + tables)?;
-        let places = cx.recorder.reserve_all(&sizes)?;
-        // Before they start: from here on whatever fails waits for them.
-        let events = match &mut self.engines {
-            Some(engines) if !tasks.is_empty() => engines.prepare(cx.recorder, tasks.len())?,
-            _ => Vec::new(),
-        };
-        let mut buffers = cx.recorder.fill(&places)?;
-        let for_cores = buffers.split_off(threads.len());
-        let (watch, by_threads) = (Watch::new(events), AtomicUsize::new(0));
-        // Of JPEGs that were decoded: how long it takes to refuse a file, or to inflate one, says nothing about the engines' work.
-        let (busy, expected) = (AtomicU64::new(0), AtomicU64::new(0));
-        let decode = |image: &Image<'_>, out: &mut [u8]| {
-            let begun = Instant::now();
-            let done = decode_on_host(decoder, files, inputs, (image.index, Some(&image.job)), out);
-            by_threads.fetch_add(usize::from(done), Ordering::Relaxed);
-            if done && image.job.info.format == decode::Format::Jpeg {
-                let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-                busy.fetch_add(nanos(begun.elapsed()), Ordering::Relaxed);
-                expected.fetch_add(nanos(image.size().on_a_thread()), Ordering::Relaxed);
-            }
-            watch.look();
-        };
-        let idle = cores.len() + threads.len() <= cx.cpu.pool.current_num_threads() / 2;
-        let read = |image: &Image<'_>, out: &mut [u8]| {
-            let coded = &image.planned.as_ref()?.coded;
-            let data = Data { bytes: coded.data, may_change: image.file.may_change() };
-            let scan = cores::read(data, &coded.layout(), out, idle);
-            if is_awaited {
-                demote(out);
-            }
-            scan
-        };
-        let copying = self.copies.begin(tasks);
-        let mut start = || match &mut self.engines {
-            Some(engines) if !tasks.is_empty() => {
-                let refused = copying.start(engines, &stream, tasks);
-                turn = None;
-                watch.submitted();
-                refused
-            }
-            _ => Ok(Vec::new()),
-        };
-        let mut scans = vec![None; cores.len()];
-        let images = threads.iter().zip(buffers);
-        let data = cores.iter().zip(for_cores).zip(&mut scans);
-        let few = threads.len() <= usize::from(tasks.is_empty()) && bytes < SPREAD_BYTES;
-        let (data, images) = (Mutex::new(data), Mutex::new(images));
-        // What the cores wait for first.
-        let work = || {
-            while let Some((((image, _), out), scan)) = next_of(&data) {
-                *scan = read(image, out);
-            }
-            while let Some((image, out)) = next_of(&images) {
-                decode(image, out);
-            }
-        };
-        let (refused, prepared) = cx.cpu.pool.in_place_scope(|scope| {
-            let (work, copying) = (&work, &copying);
-            // So little gains nothing from another thread.
-            let helpers = if few { 0 } else { cores.len() + threads.len() };
-            // First, as the engines wait for it.
-            for _ in 1..copying.len() {
-                scope.spawn(move |_| copying.work());
-            }
-            call(scope, work, helpers.min(cx.cpu.pool.current_num_threads()));
-            let refused = start()?;
-            let prepared = self.cores.prepare(&planned)?;
-            work();
-            Ok::<_, Error>((refused, prepared))
-        })?;
-        self.decoded.engine += tasks.len() - refused.len();
-        self.decoded.cpu += by_threads.into_inner();
-        let [expected, busy] = [expected, busy].map(|nanos| Duration::from_nanos(nanos.into_inner()));
-        self.speeds.threads_took(expected, busy);
-        if !tasks.is_empty() && refused.is_empty() {
-            let files: Vec<Size> = tasks.iter().map(|(task, _)| task.picture.size()).collect();
-            let (least, most) = watch.bounds();
-            self.speeds.engines_took(&files, least, most);
-        }
-        let (decoded, written) = places.split_at(threads.len());
-        let live =
-            threads.iter().zip(decoded).filter(|(image, _)| inputs.failures().get(image.index).is_none());
-        let copies = live
-            .map(|(image, &place)| Ok((image.target.clone(), cx.recorder.staged(place)?)))
-            .collect::<Result<Vec<_>>>()?;
-        cx.copy(&copies)?;
-        Ok(Made { refused, scans: written.iter().copied().zip(scans).collect(), prepared })
-    }
+/// Bytes of an image that is made as asked for.
+fn output_bytes(job: &Job) -> usize {
+    decode::output_shape(&job.info, &job.options).iter().product::<usize>() * job.options.dtype.size()
 }

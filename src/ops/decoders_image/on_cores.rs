@@ -5,13 +5,14 @@ use super::Job;
 use super::files::{Files, unseen};
 use super::finish;
 use super::on_host::decode_on_host;
+use super::reading::{Read, Unread};
 use crate::cpu::decode::{DecodeOptions, Decoder};
 use crate::error::Result;
-use crate::gpu::jpeg::cores::{Batch, Coded, Cores, Cut, LIVE_BYTES, Planned, Recorded, Scan, Scratch};
+use crate::gpu::jpeg::cores::{Batch, Coded, Cores, Cut, Planned, Recorded, Scan, Scratch};
 use crate::gpu::jpeg::{Format, Header};
 use crate::gpu::{Gpu, Recorder, Report, Slot, Staged};
 use crate::memory::DeviceBytes;
-use crate::ops::{GpuCx, Inputs};
+use crate::ops::{GpuCx, GpuIo, Source};
 
 /// Bytes of a batch's files from which on the device gets data and begins to decode while the host still records: for less, more calls cost
 /// what the time is worth.
@@ -76,50 +77,11 @@ pub(super) struct OnCores {
 /// What may have come out wrong.
 pub(super) struct Doubts {
     /// A number for each image, 0 when it is right, a group of images after the other.
-    reports: Vec<Report>,
-    images: Vec<Doubtful>,
-    /// Behind everything that writes the images' outputs.
-    slot: Slot,
-}
-
-/// An image that may have come out wrong.
-struct Doubtful {
-    /// Which sample it is.
-    index: usize,
-    /// Bytes of its output.
-    bytes: usize,
-    /// The number of its output among the targets of the slot.
-    output: usize,
-    /// The same of what says that its planes are there in place of pixels, when they are.
-    live: Option<usize>,
-}
-
-impl Doubts {
-    /// Records behind everything else of `images` that they may have to be mended: samples, where their outputs are, and their planes
-    /// when these are there in place of pixels.
-    ///
-    /// # Errors
-    /// Internal, for planes without a head.
-    pub(super) fn new<'b, 'r: 'b>(
-        recorder: &mut Recorder,
-        reports: Vec<Report>,
-        images: impl Iterator<Item = (usize, &'b DeviceBytes<'r>, Option<&'b DeviceBytes<'static>>)>,
-    ) -> Result<Self> {
-        let (mut targets, mut doubtful) = (Vec::new(), Vec::new());
-        for (index, output, planes) in images {
-            let (bytes, place) = (output.len(), targets.len());
-            targets.push(output.clone());
-            let live = planes.map(|planes| planes.part(0, LIVE_BYTES)).transpose()?;
-            doubtful.push(Doubtful {
-                index,
-                bytes,
-                output: place,
-                live: live.is_some().then_some(place + 1),
-            });
-            targets.extend(live);
-        }
-        Ok(Self { reports, images: doubtful, slot: recorder.slot(&targets) })
-    }
+    pub(super) reports: Vec<Report>,
+    /// Which samples they are, and bytes of their outputs.
+    pub(super) images: Vec<(usize, usize)>,
+    /// Behind everything that writes the images' outputs, or reads them.
+    pub(super) slot: Slot,
 }
 
 impl OnCores {
@@ -151,7 +113,7 @@ impl OnCores {
     /// Internal, when a target has not the size of its picture.
     pub(super) fn prepare<'b>(
         &mut self,
-        pictures: &[(&'b Planned<'b>, &'b DeviceBytes<'b>)],
+        pictures: &[(&'b Planned<'b>, Option<&'b DeviceBytes<'b>>)],
     ) -> Result<Option<Batch<'b>>> {
         if pictures.is_empty() {
             return Ok(None);
@@ -191,8 +153,8 @@ impl OnCores {
         self.doubts.is_some()
     }
 
-    /// Decodes on the host what the cores could not: its answer is the answer also when it is an error. Returns whether
-    /// outputs change.
+    /// Decodes on the host what the cores could not: its answer is the answer also when it is an error. `read` reads it, or it is the output.
+    /// Returns whether outputs change.
     ///
     /// # Errors
     /// When there is no memory.
@@ -202,7 +164,8 @@ impl OnCores {
         jobs: &[Option<Job>],
         files: &Files,
         cx: &mut GpuCx<'_>,
-        inputs: Inputs<'_>,
+        io: &GpuIo<'_>,
+        read: Option<Read<'_>>,
     ) -> Result<bool> {
         let Some(Doubts { reports, images, slot }) = self.doubts.take() else { return Ok(false) };
         let statuses = reports.iter().flat_map(|&report| cx.recorder.reported(report));
@@ -212,32 +175,40 @@ impl OnCores {
             return Ok(false);
         }
         tracing::debug!("{} damaged images are decoded again on the CPU", wrong.len());
-        let sizes = wrong.iter().map(|image| image.bytes);
-        // And what says that pixels are there.
-        let places = cx.recorder.reserve_all(&sizes.chain([LIVE_BYTES]).collect::<Vec<_>>())?;
-        let mut buffers = cx.recorder.fill(&places)?;
-        if let Some(live) = buffers.pop() {
-            live.fill(0);
-        }
+        let (inputs, sizes) = (io.inputs(), wrong.iter().map(|&(_, bytes)| bytes));
+        let places = cx.recorder.reserve_all(&sizes.collect::<Vec<_>>())?;
+        let buffers = cx.recorder.fill(&places)?;
         cx.cpu.pool.in_place_scope(|scope| {
-            for (&Doubtful { index, .. }, out) in wrong.iter().zip(buffers) {
+            for (&(index, _), out) in wrong.iter().zip(buffers) {
                 let job = jobs.get(index).and_then(Option::as_ref);
                 scope.spawn(move |_| {
                     decode_on_host(decoder, files, inputs, (index, job), out);
                 });
             }
         });
-        let not_live = cx.recorder.staged(*places.last().ok_or_else(unseen)?)?;
-        let mut pairs = Vec::with_capacity(wrong.len());
-        for (Doubtful { index, output, live, .. }, place) in wrong.into_iter().zip(places) {
-            if inputs.failures().get(index).is_some() {
-                continue;
+        let mut right = Vec::with_capacity(wrong.len());
+        for ((index, _), place) in wrong.into_iter().zip(places) {
+            if inputs.failures().get(index).is_none() {
+                right.push((index, cx.recorder.staged(place)?));
             }
-            pairs.push((output, cx.recorder.staged(place)?));
-            pairs.extend(live.map(|live| (live, not_live.clone())));
         }
-        cx.recorder.mend(slot, &pairs)?;
-        Ok(!pairs.is_empty())
+        if right.is_empty() {
+            return Ok(false);
+        }
+        cx.mend(slot, |cx| match read {
+            Some(read) => {
+                let mut unread = Unread::new(read, inputs.batch_size());
+                right.iter().for_each(|(index, image)| unread.add(*index, Source::Elements(image.address())));
+                unread.read(cx)
+            }
+            None => {
+                let output = |index: usize| io.outputs().first()?.samples.get(index)?.clone();
+                let pairs =
+                    right.into_iter().map(|(index, image)| Ok((output(index).ok_or_else(unseen)?, image)));
+                cx.copy(&pairs.collect::<Result<Vec<_>>>()?)
+            }
+        })?;
+        Ok(true)
     }
 }
 

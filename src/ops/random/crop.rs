@@ -280,6 +280,6 @@ impl Operator for RandomResizedCrop {
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let to = self.attributes.output_dtype(io.inputs().desc(0)?.dtype)?;
-        gpu::run(cx, io, &self.jobs, to, false)
+        gpu::run(cx, io, &self.jobs, to)
     }
 }

@@ -351,28 +351,23 @@ impl Images {
     }
 }
 
-/// Records the resize of every live sample to elements of type `to`. With `planes`, components may be there in place of pixels.
-pub(in crate::ops) fn run(
-    cx: &mut GpuCx<'_>,
-    io: &GpuIo<'_>,
-    jobs: &[Option<Job>],
-    to: DType,
-    planes: bool,
-) -> Result<()> {
+/// Records the resize of every live sample to elements of type `to`.
+pub(in crate::ops) fn run(cx: &mut GpuCx<'_>, io: &GpuIo<'_>, jobs: &[Option<Job>], to: DType) -> Result<()> {
     let from = io.inputs().desc(0)?.dtype;
     let at_once = channels_at_once(jobs.iter().flatten().map(|job| job.geometry.channels));
     let rows = io.rows(|sample| {
         let job = job(jobs, sample.index())?;
-        let source = Images { address: sample.source(0)?, dtype: from };
+        let [address, planes] = sample.elements_or_planes()?;
+        let source = Images { address, dtype: from };
         let made = Images { address: sample.target(0)?, dtype: to };
         let Job { geometry, target } = job;
         let axes = axis_parameters(geometry.size, target.size, target.roi, [target.filter; 2]);
         let mut rows: Vec<_> = made.rows(source, geometry, target.size, axes, at_once).collect();
-        if planes {
+        if planes != 0 {
             let [row] = rows.as_mut_slice() else {
                 return Err(Error::internal("planes of a picture are not read at once"));
             };
-            row.planes = cx.left_at(source.address);
+            row.planes = planes;
         }
         Ok(rows)
     });

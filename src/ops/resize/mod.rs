@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Accepts, ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, layouts};
+use super::{ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, layouts};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::decode::RowSink;
 use crate::cpu::resample::{self, Output, Plan, Scratch, Stream};
@@ -22,11 +22,11 @@ use attributes::{ResizeAttributes, Target};
 use geometry::{Geometry, LAYOUTS, layout_of, rows_axis};
 use volume::{VolumeJob, is_volume};
 
-struct Resize {
+pub(super) struct Resize {
     attributes: ResizeAttributes,
     /// Whether there is a second output with the input's size.
     save_attrs: bool,
-    /// Whether pixels may be left to it, on a device.
+    /// Whether it may get planes of images, on a device.
     reads_planes: bool,
     jobs: Vec<Option<Job>>,
     /// The same for volumes: one of the two lists is used in a batch.
@@ -55,17 +55,25 @@ pub(super) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    Ok(Box::new(Resize {
-        attributes: ResizeAttributes::new(args)?,
-        save_attrs: args.bool("save_attrs")?.unwrap_or(false),
-        reads_planes: false,
-        jobs: Vec::new(),
-        volumes: Vec::new(),
-        scratch: ScratchPool::default(),
-    }))
+    Ok(Box::new(Resize::new(args)?))
 }
 
 impl Resize {
+    /// With the arguments of [`DEF`].
+    ///
+    /// # Errors
+    /// When one of them has no such value.
+    pub(super) fn new(args: &Args) -> Result<Self> {
+        Ok(Self {
+            attributes: ResizeAttributes::new(args)?,
+            save_attrs: args.bool("save_attrs")?.unwrap_or(false),
+            reads_planes: false,
+            jobs: Vec::new(),
+            volumes: Vec::new(),
+            scratch: ScratchPool::default(),
+        })
+    }
+
     /// Shapes of the outputs of a batch of volumes.
     fn setup_volumes(&mut self, inputs: &Inputs<'_>) -> Result<Vec<Shape>> {
         let desc = inputs.desc(0)?;
@@ -93,12 +101,12 @@ impl Resize {
 }
 
 impl Deferred for Resize {
-    fn accepts(&self) -> Accepts {
-        Accepts { smaller: self.attributes.whole_image_size().filter(|_| !self.save_attrs), planes: true }
+    fn enough(&self) -> Option<[usize; 2]> {
+        self.attributes.whole_image_size().filter(|_| !self.save_attrs)
     }
 
-    fn receive(&mut self, left: Accepts) {
-        self.reads_planes = left.planes;
+    fn may_read_planes(&mut self) {
+        self.reads_planes = true;
     }
 }
 
@@ -174,7 +182,7 @@ impl Operator for Resize {
         if is_volume {
             volume_gpu::run(cx, io, &self.volumes, to)?;
         } else {
-            gpu::run(cx, io, &self.jobs, to, self.reads_planes)?;
+            gpu::run(cx, io, &self.jobs, to)?;
         }
         if self.save_attrs {
             let mut sizes = Vec::new();

@@ -26,6 +26,11 @@ OPERATORS = {
     "crop": lambda x: fn.decoders.image_crop(x, device="mixed", crop=[50, 61], crop_pos_x=0.3, crop_pos_y=0.9),
     "slice_bgr": lambda x: fn.decoders.image_slice(
         x, device="mixed", output_type=types.BGR, rel_start=[0.25, 0.1], rel_end=[0.8, 0.95], axes=[0, 1]),
+    "resized_smooth": lambda x: fn.resize(fn.decoders.image(x, device="mixed", jpeg_fancy_upsampling=True), size=[40, 50]),
+    "resized_crop": lambda x: fn.resize(
+        fn.decoders.image_crop(x, device="mixed", output_type=types.BGR, crop=[20, 25]), size=[31, 43], dtype=types.FLOAT),
+    "resized_random": lambda x: fn.crop_mirror_normalize(
+        fn.resize(fn.decoders.image_random_crop(x, device="mixed", seed=7), size=[48, 64]), crop=[40, 50], std=[60.0, 70.0, 80.0]),
     "video": lambda x: fn.decoders.video(x, device="mixed"),
     "video_strided": lambda x: fn.decoders.video(
         x, device="mixed", start_frame=1, stride=3, sequence_length=6, fill_value=[10, 20, 30]),

@@ -93,12 +93,13 @@ impl<'a> Batch<'a> {
     pub(super) fn add(
         &mut self,
         planned: &'a Planned<'a>,
-        target: &DeviceBytes<'_>,
+        target: Option<&DeviceBytes<'_>>,
         channels: usize,
         tables: &mut Tables,
     ) -> Result<()> {
         let Planned { coded, part, steps } = planned;
-        let (expected, found) = (part.width * part.height * channels, target.len());
+        let expected = if planned.is_left_as_planes() { 0 } else { part.width * part.height * channels };
+        let found = target.map_or(0, DeviceBytes::len);
         if expected != found || !part.is_of(coded) {
             return Err(Error::internal(format!(
                 "{part:?} of a picture of {} x {} x {channels} is decoded to {found} bytes",
@@ -106,7 +107,7 @@ impl<'a> Batch<'a> {
             )));
         }
         let mut image = Image::new(coded, part, self.cut)?;
-        image.pixels = target.address();
+        image.pixels = target.map_or(0, DeviceBytes::address);
         let first = coded.pairs.first().ok_or_else(full)?;
         let [dc, ac] = *first;
         let [other_dc, other_ac] = *coded.pairs.get(1).unwrap_or(first);

@@ -41,7 +41,6 @@ pub use planned::Planned;
 pub use rows::Cut;
 pub use scan::{Layout, Scan, Segment, room};
 pub use scratch::Scratch;
-pub use steps::LIVE_BYTES;
 pub use tables::Lookup;
 use tables::Tables;
 
@@ -49,8 +48,7 @@ use tables::Tables;
 pub struct Recorded {
     /// After the batch it has a number for each picture: 0 when it is right.
     pub report: Report,
-    /// For each picture that was decoded and is left as planes, where `kernels/planes.cuh` finds them; its target holds anything. Its first [`LIVE_BYTES`]
-    /// can be set to 0.
+    /// For each picture that was decoded and is left as planes, where `kernels/planes.cuh` finds them. The planes are scratch memory.
     pub planes: Vec<Option<DeviceBytes<'static>>>,
 }
 
@@ -105,10 +103,10 @@ impl Cores {
     /// go, rows without gaps. The data will be cut as `cut` says.
     ///
     /// # Errors
-    /// Internal, when a target has not the size of its picture.
+    /// Internal, when a target has not the size of its picture, or a picture that is not left as planes has none.
     pub fn prepare<'a: 'b, 'b>(
         &mut self,
-        pictures: impl IntoIterator<Item = (&'b Planned<'a>, &'b DeviceBytes<'b>)>,
+        pictures: impl IntoIterator<Item = (&'b Planned<'a>, Option<&'b DeviceBytes<'b>>)>,
         cut: Cut,
     ) -> Result<Batch<'b>> {
         let mut batch = Batch::new(cut);
@@ -182,10 +180,7 @@ impl Cores {
             blocks * rows::BLOCK_BYTES,
             blocks * rows::DC_BYTES,
         ];
-        let samples = |bytes: fn(&Steps, usize) -> usize| -> usize {
-            batch.in_steps().map(|(_, steps)| bytes(steps, ALIGNMENT)).sum()
-        };
-        let (samples, gone) = (samples(Steps::bytes), samples(Steps::scratch_bytes));
+        let samples: usize = batch.in_steps().map(|(_, steps)| steps.bytes(ALIGNMENT)).sum();
         // One behind the other in one buffer: to allocate takes longer than to add.
         let mut end = 0;
         let offsets = sizes.map(|bytes| {
@@ -193,10 +188,8 @@ impl Cores {
             end += bytes.next_multiple_of(ALIGNMENT);
             offset as u64
         });
-        // What is left for readers stays as it is.
-        let (again, kept) = if samples > gone { (end, samples) } else { (end + samples, 0) };
-        let (scratch, kept) = scratch.fit(recorder, stream, again, kept)?;
-        let samples = kept.unwrap_or(scratch + end as u64);
+        let scratch = scratch.fit(recorder, stream, end + samples)?;
+        let samples = scratch + end as u64;
         let [pairs, exits, links, passed, starts, coefficients, dcs] = offsets.map(|offset| scratch + offset);
         let planes = batch.planes(samples)?;
         let blue_first = self.format == Format::Bgr;

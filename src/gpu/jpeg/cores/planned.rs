@@ -28,24 +28,18 @@ pub struct Planned<'a> {
 }
 
 impl Planned<'_> {
-    /// Bytes of scratch memory on the device in a large batch, at most, until it is decoded.
+    /// Bytes of scratch memory on the device in a large batch, at most, planes among them.
     pub fn scratch_bytes(&self) -> usize {
-        let samples = self.steps.as_ref().map_or(0, |steps| steps.scratch_bytes(ALIGNMENT));
+        let samples = self.steps.as_ref().map_or(0, |steps| steps.bytes(ALIGNMENT));
         self.coded.mcus() * self.coded.blocks() * (rows::BLOCK_BYTES + rows::DC_BYTES)
             + most_pieces(&self.coded, Cut::LARGE) * PIECE_BYTES
             + MOST_TABLES * rows::PAIRS_BYTES
             + samples
     }
 
-    /// Bytes of planes that are left to who reads them.
-    pub fn planes_bytes(&self) -> usize {
-        self.steps.as_ref().map_or(0, |steps| steps.bytes(ALIGNMENT) - steps.scratch_bytes(ALIGNMENT))
-    }
-
-    /// Makes pixels in place of planes that would be left.
-    pub fn leave_no_planes(&mut self) {
-        // One step makes them, or they would not be left.
-        self.steps.take_if(|steps| steps.left_as.is_some());
+    /// Whether it is left as planes, for a reader that makes pixels of them.
+    pub fn is_left_as_planes(&self) -> bool {
+        self.steps.as_ref().is_some_and(|steps| steps.left_as.is_some())
     }
 
     /// Bytes of tables that go to the device with the data, at most.

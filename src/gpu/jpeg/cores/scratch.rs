@@ -1,7 +1,7 @@
 //! Memory on a device for groups of pictures, one after the other. It must not know what is in it.
 
 use super::ALIGNMENT;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpu::Recorder;
 use crate::memory::DeviceBytes;
 
@@ -11,62 +11,73 @@ const STEP_BYTES: usize = 64 << 20;
 /// At least as many as a group has there.
 const TABLES: usize = 16;
 
-/// Memory that a group of pictures needs until it is decoded, and the next one behind it in the same stream then; and what groups leave to others.
+/// Memory that a group of pictures needs until it is decoded and read, and the next one behind it in the same stream then.
 #[derive(Default)]
 pub struct Scratch {
     /// For each stream.
-    again: Vec<DeviceBytes<'static>>,
-    /// What of it no group has yet.
-    kept: Option<DeviceBytes<'static>>,
+    streams: Vec<Part>,
+}
+
+/// Of one stream.
+#[derive(Clone)]
+struct Part {
+    /// For the decoder.
+    own: DeviceBytes<'static>,
+    /// For pixels that somebody reads at once.
+    pixels: DeviceBytes<'static>,
 }
 
 impl Scratch {
-    /// Reserves `again` bytes for the groups of each of `streams`, and `kept` for all that they leave: in one piece, as many small ones would break
+    /// Reserves for the groups of each of `streams` so many bytes, and `pixels` bytes for pixels: in one piece, as many small ones would break
     /// up what the next large batch wants.
     ///
     /// # Errors
     /// When there is no memory.
-    pub fn reserve(recorder: &mut Recorder, streams: usize, again: usize, kept: usize) -> Result<Self> {
+    pub fn reserve(recorder: &mut Recorder, streams: usize, own: usize, pixels: usize) -> Result<Self> {
         // Tables of a group begin at multiples of it.
-        let again = (again + TABLES * ALIGNMENT).next_multiple_of(ALIGNMENT);
-        let bytes = (streams * again + kept).next_multiple_of(STEP_BYTES);
+        let own = (own + TABLES * ALIGNMENT).next_multiple_of(ALIGNMENT);
+        let each = own + pixels.next_multiple_of(ALIGNMENT);
+        let bytes = (streams * each).next_multiple_of(STEP_BYTES);
+        recorder.wait_for_room(bytes);
         let buffer = recorder.allocate(bytes)?;
-        let part = |number| DeviceBytes::of(&buffer, number * again, again);
-        let first = streams * again;
-        Ok(Self {
-            again: (0..streams).map(part).collect(),
-            kept: Some(DeviceBytes::of(&buffer, first, bytes - first)),
-        })
+        let part = |number| Part {
+            own: DeviceBytes::of(&buffer, number * each, own),
+            pixels: DeviceBytes::of(&buffer, number * each + own, each - own),
+        };
+        Ok(Self { streams: (0..streams).map(part).collect() })
     }
 
-    /// Where `again` bytes are for one group in a stream, and `kept` more that no other will use, when those are not 0.
+    /// Where `bytes` bytes are for one group in a stream.
     ///
     /// # Errors
     /// When there is no memory.
-    pub(super) fn fit(
+    pub(super) fn fit(&mut self, recorder: &mut Recorder, stream: usize, bytes: usize) -> Result<u64> {
+        if let Some(part) = self.streams.get(stream).filter(|part| bytes <= part.own.len()) {
+            return Ok(part.own.address());
+        }
+        let own = DeviceBytes::of(&recorder.allocate(bytes)?, 0, bytes);
+        let address = own.address();
+        let nothing = own.part(0, 0)?;
+        let none = Part { own: nothing.clone(), pixels: nothing };
+        self.streams.resize(self.streams.len().max(stream + 1), none);
+        let part = self.streams.get_mut(stream).ok_or_else(|| Error::internal("a stream without memory"))?;
+        part.own = own;
+        Ok(address)
+    }
+
+    /// Where pixels of one group in a stream go that are read before the next.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn pixels(
         &mut self,
         recorder: &mut Recorder,
         stream: usize,
-        again: usize,
-        kept: usize,
-    ) -> Result<(u64, Option<u64>)> {
-        let known = self.again.get(stream).filter(|memory| again <= memory.len());
-        let Some(address) = known.map(DeviceBytes::address) else {
-            let memory = DeviceBytes::of(&recorder.allocate(again + kept)?, 0, again + kept);
-            let address = memory.address();
-            self.again.resize(self.again.len().max(stream + 1), memory.part(0, 0)?);
-            self.again[stream] = memory.part(0, again)?;
-            return Ok((address, (kept > 0).then_some(address + again as u64)));
-        };
-        if kept == 0 {
-            return Ok((address, None));
+        bytes: usize,
+    ) -> Result<DeviceBytes<'static>> {
+        match self.streams.get(stream).filter(|part| bytes <= part.pixels.len()) {
+            Some(part) => part.pixels.part(0, bytes),
+            None => Ok(DeviceBytes::of(&recorder.allocate(bytes)?, 0, bytes)),
         }
-        let left = self.kept.take().filter(|left| kept <= left.len());
-        let own = match left {
-            Some(left) => left,
-            None => DeviceBytes::of(&recorder.allocate(kept)?, 0, kept),
-        };
-        self.kept = Some(own.part(kept, own.len() - kept)?);
-        Ok((address, Some(own.address())))
     }
 }

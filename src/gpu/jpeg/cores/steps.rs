@@ -41,11 +41,6 @@ impl Steps {
         self.samples.iter().map(|needed| needed.bytes().next_multiple_of(alignment)).sum()
     }
 
-    /// Those that nobody needs any more once pixels are made.
-    pub(super) fn scratch_bytes(&self, alignment: usize) -> usize {
-        if self.left_as.is_some() { 0 } else { self.bytes(alignment) }
-    }
-
     /// Groups of blocks that become samples, and of strips of pixels that are made of them.
     pub(super) fn groups(&self) -> usize {
         let blocks: usize =
@@ -128,10 +123,8 @@ const _: () = assert!(size_of::<Plane>() == 40);
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Planes {
-    live: u32,
     color: u32,
     blue_first: u32,
-    unused: u32,
     samples: [u64; 3],
     stride: [u32; 3],
     factor_x: [u8; 4],
@@ -139,14 +132,11 @@ pub(super) struct Planes {
     unused_too: u32,
 }
 
-/// Size of the `live` flag at the beginning of a picture's planes, zeroed when its pixels were written after all.
-pub const LIVE_BYTES: usize = 4;
-
 impl Planes {
     /// Of all components.
     pub(super) fn new(colour: Colour, blue_first: bool, planes: &[Plane]) -> Self {
-        let (live, color) = (1, colour.number());
-        let mut all = Self { live, color, blue_first: blue_first.into(), ..Self::zeroed() };
+        let (color, blue_first) = (colour.number(), blue_first.into());
+        let mut all = Self { color, blue_first, ..Self::zeroed() };
         // Of gray, three times the same.
         for (i, plane) in planes.iter().cycle().enumerate().take(3) {
             (all.samples[i], all.stride[i]) = (plane.samples, plane.stride);
@@ -156,7 +146,7 @@ impl Planes {
     }
 }
 
-const _: () = assert!(size_of::<Planes>() == 64);
+const _: () = assert!(size_of::<Planes>() == 56);
 
 #[cfg(test)]
 mod tests {

@@ -1,31 +1,39 @@
 //! Which image of a batch is decoded where. It must not know how.
 
 use super::super::Job;
-use super::super::finish::{Extent, Finish};
+use super::super::finish::{ALIGNMENT, Extent, Finish};
 use super::super::on_cores::OnCores;
 use super::super::on_nvjpeg2000::Takes;
 use super::Mixed;
 use super::image::Image;
+use crate::error::{Error, ErrorKind};
 use crate::gpu::jpeg::cores::Planned;
 use crate::gpu::jpeg::{
     Candidate, CoresNeed, DevicePath, Engines, Header, Path, Picture, Sampling, Wish, assign,
 };
 use crate::limits;
+use crate::ops::Inputs;
 
 impl Mixed {
     /// Where each image is decoded.
     pub(super) fn paths(&self, images: &[Image<'_>], threads: usize, wish: Option<Wish>) -> Vec<Path> {
         let candidate = |image: &Image<'_>| Candidate {
             size: image.size(),
-            upload: image.target.len(),
+            upload: image.bytes,
             engines: image.picture.is_some(),
             cores: image.planned.as_ref().map(|planned| CoresNeed {
-                scratch: planned.scratch_bytes(),
+                scratch: self.cores_bytes(image, planned),
                 mcu_bits: planned.coded.mcu_bits(),
             }),
         };
         let candidates: Vec<Candidate> = images.iter().map(candidate).collect();
         assign(&candidates, threads, &self.speeds, wish)
+    }
+
+    /// Bytes on the device for an image until the cores have decoded it, and until it is read if that is at once.
+    pub(super) fn cores_bytes(&self, image: &Image<'_>, planned: &Planned<'_>) -> usize {
+        let at_once = image.target.is_none();
+        planned.scratch_bytes() + if at_once { image.home_bytes(&self.finish, Extent::Window) } else { 0 }
     }
 
     /// What says which decoders take an image.
@@ -39,29 +47,45 @@ impl Mixed {
         }
     }
 
-    /// Takes images from engines, cores and libraries whose pixels, as these store them, would take too much memory, and from the cores the
-    /// leave to make planes of those that have no room. Returns the bytes of planes at most.
-    pub(super) fn limit(&self, images: &mut [Image<'_>]) -> usize {
+    /// Takes images from engines, cores and libraries whose pixels would take too much memory of the batch.
+    pub(super) fn limit(&self, images: &mut [Image<'_>]) {
         let mut room = limits::MAX_PICTURE_BYTES.max(self.memory / limits::PICTURE_PART);
-        let all_planes = self.memory / limits::PLANES_PART;
-        let mut for_planes = all_planes;
         for image in images {
-            let [picture, window] =
-                [Extent::Picture, Extent::Window].map(|extent| self.finish.scratch_bytes(&image.job, extent));
+            let [picture, mut window] =
+                [Extent::Picture, Extent::Window].map(|extent| image.home_bytes(&self.finish, extent));
+            if image.target.is_none() {
+                // The next group of them has the same memory.
+                window = 0;
+            }
             image.picture = image.picture.filter(|_| picture <= room);
             image.planned = image.planned.take().filter(|_| window <= room);
             image.is_wavelets &= picture <= room;
             let is_whole = image.picture.is_some() || image.is_wavelets;
             let taken = [is_whole.then_some(picture), image.planned.as_ref().map(|_| window)];
             room -= taken.into_iter().flatten().max().unwrap_or_default();
-            if let Some(planned) = &mut image.planned {
-                match for_planes.checked_sub(planned.planes_bytes()) {
-                    Some(left) => for_planes = left,
-                    None => planned.leave_no_planes(),
-                }
-            }
         }
-        all_planes - for_planes
+    }
+
+    /// Fails, of the largest of `images` on, those whose pixels the host cannot send with the batch, which has sent `sent` bytes of others.
+    /// Returns how many it has then.
+    pub(super) fn bound(&self, images: &mut Vec<&Image<'_>>, inputs: Inputs<'_>, sent: usize) -> usize {
+        let (mut sent, most) = (sent, self.memory / limits::DEVICE_VALUE_PART);
+        let most = most.max(limits::MAX_BATCH_BYTES);
+        images.sort_by_key(|image| (image.bytes, image.index));
+        images.retain(|image| {
+            let with = sent.saturating_add(image.bytes.next_multiple_of(ALIGNMENT));
+            if image.target.is_none() && with > most {
+                let text = format!(
+                    "an image of {} bytes does not fit into its batch any more, whose limit is {most} bytes",
+                    image.bytes
+                );
+                inputs.fail(image.index, Error::new(ErrorKind::Unavailable, text));
+                return false;
+            }
+            sent = with;
+            true
+        });
+        sent
     }
 }
 

@@ -1,8 +1,10 @@
-//! One image of a batch on its way to a device, and what each of the decoders there makes of its header. It must not know which of them takes it.
+//! One image of a batch on its way to a device, what each of the decoders there makes of its header, and where its pixels go. It must not know
+//! which of them takes it.
 
 use super::super::Job;
 use super::super::files::File;
-use super::super::finish::{Extent, Stored};
+use super::super::finish::{ALIGNMENT, Extent, Finish, Stored};
+use crate::error::Result;
 use crate::gpu::jpeg::cores::Planned;
 use crate::gpu::jpeg::{Picture, Size};
 use crate::memory::DeviceBytes;
@@ -12,7 +14,10 @@ pub(super) struct Image<'a> {
     pub(super) index: usize,
     pub(super) job: Job,
     pub(super) file: File<'a>,
-    pub(super) target: DeviceBytes<'a>,
+    /// The output; `None`: whoever reads it does so at once.
+    pub(super) target: Option<DeviceBytes<'a>>,
+    /// Bytes of the output.
+    pub(super) bytes: usize,
     /// Set when the engines take it.
     pub(super) picture: Option<Picture<'a>>,
     /// Set when the cores take it.
@@ -21,13 +26,87 @@ pub(super) struct Image<'a> {
     pub(super) is_wavelets: bool,
 }
 
-impl Image<'_> {
+/// Where pixels of an image go.
+#[derive(Clone)]
+pub(super) struct Home<'a> {
+    /// Those that are stored.
+    pub(super) stored: DeviceBytes<'a>,
+    /// Those that are asked for: the same, if they are what is stored.
+    pub(super) output: DeviceBytes<'a>,
+}
+
+impl<'a> Image<'a> {
     pub(super) fn size(&self) -> Size {
         let (width, height) = self.job.info.stored_size();
         Size { bytes: self.file.all.len(), pixels: width * height }
     }
 
-    pub(super) fn stored<'s>(&'s self, extent: Extent, pixels: &'s DeviceBytes<'s>) -> Stored<'s> {
-        Stored { job: &self.job, extent, pixels, target: &self.target }
+    /// Bytes of the batch's memory for its output.
+    fn own_bytes(&self, extent: Extent) -> usize {
+        let is_planes = extent == Extent::Window && self.is_left_as_planes();
+        if self.target.is_some() || is_planes { 0 } else { self.bytes.next_multiple_of(ALIGNMENT) }
     }
+
+    /// Bytes of the batch's memory for its pixels, as stored and as asked for.
+    pub(super) fn home_bytes(&self, finish: &Finish, extent: Extent) -> usize {
+        self.own_bytes(extent) + finish.scratch_bytes(&self.job, extent)
+    }
+
+    /// Whether the cores leave planes in place of pixels.
+    fn is_left_as_planes(&self) -> bool {
+        self.planned.as_ref().is_some_and(Planned::is_left_as_planes)
+    }
+
+    /// Where its pixels go, in as many bytes of the batch's memory from `start` on as [`Image::home_bytes`] says; `None`: it has none.
+    ///
+    /// # Errors
+    /// Internal, when there are fewer.
+    fn home(
+        &self,
+        finish: &Finish,
+        extent: Extent,
+        memory: Option<&DeviceBytes<'a>>,
+        start: usize,
+    ) -> Result<Option<Home<'a>>> {
+        let own = self.own_bytes(extent);
+        let part = |start, bytes| memory.map(|memory| memory.part(start, bytes)).transpose();
+        let output = match &self.target {
+            Some(target) => Some(target.clone()),
+            None if own > 0 => part(start, self.bytes)?,
+            None => None,
+        };
+        let stored = match finish.scratch_bytes(&self.job, extent) {
+            0 => output.clone(),
+            _ => part(start + own, finish.bytes(&self.job, extent))?,
+        };
+        Ok(stored.zip(output).map(|(stored, output)| Home { stored, output }))
+    }
+
+    pub(super) fn stored<'s>(&'s self, extent: Extent, home: &'s Home<'s>) -> Stored<'s> {
+        Stored { job: &self.job, extent, pixels: &home.stored, target: &home.output }
+    }
+}
+
+/// Bytes of the batch's memory for the pixels of `images`.
+pub(super) fn bytes_of(images: &[&Image<'_>], finish: &Finish, extent: Extent) -> usize {
+    images.iter().map(|image| image.home_bytes(finish, extent)).sum()
+}
+
+/// Where the pixels of `images` go, in as much memory of the batch as [`bytes_of`] says.
+///
+/// # Errors
+/// Internal, when there is less.
+pub(super) fn homes<'a>(
+    images: &[&Image<'a>],
+    finish: &Finish,
+    extent: Extent,
+    memory: Option<&DeviceBytes<'a>>,
+) -> Result<Vec<Option<Home<'a>>>> {
+    let mut end = 0;
+    let mut homes = Vec::with_capacity(images.len());
+    for image in images {
+        homes.push(image.home(finish, extent, memory, end)?);
+        end += image.home_bytes(finish, extent);
+    }
+    Ok(homes)
 }

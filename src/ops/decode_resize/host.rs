@@ -1,30 +1,28 @@
 //! An image decoder and the `Resize` behind it as one operator on the host: an image is resized while it is in the processor's cache, a
-//! large one row by row as it is decoded, and a batch of decoded images is never in memory. The graph puts it in place of the two
-//! (`graph/fuse.rs`); it stands in no file. It computes what the two compute.
+//! large one row by row as it is decoded. It computes what the two compute.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::decoders_image::{self, Image};
-use super::random::crop;
-use super::resize::attributes::ResizeAttributes;
-use super::resize::geometry::Geometry;
-use super::resize::{self, Job, ScratchPool};
-use super::{Args, CpuCx, Decoded, Fusion, Inputs, Io, OpDef, Operator, Preferences, decoders_image_crop};
+use super::{DECODER, READER, is_plain, too_few, whole};
 use crate::cpu::decode::RowSink;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
+use crate::ops::decoders_image::{self, Image};
+use crate::ops::random::crop;
+use crate::ops::resize::attributes::ResizeAttributes;
+use crate::ops::resize::geometry::Geometry;
+use crate::ops::resize::{self, Job, ScratchPool};
+use crate::ops::{
+    Args, CpuCx, Decoded, Deferred, Fusion, Inputs, Io, OpDef, Operator, Preferences, decoders_image_crop,
+};
 use crate::tensor::{BatchDesc, DType, Device, Layout, ValueType, View};
 use crate::waiting::Effort;
 
 /// Pictures of so many bytes stay in a core's second cache until they are resized. To take their rows one by one costs 4 % (500 x 375: 547
 /// us instead of 527), where pictures of 1920 x 1080 gain 17 % in a batch.
 const CACHED_BYTES: usize = 1 << 20;
-
-/// The two that it stands for, in their order.
-const DECODER: usize = 0;
-const RESIZE: usize = 1;
 
 struct DecodeResize {
     image: Image,
@@ -37,36 +35,29 @@ struct DecodeResize {
 }
 
 /// What the graph knows of it: a line for each decoder whose only input is the files.
-pub(super) const FUSIONS: [Fusion; 3] = [
-    fusion("decoders__Image + Resize", &decoders_image::DEF, |first, second| {
-        build(Image::new(first, None)?, first, second)
+pub(in crate::ops) const FUSIONS: [Fusion; 3] = [
+    fusion("decoders__Image + Resize", &[&decoders_image::DEF, &resize::DEF], |args| make(whole, args)),
+    fusion("decoders__ImageCrop + Resize", &[&decoders_image_crop::DEF, &resize::DEF], |args| {
+        make(decoders_image_crop::decoder, args)
     }),
-    fusion("decoders__ImageCrop + Resize", &decoders_image_crop::DEF, |first, second| {
-        build(decoders_image_crop::decoder(first)?, first, second)
-    }),
-    fusion("decoders__ImageRandomCrop + Resize", &crop::DECODER, |first, second| {
-        build(crop::decoder(first)?, first, second)
+    fusion("decoders__ImageRandomCrop + Resize", &[&crop::DECODER, &resize::DEF], |args| {
+        make(crop::decoder, args)
     }),
 ];
 
 const fn fusion(
     name: &'static str,
-    first: &'static OpDef,
-    build: fn(&Args, &Args) -> Result<Box<dyn Operator>>,
+    of: &'static [&'static OpDef],
+    make: fn(&[Args]) -> Result<Box<dyn Operator>>,
 ) -> Fusion {
-    Fusion { name, device: Device::Cpu, first, second: &resize::DEF, can, kernels: Vec::new, build }
+    Fusion { name, device: Device::Cpu, of, can: |args, _| is_plain(args), kernels: Vec::new, make }
 }
 
-/// Whether nobody asks for more than the resized images, of bytes.
-fn can([first, second]: [&Args; 2], _types: [&ValueType; 2]) -> bool {
-    let bytes = first.dtype("dtype").is_ok_and(|dtype| dtype.is_none_or(|dtype| dtype == DType::U8));
-    bytes && !second.bool("save_attrs").is_ok_and(|save| save == Some(true))
-}
-
-fn build(image: Image, first: &Args, second: &Args) -> Result<Box<dyn Operator>> {
+fn make(decoder: fn(&Args) -> Result<Image>, args: &[Args]) -> Result<Box<dyn Operator>> {
+    let [first, second] = args else { return Err(too_few(args.len())) };
     Ok(Box::new(DecodeResize {
-        image,
-        attributes: ResizeAttributes::new(&second.shifted(first.tensor_count()))?,
+        image: decoder(first)?,
+        attributes: ResizeAttributes::new(second)?,
         decoded: BatchDesc::new(DType::U8, Layout::hwc(), Vec::new()),
         jobs: Vec::new(),
         pictures: Pictures::default(),
@@ -86,7 +77,7 @@ impl Operator for DecodeResize {
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         self.decoded = self.image.setup(&inputs.of_part(DECODER))?.swap_remove(0);
-        self.jobs = inputs.of_part(RESIZE).map(|sample| {
+        self.jobs = inputs.of_part(READER).map(|sample| {
             let geometry = Geometry::new(&self.decoded.shapes[sample.index], self.decoded.layout)?;
             Job::new(geometry, self.attributes.target(&sample, geometry.size)?).map(Some)
         });
@@ -123,7 +114,7 @@ impl Operator for DecodeResize {
                 threads.decode(failures, index, file, bytes)?;
                 let picture = View { dtype: decoded.dtype, layout: decoded.layout, shape, bytes };
                 let resized = scratch.with(|scratch| job.run(&picture, output, scratch));
-                resized.unwrap_or_else(|error| inputs.of_part(RESIZE).fail(index, error));
+                resized.unwrap_or_else(|error| inputs.of_part(READER).fail(index, error));
                 Ok(())
             })
         })
