@@ -133,6 +133,8 @@ impl Mixed {
             Ok(Image { index: sample.index(), job, file, target, bytes, picture, planned, is_wavelets })
         });
         self.limit(&mut images);
+        // Before it may have a turn, for which others that hold room may wait.
+        cx.recorder.wait_for_room(self.groups_bytes(&images));
         let wavelets: Vec<_> = images.extract_if(.., |image| image.is_wavelets).collect();
         let wavelets: Vec<&Image<'_>> = wavelets.iter().collect();
         let part = self.load.as_ref().map_or(0.0, |load| self.relief.follow(load.others(), cx.busy));
@@ -150,6 +152,11 @@ impl Mixed {
         // The longest first, so that no thread is left with one at the end.
         on_threads.sort_by_key(|image| std::cmp::Reverse(image.file.all.len()));
 
+        if turn.is_none() {
+            let whole =
+                [&on_engines, &wavelets].map(|images| bytes_of(images, &self.finish, Extent::Picture));
+            cx.recorder.wait_for_room(whole.iter().sum());
+        }
         let engine_homes = self.homes(cx, &on_engines, Extent::Picture)?;
         let wavelet_homes = self.homes(cx, &wavelets, Extent::Picture)?;
         let mut tasks = Vec::with_capacity(on_engines.len());
@@ -207,7 +214,6 @@ impl Mixed {
     /// Where pixels of `images` go that are there when all of the batch is.
     fn homes<'a>(&self, cx: &mut GpuCx<'_>, images: &[&Image<'a>], extent: Extent) -> Result<Vec<Home<'a>>> {
         let bytes = bytes_of(images, &self.finish, extent);
-        cx.recorder.wait_for_room(bytes);
         let memory = memory_of(bytes, |bytes| Ok(DeviceBytes::of(&cx.recorder.allocate(bytes)?, 0, bytes)))?;
         let homes = homes(images, &self.finish, extent, memory.as_ref())?;
         homes.into_iter().map(|home| home.ok_or_else(unseen)).collect()

@@ -38,7 +38,6 @@ impl Scratch {
         let own = (own + TABLES * ALIGNMENT).next_multiple_of(ALIGNMENT);
         let each = own + pixels.next_multiple_of(ALIGNMENT);
         let bytes = (streams * each).next_multiple_of(STEP_BYTES);
-        recorder.wait_for_room(bytes);
         let buffer = recorder.allocate(bytes)?;
         let part = |number| Part {
             own: DeviceBytes::of(&buffer, number * each, own),
