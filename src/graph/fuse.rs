@@ -95,3 +95,38 @@ fn joined(fusion: &'static Fusion, nodes: Vec<Node>) -> Option<Node> {
     }
     Some(Node { instance, kind: NodeKind::Fused(fusion, args), placement, inputs, arguments, outputs })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Plan;
+    use crate::graph::import::PipelineFile;
+    use crate::tensor::Device;
+
+    /// A decoder, a resize, a normalization with an input for its mirror, made for a GPU.
+    const FILE: &[u8] = include_bytes!("../../benches/pipeline_gpu.dali");
+
+    #[test]
+    fn the_longest_chain_of_a_device_is_one_node() {
+        let three = "decoders__Image + Resize + CropMirrorNormalize";
+        let two = "decoders__Image + Resize";
+        for (device, placement, expected) in [
+            (Device::Gpu, Placement::Mixed, [three].as_slice()),
+            (Device::Cpu, Placement::Cpu, &[two, "CropMirrorNormalize"]),
+        ] {
+            let file = PipelineFile::parse(FILE).unwrap();
+            let apart = file.graph(device).unwrap();
+            let reads = apart.nodes.iter().map(|node| node.arguments.len()).sum::<usize>();
+            let graph = Plan::new(file.graph(device).unwrap()).unwrap().graph;
+            let fused = graph.nodes.iter().find(|node| matches!(node.kind, NodeKind::Fused(..))).unwrap();
+            let names: Vec<_> = graph.nodes.iter().map(Graph::op_name).collect();
+            assert!(expected.iter().all(|name| names.contains(name)), "{names:?}");
+            assert_eq!((fused.placement, fused.inputs.len()), (placement, 1));
+            assert_eq!(graph.nodes.iter().map(|node| node.arguments.len()).sum::<usize>(), reads);
+            // What has to be there before it is.
+            let place = graph.nodes.iter().position(|node| node.outputs == fused.outputs).unwrap();
+            let made = |id: &ValueId| graph.nodes[..place].iter().any(|node| node.outputs.contains(id));
+            assert!(fused.arguments.iter().all(made), "{names:?}");
+        }
+    }
+}
