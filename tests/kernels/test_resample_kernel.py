@@ -196,8 +196,8 @@ def test_windows_are_normalized(normalizing, mirror, anchor):
     assert np.array_equal(made[3], wanted[3])
 
 
-PLANES = [("live", "u4"), ("color", "u4"), ("blue_first", "u4"), ("unused", "u4"), ("samples", "u8", 3), ("stride", "u4", 3),
-          ("factor_x", "u1", 4), ("factor_y", "u1", 4), ("unused_too", "u4")]
+PLANES = [("color", "u4"), ("blue_first", "u4"), ("samples", "u8", 3), ("stride", "u4", 3), ("factor_x", "u1", 4), ("factor_y", "u1", 4),
+          ("unused_too", "u4")]
 FACTORS = {"4:4:4": (0, 0), "4:2:2": (1, 0), "4:2:0": (1, 1), "4:1:1": (2, 0), "4:4:0": (0, 1)}
 
 
@@ -219,7 +219,7 @@ def picture_of(color, factors, height, width, blue_first):
     """Samples of each component, as many as whole blocks have; how they are described; and the pixels that they are."""
     rng = np.random.default_rng(4)
     described, data, seen = np.zeros(1, PLANES), b"", []
-    described["live"], described["color"], described["blue_first"] = 1, color, blue_first
+    described["color"], described["blue_first"] = color, blue_first
     for c in range(3 if color else 1):
         fx, fy = factors if c else (0, 0)
         rows, columns = (-(-side // (8 << f)) * 8 for side, f in ((height, fy), (width, fx)))
@@ -247,15 +247,14 @@ def test_planes_are_what_their_pixels_are(of_planes, bytes_to_floats, name, samp
     assert np.array_equal(made, resized(bytes_to_floats, np.ascontiguousarray(pixels), y, x))
 
 
-@pytest.mark.parametrize("color, live", [(0, 1), (2, 1), (1, 0)])
-def test_gray_and_rgb_planes_and_pixels_after_all(of_planes, bytes_to_floats, color, live):
+@pytest.mark.parametrize("color, planes", [(0, 1), (2, 1), (1, 0)])
+def test_gray_and_rgb_planes_and_pixels_beside_them(of_planes, bytes_to_floats, color, planes):
     y, x = axis(90, 37), axis(120, 50)
     described, data, pixels = picture_of(color, (0, 0), 90, 120, False)
-    described["live"] = live
     row = np.zeros(1, ROW)
-    row["y"], row["x"], row["pitch"], row["step"], row["planes"] = y, x, 360, 3, 1
+    row["y"], row["x"], row["pitch"], row["step"], row["planes"] = y, x, 360, 3, planes
     sizes = np.array([*tiles(37, 50, 3), 37 * 50 * 12], np.uint64)
-    made = of_planes.of(y)([row.tobytes(), data if live else pixels.tobytes(), sizes.tobytes(), described.tobytes()])
+    made = of_planes.of(y)([row.tobytes(), data if planes else pixels.tobytes(), sizes.tobytes(), described.tobytes()])
     assert np.array_equal(np.frombuffer(made, np.float32).reshape(37, 50, 3), resized(bytes_to_floats, np.ascontiguousarray(pixels), y, x))
 
 
