@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::host::{Bounds, Scratch, bound_bytes};
+use super::host::{Scratch, bound_bytes};
 use super::{OutputSink, State, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::{Download, Gpu, Recorder};
 use crate::graph::{GraphOutput, ValueId};
-use crate::memory::{DeviceBytes, HostPool, align_up};
+use crate::memory::{Bounds, DeviceBytes, HostPool, align_up};
 use crate::ops::{DeviceOutput, Failures, Inputs};
 use crate::tensor::{Batch, BatchDesc, Sample};
 

@@ -4,9 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::OutputSink;
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::memory::{HostBuffer, HostPool, align_up};
+use crate::error::{Error, Result};
+use crate::memory::{Bounds, HostBuffer, HostPool, Size, align_up, bound};
 use crate::ops::{Failures, Inputs, OutputSamples};
 use crate::tensor::{Batch, BatchDesc, Sample};
 use crate::waiting::Effort;
@@ -103,22 +102,6 @@ impl Scratch<'_> {
     pub(super) const NONE: Self = Self { efforts: &[], threads: 0 };
 }
 
-/// Bytes that a batch may take.
-#[derive(Clone, Copy)]
-pub(super) struct Bounds {
-    /// For one value.
-    pub(super) value: usize,
-    /// For it and what is taken while it is made.
-    pub(super) all: usize,
-}
-
-impl Bounds {
-    /// Those of a batch on the host that may take `room` bytes yet.
-    pub(super) fn host(room: usize) -> Self {
-        Self { value: limits::MAX_BATCH_BYTES, all: room }
-    }
-}
-
 /// Fails samples that are too large by themselves, then, from the smallest on, those past the limit of the batch. Returns what the others
 /// take.
 pub(super) fn bound_bytes(
@@ -139,44 +122,6 @@ pub(super) fn bound_bytes(
         }
     }
     bound(sizes, scratch.threads, bounds, |i, error| inputs.fail(i, error))
-}
-
-/// What a sample takes: its bytes, and others while it is worked on.
-#[derive(Clone, Copy)]
-pub(super) struct Size {
-    pub(super) bytes: usize,
-    pub(super) scratch: usize,
-    pub(super) sample: usize,
-}
-
-/// Fails, of the smallest first, those of `sizes` that do not fit into `bounds`. `threads` of them are worked on at a time. Returns what the
-/// others take.
-pub(super) fn bound(
-    mut sizes: Vec<Size>,
-    threads: usize,
-    bounds: Bounds,
-    fail: impl Fn(usize, Error),
-) -> usize {
-    sizes.sort_unstable_by_key(|size| (size.bytes.saturating_add(size.scratch), size.sample));
-    let (mut total, mut scratch, mut taken) = (0usize, 0usize, 0);
-    for (before, size) in sizes.into_iter().enumerate() {
-        let with = total.saturating_add(align_up(size.bytes));
-        let beside = scratch.max(size.scratch);
-        let all = with.saturating_add(beside.saturating_mul(threads.min(before + 1)));
-        if with <= bounds.value && all <= bounds.all {
-            (total, scratch, taken) = (with, beside, all);
-            continue;
-        }
-        let beside =
-            if size.scratch > 0 { format!("; it takes {} beside them", size.scratch) } else { String::new() };
-        let text = format!(
-            "a sample of {} bytes does not fit into its batch any more, whose limit is {} bytes{beside}",
-            size.bytes,
-            bounds.all.min(bounds.value)
-        );
-        fail(size.sample, Error::new(ErrorKind::Unavailable, text));
-    }
-    taken
 }
 
 fn check_buffers(buffers: &[Option<&mut [u8]>], desc: &BatchDesc) -> Result<()> {
@@ -222,6 +167,7 @@ mod tests {
     use std::cell::RefCell;
 
     use super::*;
+    use crate::limits;
 
     #[test]
     fn the_largest_samples_have_no_room() {

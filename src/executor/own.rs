@@ -5,9 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::host::{Bounds, Size, bound};
 use crate::error::Result;
-use crate::memory::{HostPool, align_up, copy_once};
+use crate::memory::{Bounds, HostPool, Size, align_up, bound, copy_once};
 use crate::ops::Failures;
 use crate::tensor::{Batch, Sample};
 use crate::threads::Threads;

@@ -1,10 +1,12 @@
 //! What a batch holds: memory of the host in pools, and memory of devices, known by address and owner. It must not know what the bytes
 //! mean, nor how a device is driven.
 
+mod bounds;
 mod copies;
 mod device;
 mod host;
 
+pub(crate) use bounds::{Bounds, Size, bound};
 pub use copies::{SharedBytes, copied_once, copy_once, fill};
 pub use device::{DeviceBytes, DeviceMemory};
 pub use host::{ALIGNMENT, HostBuffer, HostPool, Turn, align_up};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{DECODER, READER, is_plain, too_few, whole};
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, KernelSpec};
+use crate::gpu::Gpu;
 use crate::ops::decoders_image::{self, Image};
 use crate::ops::random::crop;
 use crate::ops::resize::{self, Resize};
@@ -56,16 +56,11 @@ pub(in crate::ops) const FUSIONS: [Fusion; 6] = [
 type Make = fn(&[Args]) -> Result<Box<dyn Operator>>;
 
 const fn resized(name: &'static str, of: &'static [&'static OpDef], make: Make) -> Fusion {
-    Fusion { name, device: Device::Gpu, of, can: |args, _| is_plain(args), kernels: no_kernels, make }
+    Fusion { name, device: Device::Gpu, of, can: |args, _| is_plain(args), kernels: Vec::new, make }
 }
 
 const fn normalized(name: &'static str, of: &'static [&'static OpDef], make: Make) -> Fusion {
-    Fusion { name, device: Device::Gpu, of, can, kernels: no_kernels, make }
-}
-
-/// None but the operators'.
-fn no_kernels() -> Vec<KernelSpec> {
-    Vec::new()
+    Fusion { name, device: Device::Gpu, of, can, kernels: Vec::new, make }
 }
 
 fn can(args: &[&Args], types: &[&ValueType]) -> bool {

@@ -33,6 +33,7 @@ use crate::gpu::{Gpu, Load};
 use crate::limits;
 use crate::memory::DeviceBytes;
 use crate::ops::{Decoded, GpuCx, GpuIo, Source};
+use choice::bound_sent;
 use groups::Grouped;
 use image::{Home, Image, bytes_of, homes};
 use shared::{Shares, Work};
@@ -134,7 +135,7 @@ impl Mixed {
         });
         self.limit(&mut images);
         // Before it may have a turn, for which others that hold room may wait.
-        cx.recorder.wait_for_room(self.groups_bytes(&images));
+        cx.recorder.wait_for_room(self.least_bytes(&images));
         let wavelets: Vec<_> = images.extract_if(.., |image| image.is_wavelets).collect();
         let wavelets: Vec<&Image<'_>> = wavelets.iter().collect();
         let part = self.load.as_ref().map_or(0.0, |load| self.relief.follow(load.others(), cx.busy));
@@ -148,14 +149,17 @@ impl Mixed {
         };
         let (on_engines, on_cores, mut on_threads) = (on(Path::Engines), on(Path::Cores), on(Path::Threads));
         let inputs = io.inputs();
-        let sent = self.bound(&mut on_threads, inputs, 0);
+        let most = cx.recorder.gpu().most_of_a_value();
+        let sent = bound_sent(&mut on_threads, inputs, most, 0);
         // The longest first, so that no thread is left with one at the end.
         on_threads.sort_by_key(|image| std::cmp::Reverse(image.file.all.len()));
 
         if turn.is_none() {
             let whole =
                 [&on_engines, &wavelets].map(|images| bytes_of(images, &self.finish, Extent::Picture));
-            cx.recorder.wait_for_room(whole.iter().sum());
+            let more =
+                on_threads.iter().map(|image| image.own_bytes(Extent::Picture) - image.only_sent_bytes());
+            cx.recorder.wait_for_room(whole.into_iter().chain(more).sum());
         }
         let engine_homes = self.homes(cx, &on_engines, Extent::Picture)?;
         let wavelet_homes = self.homes(cx, &wavelets, Extent::Picture)?;
@@ -198,7 +202,7 @@ impl Mixed {
         self.finish.record(cx, &made)?;
         if !again.is_empty() {
             tracing::debug!("engines, cores and libraries refuse {} of {} images", again.len(), images.len());
-            self.bound(&mut again, inputs, sent);
+            bound_sent(&mut again, inputs, most, sent);
             let shares = Shares { threads: &again, ..Shares::default() };
             self.decode(work, cx, shares, None, unread.as_mut())?;
         }

@@ -1,17 +1,17 @@
 //! Which image of a batch is decoded where. It must not know how.
 
 use super::super::Job;
-use super::super::finish::{ALIGNMENT, Extent, Finish};
-use super::super::on_cores::OnCores;
+use super::super::finish::{Extent, Finish};
+use super::super::on_cores::{OnCores, SIDES};
 use super::super::on_nvjpeg2000::Takes;
 use super::Mixed;
 use super::image::Image;
-use crate::error::{Error, ErrorKind};
 use crate::gpu::jpeg::cores::Planned;
 use crate::gpu::jpeg::{
     Candidate, CoresNeed, DevicePath, Engines, Header, Path, Picture, Sampling, Wish, assign,
 };
 use crate::limits;
+use crate::memory::{Bounds, Size, bound};
 use crate::ops::Inputs;
 
 impl Mixed {
@@ -66,27 +66,34 @@ impl Mixed {
         }
     }
 
-    /// Fails, of the largest of `images` on, those whose pixels the host cannot send with the batch, which has sent `sent` bytes of others.
-    /// Returns how many it has then.
-    pub(super) fn bound(&self, images: &mut Vec<&Image<'_>>, inputs: Inputs<'_>, sent: usize) -> usize {
-        let (mut sent, most) = (sent, self.memory / limits::DEVICE_VALUE_PART);
-        let most = most.max(limits::MAX_BATCH_BYTES);
-        images.sort_by_key(|image| (image.bytes, image.index));
-        images.retain(|image| {
-            let with = sent.saturating_add(image.bytes.next_multiple_of(ALIGNMENT));
-            if image.target.is_none() && with > most {
-                let text = format!(
-                    "an image of {} bytes does not fit into its batch any more, whose limit is {most} bytes",
-                    image.bytes
-                );
-                inputs.fail(image.index, Error::new(ErrorKind::Unavailable, text));
-                return false;
+    /// Bytes of the device that `images` take at least, wherever they are decoded: groups of the cores, as many as there are at a time, and pixels
+    /// that only the host makes, where these are read at once.
+    pub(super) fn least_bytes(&self, images: &[Image<'_>]) -> usize {
+        let (mut groups, mut sent) = (0, 0);
+        for image in images {
+            match &image.planned {
+                Some(planned) => groups += self.cores_bytes(image, planned),
+                None => sent += image.only_sent_bytes(),
             }
-            sent = with;
-            true
-        });
-        sent
+        }
+        groups.min(SIDES * self.speeds.scratch()) + sent
     }
+}
+
+/// Fails, of the largest on, those of `images` whose pixels the host cannot send to a reader, of whose value there may be `most` bytes and `sent`
+/// are. Returns how many are then.
+pub(super) fn bound_sent(
+    images: &mut Vec<&Image<'_>>,
+    inputs: Inputs<'_>,
+    most: usize,
+    sent: usize,
+) -> usize {
+    let sizes = images.iter().filter(|image| image.target.is_none());
+    let sizes = sizes.map(|image| Size { bytes: image.bytes, scratch: 0, sample: image.index }).collect();
+    let bounds = Bounds { value: most.saturating_sub(sent), all: usize::MAX };
+    let taken = bound(sizes, 1, bounds, |index, error| inputs.fail(index, error));
+    images.retain(|image| inputs.failures().get(image.index).is_none());
+    sent + taken
 }
 
 /// Says which decoders take an image, to several threads at once.

@@ -26,12 +26,6 @@ pub(super) struct Grouped<'s, 'a> {
 }
 
 impl Mixed {
-    /// Bytes on the device for the groups of `images` that there are at a time, at most.
-    pub(super) fn groups_bytes(&self, images: &[Image<'_>]) -> usize {
-        let need = |image: &Image<'_>| Some(self.cores_bytes(image, image.planned.as_ref()?));
-        images.iter().filter_map(need).sum::<usize>().min(SIDES * self.speeds.scratch())
-    }
-
     /// Records what decodes `on_cores`, and `others` with the first group of them.
     ///
     /// # Errors

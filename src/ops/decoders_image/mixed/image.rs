@@ -42,7 +42,7 @@ impl<'a> Image<'a> {
     }
 
     /// Bytes of the batch's memory for its output.
-    fn own_bytes(&self, extent: Extent) -> usize {
+    pub(super) fn own_bytes(&self, extent: Extent) -> usize {
         let is_planes = extent == Extent::Window && self.is_left_as_planes();
         if self.target.is_some() || is_planes { 0 } else { self.bytes.next_multiple_of(ALIGNMENT) }
     }
@@ -50,6 +50,12 @@ impl<'a> Image<'a> {
     /// Bytes of the batch's memory for its pixels, as stored and as asked for.
     pub(super) fn home_bytes(&self, finish: &Finish, extent: Extent) -> usize {
         self.own_bytes(extent) + finish.scratch_bytes(&self.job, extent)
+    }
+
+    /// Bytes of its pixels that go up with the batch, if only the host decodes it and they are read there.
+    pub(super) fn only_sent_bytes(&self) -> usize {
+        let others = self.picture.is_some() || self.planned.is_some() || self.is_wavelets;
+        if others { 0 } else { self.own_bytes(Extent::Picture) }
     }
 
     /// Whether the cores leave planes in place of pixels.
