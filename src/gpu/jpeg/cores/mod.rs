@@ -22,6 +22,7 @@ mod rows;
 mod scan;
 mod scratch;
 mod steps;
+mod stuffed;
 mod tables;
 
 use bytemuck::Pod;

@@ -5,6 +5,7 @@ use memchr::memchr_iter;
 use rayon::prelude::*;
 
 use super::scan::{Layout, Scan};
+use super::stuffed::{Done, unstuff};
 use crate::gpu::jpeg::header::EOI;
 use crate::memory::copied_once;
 
@@ -83,18 +84,8 @@ fn split(mut data: &[u8], bytes: usize) -> Option<Vec<&[u8]>> {
 
 /// Copies a part without the zero behind each FF. `None`: something else is behind one.
 fn copy(part: &[u8], to: &mut [u8]) -> Option<()> {
-    let (mut from, mut at) = (0, 0);
-    for ff in memchr_iter(0xFF, part) {
-        // A zero is no FF, so pairs do not overlap.
-        if part.get(ff + 1) != Some(&0) {
-            return None;
-        }
-        let bytes = part.get(from..=ff)?;
-        to.get_mut(at..at + bytes.len())?.copy_from_slice(bytes);
-        (from, at) = (ff + 2, at + bytes.len());
-    }
-    to.get_mut(at..)?.copy_from_slice(part.get(from..)?);
-    Some(())
+    let whole = Done { read: part.len(), written: to.len() };
+    (unstuff(part, to)? == whole).then_some(())
 }
 
 #[cfg(test)]

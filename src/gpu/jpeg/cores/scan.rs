@@ -7,8 +7,7 @@
 //!        segment 0            padding       segment 1            padding
 //! ```
 
-use memchr::memchr;
-
+use super::stuffed::{unstuff, unstuff_blocks};
 use crate::gpu::jpeg::header::EOI;
 use crate::memory::copy_once;
 
@@ -104,13 +103,16 @@ impl Scan {
     /// The same of data in memory that somebody else may write to: each byte is read once.
     pub fn read_once(data: &[u8], layout: &Layout, to: &mut [u8]) -> Option<Self> {
         let mut reading = Reading::new(data.len(), layout, to)?;
-        let mut own = [0; CHUNK_BYTES];
-        for chunk in data.chunks(CHUNK_BYTES) {
+        let (mut own, mut rest) = ([0; CHUNK_BYTES], data);
+        while !rest.is_empty() {
+            let blocks = reading.blocks(rest)?;
+            let (chunk, behind) = rest.get(blocks..)?.split_at(CHUNK_BYTES.min(rest.len() - blocks));
             let own = &mut own[..chunk.len()];
             copy_once(chunk, own);
             if reading.next(own)? {
                 return Some(reading.scan);
             }
+            rest = behind;
         }
         None
     }
@@ -154,6 +156,16 @@ impl<'a> Reading<'a> {
         Some(Self { layout, scan, out: Out { bytes: to, at: 0 }, start: 0, behind_ff: false })
     }
 
+    /// Writes what the first blocks of a piece hold, if no marker may begin it. How many bytes these are.
+    fn blocks(&mut self, piece: &[u8]) -> Option<usize> {
+        if self.behind_ff {
+            return Some(0);
+        }
+        let done = unstuff_blocks(piece, self.out.bytes.get_mut(self.out.at..)?);
+        self.out.at += done.written;
+        Some(done.read)
+    }
+
     /// Writes what a piece holds, without what was stuffed into it. Whether the scan is complete.
     fn next(&mut self, mut piece: &[u8]) -> Option<bool> {
         loop {
@@ -163,20 +175,17 @@ impl<'a> Reading<'a> {
                 let marker = *piece.get(fill)?;
                 piece = piece.get(fill + 1..)?;
                 self.behind_ff = false;
-                // The FF itself is data when a zero follows.
-                if marker != 0 {
-                    self.out.at -= 1;
-                    if self.end_segment(marker)? {
-                        return Some(true);
-                    }
+                if marker == 0 {
+                    // Behind fill bytes, or behind an FF that was the last of a piece.
+                    self.out.write(&[0xFF])?;
+                } else if self.end_segment(marker)? {
+                    return Some(true);
                 }
             }
-            let Some(plain) = memchr(0xFF, piece) else {
-                self.out.write(piece)?;
-                return Some(false);
-            };
-            let (bytes, rest) = piece.split_at_checked(plain + 1)?;
-            self.out.write(bytes)?;
+            let done = unstuff(piece, self.out.bytes.get_mut(self.out.at..)?)?;
+            self.out.at += done.written;
+            // An FF that has no zero behind it, if there is any.
+            let Some(rest) = piece.get(done.read + 1..) else { return Some(false) };
             (piece, self.behind_ff) = (rest, true);
         }
     }
@@ -267,8 +276,9 @@ mod tests {
         let mut to = vec![0x5A; room(data.len(), layout.segments())];
         let scan = Scan::read(data, layout, &mut to);
         let mut again = vec![0x5A; to.len()];
-        assert_eq!((Scan::read_once(data, layout, &mut again), again == to), (scan.clone(), true));
+        assert_eq!(Scan::read_once(data, layout, &mut again), scan);
         let scan = scan?;
+        assert_eq!(again[..scan.bytes()], to[..scan.bytes()]);
         let (mut end, mut block) = (0, 0);
         let part = |segment: &Segment| {
             assert_eq!(segment.first_block, block);
@@ -311,8 +321,9 @@ mod tests {
                     None => break,
                 }
             }
+            let written = found.as_ref().map_or(0, Scan::bytes);
             prop_assert_eq!(found, expected);
-            prop_assert_eq!(&to[0], &to[1]);
+            prop_assert_eq!(&to[0][..written], &to[1][..written]);
         }
 
         #[test]
@@ -366,6 +377,16 @@ mod tests {
         // Fewer bits than there can be.
         assert_eq!(copied(&scan(&[vec![1]], 0), &layout(4, None)), Some(vec![vec![1]]));
         assert_eq!(copied(&scan(&[vec![1]], 0), &layout(5, None)), None);
+    }
+
+    #[test]
+    fn long_segments_are_read_in_chunks() {
+        for (count, length) in [(1, 5 * CHUNK_BYTES), (3, 2 * CHUNK_BYTES + 7), (500, 200)] {
+            let byte = |at: usize| (at * at / 7 + at / 300) as u8;
+            let parts: Vec<Vec<u8>> =
+                (0..count).map(|part| (0..length).map(|at| byte(at + part)).collect()).collect();
+            assert_eq!(copied(&scan(&parts, 1), &layout(4 * count, Some(4))), Some(parts));
+        }
     }
 
     #[test]
