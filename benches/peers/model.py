@@ -75,9 +75,10 @@ def files_of(folder):
 class Model:
     """A CUDA graph for each of `count` input tensors."""
 
-    def __init__(self, name, batch, count):
+    def __init__(self, name, batch, count, priority):
         torch.manual_seed(0)
-        self.stream = torch.cuda.Stream()
+        # Kernels of a graph have the priority of the stream that they were recorded in.
+        self.stream = torch.cuda.Stream(priority=priority)
         self.inputs = [torch.randn(batch, 3, SIDE, SIDE, device="cuda", dtype=torch.half) for _ in range(count)]
         self.graphs, self.outputs = [], []
         if name == "none":
@@ -280,7 +281,7 @@ def measure(model, source, batch, seconds):
 
 def compare(name, batch, sources, options):
     """Measures all `sources` in turn and prints a line for each; returns them as rows."""
-    model, rows = Model(name, batch, max(source.buffers for source in sources.values())), []
+    model, rows = Model(name, batch, max(source.buffers for source in sources.values()), options.priority), []
     rates, took = {peer: [] for peer in sources}, {}
     for _ in range(options.rounds):
         for peer, source in sources.items():
@@ -310,6 +311,7 @@ def main():
     parser.add_argument("--threads", type=int, default=16, help="of the host, for all lanes together")
     parser.add_argument("--seconds", type=float, default=1.5)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--priority", type=int, default=0, help="of the model's stream: 0, as any stream has, to -5, before all others (default: %(default)s)")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)

@@ -18,7 +18,7 @@ use crate::coded::expected;
 use crate::coder::{Recipe, damaged};
 use crate::decoders::{instance_on, run};
 use crate::promises::{PIPELINE, encoded};
-use crate::{gpu, pictures};
+use crate::{fewer, gpu, pictures};
 
 /// Generated files, and the largest of their sides.
 const FILES: u64 = 10_000;
@@ -160,6 +160,8 @@ fn difference(a: &[u8], b: &[u8]) -> (u64, u8) {
 fn check(way: Way, count: u64, unresolved_part: f64, recipe: impl Fn(u64) -> Recipe + Sync) {
     let Some(gpu) = gpu() else { return };
     let Way { format, cut, .. } = way;
+    // Of a few files chance may choose hard ones.
+    let (count, chance) = (fewer(count), if fewer(count) < count { 5.0 } else { 0.0 });
     let mut recorder = Recorder::new(&gpu).unwrap();
     let mut found: BTreeMap<String, (u64, usize, u8)> = BTreeMap::new();
     let (mut wrong, mut unresolved) = (Vec::new(), Vec::new());
@@ -193,7 +195,7 @@ fn check(way: Way, count: u64, unresolved_part: f64, recipe: impl Fn(u64) -> Rec
         }
     }
     println!("{format:?}, {cut:?}: {} of {count} files are not resolved", unresolved.len());
-    if unresolved.len() as f64 > unresolved_part * count as f64 {
+    if unresolved.len() as f64 > unresolved_part * count as f64 + chance {
         wrong.extend(unresolved.iter().map(|recipe| format!("not resolved: {recipe:?}")));
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
@@ -276,8 +278,9 @@ fn damage_stays_with_its_image() {
     let whole: Vec<Vec<u8>> = (0..400).map(|seed| Recipe::random(seed, 90).encode().file).collect();
     let (whole, wanted) = resolved(&gpu, &mut recorder, whole);
     let (mut right, mut overflown, mut refused) = (0, 0, BTreeMap::<String, u64>::new());
-    for start in (0..DAMAGED).step_by(BATCH) {
-        let seeds = start..start + BATCH as u64;
+    let count = fewer(DAMAGED);
+    for start in (0..count).step_by(BATCH) {
+        let seeds = start..count.min(start + BATCH as u64);
         let number = |seed: u64| seed as usize * 7 % whole.len();
         let is_whole = |seed: u64| seed.is_multiple_of(10);
         let files: Vec<Vec<u8>> = seeds
@@ -303,7 +306,7 @@ fn damage_stays_with_its_image() {
         }
     }
     println!(
-        "{DAMAGED} files, damaged but for a tenth: {right} decoded as by libjpeg, {overflown} with other pixels; it refuses \
+        "{count} files, damaged but for a tenth: {right} decoded as by libjpeg, {overflown} with other pixels; it refuses \
          {refused:#?}"
     );
     let refused: u64 = refused.values().sum();

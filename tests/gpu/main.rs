@@ -63,6 +63,12 @@ fn gpu_alone() -> Option<Arc<Gpu>> {
     gpu_as(|| Held::Alone(DEVICE.write().unwrap_or_else(PoisonError::into_inner)))
 }
 
+/// `count` of random things, or a part of them: one of `$GESSO_FEWER`, where a tool makes kernels take a hundred times as long.
+fn fewer(count: u64) -> u64 {
+    let of = std::env::var("GESSO_FEWER").ok().and_then(|text| text.parse().ok());
+    (count / of.unwrap_or(1).max(1)).max(1)
+}
+
 /// A file of the project; where it is now, for tests that run on another machine than they were built on.
 fn file(path: &str) -> PathBuf {
     let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());

@@ -23,9 +23,9 @@ use gesso::pipeline::{self, DEFAULT_THREADS, Gpu, Pipeline, Preferences};
 use gesso::tensor::Device;
 use gesso::threads::Others;
 
-/// Batches in flight of an instance on a device when the configuration does not say: one is on the device while the next
+/// Batches in flight of an instance on a device when the configuration does not say: two are on the device while the next
 /// is gathered and the answers of the one before are sent.
-const DEVICE_BATCHES: usize = 3;
+const DEVICE_BATCHES: usize = 4;
 
 /// The same of an instance on host threads: those that have no sample left to begin begin with the next batch, while the last samples are
 /// computed and the answers sent.
