@@ -5,8 +5,10 @@ mod bounds;
 mod copies;
 mod device;
 mod host;
+mod stuffed;
 
 pub(crate) use bounds::{Bounds, Size, bound};
 pub use copies::{SharedBytes, copied_once, copy_once, fill};
 pub use device::{DeviceBytes, DeviceMemory};
 pub use host::{ALIGNMENT, HostBuffer, HostPool, Turn, align_up};
+pub(crate) use stuffed::{Unstuffed, unstuff, unstuff_blocks};

@@ -1,49 +1,60 @@
 //! The data of a scan: without stuffed zeros and markers, and read bit by bit. It must not know what the bits mean.
 
+use crate::memory::unstuff;
+
 /// Zeros behind the data: a block that begins with the last bit may read so far beyond it.
 const PAD: usize = size_of::<Window>() + 32;
 
 /// The data of one scan. Buffers are kept for the next one.
 #[derive(Default)]
 pub(super) struct Data {
-    /// All segments, one behind the other, and some zeros.
-    pub(super) bytes: Vec<u8>,
+    buffer: Vec<u8>,
+    /// How much of it is of this scan.
+    length: usize,
     /// Where each segment ends.
     pub(super) ends: Vec<usize>,
 }
 
 impl Data {
+    /// All segments, one behind the other, and some zeros.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.buffer.get(..self.length).unwrap_or_default()
+    }
+
+    /// Bytes that are kept.
+    pub(super) fn capacity(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// Takes the entropy-coded data from the beginning of `from`: each FF 00 is an FF, and RSTn in their order end segments. How
     /// many bytes there were up to the marker that ends the scan. `None`: anything else, which libjpeg shall judge.
     pub(super) fn read(&mut self, from: &[u8]) -> Option<usize> {
-        let Self { bytes, ends } = self;
-        bytes.clear();
+        let Self { buffer, length, ends } = self;
+        // Nothing becomes longer.
+        buffer.resize(buffer.len().max(from.len() + PAD), 0);
         ends.clear();
-        let mut at = 0;
+        *length = 0;
+        let (mut read, mut written) = (0, 0);
         loop {
-            let rest = from.get(at..)?;
-            let plain = memchr::memchr(0xFF, rest)?;
+            let done = unstuff(from.get(read..)?, buffer.get_mut(written..)?)?;
+            (read, written) = (read + done.read, written + done.written);
+            let rest = from.get(read..)?;
             // A marker may be preceded by any number of FF.
-            let mut next = plain + 1;
-            while *rest.get(next)? == 0xFF {
-                next += 1;
-            }
-            match rest[next] {
-                0 if next == plain + 1 => bytes.extend_from_slice(&rest[..=plain]),
-                0xD0..=0xD7 if rest[next] & 7 == ends.len() as u8 & 7 => {
-                    bytes.extend_from_slice(&rest[..plain]);
-                    ends.push(bytes.len());
+            let fill = rest.iter().position(|&byte| byte != 0xFF)?;
+            match rest[fill] {
+                marker @ 0xD0..=0xD7 if marker & 7 == ends.len() as u8 & 7 => {
+                    ends.push(written);
+                    read += fill + 1;
                 }
                 // Markers out of order, and zeros behind more than one FF.
                 0 | 0xD0..=0xD7 => return None,
                 _ => {
-                    bytes.extend_from_slice(&rest[..plain]);
-                    ends.push(bytes.len());
-                    bytes.resize(bytes.len() + PAD, 0);
-                    return Some(at + next - 1);
+                    ends.push(written);
+                    *length = written + PAD;
+                    buffer.get_mut(written..*length)?.fill(0);
+                    return Some(read + fill - 1);
                 }
             }
-            at += next + 1;
         }
     }
 }

@@ -136,7 +136,7 @@ impl<'a> Cursor<'a> {
             let next = done + self.segments.left.min(count - done);
             let places = &batch.places[done * per_mcu..next * per_mcu];
             let Coded { data, tables, .. } = self.coded;
-            self.bits = blocks(&data.bytes, self.bits, tables, places, groups, &mut self.predictions)?;
+            self.bits = blocks(data.bytes(), self.bits, tables, places, groups, &mut self.predictions)?;
             if self.segments.advance(next - done, self.bits)? {
                 (self.bits, self.predictions) = (Bits::from(self.segments.start), [0; 4]);
             }

@@ -172,7 +172,7 @@ fn sequential(
         while done < across {
             let next = done + segments.left.min(across - done);
             let places = &places[done * per_mcu..next * per_mcu];
-            bits = entropy::blocks(&data.bytes, bits, &tables, places, groups, &mut predictions)?;
+            bits = entropy::blocks(data.bytes(), bits, &tables, places, groups, &mut predictions)?;
             if segments.advance(next - done, bits)? {
                 (bits, predictions) = (Bits::from(segments.start), [0; 4]);
             }
@@ -219,7 +219,7 @@ fn progressive(
                 for (x, y) in extent.blocks(scan, column, row) {
                     let group = groups.get_mut(extent.first + y * extent.groups + x / BLOCKS)?;
                     let dc = &mut group.0[8 * (x % BLOCKS)];
-                    bits.refill(&data.bytes)?;
+                    bits.refill(data.bytes())?;
                     match table {
                         Some(table) => {
                             let prediction = &mut predictions[part.component];
@@ -251,9 +251,9 @@ fn progressive(
             while done < across {
                 let next = done + segments.left.min(across - done);
                 (bits, run) = if scan.high == 0 {
-                    scans::first(&data.bytes, (bits, run), &table, band, &mut row, done..next)?
+                    scans::first(data.bytes(), (bits, run), &table, band, &mut row, done..next)?
                 } else {
-                    let (data, start, blocks) = (&data.bytes, (bits, run), done..next);
+                    let (data, start, blocks) = (data.bytes(), (bits, run), done..next);
                     vectors.run(Refine { data, start, table: &table, band, row: &mut row, blocks })?
                 };
                 if segments.advance(next - done, bits)? {

@@ -22,7 +22,7 @@ impl Scratch {
     /// Bytes that it holds, about.
     pub(super) fn size(&self) -> usize {
         let groups = self.groups.capacity() * size_of::<Group>();
-        self.data.bytes.capacity()
+        self.data.capacity()
             + groups
             + 8 * self.masks.capacity()
             + size_of::<Line>() * self.planes.iter().map(Vec::capacity).sum::<usize>()

@@ -22,7 +22,6 @@ mod rows;
 mod scan;
 mod scratch;
 mod steps;
-mod stuffed;
 mod tables;
 
 use bytemuck::Pod;

@@ -5,9 +5,8 @@ use memchr::memchr_iter;
 use rayon::prelude::*;
 
 use super::scan::{Layout, Scan};
-use super::stuffed::{Done, unstuff};
 use crate::gpu::jpeg::header::EOI;
-use crate::memory::copied_once;
+use crate::memory::{Unstuffed, copied_once, unstuff};
 
 /// Bytes of a part: so few that the threads are busy, so many that they are worth their while.
 const PART_BYTES: usize = 32 << 10;
@@ -84,7 +83,7 @@ fn split(mut data: &[u8], bytes: usize) -> Option<Vec<&[u8]>> {
 
 /// Copies a part without the zero behind each FF. `None`: something else is behind one.
 fn copy(part: &[u8], to: &mut [u8]) -> Option<()> {
-    let whole = Done { read: part.len(), written: to.len() };
+    let whole = Unstuffed { read: part.len(), written: to.len() };
     (unstuff(part, to)? == whole).then_some(())
 }
 

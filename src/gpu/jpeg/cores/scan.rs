@@ -7,9 +7,8 @@
 //!        segment 0            padding       segment 1            padding
 //! ```
 
-use super::stuffed::{unstuff, unstuff_blocks};
 use crate::gpu::jpeg::header::EOI;
-use crate::memory::copy_once;
+use crate::memory::{copy_once, unstuff, unstuff_blocks};
 
 /// Alignment of a segment's first byte.
 const ALIGNMENT: usize = 4;

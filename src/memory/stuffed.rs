@@ -9,16 +9,16 @@ use memchr::memchr;
 
 /// How far a copy came.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Done {
+pub(crate) struct Unstuffed {
     /// Bytes that were read, with the zeros.
-    pub(super) read: usize,
+    pub(crate) read: usize,
     /// Bytes that were written.
-    pub(super) written: usize,
+    pub(crate) written: usize,
 }
 
 /// Copies `from` to `to` without the zero behind each `FF`, up to an `FF` that has something else behind it, or nothing. `None`: there is
 /// not enough room. What is in `to` behind the bytes that were written has no meaning.
-pub(super) fn unstuff(from: &[u8], to: &mut [u8]) -> Option<Done> {
+pub(crate) fn unstuff(from: &[u8], to: &mut [u8]) -> Option<Unstuffed> {
     let mut done = unstuff_blocks(from, to);
     loop {
         let rest = from.get(done.read..)?;
@@ -36,7 +36,7 @@ pub(super) fn unstuff(from: &[u8], to: &mut [u8]) -> Option<Done> {
 
 /// The same of whole blocks, as many as this processor has instructions for, up to one that holds an `FF` with something else behind it. Each
 /// byte of a block decides but about where it and those behind it go, and is read once for that: somebody else may write to `from` meanwhile.
-pub(super) fn unstuff_blocks(from: &[u8], to: &mut [u8]) -> Done {
+pub(crate) fn unstuff_blocks(from: &[u8], to: &mut [u8]) -> Unstuffed {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vbmi2")
@@ -45,7 +45,7 @@ pub(super) fn unstuff_blocks(from: &[u8], to: &mut [u8]) -> Done {
         // SAFETY: this processor has the instructions.
         return unsafe { avx512::unstuff_blocks(from, to) };
     }
-    Done::default()
+    Unstuffed::default()
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -55,13 +55,13 @@ mod avx512 {
         _mm512_storeu_epi8, _mm512_testn_epi8_mask,
     };
 
-    use super::Done;
+    use super::Unstuffed;
 
     const BLOCK: usize = 64;
 
     #[target_feature(enable = "avx512bw,avx512vbmi2,popcnt")]
-    pub(super) fn unstuff_blocks(from: &[u8], to: &mut [u8]) -> Done {
-        let mut done = Done::default();
+    pub(super) fn unstuff_blocks(from: &[u8], to: &mut [u8]) -> Unstuffed {
+        let mut done = Unstuffed::default();
         // Whether the last byte is an FF.
         let mut open = 0;
         loop {
@@ -84,7 +84,7 @@ mod avx512 {
         }
         // What is behind that FF is not known here.
         let open = usize::from(open != 0);
-        Done { read: done.read - open, written: done.written - open }
+        Unstuffed { read: done.read - open, written: done.written - open }
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
         ) {
             let (read, written) = naive(&from);
             let mut to = vec![0x5A; written.len() + more];
-            prop_assert_eq!(unstuff(&from, &mut to), Some(Done { read, written: written.len() }));
+            prop_assert_eq!(unstuff(&from, &mut to), Some(Unstuffed { read, written: written.len() }));
             prop_assert_eq!(&to[..written.len()], &written[..]);
             // Of whole blocks a part of that.
             let blocks = unstuff_blocks(&from, &mut to);
