@@ -39,9 +39,12 @@ class Result:
         self.process = process
 
     def __del__(self):
-        # In a child the locks of the library may be held by threads that are not there.
-        if self.process.is_here():
-            _library.library().gesso_result_free(self.handle)
+        try:
+            # In a child the locks of the library may be held by threads that are not there.
+            if self.process.is_here():
+                _library.library().gesso_result_free(self.handle)
+        except KeyboardInterrupt as error:
+            _library.interrupt_later(error)
 
 
 class _View:

@@ -187,8 +187,27 @@ def last_error():
     return (library().gesso_last_error() or b"").decode("utf-8", "replace")
 
 
+# A Ctrl-C that came while a destructor ran, out of which Python lets no exception.
+_interrupt = None
+
+
+def interrupt_later(error):
+    """Keeps `error` for `check_interrupt`."""
+    global _interrupt
+    _interrupt = error
+
+
+def check_interrupt():
+    """Raises what was kept, in the main thread, which alone has interrupts."""
+    global _interrupt
+    if _interrupt is not None and threading.current_thread() is threading.main_thread():
+        error, _interrupt = _interrupt, None
+        raise error
+
+
 def call(name, *arguments):
     """Calls a function that returns a `gesso_status`; raises `GessoError` unless it is 0."""
+    check_interrupt()
     status = getattr(library(), name)(*arguments)
     if status != 0:
         raise GessoError(last_error(), status)

@@ -5,7 +5,7 @@ import random
 from collections import deque
 from concurrent.futures import Future
 
-from . import _author, _checkpoint, _execution
+from . import _author, _checkpoint, _execution, _library
 from ._asking import Asking
 from ._declared import check_declared, check_same
 from ._feeding import is_constant, to_batch
@@ -310,6 +310,8 @@ class Running(Asking):
                     self._last_iter = True
 
     def _next_outputs(self):
+        # The library is called by other threads.
+        _library.check_interrupt()
         self._consumer_iter += 1
         if self._batches_to_consume == 0 or not self._results:
             raise StopIteration

@@ -14,7 +14,7 @@ import time
 import numpy as np
 import pytest
 
-from gesso import Pipeline, fn, tfrecord, types
+from gesso import Pipeline, _library, fn, tfrecord, types
 
 
 def pipeline(make, batch_size=4, **settings):
@@ -170,6 +170,27 @@ def test_ctrl_c_in_the_middle(tmp_path, method):
     _, errors = running.communicate(timeout=10)
     assert running.returncode != 0 and errors.count("Traceback") == 1 and errors.strip().endswith("KeyboardInterrupt")
     assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+
+
+def test_ctrl_c_while_a_result_goes_is_not_lost(monkeypatch):
+    running = pipeline(lambda: fn.constant(idata=1))
+    library = _library.library()
+    free, before = library.gesso_result_free, signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def freed(handle):
+        free(handle)
+        monkeypatch.undo()
+        signal.raise_signal(signal.SIGINT)
+
+    try:
+        monkeypatch.setattr(library, "gesso_result_free", freed)
+        # A batch goes when those after it are there.
+        with pytest.raises(KeyboardInterrupt):
+            for _ in range(9):
+                running.run()
+        assert len(running.run()) == 1
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 # --- days
