@@ -88,11 +88,13 @@ def fill(chunk, written, contents):
         memory[begin : begin + size] = content
 
 
-def read(chunk, written, when_done=None):
-    """The value that was written. Its arrays are the chunk's memory; `when_done` is called when nobody has any of them any more."""
-    memory = chunk.bytes()
-    if when_done is not None:
-        weakref.finalize(memory, when_done).atexit = False
+def read(chunk, written):
+    """The value that was written. Its arrays are the chunk's memory."""
+    return value_in(chunk.bytes(), written)
+
+
+def value_in(memory, written):
+    """The value that was written into `memory`, an array, which its arrays keep."""
     return pickle.loads(written.header, buffers=[memory[begin : begin + size] for begin, size in written.places])
 
 
@@ -126,11 +128,18 @@ class Sender:
         self._free.update(numbers)
 
 
+class _Reading(weakref.ref):
+    """The memory of a value that is read, and the number of its chunk."""
+
+    __slots__ = ("number",)
+
+
 class Receiver:
     """The side that reads."""
 
     def __init__(self):
         self._chunks = {}
+        self._readings = {}
         self._done = deque()
 
     def add(self, number, handle, capacity):
@@ -143,12 +152,16 @@ class Receiver:
             return pickle.loads(written.header)
         chunk = self._chunks[number]
         chunk.follow(capacity)
-        done = self._done
-        return read(chunk, written, lambda: done.append(number))
+        memory = chunk.bytes()
+        # Called back is no Python code: a Ctrl-C that came in it would be lost.
+        reading = _Reading(memory, self._done.append)
+        reading.number = number
+        self._readings[number] = reading
+        return value_in(memory, written)
 
     def done(self):
         """The chunks that nobody reads any more; each is named once."""
-        return [self._done.popleft() for _ in range(len(self._done))]
+        return [self._done.popleft().number for _ in range(len(self._done))]
 
     def capacities(self):
         """The sizes of the chunks."""
