@@ -28,8 +28,8 @@ pub(crate) struct Size {
     pub(crate) sample: usize,
 }
 
-/// Fails, of the smallest first, those of `sizes` that do not fit into `bounds`. `threads` of them are worked on at a time. Returns what the
-/// others take.
+/// Fails those of `sizes` that do not fit into `bounds`, where the smallest come first. `threads` of them are worked on at a time. Returns what
+/// the others take.
 pub(crate) fn bound(
     mut sizes: Vec<Size>,
     threads: usize,

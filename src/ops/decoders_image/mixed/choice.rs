@@ -80,7 +80,7 @@ impl Mixed {
     }
 }
 
-/// Fails, of the largest on, those of `images` whose pixels the host cannot send to a reader, of whose value there may be `most` bytes and `sent`
+/// Fails, the largest first, those of `images` whose pixels the host cannot send to a reader, of whose value there may be `most` bytes and `sent`
 /// are. Returns how many are then.
 pub(super) fn bound_sent(
     images: &mut Vec<&Image<'_>>,
