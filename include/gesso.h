@@ -148,6 +148,9 @@ typedef struct {
   // Not 0: the memory of inputs may change while a batch runs, as when others can write to it. Such samples have any values then, and the
   // library copies first what it would else look at twice. 0: it must not change.
   int32_t inputs_may_change;
+  // Multiprocessors of the GPU that the work of the instance may take, beside a model's for example; the driver rounds them up. 0: all. Where the driver gives no part
+  // of a GPU (it does from CUDA 12.4 on), an instance with a number of them is `GESSO_STATUS_UNAVAILABLE`.
+  size_t gpu_multiprocessors;
 } gesso_instance_options;
 
 // One sample of an input.

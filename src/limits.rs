@@ -179,6 +179,9 @@ pub const MAX_EXPRESSION_DEPTH: usize = 32;
 /// The largest ceiling for the memory of a device that a model can be given, in units of 2^20 bytes: more than any device has.
 pub const MAX_GPU_MEMORY_MB: usize = 1 << 24;
 
+/// The most multiprocessors of a device that a model can be given: more than any device has.
+pub const MAX_GPU_MULTIPROCESSORS: usize = 4_096;
+
 /// Random windows of an image that are drawn until one fits; DALI's default is 10. Stops a file that draws for minutes.
 pub const MAX_CROP_ATTEMPTS: i64 = 1_000;
 

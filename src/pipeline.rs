@@ -21,7 +21,7 @@ use crate::tensor::{DType, Device, Layout, ValueType};
 pub use crate::cpu::decode::JpegDecoder;
 pub use crate::executor::{Keep, Outcome, OutputSink, Tally, Target};
 pub use crate::gpu::jpeg::Path as JpegPath;
-pub use crate::gpu::{Counters, Fetch, Gpu, Stream as CudaStream, devices};
+pub use crate::gpu::{Allowance, Counters, Fetch, Gpu, Stream as CudaStream, devices};
 pub use crate::graph::import::describe::{
     ArgumentType, Description, InputDescription, OperatorDescription, OutputDescription, StoredArgument,
 };

@@ -144,7 +144,7 @@ class Gesso:
         self.lib.gesso_instance_run_into.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_void_p] * 3
         self.instances = []
         for _ in range(lanes):
-            made = self.library.InstanceOptions(struct_size=ctypes.sizeof(self.library.InstanceOptions))
+            made = self.library.InstanceOptions(ctypes.sizeof(self.library.InstanceOptions), gpu_multiprocessors=options.multiprocessors)
             instance = ctypes.c_void_p()
             self.library.call("gesso_instance_create", pipeline, ctypes.byref(made), ctypes.byref(instance))
             self.instances.append(instance)
@@ -312,6 +312,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1.5)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--priority", type=int, default=0, help="of the model's stream: 0, as any stream has, to -5, before all others (default: %(default)s)")
+    parser.add_argument("--multiprocessors", type=int, default=0, help="of the device that Gesso's work may take; 0: all (default: %(default)s)")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)

@@ -60,6 +60,7 @@ class InstanceOptions(ctypes.Structure):
         ("gpu", c_int32),
         ("outputs_on_host", c_int32),
         ("inputs_may_change", c_int32),
+        ("gpu_multiprocessors", c_size_t),
     ]
 
 

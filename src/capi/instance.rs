@@ -1,6 +1,7 @@
 //! Instances and their runs.
 
 use std::ffi::c_void;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -13,7 +14,7 @@ use super::size;
 use super::status::{Status, guard, guarded};
 use super::types::{self, Allocate, InputTensor, InstanceOptions};
 use crate::error::{Error, ErrorKind, Result};
-use crate::pipeline::{Gpu, Instance, Pipeline, Preferences};
+use crate::pipeline::{Allowance, Gpu, Instance, Pipeline, Preferences};
 
 /// Runs one batch at a time.
 pub struct InstanceHandle {
@@ -59,12 +60,16 @@ impl InstanceHandle {
         let ordinal = options.gpu;
         let number = usize::try_from(ordinal)
             .map_err(|_| Error::invalid(format!("`gpu` is {ordinal}, expected at least 0")))?;
-        let gpu = pipeline.needs_gpu().then(|| Gpu::open(number)).transpose().map_err(|error| {
-            Error::new(
-                error.kind(),
-                format!("{error}; load the pipeline for `GESSO_DEVICE_CPU` to run it on host threads"),
-            )
-        })?;
+        let allowance =
+            Allowance { memory: None, multiprocessors: NonZeroUsize::new(options.gpu_multiprocessors) };
+        let gpu = pipeline.needs_gpu().then(|| Gpu::open_within(number, allowance)).transpose().map_err(
+            |error| {
+                Error::new(
+                    error.kind(),
+                    format!("{error}; load the pipeline for `GESSO_DEVICE_CPU` to run it on host threads"),
+                )
+            },
+        )?;
         let threads = (options.num_threads != 0).then_some(options.num_threads);
         let preferences =
             Preferences { inputs_may_change: options.inputs_may_change != 0, ..Preferences::default() };

@@ -88,6 +88,9 @@ pub struct InstanceOptions {
     /// Not 0: the memory of inputs may change while a batch runs, as when others can write to it. Such samples have any values then, and the
     /// library copies first what it would else look at twice. 0: it must not change.
     pub inputs_may_change: i32,
+    /// Multiprocessors of the GPU that the work of the instance may take, beside a model's for example; the driver rounds them up. 0: all. Where the driver gives no part
+    /// of a GPU (it does from CUDA 12.4 on), an instance with a number of them is `GESSO_STATUS_UNAVAILABLE`.
+    pub gpu_multiprocessors: usize,
 }
 
 /// How a stream is made. Zeros are the defaults.

@@ -14,6 +14,7 @@ use super::kernel::{Kernel, Module};
 use super::library::Library;
 use super::load::Load;
 use super::nvrtc::Nvrtc;
+use super::part::Part;
 use super::pool::Pool;
 use super::room::Room;
 use super::under_way::Timeline;
@@ -37,6 +38,15 @@ pub fn devices() -> Result<usize> {
 /// Room for `DDDDDDDD:BB:DD.F` and its end.
 const BUS_ADDRESS_BYTES: usize = 32;
 
+/// What batches may take of a device, together. `None`: as much as there is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Allowance {
+    /// Bytes of its memory; JPEG engines and kernels have memory of their own.
+    pub memory: Option<NonZeroUsize>,
+    /// Multiprocessors; the driver rounds them up. Only what is launched in streams of ours is held to it.
+    pub multiprocessors: Option<NonZeroUsize>,
+}
+
 /// One CUDA device as one model uses it. Dropping it gives its memory back.
 pub struct Gpu {
     ordinal: usize,
@@ -51,6 +61,8 @@ pub struct Gpu {
     load: OnceLock<Arc<Load>>,
     room: Arc<Room>,
     pool: Pool,
+    /// Where its streams work, if not in all of it.
+    part: Option<Part>,
     context: Arc<Context>,
 }
 
@@ -60,15 +72,14 @@ impl Gpu {
     /// # Errors
     /// Unavailable, saying what is missing: the driver, a device, NVRTC.
     pub fn open(ordinal: usize) -> Result<Arc<Self>> {
-        Self::open_within(ordinal, None)
+        Self::open_within(ordinal, Allowance::default())
     }
 
-    /// Opens device `ordinal`; its batches together take no more than `most` bytes of its memory. JPEG engines and kernels have
-    /// memory of their own.
+    /// Opens device `ordinal`; its batches take no more than `allowance`.
     ///
     /// # Errors
-    /// As [`Gpu::open`].
-    pub fn open_within(ordinal: usize, most: Option<NonZeroUsize>) -> Result<Arc<Self>> {
+    /// As [`Gpu::open`]; and where the driver gives no part of the multiprocessors, but one is asked for.
+    pub fn open_within(ordinal: usize, allowance: Allowance) -> Result<Arc<Self>> {
         let count = devices()?;
         if ordinal >= count {
             return Err(Error::new(
@@ -93,8 +104,11 @@ impl Gpu {
         }
         let nvrtc = Nvrtc::open()?;
         let context = Arc::new(Context::retain(device)?);
-        let pool = Pool::new(Arc::clone(&context), ordinal, most)?;
-        let multiprocessors = usize::try_from(multiprocessors).unwrap_or(1);
+        let pool = Pool::new(Arc::clone(&context), ordinal, allowance.memory)?;
+        let all = usize::try_from(multiprocessors).unwrap_or(1);
+        let part = allowance.multiprocessors.filter(|count| count.get() < all);
+        let part = part.map(|count| Part::new(device, count)).transpose()?;
+        let multiprocessors = part.as_ref().map_or(all, Part::multiprocessors);
         Ok(Arc::new(Self {
             ordinal,
             name,
@@ -106,6 +120,7 @@ impl Gpu {
             load: OnceLock::new(),
             room: Arc::new(Room::new(pool.ceiling() / 8 * limits::DEVICE_ROOM_EIGHTHS)),
             pool,
+            part,
             context,
         }))
     }
@@ -120,7 +135,7 @@ impl Gpu {
         &self.name
     }
 
-    /// How many multiprocessors it has.
+    /// How many multiprocessors its batches may take.
     pub fn multiprocessors(&self) -> usize {
         self.multiprocessors
     }
@@ -203,8 +218,11 @@ impl Gpu {
     /// What the driver says.
     pub fn stream(self: &Arc<Self>) -> Result<Arc<Stream>> {
         let _bound = self.bind()?;
-        let raw = result::stream::create(result::stream::StreamKind::NonBlocking)
-            .map_err(|error| driver_error("making a stream", error))?;
+        let raw = match &self.part {
+            Some(part) => part.stream()?,
+            None => result::stream::create(result::stream::StreamKind::NonBlocking)
+                .map_err(|error| driver_error("making a stream", error))?,
+        };
         Ok(Arc::new(Stream { raw, gpu: Arc::clone(self) }))
     }
 

@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use gesso::executor::{Executor, Keep};
-use gesso::gpu::Gpu;
 use gesso::gpu::jpeg::Path;
+use gesso::gpu::{Allowance, Gpu};
 use gesso::graph::import::PipelineFile;
 use gesso::graph::{Graph, Plan};
 use gesso::ops::{Failures, Preferences};
@@ -97,7 +97,8 @@ fn a_resize_reads_planes_as_it_reads_pixels() {
 fn what_is_read_as_it_is_decoded_is_read_right() {
     let Some(gpu) = gpu() else { return };
     // The largest of the files is one group there.
-    let small = Gpu::open_within(0, NonZeroUsize::new(1 << 30)).unwrap();
+    let small =
+        Gpu::open_within(0, Allowance { memory: NonZeroUsize::new(1 << 30), ..Default::default() }).unwrap();
     let mut files = random_files(400, 150);
     files.extend(photos());
     files.push(b"no image".to_vec());
@@ -131,6 +132,22 @@ fn what_is_read_as_it_is_decoded_is_read_right() {
     }
 }
 
+#[test]
+fn a_part_of_the_multiprocessors_makes_what_all_make() {
+    let Some(gpu) = gpu() else { return };
+    let few = Allowance { multiprocessors: NonZeroUsize::new(8), ..Default::default() };
+    let part = Gpu::open_within(0, few).unwrap();
+    assert!((8..gpu.multiprocessors()).contains(&part.multiprocessors()), "{}", part.multiprocessors());
+    let mut files = random_files(400, 100);
+    files.extend(photos());
+    // Engines make of damaged data what they had in memory.
+    let whole: Vec<_> = (0..files.len()).filter(|i| i % 5 != 0).map(|i| files[i].clone()).collect();
+    for (path, files) in [(Path::Cores, &files), (Path::Engines, &whole), (Path::Threads, &files)] {
+        let [all, few] = [&gpu, &part].map(|gpu| run(gpu, Plan::new(graph()).unwrap(), files, Some(path)));
+        assert!(all == few, "{path:?}");
+    }
+}
+
 /// The cores' memory has room for a few of the files at a time.
 #[test]
 fn a_batch_that_a_device_has_no_memory_for_at_once_is_decoded_in_groups() {
@@ -139,7 +156,8 @@ fn a_batch_that_a_device_has_no_memory_for_at_once_is_decoded_in_groups() {
     let on = |gpu: &Arc<Gpu>| run(gpu, Plan::new(graph()).unwrap(), &files, Some(Path::Cores));
     let expected = on(&gpu);
     for most in [384 << 20, 640 << 20] {
-        let small = Gpu::open_within(0, NonZeroUsize::new(most)).unwrap();
+        let small =
+            Gpu::open_within(0, Allowance { memory: NonZeroUsize::new(most), ..Default::default() }).unwrap();
         for (i, (found, expected)) in on(&small).iter().zip(&expected).enumerate() {
             assert!(found == expected, "file {i} within {most} bytes: {:?}", found.as_ref().err());
         }

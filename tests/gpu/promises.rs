@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use gesso::gpu::jpeg::Path;
-use gesso::gpu::{Counters, DeviceBuffer, Gpu, Recorder};
+use gesso::gpu::{Allowance, Counters, DeviceBuffer, Gpu, Recorder};
 use gesso::pipeline::{Instance, Keep, Pipeline, Preferences};
 use gesso::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
 
@@ -119,7 +119,8 @@ fn a_ceiling_for_memory_is_kept() {
         return;
     }
     const MOST: usize = 64 << 20;
-    let gpu = Gpu::open_within(0, NonZeroUsize::new(MOST)).unwrap();
+    let gpu =
+        Gpu::open_within(0, Allowance { memory: NonZeroUsize::new(MOST), ..Default::default() }).unwrap();
     let stream = gpu.stream().unwrap();
     let half = DeviceBuffer::new(&stream, MOST / 2).unwrap();
     let error = DeviceBuffer::new(&stream, MOST).err().unwrap().to_string();

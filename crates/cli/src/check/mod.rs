@@ -181,7 +181,7 @@ fn load(model: &Model, version: u64, options: &Options) -> Result<Loaded, Failed
         warnings.extend(pipeline.warnings().iter().cloned());
         let gpu = match (pipeline.needs_gpu(), devices()) {
             (true, Err(_)) => continue,
-            (needed, _) => needed.then(|| Gpu::open_within(0, settings.gpu_memory)).transpose()?,
+            (needed, _) => needed.then(|| Gpu::open_within(0, settings.allowance())).transpose()?,
         };
         pipeline.instance_with(settings.num_threads, gpu.as_ref(), &preferences)?;
     }

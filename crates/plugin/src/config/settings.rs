@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Quota, in_config, read};
 use gesso::error::{Context, Error, Result};
+use gesso::gpu::Allowance;
 use gesso::limits;
 use gesso::pipeline::{JpegDecoder, JpegPath};
 
@@ -16,6 +17,7 @@ const JPEG_PATH: &str = "jpeg_path";
 const JPEG_DECODER: &str = "jpeg_decoder";
 const JPEG_SCALED_DECODE: &str = "jpeg_scaled_decode";
 const GPU_MEMORY_MB: &str = "gpu_memory_mb";
+const GPU_MULTIPROCESSORS: &str = "gpu_multiprocessors";
 const SPLIT_ALONG_OUTER_AXIS: &str = "split_along_outer_axis";
 /// `default.NAME`: what an optional input `NAME` is where a request leaves it out.
 const DEFAULT_PREFIX: &str = "default.";
@@ -46,6 +48,9 @@ pub struct Settings {
     /// `gpu_memory_mb`: bytes (in the configuration: 2^20 of them) of each GPU's memory that batches of the model may take, up to
     /// [`limits::MAX_GPU_MEMORY_MB`]. `None`: as much as there is.
     pub gpu_memory: Option<NonZeroUsize>,
+    /// `gpu_multiprocessors`: how many multiprocessors of each GPU batches of the model may take, up to [`limits::MAX_GPU_MULTIPROCESSORS`].
+    /// `None`: all.
+    pub gpu_multiprocessors: Option<NonZeroUsize>,
     /// What a request may take.
     pub quota: Quota,
     /// `split_along_outer_axis`: names of outputs, separated by `:`.
@@ -91,7 +96,7 @@ impl Settings {
 
     /// The parameters that the backend has options for, too.
     pub fn shared() -> impl Iterator<Item = &'static str> {
-        [NUM_THREADS, MAX_BATCHES_IN_FLIGHT, JPEG_PATH, JPEG_DECODER, GPU_MEMORY_MB]
+        [NUM_THREADS, MAX_BATCHES_IN_FLIGHT, JPEG_PATH, JPEG_DECODER, GPU_MEMORY_MB, GPU_MULTIPROCESSORS]
             .into_iter()
             .chain(Quota::KEYS)
     }
@@ -107,6 +112,7 @@ impl Settings {
             JPEG_PATH => self.jpeg_path = jpeg_path(text)?,
             JPEG_DECODER => self.jpeg_decoder = Some(jpeg_decoder(text)?),
             GPU_MEMORY_MB => self.gpu_memory = Some(gpu_memory(text)?),
+            GPU_MULTIPROCESSORS => self.gpu_multiprocessors = Some(gpu_multiprocessors(text)?),
             other => self.quota.set(other, text)?,
         }
         Ok(())
@@ -121,9 +127,15 @@ impl Settings {
             jpeg_path: self.jpeg_path.or(backend.jpeg_path),
             jpeg_decoder: self.jpeg_decoder.or(backend.jpeg_decoder),
             gpu_memory: self.gpu_memory.or(backend.gpu_memory),
+            gpu_multiprocessors: self.gpu_multiprocessors.or(backend.gpu_multiprocessors),
             quota: self.quota.or(&backend.quota),
             ..self
         }
+    }
+
+    /// What batches of the model may take of each GPU.
+    pub fn allowance(&self) -> Allowance {
+        Allowance { memory: self.gpu_memory, multiprocessors: self.gpu_multiprocessors }
     }
 
     /// What the author should know although the model loads; one line, or none.
@@ -198,6 +210,18 @@ fn gpu_memory(text: &str) -> Result<NonZeroUsize> {
             "parameter `{GPU_MEMORY_MB}` is `{}`, expected 1 to {}",
             text.escape_debug(),
             limits::MAX_GPU_MEMORY_MB
+        ))
+    })
+}
+
+fn gpu_multiprocessors(text: &str) -> Result<NonZeroUsize> {
+    let number =
+        text.trim().parse::<usize>().ok().filter(|number| *number <= limits::MAX_GPU_MULTIPROCESSORS);
+    number.and_then(NonZeroUsize::new).ok_or_else(|| {
+        Error::invalid(format!(
+            "parameter `{GPU_MULTIPROCESSORS}` is `{}`, expected 1 to {}",
+            text.escape_debug(),
+            limits::MAX_GPU_MULTIPROCESSORS
         ))
     })
 }
@@ -287,6 +311,18 @@ mod tests {
         for wrong in ["", "0", "-1", "1.5", "1 GB", "16777217"] {
             let error = memory(wrong).unwrap_err().to_string();
             assert_eq!(error, format!("parameter `gpu_memory_mb` is `{wrong}`, expected 1 to 16777216"));
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_gpu_is_a_number_of_multiprocessors() {
+        let part =
+            |text: &str| parse(&json!({"gpu_multiprocessors": text})).map(|s| s.allowance().multiprocessors);
+        assert_eq!(parse(&json!({})).unwrap().allowance().multiprocessors, None);
+        assert_eq!(part(" 32\n").unwrap(), NonZeroUsize::new(32));
+        for wrong in ["", "0", "-1", "4097", "a quarter"] {
+            let error = part(wrong).unwrap_err().to_string();
+            assert_eq!(error, format!("parameter `gpu_multiprocessors` is `{wrong}`, expected 1 to 4096"));
         }
     }
 

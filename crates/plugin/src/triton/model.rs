@@ -168,7 +168,7 @@ impl ModelState {
         if let Some(gpu) = gpus.get(&ordinal) {
             return Ok(Arc::clone(gpu));
         }
-        let gpu = Gpu::open_within(ordinal, self.settings.gpu_memory)?;
+        let gpu = Gpu::open_within(ordinal, self.settings.allowance())?;
         tracing::info!(model = self.name, device = ordinal, name = gpu.name(), "device is open");
         gpus.insert(ordinal, Arc::clone(&gpu));
         Ok(gpu)
