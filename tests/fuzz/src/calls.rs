@@ -154,7 +154,6 @@ impl World {
             struct_size: size_of_struct::<InstanceOptions>(bytes),
             num_threads: 1 + bytes.below(2),
             inputs_may_change: i32::from(bytes.once_in(2)),
-            gpu_multiprocessors: 0,
             ..InstanceOptions::default()
         };
         if bytes.once_in(16) {
