@@ -166,7 +166,7 @@ class Batch:
             own = self.planes[int(image["first_plane"]):][: len(jpeg.components)]
             for name, values in (("samples", "samples"), ("stride", "stride"), ("factor_x", "factor_x"), ("factor_y", "factor_y")):
                 planes[name][: len(own)] = own[values]
-        described["live"], described["color"] = 1, self.images["color"]
+        described["color"] = self.images["color"]
         self.described = on_device(described.tobytes())
         rows["y"], rows["x"] = np.split(self.axes_of(rows), 2)
         rows["step"] = rows["channels"] = 3
