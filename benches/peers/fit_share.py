@@ -58,7 +58,7 @@ def main():
     models = {
         "cores": (
             lambda p: p[0] + p[1] * piece + p[2] * largest + p[3] * batch + p[4] * size + p[5] * pixels,
-            {"CORES_START": 1e-4, "CORES_PIECE_BIT": 2e-7, "CORES_LARGEST_BYTE": 1e-10, "CORES_EACH": 2e-6, "CORES.byte": 1e-10, "CORES.pixel": 1e-11},
+            {"CORES_START": 1e-4, "CORES_PIECE_BIT": 2e-7, "CORES_LARGEST_BYTE": 1e-10, "CORES_EACH": 2e-6, "CORES + KERNELS, byte": 1e-10, "CORES + KERNELS, pixel": 1e-11},
         ),
         "engines": (
             lambda p: p[0] + np.maximum(shared(engines, *p[2:]), p[1] * batch),
@@ -76,7 +76,7 @@ def main():
         fitted[name] = expected(constants)
         print(f"{name}, {len(cells)} cells: now {errors(present, measured[name])}; fitted {errors(fitted[name], measured[name])}")
         for constant, value in zip(first, constants):
-            print(f"    {constant:20}{value:10.3g}")
+            print(f"    {constant:24}{value:10.3g}")
     best = np.minimum(measured["cores"], measured["engines"])
     cost = np.where(fitted["cores"] < fitted["engines"], measured["cores"], measured["engines"]) / best
     print(f"chosen so, {np.mean(cost <= 1.1):.1%} of batches take at most 1.1 times as long as on the better of cores and engines, at most {cost.max():.2f} times")

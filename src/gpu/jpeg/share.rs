@@ -131,9 +131,12 @@ const THREADS_START: f64 = 160e-6;
 /// Bytes of pixels a second, from the end of decoding on a host to the place on the device.
 const UPLOAD_SPEED: f64 = 14e9;
 
-/// The cores of an H200 with so many multiprocessors, and what the host takes for each image.
-const CORES: Cost = Cost { image: 0.0, byte: 56e-12, pixel: 10.2e-12 };
+/// What goes up for the cores of an H200, whatever part of them works, and what the host takes for each image.
+const CORES: Cost = Cost { image: 0.0, byte: 40e-12, pixel: 7.3e-12 };
 const CORES_EACH: f64 = 4.6e-6;
+
+/// So many multiprocessors of them, as kernels in parts of 16 to 64 take it.
+const KERNELS: Cost = Cost { image: 0.0, byte: 16e-12, pixel: 2.9e-12 };
 const MULTIPROCESSORS: f64 = 132.0;
 
 /// How much longer the engines may take before the cores, which the model behind needs too, take their work.
@@ -219,7 +222,8 @@ impl Speeds {
         let largest = images.iter().map(|image| image.size.bytes).max().unwrap_or_default();
         let piece = f64::from(Self::longest_piece(images));
         let latency = CORES_PIECE_BIT * piece + CORES_LARGEST_BYTE * largest as f64;
-        let each: f64 = images.iter().map(|image| CORES_EACH + CORES.of(image.size) / self.cores).sum();
+        let each = |size: Size| CORES_EACH + CORES.of(size) + KERNELS.of(size) / self.cores;
+        let each: f64 = images.iter().map(|image| each(image.size)).sum();
         CORES_START + latency + each
     }
 

@@ -170,8 +170,9 @@ fn cores_take_large_batches_and_large_images() {
     assert_eq!(paths(&[500_000]), [Path::Cores]);
     assert_eq!(paths(&[SMALL; 128]), [Path::Cores; 128]);
     // A device with few multiprocessors leaves more to its engines.
-    let slow = assign(&for_all(&[SMALL; 128]), 0, &Speeds::new(7, 20), None);
-    assert_eq!(slow, [Path::Engines; 128]);
+    let on = |multiprocessors| assign(&for_all(&[SMALL; 128]), 0, &Speeds::new(7, multiprocessors), None);
+    assert_eq!(on(8), [Path::Engines; 128]);
+    assert_eq!(on(16), [Path::Cores; 128]);
 }
 
 #[test]
