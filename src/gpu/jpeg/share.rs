@@ -135,7 +135,7 @@ const UPLOAD_SPEED: f64 = 14e9;
 const CORES: Cost = Cost { image: 0.0, byte: 40e-12, pixel: 7.3e-12 };
 const CORES_EACH: f64 = 4.6e-6;
 
-/// So many multiprocessors of them, as kernels in parts of 16 to 64 take it.
+/// So many multiprocessors of them, as kernels in parts of 16 to 64 take it, without the resize behind them.
 const KERNELS: Cost = Cost { image: 0.0, byte: 16e-12, pixel: 2.9e-12 };
 const MULTIPROCESSORS: f64 = 132.0;
 
