@@ -169,7 +169,14 @@ impl ModelState {
             return Ok(Arc::clone(gpu));
         }
         let gpu = Gpu::open_within(ordinal, self.settings.allowance())?;
-        tracing::info!(model = self.name, device = ordinal, name = gpu.name(), "device is open");
+        let multiprocessors = gpu.multiprocessors();
+        tracing::info!(
+            model = self.name,
+            device = ordinal,
+            name = gpu.name(),
+            multiprocessors,
+            "device is open"
+        );
         gpus.insert(ordinal, Arc::clone(&gpu));
         Ok(gpu)
     }
