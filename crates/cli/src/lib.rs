@@ -3,9 +3,9 @@
 //! the Python package, which holds the engine, the plugin and this, so that none of it is there twice.
 
 mod bench;
+pub mod capi;
 mod check;
 mod doctor;
-pub mod exported;
 pub mod index;
 mod inputs;
 mod inspect;

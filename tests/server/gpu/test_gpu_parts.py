@@ -21,7 +21,7 @@ def test_a_part_of_a_gpu_answers_as_all_of_it(tmp_path):
     write_model(tmp_path, "whole", CASE.pipeline, config() + ON_CORES)
     write_model(tmp_path, "part", CASE.pipeline, config(count=2, max_batch_size=2) + ON_CORES + IN_PART)
     images = CASE.inputs["IMAGE"]
-    with Server(tmp_path, arguments=["--log-info=1"]) as server, triton.InferenceServerClient(server.grpc_url) as client:
+    with Server(tmp_path) as server, triton.InferenceServerClient(server.grpc_url) as client:
         expected = [infer(client, "whole", alone({"IMAGE": image}))[0] for image in images]
         requests = [i % len(images) for i in range(24)]
         answers = together(server.grpc_url, "part", [alone({"IMAGE": images[i]}) for i in requests])

@@ -169,12 +169,11 @@ impl ModelState {
             return Ok(Arc::clone(gpu));
         }
         let gpu = Gpu::open_within(ordinal, self.settings.allowance())?;
-        let multiprocessors = gpu.multiprocessors();
         tracing::info!(
             model = self.name,
             device = ordinal,
             name = gpu.name(),
-            multiprocessors,
+            multiprocessors = gpu.multiprocessors(),
             "device is open"
         );
         gpus.insert(ordinal, Arc::clone(&gpu));
