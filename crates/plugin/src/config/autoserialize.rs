@@ -219,6 +219,14 @@ fn tail(mut pipe: impl Read) -> Vec<u8> {
     kept
 }
 
+/// Writes a program of `sh`. By a process of its own, which is gone then: a file that this one had open to write may still be open in a child that
+/// another test is about to make, and cannot be run until that is.
+#[cfg(test)]
+pub(super) fn write_program(path: &Path, script: &str) {
+    let write = r#"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod +x "$1""#;
+    assert!(Command::new("sh").args(["-c", write, "sh"]).arg(path).arg(script).status().unwrap().success());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,8 +308,7 @@ sys.modules["nvidia.dali._utils.autoserialize"] = module
         std::fs::write(&model, source).unwrap();
         let python = folder.join("python");
         let path = folder.display();
-        std::fs::write(&python, format!("#!/bin/sh\nPYTHONPATH='{path}' exec python3 \"$@\"\n")).unwrap();
-        std::fs::set_permissions(&python, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        write_program(&python, &format!("PYTHONPATH='{path}' exec python3 \"$@\""));
         let python = python.to_str().unwrap();
 
         let (bytes, warning) = serialize(python, &model, false).unwrap();
@@ -333,8 +340,7 @@ sys.modules["nvidia.dali._utils.autoserialize"] = module
         std::fs::create_dir_all(&folder).unwrap();
         let python = folder.join("python");
         let error = |script: &str| {
-            std::fs::write(&python, format!("#!/bin/sh\n{script}\n")).unwrap();
-            std::fs::set_permissions(&python, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            write_program(&python, script);
             serialize(python.to_str().unwrap(), Path::new("/m/1/dali.py"), true).unwrap_err()
         };
         let without = error("echo nothing here >&2; exit 3");

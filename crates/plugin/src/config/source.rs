@@ -49,8 +49,7 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
+    use super::super::autoserialize::write_program;
     use super::*;
 
     #[test]
@@ -59,8 +58,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         // What it is called with does not matter here: `autoserialize` has tests of that.
         let python = folder.join("python");
-        std::fs::write(&python, "#!/bin/sh\nprintf made\n").unwrap();
-        std::fs::set_permissions(&python, PermissionsExt::from_mode(0o755)).unwrap();
+        write_program(&python, "printf made");
         let (file, model) = (folder.join("model.dali"), folder.join("dali.py"));
         let source = |path: &PathBuf, content, fallback| {
             let file = ModelFile { path: path.clone(), content, fallback };
