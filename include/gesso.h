@@ -248,6 +248,8 @@ typedef struct {
   int32_t next_epoch;
   // Read if `next_epoch` is not 0: samples that readers have given before. A multiple of the batch size.
   uint64_t read;
+  // As in `gesso_instance_options`, for all batches of the stream together.
+  size_t gpu_multiprocessors;
 } gesso_stream_options;
 
 // An argument of an operator, as the pipeline file gives it. Lives during the call.

@@ -2,11 +2,10 @@
 
 import functools
 import json
-import os
 import threading
 from concurrent.futures import Future
 
-from . import _author, _context, _engine, _library, _origin, _reading
+from . import _author, _context, _library, _origin, _place, _reading
 from ._ahead import Ahead, Process
 from ._device import on_host
 from ._engine import Engine, describe  # noqa: F401
@@ -140,19 +139,13 @@ def explained(message, origins, lead=""):
     return f"Critical error in pipeline:\n{lead}{message}"
 
 
-def _device(pipeline):
-    """Where it runs: on the GPU only if it has a number of one, and there is one."""
-    wanted = pipeline.device_id is not None and not os.environ.get("GESSO_CPU_ONLY")
-    return _library.GPU if wanted and _engine.has_gpu() else _library.CPU
-
-
 def _opener(pipeline, origins):
     # Nothing here keeps the pipeline: when its last user lets it go, it is gone at once, and its worker processes with it.
-    where = _device(pipeline), pipeline.device_id or 0, pipeline.num_threads or 0
+    place, threads = _place.of(pipeline), pipeline.num_threads or 0
 
     def open_engine(serialized, outputs_on_host=False):
         try:
-            return Engine(serialized, *where, outputs_on_host)
+            return Engine(serialized, *place, threads, outputs_on_host)
         except _library.GessoError as error:
             raise RuntimeError(explained(str(error), origins)) from error
 
@@ -181,10 +174,10 @@ def of_graph(pipeline, state=None):
             inputs[node.name] = {**DECLARED, **flags, "videos": node}
     parameters = {**pipeline._parameters(), "seed": pipeline._run_seed}
     if any(is_python(node) for node in pipeline._operators):
-        staged = _reading.opened(pipeline, parameters, _device(pipeline), state) if not inputs else None
+        staged = _reading.opened(pipeline, parameters, _place.of(pipeline), state) if not inputs else None
         if staged is None:
             reads_ahead = not inputs and pipeline._prepares_ahead()
-            on_gpu = _device(pipeline) == _library.GPU
+            on_gpu = _place.of(pipeline).device == _library.GPU
             opener = _opener(pipeline, origins)
             staged = StagedGraph(pipeline._operators, pipeline._graph_outputs, parameters, opener, reads_ahead, on_gpu)
         run, meta = staged.run, staged.reader_meta
@@ -227,8 +220,8 @@ def _of_videos(pipeline, serialized, video, inputs, outputs):
         raise NotImplementedError(
             f"The input `{other}` stands beside a video in a file, and has no `repeat_last=True`: such a file cannot be run."
         )
-    threads, where = pipeline.num_threads or 0, (_device(pipeline), pipeline.device_id or 0)
-    videos = Videos(video, StreamEngine(serialized, *where, threads, pipeline.max_batch_size, 1))
+    settings = {"num_threads": pipeline.num_threads or 0, "batch_size": pipeline.max_batch_size, "prefetch": 1}
+    videos = Videos(video, StreamEngine(serialized, *_place.of(pipeline), **settings))
     inputs[video] = {**DECLARED, **{name: inputs[video][name] for name in ("blocking", "no_copy")}, "videos": videos}
 
     def run(batch_size, fed):
@@ -260,11 +253,11 @@ def of_file(pipeline, serialized):
         return _of_videos(pipeline, serialized, video, inputs, outputs)
     names = {operator["name"] for operator in described["operators"]}
     if names & (_FILES | _VIDEOS):
-        device = _device(pipeline)
+        place = _place.of(pipeline)
         # Sequences of frames are large: one batch of them at a time.
         most = {"most": 1} if names & _VIDEOS else {}
-        settings = _reading.lanes(device, pipeline.num_threads, pipeline._queue_depth(), **most)
-        engine = StreamEngine(serialized, device, pipeline.device_id or 0, batch_size=pipeline.max_batch_size, **settings)
+        settings = _reading.lanes(place.device, pipeline.num_threads, pipeline._queue_depth(), **most)
+        engine = StreamEngine(serialized, *place, batch_size=pipeline.max_batch_size, **settings)
         execution = Execution(engine.run, inputs, outputs, pipeline.max_batch_size, pipeline._on_error, {})
         execution.reader_meta = engine.reader_meta
     else:

@@ -78,6 +78,7 @@ class StreamOptions(ctypes.Structure):
         ("outputs_on_host", c_int32),
         ("next_epoch", c_int32),
         ("read", ctypes.c_uint64),
+        ("gpu_multiprocessors", c_size_t),
     ]
 
 

@@ -58,19 +58,19 @@ def _is_plain(node, history, batch_size):
     return history is None or [part[:2] for part in history] == [now]
 
 
-def opened(pipeline, parameters, device, state):
+def opened(pipeline, parameters, place, state):
     """The pipeline as a stream that goes on from `state`, or None: then it is one for the interpreter, which also says what is wrong with it."""
     readers = [node for node in pipeline._operators if is_python(node)]
-    if not pipeline._prepares_ahead() or not all(_is_native(node, parameters["enable_checkpointing"], device) for node in readers):
+    if not pipeline._prepares_ahead() or not all(_is_native(node, parameters["enable_checkpointing"], place.device) for node in readers):
         return None
     histories, batch_size = (state or {}).get("readers", {}), pipeline.max_batch_size
     if not all(_is_plain(node, histories.get(node.name), batch_size) for node in readers):
         return None
     assign(pipeline._operators, parameters["seed"])
-    settings = lanes(device, pipeline.num_threads, pipeline._queue_depth())
+    settings = lanes(place.device, pipeline.num_threads, pipeline._queue_depth())
     try:
         file = _author.write(_author.describe(pipeline._operators, pipeline._declared_outputs()[0], parameters))
-        engine = StreamEngine(file, device, pipeline.device_id or 0, batch_size=batch_size, **settings)
+        engine = StreamEngine(file, *place, batch_size=batch_size, **settings)
         begun = state["batches"] if state else 0
         engine.skip(begun)
         engine.open()

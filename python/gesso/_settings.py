@@ -21,6 +21,14 @@ def integer(name, value):
         raise TypeError(f"Argument `{name}` of the pipeline: expected an integer, found {found}.") from None
 
 
+def count_of_multiprocessors(value):
+    """The argument `gpu_multiprocessors` of the pipeline."""
+    count = integer("gpu_multiprocessors", value)
+    if count is not None and count < 1:
+        raise ValueError(f"`gpu_multiprocessors` must be at least 1, or None for all, got {count}.")
+    return count
+
+
 def executor_type(pipelined, is_async, separated, dynamic):
     """The bits of the executor that was asked for."""
     flags = ((pipelined, _PIPELINED), (is_async, _ASYNC), (separated, _SEPARATED), (dynamic, _DYNAMIC))

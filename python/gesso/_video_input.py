@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from . import _author, _library
+from . import _author, _library, _place
 from ._enums import DALIDataType
 from ._feeding import Batch
 from ._operator import Operator
@@ -76,8 +76,8 @@ class VideoInput(Operator):
         """Begins without a video."""
         parameters = {**node.pipeline._parameters(), "seed": None}
         description = _author.describe([node], [(node.outputs[0].name, node.outputs[0].device, None, None)], parameters)
-        where = (_library.GPU, node.pipeline.device_id or 0) if node.stays_on_gpu else ()
-        stream = StreamEngine(_author.write(description), *where, batch_size=node.pipeline.max_batch_size, prefetch=1)
+        place = _place.of(node.pipeline) if node.stays_on_gpu else _place.HOST
+        stream = StreamEngine(_author.write(description), *place, batch_size=node.pipeline.max_batch_size, prefetch=1)
         node.videos = Videos(node.name, stream)
 
     def stop(self, node):

@@ -1,11 +1,12 @@
 """`Pipeline`: its settings, its definition, its file. Running is in `_running`, the decorator in `_pipeline_def`."""
 
 import copy
+import inspect
 from enum import Enum
 
 from . import _author, _context, _drawing, _graph, _origin, types
 from ._running import Running
-from ._settings import check_output_declarations, executor_flags, executor_type, integer, wishes
+from ._settings import check_output_declarations, count_of_multiprocessors, executor_flags, executor_type, integer, wishes
 from .data_node import DataNode  # noqa: F401
 
 
@@ -32,6 +33,9 @@ class Pipeline(Running):
 
     Usually made by a function with the decorator `pipeline_def`. By hand: `with pipeline:`, operators, `pipeline.set_outputs(...)`; or
     a subclass with `define_graph`. `build` is called when it is needed.
+
+    `on_error` and `gpu_multiprocessors` are Gesso's, and in no file. `gpu_multiprocessors`: how many of the GPU's multiprocessors batches may take, which the
+    driver rounds up, so that a model beside them has the others to itself; None: all.
     """
 
     def __init__(
@@ -62,6 +66,7 @@ class Pipeline(Running):
         stream_policy=None,
         concurrency=None,
         on_error="raise",
+        gpu_multiprocessors=None,
     ):
         if experimental_exec_dynamic is not None:
             _origin.warn("experimental_exec_dynamic is deprecated, please use exec_dynamic instead", Warning)
@@ -81,6 +86,7 @@ class Pipeline(Running):
             seed = None
         if on_error not in ("raise", "skip", "mark"):
             raise ValueError(f'`on_error` must be "raise", "skip" or "mark", got {on_error!r}.')
+        self._gpu_multiprocessors = count_of_multiprocessors(gpu_multiprocessors)
         if py_callback_pickler is not None and py_start_method == "fork":
             raise ValueError("`py_callback_pickler` is given, and workers are started by fork, which pickles nothing.")
         self._max_batch_size = batch_size
@@ -267,13 +273,16 @@ class Pipeline(Running):
 
     @classmethod
     def deserialize(cls, serialized_pipeline=None, filename=None, **settings):
-        """A pipeline from what `serialize` made, of Gesso or DALI. `settings` replace those of the file."""
+        """A pipeline from what `serialize` made, of Gesso or DALI. `settings` are arguments of `Pipeline` and replace those of the file."""
         if (serialized_pipeline is None) == (filename is None):
             raise ValueError("expected one of `serialized_pipeline` and `filename`, found both or none")
         if filename is not None:
             with open(filename, "rb") as file:
                 serialized_pipeline = file.read()
-        pipeline = cls()
+        for name in settings.keys() - inspect.signature(Pipeline.__init__).parameters.keys():
+            raise TypeError(f"`deserialize` got an unexpected argument `{name}`: it is no argument of the pipeline")
+        # What no file says.
+        pipeline = cls(**{name: settings[name] for name in ("on_error", "gpu_multiprocessors") if name in settings})
         pipeline._load(serialized_pipeline, settings)
         return pipeline
 
@@ -341,6 +350,7 @@ for _name, _doc in {
     "enable_memory_stats": "Whether DALI is to count memory.",
     "py_num_workers": "Worker processes of parallel sources.",
     "py_start_method": "How these are started.",
+    "gpu_multiprocessors": "Multiprocessors of the GPU that batches may take, or None for all.",
     "is_restored_from_checkpoint": "Whether it goes on from a checkpoint.",
 }.items():
     setattr(Pipeline, _name, _property(_name, _doc))

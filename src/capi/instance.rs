@@ -1,11 +1,11 @@
 //! Instances and their runs.
 
 use std::ffi::c_void;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::device;
 use super::input;
 use super::pipeline::PipelineHandle;
 use super::result::ResultHandle;
@@ -14,7 +14,7 @@ use super::size;
 use super::status::{Status, guard, guarded};
 use super::types::{self, Allocate, InputTensor, InstanceOptions};
 use crate::error::{Error, ErrorKind, Result};
-use crate::pipeline::{Allowance, Gpu, Instance, Pipeline, Preferences};
+use crate::pipeline::{Instance, Pipeline, Preferences};
 
 /// Runs one batch at a time.
 pub struct InstanceHandle {
@@ -57,19 +57,7 @@ pub unsafe extern "C" fn gesso_instance_create(
 
 impl InstanceHandle {
     fn new(pipeline: &Arc<Pipeline>, options: &InstanceOptions) -> Result<Self> {
-        let ordinal = options.gpu;
-        let number = usize::try_from(ordinal)
-            .map_err(|_| Error::invalid(format!("`gpu` is {ordinal}, expected at least 0")))?;
-        let allowance =
-            Allowance { memory: None, multiprocessors: NonZeroUsize::new(options.gpu_multiprocessors) };
-        let gpu = pipeline.needs_gpu().then(|| Gpu::open_within(number, allowance)).transpose().map_err(
-            |error| {
-                Error::new(
-                    error.kind(),
-                    format!("{error}; load the pipeline for `GESSO_DEVICE_CPU` to run it on host threads"),
-                )
-            },
-        )?;
+        let gpu = device::open(pipeline, options.gpu, options.gpu_multiprocessors)?;
         let threads = (options.num_threads != 0).then_some(options.num_threads);
         let preferences =
             Preferences { inputs_may_change: options.inputs_may_change != 0, ..Preferences::default() };
@@ -77,7 +65,7 @@ impl InstanceHandle {
         Ok(Self {
             pipeline: Arc::clone(pipeline),
             instance: Mutex::new(instance),
-            ordinal,
+            ordinal: options.gpu,
             outputs_on_host: options.outputs_on_host != 0,
         })
     }

@@ -6,6 +6,7 @@
 //! stream   batches that readers or videos feed             dataset  what a reader reads, sample by sample
 //! size     structs of older and newer callers              sample     samples that came out           dlpack   the same for others
 //! operator what libraries with operators offer      library    loads them      foreign    runs them
+//! device   the GPU of an instance or a stream
 //! ```
 //!
 //! Every function is one [`status::guard`]ed closure: no panic leaves it. Pointers from C are looked at once, at the top of
@@ -14,6 +15,7 @@
 #![expect(unsafe_code, reason = "this is a boundary to C")]
 
 pub mod dataset;
+mod device;
 pub mod dlpack;
 mod foreign;
 pub mod input;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
+use super::device;
 use super::input;
 use super::pipeline::PipelineHandle;
 use super::result::ResultHandle;
@@ -14,7 +15,7 @@ use super::types::{self, InputTensor, StreamOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::memory::HostPool;
-use crate::pipeline::{Gpu, Pipeline, Stream, StreamSettings};
+use crate::pipeline::{Pipeline, Stream, StreamSettings};
 
 /// Reads, computes and gives batches in order, ahead of who takes them.
 pub struct StreamHandle {
@@ -54,16 +55,14 @@ pub unsafe extern "C" fn gesso_stream_create(
         *out = std::ptr::null_mut();
         // SAFETY: the caller vouches for the pointer.
         let pipeline = &unsafe { types::reference("pipeline", pipeline) }?.pipeline;
-        let (settings, ordinal) = if options.is_null() {
-            (StreamSettings::default(), 0)
+        let options = if options.is_null() {
+            StreamOptions::default()
         } else {
             // SAFETY: the caller vouches for the pointer.
-            let options = unsafe { size::read("options", options) }?;
-            (settings(&options)?, options.gpu)
+            unsafe { size::read("options", options) }?
         };
-        let number = usize::try_from(ordinal)
-            .map_err(|_| Error::invalid(format!("`gpu` is {ordinal}, expected at least 0")))?;
-        let gpu = pipeline.needs_gpu().then(|| Gpu::open(number)).transpose()?;
+        let settings = settings(&options)?;
+        let gpu = device::open(pipeline, options.gpu, options.gpu_multiprocessors)?;
         let made = pipeline.stream(&settings, gpu.as_ref())?;
         let readers: serde_json::Map<_, _> =
             made.readers().iter().map(|(name, facts)| (name.clone(), serde_json::json!(facts))).collect();
@@ -73,7 +72,7 @@ pub unsafe extern "C" fn gesso_stream_create(
             pipeline: Arc::clone(pipeline),
             pool: Arc::default(),
             readers,
-            ordinal,
+            ordinal: options.gpu,
         }));
         Ok(())
     })

@@ -95,6 +95,7 @@ pub struct InstanceOptions {
 
 /// How a stream is made. Zeros are the defaults.
 #[repr(C)]
+#[derive(Default)]
 pub struct StreamOptions {
     /// `sizeof(gesso_stream_options)`.
     pub struct_size: usize,
@@ -116,6 +117,8 @@ pub struct StreamOptions {
     pub next_epoch: i32,
     /// Read if `next_epoch` is not 0: samples that readers have given before. A multiple of the batch size.
     pub read: u64,
+    /// As in `gesso_instance_options`, for all batches of the stream together.
+    pub gpu_multiprocessors: usize,
 }
 
 /// One sample of an input.

@@ -10,7 +10,7 @@ mod tolerance;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use gesso::cpu::convert::ConvertSat;
@@ -219,8 +219,24 @@ fn automatic_augmentation_brings_nothing_back_from_a_device() {
 
 type Compared<'a> = (&'a str, &'a Case, Result<Difference, String>);
 
-fn run_part<'a>(part: &[(&'a str, &'a Recording, &'a Case)], gpu: Option<&Arc<Gpu>>) -> Vec<Compared<'a>> {
-    part.iter().map(|&(name, recording, case)| (name, case, run(recording, name, case, gpu))).collect()
+/// Runs all cases, in their order. A core takes the next when it is done with one: some cases compile many kernels.
+fn run_all<'a>(cases: &[(&'a str, &'a Recording, &'a Case)], gpu: Option<&Arc<Gpu>>) -> Vec<Compared<'a>> {
+    let waiting = Mutex::new(cases.iter().enumerate());
+    let next = || waiting.lock().unwrap().next();
+    let work = || {
+        let results = std::iter::from_fn(next);
+        results
+            .map(|(i, &(name, recording, case))| (i, (name, case, run(recording, name, case, gpu))))
+            .collect()
+    };
+    // Not on rayon's threads: one that waits for an instance's threads would begin the next case on the same stack.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut results: Vec<(usize, Compared<'a>)> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        running.into_iter().flat_map(|thread| -> Vec<_> { thread.join().unwrap() }).collect()
+    });
+    results.sort_by_key(|&(i, _)| i);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 fn compare_all(gpu: Option<&Arc<Gpu>>) {
@@ -241,13 +257,7 @@ fn compare_all(gpu: Option<&Arc<Gpu>>) {
         })
         .filter(|(_, _, case)| gpu.is_none() || !case.name.ends_with(ON_THE_HOST))
         .collect();
-    // Not on rayon's threads: one that waits for an instance's threads would begin the next case on the same stack.
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let results: Vec<_> = std::thread::scope(|scope| {
-        let parts = cases.chunks(cases.len().div_ceil(threads).max(1));
-        let running: Vec<_> = parts.map(|part| scope.spawn(move || run_part(part, gpu))).collect();
-        running.into_iter().flat_map(|part| part.join().unwrap()).collect()
-    });
+    let results = run_all(&cases, gpu);
     for (name, recording) in &recordings {
         let of_name = results.iter().filter(|(of, _, _)| of == name);
         let largest =

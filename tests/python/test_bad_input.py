@@ -68,6 +68,8 @@ def test_a_wrong_argument_is_named_at_the_users_line(build, error, words):
         ({"prefetch_queue_depth": "x"}, TypeError, ["prefetch_queue_depth", "'x'"]),
         ({"prefetch_queue_depth": 0}, ValueError, ["prefetch_queue_depth", "at least 1", "0"]),
         ({"on_error": "ignore"}, ValueError, ["on_error", "skip", "ignore"]),
+        ({"gpu_multiprocessors": 0}, ValueError, ["`gpu_multiprocessors`", "at least 1", "0"]),
+        ({"gpu_multiprocessors": "all"}, TypeError, ["`gpu_multiprocessors`", "'all'"]),
         ({"batchsize": 2}, TypeError, ["batchsize"]),
     ],
 )

@@ -88,6 +88,21 @@ def test_a_failed_sample_stops_or_is_left_out_or_is_empty():
     assert list(pipeline.errors) == [1]
 
 
+def test_a_loaded_file_takes_what_no_file_says():
+    @pipeline_def(batch_size=2, num_threads=1, prefetch_queue_depth=1)
+    def define():
+        return fn.reshape(fn.external_source(name="x"), shape=fn.external_source(name="shape"))
+
+    written = define().serialize()
+    given = {"x": [np.zeros(6), np.zeros(6)], "shape": [np.array([2, 3], np.int32), np.array([2, 4], np.int32)]}
+    loaded = Pipeline.deserialize(written, on_error="skip", gpu_multiprocessors=8)
+    assert loaded.run(**given)[0].shape() == [(2, 3)] and loaded.gpu_multiprocessors == 8
+    with pytest.raises(RuntimeError, match="Sample 1 of the batch failed"):
+        Pipeline.deserialize(written).run(**given)
+    with pytest.raises(TypeError, match="`batchsize`"):
+        Pipeline.deserialize(written, batchsize=2)
+
+
 def test_a_batch_of_which_no_sample_is_left():
     def define(on_error):
         @pipeline_def(batch_size=2, num_threads=1, on_error=on_error, prefetch_queue_depth=1)

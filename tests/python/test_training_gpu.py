@@ -98,6 +98,17 @@ def test_a_loaded_file_gives_the_same(folder):
         assert_same_step(outputs, defined.run())
 
 
+@pytest.mark.parametrize("depth, kind", [(2, Reading), (1, StagedGraph)])
+def test_a_part_of_the_multiprocessors_makes_what_all_make(folder, depth, kind):
+    whole, part = (training(folder, settings={"prefetch_queue_depth": depth, "gpu_multiprocessors": count}) for count in (None, 8))
+    assert runs_on(part) is kind and (whole.gpu_multiprocessors, part.gpu_multiprocessors) == (None, 8)
+    loaded = Pipeline.deserialize(whole.serialize(), device_id=0, gpu_multiprocessors=8)
+    for _ in range(4):
+        outputs = whole.run()
+        assert_same_step(outputs, part.run())
+        assert_same_step(outputs, loaded.run())
+
+
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_random_numbers_are_those_of_one_batch_at_a_time(folder, lanes):
     def drawn(device_id, **settings):

@@ -197,6 +197,7 @@ impl World {
             outputs_on_host: 0,
             next_epoch: i32::from(bytes.once_in(4)),
             read: 0,
+            gpu_multiprocessors: 0,
         };
         let given = if bytes.once_in(4) { null() } else { &raw const options };
         let mut made = null_mut();

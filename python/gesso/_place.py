@@ -1,0 +1,25 @@
+"""Where the engines of a pipeline run: on the host, or on a GPU or a part of one."""
+
+import os
+from typing import NamedTuple
+
+from . import _engine, _library
+
+
+class Place(NamedTuple):
+    """A device, the number of a GPU, and how many of its multiprocessors batches may take (0: all)."""
+
+    device: int = _library.CPU
+    gpu: int = 0
+    multiprocessors: int = 0
+
+
+HOST = Place()
+
+
+def of(pipeline):
+    """Where it runs: on the GPU only if it has a number of one, and there is one."""
+    wanted = pipeline.device_id is not None and not os.environ.get("GESSO_CPU_ONLY")
+    if not (wanted and _engine.has_gpu()):
+        return HOST
+    return Place(_library.GPU, pipeline.device_id, pipeline.gpu_multiprocessors or 0)
