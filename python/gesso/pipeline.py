@@ -280,7 +280,8 @@ class Pipeline(Running):
             with open(filename, "rb") as file:
                 serialized_pipeline = file.read()
         for name in settings.keys() - inspect.signature(Pipeline.__init__).parameters.keys():
-            raise TypeError(f"`deserialize` got an unexpected argument `{name}`: it is no argument of the pipeline")
+            # DALI takes any.
+            _origin.warn(f"`{name}` is no argument of a pipeline: `deserialize` leaves it out", UserWarning)
         # What no file says.
         pipeline = cls(**{name: settings[name] for name in ("on_error", "gpu_multiprocessors") if name in settings})
         pipeline._load(serialized_pipeline, settings)

@@ -99,7 +99,7 @@ def test_a_loaded_file_takes_what_no_file_says():
     assert loaded.run(**given)[0].shape() == [(2, 3)] and loaded.gpu_multiprocessors == 8
     with pytest.raises(RuntimeError, match="Sample 1 of the batch failed"):
         Pipeline.deserialize(written).run(**given)
-    with pytest.raises(TypeError, match="`batchsize`"):
+    with pytest.warns(UserWarning, match="`batchsize`"):
         Pipeline.deserialize(written, batchsize=2)
 
 
