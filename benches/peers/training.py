@@ -43,6 +43,7 @@ class Setting:
     device: str
     workers: int
     batch: int
+    multiprocessors: int | None = None
 
     @property
     def is_gpu(self):
@@ -94,10 +95,12 @@ def archives_of(folder):
 # --- Gesso and DALI
 
 
-def pipeline(package, setting, read):
+def pipeline(package, setting, read, **settings):
     fn, types = package.fn, package.types
 
-    @package.pipeline_def(batch_size=setting.batch, num_threads=setting.workers, device_id=0 if setting.is_gpu else None, seed=1)
+    @package.pipeline_def(
+        batch_size=setting.batch, num_threads=setting.workers, device_id=0 if setting.is_gpu else None, seed=1, **settings
+    )
     def define():
         encoded, labels = read(fn)
         decoder = "mixed" if setting.is_gpu else "cpu"
@@ -135,7 +138,7 @@ def of_archives(folder):
 def gesso(setting):
     import gesso
 
-    return pipeline(gesso, setting, of_files(setting.folder))
+    return pipeline(gesso, setting, of_files(setting.folder), gpu_multiprocessors=setting.multiprocessors)
 
 
 def gesso_tar(setting):
@@ -250,6 +253,7 @@ def table(setting, interpreters, rounds, seconds, keep):
         for peer, python in interpreters.items():
             command = [python, __file__, peer, str(setting.folder), "--seconds", str(seconds), "--device", setting.device]
             command += ["--workers", str(setting.workers), "--batch", str(setting.batch)]
+            command += ["--multiprocessors", str(setting.multiprocessors)] if setting.multiprocessors else []
             done = subprocess.run(command, capture_output=True, text=True)
             figures = re.search(r": (\d+) images/s, ([0-9.]+) ms", done.stdout)
             if figures is None:
@@ -277,8 +281,9 @@ def main():
     parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--multiprocessors", type=int, metavar="N", help="of the GPU, that `gesso` may take (default: all)")
     options = parser.parse_args()
-    setting = Setting(options.folder, options.device, options.workers, options.batch)
+    setting = Setting(options.folder, options.device, options.workers, options.batch, options.multiprocessors)
     if options.what == "make":
         make(options.folder)
     elif options.what == "table":

@@ -11,7 +11,7 @@ class Place(NamedTuple):
 
     device: int = _library.CPU
     gpu: int = 0
-    multiprocessors: int = 0
+    gpu_multiprocessors: int = 0
 
 
 HOST = Place()
