@@ -20,6 +20,7 @@ mod soundness;
 mod spectra;
 mod video;
 mod video_input;
+mod whole;
 
 use std::cell::RefCell;
 use std::path::PathBuf;

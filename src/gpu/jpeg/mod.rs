@@ -2,7 +2,8 @@
 //! how the host decodes.
 //!
 //! ```text
-//! file -> Header  --> Picture (what the engines take)  -->  Engines: files to lanes, pixels straight to device memory
+//! file -> Header  --> Picture (what the engines take)  -->  Engines: files to lanes, pixels straight to device memory;
+//!                                                           meanwhile `is_whole` looks whether these are all of the picture
 //!                 --> Coded (what the cores take)      -->  Cores: data in the staging slab, launches in the recorder
 //!                                                           Threads: the caller decodes on the host and uploads
 //! ```
@@ -20,6 +21,7 @@ mod share;
 mod sys;
 mod turn;
 mod watch;
+mod whole;
 
 use std::sync::Arc;
 
@@ -37,6 +39,7 @@ pub use sys::Format;
 pub(super) use sys::check;
 pub use turn::Turn;
 pub use watch::Watch;
+pub use whole::is_whole;
 
 /// One picture to decode, as stored and whole, to dense 8-bit pixels.
 pub struct Task<'a> {
@@ -75,7 +78,7 @@ pub trait DevicePath {
     fn prepare(&mut self, recorder: &mut Recorder, images: usize) -> Result<Vec<Arc<Event>>>;
 
     /// Decodes `tasks` after what is in `stream` now, and returns those that it refused, as indices; their targets hold
-    /// anything. Blocks until all is submitted, which may be until most is decoded. The caller keeps files and targets until
+    /// anything, and so do those of files that are not whole ([`is_whole`]): what was in memory before. Blocks until all is submitted, which may be until most is decoded. The caller keeps files and targets until
     /// the batch was waited for, and calls it again only then.
     ///
     /// # Errors

@@ -83,15 +83,18 @@ impl Finish {
         }
     }
 
-    /// Records the kernel for those that are not the output yet.
+    /// Records the kernel for those that are not the output yet, and copies of those that are all of it but elsewhere.
     ///
     /// # Errors
     /// When there is no memory.
     pub(super) fn record(&self, cx: &mut GpuCx<'_>, images: &[Stored<'_>]) -> Result<()> {
-        let mut rows = Vec::new();
+        let (mut rows, mut copies) = (Vec::new(), Vec::new());
         let mut most = 0;
         for Stored { job, extent, pixels, target } in images {
             if self.is_needless(job, *extent) {
+                if pixels.address() != target.address() {
+                    copies.push(((*target).clone(), (*pixels).clone()));
+                }
                 continue;
             }
             let [height, width, channels] = decode::output_shape(&job.info, &job.options);
@@ -113,6 +116,7 @@ impl Finish {
                 unused: 0,
             });
         }
+        cx.copy(&copies)?;
         cx.launch(&self.kernel, most, &self.params, &rows)
     }
 }

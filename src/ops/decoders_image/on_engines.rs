@@ -1,5 +1,10 @@
 //! JPEGs of a batch for the engines, whose library looks at a file more than once: it gets copies of files that somebody else may
 //! write to. It must not know the other paths.
+//!
+//! Engines write what a file has, and leave in memory what was there before, another client's picture perhaps, where it has less than its header
+//! promises. A cleared target would not help: the library fills it from memory of its own. So their answer counts only for files that are
+//! proven whole, code by code. That takes a thread no longer than it takes an engine to decode them, and is done meanwhile, so whole files
+//! are answered as soon as without it; the answer to all others is the host's. Until then nobody but us sees what the engines wrote.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +14,7 @@ use parking_lot::Mutex;
 use super::files::File;
 use crate::error::Result;
 use crate::gpu::Stream;
-use crate::gpu::jpeg::{DevicePath, Engines, Picture, Task};
+use crate::gpu::jpeg::{DevicePath, Engines, Picture, Task, is_whole};
 use crate::limits;
 use crate::memory::copy_once;
 
@@ -70,7 +75,7 @@ impl<'c> Copying<'c> {
     }
 
     /// Helps, waits for the others, and starts `engines` on `tasks`, those that this was begun for. The memory of the copies must stay until the
-    /// batch is done. Returns the places of tasks that are refused, also because they are another picture by now.
+    /// batch is done. Tells which tasks are refused, also because they are another picture by now.
     ///
     /// # Errors
     /// Those of [`DevicePath::start`].
@@ -78,8 +83,8 @@ impl<'c> Copying<'c> {
         &self,
         engines: &mut Engines,
         stream: &Arc<Stream>,
-        tasks: &[(Task<'_>, File<'_>)],
-    ) -> Result<Vec<usize>> {
+        tasks: &'c [(Task<'_>, File<'_>)],
+    ) -> Result<Proving<'c>> {
         self.work();
         // Whoever still copies has one file left.
         while self.done.load(Ordering::Acquire) < self.jobs.len() {
@@ -91,7 +96,7 @@ impl<'c> Copying<'c> {
             let picture = match file.may_change() {
                 false => Some(*picture),
                 true => {
-                    let copy: Option<&[u8]> = copies.next().flatten().map(|(_, own)| &*own);
+                    let copy: Option<&'c [u8]> = copies.next().flatten().map(|(_, own)| &*own);
                     copy.and_then(Picture::read).filter(|own| own.frame() == picture.frame())
                 }
             };
@@ -104,6 +109,43 @@ impl<'c> Copying<'c> {
             }
         }
         let refused = engines.start(stream, &started)?;
-        Ok(refused.into_iter().filter_map(|place| places.get(place).copied()).chain(changed).collect())
+        let refused = refused.into_iter().filter_map(|place| places.get(place).copied());
+        let refused: Vec<usize> = refused.chain(changed).collect();
+        let files = places.into_iter().zip(started.iter().map(|task| task.picture.bytes()));
+        let files: Vec<_> = files.filter(|(place, _)| !refused.contains(place)).collect();
+        Ok(Proving { files, next: AtomicUsize::new(0), refused: Mutex::new(refused) })
     }
 }
+
+/// Files that the engines have, which any number of threads look at together.
+pub(super) struct Proving<'c> {
+    /// Those that they have not refused: which task each is.
+    files: Vec<(usize, &'c [u8])>,
+    next: AtomicUsize,
+    refused: Mutex<Vec<usize>>,
+}
+
+impl Proving<'_> {
+    /// How many threads have something to look at.
+    pub(super) fn threads(&self) -> usize {
+        let bytes: usize = self.files.iter().map(|(_, file)| file.len()).sum();
+        if bytes < SPREAD_BYTES { 1 } else { self.files.len() }
+    }
+
+    /// Looks at files until all are taken.
+    pub(super) fn work(&self) {
+        while let Some(&(place, file)) = self.files.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            if !is_whole(file) {
+                self.refused.lock().push(place);
+            }
+        }
+    }
+
+    /// The places of tasks whose answer is not the engines', once all threads are done.
+    pub(super) fn into_refused(self) -> Vec<usize> {
+        self.refused.into_inner()
+    }
+}
+
+/// Bytes of files that one thread looks through before others have begun.
+const SPREAD_BYTES: usize = 32 << 10;

@@ -83,12 +83,12 @@ impl Lookup {
         self.tail.get_mut(start..end).unwrap_or_default().fill(entry);
     }
 
-    /// The entry for the next 16 bits, as the device finds it.
-    #[cfg(test)]
-    fn find(&self, next: u16) -> Option<u16> {
+    /// The entry for the next 16 bits, as the device finds it. `None`: no code begins so.
+    #[inline]
+    pub fn find(&self, next: u16) -> Option<u16> {
         let entry = match usize::from(next).checked_sub(TAIL_BEGIN) {
-            Some(place) => self.tail[place],
-            None => self.short[usize::from(next >> (MAX_LENGTH - LOOKUP_BITS))],
+            Some(place) => *self.tail.get(place)?,
+            None => *self.short.get(usize::from(next >> (MAX_LENGTH - LOOKUP_BITS)))?,
         };
         if entry != 0 {
             return Some(entry);
@@ -96,7 +96,8 @@ impl Lookup {
         let next = u32::from(next);
         let long = self.limit.iter().position(|&limit| next < limit)?;
         let code = next >> (MAX_LENGTH - LOOKUP_BITS - 1 - long as u32);
-        Some(self.sorted[(code as i32 + self.base[long]) as usize])
+        let place = usize::try_from(code as i32 + self.base.get(long)?).ok()?;
+        self.sorted.get(place).copied()
     }
 }
 

@@ -49,7 +49,21 @@ impl<'a> Image<'a> {
 
     /// Bytes of the batch's memory for its pixels, as stored and as asked for.
     pub(super) fn home_bytes(&self, finish: &Finish, extent: Extent) -> usize {
-        self.own_bytes(extent) + finish.scratch_bytes(&self.job, extent)
+        self.own_bytes(extent) + self.stored_bytes(finish, extent)
+    }
+
+    /// Bytes of the batch's memory for its pixels as stored; 0 when they are stored where the output is.
+    fn stored_bytes(&self, finish: &Finish, extent: Extent) -> usize {
+        match finish.scratch_bytes(&self.job, extent) {
+            0 if self.is_exposed(extent) => finish.bytes(&self.job, extent).next_multiple_of(ALIGNMENT),
+            bytes => bytes,
+        }
+    }
+
+    /// Whether somebody could look at the output before it is known to be right: engines and libraries, who store whole pictures, leave what was
+    /// in memory where a file has nothing. In memory of a response, which a client may share, that would be seen.
+    fn is_exposed(&self, extent: Extent) -> bool {
+        extent == Extent::Picture && self.target.as_ref().is_some_and(|target| target.owner().is_none())
     }
 
     /// Bytes of its pixels that go up with the batch, if only the host decodes it and they are read there.
@@ -81,13 +95,14 @@ impl<'a> Image<'a> {
             None if own > 0 => part(start, self.bytes)?,
             None => None,
         };
-        let stored = match finish.scratch_bytes(&self.job, extent) {
+        let stored = match self.stored_bytes(finish, extent) {
             0 => output.clone(),
             _ => part(start + own, finish.bytes(&self.job, extent))?,
         };
         Ok(stored.zip(output).map(|(stored, output)| Home { stored, output }))
     }
 
+    /// Its pixels for [`Finish::record`].
     pub(super) fn stored<'s>(&'s self, extent: Extent, home: &'s Home<'s>) -> Stored<'s> {
         Stored { job: &self.job, extent, pixels: &home.stored, target: &home.output }
     }

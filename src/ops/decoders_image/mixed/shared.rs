@@ -1,8 +1,8 @@
 //! What of a batch is decoded at the same time: files on the engines, others on threads of the host, which also read the cores' data. It must
 //! not know what becomes of pixels.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -16,6 +16,7 @@ use crate::gpu::jpeg::{DevicePath, Engines, Size, Task, Turn, Watch};
 use crate::gpu::{Staged, demote};
 use crate::ops::decoders_image::files::{File, Files, unseen};
 use crate::ops::decoders_image::finish::ALIGNMENT;
+use crate::ops::decoders_image::on_engines::Proving;
 use crate::ops::decoders_image::on_host::decode_on_host;
 use crate::ops::decoders_image::reading::Unread;
 use crate::ops::{GpuCx, Inputs, Source};
@@ -122,12 +123,19 @@ impl Mixed {
         let copying = self.copies.begin(tasks);
         let mut start = || match &mut self.engines {
             Some(engines) if !tasks.is_empty() => {
-                let refused = copying.start(engines, &stream, tasks);
+                let started = copying.start(engines, &stream, tasks);
                 turn = None;
                 watch.submitted();
-                refused
+                started.map(Some)
             }
-            _ => Ok(Vec::new()),
+            _ => Ok(None),
+        };
+        let proving: OnceLock<Option<Proving<'_>>> = OnceLock::new();
+        let prove = || {
+            if let Some(Some(proving)) = proving.get() {
+                proving.work();
+                watch.look();
+            }
         };
         let mut scans = vec![None; cores.len()];
         let images = threads.iter().zip(buffers);
@@ -143,7 +151,7 @@ impl Mixed {
                 decode(image, out);
             }
         };
-        let (refused, prepared) = cx.cpu.pool.in_place_scope(|scope| {
+        let prepared = cx.cpu.pool.in_place_scope(|scope| {
             let (work, copying) = (&work, &copying);
             // So little gains nothing from another thread.
             let helpers = if few { 0 } else { cores.len() + threads.len() };
@@ -152,11 +160,16 @@ impl Mixed {
                 scope.spawn(move |_| copying.work());
             }
             call(scope, work, helpers.min(cx.cpu.pool.current_num_threads()));
-            let refused = start()?;
+            let started = start()?;
+            let lookers = started.as_ref().map_or(1, Proving::threads).min(cx.cpu.pool.current_num_threads());
+            proving.get_or_init(|| started);
+            call(scope, &prove, lookers - 1);
             let prepared = self.cores.prepare(&planned)?;
             work();
-            Ok::<_, Error>((refused, prepared))
+            prove();
+            Ok::<_, Error>(prepared)
         })?;
+        let refused = proving.into_inner().flatten().map_or_else(Vec::new, Proving::into_refused);
         self.decoded.engine += tasks.len() - refused.len();
         self.decoded.cpu += by_threads.into_inner();
         let [expected, busy] = [expected, busy].map(|nanos| Duration::from_nanos(nanos.into_inner()));
