@@ -125,7 +125,8 @@ impl ModelState {
         }
         Err(Error::unsupported(format!(
             "a video in pieces for a model of {instances} instances, which would take its pieces in any order: set \
-             `sequence_batching {{ }}` in config.pbtxt, or the `count` of its `instance_group` to 1"
+             `sequence_batching {{ }}` in config.pbtxt, or one instance: the `count` of its `instance_group` to 1, and where there are several GPUs \
+             `gpus: [ 0 ]`"
         )))
     }
 
