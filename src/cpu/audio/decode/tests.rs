@@ -10,7 +10,7 @@ struct Bits(Vec<bool>);
 
 impl Bits {
     fn put(&mut self, value: u64, count: usize) {
-        self.0.extend((0..count).map(|bit| value >> bit & 1 == 1));
+        self.0.extend((0..count).map(|bit| value.checked_shr(bit as u32).unwrap_or(0) & 1 == 1));
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -49,7 +49,12 @@ fn claims(books: &[(u64, u64, u64)]) -> Vec<u8> {
         bits.put(u64::from(entries.next_power_of_two().ilog2()).max(1) - 1, 5);
         bits.put(entries, entries.ilog2() as usize + 1);
         bits.put(kind, 4);
-        bits.put(0, 32 + 32 + 4 + 1 + 64);
+        if kind > 0 {
+            let fits = |values: &u64| values.checked_pow(dimensions as u32).is_some_and(|cells| cells <= entries);
+            let values = if kind == 1 { (1..=entries).take_while(fits).count() } else { 0 };
+            bits.put(0, 32 + 32 + 4 + 1);
+            (0..values).for_each(|_| bits.put(0, 1));
+        }
     }
     let identification = [&b"\x01vorbis\0\0\0\0\x01\x80\x3e\0\0"[..], &[0; 12], &[0x88, 1]].concat();
     let setup = [&b"\x05vorbis"[..], &bits.bytes(), &[0; 60]].concat();
