@@ -90,7 +90,7 @@ def wav_of_laws_in_16_bytes():
     return tuple(fn.decoders.audio(x()))
 
 
-@case(inputs=of(wav(16, 1, NOISE, (0xffffffff, 0xffffffff)), wav(16, 1, NOISE, (4, 600)), b"ID3\4\0\0\0\0\0\2xx" + wav(16, 1, NOISE)))
+@case(inputs=of(wav(16, 1, NOISE, (0xffffffff, 0xffffffff)), wav(16, 1, NOISE, (4, 600)), wav(16, 1, NOISE, (0, 600))))
 def wav_with_odd_sizes():
     return tuple(fn.decoders.audio(x()))
 
