@@ -61,7 +61,7 @@ TARGETS = {
         ("tests/python/test_hostile_readers.py", "GESSO_READER_CASES", KINDS_OF_DATA_SETS),
     ),
     "requests": Target(10, "requests and failures of a server, through the plugin's entry points"),
-    "sound": Target(2.5, "WAV, FLAC, Ogg Vorbis"),
+    "sound": Target(2.5, "WAV, W64, AIFF, AU, CAF, FLAC, Ogg"),
     "video": Target(2.5, "videos, decoded on the host"),
     "device_scan": Target(
         0.1,

@@ -1,206 +1,183 @@
-//! Audio files to samples: WAV, FLAC, Ogg Vorbis. It must not know tensors.
+//! Sound files to samples: finds out what a file is, and has it decoded block by block. It must not know tensors.
+//!
+//! Decoders are our own: a header decides what they hold, and none may ask for more than a bound says, or for memory that the file's samples
+//! do not need.
 
-use std::io::Cursor;
+use std::time::Duration;
 
-use symphonia::core::audio::{AudioBufferRef, Signal};
-use symphonia::core::codecs::{CODEC_TYPE_NULL, Decoder, DecoderOptions};
-use symphonia::core::conv::IntoSample;
-use symphonia::core::errors::Error as AudioError;
-use symphonia::core::formats::{FormatOptions, FormatReader};
-use symphonia::core::io::{MediaSourceStream, MediaSourceStreamOptions};
-use symphonia::core::meta::MetadataOptions;
-use symphonia::core::probe::Hint;
-
+use super::flac::{self, Flac};
+use super::ogg::{self, Pages};
+use super::sound::{Block, Coding, Header, Stream};
+use super::stored::Sound;
+use super::vorbis::{self, Vorbis};
+use super::{aiff, au, caf, riff};
 use crate::error::{Error, Result};
+use crate::waiting::{Effort, Watch};
 
-/// What the header of a file says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Header {
-    /// Samples of each channel.
-    pub frames: usize,
-    /// Channels.
-    pub channels: usize,
-    /// Frames a second.
-    pub rate: u32,
+/// Bytes of the start of a tag of ID3.
+const TAG: usize = 10;
+/// Tags in front of a file.
+const MAX_TAGS: usize = 16;
+/// First pages of streams of an Ogg file that are looked at.
+const MAX_STREAMS: usize = 64;
+
+/// Nanoseconds of one core that a sample of each coding takes.
+const STORED_SAMPLE: f64 = 0.5;
+const ADPCM_SAMPLE: f64 = 4.0;
+const FLAC_SAMPLE: f64 = 8.0;
+const VORBIS_SAMPLE: f64 = 15.0;
+
+/// What kind of file it is.
+enum File<'a> {
+    Numbers(Sound<'a>),
+    Flac(&'a [u8]),
+    /// Streams of Ogg.
+    OggFlac(&'a [u8], u32),
+    OggVorbis(&'a [u8], u32),
 }
 
-/// Samples with interleaved channels.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Samples {
-    /// Of a file of integers, scaled to 32 bits.
-    Integers(Vec<i32>),
-    /// Of a file of floats.
-    Floats(Vec<f32>),
+/// What is behind tags of ID3.
+fn without_tags(mut bytes: &[u8]) -> &[u8] {
+    for _ in 0..MAX_TAGS {
+        let Some(&[b'I', b'D', b'3', _, _, flags, a, b, c, d]) = bytes.first_chunk::<TAG>() else { break };
+        let length = [a, b, c, d].iter().fold(0, |length, &byte| length << 7 | usize::from(byte & 0x7f));
+        let footer = if flags & 0x10 != 0 { TAG } else { 0 };
+        bytes = bytes.get(TAG + length + footer..).unwrap_or_default();
+    }
+    bytes
 }
 
-struct File {
-    header: Header,
-    reader: Box<dyn FormatReader>,
-    decoder: Box<dyn Decoder>,
-    track: u32,
-}
-
-fn failed(error: &AudioError) -> Error {
-    Error::invalid(format!("the audio cannot be decoded: {error}"))
-}
-
-impl File {
-    fn open(bytes: &[u8]) -> Result<Self> {
-        let is_known = bytes.starts_with(b"RIFF") || bytes.starts_with(b"fLaC") || bytes.starts_with(b"OggS");
-        if !is_known {
-            return Err(Error::invalid("not an audio file, expected WAV, FLAC or Ogg Vorbis"));
+/// The first stream of sound in an Ogg file.
+fn find_stream(bytes: &[u8]) -> Result<File<'_>> {
+    let mut other = None;
+    for page in Pages::new(bytes).take_while(|page| page.is_first()).take(MAX_STREAMS) {
+        let start = page.start();
+        if vorbis::is_vorbis(start) {
+            return Ok(File::OggVorbis(bytes, page.serial));
         }
-        refuse_rate_of_zero(bytes)?;
-        let source = Box::new(Cursor::new(bytes.to_vec()));
-        let stream = MediaSourceStream::new(source, MediaSourceStreamOptions::default());
-        let reader = symphonia::default::get_probe()
-            .format(&Hint::new(), stream, &FormatOptions::default(), &MetadataOptions::default())
-            .map_err(|error| failed(&error))?
-            .format;
-        let track = reader.tracks().iter().find(|track| track.codec_params.codec != CODEC_TYPE_NULL);
-        let track = track.ok_or_else(|| Error::invalid("the file has no audio that can be decoded"))?;
-        let parameters = &track.codec_params;
-        let missing = |what: &str| Error::invalid(format!("the audio's header does not say its {what}"));
-        // The last page of an Ogg file says where it ends, which may be within its last packet.
-        let frames = last_page(bytes).or(parameters.n_frames).ok_or_else(|| missing("length"))?;
-        let header = Header {
-            frames: usize::try_from(frames).map_err(|_| missing("length"))?,
-            channels: parameters.channels.ok_or_else(|| missing("channels"))?.count(),
-            rate: parameters.sample_rate.filter(|&rate| rate > 0).ok_or_else(|| missing("sampling rate"))?,
-        };
-        let decoder = symphonia::default::get_codecs()
-            .make(parameters, &DecoderOptions::default())
-            .map_err(|error| failed(&error))?;
-        let track = track.id;
-        Ok(Self { header, reader, decoder, track })
-    }
-}
-
-/// A WAV file of 0 frames a second, over which symphonia panics.
-fn refuse_rate_of_zero(bytes: &[u8]) -> Result<()> {
-    // Behind the length and the form of the file: chunks of a name, a length and that many bytes, filled up to an even number.
-    let mut chunks = bytes.strip_prefix(b"RIFF").and_then(|rest| rest.get(8..)).unwrap_or_default();
-    while let Some(([a, b, c, d, length @ ..], rest)) = chunks.split_first_chunk::<8>() {
-        match &[*a, *b, *c, *d] {
-            b"data" => break,
-            // Behind the encoding and the number of channels.
-            b"fmt " if rest.get(4..8) == Some(&[0; 4]) => {
-                return Err(Error::invalid("the audio's sampling rate is 0"));
-            }
-            _ => {}
+        if start.starts_with(flac::OGG_MARK) {
+            return Ok(File::OggFlac(bytes, page.serial));
         }
-        let length = u32::from_le_bytes(*length) as usize;
-        chunks = rest.get(length.saturating_add(length % 2)..).unwrap_or_default();
+        other = other.or(match start {
+            [b'O', b'p', b'u', b's', ..] => Some("Opus"),
+            [b'S', b'p', b'e', b'e', b'x', ..] => Some("Speex"),
+            _ => None,
+        });
     }
-    Ok(())
+    Err(match other {
+        Some(name) => Error::unsupported(format!("Ogg with {name}, expected Vorbis or FLAC")),
+        None => Error::invalid("an Ogg file without a stream of Vorbis or FLAC"),
+    })
 }
 
-/// The position of the last page of an Ogg file.
-fn last_page(bytes: &[u8]) -> Option<u64> {
-    const MARK: &[u8] = b"OggS";
-    const POSITION: usize = 6;
-    if !bytes.starts_with(MARK) {
-        return None;
+impl<'a> File<'a> {
+    fn of(bytes: &'a [u8]) -> Result<Self> {
+        let bytes = without_tags(bytes);
+        if bytes.starts_with(flac::MARK) {
+            return Ok(Self::Flac(bytes));
+        }
+        if bytes.starts_with(ogg::MARK) {
+            return find_stream(bytes);
+        }
+        let numbers = riff::open(bytes).or_else(|| aiff::open(bytes)).or_else(|| au::open(bytes));
+        if let Some(sound) = numbers.or_else(|| caf::open(bytes)) {
+            return sound.map(Self::Numbers);
+        }
+        Err(match known(bytes) {
+            Some(name) => Error::unsupported(format!("{name}, expected {EXPECTED}")),
+            None => Error::invalid(format!("not an audio file, expected {EXPECTED}")),
+        })
     }
-    let page = memchr::memmem::rfind(bytes, MARK)?;
-    let position = bytes.get(page + POSITION..)?.first_chunk::<8>()?;
-    u64::try_from(i64::from_le_bytes(*position)).ok()
+
+    fn header(&self) -> Result<Header> {
+        match *self {
+            Self::Numbers(ref sound) => Ok(sound.header),
+            Self::Flac(bytes) => flac::header(bytes),
+            Self::OggFlac(bytes, serial) => flac::header_in_ogg(bytes, serial),
+            Self::OggVorbis(bytes, serial) => vorbis::header(bytes, serial),
+        }
+    }
+
+    fn stream(self) -> Result<Box<dyn Stream + 'a>> {
+        Ok(match self {
+            Self::Numbers(sound) => sound.stream,
+            Self::Flac(bytes) => Box::new(Flac::open(bytes)?),
+            Self::OggFlac(bytes, serial) => Box::new(Flac::open_in_ogg(bytes, serial)?),
+            Self::OggVorbis(bytes, serial) => Box::new(Vorbis::open(bytes, serial)?),
+        })
+    }
+}
+
+/// What is read.
+const EXPECTED: &str = "WAV, W64, AIFF, AU, CAF, FLAC or Ogg Vorbis";
+
+/// A kind of sound file that is not read.
+fn known(bytes: &[u8]) -> Option<&'static str> {
+    Some(match bytes {
+        [0xff, 0xe0..=0xff, ..] => "MPEG audio",
+        [_, _, _, _, b'f', b't', b'y', b'p', ..] => "audio in MP4",
+        [b'N', b'I', b'S', b'T', b'_', b'1', b'A', ..] => "a NIST file",
+        [b'C', b'r', b'e', b'a', b't', b'i', b'v', b'e', b' ', b'V', ..] => "a VOC file",
+        [b'F', b'O', b'R', b'M', _, _, _, _, b'8' | b'1', b'S' | b'6', b'V', ..] => "an IFF-8SVX file",
+        [b'2', b'B', b'I', b'T', ..] => "an AVR file",
+        [b'P', b'V', b'F', b'1', ..] => "a PVF file",
+        [b' ', b'p', b'a', b'f', ..] | [b'f', b'a', b'p', b' ', ..] => "a PAF file",
+        [0x64, 0xa3, ..] | [_, _, 0xa3, 0x64, ..] => "an IRCAM file",
+        [b'M', b'A', b'T', b'L', b'A', b'B', ..] => "a file of MATLAB",
+        [0x30, 0x26, 0xb2, 0x75, ..] => "Windows Media Audio",
+        [0x1a, 0x45, 0xdf, 0xa3, ..] => "audio in Matroska or WebM",
+        _ => return None,
+    })
 }
 
 /// Reads the header of a file.
 ///
 /// # Errors
-/// Invalid, for what is no audio file of a known format.
+/// Invalid, for what is no audio file or a damaged one; unsupported, for kinds that are not read.
 pub fn header(bytes: &[u8]) -> Result<Header> {
-    File::open(bytes).map(|file| file.header)
+    File::of(bytes)?.header()
 }
 
-/// Decodes all of a file whose header is `header`.
+/// What decoding a file is expected to take.
+pub fn effort(header: &Header) -> Effort {
+    let sample = match header.coding {
+        Coding::Stored => STORED_SAMPLE,
+        Coding::Adpcm => ADPCM_SAMPLE,
+        Coding::Flac => FLAC_SAMPLE,
+        Coding::Vorbis => VORBIS_SAMPLE,
+    };
+    let samples = header.frames as f64 * header.channels as f64;
+    Effort { time: Duration::from_nanos((samples * sample) as u64), scratch: header.scratch }
+}
+
+/// Decodes all of a file whose header is `header`, and gives its frames to `take`. `watch` is asked now and then.
 ///
 /// # Errors
-/// Invalid, for a damaged file and one that is not as long as it says.
-pub fn decode(bytes: &[u8], header: Header) -> Result<Samples> {
-    let File { header: found, mut reader, mut decoder, track } = File::open(bytes)?;
-    let total = header.frames.checked_mul(header.channels).filter(|_| found == header);
-    let total = total.ok_or_else(|| Error::internal("an audio file changed its header"))?;
-    let (mut integers, mut floats) = (Vec::new(), Vec::new());
-    while integers.len().max(floats.len()) < total {
-        let packet = match reader.next_packet() {
-            Ok(packet) if packet.track_id() == track => packet,
-            Ok(_) => continue,
-            Err(AudioError::IoError(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => break,
-            Err(error) => return Err(failed(&error)),
+/// Invalid, for a damaged file and one that is not as long as it says; those of `watch` and `take`.
+pub fn decode(
+    bytes: &[u8],
+    header: &Header,
+    watch: &Watch<'_>,
+    take: &mut dyn FnMut(Block<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut stream = File::of(bytes)?.stream()?;
+    let total = header.frames.checked_mul(header.channels);
+    let mut left = total.ok_or_else(|| Error::invalid("the audio has too many samples"))?;
+    while left > 0 {
+        let Some((block, read)) = stream.next()? else {
+            let found = header.frames - left / header.channels.max(1);
+            return Err(Error::invalid(format!(
+                "the audio ends after {found} of {} samples of a channel",
+                header.frames
+            )));
         };
-        match decoder.decode(&packet).map_err(|error| failed(&error))? {
-            AudioBufferRef::F32(buffer) => append(buffer.as_ref(), header.channels, &mut floats)?,
-            AudioBufferRef::F64(buffer) => append(buffer.as_ref(), header.channels, &mut floats)?,
-            AudioBufferRef::U8(buffer) => append(buffer.as_ref(), header.channels, &mut integers)?,
-            AudioBufferRef::U16(buffer) => append(buffer.as_ref(), header.channels, &mut integers)?,
-            AudioBufferRef::U24(buffer) => append(buffer.as_ref(), header.channels, &mut integers)?,
-            AudioBufferRef::U32(buffer) => append(buffer.as_ref(), header.channels, &mut integers)?,
-            AudioBufferRef::S8(buffer) => append(buffer.as_ref(), header.channels, &mut integers)?,
-            AudioBufferRef::S16(buffer) => append(buffer.as_ref(), header.channels, &mut integers)?,
-            AudioBufferRef::S24(buffer) => append(buffer.as_ref(), header.channels, &mut integers)?,
-            AudioBufferRef::S32(buffer) => append(buffer.as_ref(), header.channels, &mut integers)?,
-        }
-    }
-    let decoded = integers.len().max(floats.len());
-    if decoded < total {
-        let frames = decoded / header.channels.max(1);
-        return Err(Error::invalid(format!(
-            "the audio ends after {frames} of {} samples of a channel",
-            header.frames
-        )));
-    }
-    integers.truncate(total);
-    floats.truncate(total);
-    Ok(if floats.is_empty() { Samples::Integers(integers) } else { Samples::Floats(floats) })
-}
-
-/// Adds the frames of a packet to `samples`, as another type.
-fn append<S, T>(
-    buffer: &symphonia::core::audio::AudioBuffer<S>,
-    channels: usize,
-    samples: &mut Vec<T>,
-) -> Result<()>
-where
-    S: symphonia::core::sample::Sample + IntoSample<T>,
-{
-    if buffer.spec().channels.count() != channels {
-        return Err(Error::invalid("the audio changes its number of channels"));
-    }
-    let planes = buffer.planes();
-    for frame in 0..buffer.frames() {
-        samples.extend(planes.planes().iter().map(|plane| -> T { plane[frame].into_sample() }));
+        watch.spend(1 + read + block.len() * size_of::<f32>())?;
+        let block = block.first(left);
+        left -= block.len();
+        take(block)?;
     }
     Ok(())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sampling_rate_of_zero_is_refused() {
-        let wav = |rate: u32| {
-            let mut file = b"RIFF\x2e\0\0\0WAVELIST\x01\0\0\0x\0fmt \x10\0\0\0\x01\0\x01\0".to_vec();
-            for value in [rate, 2 * rate] {
-                file.extend(value.to_le_bytes());
-            }
-            file.extend(b"\x02\0\x10\0data\x04\0\0\0\x01\x02\x03\x04");
-            file
-        };
-        assert!(refuse_rate_of_zero(&wav(8_000)).is_ok());
-        assert_eq!(header(&wav(0)).unwrap_err().to_string(), "the audio's sampling rate is 0");
-        for length in 0..wav(0).len() {
-            let _ = refuse_rate_of_zero(&wav(0)[..length]);
-        }
-    }
-
-    #[test]
-    fn what_is_no_audio_is_an_error() {
-        for bytes in [&b""[..], b"RIFF", b"RIFF\x04\0\0\0WAVE", b"fLaC\0\0\0\0", b"OggS", b"\xff\xd8\xff"] {
-            assert!(header(bytes).is_err(), "{bytes:?}");
-        }
-    }
-}
+mod tests;

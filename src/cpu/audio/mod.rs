@@ -1,7 +1,20 @@
 //! Pure functions on signals: decoding, resampling, spectra, mel filters. Nothing here knows operators.
 
+mod adpcm;
+mod aiff;
+mod au;
+mod bits;
+mod caf;
 pub mod chirp;
+mod crc;
 pub mod decode;
+mod fields;
+mod flac;
 pub mod mel;
+mod ogg;
 pub mod resample;
+mod riff;
+pub mod sound;
 pub mod spectrogram;
+mod stored;
+mod vorbis;

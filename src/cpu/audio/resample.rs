@@ -2,8 +2,12 @@
 //! DALI's on a CPU, four taps at once in signals of one channel.
 
 use std::f64::consts::PI;
+use std::time::Duration;
 
 use multiversion::multiversion;
+
+use crate::error::Result;
+use crate::waiting::Watch;
 
 /// Output samples between positions that are computed in double precision; from there each is the last one and a step.
 const BLOCK: usize = 1 << 8;
@@ -11,6 +15,12 @@ const BLOCK: usize = 1 << 8;
 /// Entries of the table for each lobe, and from one tap to the next.
 const ENTRIES_PER_LOBE: usize = 64;
 const ENTRIES_PER_TAP: usize = 32;
+
+/// Blocks between two looks at the clock.
+const BLOCKS: usize = 16;
+
+/// Nanoseconds of one core for each tap of an output sample.
+const TAP: f64 = 0.5;
 
 /// The most lobes, of the best quality.
 const MAX_LOBES: usize = 64;
@@ -106,19 +116,39 @@ impl Resampler {
         (length as f64 * out_rate / in_rate).ceil()
     }
 
-    /// Writes to `out` the signal `input` of interleaved `channels`; both start at the same time.
-    pub fn run(&self, input: &[f32], out: &mut [f32], channels: usize, in_rate: f64, out_rate: f64) {
-        run(self, input, out, channels, [in_rate, out_rate]);
+    /// What writing so many samples of all channels is expected to take.
+    pub fn effort(&self, samples: usize) -> Duration {
+        Duration::from_nanos((samples as f64 * 2.0 * self.lobes as f64 * TAP) as u64)
     }
 
-    #[inline(always)]
-    fn resample(&self, input: &[f32], out: &mut [f32], channels: usize, [in_rate, out_rate]: [f64; 2]) {
-        let length = (input.len() / channels.max(1)) as i64;
+    /// Writes to `out` the signal `input` of interleaved `channels` at another rate, the second of `rates`; both start at the same time.
+    ///
+    /// # Errors
+    /// Those of `watch`, which is asked now and then.
+    pub fn run(
+        &self,
+        input: &[f32],
+        out: &mut [f32],
+        channels: usize,
+        [in_rate, out_rate]: [f64; 2],
+        watch: &Watch<'_>,
+    ) -> Result<()> {
         let step = in_rate / out_rate;
+        for (i, out) in out.chunks_mut(BLOCKS * BLOCK * channels.max(1)).enumerate() {
+            run(self, input, out, channels, (i * BLOCKS, step));
+            watch.spend(out.len().saturating_mul(self.lobes as usize))?;
+        }
+        Ok(())
+    }
+
+    /// Writes blocks from number `first` on.
+    #[inline(always)]
+    fn resample(&self, input: &[f32], out: &mut [f32], channels: usize, (first, step): (usize, f64)) {
+        let length = (input.len() / channels.max(1)) as i64;
         let zeros = [0.0; 2 * MAX_LOBES];
         let mut scratch = Scratch { xs: zeros, rests: zeros, products: zeros };
         for (block, out) in out.chunks_mut(BLOCK * channels.max(1)).enumerate() {
-            let start = (block * BLOCK) as f64 * step;
+            let start = ((first + block) * BLOCK) as f64 * step;
             let base = start.floor();
             let mut place = (start - base) as f32;
             let base = base as i64;
@@ -229,8 +259,8 @@ impl Resampler {
 }
 
 #[multiversion(targets("x86_64+avx+avx2"))]
-fn run(resampler: &Resampler, input: &[f32], out: &mut [f32], channels: usize, rates: [f64; 2]) {
-    resampler.resample(input, out, channels, rates);
+fn run(resampler: &Resampler, input: &[f32], out: &mut [f32], channels: usize, part: (usize, f64)) {
+    resampler.resample(input, out, channels, part);
 }
 
 /// A whole number of less than 2^22 as an integer. Unlike `as` it becomes vector code.
@@ -256,15 +286,31 @@ mod tests {
         for (rate, channels) in [(2.0, 1), (0.7, 1), (1.0, 2), (3.3, 2)] {
             let frames = Resampler::length(input.len() / channels, 1.0, rate) as usize;
             let mut out = vec![0.0; frames * channels];
-            Resampler::new(50.0).run(&input, &mut out, channels, 1.0, rate);
+            Resampler::new(50.0).run(&input, &mut out, channels, [1.0, rate], &Watch::forever()).unwrap();
             assert!((out[out.len() / 2] - 1.0).abs() < 1e-3, "{rate}: {}", out[out.len() / 2]);
         }
     }
 
     #[test]
+    fn work_that_nobody_waits_for_ends() {
+        struct Nobody;
+        impl crate::waiting::Waiting for Nobody {
+            fn check(&self, _sample: Option<usize>) -> Result<()> {
+                Err(crate::error::Error::invalid("nobody waits"))
+            }
+        }
+        let input = vec![1.0f32; 100];
+        let mut out = vec![7.0; 100 * BLOCKS * BLOCK];
+        let rates = [100.0, out.len() as f64];
+        let watch = Watch::new(&Nobody, None);
+        assert!(Resampler::new(50.0).run(&input, &mut out, 1, rates, &watch).is_err());
+        assert_eq!(out.iter().filter(|&&value| value == 7.0).count(), 99 * BLOCKS * BLOCK);
+    }
+
+    #[test]
     fn degenerate_signals_are_silence() {
         let mut out = [1.0; 5];
-        Resampler::new(0.0).run(&[], &mut out, 1, 1.0, 2.0);
+        Resampler::new(0.0).run(&[], &mut out, 1, [1.0, 2.0], &Watch::forever()).unwrap();
         assert_eq!(out, [0.0; 5]);
     }
 }

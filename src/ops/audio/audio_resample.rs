@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::{Level, frames, level_for, rate, resampler};
+use super::{Level, floats, frames, level_for, rate, resampler};
 use crate::cpu::audio::resample::Resampler;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
@@ -12,6 +12,7 @@ use crate::ops::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Shape, ValueType, View, ViewMut};
+use crate::waiting::{Effort, Watch};
 
 /// What gives the rates.
 enum Rates {
@@ -26,6 +27,7 @@ struct AudioResample {
     resampler: Resampler,
     /// Rates of the input and the output.
     jobs: Vec<Option<(f64, f64)>>,
+    efforts: Vec<Effort>,
 }
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -68,6 +70,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         dtype,
         resampler: resampler(args.float("quality")?)?,
         jobs: Vec::new(),
+        efforts: Vec::new(),
     }))
 }
 
@@ -107,15 +110,19 @@ impl AudioResample {
         input: &View<'_>,
         output: &mut ViewMut<'_>,
         (from, to): (f64, f64),
+        watch: &Watch<'_>,
     ) -> Result<()> {
         let channels = input.shape.get(1).copied().unwrap_or(1);
-        let signal: Vec<f32> = input.as_slice::<S>()?.iter().map(|&value| level_for::<S, T>(value)).collect();
+        let input = input.as_slice::<S>()?;
+        let mut signal = floats(input.len())?;
+        signal.extend(input.iter().map(|&value| level_for::<S, T>(value)));
         let dst = output.as_slice_mut::<T>()?;
         if dst.is_empty() {
             return Ok(());
         }
-        let mut resampled = vec![0.0; dst.len()];
-        self.resampler.run(&signal, &mut resampled, channels, from, to);
+        let mut resampled = floats(dst.len())?;
+        resampled.resize(dst.len(), 0.0);
+        self.resampler.run(&signal, &mut resampled, channels, [from, to], watch)?;
         dst.iter_mut().zip(resampled).for_each(|(to, level)| *to = T::from_level(level));
         Ok(())
     }
@@ -146,27 +153,41 @@ impl Operator for AudioResample {
             Some((.., length)) => Shape::new([&[*length], shape.get(1..).unwrap_or_default()].concat()),
             None => Shape::new(vec![0; ndim]),
         });
-        let desc = BatchDesc::new(self.dtype.unwrap_or(desc.dtype), desc.layout, shapes.collect());
+        let shapes: Vec<_> = shapes.collect();
+        let efforts = desc.shapes.iter().zip(&shapes).map(|(from, to)| {
+            let [from, to] = [from, to].map(|shape| shape.volume().unwrap_or(usize::MAX));
+            // Both as floats.
+            let scratch = from.saturating_add(to).saturating_mul(size_of::<f32>());
+            Effort { time: self.resampler.effort(to), scratch }
+        });
+        self.efforts = efforts.collect();
+        let desc = BatchDesc::new(self.dtype.unwrap_or(desc.dtype), desc.layout, shapes);
         self.jobs = jobs.into_iter().map(|job| job.map(|(from, to, _)| (from, to))).collect();
         Ok(vec![desc])
+    }
+
+    fn effort(&self, sample: usize) -> Effort {
+        self.efforts.get(sample).copied().unwrap_or_default()
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         let this = &*self;
         let from = io.inputs().desc(0)?.dtype;
+        let failures = io.inputs().failures();
         macro_rules! run {
             ($from:ty) => {
                 io.for_each_sample(cx, |sample| {
                     let rates = this.rates(sample.index())?;
+                    let watch = Watch::new(cx.waiting, failures.member(sample.index()));
                     let (input, output) = sample.unary()?;
                     match output.dtype {
-                        DType::U8 => this.run::<$from, u8>(&input, output, rates),
-                        DType::U16 => this.run::<$from, u16>(&input, output, rates),
-                        DType::U32 => this.run::<$from, u32>(&input, output, rates),
-                        DType::I8 => this.run::<$from, i8>(&input, output, rates),
-                        DType::I16 => this.run::<$from, i16>(&input, output, rates),
-                        DType::I32 => this.run::<$from, i32>(&input, output, rates),
-                        _ => this.run::<$from, f32>(&input, output, rates),
+                        DType::U8 => this.run::<$from, u8>(&input, output, rates, &watch),
+                        DType::U16 => this.run::<$from, u16>(&input, output, rates, &watch),
+                        DType::U32 => this.run::<$from, u32>(&input, output, rates, &watch),
+                        DType::I8 => this.run::<$from, i8>(&input, output, rates, &watch),
+                        DType::I16 => this.run::<$from, i16>(&input, output, rates, &watch),
+                        DType::I32 => this.run::<$from, i32>(&input, output, rates, &watch),
+                        _ => this.run::<$from, f32>(&input, output, rates, &watch),
                     }
                 })
             };
@@ -181,6 +202,7 @@ impl Operator for AudioResample {
             _ => run!(f32),
         }
     }
+
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
         let Some(from) = inputs[0].dtype else { return Ok(()) };
         gpu.kernel(&kernel(from, self.dtype.unwrap_or(from))).map(drop)

@@ -1,11 +1,16 @@
-//! `decoders__Audio`: WAV, FLAC and Ogg Vorbis to samples, and their sampling rate.
+//! `decoders__Audio`: sound files to samples, and their sampling rate.
 
-use super::{Level, frames, rate, resampler};
-use crate::cpu::audio::decode::{Header, Samples, decode, header};
+use super::{Level, floats, frames, rate, resampler};
+use crate::cpu::audio::decode::{decode, effort, header};
 use crate::cpu::audio::resample::Resampler;
+use crate::cpu::audio::sound::{Block, Header};
 use crate::error::{Error, Result};
 use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, ViewMut};
+use crate::waiting::{Effort, Watch};
+
+/// Nanoseconds of one core for each sample that is mixed.
+const MIXED_SAMPLE: f64 = 1.0;
 
 struct DecodersAudio {
     /// The rate of the output; the file's when it is 0 or not given.
@@ -31,7 +36,7 @@ struct Job {
 pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "decoders__Audio",
     aliases: &["AudioDecoder"],
-    doc: "Decodes WAV, FLAC and Ogg Vorbis to samples and their rate",
+    doc: "Decodes WAV, W64, AIFF, AU, CAF, FLAC and Ogg Vorbis to samples and their rate",
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[
@@ -79,50 +84,108 @@ impl DecodersAudio {
         Shape::new(if self.downmixes { vec![job.frames] } else { vec![job.frames, job.header.channels] })
     }
 
-    fn run(&self, bytes: &[u8], output: &mut ViewMut<'_>, job: &Job) -> Result<()> {
-        let (header, dtype) = (job.header, output.dtype);
-        let samples = decode(bytes, header)?;
-        let mixes = self.downmixes && header.channels > 1;
-        let resamples = job.rate != f64::from(header.rate);
-        // Integers stay what they are unless something is computed.
-        if let (Samples::Integers(samples), false, false) = (&samples, mixes, resamples) {
-            match dtype {
-                DType::I16 => {
-                    let to = output.as_slice_mut::<i16>()?.iter_mut().zip(samples);
-                    to.for_each(|(to, from)| *to = (from >> 16) as i16);
-                    return Ok(());
-                }
-                DType::I32 => {
-                    output.as_slice_mut::<i32>()?.copy_from_slice(samples);
-                    return Ok(());
-                }
-                _ => {}
-            }
+    /// Whether a sample of `job` is kept whole before it is at another rate, with how many channels.
+    fn kept(&self, job: &Job) -> Option<usize> {
+        let channels = if self.downmixes { 1 } else { job.header.channels };
+        (job.rate != f64::from(job.header.rate)).then_some(channels)
+    }
+
+    fn effort(&self, job: &Job) -> Effort {
+        let Header { frames, channels, .. } = job.header;
+        let mut effort = effort(&job.header);
+        if self.downmixes && channels > 1 {
+            let samples = frames as f64 * channels as f64;
+            effort.time += std::time::Duration::from_nanos((samples * MIXED_SAMPLE) as u64);
         }
-        let mut signal = match samples {
-            Samples::Floats(samples) => samples,
-            Samples::Integers(samples) => {
-                samples.into_iter().map(|sample| sample as f32 * (1.0 / 2_147_483_648.0)).collect()
-            }
+        if let Some(kept) = self.kept(job) {
+            let samples = [frames, job.frames].map(|frames| frames.saturating_mul(kept));
+            effort.time += self.resampler.effort(samples[1]);
+            let kept = samples[0].saturating_add(samples[1]).saturating_mul(size_of::<f32>());
+            effort.scratch = effort.scratch.saturating_add(kept);
+        }
+        effort
+    }
+
+    fn run(&self, bytes: &[u8], output: &mut ViewMut<'_>, job: &Job, watch: &Watch<'_>) -> Result<()> {
+        let dtype = output.dtype;
+        let Some(channels) = self.kept(job) else {
+            return match dtype {
+                DType::I16 => self.decode(bytes, job, watch, output.as_slice_mut::<i16>()?),
+                DType::I32 => self.decode(bytes, job, watch, output.as_slice_mut::<i32>()?),
+                _ => self.decode(bytes, job, watch, output.as_slice_mut::<f32>()?),
+            };
         };
-        let mut channels = header.channels;
-        if mixes {
-            let weight = 1.0 / channels as f32;
-            let mix = |frame: &[f32]| frame[1..].iter().fold(frame[0] * weight, |sum, x| sum + x * weight);
-            signal = signal.chunks_exact(channels).map(mix).collect();
-            channels = 1;
-        }
-        if resamples {
-            let mut resampled = vec![0.0; job.frames * channels];
-            self.resampler.run(&signal, &mut resampled, channels, f64::from(header.rate), job.rate);
-            signal = resampled;
-        }
+        let mut signal = floats(job.header.frames * channels)?;
+        signal.resize(job.header.frames * channels, 0.0);
+        self.decode(bytes, job, watch, &mut signal)?;
+        let mut resampled = floats(job.frames * channels)?;
+        resampled.resize(job.frames * channels, 0.0);
+        let rates = [f64::from(job.header.rate), job.rate];
+        self.resampler.run(&signal, &mut resampled, channels, rates, watch)?;
         match dtype {
-            DType::I16 => store::<i16>(&signal, output.as_slice_mut()?),
-            DType::I32 => store::<i32>(&signal, output.as_slice_mut()?),
-            _ => store::<f32>(&signal, output.as_slice_mut()?),
+            DType::I16 => store::<i16>(&resampled, output.as_slice_mut()?),
+            DType::I32 => store::<i32>(&resampled, output.as_slice_mut()?),
+            _ => store::<f32>(&resampled, output.as_slice_mut()?),
         }
         Ok(())
+    }
+
+    /// Writes a file's samples, their mean over channels if that is asked for.
+    fn decode<T: Stored>(&self, bytes: &[u8], job: &Job, watch: &Watch<'_>, mut dst: &mut [T]) -> Result<()> {
+        let channels = job.header.channels;
+        let mixes = self.downmixes && channels > 1;
+        let weight = 1.0 / channels as f32;
+        let mut levels = Vec::new();
+        decode(bytes, &job.header, watch, &mut |block| {
+            let count = if mixes { block.len() / channels } else { block.len() };
+            let to =
+                dst.split_off_mut(..count).ok_or_else(|| Error::internal("more samples than expected"))?;
+            match block {
+                Block::Integers(samples) if !mixes => T::store_integers(samples, to),
+                Block::Floats(samples) if !mixes => store(samples, to),
+                block => {
+                    levels.clear();
+                    match block {
+                        Block::Integers(samples) => levels.extend(samples.iter().copied().map(level)),
+                        Block::Floats(samples) => levels.extend_from_slice(samples),
+                    }
+                    for (to, frame) in to.iter_mut().zip(levels.chunks_exact(channels)) {
+                        let mean = frame.iter().skip(1).fold(frame[0] * weight, |sum, x| sum + x * weight);
+                        *to = T::from_level(mean);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// A sample of 32 bits as a float.
+fn level(sample: i32) -> f32 {
+    sample as f32 * (1.0 / 2_147_483_648.0)
+}
+
+/// An element of the output.
+trait Stored: Level {
+    /// Writes samples of 32 bits. Integers stay what they are.
+    fn store_integers(samples: &[i32], dst: &mut [Self]);
+}
+
+impl Stored for i16 {
+    fn store_integers(samples: &[i32], dst: &mut [Self]) {
+        dst.iter_mut().zip(samples).for_each(|(to, from)| *to = (from >> 16) as Self);
+    }
+}
+
+impl Stored for i32 {
+    fn store_integers(samples: &[i32], dst: &mut [Self]) {
+        dst.iter_mut().zip(samples).for_each(|(to, from)| *to = *from);
+    }
+}
+
+impl Stored for f32 {
+    fn store_integers(samples: &[i32], dst: &mut [Self]) {
+        dst.iter_mut().zip(samples).for_each(|(to, from)| *to = level(*from));
     }
 }
 
@@ -153,13 +216,20 @@ impl Operator for DecodersAudio {
         ])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        let job = self.jobs.get(sample).and_then(Option::as_ref);
+        job.map(|job| self.effort(job)).unwrap_or_default()
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         let this = &*self;
+        let failures = io.inputs().failures();
         io.for_each_sample(cx, |sample| {
             let job = this.jobs.get(sample.index()).and_then(Option::as_ref);
             let job = job.ok_or_else(|| Error::internal("a live sample has no header"))?;
+            let watch = Watch::new(cx.waiting, failures.member(sample.index()));
             let input = sample.input(0)?;
-            this.run(input.as_slice()?, sample.output(0)?, job)?;
+            this.run(input.as_slice()?, sample.output(0)?, job, &watch)?;
             sample.output(1)?.as_slice_mut::<f32>()?.fill(job.reported as f32);
             Ok(())
         })

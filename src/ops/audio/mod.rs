@@ -71,6 +71,14 @@ fn frames(length: f64) -> Result<usize> {
     Err(Error::invalid(format!("a signal of {length} samples, expected 0 to {limit}")))
 }
 
+/// An empty signal with room for `samples` samples.
+fn floats(samples: usize) -> Result<Vec<f32>> {
+    let mut floats = Vec::new();
+    let room = floats.try_reserve_exact(samples);
+    room.map_err(|_| Error::invalid(format!("no memory for a signal of {samples} samples")))?;
+    Ok(floats)
+}
+
 /// An element of a signal as a float: signed ones between -1 and 1, unsigned ones between 0 and 1.
 trait Level: Copy {
     /// Whether there is nothing below silence.
