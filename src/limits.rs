@@ -63,6 +63,13 @@ pub const MAX_SLOW_REQUESTS: usize = 256;
 /// Milliseconds without work after which that thread gives its memory back.
 pub const SLOW_IDLE_MS: u64 = 500;
 
+/// Milliseconds after which a batch overstays, where batches of its model usually take a quarter of that or less: it is no longer waited for before
+/// the next one begins. Stops a request of which nobody could tell how long it takes from holding up its model.
+pub const OVERSTAY_MS: u64 = 100;
+
+/// Batches of an instance that may overstay, beside those that it works on at a time: each has a thread and memory of its own.
+pub const MAX_SPARE_LANES: usize = 6;
+
 /// MiB of host memory that a batch may take at a time when the model says nothing: as much as one value of it may.
 pub const DEFAULT_MEMORY_MB: usize = MAX_BATCH_BYTES >> 20;
 

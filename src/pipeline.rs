@@ -222,6 +222,11 @@ impl Pipeline {
         self.plan.graph.takes_videos()
     }
 
+    /// Whether what callers bring decides how much there is to do for its bytes: encoded files, sizes, places.
+    pub fn is_steered(&self) -> bool {
+        self.plan.graph.inputs.iter().any(|input| self.plan.steers.get(input.value.0) == Some(&true))
+    }
+
     /// Whether numbers are drawn from a seed of the file. Those of a sample follow from the seed, the samples of earlier batches
     /// and its place in its own: every instance draws the same ones, and [`Instance::run_at`] draws those of any batch.
     pub fn is_seeded(&self) -> bool {

@@ -7,10 +7,16 @@ import warnings
 from ._sources import SourceKind
 
 
+# Of what `save` writes.
+_VERSION = 1
+# Batches and epochs that a pipeline may have been through: at 1,000 batches a second, three weeks.
+_MOST = (1 << 31) - 1
+
+
 def save(pipeline, iterator_data=""):
     """The state as bytes; `iterator_data` is what an iterator wants to keep."""
     state = {
-        "gesso_checkpoint": 1,
+        "gesso_checkpoint": _VERSION,
         "batches": pipeline._consumed,
         "seed": pipeline._run_seed,
         "iter": pipeline._consumer_iter,
@@ -25,12 +31,22 @@ def read(saved):
     """The state in bytes that `save` made."""
     try:
         state = json.loads(saved)
-        state["batches"], state["seed"]
-        return state
-    except (ValueError, KeyError, TypeError):
+        found = [state[name] for name in ("gesso_checkpoint", "batches", "seed", "iter", "epoch_idx", "iterator_data")]
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError(
             "the checkpoint is not one of this package: expected JSON, as `Pipeline.checkpoint` of Gesso gives it for the same pipeline"
         ) from None
+    version, batches, seed, iteration, epoch, _ = found
+    if version != _VERSION:
+        raise ValueError(f"the checkpoint has version {version!r}, expected {_VERSION}: another Gesso wrote it")
+    for name, value in (("batches", batches), ("iter", iteration), ("epoch_idx", epoch)):
+        if type(value) is not int or not 0 <= value <= _MOST:
+            raise ValueError(f"the checkpoint is damaged: `{name}` is {value!r}, expected a whole number from 0 to {_MOST}")
+    if seed is not None and type(seed) is not int:
+        raise ValueError(f"the checkpoint is damaged: `seed` is {seed!r}, expected a whole number")
+    if not isinstance(state.get("readers", {}), dict):
+        raise ValueError("the checkpoint is damaged: `readers` is no object")
+    return state
 
 
 def restore(pipeline, state):
@@ -55,7 +71,7 @@ def next_epoch(pipeline):
         raise RuntimeError("A pipeline that is fed cannot be restarted: nobody would feed again what was prepared.")
     while pipeline._results:
         pipeline._results.popleft().exception()
-    pipeline._batches_to_consume = 0
+    pipeline._batches_to_consume, pipeline._is_owed = 0, False
     pipeline._execution.restart(pipeline._consumed, pipeline._max_batch_size)
     pipeline._first_iter, pipeline._last_iter = True, False
     pipeline._epoch_idx += 1

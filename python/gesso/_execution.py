@@ -54,6 +54,8 @@ class Execution:
         self._on_error = on_error
         self._origins = origins
         self._thread, self._lock = None, threading.Lock()
+        # Threads that make a batch.
+        self._making = set()
         self.process = Process()
         self.reader_meta = dict
         self.reader_history = self.reader_left = _nothing
@@ -75,12 +77,20 @@ class Execution:
             future.set_exception(error)
         return future
 
+    def check_outside(self):
+        """Raises in a thread that makes a batch: in a function that the batch is made by."""
+        if threading.get_ident() in self._making:
+            raise RuntimeError("a pipeline was run by a function that it calls itself: it would wait for itself. Let the function use another one.")
+
     def _batch(self, fed):
         batch_size = self._batch_size(fed)
+        self._making.add(threading.get_ident())
         try:
             results, errors = self._run(batch_size, fed)
         except _library.GessoError as error:
             raise RuntimeError(explained(str(error), self._origins)) from error
+        finally:
+            self._making.discard(threading.get_ident())
         if errors and self._on_error == "raise":
             index = min(errors)
             raise RuntimeError(self._explained(errors[index], index))

@@ -1,5 +1,6 @@
 """What one `source` feeds: one input or several, batch after batch."""
 
+from ._interrupts import let
 from .types import BatchInfo, SampleInfo
 
 
@@ -52,10 +53,11 @@ class SourceGroup:
     def next(self, batch_size, epoch):
         """What the source gives for the next batch; raises StopIteration at the end."""
         try:
-            if self.batch:
-                data = self.callback(*self.argument(None, epoch, batch_size))
-            else:
-                data = [self.callback(*self.argument(i, epoch, batch_size)) for i in range(batch_size)]
+            with let():
+                if self.batch:
+                    data = self.callback(*self.argument(None, epoch, batch_size))
+                else:
+                    data = [self.callback(*self.argument(i, epoch, batch_size)) for i in range(batch_size)]
         except StopIteration:
             self.reset()
             raise

@@ -3,6 +3,7 @@
 import copy
 
 from . import _author, _schema
+from ._interrupts import let
 
 
 class LayoutEngines:
@@ -44,7 +45,9 @@ class LayoutEngines:
         """Runs a batch of `inputs`: pairs of a name and a `Batch`."""
         engine = self._engine(self._key(inputs))
         while self._skipped:
-            self._skipped -= 1
+            # There may be many.
+            with let():
+                self._skipped -= 1
             engine.run(batch_size, inputs)
         return engine.run(batch_size, inputs)
 

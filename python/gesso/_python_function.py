@@ -6,6 +6,7 @@ from . import _dlpack
 from ._arguments import TypedValue
 from ._enums import dtype_of
 from ._feeding import Batch, _check_rank, _dense, to_array
+from ._interrupts import let
 from ._operator import Operator, require_pipeline
 from ._schema import Argument, Schema
 from .data_node import DataNode
@@ -119,7 +120,7 @@ class PythonFunction(Operator):
 
     def run_python(self, node, inputs, batch_size):
         """The batches that the function makes of `inputs`."""
-        with self.pipeline:
+        with self.pipeline, let():
             columns = self._of_batch(inputs) if self.batch_processing else self._of_samples(inputs, batch_size)
         if self.num_outputs == 0:
             return []

@@ -1,18 +1,22 @@
 """The part of `Pipeline` that runs: batches in, batches out, epochs. What a batch is made of is in `_execution`."""
 
-import json
 import random
+import threading
 from collections import deque
 from concurrent.futures import Future
 
-from . import _author, _checkpoint, _execution, _library
+from . import _checkpoint, _execution, _library
 from ._asking import Asking
 from ._declared import check_declared, check_same
 from ._feeding import is_constant, to_batch
+from ._interrupts import held, let
+from ._loading import Loading
 from ._sources import warn_unused
 from .data_node import _check
 from .types import PipelineAPIType
 
+# In place of the data of a source: its epoch is over.
+_END = ()
 _NO_INPUTS = (
     "`run(name=data)` needs a pipeline with `prefetch_queue_depth=1` or `exec_pipelined=False`: "
     "batches cannot be prepared ahead of data that comes with the call."
@@ -30,7 +34,7 @@ def _has_more(declared):
     return videos is not None and videos.has_more()
 
 
-class Running(Asking):
+class Running(Asking, Loading):
     """Running a pipeline."""
 
     def _start_running(self):
@@ -44,6 +48,10 @@ class Running(Asking):
         self._facts = {}
         self._waiting = deque()
         self._results = deque()
+        # Threads that share the pipeline change one thing after the other, and wait for batches without it.
+        self._lock = threading.RLock()
+        self._gathered, self._interrupted = {}, None
+        self._is_owed = False
         self._first_iter, self._last_iter = True, False
         self._epoch_idx = 0
         self._consumer_iter = self._consumer_epoch_idx = 0
@@ -92,6 +100,13 @@ class Running(Asking):
     def build(self):
         """Makes all that is needed to run. Called by what needs it."""
         if self._built:
+            return self._execution.process.check("The pipeline")
+        # Going on from a saved state may take long.
+        with self._lock, let():
+            self._build()
+
+    def _build(self):
+        if self._built:
             self._execution.process.check("The pipeline")
             return
         if self._num_threads is not None and self._num_threads < 1:
@@ -120,42 +135,6 @@ class Running(Asking):
             self._run_seed = random.getrandbits(31)
         return state
 
-    def _load(self, serialized, settings):
-        self._description = json.loads(_execution.describe(serialized))
-        described = self._description
-        seed = settings.get("seed")
-        changed = {"max_batch_size": settings.get("batch_size"), "seed": seed if seed is None or seed >= 0 else None}
-        changed["num_threads"] = settings.get("num_threads")
-        changed = {key: value for key, value in changed.items() if value is not None}
-        if changed:
-            described.update(changed)
-            serialized = _author.write(described)
-        self._serialized = self._bytes = serialized
-        self._max_batch_size = described["max_batch_size"]
-        self._num_threads = described["num_threads"]
-        self._seed = described["seed"]
-        self._device_id = settings.get("device_id", described["device_id"])
-        self._take_executor(described, settings)
-
-    def _take_executor(self, described, settings):
-        bits = described.get("executor_type") or 0
-        depth = settings.get("prefetch_queue_depth")
-        own = (described.get("prefetch_queue_depth_cpu") or 2, described.get("prefetch_queue_depth_gpu") or 2)
-        if isinstance(depth, dict):
-            if "cpu" not in depth and "gpu" not in depth:
-                raise ValueError("`prefetch_queue_depth` is a dictionary without the key `cpu` or `gpu`")
-            own = (depth.get("cpu", depth.get("gpu")), depth.get("gpu", depth.get("cpu")))
-            bits |= 4
-        elif depth is not None:
-            own = (depth, depth)
-        flags = [settings.get(name) for name in ("exec_pipelined", "exec_async", "exec_dynamic")]
-        read = [bool(bits & bit) if flag is None else flag for flag, bit in zip(flags, (1, 2, 8))]
-        self._exec_pipelined, self._exec_async, self._exec_dynamic = read
-        self._exec_separated = bool(bits & 4)
-        self._cpu_queue_size, self._gpu_queue_size = own
-        self._take_wishes(described.get("executor_flags") or 0, settings)
-        self._prefetch_queue_depth = {"cpu_size": own[0], "gpu_size": own[1]} if self._exec_separated else own[0]
-
     # --- feeding
 
     def input_feed_count(self, input_name):
@@ -165,6 +144,10 @@ class Running(Asking):
 
     def feed_input(self, data_node, data, layout=None, cuda_stream=None, use_copy_kernel=False):
         """Gives an input its next batch: a list of tensors, or an array whose first dimension counts samples."""
+        with self._lock, held():
+            self._feed_named(data_node, data, layout)
+
+    def _feed_named(self, data_node, data, layout):
         self.build()
         if isinstance(data_node, str):
             name = data_node
@@ -198,28 +181,32 @@ class Running(Asking):
         """Called before each batch, for subclasses that feed inputs there. May raise StopIteration."""
 
     def _gather(self):
-        """Runs sources and takes what was fed; raises StopIteration at the end of an epoch."""
-        gathered, stop = [], False
-        if self._workers is not None:
-            for group in self._groups:
-                if group.parallel:
-                    try:
-                        gathered.append((group, self._workers.receive(group, self._max_batch_size, self._epoch_idx)))
-                    except StopIteration:
-                        stop = True
-        for group in self._groups:
-            if not group.parallel:
-                try:
-                    gathered.append((group, group.next(self._max_batch_size, self._epoch_idx)))
-                except StopIteration:
-                    stop = True
-        if stop:
-            raise StopIteration
-        self.iter_setup()
-        for group, data in gathered:
+        """Runs sources and takes what was fed; raises StopIteration at the end of an epoch. What was gathered before a Ctrl-C is there the next time."""
+        try:
+            # Those in workers first.
+            for group in sorted(self._groups, key=lambda group: not group.parallel):
+                if group not in self._gathered:
+                    self._gathered[group] = self._next_of(group)
+            if _END in self._gathered.values():
+                raise StopIteration
+            with let():
+                self.iter_setup()
+        except Exception:
+            self._gathered = {}
+            raise
+        gathered, self._gathered = self._gathered, {}
+        for group, (data,) in gathered.items():
             copy = not (group.no_copy or group.parallel)
             for node, part in group.split(data, self._max_batch_size):
                 self._feed_input(node.name, part, node.layout, copy)
+
+    def _next_of(self, group):
+        try:
+            if group.parallel:
+                return (self._workers.receive(group, self._max_batch_size, self._epoch_idx),)
+            return (group.next(self._max_batch_size, self._epoch_idx),)
+        except StopIteration:
+            return _END
 
     def _start_waiting(self):
         """Begins batches that waited for data, in order."""
@@ -277,26 +264,35 @@ class Running(Asking):
 
     def _one_batch(self, is_ahead=True):
         """Begins one batch, in the caller's own thread unless `is_ahead`; raises StopIteration at the end of an epoch."""
-        self._gather()
+        taken, self._interrupted = self._interrupted, None
+        if taken is None:
+            self._gather()
+            if any(declared["blocking"] for declared in self._execution.inputs.values()) and (self._waiting or not self._is_fed()):
+                self._waiting.append(Future())
+                return self._add(self._waiting[-1])
+            try:
+                taken = self._take_fed()
+            except RuntimeError as error:
+                return self._add(_execution.failed(error))
+        future = self._execution.submit(taken, is_ahead and self._exec_async and self._exec_pipelined)
+        if future.done() and isinstance(future.exception(), KeyboardInterrupt):
+            # In a function of the user's. The batch is made anew the next time.
+            self._interrupted = taken
+            raise future.exception()
+        self._add(future)
+
+    def _add(self, future):
         self._batches_to_consume += 1
-        if any(declared["blocking"] for declared in self._execution.inputs.values()) and (self._waiting or not self._is_fed()):
-            self._waiting.append(Future())
-            self._results.append(self._waiting[-1])
-            return
-        try:
-            taken = self._take_fed()
-        except RuntimeError as error:
-            self._results.append(_execution.failed(error))
-            return
-        self._results.append(self._execution.submit(taken, is_ahead and self._exec_async and self._exec_pipelined))
+        self._results.append(future)
 
     def schedule_run(self):
         """Begins the next batch; at first, as many as are prepared ahead. `outputs` or `share_outputs` waits for it."""
         self._schedule()
 
     def _schedule(self, is_ahead=True):
-        self.build()
-        with self._scope(PipelineAPIType.SCHEDULED):
+        with self._lock, held(), self._scope(PipelineAPIType.SCHEDULED):
+            self.build()
+            self._execution.check_outside()
             count = self._queue_depth() if self._first_iter and self._exec_pipelined else 1
             if self._first_iter and self._workers is not None:
                 self._workers.prefetch(self._groups, self._max_batch_size, self._epoch_idx)
@@ -309,24 +305,50 @@ class Running(Asking):
                 except StopIteration:
                     self._last_iter = True
 
-    def _next_outputs(self):
+    def _outputs(self, prepare):
+        """The outputs of the oldest batch that was begun, once `prepare` was called. After a Ctrl-C the batch is there for who asks next."""
         # The library is called by other threads.
         _library.check_interrupt()
-        self._consumer_iter += 1
-        if self._batches_to_consume == 0 or not self._results:
-            raise StopIteration
-        self._batches_to_consume -= 1
-        outputs, self.errors = self._results.popleft().result()
-        self._consumed += 1
-        return outputs
+        future, given = None, False
+        try:
+            with held():
+                with self._lock:
+                    prepare()
+                    self._consumer_iter += 1
+                    if self._batches_to_consume == 0 or not self._results:
+                        raise StopIteration
+                    self._batches_to_consume -= 1
+                    future = self._results.popleft()
+                if not future.done():
+                    with let():
+                        future.exception()
+                outputs, self.errors = future.result()
+                with self._lock:
+                    self._consumed += 1
+                    given = True
+                return outputs
+        except KeyboardInterrupt as interrupt:
+            if future is not None and not (future.done() and future.exception() is interrupt):
+                self._put_back(future, given)
+            raise
+
+    def _put_back(self, future, given):
+        with self._lock:
+            self._consumer_iter -= 1
+            self._consumed -= given
+            self._batches_to_consume += 1
+            self._results.appendleft(future)
+            self._is_owed = self._api_type is PipelineAPIType.BASIC
 
     def outputs(self, cuda_stream=None):
         """The outputs of the oldest batch that was begun, a tuple; StopIteration when the epoch is over."""
         if cuda_stream is not None:
             self._require_exec_dynamic("outputs that are not waited for need ")
+        return self._outputs(self._begin_asking)
+
+    def _begin_asking(self):
         with self._scope(PipelineAPIType.SCHEDULED):
             self.build()
-            return self._next_outputs()
 
     def share_outputs(self, cuda_stream=None):
         """As `outputs`; the memory is the pipeline's until `release_outputs`."""
@@ -334,20 +356,34 @@ class Running(Asking):
 
     def release_outputs(self):
         """Gives back what `share_outputs` gave."""
-        with self._scope(PipelineAPIType.SCHEDULED):
-            self.build()
+        with self._lock:
+            self._begin_asking()
 
     def run(self, cuda_stream=None, /, **pipeline_inputs):
         """Runs one batch and returns its outputs. Keyword arguments feed inputs by name; that needs `prefetch_queue_depth=1`."""
         if pipeline_inputs and not self._can_feed_by_name():
             raise RuntimeError(_NO_INPUTS)
+        if cuda_stream is not None:
+            self._require_exec_dynamic("outputs that are not waited for need ")
+        return self._outputs(lambda: self._begin_run(pipeline_inputs))
+
+    def _begin_run(self, pipeline_inputs):
         self.build()
+        self._execution.check_outside()
+        if pipeline_inputs and (self._is_owed or self._interrupted):
+            # What nobody took was made of other data.
+            self._interrupted = None
+            if self._is_owed:
+                self._batches_to_consume -= 1
+                self._results.popleft()
+                self._is_owed = False
         for name, value in pipeline_inputs.items():
             self.feed_input(name, value)
         with self._scope(PipelineAPIType.BASIC):
-            # Whoever waits at once for the only batch needs no other thread.
-            self._schedule(is_ahead=self._queue_depth() > 1 or bool(self._results))
-            return self.outputs(cuda_stream)
+            if not self._is_owed:
+                # Whoever waits at once for the only batch needs no other thread.
+                self._schedule(is_ahead=self._queue_depth() > 1 or bool(self._results))
+            self._is_owed = False
 
     def _can_feed_by_name(self):
         if not self._exec_pipelined:
@@ -371,6 +407,10 @@ class Running(Asking):
 
     def reset(self):
         """Begins the next epoch, if one has ended."""
+        with self._lock, held():
+            self._reset()
+
+    def _reset(self):
         if not self._last_iter:
             return
         self._first_iter, self._last_iter = True, False

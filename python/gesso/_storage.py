@@ -5,10 +5,12 @@ Credentials and endpoints come from the environment variables that the stores' o
 """
 
 import datetime
+import errno
 import functools
 import io
 import os
 import re
+import stat
 
 import numpy as np
 
@@ -55,20 +57,28 @@ def _failed(path, error):
     return RuntimeError(f"Could not open file {path}: {text}")
 
 
+def open_local(path):
+    """A file of this machine, opened to be read. Not a pipe: it would wait for somebody to write."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return open(path, "rb")
+
+
 class _Local:
     """A file of this machine."""
 
     def __init__(self, path):
         self._path = path
         try:
-            self._file = open(path, "rb")
+            self._file = open_local(path)
             self.size = os.fstat(self._file.fileno()).st_size
         except OSError as error:
             raise _failed(path, error) from None
 
     def read_at(self, offset, size):
         """So many bytes from `offset`, fewer at the end of the file. Any thread."""
-        return os.pread(self._file.fileno(), max(min(size, self.size - offset), 0), offset)
+        size = min(size, self.size - offset)
+        return os.pread(self._file.fileno(), size, offset) if size > 0 else b""
 
     def stream(self):
         """The file, to be read from its beginning."""
@@ -148,7 +158,8 @@ def read(path):
     """A whole file, as an array of bytes."""
     if not is_remote(path):
         try:
-            return np.fromfile(path, np.uint8)
+            with open_local(path) as file:
+                return np.fromfile(file, np.uint8)
         except OSError as error:
             raise _failed(path, error) from None
     store, key = _parts(path)

@@ -111,10 +111,18 @@ pub(super) fn tensor(count: usize, bytes: &[u8], memory: &Arc<HostPool>) -> Resu
     Ok(Tensor { shape: Shape::from([count]), bytes: Sample::Pooled(Arc::new(buffer), 0..bytes.len()) })
 }
 
+/// Opens a file. Not a pipe, which would wait for somebody to write.
+fn open_file(path: &Path) -> std::io::Result<std::fs::File> {
+    if std::fs::metadata(path)?.is_file() {
+        return std::fs::File::open(path);
+    }
+    Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file"))
+}
+
 /// A file's bytes. One that grows or shrinks meanwhile has as many as it had at first, or is an error.
 pub(super) fn read_file(path: &Path, memory: &Arc<HostPool>) -> Result<Tensor> {
     let failed = |error: std::io::Error| Error::not_found(format!("the file `{}`: {error}", path.display()));
-    let mut file = std::fs::File::open(path).map_err(failed)?;
+    let mut file = open_file(path).map_err(failed)?;
     let size = usize::try_from(file.metadata().map_err(failed)?.len()).unwrap_or(usize::MAX);
     if size > limits::MAX_SAMPLE_BYTES {
         return Err(Error::invalid(format!(

@@ -80,7 +80,12 @@ impl Files {
 
 fn bytes(path: &Path) -> Result<Vec<u8>> {
     let failed = |error: std::io::Error| Error::not_found(format!("the video `{}`: {error}", path.display()));
-    let size = std::fs::metadata(path).map_err(failed)?.len();
+    let metadata = std::fs::metadata(path).map_err(failed)?;
+    // A pipe would wait for somebody to write.
+    if !metadata.is_file() {
+        return Err(Error::invalid(format!("the video `{}` is not a regular file", path.display())));
+    }
+    let size = metadata.len();
     if usize::try_from(size).map_or(true, |size| size > limits::MAX_SAMPLE_BYTES) {
         return Err(Error::invalid(format!(
             "the video `{}` has {size} bytes, more than the limit of {}",

@@ -135,3 +135,19 @@ fn what_the_server_would_say_is_noted() {
         assert!(text.contains("a server on this host refuses the model before Gesso sees it"), "{text}");
     }
 }
+
+/// To open one would wait for somebody to write.
+#[test]
+fn pipes_are_no_files_of_a_model() {
+    let folder = Folder::new("check pipes");
+    let pipeline = Recording::open("pipelines").case("classify").pipeline;
+    folder.write("config/1/model.dali", &pipeline);
+    folder.write("file/config.pbtxt", b"backend: \"gesso\"\n");
+    std::fs::create_dir_all(folder.path("file/1")).unwrap();
+    for path in ["config/config.pbtxt", "file/1/model.dali"] {
+        assert!(std::process::Command::new("mkfifo").arg(folder.path(path)).status().unwrap().success());
+    }
+    let output = gesso(&["check", &folder.path("").display().to_string()]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!((output.status.code(), text.matches("is not a regular file").count()), (Some(1), 2), "{text}");
+}

@@ -326,6 +326,56 @@ fn the_doctor_tells_what_is_there() {
     assert!(text.contains("processor") && text.contains("no server in"), "{text}");
 }
 
+/// A device that is always full.
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
+    for arguments in [
+        &["operators"][..],
+        &["operators", "--json"],
+        &["inspect", &rand_augment()],
+        &["--help"],
+        &["--version"],
+    ] {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_gesso")).args(arguments).stdout(full()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert!(errors(&output).contains("cannot write the output"), "{arguments:?}: {}", errors(&output));
+    }
+    // A reader that has gone has read what it wanted.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_gesso"))
+        .args(["inspect", "--all", &rand_augment()])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_plugin_that_does_not_fit_leaves_nothing() {
+    let folder = Folder::new("install full");
+    let mark = b"TRITONBACKEND_ModelInstanceExecute...Gesso is loaded...";
+    let plugin = folder.write("plugin.so", &[&mark[..], &[0; 100_000]].concat());
+    std::fs::create_dir_all(folder.path("server/backends")).unwrap();
+    // No file of the program may have more than a few kilobytes; to write more is an error.
+    let limited = Command::new("sh")
+        .args([
+            "-c",
+            "ulimit -f 8; trap '' XFSZ; exec \"$@\"",
+            "sh",
+            env!("CARGO_BIN_EXE_gesso"),
+            "install",
+            "--plugin",
+        ])
+        .arg(plugin)
+        .arg(folder.path("server"))
+        .output()
+        .unwrap();
+    assert!(limited.status.code() == Some(1) && errors(&limited).contains("cannot write"), "{limited:?}");
+    assert_eq!(std::fs::read_dir(folder.path("server/backends/gesso")).unwrap().count(), 0);
+}
+
 #[test]
 fn help_names_every_command() {
     let help = out(&gesso(&["--help"]));

@@ -37,7 +37,7 @@ fn lanes_do_every_job_once_before_they_end() {
         };
         let lanes = Lanes::start((0..2).map(lane).collect()).unwrap();
         lanes.push(());
-        lanes.submit(());
+        lanes.submit((), 1);
         drop(lanes);
         assert_eq!(read(&done), 2);
     });
@@ -53,7 +53,7 @@ fn submitting_returns_when_a_lane_is_free() {
         }])
         .unwrap();
         for job in 1..=2 {
-            lanes.submit(());
+            lanes.submit((), 1);
             assert_eq!(read(&ended), job, "the only lane had not ended its job");
         }
     });

@@ -3,16 +3,21 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use clap::Args;
 use gesso::cpu::decode::Vectors;
 use gesso::error::Result;
 use gesso::gpu::{self, Gpu, Library};
 use serde_json::json;
+use triton_gesso::config::printed;
 
 use crate::Exit;
 use crate::install::{self, MAX_PLUGIN_BYTES, OWN_MARK, holds};
-use crate::terminal::{BAD, DIM, GOOD, WARN, print, print_json, read_file, styled};
+use crate::terminal::{BAD, DIM, GOOD, WARN, print, print_json, read_regular, styled};
+
+/// How long an interpreter may say nothing. On a busy machine with a cold disk it needs seconds.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Where Triton's containers have the server.
 const TRITON: &str = "/opt/tritonserver";
@@ -170,11 +175,22 @@ fn cache() -> Finding {
 /// The interpreter for models in Python.
 fn python() -> Finding {
     const ASK: &str = "import sys, gesso; print(sys.executable, gesso.__version__)";
-    match Command::new("python3").args(["-c", ASK]).output() {
-        Ok(output) if output.status.success() => {
-            good("Python", format!("gesso in {}", String::from_utf8_lossy(&output.stdout).trim()))
+    asked(Command::new("python3").args(["-c", ASK]), PATIENCE)
+}
+
+/// What an interpreter says within `patience`.
+fn asked(python: &mut Command, patience: Duration) -> Finding {
+    match printed(python, patience) {
+        Ok((Some(status), said)) if status.success() => {
+            good("Python", format!("gesso in {}", String::from_utf8_lossy(&said).trim()))
         }
-        Ok(_) => lacking(
+        Ok((None, _)) => lacking(
+            "Python",
+            State::Broken,
+            format!("python3 says nothing for {} s", patience.as_secs()),
+            "models in Python (`1/dali.py`) need one that does: see what `python3 -c 'import gesso'` waits for",
+        ),
+        Ok((Some(_), _)) => lacking(
             "Python",
             State::Absent,
             "python3 has no package gesso",
@@ -203,7 +219,7 @@ fn triton(directory: &Path, backend: &str) -> Finding {
         );
     };
     let plugin = backends.join(backend).join(format!("libtriton_{backend}.so"));
-    match read_file(&plugin, MAX_PLUGIN_BYTES) {
+    match read_regular(&plugin, MAX_PLUGIN_BYTES) {
         Ok(bytes) if holds(&bytes, OWN_MARK) => good(what, format!("`{}` is Gesso", plugin.display())),
         Ok(_) => lacking(what, State::Absent, format!("`{}` is another backend", plugin.display()), install),
         Err(_) if plugin.exists() => {
@@ -211,5 +227,20 @@ fn triton(directory: &Path, backend: &str) -> Finding {
             lacking(what, State::Broken, found, "let this user read it, and the server's")
         }
         Err(_) => lacking(what, State::Absent, format!("no `{}`", plugin.display()), install),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interpreter_that_says_nothing_is_broken() {
+        let silent = asked(Command::new("sleep").arg("600"), Duration::from_millis(50));
+        assert!(silent.state == State::Broken && silent.found.contains("says nothing"), "{}", silent.found);
+        let there = asked(Command::new("echo").arg("here"), Duration::from_secs(600));
+        assert!(there.state == State::Good && there.found == "gesso in here", "{}", there.found);
+        let none = asked(&mut Command::new("false"), Duration::from_secs(600));
+        assert!(none.state == State::Absent, "{}", none.found);
     }
 }

@@ -73,8 +73,12 @@ pub(crate) fn index(kind: &Kind) -> Result<Exit> {
 }
 
 fn lines_of(path: &Path, format: Format) -> std::io::Result<Vec<String>> {
-    let file = File::open(path)?;
-    let size = file.metadata()?.len();
+    // Opening a pipe would wait for somebody to write, and none can be read again.
+    let metadata = path.metadata()?;
+    if !metadata.is_file() {
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let (file, size) = (File::open(path)?, metadata.len());
     let bar = progress(usize::try_from(size).unwrap_or(usize::MAX), "bytes");
     lines(format, file, size, &|at| bar.set_position(at))
 }

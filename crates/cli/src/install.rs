@@ -6,7 +6,7 @@ use clap::Args;
 use gesso::error::{Context, Error, ErrorKind, Result};
 
 use crate::Exit;
-use crate::terminal::{GOOD, print, read_file, styled};
+use crate::terminal::{GOOD, print, read_file, read_regular, styled};
 
 /// The plugin, as cargo calls it.
 const PLUGIN: &str = "libtriton_gesso.so";
@@ -112,8 +112,8 @@ fn put(bytes: &[u8], target: &Path) -> Result<Option<PathBuf>> {
     let folder = target.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(|error| cannot("make", folder, &error))?;
     let fresh = target.with_extension(format!("so.{}", std::process::id()));
-    std::fs::write(&fresh, bytes).map_err(|error| cannot("write", &fresh, &error))?;
-    let replaced = replace(&fresh, target);
+    let written = std::fs::write(&fresh, bytes).map_err(|error| cannot("write", &fresh, &error));
+    let replaced = written.and_then(|()| replace(&fresh, target));
     if replaced.is_err() {
         // The error says what went wrong; a file that stays behind is harmless.
         let _ = std::fs::remove_file(&fresh);
@@ -123,7 +123,7 @@ fn put(bytes: &[u8], target: &Path) -> Result<Option<PathBuf>> {
 
 fn replace(fresh: &Path, target: &Path) -> Result<Option<PathBuf>> {
     let mut kept = None;
-    if target.exists() && !holds(&read_file(target, MAX_PLUGIN_BYTES)?, OWN_MARK) {
+    if target.exists() && !holds(&read_regular(target, MAX_PLUGIN_BYTES)?, OWN_MARK) {
         let aside = target.with_extension(format!("so.{KEPT}"));
         if aside.exists() {
             return Err(Error::new(

@@ -19,6 +19,7 @@ mod terminal;
 mod work;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -92,9 +93,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(told) => {
-            // Help is told, too. There is nowhere left to say that this failed.
-            let _ = told.print();
-            return u8::try_from(told.exit_code()).unwrap_or(Exit::Failure as u8);
+            // Help is told, too.
+            let printed = told.print().and_then(|()| std::io::stdout().flush());
+            let lost = printed.err().map_or(Exit::Success, |error| terminal::lost(&error));
+            let code = u8::try_from(told.exit_code()).unwrap_or(Exit::Failure as u8);
+            return code.max(lost as u8);
         }
     };
     match cli.color {

@@ -9,6 +9,8 @@ use anstyle::{AnsiColor, Style};
 use gesso::error::{Error, Result};
 use gesso::limits;
 
+use crate::Exit;
+
 /// Headings.
 pub(crate) const BOLD: Style = Style::new().bold();
 /// What can be passed over.
@@ -26,12 +28,21 @@ pub(crate) fn styled(style: Style, text: impl Display) -> String {
 }
 
 /// Prints to the standard output, without colours where it is none that shows them. A reader that has gone ends the program:
-/// nobody is left to read the rest.
+/// nobody is left to read the rest. So does a disk that is full, which is a failure.
 pub(crate) fn print(text: &str) {
     let mut out = anstream::stdout();
-    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        std::process::exit(i32::from(lost(&error) as u8));
     }
+}
+
+/// What it means for the program that its output could not be written: nothing when its reader has gone.
+pub(crate) fn lost(error: &std::io::Error) -> Exit {
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
+        return Exit::Success;
+    }
+    complain(&format!("cannot write the output: {error}"));
+    Exit::Failure
 }
 
 /// Prints an error that ends the program.
@@ -125,6 +136,17 @@ pub(crate) fn read_file(path: &Path, limit: usize) -> Result<Vec<u8>> {
         return Err(Error::invalid(format!("`{}` has more than {limit} bytes, the limit", path.display())));
     }
     Ok(bytes)
+}
+
+/// As [`read_file`], of a file that nobody named: opening a pipe would wait for somebody to write.
+///
+/// # Errors
+/// As [`read_file`]; invalid for what is no file.
+pub(crate) fn read_regular(path: &Path, limit: usize) -> Result<Vec<u8>> {
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(Error::invalid(format!("`{}` is not a regular file", path.display())));
+    }
+    read_file(path, limit)
 }
 
 /// The bytes of a pipeline's file.

@@ -143,7 +143,7 @@ class _Arrays:
             if self.is_remote:
                 part = self._part(np.load(io.BytesIO(_storage.read(path)), allow_pickle=False), path, fed)
             else:
-                with open(path, "rb") as file:
+                with _storage.open_local(path) as file:
                     part = self._part(_File(file, os.fstat(file.fileno()).st_size), path, fed)
         return (np.ascontiguousarray(part).reshape(part.shape),), path
 

@@ -11,6 +11,9 @@ from .source import Reader, schema
 _BLOCK = 512
 _FILES = (b"0", b"\0", b"7")
 _LONG_NAME, _EXTENDED = b"L", b"x"
+# Bytes of a long name or of a header of the pax kind. Those that are longer are no names.
+_MAX_NAME_BYTES = 1 << 20
+_MAX_DIGITS = 8
 _VERSIONS = ("v1.1", "v1.2")
 _MISSING = ("", "empty", "skip", "error")
 
@@ -23,7 +26,8 @@ def split_name(path):
 
 def _number(field):
     if field[0] & 0x80:
-        return int.from_bytes(field[1:], "big")
+        # Of base 256; the second bit is the sign.
+        return -1 if field[0] & 0x40 else int.from_bytes(bytes([field[0] & 0x3F]) + field[1:], "big")
     text = field.split(b"\0")[0].strip()
     try:
         return int(text, 8) if text else 0
@@ -32,15 +36,18 @@ def _number(field):
 
 
 def _path_of_extended(content):
-    """The `path` of a header of the pax kind, or None."""
-    while content:
-        length, _, rest = content.partition(b" ")
-        if not length.isdigit():
+    """The `path` of a header of the pax kind, or None. Each record begins with its own length."""
+    at = 0
+    while at < len(content):
+        blank = content.find(b" ", at, at + _MAX_DIGITS + 1)
+        length = content[at:blank] if blank > at else b""
+        # What is shorter than its length and the blank would be read again for ever.
+        if not length.isdigit() or at + int(length) <= blank + 1:
             return None
-        name, _, value = rest[: int(length) - len(length) - 1].partition(b"=")
+        name, _, value = content[blank + 1 : at + int(length)].partition(b"=")
         if name == b"path":
             return value.rstrip(b"\n").decode("utf-8", "surrogateescape")
-        content = content[int(length) :]
+        at += int(length)
     return None
 
 
@@ -58,6 +65,8 @@ def members(file):
         if size < 0:
             raise RuntimeError(f"There is no header of a tar archive at byte {at}.")
         if kind in (_LONG_NAME, _EXTENDED):
+            if size > _MAX_NAME_BYTES:
+                raise RuntimeError(f"A header at byte {at} has {size} bytes, expected at most {_MAX_NAME_BYTES}.")
             content = file.read(size)
             given = content.rstrip(b"\0").decode("utf-8", "surrogateescape") if kind == _LONG_NAME else _path_of_extended(content)
         else:

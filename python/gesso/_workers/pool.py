@@ -1,4 +1,5 @@
-"""The pool of worker processes of one pipeline: tasks out, batches in, in order. A worker that dies is an error, never a wait."""
+"""The pool of worker processes of one pipeline: tasks out, batches in, in order. A worker that dies is an error, never a wait. Who calls it holds
+Ctrl-C off (`_interrupts`): it comes through where a worker is waited for."""
 
 import itertools
 import multiprocessing
@@ -11,6 +12,7 @@ from collections import deque
 
 from .. import _context
 from .._ahead import Process
+from .._interrupts import let
 from .._sources import SourceKind
 from . import pickling
 from .shared import Receiver
@@ -53,7 +55,8 @@ class _Worker:
 
     def receive(self):
         """The next answer: (key, data)."""
-        multiprocessing.connection.wait([self.connection, self.process.sentinel])
+        with let():
+            multiprocessing.connection.wait([self.connection, self.process.sentinel])
         if not self.connection.poll():
             raise self.death()
         try:
@@ -170,21 +173,24 @@ class Pool:
             keys.append((key, worker))
         context.scheduled.append((number, keys))
 
-    def _answer(self, key, worker):
-        while key not in self._answers:
-            found, answer = worker.receive()
-            if found is None:
-                raise RuntimeError(f"A worker process of a parallel external source could not start:\n{answer.text}")
-            self._answers[found] = answer
-        return self._answers.pop(key)
+    def _oldest(self, context):
+        """The answers of the batch that was scheduled first. It stays scheduled until all of them came: the wait may be interrupted."""
+        _, keys = context.scheduled[0]
+        for key, worker in keys:
+            while key not in self._answers:
+                found, answer = worker.receive()
+                if found is None:
+                    raise RuntimeError(f"A worker process of a parallel external source could not start:\n{answer.text}")
+                self._answers[found] = answer
+        context.scheduled.popleft()
+        return [self._answers.pop(key) for key, _ in keys]
 
     def receive(self, group, batch_size, epoch):
         """The next batch of a source; StopIteration at the end of its epoch."""
         context = self.contexts[id(group)]
         if not context.scheduled:
             self._fill(context, batch_size, epoch)
-        _, keys = context.scheduled.popleft()
-        answers = [self._answer(key, worker) for key, worker in keys]
+        answers = self._oldest(context)
         for answer in answers:
             if hasattr(answer, "is_end"):
                 self._end(context, group, answer)
@@ -193,9 +199,9 @@ class Pool:
         return answers[0] if group.batch else [sample for part in answers for sample in part]
 
     def _end(self, context, group, failure):
-        self._drop(context)
-        context.epoch += 1
         group.reset()
+        context.epoch += 1
+        self._drop(context)
         if failure.is_end:
             raise StopIteration
         text = f"Exception traceback received from worker thread:\n\n{failure.text}"
@@ -204,9 +210,7 @@ class Pool:
     def _drop(self, context):
         """Waits for what is under way and forgets it."""
         while context.scheduled:
-            _, keys = context.scheduled.popleft()
-            for key, worker in keys:
-                self._answer(key, worker)
+            self._oldest(context)
 
     def reset(self, groups):
         """Begins a new epoch of every source that is a function."""

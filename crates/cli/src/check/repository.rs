@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use triton_gesso::config::pbtxt::{self, Field};
 use triton_gesso::config::{DataType, InstanceKind};
 
-use crate::terminal::read_file;
+use crate::terminal::read_regular;
 
 /// Backends that are Gesso: by its own name, and installed in DALI's place.
 const OURS: [&str; 2] = ["gesso", "dali"];
@@ -55,7 +55,7 @@ impl Model {
         let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let path = directory.join("config.pbtxt");
         let fields = if path.exists() {
-            let bytes = read_file(&path, limits::MAX_CONFIG_BYTES as usize)?;
+            let bytes = read_regular(&path, limits::MAX_CONFIG_BYTES as usize)?;
             let text = String::from_utf8(bytes).map_err(|_| Error::invalid("config.pbtxt is not UTF-8"))?;
             Some(pbtxt::parse(&text)?)
         } else {

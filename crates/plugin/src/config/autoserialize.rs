@@ -160,6 +160,14 @@ struct Done {
     printed: Vec<u8>,
 }
 
+/// What a program prints, and how it ended; `None` when it had not within `limit`, and was ended.
+///
+/// # Errors
+/// What the system says when it cannot be started.
+pub fn printed(command: &mut Command, limit: Duration) -> std::io::Result<(Option<ExitStatus>, Vec<u8>)> {
+    run(command, limit).map(|done| (done.status, done.bytes))
+}
+
 fn run(command: &mut Command, limit: Duration) -> std::io::Result<Done> {
     // A group of its own, so that what it starts ends with it.
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);

@@ -31,6 +31,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+pub use autoserialize::printed;
 pub use data_type::{DataType, InstanceKind};
 pub use default_sample::DefaultSample;
 pub use model_file::{Content, ModelFile};

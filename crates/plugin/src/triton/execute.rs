@@ -23,7 +23,7 @@ use super::api::{Times, now};
 use super::exchange::{self, Claim, Round};
 use super::lane::{Job, Lane, Place};
 use fetch::Arrived;
-use gather::{Merged, Tensors, merge, read_files};
+use gather::{Merged, Reading, Tensors, merge, read_files};
 use gesso::error::{Error, ErrorKind, Result};
 use gesso::lanes::Ticket;
 use gesso::limits;
@@ -128,7 +128,10 @@ fn run(lane: &mut Lane, claims: &[Claim], turn: Turn) -> Ran {
         Tensors::gather(inputs, configured, &arrived, runner.memory())
     };
     let mut tensors: Vec<_> = arrived.into_iter().zip(&asked).map(gathered).collect();
-    read_files(inputs, &mut tensors, runner.memory());
+    let clients: Vec<_> = claims.iter().map(|claim| claim.request().client()).collect();
+    let wanted = |i: usize| clients.get(i).map_or(Ok(()), |client| until.ask(*client));
+    let reading = Reading { wanted: &wanted, from: slow.as_ref().map(|slow| slow.from) };
+    let unread = read_files(inputs, &mut tensors, runner.memory(), &reading);
     let merged = merge(inputs, tensors).and_then(|merged| match turn {
         Turn::Among(place) if merged.samples > 0 => merged.among(place),
         _ => Ok(merged),
@@ -141,6 +144,11 @@ fn run(lane: &mut Lane, claims: &[Claim], turn: Turn) -> Ran {
         Ok(Merged { inputs, ranges, mut errors, samples: total }) => {
             let mut responses = Responses::new(model, link, asked, &ranges, until, slow.as_ref());
             let failures = Failures::none(total);
+            for (range, time) in ranges.iter().zip(unread) {
+                if let (Some(range), Some(time)) = (range, time) {
+                    responses.put_aside(range, time, &failures);
+                }
+            }
             let first = match turn {
                 Turn::Next => runner.samples(),
                 Turn::Ticket(ticket) => ticket.take(total),

@@ -3,10 +3,11 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::allocator;
 use super::api::{Instance, InstanceKind};
 use super::crowd::Crowd;
 use super::exchange::{self, Claim};
@@ -18,7 +19,8 @@ use super::slow;
 use super::state::Holds;
 use super::streams::Streams;
 use gesso::error::{Error, Result};
-use gesso::lanes::{Lanes, Places, Ticket};
+use gesso::lanes::{Lanes, Places, Spares, Ticket};
+use gesso::limits;
 use gesso::pipeline::{self, DEFAULT_THREADS, Gpu, Pipeline, Preferences};
 use gesso::tensor::Device;
 use gesso::threads::Others;
@@ -125,7 +127,10 @@ impl InstanceState {
             let slow = maker.slow()?;
             lanes.iter_mut().for_each(|lane| lane.slow = Some(slow.clone()));
         }
-        let only = if count == 1 { lanes.pop() } else { None };
+        // A branch draws its numbers in one lane alone; so does a video, whose numbers follow from the samples that its lane has run.
+        let is_whole = pipeline.needs_order() || (pipeline.takes_videos() && pipeline.is_seeded());
+        let spares = if gpu.is_none() && !is_whole { Some(maker.spare(&lanes)?) } else { None };
+        let only = if count == 1 && spares.is_none() { lanes.pop() } else { None };
         let work = if let Some(lane) = only {
             Work::Caller(Box::new(Mutex::new(lane)))
         } else {
@@ -134,8 +139,16 @@ impl InstanceState {
             let counts = pipeline.is_seeded() && !pipeline.needs_order() && !pipeline.takes_videos();
             let bounds = gpu.is_none() && !pipeline.takes_videos();
             let rows = Rows { numbers: counts.then(Arc::default), memory: bounds.then(Arc::default) };
-            let adapts = gpu.is_none() && model.settings.max_batches_in_flight.is_none();
-            Work::Lanes { threads: Lanes::start(workers)?, stack, rows, adapts }
+            // The server's thread cannot be had back before its batch is done: what it works on must not overstay.
+            let adapts = gpu.is_none()
+                && model.settings.max_batches_in_flight.is_none()
+                && !pipeline.is_steered()
+                && !pipeline.takes_videos();
+            let mut threads = Lanes::start(workers)?;
+            if let Some(spare) = spares {
+                threads = threads.with_spares(spare.spares(&stack));
+            }
+            Work::Lanes { threads, stack, rows, adapts }
         };
         tracing::info!(
             model = model.name,
@@ -162,10 +175,10 @@ impl InstanceState {
                     number: rows.numbers.as_ref().map(Places::ticket),
                     memory: rows.memory.as_ref().map(Places::ticket),
                 };
-                let is_busy = threads.is_busy();
-                let overlaps = stack.crowd.lock().comes(Instant::now(), job.claims.len(), is_busy);
+                let (is_busy, requests) = (threads.is_busy(), job.claims.len());
+                let overlaps = stack.crowd.lock().comes(Instant::now(), requests, is_busy);
                 if is_busy || overlaps || !adapts {
-                    threads.submit(job);
+                    threads.submit(job, requests);
                 } else {
                     stack.work(job);
                 }
@@ -175,6 +188,7 @@ impl InstanceState {
 }
 
 /// What all lanes of an instance are made of.
+#[derive(Clone)]
 struct Maker {
     instance: Instance,
     model: Arc<ModelState>,
@@ -221,16 +235,24 @@ impl Maker {
         })
     }
 
+    /// What spare lanes are made of, which share what `lanes` share.
+    fn spare(&self, lanes: &[Lane]) -> Result<Spare> {
+        let [first, ..] = lanes else { return Err(Error::internal("an instance without a lane")) };
+        let like = first.runner.beside(&self.preferences)?;
+        Ok(Spare { maker: self.clone(), like: Mutex::new(like), slow: first.slow.clone() })
+    }
+
     /// The slow lane, which makes its lane when it needs it.
-    fn slow(self) -> Result<Slow> {
+    fn slow(&self) -> Result<Slow> {
         let wanted = self.model.settings.num_threads.or(self.pipeline.num_threads());
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let threads = wanted.unwrap_or(DEFAULT_THREADS).clamp(1, cores);
         let from = self.model.settings.quota.slow_request();
         let others = Arc::<Others>::default();
         let neighbours = Arc::clone(&others);
+        let maker = self.clone();
         let background = slow::start(move || {
-            let lane = self.lane()?;
+            let lane = maker.lane()?;
             lane.runner.leave_room_to(&neighbours);
             Ok(lane)
         })?;
@@ -253,6 +275,51 @@ impl Stack {
         drop(memory);
         self.idle.lock().push(lane);
         self.crowd.lock().ends(Instant::now());
+    }
+}
+
+/// Makes lanes for an instance whose others all work on batches that overstay.
+struct Spare {
+    maker: Maker,
+    /// What they are made after. It runs nothing.
+    like: Mutex<pipeline::Instance>,
+    slow: Option<Slow>,
+}
+
+impl Spare {
+    fn spares(self, stack: &Arc<Stack>) -> Spares<Job> {
+        let stack = Arc::clone(stack);
+        let make = move || {
+            let runner = self.like.lock().beside(&self.maker.preferences)?;
+            let lane = Lane { slow: self.slow.clone(), ..self.maker.lane_of(runner)? };
+            tracing::info!(
+                model = self.maker.model.name,
+                "all lanes are at work for long: another one comes"
+            );
+            stack.idle.lock().push(lane);
+            let place = SparePlace(Arc::clone(&stack));
+            Ok(Box::new(move |job| place.0.work(job)) as Box<dyn FnMut(Job) + Send>)
+        };
+        Spares {
+            make: Box::new(make),
+            most: limits::MAX_SPARE_LANES,
+            patience: Duration::from_millis(limits::OVERSTAY_MS),
+            idle: Duration::from_millis(limits::SLOW_IDLE_MS),
+        }
+    }
+}
+
+/// That a stack has one lane more, until this is dropped.
+struct SparePlace(Arc<Stack>);
+
+impl Drop for SparePlace {
+    fn drop(&mut self) {
+        // That which worked the longest ago. Its thread works on nothing, so there is one.
+        let mut idle = self.0.idle.lock();
+        let lane = (!idle.is_empty()).then(|| idle.remove(0));
+        drop(idle);
+        drop(lane);
+        allocator::give_back();
     }
 }
 

@@ -104,7 +104,10 @@ fn feed(lane: &mut Lane, claim: &Claim, piece: Option<Piece>) -> Result<Fed> {
         fetch::to_host(&mut arrived, link, landing);
     }
     let arrived = arrived.pop().ok_or_else(|| Error::internal("a request without inputs"))??;
-    let inputs = separate(pipeline.inputs(), &model.tensors.inputs, &arrived, runner.memory())?;
+    let until = Until::new(claim.start(), model.settings.quota.max_request());
+    let client = claim.request().client();
+    let inputs =
+        separate(pipeline.inputs(), &model.tensors.inputs, &arrived, runner.memory(), &|| until.ask(client))?;
     let Some(piece) = piece else { return Ok((runner.feed(&inputs)?, None)) };
     let mut feeding = before.map_or_else(|| runner.feeding(), Ok)?;
     feeding.grow(&inputs, piece.is_last)?;

@@ -13,11 +13,11 @@ use crate::triton::folder::Folder;
 use crate::triton::lane::Place;
 use gesso::error::{Context, Error, Result};
 use gesso::limits;
-use gesso::memory::HostPool;
+use gesso::memory::{HostPool, copy_once};
 use gesso::pipeline::{self, DeviceBytes};
 use gesso::tensor::{Batch, BatchDesc, DType, Sample, Shape};
 
-pub(super) use files::read_files;
+pub(super) use files::{Reading, read_files};
 
 /// Bytes of the length in front of each element of a `TYPE_STRING` tensor.
 const LENGTH_BYTES: usize = 4;
@@ -146,7 +146,10 @@ impl<'r> Tensor<'r> {
         match input.dtype {
             DataType::Bytes => {
                 let elements = Self::cut_strings(*batch, dims, &chunks, memory)?;
-                Ok(Self { folder: arrived.folder, ..elements })
+                match arrived.folder {
+                    Some(folder) => elements.name_files(folder, memory),
+                    None => Ok(elements),
+                }
             }
             DataType::Dense(dtype) => Self::cut_dense(dtype, *batch, Shape::new(dims), &chunks, memory),
         }
@@ -249,12 +252,13 @@ impl<'r> Tensor<'r> {
 /// The tensors of one request that brings a video, each as a batch of its own: what stands beside the video may have other numbers of samples.
 ///
 /// # Errors
-/// As for [`Tensors::gather`].
+/// As for [`Tensors::gather`]; what `wanted` says, which is asked while files are read.
 pub(super) fn separate<'r>(
     declared: &[pipeline::Input],
     configured: &[config::Tensor],
     arrived: &[Option<Arrived<'r>>],
     memory: &Arc<HostPool>,
+    wanted: &(dyn Fn() -> Result<()> + Sync),
 ) -> Result<Vec<Batch<'r>>> {
     let tensors = arrived.iter().zip(declared).zip(configured).map(|((arrived, declared), configured)| {
         let mut tensor = match (arrived, &configured.default) {
@@ -262,7 +266,7 @@ pub(super) fn separate<'r>(
             (None, Some(default)) => Tensor::of_default(default, 1, memory)?,
             (None, None) => return Err(Error::internal("an input without a tensor and without a default")),
         };
-        tensor.read(memory).context(|| format!("input `{}`", declared.name))?;
+        tensor.read(memory, wanted).context(|| format!("input `{}`", declared.name))?;
         tensor.check(declared).context(|| format!("input `{}`", declared.name))?;
         Batch::new(BatchDesc::new(tensor.dtype, declared.layout, tensor.shapes), tensor.samples)
     });
@@ -298,7 +302,8 @@ fn elements(bytes: &[u8], count: usize) -> Result<Vec<Range<usize>>> {
         let cut = || {
             Error::invalid(format!("element {} ends behind the tensor's {} bytes", found.len(), bytes.len()))
         };
-        let length = bytes.get(at..at + LENGTH_BYTES).and_then(|b| b.try_into().ok()).ok_or_else(cut)?;
+        let mut length = [0; LENGTH_BYTES];
+        copy_once(bytes.get(at..at + LENGTH_BYTES).ok_or_else(cut)?, &mut length);
         let start = at + LENGTH_BYTES;
         let end = start + u32::from_le_bytes(length) as usize;
         if end > bytes.len() {

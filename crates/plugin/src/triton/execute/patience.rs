@@ -22,6 +22,29 @@ impl Until {
     pub(super) fn new(start: u64, limit: Duration) -> Self {
         Self { time: start.saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)), limit }
     }
+
+    /// Whether a request may take longer yet.
+    fn check(&self) -> Result<()> {
+        if now() <= self.time {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Unavailable,
+            format!(
+                "the request takes longer than the model's limit of {} ms (`max_request_ms`)",
+                self.limit.as_millis()
+            ),
+        ))
+    }
+
+    /// Whether `client` still waits, and may.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn ask(&self, client: Client<'_>) -> Result<()> {
+        self.check()?;
+        if client.has_left().unwrap_or(false) { Err(cancelled()) } else { Ok(()) }
+    }
 }
 
 /// The requests of a batch.
@@ -98,6 +121,14 @@ impl<'r> Patience<'r> {
         }
     }
 
+    /// Sets the request with samples `range` aside, which is expected to take `time`.
+    pub(super) fn put_aside(&mut self, range: &Range<usize>, time: Duration, failures: &Failures) {
+        if let Some(request) = self.requests.iter_mut().find(|request| request.range == *range) {
+            request.aside = Some(time);
+            range.clone().for_each(|sample| failures.fail(sample, apart()));
+        }
+    }
+
     /// The requests that were set aside: their samples of the batch, and what they are expected to take.
     pub(super) fn aside(&self) -> Vec<(Range<usize>, Duration)> {
         let aside = |request: &Waits<'_>| Some((request.range.clone(), request.aside?));
@@ -112,20 +143,8 @@ impl<'r> Patience<'r> {
 
 impl Waiting for Patience<'_> {
     fn check(&self, sample: Option<usize>) -> Result<()> {
-        if now() > self.until.time {
-            return Err(Error::new(
-                ErrorKind::Unavailable,
-                format!(
-                    "the request takes longer than the model's limit of {} ms (`max_request_ms`)",
-                    self.until.limit.as_millis()
-                ),
-            ));
-        }
         let request = sample.and_then(|sample| self.request_of(sample)).and_then(|i| self.requests.get(i));
-        match request {
-            Some(request) if request.client.has_left().unwrap_or(false) => Err(cancelled()),
-            _ => Ok(()),
-        }
+        request.map_or_else(|| self.until.check(), |request| self.until.ask(request.client))
     }
 
     fn left(&self) -> Option<Duration> {

@@ -84,6 +84,11 @@ impl<'r> Responses<'r> {
         Self { model, link, requests, patience, late: Vec::new() }
     }
 
+    /// Sets the request with samples `range` aside before anything is done for it.
+    pub(super) fn put_aside(&mut self, range: &Range<usize>, time: Duration, failures: &Failures) {
+        self.patience.put_aside(range, time, failures);
+    }
+
     /// The requests that were set aside: their samples of the batch, and what they are expected to take.
     pub(super) fn aside(&self) -> Vec<(Range<usize>, Duration)> {
         self.patience.aside()

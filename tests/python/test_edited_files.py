@@ -1,0 +1,88 @@
+"""Files that somebody made or edited so that they never end: headers of archives, pipes in place of files, states of pipelines."""
+
+import io
+import json
+import os
+
+import pytest
+
+from gesso import Pipeline, fn
+from gesso._readers.webdataset import members
+
+
+def _pax(content, size=None):
+    header = bytearray(512)
+    header[:3], header[156:157], header[257:265] = b"pax", b"x", b"ustar\x0000"
+    header[124:136] = b"%011o\0" % (len(content) if size is None else size)
+    return bytes(header) + content.ljust(-(-len(content) // 512) * 512, b"\0")
+
+
+@pytest.mark.parametrize("record", [b"0 x=y\n", b"1 x=y\n", b"2 x=y\n", b"00 x=y\n", b"99999999999 x=y\n", b" x", b"-5 x=y\n", b"x", b"5 a=\n" * 200_000])
+def test_a_record_of_a_tar_header_that_is_no_record_ends(record):
+    file = bytearray(512)
+    file[:5], file[124:136], file[156:157] = b"a.jpg", b"%011o\0" % 3, b"0"
+    assert list(members(io.BytesIO(_pax(record) + bytes(file) + bytes(512)))) == [("a.jpg", len(_pax(record)) + 512, 3)]
+
+
+@pytest.mark.parametrize("size", [b"\xff" * 12, b"\xc0" + bytes(11), b"-0000000001\0"])
+def test_a_negative_size_in_a_tar_header_is_no_header(size):
+    file = bytearray(512)
+    file[:5], file[124:136], file[156:157] = b"a.jpg", size, b"0"
+    with pytest.raises(RuntimeError, match="no header of a tar archive"):
+        list(members(io.BytesIO(bytes(file) + bytes(1024))))
+
+
+def test_a_size_of_base_256_in_a_tar_header():
+    file = bytearray(512)
+    file[:5], file[124:136], file[156:157] = b"a.jpg", b"\x80" + (700).to_bytes(11, "big"), b"0"
+    assert list(members(io.BytesIO(bytes(file) + bytes(1024)))) == [("a.jpg", 512, 700)]
+
+
+@pytest.mark.parametrize("reader", ["file", "numpy", "fits", "webdataset", "caffe"])
+def test_a_pipe_among_the_files_is_an_error(tmp_path, reader):
+    (tmp_path / "a").mkdir()
+    path = str(tmp_path / "a" / "x.jpg")
+    os.mkfifo(path)
+    made = {
+        "file": lambda: fn.readers.file(file_root=str(tmp_path))[0],
+        "numpy": lambda: fn.readers.numpy(files=[path]),
+        "fits": lambda: fn.experimental.readers.fits(files=[path]),
+        "webdataset": lambda: fn.readers.webdataset(paths=[path], ext=["jpg"])[0],
+        "caffe": lambda: fn.readers.caffe(path=path)[0],
+    }[reader]
+    pipeline = Pipeline(1, 1)
+    with pipeline:
+        pipeline.set_outputs(made())
+    with pytest.raises(RuntimeError, match="not a regular file"):
+        pipeline.run()
+
+
+@pytest.mark.parametrize(
+    "changed, words",
+    [
+        ({"gesso_checkpoint": 99}, "version 99, expected 1"),
+        ({"batches": -1}, "`batches` is -1"),
+        ({"batches": 1 << 62}, "`batches` is 4611686018427387904"),
+        ({"batches": 1.5}, "`batches` is 1.5"),
+        ({"batches": True}, "`batches` is True"),
+        ({"iter": -1}, "`iter` is -1"),
+        ({"epoch_idx": "1"}, "`epoch_idx` is '1'"),
+        ({"seed": "x"}, "`seed` is 'x'"),
+        ({"readers": 1}, "`readers` is no object"),
+    ],
+)
+def test_a_checkpoint_that_was_edited_is_an_error(changed, words):
+    def make(state=None):
+        made = Pipeline(4, 1, enable_checkpointing=True, checkpoint=state)
+        with made:
+            made.set_outputs(fn.random.uniform(range=[0.0, 1.0]))
+        return made
+
+    first = make()
+    first.run()
+    state = {**json.loads(first.checkpoint()), **changed}
+    with pytest.raises(ValueError, match="checkpoint"):
+        make(json.dumps(state).encode()).build()
+    with pytest.raises(ValueError) as error:
+        make(json.dumps(state).encode()).build()
+    assert words in str(error.value)
