@@ -181,6 +181,9 @@ typedef struct {
   const gesso_sample *samples;
   // One letter for each dimension of a sample. Null or empty: as the pipeline declares it. Another than it declares is refused.
   const char *layout;
+  // Where each sample comes from, a file or a record: as many texts as the batch has samples, each of which may be null. Operators hand them on,
+  // and `GetProperty` gives them as `source_info`. Null: nobody knows.
+  const char *const *origins;
 } gesso_input;
 
 // One sample of an output.
@@ -203,6 +206,8 @@ typedef struct {
   const int64_t *shape;
   // One letter for each dimension; empty when there is none.
   const char *layout;
+  // Where it comes from: the file or record that a reader took it from, or what came with the inputs. Empty when nobody knows.
+  const char *origin;
 } gesso_tensor;
 
 // Memory that a caller offers for one sample of an output.

@@ -6,6 +6,7 @@
 mod device;
 mod expect;
 mod host;
+mod origins;
 mod own;
 mod pace;
 mod run;
@@ -415,6 +416,14 @@ impl Executor {
             }
             _ => return Err(Error::internal("a step that nothing can run")),
         };
+        let mut made = made;
+        let operator = self.operators[step.node].as_deref();
+        origins::hand_on(
+            operator.map(|operator| operator as &dyn ops::Operator),
+            &inputs,
+            &regular,
+            &mut made,
+        );
         for (&id, batch) in node.outputs.iter().zip(made) {
             state.values[id.0] = Some(batch);
         }

@@ -8,7 +8,7 @@ use std::ops::Deref;
 
 pub use half::f16;
 
-pub use batch::{Batch, BatchDesc, Sample, View, ViewMut};
+pub use batch::{Batch, BatchDesc, Origins, Sample, View, ViewMut};
 pub(crate) use batch::{bits, elements, elements_mut, of_bits};
 
 use smallvec::SmallVec;
@@ -54,6 +54,11 @@ impl DType {
     /// The type with number `id` in a serialized pipeline (`DALIDataType`); `None` for types that no tensor has.
     pub fn from_dali(id: i64) -> Option<DType> {
         usize::try_from(id).ok().and_then(|id| Self::ALL.get(id).copied())
+    }
+
+    /// The same of a file, which may call a tensor one of enumerations (`IMAGE_TYPE`, `DATA_TYPE`, `INTERP_TYPE`): their numbers have 32 bits.
+    pub fn in_file(id: i64) -> Option<DType> {
+        if (20..=22).contains(&id) { Some(DType::I32) } else { Self::from_dali(id) }
     }
 
     /// Bytes of one element.
@@ -437,5 +442,7 @@ mod tests {
         assert_eq!(DType::from_dali(9), Some(DType::F32));
         assert_eq!(DType::from_dali(-1), None);
         assert_eq!(DType::from_dali(20), None);
+        assert_eq!(DType::in_file(22), Some(DType::I32));
+        assert_eq!([DType::in_file(19), DType::in_file(23)], [None; 2]);
     }
 }

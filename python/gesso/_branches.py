@@ -39,6 +39,10 @@ class Branches:
         """Whether an operator splits or merges in the interpreter."""
         return (is_split(node) or is_merge(node)) and _predicate(node) in self._held
 
+    def is_inside(self, edge):
+        """Whether a value has the samples of a branch that a file splits and merges itself."""
+        return any(predicate not in self._held for predicate, _ in self._of_edge[edge.name])
+
     def path(self, node):
         """The branches that the operator is in, as far as they are batches of their own."""
         if is_merge(node):
@@ -65,13 +69,16 @@ def run(node, inputs, predicate):
     first, second = inputs
     sides = iter(first.arrays), iter(second.arrays)
     arrays = [next(sides[0 if is_taken else 1]) for is_taken in taken]
+    origins = [iter(batch.infos or [""] * len(batch.arrays)) for batch in inputs]
+    infos = [next(origins[0 if is_taken else 1]) for is_taken in taken]
     given = first if first.arrays else second
     _check_alike(first, second)
-    return [Batch(arrays, given.dtype, given.layout)]
+    return [Batch(arrays, given.dtype, given.layout, infos)]
 
 
 def _some(batch, numbers):
-    return Batch([batch.arrays[i] for i in numbers], batch.dtype, batch.layout)
+    infos = [batch.infos[i] for i in numbers] if batch.infos else None
+    return Batch([batch.arrays[i] for i in numbers], batch.dtype, batch.layout, infos)
 
 
 def _check_alike(first, second):

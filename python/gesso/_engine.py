@@ -15,11 +15,11 @@ from ._library import Input, InstanceOptions, Sample, Tensor
 
 # The structures as tables, which numpy fills and reads a column at a time.
 _SAMPLE = np.dtype({"names": ["struct_size", "data", "shape", "ndim"], "formats": ["u8"] * 4})
-_FIELDS = ("struct_size", "data", "dtype", "device", "device_id", "ndim", "shape", "layout")
+_FIELDS = ("struct_size", "data", "dtype", "device", "device_id", "ndim", "shape", "layout", "origin")
 _TENSOR = np.dtype(
     {
         "names": _FIELDS,
-        "formats": ["u8", "u8", "i4", "i4", "i4", "i4", "u8", "u8"],
+        "formats": ["u8", "u8", "i4", "i4", "i4", "i4", "u8", "u8", "u8"],
         "offsets": [getattr(Tensor, name).offset for name in _FIELDS],
         "itemsize": ctypes.sizeof(Tensor),
     }
@@ -115,8 +115,25 @@ def _arrays(table, owner):
     return parts(whole)
 
 
+class _Origins:
+    """Where the samples of an output come from: texts of a result, read when somebody asks."""
+
+    __slots__ = ("_addresses", "_owner")
+
+    def __init__(self, addresses, owner):
+        self._addresses, self._owner = addresses, owner
+
+    def __len__(self):
+        return len(self._addresses)
+
+    def __getitem__(self, index):
+        address = int(self._addresses[index])
+        return ctypes.string_at(address).decode("utf-8", "replace") if address else ""
+
+
 class Outcome:
-    """The outputs of a batch: for each a list of arrays (None for samples that failed) and a layout; and why samples failed."""
+    """The outputs of a batch: for each a list of arrays (None for samples that failed), a layout, and where they come from; and why samples
+    failed."""
 
     __slots__ = ("outputs", "errors", "batch_size")
 
@@ -199,7 +216,7 @@ def _output(owner, index, batch_size, errors):
         for i, array in zip(np.flatnonzero(good).tolist(), _arrays(present, owner) if len(present) else []):
             arrays[i] = array
     layout = int(present["layout"][-1]) if len(present) else 0
-    return arrays, ctypes.string_at(layout).decode() if layout else "", None
+    return arrays, ctypes.string_at(layout).decode() if layout else "", _Origins(table["origin"], owner)
 
 
 def _device_inputs(pipeline):
@@ -223,8 +240,16 @@ def _inputs(inputs, on_device):
         structure.dtype = int(batch.dtype)
         structure.device = _library.GPU if stays else _library.CPU
         structure.samples = ctypes.cast(samples.ctypes.data, ctypes.POINTER(Sample))
-        keep.append((samples, shapes, batch))
+        structure.origins = origins = _origins(batch)
+        keep.append((samples, shapes, origins, batch))
     return structures, keep
+
+
+def _origins(batch):
+    """Where the samples of a batch come from, as texts of C; None if that is not known of any."""
+    if not batch.infos or not any(batch.infos):
+        return None
+    return (ctypes.c_char_p * len(batch.infos))(*[info.encode("utf-8", "replace").replace(b"\0", b"?") for info in batch.infos])
 
 
 def _device_samples(batch):

@@ -34,6 +34,8 @@ class Input(ctypes.Structure):
         ("dtype", c_int32),
         ("device", c_int32),
         ("samples", POINTER(Sample)),
+        ("layout", c_char_p),
+        ("origins", POINTER(c_char_p)),
     ]
 
 
@@ -95,6 +97,7 @@ class Tensor(ctypes.Structure):
         ("ndim", c_int32),
         ("shape", POINTER(c_int64)),
         ("layout", c_char_p),
+        ("origin", c_char_p),
     ]
 
 

@@ -47,15 +47,27 @@ def _constant(node, batch_size):
     return [Batch([array] * batch_size, dtype, node.values_of("layout", ""))]
 
 
-def _levels(operators, is_here):
-    """For each operator the stage that it belongs to: behind everything in the interpreter (`is_here`) that it needs."""
-    levels = {}
-    for node in operators:
-        level = 0
-        for edge in [*node.inputs, *node.tensors.values()]:
-            behind = is_here(edge.source) and not is_source(edge.source)
-            level = max(level, levels[id(edge.source)] + behind)
-        levels[id(node)] = level
+def _edges(node):
+    return [*node.inputs, *node.tensors.values()]
+
+
+def _levels(operators, is_here, is_inside):
+    """For each operator the stage that it belongs to: behind everything in the interpreter (`is_here`) that it needs. What a branch of a file's own
+    makes (`is_inside`) has the samples of that branch alone, and no stage can hand it on: it is made in the stage that reads it."""
+    levels = {id(node): 0 for node in operators}
+    # A round follows one value through the interpreter, so that there are fewer rounds than operators.
+    for _ in operators:
+        before = dict(levels)
+        for node in operators:
+            for edge in _edges(node):
+                behind = is_here(edge.source) and not is_source(edge.source)
+                levels[id(node)] = max(levels[id(node)], levels[id(edge.source)] + behind)
+        for node in reversed(operators):
+            for edge in _edges(node):
+                if is_inside(edge) and not is_here(node) and not is_here(edge.source):
+                    levels[id(edge.source)] = max(levels[id(edge.source)], levels[id(node)])
+        if levels == before:
+            break
     return levels
 
 
@@ -102,16 +114,16 @@ class Stage:
         inputs = [(name, fed[name]) for name in self.inputs]
         inputs += [(edge.name, values[edge.name]) for edge in self.needed]
         outcome = self.engine.run(batch_size, inputs)
-        for edge, (arrays, layout, _) in zip(self.given, outcome.outputs):
-            values[edge.name] = _batch(arrays, layout)
+        for edge, (arrays, layout, infos) in zip(self.given, outcome.outputs):
+            values[edge.name] = _batch(arrays, layout, infos)
         return outcome.errors
 
 
-def _batch(arrays, layout):
+def _batch(arrays, layout, infos):
     present = next((array for array in arrays if array is not None), None)
     if present is None:
         return Batch(arrays, None, layout)
-    return Batch([present if array is None else array for array in arrays], dtype_of(present), layout)
+    return Batch([present if array is None else array for array in arrays], dtype_of(present), layout, infos)
 
 
 class _Batches:
@@ -164,8 +176,19 @@ def _keep(node, inputs, batch_size, values):
             results = node.operator.run_python(node, inputs, batch_size)
     except Exception as error:
         raise failed(node, error) from error
+    infos = None if any(batch.infos for batch in results) else _common_infos(inputs)
     for edge, batch in zip(node.outputs, results):
+        if infos is not None and len(infos) == len(batch.arrays):
+            batch.infos = infos
         values[edge.name] = batch
+
+
+def _common_infos(inputs):
+    """Where the samples of all `inputs` come from, as the library hands it on: None where they are of different places."""
+    if not inputs or any(len(batch.arrays) != len(inputs[0].arrays) for batch in inputs):
+        return None
+    known = [{info for info in infos if info} for infos in zip(*[batch.infos or [""] * len(batch.arrays) for batch in inputs])]
+    return None if any(len(infos) > 1 for infos in known) else [next(iter(infos), "") for infos in known]
 
 
 class _Sources:
@@ -220,7 +243,7 @@ class StagedGraph:
         self.outputs = outputs
         operators = assign(operators, parameters["seed"])
         self.branches = Branches(operators, lambda node: is_python(node) and not is_source(node))
-        levels = _levels(operators, self._is_here)
+        levels = _levels(operators, self._is_here, self.branches.is_inside)
         # Those that say how many samples a batch has come first.
         self.videos = [node for node in operators if isinstance(node.operator, VideoInput)]
         for node in self.videos:
@@ -265,7 +288,7 @@ class StagedGraph:
         own = {id(node) for node in engine_nodes}
         needed = {}
         for node in engine_nodes:
-            for edge in [*node.inputs, *node.tensors.values()]:
+            for edge in _edges(node):
                 if id(edge.source) not in own:
                     needed.setdefault(edge.name, edge)
         return list(needed.values())
@@ -274,7 +297,7 @@ class StagedGraph:
         """What others read of a stage, and the names of what they want on the GPU."""
         own = {id(node) for node in engine_nodes}
         wanted, stays = {}, set()
-        readers = [(edge, is_python(node)) for node in operators if id(node) not in own for edge in [*node.inputs, *node.tensors.values()]]
+        readers = [(edge, is_python(node)) for node in operators if id(node) not in own for edge in _edges(node)]
         for edge, is_function in readers + [(edge, False) for edge in self.outputs]:
             if id(edge.source) in own:
                 wanted.setdefault(edge.name, edge)

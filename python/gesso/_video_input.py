@@ -13,8 +13,8 @@ NO_DATA = (
     "No data was provided to the input `{}`. Make sure to feed it properly: `feed_input` gives it a video, and each run takes a batch of "
     "its sequences."
 )
-# What is declared of such an input, as for an external source.
-DECLARED = {"dtype": DALIDataType.UINT8, "ndim": 1, "layout": "", "repeat_last": False, "no_copy": False}
+# What is declared of such an input, as for an external source. A video may have any shape: it is all of its bytes.
+DECLARED = {"dtype": DALIDataType.UINT8, "ndim": None, "layout": "", "repeat_last": False, "no_copy": False}
 
 
 def of_size(batch, count):

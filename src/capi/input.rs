@@ -8,7 +8,7 @@ use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::memory::DeviceBytes;
 use crate::pipeline::{Input, Pipeline};
-use crate::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
+use crate::tensor::{Batch, BatchDesc, DType, Device, Layout, Origins, Sample, Shape};
 
 /// Batches for every input of `pipeline`, in its order.
 ///
@@ -133,7 +133,27 @@ unsafe fn batch<'r>(declared: &Input, input: &InputTensor, batch_size: usize) ->
             first.len()
         )));
     }
-    Batch::new(BatchDesc::new(dtype, layout, shapes), samples)
+    // SAFETY: the caller vouches for as many texts.
+    let origins = unsafe { origins(input, batch_size) }?;
+    Ok(Batch::new(BatchDesc::new(dtype, layout, shapes), samples)?.coming_from(origins))
+}
+
+/// Where the samples of `input` come from, if it says that.
+///
+/// # Safety
+/// Its texts, as many as `count`, are null or valid.
+unsafe fn origins(input: &InputTensor, count: usize) -> Result<Option<Origins>> {
+    if input.origins.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: as the caller says.
+    let texts = unsafe { types::slice("origins", input.origins, count) }?;
+    let origin = |&text: &*const c_char| match text.is_null() {
+        true => Ok(""),
+        // SAFETY: as the caller says.
+        false => unsafe { types::text("origins", text) },
+    };
+    Ok(Some(texts.iter().map(|text| origin(text).map(Into::into)).collect::<Result<_>>()?))
 }
 
 /// The layout of a batch: what the pipeline declares, or, where it declares none, what comes with the data.

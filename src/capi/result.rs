@@ -46,7 +46,8 @@ impl ResultHandle {
                     (None, Some(sample)) => sample.clone(),
                     _ => Sample::Missing,
                 });
-                moved = instance.to_host(&Batch::new(batch.desc().clone(), left.collect())?)?;
+                let left = Batch::new(batch.desc().clone(), left.collect())?;
+                moved = instance.to_host(&left)?.coming_from(batch.origins().cloned());
                 &moved
             } else {
                 batch
@@ -202,6 +203,7 @@ const FAILED: Tensor = Tensor {
     ndim: 0,
     shape: std::ptr::null(),
     layout: c"".as_ptr(),
+    origin: c"".as_ptr(),
 };
 
 fn tensor_of(made: &Made, data: &Data) -> Tensor {

@@ -46,6 +46,8 @@ pub(super) struct Described {
     pub(super) dtype: DType,
     pub(super) shape: Vec<i64>,
     layout: CString,
+    /// Where it comes from, if that is known.
+    origin: Option<CString>,
 }
 
 /// Where a caller wanted a sample.
@@ -75,7 +77,7 @@ impl Described {
         let extent =
             |&extent: &usize| i64::try_from(extent).map_err(|_| Error::internal("an extent beyond 63 bits"));
         let shape = shape.iter().map(extent).collect::<Result<Vec<_>>>()?;
-        Ok(Self { dtype: desc.dtype, shape, layout: c_text(desc.layout.as_str()) })
+        Ok(Self { dtype: desc.dtype, shape, layout: c_text(desc.layout.as_str()), origin: None })
     }
 
     /// The description with its elements at `data`. Points into `self`.
@@ -90,6 +92,7 @@ impl Described {
             ndim: self.shape.len() as i32,
             shape: self.shape.as_ptr(),
             layout: self.layout.as_ptr(),
+            origin: self.origin.as_deref().unwrap_or(c"").as_ptr(),
         }
     }
 }
@@ -139,7 +142,8 @@ impl Made {
         place: Option<Place>,
         pool: &Arc<HostPool>,
     ) -> Result<Self> {
-        let described = Described::new(batch.desc(), i)?;
+        let mut described = Described::new(batch.desc(), i)?;
+        described.origin = Some(batch.origin(i)).filter(|origin| !origin.is_empty()).map(c_text);
         let (memory, bytes) = match (place, batch.sample(i)) {
             (Some(place), _) => {
                 let shape =

@@ -151,6 +151,9 @@ pub struct InputTensor {
     pub samples: *const InputSample,
     /// One letter for each dimension of a sample. Null or empty: as the pipeline declares it. Another than it declares is refused.
     pub layout: *const c_char,
+    /// Where each sample comes from, a file or a record: as many texts as the batch has samples, each of which may be null. Operators hand them on,
+    /// and `GetProperty` gives them as `source_info`. Null: nobody knows.
+    pub origins: *const *const c_char,
 }
 
 /// One sample of an output.
@@ -174,6 +177,8 @@ pub struct Tensor {
     pub shape: *const i64,
     /// One letter for each dimension; empty when there is none.
     pub layout: *const c_char,
+    /// Where it comes from: the file or record that a reader took it from, or what came with the inputs. Empty when nobody knows.
+    pub origin: *const c_char,
 }
 
 /// Memory that a caller offers for one sample of an output.

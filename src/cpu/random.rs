@@ -288,6 +288,20 @@ pub fn uniform_int(random: &mut Philox, last: u32) -> u32 {
     (product >> 32) as u32
 }
 
+/// An integer from 0 to `last`, as libstdc++ draws one that may have more than 32 bits: its upper half first.
+pub fn uniform_u64(random: &mut Philox, last: u64) -> u64 {
+    if let Ok(last) = u32::try_from(last) {
+        return u64::from(uniform_int(random, last));
+    }
+    loop {
+        let upper = u64::from(uniform_int(random, (last >> 32) as u32));
+        let drawn = upper << 32 | u64::from(random.next_u32());
+        if drawn <= last {
+            return drawn;
+        }
+    }
+}
+
 /// A normal float, by the cosine of Box and Muller.
 #[inline(always)]
 pub fn normal_f32(random: &mut Philox, mean: f32, stddev: f32) -> f32 {

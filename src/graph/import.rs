@@ -292,7 +292,7 @@ impl<'d> Importer<'d> {
         let dtype = output.dtype.filter(|&d| d != -1);
         let dtype = dtype
             .map(|d| {
-                DType::from_dali(i64::from(d)).ok_or_else(|| {
+                DType::in_file(i64::from(d)).ok_or_else(|| {
                     Error::invalid(format!("`dtype` is {d}, expected a tensor type from 0 to 11"))
                 })
             })

@@ -163,7 +163,7 @@ impl Args {
     /// A fixed element type, given by its number.
     pub fn dtype(&self, name: &str) -> Result<Option<DType>> {
         let Some(id) = self.int(name)? else { return Ok(None) };
-        DType::from_dali(id).map(Some).ok_or_else(|| {
+        DType::in_file(id).map(Some).ok_or_else(|| {
             Error::invalid(format!("argument `{name}` is {id}, expected a tensor type from 0 to 11"))
         })
     }

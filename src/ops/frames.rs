@@ -13,7 +13,7 @@ use super::{Args, CpuCx, DeviceOutput, Failures, GpuCx, GpuIo, Inputs, Io, OpDef
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
-use crate::tensor::{Batch, BatchDesc, Layout, Sample, Shape, ValueType};
+use crate::tensor::{Batch, BatchDesc, Layout, Origins, Sample, Shape, ValueType};
 
 /// Dimensions from which on a tensor without a layout is a sequence of images.
 const SEQUENCE_NDIM: usize = 4;
@@ -245,6 +245,10 @@ impl Operator for Frames {
 
     fn mixes_samples(&self) -> bool {
         self.inner.mixes_samples()
+    }
+
+    fn origins(&self, inputs: &Inputs<'_>) -> Option<Origins> {
+        if self.unfolded.is_none() { self.inner.origins(inputs) } else { None }
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {

@@ -1,13 +1,13 @@
 //! `GetProperty`: what is known of a tensor beside its elements, as bytes of text.
 
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 #[derive(Clone, Copy)]
 enum Property {
     Layout,
-    /// The file that a reader took a sample from. Samples of requests come from none.
+    /// The file or record that a reader took a sample from; empty for samples of requests.
     SourceInfo,
 }
 
@@ -18,10 +18,14 @@ struct GetProperty {
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {
     name: "GetProperty",
-    doc: "The layout of a tensor as text",
+    doc: "The layout of a tensor, or where it comes from, as text",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::string("key", "`layout`, or `source_info`: always empty").required()],
+    args: &[ArgSpec::string(
+        "key",
+        "`layout`, or `source_info`: the file or record that a reader took the sample from",
+    )
+    .required()],
     build: &build,
     outputs: &one_output,
     kernels: &[super::gpu_io::kernels],
@@ -43,41 +47,50 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 impl GetProperty {
-    fn text(&self, layout: Layout) -> Layout {
+    /// The text of one sample of a batch with layout `layout`.
+    fn text<'a>(&self, sample: &SampleInputs<'a>, layout: &'a Layout) -> &'a [u8] {
         match self.property {
-            Property::Layout => layout,
-            Property::SourceInfo => Layout::NONE,
+            Property::Layout => layout.letters(),
+            Property::SourceInfo => sample.origin(0).as_bytes(),
         }
     }
 }
 
 impl Operator for GetProperty {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
-        let length = inputs[0].layout.map(|layout| self.text(layout).letters().len());
+        let length = match self.property {
+            Property::Layout => inputs[0].layout.map(|layout| layout.letters().len()),
+            Property::SourceInfo => None,
+        };
         Ok(vec![ValueType { dtype: Some(DType::U8), dims: Some(vec![length]), layout: Some(Layout::NONE) }])
     }
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
-        let desc = inputs.desc(0)?;
-        let shape = Shape::from([self.text(desc.layout).letters().len()]);
-        Ok(vec![BatchDesc::new(DType::U8, Layout::NONE, vec![shape; desc.shapes.len()])])
+        let layout = inputs.desc(0)?.layout;
+        let shapes = inputs.map_shapes(1, |sample| Ok(Shape::from([self.text(&sample, &layout).len()])));
+        Ok(vec![BatchDesc::new(DType::U8, Layout::NONE, shapes)])
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let text = self.text(io.inputs().desc(0)?.layout);
+        let layout = io.inputs().desc(0)?.layout;
         io.for_each_sample(cx, |sample| {
-            sample.output(0)?.bytes.copy_from_slice(text.letters());
+            let inputs = sample.inputs;
+            sample.output(0)?.bytes.copy_from_slice(self.text(&inputs, &layout));
             Ok(())
         })
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
-        let text = self.text(io.inputs().desc(0)?.layout);
-        if text.is_none() {
-            return Ok(());
-        }
-        let text = cx.recorder.stage(text.letters())?;
-        let pairs = io.rows(|sample| Ok((sample.output(0)?.clone(), text.clone())));
+        let layout = io.inputs().desc(0)?.layout;
+        let texts: Vec<_> = (0..io.inputs().batch_size())
+            .map(|i| self.text(&io.inputs().sample(i), &layout).to_vec())
+            .map(|text| (!text.is_empty()).then(|| cx.recorder.stage(&text)).transpose())
+            .collect::<Result<_>>()?;
+        let pairs = io.rows(|sample| {
+            let text = texts.get(sample.index()).cloned().flatten();
+            Ok((sample.output(0)?.clone(), text))
+        });
+        let pairs: Vec<_> = pairs.into_iter().filter_map(|(to, text)| Some((to, text?))).collect();
         cx.copy(&pairs)
     }
 }

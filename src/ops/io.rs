@@ -172,6 +172,11 @@ impl<'a> SampleInputs<'a> {
         view(self.regular, i, self.index)
     }
 
+    /// Where regular input `i` comes from; empty where nobody knows.
+    pub fn origin(&self, i: usize) -> &'a str {
+        self.regular.get(i).map_or("", |batch| batch.origin(self.index))
+    }
+
     /// Where regular input `i` is, on the host or on the device.
     ///
     /// # Errors

@@ -111,7 +111,7 @@ use std::sync::Arc;
 use crate::cpu::video::Sequences;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
-use crate::tensor::{BatchDesc, Device, ValueType};
+use crate::tensor::{BatchDesc, Device, Origins, ValueType};
 use crate::waiting::Effort;
 
 pub use args::{Arg, Args};
@@ -192,6 +192,11 @@ pub trait Operator: Send {
     /// For a view, after `setup`: the regular input, and the sample of it, that sample `sample` of output `output` is.
     fn source(&self, _output: usize, sample: usize) -> (usize, usize) {
         (0, sample)
+    }
+
+    /// After `setup`, of an operator whose output has several samples in one: where each sample of it comes from.
+    fn origins(&self, _inputs: &Inputs<'_>) -> Option<Origins> {
+        None
     }
 
     /// Takes what whoever runs the pipeline expects of its outputs, as far as that is not known from the file: where every sample brings a

@@ -11,7 +11,7 @@ use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::limits;
-use crate::tensor::{Batch, BatchDesc, DType, Device, Element, Shape, ValueType};
+use crate::tensor::{Batch, BatchDesc, DType, Device, Element, Origins, Shape, ValueType};
 
 /// Layouts of the images.
 const LAYOUTS: [&str; 1] = ["HWC"];
@@ -66,7 +66,7 @@ pub(super) const DEF: OpDef = OpDef {
         ArgSpec::ints("in_ids", "samples of the only input that are pasted")
             .tensor()
             .or_computed("each input's own"),
-        ArgSpec::ints("output_size", "height and width of the canvas")
+        ArgSpec::ints("output_size", "height and width of the canvas; more values are not looked at")
             .tensor()
             .or_computed("that of all images, which must be one size"),
         ArgSpec::int("in_anchors", "rows and columns where regions begin")
@@ -202,7 +202,8 @@ impl MultiPaste {
             return Ok(size);
         };
         match size.ints(sample)?[..] {
-            [height, width] if height >= 0 && width >= 0 => Ok([height as usize, width as usize]),
+            // What follows, such as channels, is not looked at, as in DALI.
+            [height, width, ..] if height >= 0 && width >= 0 => Ok([height as usize, width as usize]),
             ref other => Err(Error::invalid(format!("argument `output_size` is {other:?}"))),
         }
     }
@@ -283,6 +284,15 @@ impl Job {
 }
 
 impl Operator for MultiPaste {
+    fn origins(&self, inputs: &Inputs<'_>) -> Option<Origins> {
+        let origin = |job: &Job| {
+            let sources =
+                job.regions.iter().map(|region| inputs.sample(region.source.1).origin(region.source.0));
+            sources.filter(|origin| !origin.is_empty()).collect::<Vec<_>>().join(";").into()
+        };
+        Some(self.jobs.iter().map(origin).collect())
+    }
+
     fn mixes_samples(&self) -> bool {
         self.in_ids.is_some()
     }
@@ -292,7 +302,7 @@ impl Operator for MultiPaste {
         ty.dtype = ty.dtype.map(|from| self.output_dtype(from)).transpose()?;
         ty.layout = layouts::of_type(&ty, &LAYOUTS)?;
         if let (Some(size), Some(dims)) = (&self.output_size, &mut ty.dims) {
-            let known = size.known().filter(|size| size.len() == 2);
+            let known = size.known().filter(|size| size.len() >= 2);
             for (d, extent) in dims.iter_mut().take(2).enumerate() {
                 *extent = known.map(|size| size[d] as usize);
             }

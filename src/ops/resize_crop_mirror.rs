@@ -9,7 +9,7 @@ use super::args::Value;
 use super::resize::attributes::{self, ResizeAttributes, Target};
 use super::resize::geometry::{Geometry, layout_of};
 use super::resize::{Job, ScratchPool, gpu, infer_resized, job, output_shapes};
-use super::window::{CROP_ARGS, CropWindow, OutOfBounds};
+use super::window::{CROP_ARGS, CropWindow};
 use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::error::Result;
 use crate::gpu::Gpu;
@@ -103,8 +103,8 @@ impl Operator for ResizeCropMirror {
 impl ResizeCropMirror {
     /// The resize that makes just the crop window of `target`, mirrored.
     fn window(&self, sample: &SampleInputs<'_>, target: &Target) -> Result<Target> {
+        // A window that leaves the resized image shows its edge again, as a region that leaves an image does.
         let window = self.crop.place(sample, &target.size, hw())?;
-        let window = OutOfBounds::Error.settle(window, &target.size)?;
         let mirror = self.mirror.int(sample)?;
         let mut size = target.size;
         let mut roi = target.roi;

@@ -21,7 +21,7 @@ enum Subscript {
     /// One position.
     At(Arg),
     /// Positions from `lo` up to `hi`, every `step`th.
-    Range { lo: Option<Arg>, hi: Option<Arg>, step: i64 },
+    Range { lo: Option<Arg>, hi: Option<Arg>, step: Arg },
 }
 
 /// What is taken of one sample.
@@ -55,7 +55,7 @@ macro_rules! subscript_arguments {
                 ArgSpec::int(concat!("at_", $dim), "the one position of this dimension, which goes away").tensor(),
                 ArgSpec::int(concat!("lo_", $dim), "first position of this dimension").tensor().or_computed("the first"),
                 ArgSpec::int(concat!("hi_", $dim), "position behind the last of this dimension").tensor().or_computed("the last"),
-                ArgSpec::int(concat!("step_", $dim), "distance of positions of this dimension").or_int(1),
+                ArgSpec::int(concat!("step_", $dim), "distance of positions of this dimension").tensor().or_int(1),
             )*
         ];
     };
@@ -97,8 +97,8 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 
 impl Subscript {
     fn new(args: &Args, names: &Names) -> Result<Self> {
-        let (lo, hi, step) = (args.arg(names.lo)?, args.arg(names.hi)?, args.int(names.step)?);
-        if step == Some(0) {
+        let (lo, hi, step) = (args.arg(names.lo)?, args.arg(names.hi)?, args.arg(names.step)?);
+        if step.as_ref().and_then(Arg::known).is_some_and(|step| step == [0.0]) {
             return Err(Error::invalid(format!("argument `{}` is 0", names.step)));
         }
         match args.arg(names.at)? {
@@ -106,7 +106,7 @@ impl Subscript {
                 Err(Error::invalid(format!("argument `{}` excludes a range of that dimension", names.at)))
             }
             Some(at) => Ok(Self::At(at)),
-            None => Ok(Self::Range { lo, hi, step: step.unwrap_or(1) }),
+            None => Ok(Self::Range { lo, hi, step: step.unwrap_or_else(|| Arg::fixed(names.step, &[1.0])) }),
         }
     }
 
@@ -134,16 +134,20 @@ impl Subscript {
             }
             Subscript::Range { lo, hi, step } => {
                 // A negative step walks from `lo` down to the position above `hi`.
-                let (least, most) = if *step > 0 { (0, extent) } else { (-1, extent - 1) };
+                let step = value(step)?;
+                if step == 0 {
+                    return Err(Error::invalid("a step of 0 between positions"));
+                }
+                let (least, most) = if step > 0 { (0, extent) } else { (-1, extent - 1) };
                 let end = |arg: &Option<Arg>, default: i64| match arg {
                     Some(arg) => value(arg).map(|end| from_front(end).clamp(least, most)),
                     None => Ok(default),
                 };
-                let (from, to) = if *step > 0 { (least, most) } else { (most, least) };
+                let (from, to) = if step > 0 { (least, most) } else { (most, least) };
                 let (lo, hi) = (end(lo, from)?, end(hi, to)?);
-                let distance = if *step > 0 { hi - lo } else { lo - hi };
+                let distance = if step > 0 { hi - lo } else { lo - hi };
                 let count = distance.max(0).unsigned_abs().div_ceil(step.unsigned_abs());
-                Ok(if count == 0 { (0, 1, 0) } else { (lo as usize, *step, count as usize) })
+                Ok(if count == 0 { (0, 1, 0) } else { (lo as usize, step, count as usize) })
             }
         }
     }
@@ -191,7 +195,7 @@ impl TensorSubscript {
     }
 }
 
-/// The value of an index, which DALI takes as a scalar only.
+/// The value of an index or a step, which DALI takes as a scalar only.
 fn scalar(arg: &Arg, sample: &SampleInputs<'_>) -> Result<i64> {
     if let Some(view) = arg.tensor(sample)?
         && !view.shape.is_empty()

@@ -261,10 +261,10 @@ impl OutOfBounds {
         match name.to_ascii_lowercase().as_str() {
             "error" => Ok(OutOfBounds::Error),
             "trim_to_shape" => Ok(OutOfBounds::Trim),
-            "pad" | "constant" | "fill" => Ok(OutOfBounds::Outside(Outside::Fill)),
+            "pad" | "const" | "constant" | "fill" => Ok(OutOfBounds::Outside(Outside::Fill)),
             "clamp" | "edge" => border(Border::Clamp),
-            "reflect" | "reflect_1001" => border(Border::Reflect1001),
-            "reflect_101" => border(Border::Reflect101),
+            "reflect" | "reflect_1001" | "reflect1001" | "1001" => border(Border::Reflect1001),
+            "reflect_101" | "reflect101" | "101" => border(Border::Reflect101),
             "wrap" => border(Border::Wrap),
             _ => Err(Error::invalid(format!(
                 "argument `out_of_bounds_policy` is `{name}`, expected `error`, `trim_to_shape`, `pad`, `edge`, \

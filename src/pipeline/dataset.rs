@@ -46,6 +46,10 @@ impl Dataset {
             let desc = BatchDesc::new(dtype, ty.layout.unwrap_or(Layout::NONE), vec![tensor.shape]);
             Batch::new(desc, vec![tensor.bytes])
         });
-        Ok(Outcome { failures: Failures::none(1), outputs: outputs.collect::<Result<_>>()? })
+        let mut outputs = outputs.collect::<Result<Vec<_>>>()?;
+        if let Some(first) = outputs.first_mut() {
+            first.come_from(Some([self.samples.source_info(index).into()].into()));
+        }
+        Ok(Outcome { failures: Failures::none(1), outputs })
     }
 }

@@ -58,6 +58,7 @@ pub(super) fn strings(args: &Args, name: &str) -> Option<Vec<String>> {
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
     let root = args.string("file_root")?.map(Path::new);
     let (listed, given) = (args.string("file_list")?, strings(args, "files"));
+    let mut base = root;
     let found = match (root, listed, given) {
         (_, Some(_), Some(_)) => {
             return Err(Error::invalid(
@@ -65,7 +66,10 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
             ));
         }
         (_, _, Some(files)) => of_paths(files, args.ints("labels")?, root)?,
-        (_, Some(listed), _) => list::of_list(Path::new(listed), root)?,
+        (_, Some(listed), _) => {
+            base = root.or(Path::new(listed).parent());
+            list::of_list(Path::new(listed), root)?
+        }
         (Some(root), ..) => {
             let is_case_sensitive = args.bool("case_sensitive_filter")?.unwrap_or(false);
             let usual = || IMAGES_AND_SOUND.split(' ').map(str::to_owned).collect();
@@ -76,7 +80,7 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
         }
         _ => return Err(Error::invalid("one of `file_root`, `files` and `file_list` must be given")),
     };
-    Ok(Box::new(Files(found)))
+    Ok(Box::new(Files { found, base: base.unwrap_or(Path::new("")).to_owned() }))
 }
 
 fn of_paths(files: Vec<String>, labels: Option<Vec<i64>>, root: Option<&Path>) -> Result<Vec<Labelled>> {
@@ -90,17 +94,27 @@ fn of_paths(files: Vec<String>, labels: Option<Vec<i64>>, root: Option<&Path>) -
     Ok(paths.zip(labels.into_iter().map(|label| label as i32)).collect())
 }
 
-struct Files(Vec<Labelled>);
+struct Files {
+    found: Vec<Labelled>,
+    /// What paths are relative to.
+    base: PathBuf,
+}
 
 impl Dataset for Files {
     fn count(&self) -> usize {
-        self.0.len()
+        self.found.len()
     }
 
     fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
-        let (path, label) = self.0.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
+        let (path, label) =
+            self.found.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
         let label = label.to_ne_bytes();
         Ok(vec![read_file(path, memory)?, tensor(1, &label, memory)?])
+    }
+
+    fn source_info(&self, index: usize) -> String {
+        let path = self.found.get(index).map(|(path, _)| path.strip_prefix(&self.base).unwrap_or(path));
+        path.map(|path| path.display().to_string()).unwrap_or_default()
     }
 }
 

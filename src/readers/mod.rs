@@ -113,6 +113,11 @@ pub trait Dataset: Send + Sync {
     /// Why it cannot be read; the message names the file.
     fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>>;
 
+    /// What is known as the source of a sample's first output, in DALI's words; empty where nothing is.
+    fn source_info(&self, _index: usize) -> String {
+        String::new()
+    }
+
     /// Where a sample is from, of a data set whose samples are decoded by operators: their errors name it.
     fn origin(&self, _index: usize) -> Option<String> {
         None

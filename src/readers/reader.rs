@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
 use crate::source::{Facts, Pulled, Source, Upcoming};
-use crate::tensor::{Batch, BatchDesc, Layout, Sample, Shape, ValueType};
+use crate::tensor::{Batch, BatchDesc, Layout, Origins, Sample, Shape, ValueType};
 
 /// Reads the samples that come next.
 pub(super) struct Reader {
@@ -94,6 +94,7 @@ fn read(
 ) -> Result<Pulled> {
     let mut columns: Vec<(Vec<Shape>, Vec<Sample<'static>>)> = vec![Default::default(); outputs.len()];
     let mut failures = Vec::new();
+    let sources: Origins = indices.iter().map(|&index| dataset.source_info(index).into()).collect();
     let mut origins: Vec<String> = indices.iter().map_while(|&index| dataset.origin(index)).collect();
     let read: Vec<_> = indices.into_par_iter().map(|index| dataset.read(index, memory)).collect();
     for (i, tensors) in read.into_iter().enumerate() {
@@ -115,5 +116,9 @@ fn read(
         let dtype = ty.dtype.ok_or_else(|| Error::internal("a reader's output without a type"))?;
         Batch::new(BatchDesc::new(dtype, ty.layout.unwrap_or(Layout::NONE), shapes), samples)
     });
-    Ok(Pulled { batches: batches.collect::<Result<_>>()?, failures, origins })
+    let mut batches = batches.collect::<Result<Vec<_>>>()?;
+    if let Some(first) = batches.first_mut().filter(|_| sources.iter().any(|source| !source.is_empty())) {
+        first.come_from(Some(sources));
+    }
+    Ok(Pulled { batches, failures, origins })
 }

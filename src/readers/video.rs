@@ -376,6 +376,11 @@ impl Dataset for Videos {
         self.tensors(sample, memory).context(|| format!("the video `{}`", path.display()))
     }
 
+    fn source_info(&self, index: usize) -> String {
+        let sample = self.samples.get(index);
+        sample.map(|sample| self.files.path(sample.file).display().to_string()).unwrap_or_default()
+    }
+
     fn origin(&self, index: usize) -> Option<String> {
         let sample = self.samples.get(index).filter(|_| !self.decodes)?;
         Some(format!("the video `{}`", self.files.path(sample.file).display()))

@@ -158,21 +158,16 @@ impl Source for Videos {
     }
 }
 
-/// The bytes of the one video in a batch.
+/// The bytes of the one video in a batch, whatever its shape: the file is all of them, one behind the other.
 fn bytes_of<'b>(input: &'b Batch<'_>) -> Result<&'b [u8]> {
     let desc = input.desc();
-    let ([shape], DType::U8) = (desc.shapes.as_slice(), desc.dtype) else {
+    let ([_], DType::U8) = (desc.shapes.as_slice(), desc.dtype) else {
         return Err(Error::invalid(format!(
             "expected one video at a time, as uint8, found {} of type {}",
             desc.shapes.len(),
             desc.dtype
         )));
     };
-    if shape.len() != 1 {
-        return Err(Error::invalid(format!(
-            "expected a video of 1 dimension, its bytes, found shape {shape}"
-        )));
-    }
     Ok(input.view(0).bytes)
 }
 

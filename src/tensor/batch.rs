@@ -67,11 +67,15 @@ impl Sample<'_> {
     }
 }
 
+/// Where each sample of a batch comes from: a file, a record. Empty where nobody knows.
+pub type Origins = Arc<[Arc<str>]>;
+
 /// Samples of one type and rank, whose shapes may differ and whose bytes need not be adjacent.
 #[derive(Clone)]
 pub struct Batch<'r> {
     desc: BatchDesc,
     samples: Vec<Sample<'r>>,
+    origins: Option<Origins>,
 }
 
 impl<'r> Batch<'r> {
@@ -99,7 +103,29 @@ impl<'r> Batch<'r> {
                 )));
             }
         }
-        Ok(Self { desc, samples })
+        Ok(Self { desc, samples, origins: None })
+    }
+
+    /// The same samples, which come from `origins`.
+    #[must_use]
+    pub fn coming_from(mut self, origins: Option<Origins>) -> Self {
+        self.come_from(origins);
+        self
+    }
+
+    /// Notes where its samples come from.
+    pub fn come_from(&mut self, origins: Option<Origins>) {
+        self.origins = origins.filter(|origins| origins.len() == self.samples.len());
+    }
+
+    /// Where its samples come from, if that is known of any.
+    pub fn origins(&self) -> Option<&Origins> {
+        self.origins.as_ref()
+    }
+
+    /// Where sample `i` comes from; empty where nobody knows.
+    pub fn origin(&self, i: usize) -> &str {
+        self.origins.as_ref().and_then(|origins| origins.get(i)).map_or("", |origin| origin)
     }
 
     /// Type, layout and shapes.

@@ -90,6 +90,12 @@ class Drawing:
         """A tensor argument: a list of `count` numbers a sample, or a scalar when that is None."""
         return {"value": self.input(dtype, [[] if count is None else [count]] * BATCH, "", low, high)}
 
+    def all_or_each(self, count, low, high, dtype="float32"):
+        """A value for each of `count` axes, or one for all: fixed, in a list, as a scalar for each sample or a list for each."""
+        kind = int if dtype == "int32" else float
+        each = lambda: [kind(n) for n in self.ints(count, low, high)]  # noqa: E731
+        return self.pick(each, each, lambda: each()[0], lambda: each()[:1], lambda: self.per_sample(dtype, None, low, high), lambda: self.per_sample(dtype, count, low, high))()
+
 
 def optional(d, probability, value):
     return value() if d.chance(probability) else None
@@ -254,6 +260,8 @@ def windows(d, name):
         policy = d.pick("pad", "trim_to_shape", "reflect_101", "reflect_1001", "wrap", "clamp")
         return d.op("crop", x, crop=[float(n) for n in d.ints(2, 1, 9)], out_of_bounds_policy=policy, fill_values=optional(d, .5, lambda: [d.real(0, 99)]), **position)
     if name == "Slice":
+        if d.chance(.3):
+            return d.op("slice", x, start=d.all_or_each(2, -2, 3, "int32"), shape=d.all_or_each(2, 1, 6, "int32"), axes=[0, 1], out_of_bounds_policy=d.pick("const", "101", "1001", "edge"))
         start, kind = [d.whole(-3, 4) for _ in range(2)], d.pick("end", "shape")
         other = [s + d.whole(1, 6) for s in start] if kind == "end" else d.ints(2, 1, 6)
         return d.op("slice", x, start=start, **{kind: other}, axis_names=d.pick(None, "HW", "WH"), out_of_bounds_policy=policy,
@@ -268,6 +276,9 @@ def volumes(d):
     """Volumes that are resized."""
     x = d.input(d.pick("uint8", "int16", "float32"), [[*d.ints(3, 1, 12), d.whole(1, 3)] for _ in range(BATCH)], "DHWC")
     size = [float(n) for n in d.ints(3, 1, 12)]
+    if d.chance(.4):
+        region = dict(roi_start=d.all_or_each(3, 0, 2), roi_end=d.all_or_each(3, 0, 9)) if d.chance(.4) else {}
+        return d.op("resize", x, size=d.all_or_each(3, 1, 12), mode=d.pick(None, "stretch", "not_larger", "not_smaller"), max_size=d.pick(None, 9., [8.], [0., 7., 9.]), **region)
     how = d.pick(dict(size=size), dict(size=size, mode=d.pick("stretch", "not_larger", "not_smaller")), dict(resize_x=size[0]), dict(resize_z=size[0], resize_y=size[1]), dict(resize_longer=size[0]),
                  dict(size=size, roi_start=[.2, .1, .8], roi_end=[.9, .7, .1], roi_relative=True))
     return d.op("resize", x, interp_type=optional(d, .8, lambda: d.whole(0, 5)), antialias=optional(d, .3, lambda: False), **how)
@@ -281,12 +292,15 @@ def resize(d, name):
     filters = dict(interp_type=optional(d, .8, lambda: d.whole(0, 5)), antialias=optional(d, .3, lambda: False), dtype=optional(d, .3, lambda: TYPES["float32"]))
     size = [float(n) for n in d.ints(2, 1, 30)]
     if name == "RandomResizedCrop":
-        return d.op("random_resized_crop", x, size=[int(n) for n in size], random_area=optional(d, .5, lambda: [.3, .8]), **filters)
+        return d.op("random_resized_crop", x, size=d.pick([int(n) for n in size], int(size[0]), [int(size[0])]), random_area=optional(d, .5, lambda: [.3, .8]), **filters)
     ways = [dict(size=size), dict(resize_x=size[0]), dict(resize_y=size[1]), dict(resize_shorter=size[0], max_size=[40.]), dict(resize_longer=size[0]),
             dict(size=size, mode=d.pick("stretch", "not_larger", "not_smaller")), dict(size=size, roi_start=[.2, .1], roi_end=[.9, .7], roi_relative=True)]
+    if d.chance(.4):
+        region = dict(roi_start=d.all_or_each(2, 0, 4), roi_end=d.all_or_each(2, 0, 9)) if d.chance(.4) else {}
+        ways = [dict(size=d.all_or_each(2, 1, 30), mode=d.pick(None, "stretch", "not_larger", "not_smaller"), max_size=d.pick(None, 25., [20.], [0., 22.]), **region)]
     if name == "Resize":
         return d.op("resize", x, **d.pick(*ways), subpixel_scale=optional(d, .2, lambda: False), **filters)
-    return d.op("fast_resize_crop_mirror" if name.startswith("Fast") else "resize_crop_mirror", x, size=[20., 20.], crop=[float(n) for n in d.ints(2, 1, 20)], mirror=d.whole(0, 3), crop_pos_x=d.real(0, 1), **filters)
+    return d.op("fast_resize_crop_mirror" if name.startswith("Fast") else "resize_crop_mirror", x, size=d.pick([20., 20.], 20., [20.]), crop=[float(n) for n in d.ints(2, 1, d.pick(20, 30))], mirror=d.whole(0, 3), crop_pos_x=d.real(0, 1), **filters)
 
 
 REDUCTIONS = {"reductions__" + n: f for n, f in dict(Sum="sum", Mean="mean", MeanSquare="mean_square", RMS="rms", Min="min", Max="max").items()}

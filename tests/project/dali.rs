@@ -145,7 +145,6 @@ pub(crate) const DIFFERENT: &[(&str, &str, Difference, &str)] = &[
         Difference::Default,
         "1, which DALI's code takes where its schema says nothing",
     ),
-    ("TensorSubscript", "step_*", Difference::Tensor, "steps are known at load"),
     (
         "decoders__Image",
         "hw_decoder_load",

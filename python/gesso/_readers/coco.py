@@ -56,7 +56,7 @@ class _Annotated:
             outputs.append(pixels(image))
         if self._has_ids:
             outputs.append(np.array([image.id], np.int32))
-        return outputs, path
+        return outputs, image.name
 
 
 def pixels(image):

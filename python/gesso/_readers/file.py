@@ -18,18 +18,14 @@ _OWN = {
 
 
 class _Files:
-    def __init__(self, found):
-        self.found = found
+    def __init__(self, found, base=""):
+        self.found, self._base = found, base
         self.size = len(found)
         self.is_remote = any(_storage.is_remote(path) for path, _ in found)
 
-    def name(self, index):
-        """The path of a sample."""
-        return self.found[index][0]
-
     def read(self, index):
         path, label = self.found[index]
-        return (_storage.read(path), np.array([label], np.int32)), path
+        return (_storage.read(path), np.array([label], np.int32)), files.relative(self._base, path)
 
 
 def _given(paths, labels, root):
@@ -62,7 +58,7 @@ class File(Reader):
         if root is None and listed is None and given is None:
             raise RuntimeError("Either `file_root`, `files` or `file_list` must be specified.")
         if given is not None:
-            return _Files(_given(given, get("labels"), root))
+            return _Files(_given(given, get("labels"), root), root)
         if listed is not None:
-            return _Files(files.of_list(listed, root))
-        return _Files(files.in_folders(root, get("file_filters"), get("dir_filters"), get("case_sensitive_filter", False)))
+            return _Files(files.of_list(listed, root), files.base_of(listed, root))
+        return _Files(files.in_folders(root, get("file_filters"), get("dir_filters"), get("case_sensitive_filter", False)), root)

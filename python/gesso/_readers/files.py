@@ -44,7 +44,7 @@ def below(root, patterns):
 
 def of_list(path, root):
     """(path, label) of each line `path label` of a text file; paths are relative to `root`, else to the list's folder."""
-    base = root or _folder(path)
+    base = base_of(path, root)
     found = []
     for number, line in enumerate(_storage.text(path).split("\n"), 1):
         if not line.strip():
@@ -59,6 +59,17 @@ def of_list(path, root):
 
 def _folder(path):
     return path.rpartition("/")[0] if _storage.is_remote(path) else os.path.dirname(os.path.abspath(path))
+
+
+def base_of(listed, root):
+    """What the paths of a list are relative to."""
+    return root or _folder(listed)
+
+
+def relative(base, path):
+    """A path as DALI names it: as it was given, without the folder that it is relative to."""
+    base = base.rstrip("/") + "/" if base else ""
+    return path[len(base) :] if base and path.startswith(base) else path
 
 
 def joined(base, path):

@@ -131,8 +131,9 @@ class _File:
 
 
 class _Arrays:
-    def __init__(self, paths, region):
+    def __init__(self, paths, region, base="", is_found=False):
         self.paths = paths
+        self._base, self._is_found = base, is_found
         self.size = len(paths)
         self.is_remote = any(map(_storage.is_remote, paths))
         self.region = region
@@ -145,7 +146,12 @@ class _Arrays:
             else:
                 with _storage.open_local(path) as file:
                     part = self._part(_File(file, os.fstat(file.fileno()).st_size), path, fed)
-        return (np.ascontiguousarray(part).reshape(part.shape),), path
+        return (np.ascontiguousarray(part).reshape(part.shape),), self._named(path)
+
+    def _named(self, path):
+        """A path as DALI names it: what is found in the folder itself is `./` and its name."""
+        name = files.relative(self._base, path)
+        return f"./{name}" if self._is_found and "/" not in name else name
 
     def _part(self, array, path, fed):
         if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
@@ -161,7 +167,10 @@ class Numpy(Reader):
 
     def begin(self, node):
         """Finds the files."""
-        return _Arrays(files.of_arguments(node.values_of, "*.npy"), _Region(node.values_of))
+        get = node.values_of
+        root, listed = get("file_root"), get("file_list")
+        base = files.base_of(listed, root) if listed is not None else root
+        return _Arrays(files.of_arguments(get, "*.npy"), _Region(get), base, listed is None and get("files") is None)
 
     def run_python(self, node, inputs, batch_size):
         """The next batch."""

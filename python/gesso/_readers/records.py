@@ -132,6 +132,7 @@ class TFRecord(Reader):
     schema_name = "readers__TFRecord"
     schema = named_schema = schema("readers__TFRecord", "Reads features of TFRecord files.", _OWN, required=("path", "index_path"))
     shuffles_all = False
+    names_all = True
 
     def __init__(self, path, index_path=None, features=None, **keywords):
         super().__init__(path=path, index_path=index_path, **keywords)

@@ -50,6 +50,8 @@ class Reader(Operator):
 
     is_source = True
     shuffles_all = True
+    # Whether all outputs say where a sample is from, and not the first one alone.
+    names_all = False
     # Whether files name it: DALI has it, too.
     in_files = True
 
@@ -74,7 +76,8 @@ class Reader(Operator):
         return [name for name, is_given in given.items() if is_given]
 
     def begin(self, node):
-        """Makes what reads for one pipeline: an object with `size` and `read(index)` > arrays of all outputs, where the sample is from."""
+        """Makes what reads for one pipeline: an object with `size` and `read(index)` > arrays of all outputs, where the sample is from: a text, or
+        a list with one for each output."""
         raise NotImplementedError
 
     def start(self, node, restarts=False):
@@ -146,12 +149,12 @@ class Reader(Operator):
                 node.connections = ThreadPoolExecutor(_storage.CONNECTIONS, "gesso-read")
             firsts = [node.connections.submit(first).result for first in firsts]
         rows = [self._read(node, first, i) for i, first in enumerate(firsts)]
-        infos = [info for _, info in rows]
+        infos = [info if isinstance(info, list) else [info, *[info if self.names_all else ""] * (columns - 1)] for _, info in rows]
         layouts = getattr(node.samples, "layouts", None) or [""] * columns
         batches = []
         for i in range(columns):
             arrays = [np.asarray(arrays[i]) for arrays, _ in rows]
-            batches.append(Batch(arrays, dtype_of(arrays[0]), layouts[i], infos))
+            batches.append(Batch(arrays, dtype_of(arrays[0]), layouts[i], [info[i] for info in infos]))
         return batches
 
     def _read(self, node, read, i):

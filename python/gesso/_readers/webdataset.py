@@ -184,12 +184,13 @@ class _Archives:
             self._files[number] = _storage.open_file(self.paths[number])
         first = min((place[0] for place in places if place), default=0)
         where = f"{self.paths[number]} at index {first}"
-        return [self._component(number, place, dtype, where) for place, dtype in zip(places, self._dtypes)], where
+        found = [self._component(number, place, dtype, where) for place, dtype in zip(places, self._dtypes)]
+        return [component for component, _ in found], [info for _, info in found]
 
     def _component(self, number, place, dtype, where):
         dtype = np.dtype(to_numpy_type(dtype))
         if place is None:
-            return np.empty(0, dtype)
+            return np.empty(0, dtype), ""
         offset, size = place
         if size % dtype.itemsize:
             raise RuntimeError(f"Error in index file at {where}: component size and dtype incompatible: {size} bytes of {dtype}.")
@@ -199,7 +200,10 @@ class _Archives:
             raise RuntimeError(f"Error reading from {where}: the archive ends within a component of {size} bytes.")
         if _number(data[124:136]) != size:
             raise RuntimeError(f"Error reading from {where}: no file of {size} bytes begins there. Does the index belong to this archive?")
-        return np.frombuffer(data, dtype, offset=_BLOCK)
+        name = data[:100].split(b"\0")[0].decode("utf-8", "replace")
+        if data[257:262] == b"ustar" and (prefix := data[345:500].split(b"\0")[0]):
+            name = f"{prefix.decode('utf-8', 'replace')}/{name}"
+        return np.frombuffer(data, dtype, offset=_BLOCK), f"{self.paths[number]}:{offset}:{name}"
 
 
 class Webdataset(Reader):

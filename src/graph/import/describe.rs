@@ -351,7 +351,7 @@ fn input(place: usize, op: &OpDef) -> InputDescription {
             }
             None => None,
         };
-    let dtype = int("dtype", &|id| DType::from_dali(id).is_some()).and_then(DType::from_dali);
+    let dtype = int("dtype", &|id| DType::in_file(id).is_some()).and_then(DType::in_file);
     let ndim = int("ndim", &|_| true);
     let layout = match given.take(false, "layout", ArgumentType::String) {
         Some(Value::Strings(mut values)) => values.pop().unwrap_or_default(),
@@ -424,7 +424,7 @@ fn output(output: &InputOutput) -> OutputDescription {
     OutputDescription {
         name: output.name.clone().unwrap_or_default(),
         device: output.device.clone().unwrap_or_default(),
-        dtype: output.dtype.and_then(|id| DType::from_dali(i64::from(id))),
+        dtype: output.dtype.and_then(|id| DType::in_file(i64::from(id))),
         ndim: output.ndim.filter(|&ndim| ndim >= 0),
         layout: output.layout.clone().unwrap_or_default(),
     }

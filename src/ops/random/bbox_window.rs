@@ -49,8 +49,9 @@ impl<const N: usize> Region<N> {
         }
     }
 
-    pub(super) fn has_center_of(&self, other: &Self) -> bool {
-        (0..N).all(|d| (self.low[d]..=self.high[d]).contains(&(0.5 * (other.low[d] + other.high[d]))))
+    /// Whether a box's center lies in it. On the near edge it does, on the far edge it does not.
+    fn has_center_of(&self, other: &Self) -> bool {
+        (0..N).all(|d| (self.low[d]..self.high[d]).contains(&(0.5 * (other.low[d] + other.high[d]))))
     }
 
     /// What is left of `other` in this window, relative to it.
@@ -176,8 +177,11 @@ impl Rules {
     fn draw<const N: usize>(&self, random: &mut Philox, pixels: Pixels<N>) -> Option<Found<N>> {
         if let (Some(window), Some(image)) = (pixels.window, pixels.image) {
             let anchor: [f32; N] = std::array::from_fn(|d| {
-                let room = i64::from(image[d]) - i64::from(window[d]);
-                (room.min(0) + i64::from(uniform_int(random, room.unsigned_abs() as u32))) as f32
+                match i64::from(image[d]) - i64::from(window[d]) {
+                    // Nothing is drawn where there is no choice, so that the next dimension gets the number.
+                    0 => 0.0,
+                    room => (room.min(0) + i64::from(uniform_int(random, room.unsigned_abs() as u32))) as f32,
+                }
             });
             let size = window.map(|side| side as f32);
             let low: [f32; N] = std::array::from_fn(|d| anchor[d] / image[d] as f32);
@@ -285,6 +289,23 @@ mod tests {
         let boxes = [Region { low: [0.4; 2], high: [0.6; 2] }];
         let found = rules().find(&mut Philox::new(1, 0), &boxes, FREE).unwrap();
         assert!((found.size[0] / found.size[1] - 0.5).abs() < 1e-5, "{found:?}");
+    }
+
+    #[test]
+    fn nothing_is_drawn_where_there_is_no_choice() {
+        let place = |window| {
+            let pixels = Pixels { image: Some([100, 100]), window: Some(window) };
+            rules().draw(&mut Philox::new(1, 0), pixels).unwrap().anchor
+        };
+        let [x, y] = place([50, 100]);
+        assert_eq!((place([100, 50]), y), ([0.0, x], 0.0));
+    }
+
+    #[test]
+    fn a_center_on_the_far_edge_is_outside() {
+        let window = Region { low: [0.0; 2], high: [0.5; 2] };
+        let at = |x: f32| window.has_center_of(&Region { low: [x - 0.25, 0.0], high: [x + 0.25, 0.5] });
+        assert!(at(0.0) && at(0.25) && !at(0.5));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{SEED, seed};
 use crate::cpu::convert::ConvertSat;
-use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_int};
+use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_u64};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -70,8 +70,8 @@ fn choices(from: &View<'_>) -> Result<usize> {
     };
     usize::try_from(count)
         .ok()
-        .filter(|count| (1..=i32::MAX as usize).contains(count))
-        .ok_or_else(|| Error::invalid(format!("{count} things to choose from, expected 1 to {}", i32::MAX)))
+        .filter(|count| (1..=i64::MAX as usize).contains(count))
+        .ok_or_else(|| Error::invalid(format!("{count} things to choose from, expected 1 to {}", i64::MAX)))
 }
 
 impl Choice {
@@ -121,7 +121,7 @@ impl Choice {
             };
             match sums.as_slice() {
                 _ if certain => 0,
-                [] => uniform_int(random, (count - 1) as u32) as usize,
+                [] => uniform_u64(random, (count - 1) as u64) as usize,
                 sums => by_sums(random, sums),
             }
         };

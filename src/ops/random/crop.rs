@@ -42,6 +42,8 @@ impl RandomCrop {
     fn new(args: &Args) -> Result<Self> {
         let pair = |name: &str, default: [f32; 2]| match args.floats(name)?.as_deref() {
             None => Ok(default),
+            // One value is both, as in DALI.
+            Some(&[both]) if both > 0.0 && both.is_finite() => Ok([both; 2]),
             Some(&[low, high]) if 0.0 < low && low <= high && high.is_finite() => Ok([low, high]),
             Some(other) => Err(Error::invalid(format!(
                 "argument `{name}` is {other:?}, expected two positive numbers that rise"

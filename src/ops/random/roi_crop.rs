@@ -66,13 +66,21 @@ impl RoiRandomCrop {
     fn places(&self, sample: &SampleInputs<'_>) -> Result<Vec<[i64; 2]>> {
         let crop = self.crop_shape.ints(sample)?;
         let whole = match &self.in_shape {
-            Some(arg) => Some(arg.ints(sample)?),
+            Some(arg) => match arg.ints(sample)?[..] {
+                [all] => Some(vec![all; crop.len()]),
+                ref each => Some(each.to_vec()),
+            },
             None if self.has_input => {
                 Some(sample.input(0)?.shape.iter().map(|&extent| extent as i64).collect())
             }
             None => None,
         };
         let of = |values: Vec<i64>, what: &str| {
+            if let [all] = values[..]
+                && what != "whole"
+            {
+                return Ok(vec![all; crop.len()]);
+            }
             // Further dimensions of what is cropped, such as channels, stay as they are.
             if values.len() == crop.len() || (what == "whole" && values.len() > crop.len()) {
                 return Ok(values);

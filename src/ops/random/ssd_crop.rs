@@ -80,42 +80,65 @@ fn find(random: &mut Philox, regions: &[Region<2>], attempts: usize) -> Result<O
             if !regions.iter().all(|one| region.overlap(one) >= least) {
                 continue;
             }
+            let window = Window { low: [left, top], size: [width, height] };
             let kept: Vec<usize> =
-                (0..regions.len()).filter(|&i| region.has_center_of(&regions[i])).collect();
+                (0..regions.len()).filter(|&i| window.has_center_of(&regions[i])).collect();
             if !kept.is_empty() {
-                return Ok(Some((Window { region, size: [width, height] }, kept)));
+                return Ok(Some((window, kept)));
             }
         }
     }
 }
 
-/// A window with the sides that were drawn for it: its region's differ from them in the last bit.
+/// A window as it was drawn. What follows from it is computed in double precision, as in DALI.
 #[derive(Debug)]
 struct Window {
-    region: Region<2>,
+    low: [f32; 2],
     size: [f32; 2],
 }
 
 impl Window {
+    fn span(&self, d: usize) -> [f64; 2] {
+        let low = f64::from(self.low[d]);
+        [low, low + f64::from(self.size[d])]
+    }
+
+    /// Whether a box's center lies in it, its edges included.
+    fn has_center_of(&self, one: &Region<2>) -> bool {
+        (0..2).all(|d| {
+            let ([low, high], center) = (self.span(d), 0.5 * f64::from(one.low[d] + one.high[d]));
+            (low..=high).contains(&center)
+        })
+    }
+
     /// A box relative to the window, cut at its sides.
     fn relative(&self, one: &Region<2>) -> [f32; 4] {
         let inside = |at: f32, d: usize| {
-            let at = (f64::from(at) - f64::from(self.region.low[d])) / f64::from(self.size[d]);
+            let at = (f64::from(at) - f64::from(self.low[d])) / f64::from(self.size[d]);
             (at as f32).clamp(0.0, 1.0)
         };
         [inside(one.low[0], 0), inside(one.low[1], 1), inside(one.high[0], 0), inside(one.high[1], 1)]
+    }
+
+    /// First pixel and end along dimension `d` of an image.
+    fn pixels(&self, d: usize, extent: usize) -> [usize; 2] {
+        self.span(d).map(|at| ((at * extent as f64).round().max(0.0) as usize).min(extent))
+    }
+}
+
+/// Height, width and elements of a pixel of an image with channels or without.
+fn sizes(shape: &Shape) -> Result<[usize; 3]> {
+    match shape[..] {
+        [height, width] => Ok([height, width, 1]),
+        [height, width, channels] => Ok([height, width, channels]),
+        _ => Err(Error::invalid(format!("an image of shape {shape}, expected two or three dimensions"))),
     }
 }
 
 impl SsdRandomCrop {
     fn answer(&self, sample: &SampleInputs<'_>, mut random: Philox) -> Result<Answer> {
         let (image, list, labels) = (sample.input(0)?, sample.input(1)?, sample.input(2)?);
-        let [height, width, _] = image.shape[..] else {
-            return Err(Error::invalid(format!(
-                "an image of shape {}, expected three dimensions",
-                image.shape
-            )));
-        };
+        let [height, width, _] = sizes(image.shape)?;
         let [count, 4] = list.shape[..] else {
             return Err(Error::invalid(format!(
                 "boxes of shape {}, expected a list of 4 numbers each",
@@ -132,11 +155,8 @@ impl SsdRandomCrop {
             let boxes = numbers.as_flattened().to_vec();
             return Ok(Answer { from: [0, 0], size: [width, height], boxes, kept: (0..count).collect() });
         };
-        let pixel =
-            |at: f32, extent: usize| ((at * extent as f32 + 0.5).floor().max(0.0) as usize).min(extent);
-        let extents = [width, height];
-        let from = [0, 1].map(|d| pixel(window.region.low[d], extents[d]));
-        let to = [0, 1].map(|d| pixel(window.region.high[d], extents[d]));
+        let [columns, rows] = [window.pixels(0, width), window.pixels(1, height)];
+        let (from, to) = ([columns[0], rows[0]], [columns[1], rows[1]]);
         Ok(Answer {
             from,
             size: [to[0] - from[0], to[1] - from[1]],
@@ -162,9 +182,14 @@ impl Operator for SsdRandomCrop {
             check([image, boxes, labels])?;
         }
         let ty = |dtype, dims, layout| ValueType { dtype: Some(dtype), dims: Some(dims), layout };
-        let channels = inputs[0].dims.as_ref().and_then(|dims| *dims.get(2)?);
+        // An image keeps its channels, and whether it has any.
+        let dims = inputs[0]
+            .dims
+            .as_ref()
+            .map(|dims| dims.iter().enumerate().map(|(d, &extent)| extent.filter(|_| d >= 2)).collect());
+        let image = ValueType { dtype: Some(DType::U8), dims, layout: inputs[0].layout };
         Ok(vec![
-            ty(DType::U8, vec![None, None, channels], inputs[0].layout),
+            image,
             ty(DType::F32, vec![None, Some(4)], Some(Layout::NONE)),
             ty(DType::I32, vec![None], Some(Layout::NONE)),
         ])
@@ -177,7 +202,9 @@ impl Operator for SsdRandomCrop {
         self.answers = inputs.map(|sample| self.answer(&sample, batch.sample(sample.index)));
         let shapes = image.shapes.iter().zip(&self.answers).map(|(shape, answer)| {
             let [width, height] = answer.size;
-            Shape::from([height, width, shape.get(2).copied().unwrap_or_default()])
+            let mut dims = vec![height, width];
+            dims.extend(shape.get(2..).into_iter().flatten());
+            Shape::from(dims)
         });
         let of = |dtype, shape: &dyn Fn(usize) -> Shape| {
             let shapes = self.answers.iter().map(|answer| shape(answer.kept.len())).collect();
@@ -200,9 +227,7 @@ impl Operator for SsdRandomCrop {
             }
             sample.output(1)?.as_slice_mut::<f32>()?.copy_from_slice(boxes);
             let (image, output) = sample.unary()?;
-            let [_, width, channels] = image.shape[..] else {
-                return Err(Error::internal("a planned image has three dimensions"));
-            };
+            let [_, width, channels] = sizes(image.shape)?;
             let lines = image.bytes.chunks_exact((width * channels).max(1)).skip(from[1]);
             let written = size[0] * channels;
             for (to, line) in output.bytes.chunks_exact_mut(written.max(1)).zip(lines) {
@@ -227,7 +252,15 @@ mod tests {
 
     #[test]
     fn boxes_are_cut_at_the_window() {
-        let window = Window { region: Region { low: [0.25; 2], high: [0.75; 2] }, size: [0.5; 2] };
+        let window = Window { low: [0.25; 2], size: [0.5; 2] };
         assert_eq!(window.relative(&Region { low: [0.0, 0.5], high: [0.5, 2.0] }), [0.0, 0.5, 0.5, 1.0]);
+    }
+
+    #[test]
+    fn images_may_have_no_channels() {
+        assert_eq!(sizes(&Shape::from([4, 5])).unwrap(), [4, 5, 1]);
+        assert!(sizes(&Shape::from([4])).is_err() && sizes(&Shape::from([1, 4, 5, 3])).is_err());
+        let window = Window { low: [0.25; 2], size: [0.5; 2] };
+        assert_eq!([window.pixels(0, 10), window.pixels(1, 9)], [[3, 8], [2, 7]]);
     }
 }

@@ -1,6 +1,7 @@
 //! The arguments that say how large a resized image is and where it is sampled from: shared by the resizing operators.
 //! Rules and examples are those of DALI's resize attributes; all sizes are float32 until the last step.
 
+use super::sizes::{Mode, adjust, all_or_each, bounded, rescale, sides, widened};
 use crate::cpu::resample::{Filter, FilterSpec};
 use crate::error::{Error, Result};
 use crate::ops::{Arg, ArgSpec, Args, SampleInputs};
@@ -8,9 +9,6 @@ use crate::tensor::DType;
 
 /// Names of the spatial dimensions' arguments, in the order D, H, W.
 const SEPARATE: [&str; 3] = ["resize_z", "resize_y", "resize_x"];
-
-/// Largest correction of the source region for a rounded size.
-const MAX_SUBPIXEL_CORRECTION: f64 = 10.0;
 
 /// Largest extent of an output: float32 holds every integer up to here.
 const MAX_EXTENT: f32 = 16_777_216.0;
@@ -22,8 +20,11 @@ pub(in crate::ops) const fn antialias(default: bool) -> ArgSpec {
 
 /// The table of these arguments.
 pub(in crate::ops) const ARGS: &[ArgSpec] = &[
-    ArgSpec::floats("size", "height and width, of volumes depth before; 0 is not given, negative flips")
-        .tensor(),
+    ArgSpec::floats(
+        "size",
+        "height and width, of volumes depth before, or one for all; 0 is not given, negative flips",
+    )
+    .tensor(),
     ArgSpec::float("resize_x", "width; 0 is not given, negative flips").tensor().or_float(0.0),
     ArgSpec::float("resize_y", "height; 0 is not given, negative flips").tensor().or_float(0.0),
     ArgSpec::float("resize_z", "depth of volumes; 0 is not given, negative flips").tensor().or_float(0.0),
@@ -36,8 +37,10 @@ pub(in crate::ops) const ARGS: &[ArgSpec] = &[
     ArgSpec::string("mode", "`default`, `stretch`, `not_larger` or `not_smaller`").or_string("default"),
     ArgSpec::floats("max_size", "largest size, one for all sides or one each"),
     ArgSpec::bool("subpixel_scale", "keep the exact scale when a size is rounded").or_bool(true),
-    ArgSpec::floats("roi_start", "start of the source region: y and x, of volumes z before").tensor(),
-    ArgSpec::floats("roi_end", "end of the source region: y and x, of volumes z before").tensor(),
+    ArgSpec::floats("roi_start", "start of the source region: y and x, of volumes z before, or one for all")
+        .tensor(),
+    ArgSpec::floats("roi_end", "end of the source region: y and x, of volumes z before, or one for all")
+        .tensor(),
     ArgSpec::bool("roi_relative", "whether the region is in fractions of the size").or_bool(false),
     ArgSpec::interp_type("interp_type", "0 nearest, 1 linear, 2 cubic, 3 Lanczos, 4 triangular, 5 Gaussian")
         .tensor()
@@ -54,16 +57,8 @@ pub(in crate::ops) const ARGS: &[ArgSpec] = &[
     ArgSpec::int("temp_buffer_hint", "a hint for DALI's memory").no_effect().or_int(0),
 ];
 
-#[derive(Clone, Copy, PartialEq)]
-enum Mode {
-    Default,
-    Stretch,
-    NotLarger,
-    NotSmaller,
-}
-
 enum Requested {
-    /// All sides in one argument.
+    /// All sides in one argument, or one for all.
     Size(Arg),
     /// All of them as multiples of the region's.
     Scales(Arg),
@@ -153,8 +148,8 @@ impl ResizeAttributes {
             }
         };
         let max_size = args.floats("max_size")?;
-        if let Some(max) = max_size.as_ref().filter(|max| max.iter().any(|&m| m.is_nan() || m <= 0.0)) {
-            return Err(Error::invalid(format!("argument `max_size` is {max:?}, expected positive sizes")));
+        if let Some(max) = max_size.as_ref().filter(|max| max.iter().any(|m| m.is_nan())) {
+            return Err(Error::invalid(format!("argument `max_size` is {max:?}, expected sizes")));
         }
         let roi = match (args.arg("roi_start")?, args.arg("roi_end")?) {
             (Some(start), Some(end)) => Some((start, end)),
@@ -205,7 +200,10 @@ impl ResizeAttributes {
         }
         let Ok(max_size) = self.max_size::<N>() else { return [None; N] };
         let known = |d: usize| match &self.requested {
-            Requested::Size(arg) => arg.known().filter(|size| size.len() == N)?.get(d).copied(),
+            Requested::Size(arg) => match arg.known()? {
+                [all] => Some(*all),
+                each => each.get(d).copied().filter(|_| each.len() == N),
+            },
             Requested::Separate(args) => {
                 args.get(SEPARATE.len() - N + d)?.as_ref()?.known()?.first().copied()
             }
@@ -213,7 +211,7 @@ impl ResizeAttributes {
         };
         std::array::from_fn(|d| {
             let size = known(d).filter(|&size| size != 0.0 && size.is_finite())?.abs() as f32;
-            let size = max_size.map_or(size, |max| size.min(max[d]));
+            let size = bounded(size, max_size, d);
             (size < MAX_EXTENT).then(|| (self.rounding)(size).max(1.0) as usize)
         })
     }
@@ -297,8 +295,8 @@ impl ResizeAttributes {
 
     fn requested_size<const N: usize>(&self, sample: &SampleInputs<'_>) -> Result<[f32; N]> {
         let size = match &self.requested {
-            Requested::Size(arg) => sides("size", &arg.floats(sample)?)?,
-            Requested::Scales(arg) => sides("scales", &arg.floats(sample)?)?,
+            Requested::Size(arg) => all_or_each("size", &arg.floats(sample)?)?,
+            Requested::Scales(arg) => all_or_each("scales", &arg.floats(sample)?)?,
             Requested::Separate(args) => {
                 let side = |arg: &Option<Arg>| arg.as_ref().map_or(Ok(0.0), |arg| arg.float(sample));
                 let all = args.iter().map(side).collect::<Result<Vec<_>>>()?;
@@ -319,10 +317,11 @@ impl ResizeAttributes {
     ) -> Result<[(f32, f32); N]> {
         let full = image.map(|extent| extent as f32);
         let Some((start, end)) = &self.roi else { return Ok(full.map(|extent| (0.0, extent))) };
-        let start: [f32; N] = sides("roi_start", &start.floats(sample)?)?;
-        let end: [f32; N] = sides("roi_end", &end.floats(sample)?)?;
+        let start: [f32; N] = all_or_each("roi_start", &start.floats(sample)?)?;
+        let end: [f32; N] = all_or_each("roi_end", &end.floats(sample)?)?;
         let scale = if self.roi_relative { full } else { [1.0; N] };
-        let roi = std::array::from_fn(|d| (start[d] * scale[d], end[d] * scale[d]));
+        let place = |value: f32, d: usize| f64::from(value) * f64::from(scale[d]);
+        let roi = std::array::from_fn(|d| widened(place(start[d], d), place(end[d], d)));
         if roi.iter().all(|(start, end)| start.is_finite() && end.is_finite()) {
             return Ok(roi);
         }
@@ -347,20 +346,6 @@ impl ResizeAttributes {
     }
 }
 
-/// One value for each side.
-fn sides<const N: usize>(name: &str, values: &[f32]) -> Result<[f32; N]> {
-    <[f32; N]>::try_from(values)
-        .map_err(|_| Error::invalid(format!("argument `{name}` has {} values, expected {N}", values.len())))
-}
-
-/// One value for each side, or one for all.
-fn all_or_each<const N: usize>(name: &str, values: &[f32]) -> Result<[f32; N]> {
-    match values {
-        [all] => Ok([*all; N]),
-        each => sides(name, each),
-    }
-}
-
 /// How sizes become whole.
 fn rounding(args: &Args) -> Result<fn(f32) -> f32> {
     match args.string("size_rounding")?.unwrap_or("round") {
@@ -370,70 +355,5 @@ fn rounding(args: &Args) -> Result<fn(f32) -> f32> {
         other => Err(Error::invalid(format!(
             "argument `size_rounding` is `{other}`, expected `round`, `truncate` or `ceil`"
         ))),
-    }
-}
-
-/// The wanted size, still a float and signed, from the requested one (0: not given) and the region's extent.
-fn adjust<const N: usize>(
-    requested: [f32; N],
-    extent: [f32; N],
-    mode: Mode,
-    max_size: Option<[f32; N]>,
-) -> [f32; N] {
-    let scales: Vec<f32> =
-        (0..N).filter(|&d| requested[d] != 0.0).map(|d| (requested[d] / extent[d]).abs()).collect();
-    let Some(first) = scales.first().copied() else { return extent };
-    let sign = requested.map(|r| if r < 0.0 { -1.0 } else { 1.0 });
-    if let Mode::NotLarger | Mode::NotSmaller = mode {
-        let mut scale =
-            scales.iter().copied().fold(first, if mode == Mode::NotLarger { f32::min } else { f32::max });
-        if let Some(max) = max_size {
-            scale = (0..N).map(|d| max[d] / extent[d]).fold(scale, f32::min);
-        }
-        return std::array::from_fn(|d| extent[d] * scale * sign[d]);
-    }
-    // The geometric mean of the given scales.
-    let missing = match (mode, scales.as_slice()) {
-        (Mode::Stretch, _) => 1.0,
-        (_, [_]) => first,
-        (_, all) => all.iter().product::<f32>().powf(1.0 / all.len() as f32),
-    };
-    std::array::from_fn(|d| {
-        let size = if requested[d] == 0.0 { extent[d] * missing } else { requested[d].abs() };
-        sign[d] * max_size.map_or(size, |max| size.min(max[d]))
-    })
-}
-
-/// Scales a region around the point that lies `alignment` of the way through it.
-fn rescale((start, end): (f32, f32), alignment: f64, ratio: f64) -> (f32, f32) {
-    let ratio = ratio.clamp(-MAX_SUBPIXEL_CORRECTION, MAX_SUBPIXEL_CORRECTION);
-    let (start, end) = (f64::from(start), f64::from(end));
-    let fixed = (1.0 - alignment) * start + alignment * end;
-    ((fixed + (start - fixed) * ratio) as f32, (fixed + (end - fixed) * ratio) as f32)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const IMAGE: [f32; 2] = [600.0, 1200.0];
-
-    #[test]
-    fn sizes_follow_the_mode() {
-        let adjusted = |requested: [f32; 2], mode, max: Option<[f32; 2]>| {
-            adjust(requested, IMAGE, mode, max).map(f32::round)
-        };
-        assert_eq!(adjusted([256.0, 256.0], Mode::NotSmaller, None), [256.0, 512.0]);
-        assert_eq!(adjusted([800.0, 800.0], Mode::NotSmaller, Some([1400.0; 2])), [700.0, 1400.0]);
-        assert_eq!(adjusted([100.0, 100.0], Mode::NotSmaller, Some([150.0; 2])), [75.0, 150.0]);
-        assert_eq!(adjusted([0.0, 100.0], Mode::Default, Some([40.0; 2])), [40.0, 40.0]);
-        assert_eq!(adjusted([0.0, -333.0], Mode::Default, None), [167.0, -333.0]);
-        assert_eq!(adjusted([0.0, 300.0], Mode::Stretch, None), [600.0, 300.0]);
-        assert_eq!(adjusted([0.0, 0.0], Mode::Default, None), IMAGE);
-        let volume =
-            |requested: [f32; 3], mode| adjust(requested, [10.0, 20.0, 40.0], mode, None).map(f32::round);
-        assert_eq!(volume([0.0, 10.0, 80.0], Mode::Default), [10.0, 10.0, 80.0]);
-        assert_eq!(volume([0.0, 0.0, 80.0], Mode::Default), [20.0, 40.0, 80.0]);
-        assert_eq!(volume([30.0, 30.0, 30.0], Mode::NotLarger), [8.0, 15.0, 30.0]);
     }
 }

@@ -3,6 +3,7 @@
 pub(super) mod attributes;
 pub(super) mod geometry;
 pub(super) mod gpu;
+mod sizes;
 pub(super) mod volume;
 pub(super) mod volume_gpu;
 

@@ -76,6 +76,8 @@ impl Affine {
     /// The same around `center` instead of the origin.
     fn around(mut self, center: Option<&[f32]>) -> Result<Self> {
         let Some(center) = center else { return Ok(self) };
+        let all = center.first().map_or(Vec::new(), |&all| vec![all; self.ndim]);
+        let center = if center.len() == 1 { &all[..] } else { center };
         if center.len() != self.ndim {
             return Err(Error::invalid(format!(
                 "argument `center` has {} values, expected {}",

@@ -126,6 +126,11 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
     }))
 }
 
+/// Height and width: one value is both.
+fn both(size: &[f32]) -> Vec<f32> {
+    if let [all] = size { vec![*all; 2] } else { size.to_vec() }
+}
+
 fn check(dtype: DType) -> Result<()> {
     dtypes::accepted("images", dtype, &[DType::U8, DType::I16, DType::U16, DType::F32])
 }
@@ -159,7 +164,7 @@ impl WarpPerspective {
         }
         let from = [shape[rows], shape[rows + 1]];
         let to = match &self.size {
-            Some(size) => explicit(&size.floats(sample)?, 2, true)?,
+            Some(size) => explicit(&both(&size.floats(sample)?), 2, true)?,
             None => from.to_vec(),
         };
         if from.contains(&0) {
@@ -240,7 +245,7 @@ impl Operator for WarpPerspective {
         ty.layout = layouts::of_type(&ty, &LAYOUTS)?;
         if let (Some(size), Some(dims)) = (&self.size, &mut ty.dims) {
             let known = size.known().map(|size| size.iter().map(|&s| s as f32).collect::<Vec<f32>>());
-            let known = known.map(|size| explicit(&size, 2, true)).transpose()?;
+            let known = known.map(|size| explicit(&both(&size), 2, true)).transpose()?;
             match ty.layout {
                 None => dims.fill(None),
                 Some(layout) => {

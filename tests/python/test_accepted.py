@@ -1,0 +1,107 @@
+"""What DALI takes that is easily forgotten: one value for all axes, enumerations as tensors, functions ahead of branches; and where samples come from."""
+
+import numpy as np
+import pytest
+
+from gesso import fn, pipeline_def, types
+
+IMAGES = [np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8) for shape in ((20, 30, 3), (24, 18, 3))]
+
+
+def run(define, **settings):
+    """Its outputs."""
+    pipeline = pipeline_def(batch_size=2, num_threads=1, device_id=None, **settings)(define)()
+    pipeline.build()
+    return pipeline.run()
+
+
+def images():
+    return fn.external_source(lambda: IMAGES, layout="HWC")
+
+
+@pytest.mark.parametrize("size", [12, [12], lambda: fn.external_source(lambda: [np.float32(12)] * 2)], ids=["number", "list", "tensor"])
+@pytest.mark.parametrize("mode", ["default", "not_smaller"])
+def test_one_size_is_that_of_all_axes(size, mode):
+    given = run(lambda: fn.resize(images(), size=size() if callable(size) else size, mode=mode))[0]
+    each = run(lambda: fn.resize(images(), size=[12, 12], mode=mode))[0]
+    assert [given.at(i).tolist() for i in range(2)] == [each.at(i).tolist() for i in range(2)]
+
+
+@pytest.mark.parametrize("ahead", ["function", "file"])
+def test_arithmetic_in_a_branch_behind_the_interpreter(ahead, tmp_path):
+    (tmp_path / "x").write_bytes(bytes(range(4)))
+    path = np.frombuffer(str(tmp_path / "x").encode(), np.uint8)
+
+    def define():
+        if ahead == "function":
+            x = fn.python_function(fn.external_source(lambda: [np.arange(4, dtype=np.uint8)] * 2), function=lambda array: array)
+        else:
+            x = fn.io.file.read(fn.external_source(lambda: [path] * 2))
+        factor = fn.external_source(lambda: [np.int32(2), np.int32(3)])
+        if fn.external_source(lambda: [np.array(True), np.array(False)]):
+            x = fn.cast(x, dtype=types.INT32) * (factor * 2 + 1)
+        else:
+            x = fn.cast(x, dtype=types.INT32)
+        return x
+
+    (out,) = run(define, enable_conditionals=True)
+    assert [out.at(i).tolist() for i in range(2)] == [[0, 5, 10, 15], [0, 1, 2, 3]]
+
+
+def test_enumerations_are_tensors():
+    def define():
+        x = images()
+        nearest = types.Constant(types.INTERP_NN)
+        either = fn.random.choice([types.INTERP_NN, types.INTERP_NN])
+        return tuple(fn.resize(x, size=[7, 9], interp_type=how) for how in (types.INTERP_NN, nearest, either))
+
+    plain, constant, chosen = run(define)
+    assert all((plain.at(i) == other.at(i)).all() for i in range(2) for other in (constant, chosen))
+
+
+def test_a_step_is_a_tensor():
+    (out,) = run(lambda: images()[:, :: fn.external_source(lambda: [np.int32(2), np.int32(-1)])])
+    assert (out.at(0) == IMAGES[0][:, ::2]).all() and (out.at(1) == IMAGES[1][:, ::-1]).all()
+
+
+def texts(batch):
+    """The texts of a `get_property`."""
+    return [bytes(batch.at(i)).decode() for i in range(2)]
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["library", "interpreter"])
+def test_samples_say_where_they_come_from(tmp_path, inside):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.jpg").write_bytes(name.encode() * 3)
+
+    def define():
+        files, labels = fn.readers.file(file_root=str(tmp_path))
+        if inside:
+            files = fn.python_function(files, function=lambda array: array)
+        double = fn.stack(files, files)
+        swapped = fn.permute_batch(files, indices=[1, 0])
+        return files, labels, double, fn.get_property(double, key="source_info"), fn.get_property(swapped, key="source_info")
+
+    files, labels, double, property_of, swapped = run(define)
+    expected = ["a/a.jpg", "b/b.jpg"]
+    assert [sample.source_info() for sample in files] == expected == [sample.source_info() for sample in double]
+    assert texts(property_of) == expected and texts(swapped) == expected[::-1]
+    assert [sample.source_info() for sample in labels] == ["", ""]
+
+
+def test_different_sources_are_none(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.npy").write_bytes(b"")
+        np.save(tmp_path / f"{name}.npy", np.zeros(3))
+
+    def define():
+        first = fn.readers.numpy(file_root=str(tmp_path), files=["a.npy", "b.npy"])
+        other = fn.readers.numpy(file_root=str(tmp_path), files=["b.npy", "a.npy"])
+        found = fn.readers.numpy(file_root=str(tmp_path))
+        return first + first, first + other, found
+
+    same, mixed, found = run(define)
+    assert [sample.source_info() for sample in same] == ["a.npy", "b.npy"]
+    assert [sample.source_info() for sample in mixed] == ["", ""]
+    assert [sample.source_info() for sample in found] == ["./a.npy", "./b.npy"]
