@@ -4,6 +4,7 @@ reads, computes and has several batches under way. Order, numbers and errors are
 import threading
 
 from . import _author, _library, _storage
+from ._readers import damage as _damage
 from ._readers.file import File
 from ._readers.video import Video
 from ._seeds import assign
@@ -99,7 +100,7 @@ class Reading:
         self._raise_unread(outcome.errors)
         infos = {name: _Infos(files, number) for name, files in self._files.items()}
         outputs = [(arrays, layout, infos.get(name)) for name, (arrays, layout, _) in zip(self._direct, outcome.outputs)]
-        return outputs, outcome.errors
+        return outputs, _damage.with_origins(outcome.errors, [(name, infos[name], infos[name].numbers()) for name in infos] if outcome.errors else [])
 
     def _raise_unread(self, errors):
         """A file that cannot be read is an error of the batch, whatever becomes of samples that cannot be computed."""
@@ -158,29 +159,40 @@ class _Files:
             self._order.next_epoch()
 
     def of_batch(self, number):
-        """The path of each sample."""
+        """The path of each sample, and their numbers."""
         with self._lock:
             if self._samples is None:
                 self._samples = self._node.operator.begin(self._node)
             if self._samples.size != self._size:
                 # Others came or went since: which file is which number nobody knows any more.
-                return [""] * self._batch_size
+                return [""] * self._batch_size, None
             if self._order is None or number < self._next:
                 self._begin()
             while self._next < number:
                 self._order.batch(self._batch_size)
                 self._next += 1
             self._next += 1
-            return [self._samples.name(index) for index in self._order.batch(self._batch_size)]
+            numbers = self._order.batch(self._batch_size)
+            return [self._samples.name(index) for index in numbers], numbers
 
 
 class _Infos:
-    """The path of each sample of a batch, found out when it is asked for."""
+    """The path of each sample of a batch, and its number among those of its reader, found out when it is asked for."""
 
     def __init__(self, files, number):
-        self._files, self._number, self._paths = files, number, None
+        self._files, self._number, self._found = files, number, None
+
+    def _find(self):
+        if self._found is None:
+            self._found = self._files.of_batch(self._number)
+        return self._found
 
     def __getitem__(self, index):
-        if self._paths is None:
-            self._paths = self._files.of_batch(self._number)
-        return self._paths[index]
+        return self._find()[0][index]
+
+    def __len__(self):
+        return len(self._find()[0])
+
+    def numbers(self):
+        """The number of each sample, or None."""
+        return self._find()[1]

@@ -5,10 +5,12 @@ import random
 from collections import deque
 from concurrent.futures import Future
 
-from . import _author, _checkpoint, _execution, _library
+from . import _checkpoint, _execution, _from_file, _library
 from ._asking import Asking
+from ._epochs import ends
 from ._declared import check_declared, check_same
 from ._feeding import is_constant, to_batch
+from ._readers import features
 from ._sources import warn_unused
 from .data_node import _check
 from .types import PipelineAPIType
@@ -56,6 +58,11 @@ class Running(Asking):
         self._is_restored_from_checkpoint = False
         self._shared = None
         self.errors = {}
+        # Which samples of the last batch are not in it.
+        self._left_out = ()
+        self._epochs = self._epoch_end = None
+        # Batches before those of `_epochs`.
+        self._epochs_begin = 0
 
     # --- building
 
@@ -104,6 +111,10 @@ class Running(Asking):
             self.start_py_workers()
             self._declared_outputs()
             self._execution = _execution.of_graph(self, state)
+        elif _from_file.needs_graph(self._description):
+            self._operators, self._graph_outputs = _from_file.graph(self, self._description, self._serialized)
+            self._take_declared(self._description["outputs"])
+            self._execution = _execution.of_graph(self, state)
         else:
             self._execution = _execution.of_file(self, self._serialized)
         self._built = True
@@ -129,13 +140,18 @@ class Running(Asking):
         changed = {key: value for key, value in changed.items() if value is not None}
         if changed:
             described.update(changed)
-            serialized = _author.write(described)
+            serialized = features.rewritten(serialized, described)
         self._serialized = self._bytes = serialized
         self._max_batch_size = described["max_batch_size"]
         self._num_threads = described["num_threads"]
         self._seed = described["seed"]
         self._device_id = settings.get("device_id", described["device_id"])
         self._take_executor(described, settings)
+
+    def _take_declared(self, outputs):
+        """What a file says of its outputs."""
+        self._output_dtype = [_execution.dtype_named(output["dtype"]) for output in outputs]
+        self._output_ndim = [output["ndim"] for output in outputs]
 
     def _take_executor(self, described, settings):
         bits = described.get("executor_type") or 0
@@ -317,6 +333,7 @@ class Running(Asking):
             raise StopIteration
         self._batches_to_consume -= 1
         outputs, self.errors = self._results.popleft().result()
+        self._left_out = self.errors.keys() if self._on_error == "skip" else ()
         self._consumed += 1
         return outputs
 
@@ -357,13 +374,31 @@ class Running(Asking):
         return self._prefetch_queue_depth <= 1
 
     def __iter__(self):
-        """Batches until the epoch ends; then the pipeline is reset."""
-        while True:
+        """Batches until the epoch ends: that of the sources, or that of the readers. Then the pipeline is reset, and the next loop is the next epoch."""
+        self.build()
+        end = self._end_of_epoch()
+        while end is None or self._consumed < end:
             try:
-                yield self.run()
+                outputs = self.run()
             except StopIteration:
                 self.reset()
                 return
+            yield outputs
+
+    def _end_of_epoch(self):
+        """How many batches there are in all when the epoch of the readers ends; None without readers."""
+        if self._epochs is None:
+            metas = self._execution.reader_meta()
+            if not metas:
+                return None
+            lefts = self._execution.reader_left()
+            self._epochs = ends(list(metas.values()), [lefts.get(name) for name in metas], self._max_batch_size)
+            if any(lefts.values()):
+                self._epochs_begin = self._consumed
+            self._epoch_end = self._epochs_begin + next(self._epochs)
+        while self._epoch_end <= self._consumed:
+            self._epoch_end = self._epochs_begin + next(self._epochs)
+        return self._epoch_end
 
     def empty(self):
         """Whether no batch is under way."""
