@@ -24,6 +24,8 @@ HERE = Path(__file__).resolve().parent
 LIBRARY = "libtriton_gesso.so"
 PACKAGE = "gesso"
 COMMAND = "gesso_command"
+PROGRAMS = {"gesso": "main", "rec2idx": "rec2idx", "tfrecord2idx": "tfrecord2idx", "wds2idx": "wds2idx"}
+HEADER = HERE.parent / "include" / "gesso.h"
 OLDEST_GLIBC = (2, 28)
 SUFFIXES = (".py", ".pyi", ".typed")
 # By their numbers in ELF.
@@ -74,6 +76,7 @@ def _files(library):
             yield path.relative_to(HERE).as_posix(), path.read_bytes()
     for name, text in _stubs(library).items():
         yield f"{PACKAGE}/{name}", text.encode()
+    yield f"{PACKAGE}/include/{HEADER.name}", HEADER.read_bytes()
     yield f"{COMMAND}.py", (HERE / f"{COMMAND}.py").read_bytes()
     yield f"{PACKAGE}/{LIBRARY}", Path(library).read_bytes()
 
@@ -87,6 +90,11 @@ def _stubs(library):
     if done.returncode != 0:
         raise RuntimeError(f"the package cannot make its type stubs: {done.stderr.strip()}")
     return json.loads(done.stdout)
+
+
+def _programs():
+    lines = [f"{program} = {COMMAND}:{function}" for program, function in PROGRAMS.items()]
+    return "\n".join(["[console_scripts]", *lines, ""])
 
 
 def _papers(folder):
@@ -127,7 +135,7 @@ def build(folder, library, papers=None):
     files += [
         (f"{info}/METADATA", _metadata(project, held)),
         (f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: gesso\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()),
-        (f"{info}/entry_points.txt", f"[console_scripts]\ngesso = {COMMAND}:main\n".encode()),
+        (f"{info}/entry_points.txt", _programs().encode()),
     ]
     record = io.StringIO()
     rows = csv.writer(record, lineterminator="\n")

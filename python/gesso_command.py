@@ -8,6 +8,10 @@ import sys
 _LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gesso", "libtriton_gesso.so")
 
 
+# The interpreter that was asked for by `--python`.
+_ASKED = "GESSO_SERIALIZE_BY"
+
+
 def _serialize(arguments):
     import argparse
 
@@ -17,7 +21,16 @@ def _serialize(arguments):
     parser.add_argument("script", help="a program with a function marked by pipeline_def")
     parser.add_argument("-o", "--output", default="model.dali", help="the file to write [model.dali]")
     parser.add_argument("--name", help="the function, where there are several")
+    parser.add_argument("--python", help="the interpreter that has the package `gesso` and what the program needs [this one]")
     options = parser.parse_args(arguments)
+    if options.python and os.environ.get(_ASKED) != options.python:
+        # That one does the same, and asks no other.
+        os.environ[_ASKED] = options.python
+        words = [options.python, "-m", "gesso", "serialize", *arguments]
+        try:
+            os.execvp(options.python, words)
+        except OSError as error:
+            sys.exit(f"error: cannot run `{options.python}`: {error.strerror}")
     sys.path.insert(0, os.path.dirname(os.path.abspath(options.script)))
     try:
         size = len(of_script(options.script, options.name).serialize(filename=options.output))
@@ -45,6 +58,39 @@ def _command_line(arguments):
     # Python only notes Ctrl-C, and looks at its note when a call has come back.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return library.gesso_main(len(words), (ctypes.c_char_p * (len(words) + 1))(*words))
+
+
+def _index(kind, arguments, usage, behind=None):
+    """The programs of DALI's wheel that make an index: a file of samples, and the index that is written."""
+    arguments = [word for word in arguments if word != "--"]
+    if any(word in ("-h", "--help") for word in arguments):
+        return print(usage)
+    if len(arguments) == 1 and behind is not None:
+        arguments.append(behind(arguments[0]))
+    if len(arguments) != 2:
+        sys.exit(usage)
+    data, index = (word if not word.startswith("-") else os.path.join(".", word) for word in arguments)
+    return _command_line(["index", kind, data, "--out", index])
+
+
+def tfrecord2idx():
+    """`tfrecord2idx DATA INDEX`: the index of a TFRecord file."""
+    return _index("tfrecord", sys.argv[1:], "usage: tfrecord2idx DATA INDEX: writes the index of a TFRecord file")
+
+
+def rec2idx():
+    """`rec2idx DATA INDEX`: the index of a RecordIO file."""
+    return _index("recordio", sys.argv[1:], "usage: rec2idx DATA INDEX: writes the index of a RecordIO file")
+
+
+def _beside(archive):
+    """The index of an archive, where none is named: its name up to the first dot."""
+    return archive[: archive.find(".", archive.rfind("/") + 2)] + ".idx"
+
+
+def wds2idx():
+    """`wds2idx ARCHIVE [INDEX]`: the index of a tar archive."""
+    return _index("webdataset", sys.argv[1:], "usage: wds2idx ARCHIVE [INDEX]: writes the index of a tar archive of samples", _beside)
 
 
 def main():

@@ -6,8 +6,9 @@ fn main() {
     // Test executables stand in for the server: the functions of Triton that they define must be found by `dlsym`.
     // A server that unloads the plugin must not unmap it: rayon's threads may still be on their way out.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    // The AV1 decoder's crate exports the names of the C library that it stands for: ours must be called, though the process may hold
-    // that library too.
+    // What is ours must be called, whatever else of those names the process holds.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-Bsymbolic");
+    // Programs that were linked with it find it by its name, not where it was then.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libtriton_gesso.so");
     println!("cargo::rustc-link-arg-tests=-Wl,--export-dynamic-symbol=TRITON*");
 }

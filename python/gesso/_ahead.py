@@ -30,12 +30,14 @@ def _serve(calls, end):
 
 def _drop(calls):
     """Ends a thread whose owner is gone; calls that did not begin are cancelled."""
-    try:
-        while True:
+    # The interpreter may be going, and the names of modules with it: what is used here are methods.
+    while not calls.empty():
+        try:
             future, _, _ = calls.get_nowait()
-            future.cancel()
-    except queue.Empty:
-        calls.put(None)
+        except Exception:  # the thread was sooner
+            break
+        future.cancel()
+    calls.put(None)
 
 
 class Ahead:

@@ -3,8 +3,10 @@
 import difflib
 import os
 
+import numpy as np
+
 from . import _origin, types
-from ._enums import DALIDataType, DALIImageType, DALIInterpType
+from ._enums import DALIDataType, DALIImageType, DALIInterpType, to_dali_type
 
 _ENUMS = {
     "IMAGE_TYPE": DALIImageType,
@@ -83,8 +85,25 @@ def expected(argument):
 def _convert_one(argument, kind, value):
     enum = _ENUMS.get(argument.type)
     if enum is not None:
-        return int(enum(int(value)))
+        return int(enum(_number_of(argument, value)))
     return _CONVERTERS[kind](value)
+
+
+def _number_of(argument, value):
+    """The number of an enum's value."""
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        named = _as_dtype(value) if argument.type in ("DATA_TYPE", "_DATA_TYPE_VEC") else None
+        raise TypeError(f"write `types.{named.name}`" if named is not None else "it is none of these") from None
+
+
+def _as_dtype(value):
+    """The type that numpy or PyTorch means by `value`, or None."""
+    try:
+        return to_dali_type(value)
+    except TypeError:
+        return None
 
 
 def convert(argument, value, operator):
@@ -120,7 +139,8 @@ def is_tensor(name, value, node_type):
         return False
     if isinstance(value, node_type):
         return True
-    if isinstance(value, (str, list, tuple, types.ScalarConstant)):
+    # A type of numpy's is none of ours, and no data.
+    if isinstance(value, (str, list, tuple, type, np.dtype, types.ScalarConstant)):
         return False
     return not types._is_scalar_value(value)
 

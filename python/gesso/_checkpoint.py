@@ -77,6 +77,7 @@ def next_epoch(pipeline):
     pipeline._epoch_idx += 1
     pipeline._consumer_epoch_idx += 1
     pipeline._consumer_iter = 0
+    pipeline._epochs, pipeline._epochs_begin = None, pipeline._consumed
 
 
 def warn_of_sources(pipeline):

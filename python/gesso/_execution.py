@@ -26,6 +26,11 @@ _FILES = {"readers__File", "FileReader"}
 _VIDEOS = {"experimental__readers__Video", "readers__Video", "VideoReader", "readers__VideoResize", "VideoReaderResize"}
 
 
+def dtype_named(name):
+    """The type that descriptions name so, or None."""
+    return _DTYPES.get(name)
+
+
 def failed(error):
     """A batch that failed before it began."""
     future = Future()
@@ -133,20 +138,22 @@ class Execution:
         return batch
 
     def _explained(self, message, index):
-        return explained(message, self._origins, f"Sample {index} of the batch failed. ")
+        return explained(message, self._origins, f"Sample {index} of the batch failed: ")
 
 
 def explained(message, origins, lead=""):
     """A message of the library, with the user's lines where it names an operator."""
     message = _context.add_words(message)
-    for name, node in origins.items():
-        # Two operators that run as one are called `first + second`.
-        if any(words in message for words in (f"`{name}`", f"({name})", f"`{name} + ", f" + {name}`")):
-            return (
-                f"Critical error in pipeline:\nError in {node.device.upper()} operator `{node.operator.display}`,\nwhich was used in the "
-                f"pipeline definition with the following traceback:\n\n{_origin.describe(node.origin)}\n\nencountered:\n\n{lead}{message}"
-            )
-    return f"Critical error in pipeline:\n{lead}{message}"
+    node = next((node for name, node in origins.items() if f"(`{name}`)" in message), None)
+    # Two operators that run as one are called `first + second`.
+    words = lambda name: (f"`{name}`", f"({name})", f"`{name} + ", f" + {name}`")
+    node = node or next((node for name, node in origins.items() if any(each in message for each in words(name))), None)
+    if node is None:
+        return f"Critical error in pipeline:\n{lead}{message}"
+    return (
+        f"Critical error in pipeline:\nError in {node.device.upper()} operator `{node.operator.display}`,\nwhich was used in the "
+        f"pipeline definition with the following traceback:\n\n{_origin.describe(node.origin)}\n\nencountered:\n\n{lead}{message}"
+    )
 
 
 def _opener(pipeline, origins):

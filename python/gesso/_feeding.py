@@ -10,11 +10,13 @@ from ._tensor_list import TensorListCPU
 
 
 class Batch:
-    """One batch of an input: dense arrays of one type and rank. `whole` is the array that they are parts of, where there is one."""
+    """One batch of an input: dense arrays of one type and rank. `whole` is the array that they are parts of, where there is one; `infos` say where each
+    is from, `numbers` which sample of a reader each is."""
 
-    __slots__ = ("arrays", "dtype", "layout", "infos", "whole")
+    __slots__ = ("arrays", "dtype", "layout", "infos", "whole", "numbers")
 
-    def __init__(self, arrays, dtype, layout="", infos=None, whole=None):
+    def __init__(self, arrays, dtype, layout="", infos=None, whole=None, numbers=None):
+        self.numbers = numbers
         self.arrays = arrays
         self.whole = whole
         self.dtype = dtype
@@ -41,6 +43,17 @@ def to_array(value):
     if types._is_cupy_array(value):
         return value.get()
     return np.asarray(value)
+
+
+def hint_for(array):
+    """What to do with an array whose type cannot be fed."""
+    if array.dtype.kind in "SV":
+        return " The bytes of a file are numbers as `np.frombuffer(data, np.uint8)`."
+    if array.dtype.kind == "U":
+        return " Text is numbers as `np.frombuffer(text.encode(), np.uint8)`; a file is fed by its bytes, not by its name: `np.fromfile(path, np.uint8)`."
+    if array.dtype.kind == "O":
+        return " A list is a batch: give it arrays, one a sample."
+    return ""
 
 
 def _dense(array, copy):
@@ -139,7 +152,7 @@ def to_batch(data, limit, layout=None, copy=True):
         kinds = [dtype_of(array) for array in arrays]
     if None in kinds:
         wrong = arrays[kinds.index(None)]
-        raise TypeError(f"Data of the type {wrong.dtype} cannot be fed: expected numbers or truth values.")
+        raise TypeError(f"Data of the type {wrong.dtype} cannot be fed: expected numbers or truth values.{hint_for(wrong)}")
     for i, kind in enumerate(kinds):
         if kind != kinds[0]:
             raise RuntimeError(f"All samples of a batch must have the same type: sample {i} has {kind}, the first one has {kinds[0]}.")

@@ -2,7 +2,8 @@
 
 import json
 
-from . import _author, _execution
+from . import _execution
+from ._readers import features
 
 
 class Loading:
@@ -17,13 +18,18 @@ class Loading:
         changed = {key: value for key, value in changed.items() if value is not None}
         if changed:
             described.update(changed)
-            serialized = _author.write(described)
+            serialized = features.rewritten(serialized, described)
         self._serialized = self._bytes = serialized
         self._max_batch_size = described["max_batch_size"]
         self._num_threads = described["num_threads"]
         self._seed = described["seed"]
         self._device_id = settings.get("device_id", described["device_id"])
         self._take_executor(described, settings)
+
+    def _take_declared(self, outputs):
+        """What a file says of its outputs."""
+        self._output_dtype = [_execution.dtype_named(output["dtype"]) for output in outputs]
+        self._output_ndim = [output["ndim"] for output in outputs]
 
     def _take_executor(self, described, settings):
         bits = described.get("executor_type") or 0

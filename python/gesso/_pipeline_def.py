@@ -3,10 +3,15 @@
 import functools
 import inspect
 
+from . import _origin
 from .data_node import DataNode
 from .pipeline import Pipeline
 
 _OWN = ("enable_conditionals", "debug")
+_NO_DEBUG = (
+    "`debug=True` does nothing: a definition runs once, without data, and what its operators return holds none. To see a value, return it as an output and "
+    "call `run`; operators on arrays, at once, are in `gesso.dynamic`."
+)
 
 
 def _settings():
@@ -58,7 +63,7 @@ def pipeline_def(fn=None, *, enable_conditionals=False, **pipeline_kwargs):
     `Pipeline`, which come before the decorator's. With `enable_conditionals` the definition may use `if`, `and`, `or`, `not` and `a if b
     else c` on results of operators.
     """
-    pipeline_kwargs.pop("debug", None)
+    debugs = pipeline_kwargs.pop("debug", False)
 
     def decorate(function):
         from ._conditionals import is_left_alone
@@ -69,6 +74,8 @@ def pipeline_def(fn=None, *, enable_conditionals=False, **pipeline_kwargs):
         @functools.wraps(function)
         def create_pipeline(*args, **kwargs):
             on = kwargs.get("enable_conditionals", enable_conditionals)
+            if kwargs.get("debug", debugs):
+                _origin.warn(_NO_DEBUG, UserWarning)
             definition = function
             if on:
                 from ._conditionals import convert

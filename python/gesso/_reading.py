@@ -1,7 +1,10 @@
 """Pipelines that need the interpreter for readers only, and only for those that the library has, too: they run as one stream of the library, which
 reads, computes and has several batches under way. Order, numbers and errors are those of `_stages`, which runs all other pipelines."""
 
+import threading
+
 from . import _author, _library, _storage
+from ._readers import damage as _damage
 from ._readers.file import File
 from ._readers.video import Video
 from ._seeds import assign
@@ -74,21 +77,28 @@ def opened(pipeline, parameters, place, state):
         engine.open()
     except (_library.GessoError, RuntimeError):
         return None
-    return Reading(engine, readers, begun)
+    return Reading(engine, readers, parameters["enable_checkpointing"], batch_size, begun)
 
 
 class Reading:
     """Runs such a stream. Has the methods of `StagedGraph`."""
 
-    def __init__(self, engine, readers, begun):
+    def __init__(self, engine, readers, restarts, batch_size, begun):
         self._engine, self._readers, self._begun = engine, readers, begun
+        sizes = {name: meta["epoch_size"] for name, meta in engine.reader_meta().items()}
+        self._files_of = lambda node, **where: _Files(node, sizes[node.name], restarts, batch_size, **where)
+        self._files = {node.name: self._files_of(node) for node in readers}
 
     def run(self, batch_size, fed):
         """(arrays and layout of each output, errors of samples)"""
+        number = self._begun
         self._begun += 1
         outcome = self._engine.next()
         self._raise_unread(outcome.errors)
-        return outcome.outputs, outcome.errors
+        if not outcome.errors:
+            return outcome.outputs, {}
+        infos = {name: _Infos(files, number) for name, files in self._files.items()}
+        return outcome.outputs, _damage.with_origins(outcome.errors, [(name, found, found.numbers()) for name, found in infos.items()])
 
     def _raise_unread(self, errors):
         """A file that cannot be read is an error of the batch, whatever becomes of samples that cannot be computed."""
@@ -111,6 +121,8 @@ class Reading:
     def restart(self, batches, batch_size):
         """Goes on with the epoch of the readers behind the one that so many batches have got to."""
         self._engine.restart(self._begun, batches)
+        # Batches of before keep theirs.
+        self._files = {node.name: self._files_of(node, first=self._begun, left=batches) for node in self._readers}
 
     def reader_meta(self):
         """What the readers say of their data."""
@@ -122,4 +134,63 @@ class Reading:
 
     def reader_left(self):
         """What is left for each shard of epochs that other shards began: there are none."""
-        return dict.fromkeys(node.name for node in self._readers)
+        return dict.fromkeys(self._files)
+
+
+class _Files:
+    """Which samples the batches of a reader are of, from number `first` on: found out by drawing their order again, if somebody asks. `size`: how
+    many the library found; `left`: batches behind which the epoch was left."""
+
+    def __init__(self, node, size, restarts, batch_size, first=0, left=None):
+        self._node, self._size, self._restarts, self._batch_size = node, size, restarts, batch_size
+        self._first, self._left = first, left
+        self._lock = threading.Lock()
+        self._samples = self._order = None
+        self._next = first
+
+    def _begin(self):
+        options = {name: value.value for name, value in self._node.values.items()}
+        self._order, self._next = self._node.operator.order(self._samples, options, self._restarts), self._first
+        if self._left is not None:
+            for _ in range(self._left):
+                self._order.batch(self._batch_size)
+            self._order.next_epoch()
+
+    def of_batch(self, number):
+        """The path of each sample, and their numbers."""
+        with self._lock:
+            if self._samples is None:
+                self._samples = self._node.operator.begin(self._node)
+            if self._samples.size != self._size:
+                # Others came or went since: which file is which number nobody knows any more.
+                return [""] * self._batch_size, None
+            if self._order is None or number < self._next:
+                self._begin()
+            while self._next < number:
+                self._order.batch(self._batch_size)
+                self._next += 1
+            self._next += 1
+            numbers = self._order.batch(self._batch_size)
+            return [self._samples.name(index) for index in numbers], numbers
+
+
+class _Infos:
+    """The path of each sample of a batch, and its number among those of its reader, found out when it is asked for."""
+
+    def __init__(self, files, number):
+        self._files, self._number, self._found = files, number, None
+
+    def _find(self):
+        if self._found is None:
+            self._found = self._files.of_batch(self._number)
+        return self._found
+
+    def __getitem__(self, index):
+        return self._find()[0][index]
+
+    def __len__(self):
+        return len(self._find()[0])
+
+    def numbers(self):
+        """The number of each sample, or None."""
+        return self._find()[1]

@@ -5,8 +5,9 @@ import threading
 from collections import deque
 from concurrent.futures import Future
 
-from . import _checkpoint, _execution, _library
+from . import _checkpoint, _execution, _from_file, _library
 from ._asking import Asking
+from ._epochs import ends
 from ._declared import check_declared, check_same
 from ._feeding import is_constant, to_batch
 from ._interrupts import held, let
@@ -64,6 +65,11 @@ class Running(Asking, Loading):
         self._is_restored_from_checkpoint = False
         self._shared = None
         self.errors = {}
+        # Which samples of the last batch are not in it.
+        self._left_out = ()
+        self._epochs = self._epoch_end = None
+        # Batches before those of `_epochs`.
+        self._epochs_begin = 0
 
     # --- building
 
@@ -118,6 +124,10 @@ class Running(Asking, Loading):
                 raise RuntimeError(f"The `batch_size` of the pipeline must be at least 1, got {self._max_batch_size}.")
             self.start_py_workers()
             self._declared_outputs()
+            self._execution = _execution.of_graph(self, state)
+        elif _from_file.needs_graph(self._description):
+            self._operators, self._graph_outputs = _from_file.graph(self, self._description, self._serialized)
+            self._take_declared(self._description["outputs"])
             self._execution = _execution.of_graph(self, state)
         else:
             self._execution = _execution.of_file(self, self._serialized)
@@ -323,6 +333,7 @@ class Running(Asking, Loading):
                     with let():
                         future.exception()
                 outputs, self.errors = future.result()
+                self._left_out = self.errors.keys() if self._on_error == "skip" else ()
                 with self._lock:
                     self._consumed += 1
                     given = True
@@ -393,13 +404,31 @@ class Running(Asking, Loading):
         return self._prefetch_queue_depth <= 1
 
     def __iter__(self):
-        """Batches until the epoch ends; then the pipeline is reset."""
-        while True:
+        """Batches until the epoch ends: that of the sources, or that of the readers. Then the pipeline is reset, and the next loop is the next epoch."""
+        self.build()
+        end = self._end_of_epoch()
+        while end is None or self._consumed < end:
             try:
-                yield self.run()
+                outputs = self.run()
             except StopIteration:
                 self.reset()
                 return
+            yield outputs
+
+    def _end_of_epoch(self):
+        """How many batches there are in all when the epoch of the readers ends; None without readers."""
+        if self._epochs is None:
+            metas = self._execution.reader_meta()
+            if not metas:
+                return None
+            lefts = self._execution.reader_left()
+            self._epochs = ends(list(metas.values()), [lefts.get(name) for name in metas], self._max_batch_size)
+            if any(lefts.values()):
+                self._epochs_begin = self._consumed
+            self._epoch_end = self._epochs_begin + next(self._epochs)
+        while self._epoch_end <= self._consumed:
+            self._epoch_end = self._epochs_begin + next(self._epochs)
+        return self._epoch_end
 
     def empty(self):
         """Whether no batch is under way."""

@@ -12,6 +12,7 @@ from ._branches import Branches, is_split, run as run_conditional
 from ._enums import DALIDataType, dtype_of, to_numpy_type
 from ._feeding import Batch
 from ._lazy import LayoutEngines
+from ._readers import damage
 from ._seeds import assign
 from .data_node import DataNode
 from ._video_input import VideoInput, of_size
@@ -318,7 +319,7 @@ class StagedGraph:
             for stage in stages:
                 batches.add_errors(stage.path, stage.run(len(batches.numbers[stage.path]), values, fed))
             if batches.is_lost():
-                return [([None] * batch_size, "", None) for _ in self.outputs], batches.errors
+                return [([None] * batch_size, "", None) for _ in self.outputs], self._named(batches)
             for node in nodes:
                 self._run_here(node, batches)
         on_gpu = {}
@@ -331,7 +332,16 @@ class StagedGraph:
             batch = values[edge.name]
             arrays = on_gpu.get(edge.name, batch.arrays) if edge.device == "gpu" else batch.arrays
             outputs.append((_without(arrays, batches.errors), batch.layout, batch.infos))
-        return outputs, batches.errors
+        return outputs, self._named(batches)
+
+    def _named(self, batches):
+        """The errors of samples, with what they were read from."""
+        found = []
+        for node in self.readers if batches.errors else []:
+            batch = batches.values.get(node.outputs[0].name) if node.outputs else None
+            if batch is not None and batch.infos and len(batch.infos) == len(batches.numbers[()]):
+                found.append((node.name, batch.infos, batch.numbers))
+        return damage.with_origins(batches.errors, found)
 
     def _run_here(self, node, batches):
         path, values = self.branches.path(node), batches.values

@@ -241,6 +241,12 @@ class TensorListGPU(TensorListCPU):
         """The samples as numpy arrays; those in memory of the GPU are copied."""
         return [on_host(array) for array in self._data]
 
+    def at(self, index):
+        """A sample as a `TensorGPU`."""
+        if not 0 <= index < len(self._data):
+            raise RuntimeError(f"Index is out-of-range: {index} of a batch of {len(self._data)} samples.")
+        return self[index]
+
     def _is_on_device(self):
         return bool(self._data) and all(isinstance(array, DeviceArray) for array in self._data)
 

@@ -31,6 +31,20 @@ def _arithmetic(name, *inputs):
     return apply(name, *inputs)
 
 
+# What people look for in a `DataNode`, and where it is.
+_RUN = "it holds no data before the pipeline runs. Return it as an output, and look at what `run` gives"
+_NOT_HERE = {
+    **dict.fromkeys(("get", "numpy", "as_array", "as_cpu", "at", "item", "tolist"), _RUN),
+    **{name: f"use `fn.reductions.{name}`" for name in ("mean", "sum", "min", "max", "std")},
+    "astype": "use `fn.cast(data, dtype=...)`",
+    "reshape": "use `fn.reshape(data, shape=...)`",
+    "transpose": "use `fn.transpose(data, perm=...)`",
+    "T": "use `fn.transpose(data, perm=...)`",
+    "squeeze": "use `fn.squeeze(data, axes=...)`",
+    "dtype": "its type is known when the pipeline runs",
+}
+
+
 class DataNode:
     """A batch of tensors in a pipeline that is being defined. It holds no data.
 
@@ -118,6 +132,20 @@ class DataNode:
             "a `DataNode` was asked whether it is true, by `if`, `and`, `or`, `not` or `bool`: it has no value before the pipeline runs. With "
             f"`enable_conditionals=True` in `@{_context.package}.pipeline_def` these become operators; `cast` makes "
             "bools of numbers."
+        )
+
+    def __getattr__(self, name):
+        hint = _NOT_HERE.get(name)
+        raise AttributeError(f"a `DataNode` has no `{name}`" + (f": {hint}" if hint else ""))
+
+    # numpy leaves operators to this class, and what is no operator of Python's to `__array__`.
+    __array_ufunc__ = None
+
+    def __array__(self, *_, **__):
+        raise TypeError(
+            "numpy cannot take a `DataNode`: it holds no data before the pipeline runs. Operators compute with it, such as "
+            f"`{_context.package}.fn.reductions.mean` for `np.mean`; a function of numpy's runs as "
+            f"`{_context.package}.fn.python_function(data, function=...)`"
         )
 
     # Not iterable, and not an `Iterable` for those who ask, though it has `__getitem__`.

@@ -5,6 +5,7 @@ import inspect
 from enum import Enum
 
 from . import _author, _context, _drawing, _graph, _origin, types
+from ._readers import features
 from ._running import Running
 from ._settings import check_output_declarations, count_of_multiprocessors, executor_flags, executor_type, integer, wishes
 from .data_node import DataNode  # noqa: F401
@@ -265,7 +266,7 @@ class Pipeline(Running):
             )
         if self._bytes is None:
             self._build_graph(define_graph)
-            self._bytes = _author.write(self.description())
+            self._bytes = features.of_nodes(_author.write(self.description()), self._operators)
         if filename is not None:
             with open(filename, "wb") as file:
                 file.write(self._bytes)

@@ -50,6 +50,22 @@ def test_the_wheel_holds_one_library_and_no_second_program():
         assert hasattr(library, name), name
 
 
+def test_the_library_exports_its_own_names_only_and_has_a_name():
+    """So that a program that links it and others besides calls each one's own, from any folder."""
+    if os.environ.get("GESSO_LIBRARY") is None:
+        distribution()
+    library = _library.path()
+    try:
+        listed = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+        dynamic = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
+    except FileNotFoundError:
+        pytest.skip("no binutils here")
+    names = [line.split()[-1] for line in listed.splitlines()]
+    assert "gesso_version" in names
+    assert [name for name in names if not name.startswith(("gesso_", "TRITONBACKEND_"))] == []
+    assert "[libtriton_gesso.so]" in dynamic
+
+
 def test_the_wheel_says_what_it_holds_and_under_which_terms():
     found = distribution()
     assert found.metadata["License-Expression"] == "Apache-2.0"

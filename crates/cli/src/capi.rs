@@ -5,6 +5,9 @@ use std::ffi::{CStr, OsString, c_char, c_int};
 use std::os::unix::ffi::OsStringExt;
 use std::panic::catch_unwind;
 
+// This crate's library exports as little as the plugin.
+core::arch::global_asm!(include_str!("../../plugin/src/triton/hidden.s"));
+
 /// The exit status of a program that panicked, as Rust's own.
 const PANICKED: u8 = 101;
 

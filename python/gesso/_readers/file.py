@@ -23,6 +23,10 @@ class _Files:
         self.size = len(found)
         self.is_remote = any(_storage.is_remote(path) for path, _ in found)
 
+    def name(self, index):
+        """The path of a sample."""
+        return self.found[index][0]
+
     def read(self, index):
         path, label = self.found[index]
         return (_storage.read(path), np.array([label], np.int32)), files.relative(self._base, path)

@@ -1,5 +1,6 @@
 """`fn.readers.tfrecord` and `fn.readers.mxnet`: records in files with an index."""
 
+import dataclasses
 import struct
 
 import numpy as np
@@ -130,7 +131,9 @@ class TFRecord(Reader):
     """Reads `Example`s of TFRecord files; `features` names the outputs: feature > what it is."""
 
     schema_name = "readers__TFRecord"
-    schema = named_schema = schema("readers__TFRecord", "Reads features of TFRecord files.", _OWN, required=("path", "index_path"))
+    named_schema = schema("readers__TFRecord", "Reads features of TFRecord files.", _OWN, required=("path", "index_path"))
+    # The name that DALI's files have.
+    schema = dataclasses.replace(named_schema, alias="readers___TFRecord")
     shuffles_all = False
     names_all = True
 

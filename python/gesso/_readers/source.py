@@ -148,28 +148,34 @@ class Reader(Operator):
             if node.connections is None:
                 node.connections = ThreadPoolExecutor(_storage.CONNECTIONS, "gesso-read")
             firsts = [node.connections.submit(first).result for first in firsts]
-        rows = [self._read(node, first, i) for i, first in enumerate(firsts)]
+        rows, numbers = [], []
+        for i, (index, first) in enumerate(zip(indices, firsts)):
+            row, number = self._read(node, index, first, i)
+            rows.append(row)
+            numbers.append(number)
         infos = [info if isinstance(info, list) else [info, *[info if self.names_all else ""] * (columns - 1)] for _, info in rows]
         layouts = getattr(node.samples, "layouts", None) or [""] * columns
         batches = []
         for i in range(columns):
             arrays = [np.asarray(arrays[i]) for arrays, _ in rows]
-            batches.append(Batch(arrays, dtype_of(arrays[0]), layouts[i], [info[i] for info in infos]))
+            batches.append(Batch(arrays, dtype_of(arrays[0]), layouts[i], [info[i] for info in infos], numbers=numbers))
         return batches
 
-    def _read(self, node, read, i):
+    def _read(self, node, index, read, i):
+        """Sample `index`, or the one that stands for it, and its number."""
         for _ in range(node.samples.size + 1):
             try:
                 with damage.named(f"a sample of `{self.display}`", but=(RuntimeError, OSError)):
-                    row = node.last_read = read()
-                return row
+                    node.last_read = read(), index
+                return node.last_read
             except (RuntimeError, OSError) as error:
                 if self._on_missing == "raise":
                     raise
                 logging.getLogger("gesso").warning("a sample cannot be read: %s", error)
                 if self._on_missing == "pad" and getattr(node, "last_read", None) is not None:
                     return node.last_read
-                read = functools.partial(node.samples.read, node.order.batch(1)[0], **_of_sample(node, i))
+                index = node.order.batch(1)[0]
+                read = functools.partial(node.samples.read, index, **_of_sample(node, i))
         raise RuntimeError(f"None of the {node.samples.size} samples of `{self.display}` can be read.")
 
     def left(self, node):

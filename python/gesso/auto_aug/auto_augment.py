@@ -13,6 +13,7 @@ from ._policies import (  # noqa: F401
 from .core._args import forbid_unused_kwargs
 from .core._bins import signed_bin
 from .core._utils import select_or_explain
+from .core.policy import Policy  # noqa: F401
 
 _POLICIES = {
     "image_net": get_image_net_policy,

@@ -8,6 +8,7 @@ from enum import Enum, unique
 
 import numpy as np
 
+from .._epochs import Shards
 from ..types import PipelineAPIType
 
 
@@ -21,86 +22,6 @@ class LastBatchPolicy(Enum):
     FILL = 0
     DROP = 1
     PARTIAL = 2
-
-
-def _same(metas, key, what):
-    values = [meta[key] for meta in metas]
-    assert all(value == values[0] for value in values), f"Reader Operator should have the same {what} in all the pipelines."
-    return values[0]
-
-
-class _Shards:
-    """What a reader says, and how much of each shard was read."""
-
-    def __init__(self, metas):
-        self.total = _same(metas, "epoch_size", "size value")
-        self.count = _same(metas, "number_of_shards", "`num_shards` argument set")
-        self.pads = bool(_same(metas, "pad_last_batch", "`pad_last_batch` argument set"))
-        self.sticks = bool(_same(metas, "stick_to_shard", "`stick_to_shard` argument set"))
-        self.padded = metas[0]["epoch_size_padded"] // self.count
-        self.ids = np.array([meta["shard_id"] for meta in metas], np.int64)
-        edges = [self.total * i // self.count for i in range(self.count + 1)]
-        self.whole = np.diff(edges).astype(np.int64)
-        # Of this epoch: samples of each shard in the order of the iterators, and by the shards' numbers.
-        self.sizes = self.first_sizes = self.whole
-        self.read = np.zeros(self.count, np.int64)
-        # What is left of epochs that other shards began: samples of each shard. Behind them comes the epoch of this number.
-        self.left, self.epoch = [], 0
-
-    def begin_left(self, left):
-        """Begins with what is left of epochs."""
-        self.left, self.epoch = [np.array(sizes, np.int64) for sizes in left["sizes"]], left["epoch"]
-        self.next_sizes(is_first=True)
-
-    def next_sizes(self, is_first=False):
-        """What the shards have in the next epoch."""
-        if self.left:
-            self.sizes = self.first_sizes = self.left.pop(0)
-            return
-        if self.first_sizes is self.whole and not is_first:
-            if not self.sticks:
-                self.ids = (self.ids + 1) % self.count
-                self.sizes = np.roll(self.sizes, 1)
-            return
-        self.sizes = self.first_sizes = self.whole
-        if not self.sticks:
-            self.ids = (self.ids + self.epoch) % self.count
-            self.sizes = np.roll(self.sizes, self.epoch)
-
-    def state(self):
-        """What `restore` takes."""
-        names = ["ids", "read", "sizes"] + ([] if self.first_sizes is self.whole else ["first_sizes"])
-        left = {"left": [sizes.tolist() for sizes in self.left], "epoch": self.epoch}
-        return {**{name: getattr(self, name).tolist() for name in names}, **left}
-
-    def restore(self, state):
-        """Goes to a state."""
-        for name in ("ids", "read", "sizes", "first_sizes"):
-            if name in state:
-                setattr(self, name, np.array(state[name], np.int64))
-        self.left, self.epoch = [np.array(sizes, np.int64) for sizes in state.get("left", [])], state.get("epoch", 0)
-
-    def size(self, policy, batch_size):
-        """Samples of an epoch, for each pipeline."""
-        total = int(self.first_sizes.sum())
-        if policy == LastBatchPolicy.DROP:
-            return total // self.count
-        if self.pads:
-            return self.padded if self.first_sizes is self.whole else math.ceil(total / self.count)
-        return math.ceil(math.ceil(total / self.count) / batch_size) * batch_size
-
-    def next_epoch(self, counter, batch_size):
-        """(counter, size) of the next epoch where batches are filled from it: shards that are ahead read less."""
-        counter -= min(self.read)
-        self.read = self.read + counter - self.sizes
-        counter = min(self.read)
-        self.next_sizes()
-        size = math.ceil(max(self.sizes - self.read) / batch_size) * batch_size
-        if size == 0:
-            self.read, counter = np.zeros(self.count, np.int64), 0
-            self.sizes = np.roll(self.sizes, 1)
-            size = math.ceil(max(self.sizes) / batch_size) * batch_size
-        return counter, size
 
 
 def _distinct(output_map):
@@ -155,9 +76,9 @@ class BaseIterator:
         self._counter = 0
         self._shards = None
         if reader_name:
-            self._shards = _Shards([pipe.reader_meta(reader_name) for pipe in self._pipes])
+            self._shards = Shards([pipe.reader_meta(reader_name) for pipe in self._pipes])
             self._padded = self._shards.pads
-            self._size = self._shards.size(self._policy, self.batch_size)
+            self._size = self._epoch_of_shards()
         self._ever_scheduled = self._ever_consumed = False
         self._first_batch = None
         self._begin_checkpoints()
@@ -187,10 +108,26 @@ class BaseIterator:
         if self._first_batch is not None:
             batch, self._first_batch = self._first_batch, None
             return batch
-        batch = self._convert(self._get_outputs())
-        self._schedule_runs()
-        self._advance_and_check_drop_last()
-        return self._cut(batch)
+        while True:
+            outputs = self._get_outputs()
+            # Of a batch nothing may be left: then the next one comes.
+            batch = self._convert(outputs) if any(self._there()) or not any(self._left_out) else None
+            self._schedule_runs()
+            self._advance_and_check_drop_last()
+            if not any(self._left_out) or any(self._there(self._counts())):
+                return self._cut(batch)
+
+    def _counts(self):
+        """How many samples of each pipeline's batch are of this epoch; None: all."""
+        if self._policy is not LastBatchPolicy.PARTIAL:
+            return None
+        if self._reader_name:
+            has_padding, counts = self._remove_padded()
+            return list(counts) if np.any(has_padding) else None
+        if not 0 < self._size < self._counter:
+            return None
+        left = self._num_gpus * self.batch_size - (self._counter - self._size)
+        return [min(max(left - i * self.batch_size, 0), self.batch_size) for i in range(self._num_gpus)]
 
     def _get_outputs(self):
         """The outputs of all pipelines; ends the epoch if it is over."""
@@ -207,18 +144,29 @@ class BaseIterator:
             if self._size < 0 and self._resets:
                 self.reset()
             raise
+        self._left_out = [pipe._left_out for pipe in self._pipes]
         if self._reader_name or self._size != -1:
-            for batch in (batch for pipe_outputs in outputs for batch in pipe_outputs):
-                assert len(batch) == self.batch_size, (
-                    f"a batch has {len(batch)} samples, expected {self.batch_size}: an epoch of a known size is counted in whole batches"
+            for batch, left_out in ((batch, left_out) for batches, left_out in zip(outputs, self._left_out) for batch in batches):
+                # Samples that `on_error="skip"` left out are counted: they were read.
+                found = len(batch) + len(left_out)
+                assert found == self.batch_size, (
+                    f"a batch has {found} samples, expected {self.batch_size}: an epoch of a known size is counted in whole batches"
                 )
         return outputs
+
+    def _there(self, counts=None):
+        """How many samples each pipeline's batch has of its first `counts`, without those that were left out."""
+        counts = [self.batch_size] * len(self._pipes) if counts is None else [min(max(int(count), 0), self.batch_size) for count in counts]
+        return [count - sum(i < count for i in left_out) for count, left_out in zip(counts, self._left_out)]
 
     def _schedule_runs(self, *_):
         self._ever_scheduled = True
         for pipe in self._pipes:
             with pipe._scope(PipelineAPIType.ITERATOR):
                 pipe.schedule_run()
+
+    def _epoch_of_shards(self):
+        return self._shards.size(self.batch_size, drops=self._policy == LastBatchPolicy.DROP)
 
     def _end_iteration(self):
         if self._resets:
@@ -281,7 +229,7 @@ class BaseIterator:
             self._counter, self._size = self._shards.next_epoch(self._counter, self.batch_size)
         elif self._shards:
             self._shards.next_sizes()
-            self._size = self._shards.size(self._policy, self.batch_size)
+            self._size = self._epoch_of_shards()
         for pipe in self._pipes:
             pipe.reset()
             if pipe.empty():
@@ -298,7 +246,7 @@ class BaseIterator:
         if self._shards:
             self._shards.next_sizes()
             self._shards.read = np.zeros(self._shards.count, np.int64)
-            self._size = self._shards.size(self._policy, self.batch_size)
+            self._size = self._epoch_of_shards()
 
     def __iter__(self):
         if self._counter != 0 and self._ever_consumed:
@@ -355,7 +303,7 @@ class BaseIterator:
                     f"the checkpoint is of {len(shards['sizes'])} shards and does not say how they were read: expected {self._shards.count}."
                 )
             self._shards.begin_left(left)
-            self._counter, self._size = 0, self._shards.size(self._policy, self.batch_size)
+            self._counter, self._size = 0, self._epoch_of_shards()
             return
         self._counter, self._size = state["counter"], state["size"]
         if shards:

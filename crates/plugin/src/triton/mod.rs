@@ -10,7 +10,7 @@
 //! options   the backend's settings from the command line  metrics   what a model counts
 //! slow      the thread for requests that take long      allocator memory of models that have gone
 //! crowd     whether batches wait for one another          streams   videos that come in pieces, a request each
-//! folder    files that clients name
+//! folder    files that clients name                 hidden    names that it does not export
 //! ```
 //!
 //! Every entry point is one [`guard`]ed closure that wraps the handles and calls a safe function of the same name.
@@ -24,6 +24,7 @@ pub mod exchange;
 mod execute;
 mod folder;
 mod guard;
+mod hidden;
 mod instance;
 mod lane;
 mod log;

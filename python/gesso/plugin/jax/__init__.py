@@ -1,5 +1,6 @@
-"""Iterators that give `jax.Array`s."""
+"""Iterators that give `jax.Array`s; functions of such arrays as operators."""
 
+from . import fn
 from .iterator import DALIGenericIterator, data_iterator
 
-__all__ = ["DALIGenericIterator", "data_iterator"]
+__all__ = ["DALIGenericIterator", "data_iterator", "fn"]

@@ -1,7 +1,9 @@
 """Batches for PyTorch: iterators over pipelines, a data set for `torch.utils.data`, transforms of an existing one."""
 
 from ..base_iterator import LastBatchPolicy
+from . import fn
 from .data import Collate, PipelineDataset, Transform
+from .fn import TorchPythonFunction
 from .iterator import DALIClassificationIterator, DALIGenericIterator, DALIRaggedIterator
 from .tensors import feed_ndarray, to_torch_type
 
@@ -17,7 +19,9 @@ __all__ = [
     "LastBatchPolicy",
     "PipelineDataset",
     "RaggedIterator",
+    "TorchPythonFunction",
     "Transform",
     "feed_ndarray",
+    "fn",
     "to_torch_type",
 ]

@@ -1,6 +1,7 @@
 """Pipelines where `torch.utils.data` wants a data set, a transform or a function that makes a batch."""
 
 import inspect
+import os
 
 import numpy as np
 import torch
@@ -58,13 +59,15 @@ class _Applied:
     def __init__(self, function, batch_size, num_threads, seed):
         self._function, self._batch_size, self._num_threads, self._seed = function, batch_size, num_threads, seed
         self._names = list(inspect.signature(function).parameters)
-        self._pipeline = None
+        self._pipeline = self._process = None
 
     def __getstate__(self):
         return {**self.__dict__, "_pipeline": None}
 
     def _built(self):
-        if self._pipeline is None:
+        # A process that a loader forks off makes its own, whatever this one has.
+        if self._pipeline is None or self._process != os.getpid():
+            self._process = os.getpid()
 
             def define():
                 outputs = self._function(*(fn.external_source(name=name) for name in self._names))

@@ -1,9 +1,5 @@
 """Iterators whose batches are dictionaries of PyTorch's tensors, one for each pipeline."""
 
-import math
-
-import numpy as np
-
 from ..base_iterator import BaseIterator, LastBatchPolicy, _distinct
 from . import tensors
 
@@ -59,17 +55,12 @@ class DALIGenericIterator(BaseIterator):
 
     def _cut(self, batches):
         """With the policy PARTIAL: without the samples that only fill the last batch."""
-        if self._reader_name:
-            has_padding, counts = self._remove_padded()
-            if not np.any(has_padding):
-                return batches
-            return [_first(batch, max(int(count), 0)) for batch, count in zip(batches, counts)]
-        if self._policy is not LastBatchPolicy.PARTIAL or not 0 < self._size < self._counter:
+        counts = self._counts()
+        if counts is None:
             return batches
-        left = self._num_gpus * self.batch_size - (self._counter - self._size)
-        kept = batches[: math.ceil(left / self.batch_size)]
-        kept[-1] = _first(kept[-1], left % self.batch_size or self.batch_size)
-        return kept
+        cut = [_first(batch, count) for batch, count in zip(batches, self._there(counts))]
+        # Without a reader's name, pipelines that have nothing are not there.
+        return cut if self._reader_name else [batch for batch, count in zip(cut, counts) if count]
 
 
 def _first(batch, count):

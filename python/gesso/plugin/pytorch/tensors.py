@@ -89,6 +89,8 @@ def samples(batch):
 def sparse(batch):
     """A batch of samples of different shapes as one sparse tensor in coordinates; what a sample does not reach is zero."""
     arrays = [np.asarray(array) for array in batch.arrays]
+    if not arrays:
+        return torch.empty(0)
     shape = (len(arrays), *np.max([array.shape for array in arrays], axis=0))
     places = [np.indices(array.shape).reshape(array.ndim, -1) for array in arrays]
     indices = np.concatenate([np.vstack([np.full((1, place.shape[1]), i), place]) for i, place in enumerate(places)], axis=1)
