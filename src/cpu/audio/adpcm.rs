@@ -124,7 +124,7 @@ fn wrong_block(unit: usize, channels: usize) -> Error {
 ///
 /// # Errors
 /// Invalid, for blocks that are none.
-pub fn ima(format: Format, unit: usize, data: &[u8], length: Length) -> Result<Sound<'_>> {
+pub(crate) fn ima(format: Format, unit: usize, data: &[u8], length: Length) -> Result<Sound<'_>> {
     let start = format.channels * IMA_START;
     let turns = unit.checked_sub(start).and_then(|codes| codes.checked_div(format.channels * IMA_TURN));
     let turns = turns.ok_or_else(|| wrong_block(unit, format.channels))?;
@@ -135,7 +135,7 @@ pub fn ima(format: Format, unit: usize, data: &[u8], length: Length) -> Result<S
 ///
 /// # Errors
 /// Invalid, when there is less than `length` says.
-pub fn quick_time(format: Format, data: &[u8], length: Length) -> Result<Sound<'_>> {
+pub(crate) fn quick_time(format: Format, data: &[u8], length: Length) -> Result<Sound<'_>> {
     let format = format.checked()?;
     open(Layout::QuickTime, format, [format.channels * QUICK_TIME, QUICK_TIME_FRAMES], data, length)
 }
@@ -144,7 +144,7 @@ pub fn quick_time(format: Format, data: &[u8], length: Length) -> Result<Sound<'
 ///
 /// # Errors
 /// Invalid, for blocks that are none.
-pub fn microsoft(format: Format, unit: usize, data: &[u8], length: Length) -> Result<Sound<'_>> {
+pub(crate) fn microsoft(format: Format, unit: usize, data: &[u8], length: Length) -> Result<Sound<'_>> {
     let codes = unit.checked_sub(format.channels * MS_START);
     let frames = codes.and_then(|codes| (codes * 2).checked_div(format.channels));
     let frames = frames.ok_or_else(|| wrong_block(unit, format.channels))? + 2;

@@ -64,7 +64,7 @@ impl Common {
 }
 
 /// Opens an AIFF; `None` for what does not begin as one.
-pub fn open(bytes: &[u8]) -> Option<Result<Sound<'_>>> {
+pub(crate) fn open(bytes: &[u8]) -> Option<Result<Sound<'_>>> {
     let mut fields = Fields::new(bytes.strip_prefix(b"FORM")?, Order::Big);
     let _length = fields.u32()?;
     let is_coded = match fields.take(4)? {

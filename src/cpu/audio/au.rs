@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 const HEADER: usize = 24;
 
 /// Opens an AU; `None` for what does not begin as one.
-pub fn open(bytes: &[u8]) -> Option<Result<Sound<'_>>> {
+pub(crate) fn open(bytes: &[u8]) -> Option<Result<Sound<'_>>> {
     let order = match bytes.first_chunk::<4>()? {
         b".snd" => Order::Big,
         b"dns." => Order::Little,

@@ -2,7 +2,7 @@
 
 /// Bits of bytes, of which the lowest comes first.
 #[derive(Debug, Clone, Copy)]
-pub struct LowFirst<'a> {
+pub(crate) struct LowFirst<'a> {
     bytes: &'a [u8],
     /// In bits.
     at: usize,
@@ -10,13 +10,13 @@ pub struct LowFirst<'a> {
 
 impl<'a> LowFirst<'a> {
     /// From the first bit of `bytes` on.
-    pub fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
     /// The next 32 bits without taking them; zeros behind the end.
     #[inline(always)]
-    pub fn peek(&self) -> u32 {
+    pub(crate) fn peek(&self) -> u32 {
         let rest = self.bytes.get(self.at / 8..).unwrap_or_default();
         let word = match rest.first_chunk::<8>() {
             Some(bytes) => u64::from_le_bytes(*bytes),
@@ -27,7 +27,7 @@ impl<'a> LowFirst<'a> {
 
     /// Takes `count` bits. `None`, and nothing is left, where there are fewer.
     #[inline(always)]
-    pub fn skip(&mut self, count: u32) -> Option<()> {
+    pub(crate) fn skip(&mut self, count: u32) -> Option<()> {
         let (next, end) = (self.at + count as usize, self.bytes.len() * 8);
         self.at = next.min(end);
         (next <= end).then_some(())
@@ -35,7 +35,7 @@ impl<'a> LowFirst<'a> {
 
     /// The next `count` bits, at most 32, as a number.
     #[inline(always)]
-    pub fn read(&mut self, count: u32) -> Option<u32> {
+    pub(crate) fn read(&mut self, count: u32) -> Option<u32> {
         let bits = self.peek();
         self.skip(count)?;
         Some(if count < 32 { bits & ((1 << count) - 1) } else { bits })
@@ -43,14 +43,14 @@ impl<'a> LowFirst<'a> {
 
     /// The next bit.
     #[inline(always)]
-    pub fn flag(&mut self) -> Option<bool> {
+    pub(crate) fn flag(&mut self) -> Option<bool> {
         self.read(1).map(|bit| bit == 1)
     }
 }
 
 /// Bits of bytes, of which the highest comes first.
 #[derive(Debug, Clone, Copy)]
-pub struct HighFirst<'a> {
+pub(crate) struct HighFirst<'a> {
     bytes: &'a [u8],
     /// In bits.
     at: usize,
@@ -58,7 +58,7 @@ pub struct HighFirst<'a> {
 
 impl<'a> HighFirst<'a> {
     /// From the first bit of `bytes` on.
-    pub fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
@@ -86,7 +86,7 @@ impl<'a> HighFirst<'a> {
 
     /// The next `count` bits, at most 56, as a number.
     #[inline(always)]
-    pub fn read(&mut self, count: u32) -> Option<u64> {
+    pub(crate) fn read(&mut self, count: u32) -> Option<u64> {
         let word = self.peek();
         self.skip(count as usize)?;
         Some(if count == 0 { 0 } else { word >> (64 - count) })
@@ -94,7 +94,7 @@ impl<'a> HighFirst<'a> {
 
     /// The next `count` bits, at most 56, as a number in two's complement.
     #[inline(always)]
-    pub fn signed(&mut self, count: u32) -> Option<i64> {
+    pub(crate) fn signed(&mut self, count: u32) -> Option<i64> {
         let word = self.peek() as i64;
         self.skip(count as usize)?;
         Some(if count == 0 { 0 } else { word >> (64 - count) })
@@ -102,7 +102,7 @@ impl<'a> HighFirst<'a> {
 
     /// The zeros in front of the next one, which is taken, too.
     #[inline(always)]
-    pub fn unary(&mut self) -> Option<u64> {
+    pub(crate) fn unary(&mut self) -> Option<u64> {
         let mut zeros = 0;
         loop {
             let found = self.peek().leading_zeros();
@@ -117,7 +117,7 @@ impl<'a> HighFirst<'a> {
 
     /// A number of Rice's code: `low` bits of it as they are, at most 31, behind the others in unary; signs alternate.
     #[inline(always)]
-    pub fn rice(&mut self, low: u32) -> Option<i64> {
+    pub(crate) fn rice(&mut self, low: u32) -> Option<i64> {
         let word = self.peek();
         let zeros = word.leading_zeros();
         let code = if zeros + 1 + low <= 56 {
@@ -132,7 +132,7 @@ impl<'a> HighFirst<'a> {
     }
 
     /// Leaves out bits up to the next whole byte, and says which byte that is.
-    pub fn align(&mut self) -> usize {
+    pub(crate) fn align(&mut self) -> usize {
         self.at = self.at.next_multiple_of(8);
         self.at / 8
     }

@@ -51,7 +51,7 @@ impl Description {
 }
 
 /// Opens a CAF; `None` for what does not begin as one.
-pub fn open(bytes: &[u8]) -> Option<Result<Sound<'_>>> {
+pub(crate) fn open(bytes: &[u8]) -> Option<Result<Sound<'_>>> {
     // Behind the name are a version and flags.
     bytes.strip_prefix(b"caff").map(|rest| open_chunks(rest.get(4..).unwrap_or_default()))
 }

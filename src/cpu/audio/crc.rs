@@ -52,17 +52,17 @@ fn sum(tables: &Tables, mut sum: u32, bytes: &[u8]) -> u32 {
 }
 
 /// Of an Ogg page in `parts`; the sum's own bytes are taken as 0.
-pub fn ogg(parts: &[&[u8]]) -> u32 {
+pub(crate) fn ogg(parts: &[&[u8]]) -> u32 {
     parts.iter().fold(0, |so_far, part| sum(&OGG, so_far, part))
 }
 
 /// Of a FLAC frame.
-pub fn flac_frame(bytes: &[u8]) -> u16 {
+pub(crate) fn flac_frame(bytes: &[u8]) -> u16 {
     (sum(&FLAC_FRAME, 0, bytes) >> 16) as u16
 }
 
 /// Of a FLAC frame's header.
-pub fn flac_header(bytes: &[u8]) -> u8 {
+pub(crate) fn flac_header(bytes: &[u8]) -> u8 {
     (sum(&FLAC_HEADER, 0, bytes) >> 24) as u8
 }
 

@@ -2,7 +2,7 @@
 
 /// The order of a number's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub(crate) enum Order {
     /// The lowest first.
     Little,
     /// The highest first.
@@ -11,54 +11,54 @@ pub enum Order {
 
 /// Bytes that are read from their start on.
 #[derive(Debug, Clone, Copy)]
-pub struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     /// What is left.
-    pub bytes: &'a [u8],
+    pub(crate) bytes: &'a [u8],
     /// Of numbers.
-    pub order: Order,
+    pub(crate) order: Order,
 }
 
 impl<'a> Fields<'a> {
     /// Of `bytes`.
-    pub fn new(bytes: &'a [u8], order: Order) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], order: Order) -> Self {
         Self { bytes, order }
     }
 
     /// The next `count` bytes.
-    pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.bytes.split_at_checked(count)?;
         self.bytes = rest;
         Some(taken)
     }
 
     /// The next `N` bytes.
-    pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.bytes.split_first_chunk::<N>()?;
         self.bytes = rest;
         Some(*taken)
     }
 
     /// A number of two bytes.
-    pub fn u16(&mut self) -> Option<u16> {
+    pub(crate) fn u16(&mut self) -> Option<u16> {
         let bytes = self.array()?;
         Some(if self.order == Order::Big { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
     }
 
     /// A number of four bytes.
-    pub fn u32(&mut self) -> Option<u32> {
+    pub(crate) fn u32(&mut self) -> Option<u32> {
         let bytes = self.array()?;
         Some(if self.order == Order::Big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
     }
 
     /// A number of eight bytes.
-    pub fn u64(&mut self) -> Option<u64> {
+    pub(crate) fn u64(&mut self) -> Option<u64> {
         let bytes = self.array()?;
         Some(if self.order == Order::Big { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
     }
 
     /// The next chunk: a name of four bytes, a length, and what follows, all that is left where the length is more. It is filled up to an even
     /// number of bytes.
-    pub fn chunk(&mut self) -> Option<Chunk<'a>> {
+    pub(crate) fn chunk(&mut self) -> Option<Chunk<'a>> {
         let (name, length) = (self.array()?, self.u32()?);
         let rest = self.bytes;
         let size = length as usize;
@@ -69,13 +69,13 @@ impl<'a> Fields<'a> {
 
 /// A chunk.
 #[derive(Debug, Clone, Copy)]
-pub struct Chunk<'a> {
+pub(crate) struct Chunk<'a> {
     /// Its name.
-    pub name: [u8; 4],
+    pub(crate) name: [u8; 4],
     /// The length that it says.
-    pub length: u64,
+    pub(crate) length: u64,
     /// What there is of that.
-    pub body: &'a [u8],
+    pub(crate) body: &'a [u8],
     /// From there to the file's end.
-    pub rest: &'a [u8],
+    pub(crate) rest: &'a [u8],
 }

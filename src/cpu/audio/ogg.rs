@@ -4,7 +4,7 @@ use super::crc;
 use crate::error::{Error, Result};
 
 /// What each page begins with.
-pub const MARK: &[u8] = b"OggS";
+pub(crate) const MARK: &[u8] = b"OggS";
 /// Bytes of a page's header in front of its table of lengths.
 const HEADER: usize = 27;
 /// Where in it the sum is.
@@ -18,12 +18,12 @@ const GOES_ON: u8 = 255;
 
 /// A page.
 #[derive(Debug, Clone, Copy)]
-pub struct Page<'a> {
+pub(crate) struct Page<'a> {
     flags: u8,
     /// What its last whole packet ends at; below 0: none ends here.
     position: i64,
     /// Of the stream that it belongs to.
-    pub serial: u32,
+    pub(crate) serial: u32,
     number: u32,
     lengths: &'a [u8],
     body: &'a [u8],
@@ -48,7 +48,7 @@ impl<'a> Page<'a> {
     }
 
     /// Whether it is the first of its stream.
-    pub fn is_first(&self) -> bool {
+    pub(crate) fn is_first(&self) -> bool {
         self.flags & FIRST != 0
     }
 
@@ -58,7 +58,7 @@ impl<'a> Page<'a> {
     }
 
     /// What of its first packet lies on it.
-    pub fn start(&self) -> &'a [u8] {
+    pub(crate) fn start(&self) -> &'a [u8] {
         let whole = self.lengths.iter().position(|&length| length != GOES_ON).unwrap_or(self.lengths.len());
         let length = self.lengths.iter().take(whole + 1).map(|&length| usize::from(length)).sum();
         self.body.get(..length).unwrap_or_default()
@@ -67,7 +67,7 @@ impl<'a> Page<'a> {
 
 /// The pages of a file, one after the other.
 #[derive(Debug, Clone)]
-pub struct Pages<'a> {
+pub(crate) struct Pages<'a> {
     bytes: &'a [u8],
     at: usize,
     /// Whether a page began that the file's end cuts off.
@@ -76,7 +76,7 @@ pub struct Pages<'a> {
 
 impl<'a> Pages<'a> {
     /// Of a whole file.
-    pub fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0, is_cut: false }
     }
 
@@ -120,7 +120,7 @@ fn check(bytes: &[u8]) -> Result<()> {
 
 /// The packets of one stream.
 #[derive(Debug)]
-pub struct Packets<'a> {
+pub(crate) struct Packets<'a> {
     pages: Pages<'a>,
     serial: u32,
     checks: bool,
@@ -136,16 +136,16 @@ pub struct Packets<'a> {
 
 /// A packet.
 #[derive(Debug, Clone, Copy)]
-pub struct Packet<'p> {
+pub(crate) struct Packet<'p> {
     /// Its bytes.
-    pub bytes: &'p [u8],
+    pub(crate) bytes: &'p [u8],
     /// What it ends at, where it is the last that ends on its page.
-    pub position: Option<i64>,
+    pub(crate) position: Option<i64>,
 }
 
 impl<'a> Packets<'a> {
     /// Of stream `serial` of a file.
-    pub fn new(bytes: &'a [u8], serial: u32) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], serial: u32) -> Self {
         Self {
             pages: Pages::new(bytes),
             serial,
@@ -159,7 +159,7 @@ impl<'a> Packets<'a> {
     }
 
     /// The same, of a stream whose pages' sums were found right.
-    pub fn unchecked(bytes: &'a [u8], serial: u32) -> Self {
+    pub(crate) fn unchecked(bytes: &'a [u8], serial: u32) -> Self {
         Self { checks: false, ..Self::new(bytes, serial) }
     }
 
@@ -209,7 +209,7 @@ impl<'a> Packets<'a> {
     ///
     /// # Errors
     /// Invalid, for a damaged page and one that is missing.
-    pub fn next(&mut self) -> Result<Option<Packet<'_>>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Packet<'_>>> {
         while self.lengths.is_empty() {
             if !self.turn(0)? {
                 return Ok(None);

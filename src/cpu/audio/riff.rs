@@ -15,13 +15,13 @@ const EXTENSIBLE: &[u8] = b"\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b
 
 /// What kinds of samples are numbered.
 mod kind {
-    pub const PCM: u16 = 1;
-    pub const MS_ADPCM: u16 = 2;
-    pub const FLOAT: u16 = 3;
-    pub const A_LAW: u16 = 6;
-    pub const MU_LAW: u16 = 7;
-    pub const IMA_ADPCM: u16 = 0x11;
-    pub const EXTENSIBLE: u16 = 0xfffe;
+    pub(crate) const PCM: u16 = 1;
+    pub(crate) const MS_ADPCM: u16 = 2;
+    pub(crate) const FLOAT: u16 = 3;
+    pub(crate) const A_LAW: u16 = 6;
+    pub(crate) const MU_LAW: u16 = 7;
+    pub(crate) const IMA_ADPCM: u16 = 0x11;
+    pub(crate) const EXTENSIBLE: u16 = 0xfffe;
 }
 
 /// What the chunk `fmt` says.
@@ -107,7 +107,7 @@ fn name(tag: u16) -> &'static str {
 }
 
 /// Opens a WAV; `None` for what does not begin as one.
-pub fn open(bytes: &[u8]) -> Option<Result<Sound<'_>>> {
+pub(crate) fn open(bytes: &[u8]) -> Option<Result<Sound<'_>>> {
     let (name, rest) = bytes.split_first_chunk::<4>()?;
     let order = match name {
         b"RIFF" | b"RF64" | b"BW64" => Order::Little,

@@ -16,7 +16,7 @@ const UNKNOWN_FROM: u64 = 0x7f00_0000;
 
 /// How a sample is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
+pub(crate) enum Encoding {
     /// An integer from 0 on, of one byte.
     Unsigned,
     /// An integer of so many bytes, one to four.
@@ -33,7 +33,7 @@ pub enum Encoding {
 
 impl Encoding {
     /// Integers of so many bits, in as many bytes as they need; the rest of those is below them.
-    pub fn integers(bits: usize) -> Option<Self> {
+    pub(crate) fn integers(bits: usize) -> Option<Self> {
         Some(match bits.div_ceil(8) {
             width @ 1..=4 => Self::Signed(width),
             _ => return None,
@@ -41,7 +41,7 @@ impl Encoding {
     }
 
     /// Floats of so many bits.
-    pub fn floats(bits: usize) -> Option<Self> {
+    pub(crate) fn floats(bits: usize) -> Option<Self> {
         match bits {
             32 => Some(Self::Float),
             64 => Some(Self::Double),
@@ -50,7 +50,7 @@ impl Encoding {
     }
 
     /// Bytes of a sample.
-    pub fn width(self) -> usize {
+    pub(crate) fn width(self) -> usize {
         match self {
             Self::Unsigned | Self::MuLaw | Self::ALaw => 1,
             Self::Signed(width) => width,
@@ -62,11 +62,11 @@ impl Encoding {
 
 /// Channels and frames a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Format {
+pub(crate) struct Format {
     /// Channels.
-    pub channels: usize,
+    pub(crate) channels: usize,
     /// Frames a second.
-    pub rate: u32,
+    pub(crate) rate: u32,
 }
 
 impl Format {
@@ -74,7 +74,7 @@ impl Format {
     ///
     /// # Errors
     /// Invalid, for no channels or no rate; unsupported, for too many.
-    pub fn checked(self) -> Result<Self> {
+    pub(crate) fn checked(self) -> Result<Self> {
         match self {
             Self { channels: 0, .. } => Err(Error::invalid("the audio has no channels")),
             Self { rate: 0, .. } => Err(Error::invalid("the audio's sampling rate is 0")),
@@ -90,16 +90,16 @@ impl Format {
 }
 
 /// A file's header, and what decodes its samples.
-pub struct Sound<'a> {
+pub(crate) struct Sound<'a> {
     /// What the header says.
-    pub header: Header,
+    pub(crate) header: Header,
     /// The samples.
-    pub stream: Box<dyn Stream + 'a>,
+    pub(crate) stream: Box<dyn Stream + 'a>,
 }
 
 /// How long a file says that its samples are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Length {
+pub(crate) enum Length {
     /// So many bytes.
     Bytes(u64),
     /// Up to the file's end.
@@ -108,7 +108,7 @@ pub enum Length {
 
 impl Length {
     /// Of a field of a header, in which programs that write into a pipe write a number that is none.
-    pub fn of(field: u64) -> Self {
+    pub(crate) fn of(field: u64) -> Self {
         if field >= UNKNOWN_FROM { Self::Rest } else { Self::Bytes(field) }
     }
 
@@ -116,7 +116,7 @@ impl Length {
     ///
     /// # Errors
     /// Invalid, when there is less.
-    pub fn of_data(self, data: &[u8], unit: usize, frames: usize) -> Result<&[u8]> {
+    pub(crate) fn of_data(self, data: &[u8], unit: usize, frames: usize) -> Result<&[u8]> {
         let whole = |length: u64| length / unit.max(1) as u64;
         let (found, claimed) = match self {
             Self::Bytes(length) => (whole(data.len() as u64), whole(length)),
@@ -148,7 +148,7 @@ struct Stored<'a> {
 ///
 /// # Errors
 /// Invalid, when there is less.
-pub fn stored<'a>(
+pub(crate) fn stored<'a>(
     encoding: Encoding,
     order: Order,
     format: Format,
@@ -216,7 +216,7 @@ fn read<T, const N: usize>(data: &[u8], order: Order, out: &mut Vec<T>, sample: 
 fn mu_law(code: u8) -> i32 {
     let code = !code;
     // A line of 16 steps, twice as high as the one before, each 132 further away from 0 than it says.
-    let level = ((i32::from(code & 0xf) << 3) + 132 << (code >> 4 & 7)) - 132;
+    let level = (((i32::from(code & 0xf) << 3) + 132) << (code >> 4 & 7)) - 132;
     (if code & 0x80 != 0 { -level } else { level }) << 16
 }
 

@@ -50,7 +50,8 @@ fn claims(books: &[(u64, u64, u64)]) -> Vec<u8> {
         bits.put(entries, entries.ilog2() as usize + 1);
         bits.put(kind, 4);
         if kind > 0 {
-            let fits = |values: &u64| values.checked_pow(dimensions as u32).is_some_and(|cells| cells <= entries);
+            let fits =
+                |values: &u64| values.checked_pow(dimensions as u32).is_some_and(|cells| cells <= entries);
             let values = if kind == 1 { (1..=entries).take_while(fits).count() } else { 0 };
             bits.put(0, 32 + 32 + 4 + 1);
             (0..values).for_each(|_| bits.put(0, 1));

@@ -7,7 +7,7 @@ use crate::cpu::audio::crc;
 use crate::error::{Error, Result};
 
 /// Bytes of the shortest frame: a header, a subframe of one value, a sum.
-pub const SHORTEST: usize = 6 + 2 + 2;
+pub(crate) const SHORTEST: usize = 6 + 2 + 2;
 /// The longest header.
 const LONGEST_HEADER: usize = 16;
 /// Bytes of a frame's sum.
@@ -15,10 +15,10 @@ const SUM: usize = 2;
 
 /// What a frame begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FrameHeader {
+pub(crate) struct FrameHeader {
     /// Samples of each channel.
-    pub size: usize,
-    pub channels: Channels,
+    pub(crate) size: usize,
+    pub(crate) channels: Channels,
     /// Bits of a sample, if it says so.
     bits: Option<u32>,
     /// The number of the frame or, where frames differ in size, of its first sample.
@@ -30,7 +30,7 @@ pub struct FrameHeader {
 
 /// What the channels of a frame are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Channels {
+pub(crate) enum Channels {
     /// So many, each by itself.
     Apart(usize),
     /// Left, and the difference to right.
@@ -73,7 +73,7 @@ fn number(bits: &mut HighFirst<'_>) -> Option<u64> {
 
 impl FrameHeader {
     /// That of the frame that `bytes` begin with. `None` if they begin with none.
-    pub fn read(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let mut bits = HighFirst::new(bytes.get(..LONGEST_HEADER.min(bytes.len()))?);
         // The mark, and a bit that is 0.
         if bits.read(15)? != 0b111_1111_1111_1100 {
@@ -126,7 +126,7 @@ impl FrameHeader {
     }
 
     /// The samples of each channel up to this frame's end, in a file whose frames are of `longest` samples or, its last one, fewer.
-    pub fn end(&self, longest: usize) -> Option<u64> {
+    pub(crate) fn end(&self, longest: usize) -> Option<u64> {
         let start =
             if self.counts_samples { self.number } else { self.number.checked_mul(longest as u64)? };
         start.checked_add(self.size as u64)
@@ -134,14 +134,14 @@ impl FrameHeader {
 }
 
 /// Whether `frame` is one whole frame, as its sum says.
-pub fn has_right_sum(frame: &[u8]) -> bool {
+pub(crate) fn has_right_sum(frame: &[u8]) -> bool {
     frame
         .split_last_chunk::<SUM>()
         .is_some_and(|(body, sum)| crc::flac_frame(body) == u16::from_be_bytes(*sum))
 }
 
 /// Decodes frames of one stream.
-pub struct Decoder {
+pub(crate) struct Decoder {
     channels: usize,
     bits: u32,
     /// Samples of each channel; of 64 bits where a difference of samples of 32 bits does not fit.
@@ -153,17 +153,17 @@ pub struct Decoder {
 
 impl Decoder {
     /// Of samples of `bits` bits.
-    pub fn new(channels: usize, bits: u32) -> Self {
+    pub(crate) fn new(channels: usize, bits: u32) -> Self {
         Self { channels, bits, narrow: Vec::new(), wide: Vec::new(), samples: Vec::new() }
     }
 
     /// Samples of the last frame.
-    pub fn samples(&self) -> &[i32] {
+    pub(crate) fn samples(&self) -> &[i32] {
         &self.samples
     }
 
     /// Decodes the frame that `bytes` begin with, and says how many bytes it has.
-    pub fn decode(&mut self, bytes: &[u8]) -> Result<usize> {
+    pub(crate) fn decode(&mut self, bytes: &[u8]) -> Result<usize> {
         let header = FrameHeader::read(bytes).ok_or_else(|| damaged("no frame begins where one should"))?;
         let bits = header.bits.unwrap_or(self.bits);
         if header.channels.count() != self.channels || bits != self.bits {

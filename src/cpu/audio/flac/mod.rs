@@ -9,9 +9,9 @@ use crate::error::{Error, Result};
 use frame::{Decoder, FrameHeader, SHORTEST};
 
 /// What a file begins with.
-pub const MARK: &[u8] = b"fLaC";
+pub(crate) const MARK: &[u8] = b"fLaC";
 /// What the first packet in Ogg begins with, and bytes up to [`MARK`]: a version, and how many headers follow.
-pub const OGG_MARK: &[u8] = b"\x7fFLAC";
+pub(crate) const OGG_MARK: &[u8] = b"\x7fFLAC";
 const OGG_HEAD: usize = 4;
 /// Bytes of the first block, which says what the stream is.
 const STREAM_INFO: usize = 34;
@@ -100,7 +100,7 @@ fn begin(bytes: &[u8]) -> Result<(Info, &[u8])> {
 ///
 /// # Errors
 /// Invalid, for a damaged file.
-pub fn header(bytes: &[u8]) -> Result<Header> {
+pub(crate) fn header(bytes: &[u8]) -> Result<Header> {
     let (info, rest) = begin(bytes)?;
     let frames = match info.frames {
         0 => last_frame(&info, rest).ok_or_else(|| {
@@ -145,7 +145,7 @@ fn begin_ogg<'a>(mut packets: Packets<'a>) -> Result<(Info, Packets<'a>)> {
 ///
 /// # Errors
 /// Invalid, for a damaged file.
-pub fn header_in_ogg(bytes: &[u8], serial: u32) -> Result<Header> {
+pub(crate) fn header_in_ogg(bytes: &[u8], serial: u32) -> Result<Header> {
     let (info, mut packets) = begin_ogg(Packets::new(bytes, serial))?;
     let (mut end, mut length) = (0, 0);
     while let Some(packet) = packets.next()? {
@@ -162,7 +162,7 @@ enum Source<'a> {
 }
 
 /// A file that is decoded.
-pub struct Flac<'a> {
+pub(crate) struct Flac<'a> {
     source: Source<'a>,
     decoder: Decoder,
 }
@@ -172,7 +172,7 @@ impl<'a> Flac<'a> {
     ///
     /// # Errors
     /// As [`header`].
-    pub fn open(bytes: &'a [u8]) -> Result<Self> {
+    pub(crate) fn open(bytes: &'a [u8]) -> Result<Self> {
         let (info, rest) = begin(bytes)?;
         Ok(Self { source: Source::Bare(rest), decoder: Decoder::new(info.channels, info.bits) })
     }
@@ -181,7 +181,7 @@ impl<'a> Flac<'a> {
     ///
     /// # Errors
     /// As [`header_in_ogg`].
-    pub fn open_in_ogg(bytes: &'a [u8], serial: u32) -> Result<Self> {
+    pub(crate) fn open_in_ogg(bytes: &'a [u8], serial: u32) -> Result<Self> {
         let (info, packets) = begin_ogg(Packets::unchecked(bytes, serial))?;
         Ok(Self { source: Source::Ogg(packets), decoder: Decoder::new(info.channels, info.bits) })
     }

@@ -6,7 +6,7 @@ use crate::cpu::audio::bits::HighFirst;
 const MAX_ORDER: usize = 32;
 
 /// A sample.
-pub trait Value: Copy + Default + Into<i64> {
+pub(crate) trait Value: Copy + Default + Into<i64> {
     /// Of a number that fits, of a file that is not damaged.
     fn wrapped(value: i64) -> Self;
 }
@@ -24,7 +24,7 @@ impl Value for i64 {
 }
 
 /// Reads the samples of one channel, of `width` bits. `None` for what no encoder writes, and where the bits end.
-pub fn read<T: Value>(bits: &mut HighFirst<'_>, width: u32, samples: &mut [T]) -> Option<()> {
+pub(crate) fn read<T: Value>(bits: &mut HighFirst<'_>, width: u32, samples: &mut [T]) -> Option<()> {
     if bits.read(1)? != 0 {
         return None;
     }

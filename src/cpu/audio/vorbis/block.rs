@@ -10,7 +10,7 @@ use crate::cpu::audio::bits::LowFirst;
 use crate::error::Result;
 
 /// Decodes one block after the other.
-pub struct Blocks {
+pub(crate) struct Blocks {
     channels: usize,
     /// Coefficients of a short and of a long block: half of its samples.
     sizes: [usize; 2],
@@ -33,7 +33,7 @@ enum Curve {
 }
 
 impl Blocks {
-    pub fn new(identification: &Identification) -> Result<Self> {
+    pub(crate) fn new(identification: &Identification) -> Result<Self> {
         let &Identification { channels, sizes: [short, long], .. } = identification;
         let spectra = || (0..channels).map(|_| zeros(long / 2)).collect::<Result<Vec<_>>>();
         Ok(Self {
@@ -50,7 +50,7 @@ impl Blocks {
     }
 
     /// The frames between the middle of the block before and that of this one.
-    pub fn decode(&mut self, setup: &Setup, mode: Mode, bits: &mut LowFirst<'_>) -> Result<&[f32]> {
+    pub(crate) fn decode(&mut self, setup: &Setup, mode: Mode, bits: &mut LowFirst<'_>) -> Result<&[f32]> {
         let unknown = || damaged("a mode has no mapping");
         let mapping = setup.mappings.get(mode.mapping).ok_or_else(unknown)?;
         if mode.is_long {

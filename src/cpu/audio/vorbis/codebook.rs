@@ -13,11 +13,11 @@ const LONGEST: u32 = 32;
 
 /// A codebook.
 #[derive(Debug)]
-pub struct Codebook {
+pub(crate) struct Codebook {
     /// Numbers of a vector.
-    pub dimensions: usize,
+    pub(crate) dimensions: usize,
     /// With a code or without.
-    pub entries: usize,
+    pub(crate) entries: usize,
     /// For the next bits, lowest first: the entry of the code that they begin with, and in the lowest byte its length, 0 if it is a longer one.
     short: Vec<u32>,
     /// The longer ones, as numbers whose highest bit is a code's first, in their order.
@@ -162,7 +162,7 @@ fn codes(lengths: &[u8]) -> Result<Vec<Code>> {
 
 impl Codebook {
     /// Reads one of a setup header.
-    pub fn read(bits: &mut LowFirst<'_>, budget: &mut Budget) -> Result<Self> {
+    pub(crate) fn read(bits: &mut LowFirst<'_>, budget: &mut Budget) -> Result<Self> {
         let (dimensions, lengths) = lengths(bits, budget)?;
         let vectors = vectors(bits, dimensions, lengths.len(), budget)?;
         let mut long = codes(&lengths)?;
@@ -178,13 +178,13 @@ impl Codebook {
     }
 
     /// Whether entries stand for vectors.
-    pub fn has_vectors(&self) -> bool {
+    pub(crate) fn has_vectors(&self) -> bool {
         !self.vectors.is_empty()
     }
 
     /// The entry whose code comes next. `None` where the packet ends, and in a book without codes.
     #[inline(always)]
-    pub fn entry(&self, bits: &mut LowFirst<'_>) -> Option<usize> {
+    pub(crate) fn entry(&self, bits: &mut LowFirst<'_>) -> Option<usize> {
         let next = bits.peek();
         let &short = self.short.get((next & ((1 << SHORT_BITS) - 1)) as usize)?;
         let code = if short & 0xff > 0 { short } else { self.long_entry(next)? };
@@ -201,7 +201,7 @@ impl Codebook {
 
     /// The vector whose code comes next.
     #[inline(always)]
-    pub fn vector(&self, bits: &mut LowFirst<'_>) -> Option<&[f32]> {
+    pub(crate) fn vector(&self, bits: &mut LowFirst<'_>) -> Option<&[f32]> {
         let start = self.entry(bits)? * self.dimensions;
         self.vectors.get(start..)?.get(..self.dimensions)
     }

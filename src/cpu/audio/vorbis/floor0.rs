@@ -11,7 +11,7 @@ use crate::error::Result;
 const MAX_ORDER: usize = 255;
 
 #[derive(Debug)]
-pub struct Floor0 {
+pub(crate) struct Floor0 {
     order: usize,
     rate: u32,
     /// Steps of the Bark scale.
@@ -26,13 +26,13 @@ pub struct Floor0 {
 
 /// What a block's floor is made of: its amplitude and the cosines of the pairs.
 #[derive(Debug, Clone)]
-pub struct Filter {
+pub(crate) struct Filter {
     amplitude: f32,
     cosines: [f32; MAX_ORDER],
 }
 
 impl Floor0 {
-    pub fn read(bits: &mut LowFirst<'_>, books: &[Codebook], sizes: [usize; 2]) -> Result<Self> {
+    pub(crate) fn read(bits: &mut LowFirst<'_>, books: &[Codebook], sizes: [usize; 2]) -> Result<Self> {
         let mut read = |count| bits.read(count).ok_or_else(|| damaged("a floor is cut off"));
         let (order, rate, steps) = (read(8)? as usize, read(16)?, read(16)?);
         let (amplitude_bits, offset, count) = (read(6)?, read(8)? as f32, read(4)? + 1);
@@ -71,7 +71,7 @@ impl Floor0 {
     }
 
     /// Reads what a block's floor is made of. `None` for silence, which the end of the packet is, too.
-    pub fn filter(&self, bits: &mut LowFirst<'_>, books: &[Codebook]) -> Option<Filter> {
+    pub(crate) fn filter(&self, bits: &mut LowFirst<'_>, books: &[Codebook]) -> Option<Filter> {
         let amplitude = bits.read(self.amplitude_bits)?;
         if amplitude == 0 {
             return None;
@@ -97,7 +97,7 @@ impl Floor0 {
     }
 
     /// Multiplies a spectrum of blocks of the shorter or the longer size by the floor.
-    pub fn apply(&self, filter: &Filter, is_long: bool, spectrum: &mut [f32]) {
+    pub(crate) fn apply(&self, filter: &Filter, is_long: bool, spectrum: &mut [f32]) {
         let cosines = &self.cosines[usize::from(is_long)];
         let pairs = filter.cosines.get(..self.order).unwrap_or_default();
         let mut last = None;

@@ -11,7 +11,7 @@ const MAX_POINTS: usize = 65;
 const HEIGHT: i32 = 0x7fff;
 
 #[derive(Debug)]
-pub struct Floor1 {
+pub(crate) struct Floor1 {
     /// For each partition, its class.
     partitions: Vec<usize>,
     classes: Vec<Class>,
@@ -35,10 +35,10 @@ struct Class {
 }
 
 /// The heights of a block's points.
-pub type Heights = [i32; MAX_POINTS];
+pub(crate) type Heights = [i32; MAX_POINTS];
 
 impl Floor1 {
-    pub fn read(bits: &mut LowFirst<'_>, books: usize) -> Result<Self> {
+    pub(crate) fn read(bits: &mut LowFirst<'_>, books: usize) -> Result<Self> {
         let mut read = |count| bits.read(count).ok_or_else(|| damaged("a floor is cut off"));
         let book = |book: usize| match book {
             book if book < books => Ok(book),
@@ -77,7 +77,7 @@ impl Floor1 {
     }
 
     /// Reads what a block's floor is made of. `None` for silence, which the end of the packet is, too.
-    pub fn heights(&self, bits: &mut LowFirst<'_>, books: &[Codebook]) -> Option<Heights> {
+    pub(crate) fn heights(&self, bits: &mut LowFirst<'_>, books: &[Codebook]) -> Option<Heights> {
         if !bits.flag()? {
             return None;
         }
@@ -113,7 +113,7 @@ impl Floor1 {
     }
 
     /// Multiplies a spectrum by the floor.
-    pub fn apply(&self, heights: &Heights, spectrum: &mut [f32]) {
+    pub(crate) fn apply(&self, heights: &Heights, spectrum: &mut [f32]) {
         let (mut heights, mut is_used) = (*heights, [false; MAX_POINTS]);
         is_used[..2].fill(true);
         for (i, &[low, high]) in self.neighbours.iter().enumerate() {

@@ -9,18 +9,18 @@ use rustfft::{Fft, FftPlanner};
 use crate::error::Result;
 
 /// Transforms blocks of one size.
-pub struct Imdct {
+pub(crate) struct Imdct {
     fft: Arc<dyn Fft<f32>>,
     twiddles: Vec<Complex32>,
     values: Vec<Complex32>,
     scratch: Vec<Complex32>,
     /// How a block of this size begins beside one of the same or a greater size; backwards, how the one before ends.
-    pub slope: Vec<f32>,
+    pub(crate) slope: Vec<f32>,
 }
 
 impl Imdct {
     /// Of blocks of `size` samples, a power of two from 8 on.
-    pub fn new(size: usize) -> Result<Self> {
+    pub(crate) fn new(size: usize) -> Result<Self> {
         let quarter = size / 4;
         let fft = FftPlanner::new().plan_fft_forward(quarter);
         let turn = |k: usize| {
@@ -41,14 +41,14 @@ impl Imdct {
     }
 
     /// Bytes that a transform of blocks of `size` holds.
-    pub fn bytes(size: usize) -> usize {
+    pub(crate) fn bytes(size: usize) -> usize {
         // Twiddles here and in the Fourier transform, values, scratch; the slope.
         size / 4 * 4 * size_of::<Complex32>() + size / 2 * size_of::<f32>()
     }
 
     /// Makes of as many coefficients as half a block has samples that block's middle half, in their place. The quarter in front is the first
     /// half of it backwards with the other sign, the quarter behind the second half backwards.
-    pub fn run(&mut self, data: &mut [f32]) {
+    pub(crate) fn run(&mut self, data: &mut [f32]) {
         let Self { fft, twiddles, values, scratch, .. } = self;
         let last = data.len().wrapping_sub(1);
         for (k, (to, twiddle)) in values.iter_mut().zip(&*twiddles).enumerate() {

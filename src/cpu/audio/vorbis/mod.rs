@@ -14,7 +14,7 @@ use super::ogg::{Packet, Packets};
 use super::sound::{Block, Coding, Header, Stream};
 use crate::error::{Error, Result};
 use block::Blocks;
-pub use setup::is_vorbis;
+pub(crate) use setup::is_vorbis;
 use setup::{Identification, Setup};
 
 /// Entries of all codebooks of a stream (encoders make some 20,000). Stops a header of some bytes from making tables of gigabytes.
@@ -127,7 +127,7 @@ fn frames(mut packets: Packets<'_>, identification: &Identification, setup: &Set
 ///
 /// # Errors
 /// Invalid, for a damaged file; unsupported, for tables beyond [`MAX_ENTRIES`] and [`MAX_VALUES`].
-pub fn header(bytes: &[u8], serial: u32) -> Result<Header> {
+pub(crate) fn header(bytes: &[u8], serial: u32) -> Result<Header> {
     let (packets, identification, setup) = begin(Packets::new(bytes, serial))?;
     let frames = frames(packets, &identification, &setup)?;
     let Identification { channels, rate, .. } = identification;
@@ -135,7 +135,7 @@ pub fn header(bytes: &[u8], serial: u32) -> Result<Header> {
 }
 
 /// A stream that is decoded.
-pub struct Vorbis<'a> {
+pub(crate) struct Vorbis<'a> {
     packets: Packets<'a>,
     setup: Setup,
     blocks: Blocks,
@@ -146,7 +146,7 @@ impl<'a> Vorbis<'a> {
     ///
     /// # Errors
     /// As [`header`].
-    pub fn open(bytes: &'a [u8], serial: u32) -> Result<Self> {
+    pub(crate) fn open(bytes: &'a [u8], serial: u32) -> Result<Self> {
         let (packets, identification, setup) = begin(Packets::unchecked(bytes, serial))?;
         let blocks = Blocks::new(&identification)?;
         Ok(Self { packets, setup, blocks })

@@ -9,7 +9,7 @@ use crate::error::Result;
 const PASSES: usize = 8;
 
 #[derive(Debug)]
-pub struct Residue {
+pub(crate) struct Residue {
     kind: u32,
     begin: usize,
     end: usize,
@@ -23,7 +23,7 @@ pub struct Residue {
 
 /// What decoding a block needs for a while.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub(crate) struct Scratch {
     /// Classes of partitions, those of a vector one after the other.
     classes: Vec<u8>,
     /// The spectra of several channels as one.
@@ -31,7 +31,7 @@ pub struct Scratch {
 }
 
 impl Residue {
-    pub fn read(bits: &mut LowFirst<'_>, kind: u32, books: &[Codebook]) -> Result<Self> {
+    pub(crate) fn read(bits: &mut LowFirst<'_>, kind: u32, books: &[Codebook]) -> Result<Self> {
         let mut read = |count| bits.read(count).ok_or_else(|| damaged("a residue is cut off"));
         if kind > 2 {
             return Err(damaged("a residue is of an unknown kind"));
@@ -76,7 +76,7 @@ impl Residue {
 
     /// Adds residues to the spectra `data`, each of `size` coefficients, of those channels that `is_used` says. Where the packet ends, what
     /// there is stays.
-    pub fn decode(
+    pub(crate) fn decode(
         &self,
         bits: &mut LowFirst<'_>,
         books: &[Codebook],

@@ -16,48 +16,48 @@ const SIZES: std::ops::RangeInclusive<u32> = 6..=13;
 
 /// The first header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Identification {
-    pub channels: usize,
-    pub rate: u32,
+pub(crate) struct Identification {
+    pub(crate) channels: usize,
+    pub(crate) rate: u32,
     /// Samples of a short and of a long block.
-    pub sizes: [usize; 2],
+    pub(crate) sizes: [usize; 2],
 }
 
 /// A floor.
 #[derive(Debug)]
-pub enum Floor {
+pub(crate) enum Floor {
     Pairs(Floor0),
     Lines(Floor1),
 }
 
 /// How channels are coded.
 #[derive(Debug)]
-pub struct Mapping {
+pub(crate) struct Mapping {
     /// Pairs of channels, of which the second is an angle.
-    pub couplings: Vec<[usize; 2]>,
+    pub(crate) couplings: Vec<[usize; 2]>,
     /// The submap of each channel.
-    pub submaps: Vec<usize>,
+    pub(crate) submaps: Vec<usize>,
     /// Floor and residue of each submap.
-    pub parts: Vec<[usize; 2]>,
+    pub(crate) parts: Vec<[usize; 2]>,
 }
 
 /// A kind of block.
 #[derive(Debug, Clone, Copy)]
-pub struct Mode {
-    pub is_long: bool,
-    pub mapping: usize,
+pub(crate) struct Mode {
+    pub(crate) is_long: bool,
+    pub(crate) mapping: usize,
 }
 
 /// The third header.
 #[derive(Debug)]
-pub struct Setup {
-    pub books: Vec<Codebook>,
-    pub floors: Vec<Floor>,
-    pub residues: Vec<Residue>,
-    pub mappings: Vec<Mapping>,
-    pub modes: Vec<Mode>,
+pub(crate) struct Setup {
+    pub(crate) books: Vec<Codebook>,
+    pub(crate) floors: Vec<Floor>,
+    pub(crate) residues: Vec<Residue>,
+    pub(crate) mappings: Vec<Mapping>,
+    pub(crate) modes: Vec<Mode>,
     /// Bytes of all of it.
-    pub bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 /// What follows the name of header `number`.
@@ -66,12 +66,12 @@ fn header(packet: &[u8], number: u8) -> Option<&[u8]> {
 }
 
 /// Whether a packet is the first header of a stream.
-pub fn is_vorbis(packet: &[u8]) -> bool {
+pub(crate) fn is_vorbis(packet: &[u8]) -> bool {
     header(packet, 1).is_some()
 }
 
 impl Identification {
-    pub fn read(packet: &[u8]) -> Result<Self> {
+    pub(crate) fn read(packet: &[u8]) -> Result<Self> {
         let cut = || damaged("its first header is cut off");
         let mut bits = LowFirst::new(header(packet, 1).ok_or_else(cut)?);
         let mut read = |count| bits.read(count).ok_or_else(cut);
@@ -90,7 +90,7 @@ impl Identification {
 }
 
 impl Setup {
-    pub fn read(packet: &[u8], identification: &Identification) -> Result<Self> {
+    pub(crate) fn read(packet: &[u8], identification: &Identification) -> Result<Self> {
         let cut = || damaged("its setup is cut off");
         let bits = &mut LowFirst::new(header(packet, 5).ok_or_else(|| damaged("it has no setup"))?);
         let Identification { channels, sizes, .. } = *identification;
@@ -140,7 +140,7 @@ impl Setup {
     }
 
     /// The mode of an audio packet, with the bits behind it. `None` for a packet that is none.
-    pub fn mode<'p>(&self, packet: &'p [u8]) -> Result<Option<(Mode, LowFirst<'p>)>> {
+    pub(crate) fn mode<'p>(&self, packet: &'p [u8]) -> Result<Option<(Mode, LowFirst<'p>)>> {
         let mut bits = LowFirst::new(packet);
         if bits.flag() != Some(false) {
             return Ok(None);
