@@ -211,7 +211,8 @@ mod tests {
         fs::create_dir_all(&root).unwrap();
         fs::write(root.join("small"), [1; 100]).unwrap();
         fs::write(root.join("large"), [2; 300]).unwrap();
-        let (folder, memory) = (Folder::open(&root).unwrap(), Arc::new(HostPool::within(1_000)));
+        // Names take some of it, too.
+        let (folder, memory) = (Folder::open(&root).unwrap(), Arc::new(HostPool::within(1_100)));
         let asked = |names: &[&'static str]| {
             let names: Vec<_> = names.iter().map(|name| name.as_bytes()).collect();
             let tensor = named(&names).name_files(&folder, &memory)?;
