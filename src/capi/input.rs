@@ -148,10 +148,12 @@ unsafe fn origins(input: &InputTensor, count: usize) -> Result<Option<Origins>> 
     }
     // SAFETY: as the caller says.
     let texts = unsafe { types::slice("origins", input.origins, count) }?;
-    let origin = |&text: &*const c_char| match text.is_null() {
-        true => Ok(""),
+    let origin = |&text: &*const c_char| {
+        if text.is_null() {
+            return Ok("");
+        }
         // SAFETY: as the caller says.
-        false => unsafe { types::text("origins", text) },
+        unsafe { types::text("origins", text) }
     };
     Ok(Some(texts.iter().map(|text| origin(text).map(Into::into)).collect::<Result<_>>()?))
 }

@@ -69,10 +69,11 @@ mod tests {
     #[test]
     fn inputs_from_one_place_say_it_and_others_nothing() {
         let [files, unknown, others] = [["a", "b"], ["", "b"], ["a", "c"]].map(|names| batch(&names));
-        let of =
-            |inputs: &[&Batch<'_>]| common(inputs).map(|all| all.iter().map(ToString::to_string).collect());
+        let of = |inputs: &[&Batch<'_>]| -> Option<Vec<String>> {
+            common(inputs).map(|all| all.iter().map(ToString::to_string).collect())
+        };
         assert_eq!(of(&[&files, &unknown]), Some(vec!["a".to_owned(), "b".to_owned()]));
         assert_eq!(of(&[&unknown]), Some(vec![String::new(), "b".to_owned()]));
-        assert_eq!(of(&[&files, &others]), None::<Vec<String>>);
+        assert_eq!(of(&[&files, &others]), None);
     }
 }
