@@ -127,7 +127,8 @@ def build(folder, library, papers=None):
     """Writes the wheel into `folder`; returns its path."""
     project = _project()
     tag = _tag(library)
-    stem = f"{project['name']}-{project['version']}"
+    # A dash parts the fields of a file's name, so names have none.
+    stem = f"{project['name'].replace('-', '_')}-{project['version']}"
     info = f"{stem}.dist-info"
     files = list(_files(library))
     held = _papers(papers)

@@ -36,7 +36,7 @@ def _store(root, process):
         from obstore.store import from_url
     except ImportError:
         raise RuntimeError(
-            f"`{root}` is in an object store: `pip install gesso[cloud]` brings the package `obstore`, which reads there."
+            f"`{root}` is in an object store: `pip install gesso-pipelines[cloud]` brings the package `obstore`, which reads there."
         ) from None
     retries = {"max_retries": _RETRIES, "retry_timeout": _PATIENCE}
     allowed = root.startswith("http://") or any(

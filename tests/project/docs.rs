@@ -1,5 +1,4 @@
-//! What the pages under `docs/` claim of the code: errors that they quote exist, files that they link to exist, and the commands that they
-//! show are commands.
+//! What the pages claim of the code: errors that they quote exist, files that they link to or name exist, and configurations are read.
 
 use std::path::{Path, PathBuf};
 
@@ -16,9 +15,16 @@ fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// Those under `docs/`, those of the root, and the guides to tests and benchmarks.
 fn pages() -> Vec<(PathBuf, String)> {
-    let mut found = Vec::new();
+    let mut found = vec![root().join("tests/README.md"), root().join("benches/README.md")];
     files(&root().join("docs"), "md", &mut found);
+    for entry in std::fs::read_dir(root()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "md") {
+            found.push(path);
+        }
+    }
     found.into_iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect()
 }
 
@@ -81,6 +87,34 @@ fn every_link_leads_somewhere() {
             assert!(found, "{}: no heading `{heading}` in {file}", path.display());
         }
     }
+}
+
+/// Names between backticks that say a folder and a source file, `gpu/jpeg/share.rs` say. Paths may leave out their first folders. The changelog speaks
+/// of files that have moved since, and `1` is a version of a model.
+#[test]
+fn every_named_source_file_exists() {
+    let mut known = Vec::new();
+    for folder in ["src", "crates", "kernels", "tests", "benches", "python", "scripts", "examples"] {
+        for extension in ["rs", "cu", "cuh", "py", "c"] {
+            files(&root().join(folder), extension, &mut known);
+        }
+    }
+    let mut checked = 0;
+    for (path, text) in pages() {
+        if path.ends_with("CHANGELOG.md") {
+            continue;
+        }
+        for name in text.split('`').skip(1).step_by(2) {
+            let is_source = [".rs", ".cu", ".cuh", ".py"].iter().any(|end| name.ends_with(end));
+            let plain = name.chars().all(|c| c.is_alphanumeric() || "/_-.".contains(c));
+            if !is_source || !plain || !name.contains('/') || name.contains("/1/") || name.starts_with("1/") {
+                continue;
+            }
+            checked += 1;
+            assert!(known.iter().any(|file| file.ends_with(name)), "{}: no file `{name}`", path.display());
+        }
+    }
+    assert!(checked > 50, "only {checked} names were found");
 }
 
 #[test]

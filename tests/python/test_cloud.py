@@ -201,7 +201,7 @@ def test_without_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "obstore", None)
     monkeypatch.setitem(sys.modules, "obstore.store", None)
     _storage._store.cache_clear()
-    with pytest.raises(RuntimeError, match=r"pip install gesso\[cloud\]"):
+    with pytest.raises(RuntimeError, match=r"pip install gesso-pipelines\[cloud\]"):
         pipeline(lambda: fn.readers.file(files=["gs://bucket/a.jpg"])).run()
 
 

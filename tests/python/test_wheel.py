@@ -21,7 +21,7 @@ MAX_UNPACKED_BYTES = 28_000_000
 def distribution():
     """The wheel as it is installed, if `gesso` comes from it; else the test is skipped."""
     try:
-        found = importlib.metadata.distribution("gesso")
+        found = importlib.metadata.distribution("gesso-pipelines")
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("the package is not installed: `scripts/wheel` makes it")
     if not Path(_library.__file__).is_relative_to(Path(found.locate_file("")).resolve()) or os.environ.get("GESSO_LIBRARY"):

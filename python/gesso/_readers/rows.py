@@ -14,7 +14,7 @@ def package(name, extra):
         return importlib.import_module(name)
     except ImportError:
         raise RuntimeError(
-            f"`fn.readers.{extra}` needs the package `{name.partition('.')[0]}`: `pip install gesso[{extra}]` brings it."
+            f"`fn.readers.{extra}` needs the package `{name.partition('.')[0]}`: `pip install gesso-pipelines[{extra}]` brings it."
         ) from None
 
 
