@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What went wrong, in the classes that a client can act on. One kind per error code of Triton's C API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,6 +37,12 @@ pub struct Error {
     context: Vec<String>,
 }
 
+/// What a caller is told of a panic.
+const PANICKED: &str = "failed by a fault of the program, of which its log says more";
+
+/// Panics of which the log has all.
+const LOGGED_PANICS: usize = 64;
+
 /// `Result` with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -65,11 +72,17 @@ impl Error {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// The error of a panic that was caught, with the panic's own words.
+    /// The error of a panic that was caught. The panic's own words, which tell of what is inside, go to the log and to no client; the first of
+    /// them, and then fewer and fewer: files that are damaged in one way may come without end.
     pub fn from_panic(payload: &(dyn std::any::Any + Send)) -> Self {
+        static CAUGHT: AtomicUsize = AtomicUsize::new(0);
         let words = payload.downcast_ref::<&str>().copied();
         let words = words.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        Self::internal(format!("panicked: {}", words.unwrap_or("without a text")))
+        let number = CAUGHT.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        if number <= LOGGED_PANICS || number.is_power_of_two() {
+            tracing::error!(number, "a panic was caught: {}", words.unwrap_or("without a text"));
+        }
+        Self::internal(PANICKED)
     }
 
     /// Adds the layer that the error passes through; a layer calls this once.
@@ -108,7 +121,7 @@ impl<T> Context<T> for Result<T> {
     }
 }
 
-/// Runs `body`; a panic becomes an `Internal` error that holds the panic's words. What `body` changes may be left half done.
+/// Runs `body`; a panic becomes an `Internal` error, without the panic's words. What `body` changes may be left half done.
 ///
 /// # Errors
 /// Those of `body`.
@@ -125,5 +138,18 @@ mod tests {
         let error = Error::invalid("expected rank 3, found 2").context("operator `r`").context("model `m`");
         assert_eq!(error.to_string(), "model `m`: operator `r`: expected rank 3, found 2");
         assert_eq!(error.kind(), ErrorKind::InvalidArg);
+    }
+
+    #[test]
+    fn the_words_of_a_panic_reach_nobody() {
+        for error in [
+            caught::<()>(|| panic!("index 7 of {}", "secret.rs")),
+            caught(|| panic!("plain")),
+            caught(|| std::panic::panic_any(3_u8)),
+        ] {
+            let error = error.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Internal);
+            assert_eq!(error.to_string(), "failed by a fault of the program, of which its log says more");
+        }
     }
 }

@@ -128,6 +128,10 @@ pub const MAX_DECODER_SCRATCH_BYTES: usize = 256 << 20;
 /// gigabytes.
 pub const MAX_JPEG_2000_SAMPLES: usize = 1 << 26;
 
+/// Precincts, code blocks, layers of code blocks and what they are found by, of all tiles of a JPEG 2000: sixteen samples for each in the largest. Stops
+/// headers of some bytes that cut an image into parts of one sample, whose lists take a hundred times its memory.
+pub const MAX_JPEG_2000_PARTS: u64 = 1 << 22;
+
 /// Samples of all channels of a JPEG XL, and of any of its frames; gray counts as three. Stops a header of some bytes from taking
 /// gigabytes.
 pub const MAX_JPEG_XL_SAMPLES: usize = 1 << 28;
@@ -163,6 +167,10 @@ pub const TRANSFORM_BYTES: usize = 256 << 20;
 /// Weights of a filter's window along one dimension (a Gaussian of sigma 100 has 601). Stops a size that comes from a request from
 /// taking hours.
 pub const MAX_FILTER_WINDOW: usize = 8_191;
+
+/// Weights of a filter's rectangle (1,024 x 1,024). All of them are looked at for each pixel: stops a rectangle that comes from a request from
+/// taking hours, and gigabytes for its weights.
+pub const MAX_FILTER_WEIGHTS: usize = 1 << 20;
 
 /// Pixels of a mask of dilation or erosion, or of a median's window, along one dimension. All of a window is looked at for each pixel:
 /// stops a size that comes from a request from taking hours.

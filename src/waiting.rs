@@ -105,6 +105,13 @@ pub struct Effort {
     pub scratch: usize,
 }
 
+impl Effort {
+    /// So many nanoseconds of one core, and bytes beside the outputs.
+    pub fn new(nanoseconds: f64, scratch: usize) -> Self {
+        Self { time: Duration::from_nanos(nanoseconds as u64), scratch }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,8 @@
 use multiversion::multiversion;
 
 use super::convert::ConvertSat;
+use crate::error::Result;
+use crate::waiting::Watch;
 
 /// One dimension of a dense tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,13 +19,43 @@ pub struct Along {
 /// Elements of a sum that are added up together: few enough to stay in the nearest cache.
 const CHUNK: usize = 2048;
 
+/// Elements that are added up in the time of one that is worked on alone, and those that take as long as fewer.
+const SUMMED_AT_ONCE: usize = 4;
+const SHORT: usize = 32;
+
+/// Nanoseconds of an element of a sum, and of the sum of a short run of them.
+const ELEMENT_TIME: f64 = 0.2;
+const RUN_TIME: f64 = 5.0;
+
+impl Along {
+    /// Nanoseconds that [`convolve`] takes over so many elements in all, by a window of so many weights.
+    pub fn nanoseconds(self, elements: usize, weights: usize) -> f64 {
+        let Self { extent, inner } = self;
+        let positions = elements as f64 / (inner.max(1) as f64);
+        // Beyond the ends each position is summed by itself.
+        let alone = (weights as f64 / extent.max(1) as f64).min(1.0);
+        let runs =
+            positions * alone + (1.0 - alone) * elements as f64 / CHUNK.min(extent * inner).max(1) as f64;
+        weights as f64 * (runs * RUN_TIME + elements as f64 * ELEMENT_TIME)
+    }
+}
+
 /// Writes to `dst` the sums over `window`, of odd length and centered, along one dimension of `src`. Beyond its ends the
 /// dimension is mirrored, its end elements once.
-pub fn convolve<S: ConvertSat<f32>>(src: &[S], dst: &mut [f32], along: Along, window: &[f32]) {
+///
+/// # Errors
+/// When nobody waits any more.
+pub fn convolve<S: ConvertSat<f32>>(
+    src: &[S],
+    dst: &mut [f32],
+    along: Along,
+    window: &[f32],
+    watch: &Watch<'_>,
+) -> Result<()> {
     let Along { extent, inner } = along;
     let block = extent * inner;
     if block == 0 {
-        return;
+        return Ok(());
     }
     let radius = window.len() / 2;
     // From here to there every neighbour is inside.
@@ -37,6 +69,8 @@ pub fn convolve<S: ConvertSat<f32>>(src: &[S], dst: &mut [f32], along: Along, wi
                 let from = mirrored(at as i64 + k as i64 - radius as i64, extent as i64);
                 add_weighted(dst, &src[from * inner..][..inner], weight);
             }
+            // A sum of few elements takes as long as one of some more.
+            watch.spend(window.len().saturating_mul(inner.max(SHORT) / SUMMED_AT_ONCE))?;
         }
         for (i, dst) in dst[first * inner..last * inner].chunks_mut(CHUNK).enumerate() {
             dst.fill(0.0);
@@ -44,8 +78,10 @@ pub fn convolve<S: ConvertSat<f32>>(src: &[S], dst: &mut [f32], along: Along, wi
                 let from = (first - radius + k) * inner + i * CHUNK;
                 add_weighted(dst, &src[from..][..dst.len()], weight);
             }
+            watch.spend(window.len().saturating_mul(dst.len().max(SHORT) / SUMMED_AT_ONCE))?;
         }
     }
+    Ok(())
 }
 
 /// Buffers of a separable sum: the result, and what comes before it.
@@ -63,13 +99,17 @@ impl Scratch {
 
     /// The sums over one window for each of the dimensions `extents` of `src`, whose elements have `inner` channels each; the
     /// innermost dimension first.
+    ///
+    /// # Errors
+    /// When nobody waits any more.
     pub fn separable<S: ConvertSat<f32>>(
         &mut self,
         src: &[S],
         extents: &[usize],
         inner: usize,
         windows: &[Vec<f32>],
-    ) -> &[f32] {
+        watch: &Watch<'_>,
+    ) -> Result<&[f32]> {
         self.result.resize(src.len(), 0.0);
         self.spare.resize(src.len(), 0.0);
         let mut along = Along { extent: 1, inner };
@@ -77,13 +117,13 @@ impl Scratch {
             along.inner *= along.extent;
             along.extent = extent;
             if i == 0 {
-                convolve(src, &mut self.result, along, window);
+                convolve(src, &mut self.result, along, window, watch)?;
             } else {
-                convolve(&self.result, &mut self.spare, along, window);
+                convolve(&self.result, &mut self.spare, along, window, watch)?;
                 std::mem::swap(&mut self.result, &mut self.spare);
             }
         }
-        &self.result
+        Ok(&self.result)
     }
 }
 
@@ -115,17 +155,20 @@ pub struct Padded<'a, S> {
 
 /// The sums over the rectangle `weights` with `columns` columns whose first element is where the element written is. `write` gets them in
 /// pieces, and where in rows of `width` each begins. Weights of zero are left out.
+///
+/// # Errors
+/// Those of `write`, at once.
 pub fn correlate<S: ConvertSat<f32>>(
     source: Padded<'_, S>,
     width: usize,
     weights: &[f32],
     columns: usize,
-    mut write: impl FnMut(usize, &[f32]),
-) {
+    mut write: impl FnMut(usize, &[f32]) -> Result<()>,
+) -> Result<()> {
     let Padded { values, pitch, channels } = source;
     let rows = weights.len().checked_div(columns).unwrap_or(0);
     if width == 0 || rows == 0 || pitch == 0 {
-        return;
+        return Ok(());
     }
     let tile = (NEAR / rows).next_multiple_of(SUMS).max(SUMS);
     let halo = (columns - 1) * channels;
@@ -138,7 +181,7 @@ pub fn correlate<S: ConvertSat<f32>>(
         let sums = &mut sums[..tile.min(width - x)];
         let wide = sums.len() + halo;
         for (y, row) in values.chunks_exact(pitch).enumerate() {
-            let Some(row) = row.get(x..x + wide) else { return };
+            let Some(row) = row.get(x..x + wide) else { return Ok(()) };
             convert_row(row, &mut ring[y % rows * wide..][..wide]);
             let Some(first) = (y + 1).checked_sub(rows) else { continue };
             weighted.clear();
@@ -148,9 +191,10 @@ pub fn correlate<S: ConvertSat<f32>>(
                 }),
             );
             correlate_row(&ring, sums, &weighted);
-            write(first * width + x, sums);
+            write(first * width + x, sums)?;
         }
     }
+    Ok(())
 }
 
 #[multiversion(targets("x86_64+avx+avx2+f16c"))]
@@ -165,7 +209,7 @@ const SUMS: usize = 64;
 
 /// Elements under a rectangle that stay in the first cache (16 kB), less what is beside them. A whole row of an image of 500 pixels in colour, five
 /// times, does not: that took a third longer.
-const NEAR: usize = 4096;
+pub const NEAR: usize = 4096;
 
 /// Writes the sums of the elements of `src` that each of `weights` says are so far away, multiplied by the weight.
 #[multiversion(targets("x86_64+avx+avx2+avx512f", "x86_64+avx+avx2"))]
@@ -199,10 +243,11 @@ mod tests {
     #[test]
     fn windows_wider_than_the_input_are_mirrored_again_and_again() {
         let mut out = [0.0; 2];
-        convolve(&[1.0f32, 3.0], &mut out, Along { extent: 2, inner: 1 }, &[1.0; 7]);
+        let watch = Watch::forever();
+        convolve(&[1.0f32, 3.0], &mut out, Along { extent: 2, inner: 1 }, &[1.0; 7], &watch).unwrap();
         // 3 1 3 [1] 3 1 3 and 1 3 1 [3] 1 3 1
         assert_eq!(out, [15.0, 13.0]);
-        convolve(&[5u8, 7], &mut out, Along { extent: 1, inner: 2 }, &[0.25, 0.5, 0.25]);
+        convolve(&[5u8, 7], &mut out, Along { extent: 1, inner: 2 }, &[0.25, 0.5, 0.25], &watch).unwrap();
         assert_eq!(out, [5.0, 7.0]);
     }
 
@@ -217,7 +262,9 @@ mod tests {
             let source = Padded { values: &values, pitch, channels };
             correlate(source, width, &weights, columns, |at, sums| {
                 found[at..][..sums.len()].copy_from_slice(sums);
-            });
+                Ok(())
+            })
+            .unwrap();
             for (i, found) in found.into_iter().enumerate() {
                 let at =
                     |k: usize| values[(i / width + k / columns) * pitch + i % width + k % columns * channels];
@@ -230,7 +277,8 @@ mod tests {
     fn long_runs_agree_with_short_ones() {
         let src: Vec<f32> = (0..3 * 5000).map(|i| (i % 17) as f32).collect();
         let mut out = vec![0.0; src.len()];
-        convolve(&src, &mut out, Along { extent: 5000, inner: 3 }, &[1.0, 2.0, 1.0]);
+        let along = Along { extent: 5000, inner: 3 };
+        convolve(&src, &mut out, along, &[1.0, 2.0, 1.0], &Watch::forever()).unwrap();
         for i in [2500, 4000, 9000] {
             assert_eq!(out[i], src[i - 3] + 2.0 * src[i] + src[i + 3]);
         }

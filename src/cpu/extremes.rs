@@ -5,6 +5,9 @@ use std::cmp::Ordering;
 
 use multiversion::multiversion;
 
+use crate::error::Result;
+use crate::waiting::Watch;
+
 /// Which value of a rectangle is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extreme {
@@ -88,10 +91,21 @@ impl Ordered for f32 {
 impl<T: Ordered> Surrounded<'_, T> {
     /// Writes for each element of `row`, row `y` of the image without what lies around it, the median of the `size` (columns and
     /// rows, odd) pixels around it. `window` is room for as many values.
-    pub fn medians(&self, y: usize, row: &mut [T], size: [usize; 2], window: &mut Vec<T>) {
+    ///
+    /// # Errors
+    /// When nobody waits any more.
+    pub fn medians(
+        &self,
+        y: usize,
+        row: &mut [T],
+        size: [usize; 2],
+        window: &mut Vec<T>,
+        watch: &Watch<'_>,
+    ) -> Result<()> {
         if size == [3, 3] {
             let line = |i: usize| &self.values[(y + i) * self.pitch..][..row.len() + 2 * self.channels];
-            return medians_of_nine([line(0), line(1), line(2)], self.channels, row);
+            medians_of_nine([line(0), line(1), line(2)], self.channels, row);
+            return watch.spend(row.len());
         }
         let [columns, rows] = size;
         for (at, to) in row.iter_mut().enumerate() {
@@ -101,7 +115,9 @@ impl<T: Ordered> Surrounded<'_, T> {
             }
             let middle = window.len() / 2;
             *to = *window.select_nth_unstable_by(middle, Ordered::order).1;
+            watch.spend(columns * rows)?;
         }
+        Ok(())
     }
 }
 
@@ -211,7 +227,7 @@ mod tests {
             for y in 0..9 - size[1] + 1 {
                 let width = 11 - size[0] + 1;
                 let (mut row, mut counted) = (vec![0; width * channels], vec![0; width * channels]);
-                image.medians(y, &mut row, size, &mut Vec::new());
+                image.medians(y, &mut row, size, &mut Vec::new(), &Watch::forever()).unwrap();
                 image.medians_by_counts(y, &mut counted, size);
                 for (i, &found) in row.iter().enumerate() {
                     let mut all: Vec<u8> = (0..size[1])

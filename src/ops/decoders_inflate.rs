@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams, Recorder, Report};
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
+use crate::waiting::Effort;
 
 struct DecodersInflate {
     /// Of what becomes of one chunk.
@@ -21,6 +22,8 @@ struct DecodersInflate {
     sizes: Option<Arg>,
     /// Where the chunks of each sample lie in it.
     chunks: Vec<Vec<Range<usize>>>,
+    /// Bytes of each sample that are read and written: chunks may lie over one another.
+    bytes: Vec<usize>,
     /// What a device has yet to say about the chunks of a batch.
     asked: Option<Asked>,
 }
@@ -92,6 +95,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         offsets,
         sizes,
         chunks: Vec::new(),
+        bytes: Vec::new(),
         asked: None,
     }))
 }
@@ -148,6 +152,9 @@ fn inflate(chunk: &[u8], to: &mut [u8]) -> Result<()> {
     }
     Ok(())
 }
+
+/// Nanoseconds of a byte that is read or written.
+const BYTE_TIME: f64 = 0.7;
 
 impl DecodersInflate {
     fn is_sequence(&self) -> bool {
@@ -224,13 +231,24 @@ impl Operator for DecodersInflate {
         let planned = inputs.map(|sample| self.plan(&sample).map(Some));
         let (shapes, chunks): (Vec<_>, Vec<_>) = planned.into_iter().map(Option::unzip).unzip();
         self.chunks = chunks.into_iter().map(Option::unwrap_or_default).collect();
-        Ok(vec![BatchDesc::new(self.dtype, self.layout, of_one_rank(inputs, shapes))])
+        let shapes = of_one_rank(inputs, shapes);
+        let bytes = self.chunks.iter().zip(&shapes).map(|(chunks, shape)| {
+            let written = shape.bytes(self.dtype.size()).unwrap_or(0);
+            chunks.iter().map(Range::len).fold(written, usize::saturating_add)
+        });
+        self.bytes = bytes.collect();
+        Ok(vec![BatchDesc::new(self.dtype, self.layout, shapes)])
+    }
+
+    fn effort(&self, sample: usize) -> Effort {
+        Effort::new(self.bytes.get(sample).copied().unwrap_or(0) as f64 * BYTE_TIME, 0)
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let chunks = &self.chunks;
+        let (chunks, failures) = (&self.chunks, io.inputs().failures());
         io.for_each_sample(cx, |sample| {
             let chunks = chunks.get(sample.index()).map(Vec::as_slice).unwrap_or_default();
+            let watch = cx.watch(failures, sample.index());
             let (input, output) = sample.unary()?;
             let len = output.bytes.len() / chunks.len().max(1);
             for (i, chunk) in chunks.iter().enumerate() {
@@ -240,6 +258,7 @@ impl Operator for DecodersInflate {
                     .ok_or_else(|| Error::internal("a chunk lies outside of its sample"))?;
                 inflate(from, &mut output.bytes[i * len..(i + 1) * len])
                     .map_err(|error| error.context(format!("chunk {i}")))?;
+                watch.spend(len.saturating_add(chunk.len()))?;
             }
             Ok(())
         })

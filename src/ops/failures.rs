@@ -10,6 +10,8 @@ pub struct Failures {
     slots: Arc<[OnceLock<Error>]>,
     /// For a part of the batch: which samples of the batch are in it.
     members: Option<Arc<[usize]>>,
+    /// For frames of sequences: which samples of the batch they are of, as those who wait know them.
+    waited_for: Option<Arc<[usize]>>,
     /// Where samples of the batch come from, for messages; empty where an error says it itself.
     origins: Arc<[String]>,
 }
@@ -22,20 +24,34 @@ impl Failures {
 
     /// No failure among `len` samples, of which number i comes from `origins[i]`: the error of one will begin with it. There may be fewer.
     pub fn of(len: usize, origins: Vec<String>) -> Self {
-        Self { slots: (0..len).map(|_| OnceLock::new()).collect(), members: None, origins: origins.into() }
+        let slots = (0..len).map(|_| OnceLock::new()).collect();
+        Self { slots, members: None, waited_for: None, origins: origins.into() }
     }
 
     /// The failures of those samples that `samples` names, in that order: a failure of one of them is one of the whole.
     #[must_use]
     pub fn part(&self, samples: &[usize]) -> Self {
         let members = samples.iter().filter_map(|&i| self.member(i)).collect();
-        Self { slots: Arc::clone(&self.slots), members: Some(members), origins: Arc::clone(&self.origins) }
+        Self { members: Some(members), ..self.clone() }
     }
 
     /// The failures of the whole batch, of which these may be a part.
     #[must_use]
     pub fn whole(&self) -> Self {
-        Self { slots: Arc::clone(&self.slots), members: None, origins: Arc::clone(&self.origins) }
+        Self { members: None, ..self.clone() }
+    }
+
+    /// No failure among frames, of which each is one of the sample that `samples` has for it.
+    #[must_use]
+    pub fn of_frames(&self, samples: impl Iterator<Item = usize>) -> Self {
+        let waited_for: Arc<[usize]> = samples.map(|i| self.waited_for(i).unwrap_or(usize::MAX)).collect();
+        Self { waited_for: Some(Arc::clone(&waited_for)), ..Self::none(waited_for.len()) }
+    }
+
+    /// Which sample of the whole batch they wait for who wait for sample `i`.
+    pub fn waited_for(&self, i: usize) -> Option<usize> {
+        let i = self.member(i)?;
+        self.waited_for.as_ref().map_or(Some(i), |samples| samples.get(i).copied())
     }
 
     /// Which sample of the whole batch sample `i` is, if there is one.

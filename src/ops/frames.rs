@@ -9,11 +9,12 @@
 
 use std::sync::Arc;
 
-use super::{Args, CpuCx, DeviceOutput, Failures, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, OutputSamples};
+use super::{Args, CpuCx, DeviceOutput, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, OutputSamples};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{Batch, BatchDesc, Layout, Origins, Sample, Shape, ValueType};
+use crate::waiting::Effort;
 
 /// Dimensions from which on a tensor without a layout is a sequence of images.
 const SEQUENCE_NDIM: usize = 4;
@@ -193,7 +194,9 @@ impl Unfolded<'_> {
     fn run<T>(&self, inputs: &Inputs<'_>, f: impl FnOnce(Inputs<'_>) -> Result<T>) -> Result<T> {
         let (regular, arguments): (Vec<_>, Vec<_>) =
             (self.regular.iter().collect(), self.arguments.iter().collect());
-        let failures = Failures::none(self.counts.iter().sum());
+        let of_samples = self.counts.iter().enumerate();
+        let of_samples = of_samples.flat_map(|(sample, &count)| std::iter::repeat_n(sample, count));
+        let failures = inputs.failures().of_frames(of_samples);
         let frames = || {
             let frames = self.counts.iter().enumerate();
             frames.flat_map(|(sample, &count)| (0..count).map(move |number| (sample, number))).enumerate()
@@ -284,6 +287,20 @@ impl Operator for Frames {
         let folded = descs.iter().map(|desc| unfolded.fold(inputs, desc)).collect();
         self.unfolded = Some((descs, unfolded.counts));
         Ok(folded)
+    }
+
+    fn effort(&self, sample: usize) -> Effort {
+        let Some((_, counts)) = &self.unfolded else { return self.inner.effort(sample) };
+        let first: usize = counts.iter().take(sample).sum();
+        let count = counts.get(sample).copied().unwrap_or(0);
+        let frames = (first..first + count).map(|frame| self.inner.effort(frame));
+        let all = frames.fold(Effort::default(), |all, one| Effort {
+            time: all.time.saturating_add(one.time),
+            scratch: all.scratch.max(one.scratch),
+        });
+        // Several frames of a sample are worked on at a time.
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Effort { scratch: all.scratch.saturating_mul(count.min(threads)), ..all }
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {

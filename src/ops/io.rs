@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::memory::DeviceBytes;
 use crate::tensor::{Batch, BatchDesc, Sample, Shape, View, ViewMut};
 use crate::threads::Threads;
-use crate::waiting::Waiting;
+use crate::waiting::{Waiting, Watch};
 
 /// The inputs of an operator for one batch.
 #[derive(Clone, Copy)]
@@ -215,6 +215,13 @@ pub struct CpuCx<'a> {
     pub pool: &'a Threads,
     /// Who waits for the batch.
     pub waiting: &'a dyn Waiting,
+}
+
+impl<'a> CpuCx<'a> {
+    /// What is asked while one works on sample `index` of those whose failures these are.
+    pub fn watch(&self, failures: &Failures, index: usize) -> Watch<'a> {
+        Watch::new(self.waiting, failures.waited_for(index))
+    }
 }
 
 /// The buffers of one output, one per sample; a sample that failed has none.

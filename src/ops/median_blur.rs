@@ -12,10 +12,13 @@ use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType};
+use crate::waiting::{Effort, Watch};
 
 struct MedianBlur {
     window_size: Arg,
     jobs: Vec<Option<Job>>,
+    /// Bytes of an element.
+    element: usize,
 }
 
 /// One sample's work: its images, and columns and rows of the window.
@@ -38,7 +41,8 @@ pub(super) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    Ok(Box::new(MedianBlur { window_size: args.arg_or("window_size", &[3.0, 3.0])?, jobs: Vec::new() }))
+    let window_size = args.arg_or("window_size", &[3.0, 3.0])?;
+    Ok(Box::new(MedianBlur { window_size, jobs: Vec::new(), element: 0 }))
 }
 
 fn check(dtype: DType) -> Result<()> {
@@ -65,13 +69,19 @@ fn job_of(jobs: &[Option<Job>], index: usize) -> Result<Job> {
     jobs.get(index).copied().flatten().ok_or_else(|| Error::internal("a live sample was not planned"))
 }
 
+/// Nanoseconds of a median of nine; of one by counts, and for each row of its window; for each element of a window that is put in order.
+const NINE_TIME: f64 = 2.0;
+const COUNTS_TIME: f64 = 20.0;
+const COUNT_TIME: f64 = 2.0;
+const SELECTED_TIME: f64 = 4.0;
+
 impl Job {
     /// Calls `row` for each row to write, with its number and the image with its edges repeated around it.
     fn each_row<T: Element>(
         &self,
         src: &[T],
         dst: &mut [T],
-        mut row: impl FnMut(&Surrounded<'_, T>, usize, &mut [T]),
+        mut row: impl FnMut(&Surrounded<'_, T>, usize, &mut [T]) -> Result<()>,
     ) -> Result<()> {
         let Images { rows, columns, channels, .. } = self.images;
         let elements = self.images.elements();
@@ -87,21 +97,45 @@ impl Job {
         for (src, dst) in src.chunks_exact(elements).zip(dst.chunks_exact_mut(elements)) {
             copy.copy(src, &mut values)?;
             let image = Surrounded { values: &values, pitch: padded[1] * channels, channels };
-            dst.chunks_exact_mut(columns * channels).enumerate().for_each(|(y, to)| row(&image, y, to));
+            dst.chunks_exact_mut(columns * channels)
+                .enumerate()
+                .try_for_each(|(y, to)| row(&image, y, to))?;
         }
         Ok(())
     }
 
-    fn run<T: Element + Ordered>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
+    fn run<T: Element + Ordered>(&self, src: &[T], dst: &mut [T], watch: &Watch<'_>) -> Result<()> {
         let mut window = Vec::new();
-        self.each_row(src, dst, |image, y, row| image.medians(y, row, self.window, &mut window))
+        self.each_row(src, dst, |image, y, row| image.medians(y, row, self.window, &mut window, watch))
     }
 
-    fn run_bytes(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
+    fn run_bytes(&self, src: &[u8], dst: &mut [u8], watch: &Watch<'_>) -> Result<()> {
         if self.window == [3, 3] {
-            return self.run(src, dst);
+            return self.run(src, dst, watch);
         }
-        self.each_row(src, dst, |image, y, row| image.medians_by_counts(y, row, self.window))
+        self.each_row(src, dst, |image, y, row| {
+            image.medians_by_counts(y, row, self.window);
+            let [width, height] = self.window;
+            watch.spend((row.len() + width * self.images.channels).saturating_mul(height))
+        })
+    }
+
+    /// What it takes, of elements of so many bytes.
+    fn effort(&self, element: usize) -> Effort {
+        let Images { planes, rows, columns, channels } = self.images;
+        let [width, height] = self.window;
+        // Counts begin anew with each row.
+        let (each, each_row) = match (element, self.window) {
+            (_, [3, 3]) => (NINE_TIME, 0.0),
+            (1, _) => {
+                (COUNTS_TIME + height as f64 * COUNT_TIME, (width * height * channels) as f64 * COUNT_TIME)
+            }
+            _ => ((width * height) as f64 * SELECTED_TIME, 0.0),
+        };
+        let padded = (rows + height).saturating_mul(columns + width).saturating_mul(channels);
+        let scratch = padded.saturating_mul(element).saturating_add(width * height * element);
+        let nanoseconds = self.images.elements() as f64 * each + rows as f64 * each_row;
+        Effort::new(planes as f64 * nanoseconds, scratch)
     }
 }
 
@@ -117,25 +151,34 @@ impl Operator for MedianBlur {
         let desc = inputs.desc(0)?;
         check(desc.dtype)?;
         let layout = layouts::of_batch(desc, &IMAGE_LAYOUTS)?;
+        self.element = desc.dtype.size();
         self.jobs = inputs.map(|sample| self.job(&sample, layout).map(Some));
         Ok(vec![BatchDesc { layout, ..desc.clone() }])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        self.jobs.get(sample).copied().flatten().map_or_else(Effort::default, |job| job.effort(self.element))
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let jobs = &self.jobs;
+        let (jobs, failures) = (&self.jobs, io.inputs().failures());
         macro_rules! run {
             ($run:ident) => {
                 io.for_each_sample(cx, |sample| {
-                    let job = job_of(jobs, sample.index())?;
+                    let index = sample.index();
+                    let job = job_of(jobs, index)?;
                     let (input, output) = sample.unary()?;
-                    job.$run(input.as_slice()?, output.as_slice_mut()?)
+                    let watch = cx.watch(failures, index);
+                    job.$run(input.as_slice()?, output.as_slice_mut()?, &watch)
                 })
             };
             ($run:ident $ty:ty) => {
                 io.for_each_sample(cx, |sample| {
-                    let job = job_of(jobs, sample.index())?;
+                    let index = sample.index();
+                    let job = job_of(jobs, index)?;
                     let (input, output) = sample.unary()?;
-                    job.$run::<$ty>(input.as_slice()?, output.as_slice_mut()?)
+                    let watch = cx.watch(failures, index);
+                    job.$run::<$ty>(input.as_slice()?, output.as_slice_mut()?, &watch)
                 })
             };
         }

@@ -10,6 +10,8 @@ mod bbox_paste;
 mod bbox_rotate;
 #[cfg(feature = "fault-injection")]
 mod boom;
+#[cfg(test)]
+mod bounded;
 mod box_encoder;
 mod boxes;
 mod cast;

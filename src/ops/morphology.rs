@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType};
+use crate::waiting::{Effort, Watch};
 
 /// Arguments of both.
 const ARGS: &[ArgSpec] = &[
@@ -60,6 +61,8 @@ struct Morphology {
     iterations: i64,
     outside: Outside,
     jobs: Vec<Option<Job>>,
+    /// Bytes of an element.
+    element: usize,
 }
 
 /// One sample's work. Pairs are columns and rows.
@@ -95,6 +98,7 @@ fn build(args: &Args, wanted: Extreme) -> Result<Box<dyn Operator>> {
         iterations,
         outside,
         jobs: Vec::new(),
+        element: 0,
     }))
 }
 
@@ -158,8 +162,28 @@ fn job_of(jobs: &[Option<Job>], index: usize) -> Result<&Job> {
     jobs.get(index).and_then(Option::as_ref).ok_or_else(|| Error::internal("a live sample was not planned"))
 }
 
+/// Nanoseconds of a byte at each step.
+const STEP_TIME: f64 = 0.15;
+
 impl Job {
-    fn run<T: Neutral>(&self, src: &[T], dst: &mut [T], outside: Outside, wanted: Extreme) -> Result<()> {
+    /// What it takes, of elements of so many bytes.
+    fn effort(&self, element: usize) -> Effort {
+        let Images { planes, rows, columns, channels } = self.images;
+        let padded = (rows + self.mask[1]).saturating_mul(columns + self.mask[0]).saturating_mul(channels);
+        // Each step doubles what is under the mask.
+        let steps =
+            self.mask.map(|side| f64::from(usize::BITS - side.leading_zeros())).iter().sum::<f64>() + 2.0;
+        let bytes = padded.saturating_mul(element);
+        Effort::new(planes as f64 * bytes as f64 * steps * STEP_TIME, bytes.saturating_mul(2))
+    }
+
+    fn run<T: Neutral>(
+        &self,
+        src: &[T],
+        dst: &mut [T],
+        (outside, wanted): (Outside, Extreme),
+        watch: &Watch<'_>,
+    ) -> Result<()> {
         let Images { rows, columns, channels, .. } = self.images;
         let elements = self.images.elements();
         if elements == 0 {
@@ -177,8 +201,10 @@ impl Job {
                 values.fill(neutral);
             }
             copy.copy(src, &mut values)?;
-            extremes(&mut values, &mut scratch, channels, self.mask[0], wanted);
-            extremes(&mut values, &mut scratch, pitch, self.mask[1], wanted);
+            for (stride, count) in [(channels, self.mask[0]), (pitch, self.mask[1])] {
+                extremes(&mut values, &mut scratch, stride, count, wanted);
+                watch.spend(values.len())?;
+            }
             let written = columns * channels;
             for (to, from) in dst.chunks_exact_mut(written).zip(values.chunks_exact(pitch)) {
                 to.copy_from_slice(&from[..written]);
@@ -200,18 +226,25 @@ impl Operator for Morphology {
         let desc = inputs.desc(0)?;
         check(desc.dtype)?;
         let layout = layouts::of_batch(desc, &IMAGE_LAYOUTS)?;
+        self.element = desc.dtype.size();
         self.jobs = inputs.map(|sample| self.job(&sample, layout).map(Some));
         Ok(vec![BatchDesc { layout, ..desc.clone() }])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        let job = self.jobs.get(sample).and_then(Option::as_ref);
+        job.map_or_else(Effort::default, |job| job.effort(self.element))
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let (jobs, outside, wanted) = (&self.jobs, self.outside, self.wanted);
+        let (jobs, how, failures) = (&self.jobs, (self.outside, self.wanted), io.inputs().failures());
         macro_rules! run {
             ($ty:ty) => {
                 io.for_each_sample(cx, |sample| {
                     let job = job_of(jobs, sample.index())?;
+                    let watch = cx.watch(failures, sample.index());
                     let (input, output) = sample.unary()?;
-                    job.run::<$ty>(input.as_slice()?, output.as_slice_mut()?, outside, wanted)
+                    job.run::<$ty>(input.as_slice()?, output.as_slice_mut()?, how, &watch)
                 })
             };
         }

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::limits;
 use crate::tensor::{Batch, BatchDesc, DType, Device, Element, Origins, Shape, ValueType};
+use crate::waiting::{Effort, Watch};
 
 /// Layouts of the images.
 const LAYOUTS: [&str; 1] = ["HWC"];
@@ -117,14 +118,8 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 impl Place {
-    /// The pair of region `i` of `count`, in an image of `size`; relative ones are rounded by `round`.
-    fn of(
-        &self,
-        sample: &SampleInputs<'_>,
-        (i, count): (usize, usize),
-        size: [usize; 2],
-        round: fn(f32) -> f32,
-    ) -> Result<Option<[usize; 2]>> {
+    /// The pairs of `count` regions.
+    fn pairs(&self, sample: &SampleInputs<'_>, count: usize) -> Result<Option<Pairs>> {
         let Some(arg) = self.absolute.as_ref().or(self.relative.as_ref()) else { return Ok(None) };
         let values = arg.floats(sample)?;
         let (pairs, rest) = values.as_chunks::<2>();
@@ -134,9 +129,28 @@ impl Place {
                 values.len()
             )));
         }
+        Ok(Some(Pairs { values: pairs.to_vec(), is_relative: self.relative.is_some() }))
+    }
+}
+
+/// The pairs of all regions of a sample.
+struct Pairs {
+    values: Vec<[f32; 2]>,
+    is_relative: bool,
+}
+
+impl Pairs {
+    /// The pair of region `i`, in an image of `size`; relative ones are rounded by `round`.
+    fn of(
+        pairs: &Option<Self>,
+        i: usize,
+        size: [usize; 2],
+        round: fn(f32) -> f32,
+    ) -> Result<Option<[usize; 2]>> {
+        let Some(Self { values, is_relative }) = pairs else { return Ok(None) };
         let pixels = |d: usize| {
-            let value = pairs[i][d];
-            let value = if self.relative.is_some() { round(value * size[d] as f32) } else { value };
+            let value = values[i][d];
+            let value = if *is_relative { round(value * size[d] as f32) } else { value };
             if (0.0..=limits::MAX_SAMPLE_BYTES as f32).contains(&value) {
                 return Ok(value as usize);
             }
@@ -219,6 +233,9 @@ impl MultiPaste {
                 limits::MAX_REGIONS
             )));
         }
+        let of = |place: &Place| place.pairs(sample, sources.len());
+        let (in_anchors, shapes, out_anchors) =
+            (of(&self.in_anchors)?, of(&self.shapes)?, of(&self.out_anchors)?);
         for (i, &(input, id)) in sources.iter().enumerate() {
             let (size, found) = extents(&inputs.desc(input)?.shapes[id])?;
             if i == 0 {
@@ -227,11 +244,10 @@ impl MultiPaste {
             if found != job.channels {
                 return Err(Error::invalid(format!("images of {} and {found} channels", job.channels)));
             }
-            let which = (i, sources.len());
-            let from = self.in_anchors.of(sample, which, size, f32::floor)?.unwrap_or_default();
+            let from = Pairs::of(&in_anchors, i, size, f32::floor)?.unwrap_or_default();
             let rest = [0, 1].map(|d| size[d].saturating_sub(from[d]));
-            let extent = self.shapes.of(sample, which, size, f32::ceil)?.unwrap_or(rest);
-            let to = self.out_anchors.of(sample, which, job.canvas, f32::floor)?.unwrap_or_default();
+            let extent = Pairs::of(&shapes, i, size, f32::ceil)?.unwrap_or(rest);
+            let to = Pairs::of(&out_anchors, i, job.canvas, f32::floor)?.unwrap_or_default();
             for d in 0..2 {
                 if from[d] + extent[d] > size[d] || to[d] + extent[d] > job.canvas[d] {
                     return Err(Error::invalid(format!(
@@ -246,11 +262,24 @@ impl MultiPaste {
     }
 }
 
+/// Nanoseconds of a row of a region, and of an element.
+const ROW_TIME: f64 = 10.0;
+const ELEMENT_TIME: f64 = 0.5;
+
 impl Job {
+    /// What it takes: regions may all lie over one another.
+    fn effort(&self) -> Effort {
+        let of = |Region { size: [rows, columns], .. }: &Region| {
+            *rows as f64 * (ROW_TIME + (columns * self.channels) as f64 * ELEMENT_TIME)
+        };
+        Effort::new(self.regions.iter().map(of).sum(), 0)
+    }
+
     fn run<S: Element + ConvertSat<T>, T: Element>(
         &self,
         batches: &[&Batch<'_>],
         dst: &mut [T],
+        watch: &Watch<'_>,
     ) -> Result<()> {
         dst.fill(T::default());
         for region in &self.regions {
@@ -261,6 +290,7 @@ impl Job {
                 let from = ((region.from[0] + row) * width + region.from[1]) * channels;
                 let to = ((region.to[0] + row) * self.canvas[1] + region.to[1]) * channels;
                 convert_slice(&src[from..from + len], &mut dst[to..to + len]);
+                watch.spend(len)?;
             }
         }
         Ok(())
@@ -327,6 +357,10 @@ impl Operator for MultiPaste {
         Ok(vec![BatchDesc::new(dtype, layout, self.jobs.iter().map(shape).collect())])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        self.jobs.get(sample).map_or_else(Effort::default, Job::effort)
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         let (inputs, jobs) = (io.inputs(), &self.jobs);
         let batches = (0..inputs.len()).map(|i| inputs.batch(i)).collect::<Result<Vec<_>>>()?;
@@ -334,12 +368,13 @@ impl Operator for MultiPaste {
             ($S:ty, $to:expr) => {
                 io.for_each_sample(cx, |sample| {
                     let job = &jobs[sample.index()];
+                    let watch = &cx.watch(inputs.failures(), sample.index());
                     let output = sample.output(0)?;
                     match $to {
-                        DType::U8 => job.run::<$S, u8>(&batches, output.as_slice_mut()?),
-                        DType::I16 => job.run::<$S, i16>(&batches, output.as_slice_mut()?),
-                        DType::I32 => job.run::<$S, i32>(&batches, output.as_slice_mut()?),
-                        _ => job.run::<$S, f32>(&batches, output.as_slice_mut()?),
+                        DType::U8 => job.run::<$S, u8>(&batches, output.as_slice_mut()?, watch),
+                        DType::I16 => job.run::<$S, i16>(&batches, output.as_slice_mut()?, watch),
+                        DType::I32 => job.run::<$S, i32>(&batches, output.as_slice_mut()?, watch),
+                        _ => job.run::<$S, f32>(&batches, output.as_slice_mut()?, watch),
                     }
                 })
             };

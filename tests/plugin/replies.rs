@@ -80,7 +80,7 @@ fn a_claim_that_is_dropped_between_replies_ends_with_an_error_once() {
 }
 
 #[test]
-fn a_panic_between_replies_ends_with_its_text_once() {
+fn a_panic_between_replies_ends_with_an_error_once() {
     let host = Host::start();
     run(&host, &[host.request("a", vec![])], |claims| {
         fill(&claims[0], 1);
@@ -90,7 +90,10 @@ fn a_panic_between_replies_ends_with_its_text_once() {
     .unwrap();
     let answers = book().answers.clone();
     assert_eq!(answers.iter().map(|answer| answer.flags).collect::<Vec<_>>(), [0, FINAL]);
-    assert_eq!(answers[1].failure, Some(failure(code::INTERNAL, "panicked: the decoder broke")));
+    assert_eq!(
+        answers[1].failure,
+        Some(failure(code::INTERNAL, "failed by a fault of the program, of which its log says more"))
+    );
     host.assert_clean();
 }
 

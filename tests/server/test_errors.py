@@ -124,7 +124,8 @@ def test_a_panic_in_an_operator_is_an_error_and_the_next_request_works(faulty_pl
         first, second = together(server.grpc_url, "panics", [alone({"X": calm}), alone({"X": loud})])
         assert isinstance(second, Exception)
         assert second.status() == "StatusCode.INTERNAL"
-        assert "panicked: boom" in second.message()
+        assert "fault of the program" in second.message()
+        assert "boom" not in second.message(), "what is inside is nobody's business"
         assert (first[0] == calm).all(), "a panic in one sample is not another's"
         (answer,) = infer_alone(server, calm)
         assert (answer == calm).all()

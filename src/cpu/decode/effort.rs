@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use super::{ColorSpace, DecodeOptions, Format, ImageInfo, is_plain, jpeg};
+use super::{
+    ColorSpace, DecodeOptions, Format, ImageInfo, gif, is_plain, jpeg, jpeg_xl, jpeg2000, png, tiff,
+};
 use crate::waiting::Effort;
 
 /// For each pixel of a JPEG: transform and colours.
@@ -16,17 +18,21 @@ const JPEG_BYTE: f64 = 4.0;
 const JPEG_SCAN_PIXEL: f64 = 0.4;
 /// For each byte of samples of a PNG: inflating and filters.
 const PNG_BYTE: f64 = 1.5;
+/// For each of its chunks.
+const PNG_CHUNK: f64 = 250.0;
 /// The same of a TIFF: 0.2 where they are stored as they are, 3.6 where they are inflated, 6.5 with LZW. The header does not tell soon.
 const TIFF_BYTE: f64 = 4.0;
+/// For each byte of its strips, which may have more of them than it becomes.
+const CODED_BYTE: f64 = 1.0;
 /// For each pixel of a GIF: its codes, and the colours that they name.
 const GIF_PIXEL: f64 = 20.0;
+/// For each byte of its codes, which may be more than there are pixels.
+const GIF_BYTE: f64 = 25.0;
 /// For each pixel of a WebP: a lossy one, which takes longer than others.
 const WEBP_PIXEL: f64 = 17.0;
 /// For each pixel of an AVIF, of which alpha is half as much again: 40 of a smooth one; and for each byte of codes, from 50 to 150.
 const AVIF_PIXEL: f64 = 60.0;
 const AVIF_BYTE: f64 = 120.0;
-/// For each sample of a JPEG 2000.
-const JPEG_2000_SAMPLE: f64 = 17.0;
 /// For each sample of a JPEG XL: 8 of a lossy one, up to 24 of a lossless one; and for each byte of codes, 15 or 40.
 const JPEG_XL_SAMPLE: f64 = 12.0;
 const JPEG_XL_BYTE: f64 = 40.0;
@@ -55,15 +61,16 @@ pub fn effort(bytes: &[u8], info: &ImageInfo, options: &DecodeOptions) -> Effort
             let passes = if scans > 1 { f64::from(scans) } else { 0.0 };
             pixels * (JPEG_PIXEL + passes * JPEG_SCAN_PIXEL) + length * JPEG_BYTE
         }
-        Format::Png => stored * PNG_BYTE,
+        Format::Png => stored * PNG_BYTE + png::chunk_count(bytes) as f64 * PNG_CHUNK,
         Format::Tiff => {
-            scratch += 2.0 * stored;
-            stored * TIFF_BYTE
+            // Where it is made to look otherwise for its decoder, the file itself.
+            scratch += 2.0 * stored + length;
+            stored * TIFF_BYTE + tiff::coded_bytes(bytes) as f64 * CODED_BYTE
         }
         Format::Gif => {
             // Its pixels with alpha, and those of a frame that is smaller.
             scratch += 8.0 * pixels;
-            pixels * GIF_PIXEL
+            pixels * GIF_PIXEL + gif::coded_bytes(bytes) as f64 * GIF_BYTE
         }
         Format::WebP => {
             // Of a lossless one what was decoded, and its pixels.
@@ -77,12 +84,13 @@ pub fn effort(bytes: &[u8], info: &ImageInfo, options: &DecodeOptions) -> Effort
             pixels * (1.0 + alpha) * AVIF_PIXEL + length * AVIF_BYTE
         }
         Format::Jpeg2000 => {
-            scratch += 12.0 * samples;
-            samples * JPEG_2000_SAMPLE
+            let (taken, nanoseconds) = jpeg2000::price(bytes);
+            scratch = stored + taken;
+            nanoseconds
         }
         Format::JpegXl => {
             // Two or three bytes a sample, and floats of frames that are not shown.
-            scratch += 4.0 * samples;
+            scratch += 4.0 * samples + jpeg_xl::kept_bytes(bytes, info.width * info.height);
             samples * JPEG_XL_SAMPLE + length * JPEG_XL_BYTE
         }
         Format::Bmp | Format::Pnm => {
@@ -113,15 +121,7 @@ mod tests {
     #[test]
     fn what_takes_seconds_is_told_from_what_takes_milliseconds() {
         let options = DecodeOptions::default();
-        for format in [
-            Format::Png,
-            Format::Gif,
-            Format::Tiff,
-            Format::WebP,
-            Format::Avif,
-            Format::Jpeg2000,
-            Format::JpegXl,
-        ] {
+        for format in [Format::Png, Format::Gif, Format::Tiff, Format::WebP, Format::Avif, Format::JpegXl] {
             let of = |side| effort(&[], &info(format, side), &options).time;
             assert!(of(400) < Duration::from_millis(50), "{format}");
             assert!(of(11_000) > Duration::from_millis(500), "{format}");

@@ -34,6 +34,30 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
     read_pixels(decoder, Luma::Bits14, job, out)
 }
 
+/// Bytes of codes of the first frame, of which there may be any number for a few pixels.
+pub(super) fn coded_bytes(bytes: &[u8]) -> usize {
+    // Behind signature and canvas, of which a bit says that colours follow, stand blocks.
+    const HEAD: usize = 13;
+    let colors = |flags: u8| if flags & 0x80 == 0 { 0 } else { 3 << (usize::from(flags & 7) + 1) };
+    let mut at = HEAD + bytes.get(10).copied().map_or(0, colors);
+    loop {
+        let is_frame = match bytes.get(at) {
+            Some(0x21) => false,
+            Some(0x2C) => true,
+            _ => return 0,
+        };
+        at += if is_frame { 11 + bytes.get(at + 9).copied().map_or(0, colors) } else { 2 };
+        let first = at;
+        while let Some(&length @ 1..) = bytes.get(at) {
+            at += 1 + usize::from(length);
+        }
+        if is_frame {
+            return at - first;
+        }
+        at += 1;
+    }
+}
+
 fn open<'a>(bytes: &'a [u8], watch: &'a Watch<'a>) -> image::ImageResult<GifDecoder<Watched<'a>>> {
     let mut decoder = GifDecoder::new(Watched::new(bytes, watch))?;
     decoder.set_limits(scratch_limits())?;

@@ -1,4 +1,8 @@
-//! JPEG 2000 by crate `hayro-jpeg2000`: files with boxes, and bare codestreams. It must not know other formats.
+//! JPEG 2000 by crate `hayro-jpeg2000`: files with boxes, and bare codestreams. What it takes is told before the crate sees
+//! the file (`price`): the crate cannot be interrupted. It must not know other formats.
+
+mod codestream;
+mod price;
 
 use hayro_jpeg2000::{ColorSpace, DecodeError, DecodeSettings, DecoderContext, Image};
 
@@ -9,8 +13,10 @@ use super::{Header, Job};
 use crate::error::{Error, Result};
 use crate::limits;
 
+use codestream::Codestream;
+
 /// Most channels of an image, alpha included.
-const MAX_CHANNELS: usize = 4;
+const MAX_CHANNELS: usize = codestream::MAX_COMPONENTS;
 
 /// Most bits of a sample.
 const MAX_BITS: u8 = 16;
@@ -26,6 +32,7 @@ fn open(bytes: &[u8]) -> Result<Image<'_>> {
 
 /// Reads a header.
 pub(super) fn header(bytes: &[u8]) -> Result<Header> {
+    Codestream::open(bytes)?;
     let image = open(bytes)?;
     let bits = image.original_bit_depth();
     if let ColorSpace::CMYK = image.color_space() {
@@ -55,8 +62,14 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
     })
 }
 
+/// What decoding takes: bytes beside the samples that are made of what the crate gives, and nanoseconds. Nothing where it will be refused.
+pub(super) fn price(bytes: &[u8]) -> (f64, f64) {
+    price::price(bytes).map_or((0.0, 0.0), |price| (price.bytes as f64, price.nanoseconds))
+}
+
 /// Decodes what `job` asks for to `out`, whose size was checked.
 pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
+    price::price(bytes)?;
     job.must_end_in_time()?;
     let image = open(bytes)?;
     let mut context = DecoderContext::default();

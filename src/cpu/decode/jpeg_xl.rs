@@ -1,8 +1,15 @@
 //! JPEG XL by crate `jxl`: files with boxes, and bare codestreams; of an animation the first frame. It must not know other formats.
 
+mod codestream;
+mod frames;
+
+use std::borrow::Cow;
+use std::io::IoSliceMut;
+
 use jxl::api::{
-    AlphaMode, Endianness, Event, ExtraChannel, JxlBasicInfo, JxlBitDepth, JxlColorType, JxlDataFormat,
-    JxlDecoder, JxlDecoderOptions, JxlOutputBuffer, JxlParallelRunner, JxlParallelRunnerFun, JxlPixelFormat,
+    AlphaMode, Endianness, Event, ExtraChannel, JxlBasicInfo, JxlBitDepth, JxlBitstreamInput, JxlColorType,
+    JxlDataFormat, JxlDecoder, JxlDecoderOptions, JxlOutputBuffer, JxlParallelRunner, JxlParallelRunnerFun,
+    JxlPixelFormat,
 };
 use jxl::error::Error as Cause;
 
@@ -13,9 +20,13 @@ use super::{ColorSpace, Header, Job};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::waiting::Watch;
+use frames::{Input, KEPT_HALVES, Picture as OfPicture, SPARE_PIXELS};
 
 /// Channels of colours that the decoder counts for its limit, of gray too.
 const COLORS: usize = 3;
+
+/// How often the decoder may go on without reading a byte.
+const IDLE: usize = 4;
 
 /// What a narrower picture counts as.
 const LEAST_WIDTH: usize = 16;
@@ -28,7 +39,7 @@ const LARGER_FRAME_SAMPLES: usize = 1 << 20;
 struct Opened<'a> {
     decoder: JxlDecoder,
     /// What was not read yet.
-    rest: &'a [u8],
+    input: Input<'a>,
     /// Bytes of all.
     length: usize,
     /// The most that the picture, or a frame of it, may have.
@@ -41,16 +52,58 @@ impl<'a> Opened<'a> {
         options.adjust_orientation = false;
         options.sample_limit = Some(samples);
         options.alpha_mode = AlphaMode::Unpremultiplied;
-        let mut opened =
-            Self { decoder: JxlDecoder::new(options), rest: bytes, length: bytes.len(), samples };
-        match opened.decoder.process(&mut opened.rest, None, None) {
+        let mut opened = Self {
+            decoder: JxlDecoder::new(options),
+            input: Input::new(bytes),
+            length: bytes.len(),
+            samples,
+        };
+        match opened.go_on(None, None) {
             Ok(Event::BasicInfo) => Ok(opened),
             Ok(_) => Err(Error::invalid(format!("truncated header: the input has {} bytes", bytes.len()))),
             Err(error) => Err(opened.failed(error)),
         }
     }
 
+    /// Decodes up to what comes next.
+    fn go_on(
+        &mut self,
+        mut frame: Option<&mut [JxlOutputBuffer<'_>]>,
+        mut runner: Option<&mut (dyn JxlParallelRunner + '_)>,
+    ) -> jxl::error::Result<Event> {
+        let mut idle = 0;
+        loop {
+            let left = self.input.left();
+            let runner = match &mut runner {
+                Some(runner) => Some(&mut **runner as &mut (dyn JxlParallelRunner + '_)),
+                None => None,
+            };
+            match self.decoder.process(&mut self.input, frame.as_deref_mut(), runner)? {
+                // Of a header it gets a byte at a time, and none between two.
+                Event::NeedMoreInput { .. } if self.input.left() > 0 && idle < IDLE => {
+                    idle = if self.input.left() < left { 0 } else { idle + 1 };
+                }
+                event => return Ok(event),
+            }
+        }
+    }
+
+    /// What frames need to know of the picture.
+    fn picture(&self) -> Result<OfPicture> {
+        let info = self.info()?;
+        Ok(OfPicture {
+            size: [info.size.0 as u64, info.size.1 as u64],
+            xyb: !info.uses_original_profile,
+            extra_channels: info.extra_channels.len(),
+            animated: info.animation.is_some(),
+            timed: info.animation.as_ref().is_some_and(|animation| animation.have_timecodes),
+        })
+    }
+
     fn failed(&self, error: Cause) -> Error {
+        if let Some(why) = self.input.refused() {
+            return Error::invalid(why);
+        }
         match error {
             Cause::ImageSizeTooLarge(width, height) => Error::invalid(format!(
                 "{width} x {height} pixels with all their channels are more samples than the limit of {}",
@@ -74,14 +127,16 @@ impl<'a> Opened<'a> {
         format: JxlPixelFormat,
         rows: usize,
         out: &mut [u8],
-        watch: &Watch<'_>,
+        watch: &'a Watch<'a>,
     ) -> Result<()> {
+        let picture = self.picture()?;
+        self.input.frames_follow(picture, watch);
         self.decoder.set_pixel_format(format).map_err(|error| self.failed(error))?;
         let row = out.len() / rows;
         let mut frame = [JxlOutputBuffer::new(out, rows, row)];
         loop {
             let mut groups = Groups { watch };
-            match self.decoder.process(&mut self.rest, Some(&mut frame), Some(&mut groups)) {
+            match self.go_on(Some(&mut frame), Some(&mut groups)) {
                 Ok(Event::FrameComplete { .. }) => return Ok(()),
                 Ok(Event::BasicInfo | Event::FrameHeader) => {}
                 Ok(Event::NeedMoreInput { .. } | Event::Complete) => {
@@ -100,9 +155,50 @@ fn has(info: &JxlBasicInfo, kind: ExtraChannel) -> bool {
     info.extra_channels.iter().any(|channel| channel.ec_type == kind)
 }
 
+impl JxlBitstreamInput for Input<'_> {
+    fn available_bytes(&mut self) -> std::io::Result<usize> {
+        self.begin_sections()
+    }
+
+    fn read(&mut self, buffers: &mut [IoSliceMut<'_>]) -> std::io::Result<usize> {
+        if !self.reads_sections() {
+            return match buffers.iter_mut().find(|buffer| !buffer.is_empty()) {
+                Some(buffer) => self.some(buffer),
+                None => Ok(0),
+            };
+        }
+        let mut all = 0;
+        for buffer in buffers {
+            all += self.section(buffer)?;
+        }
+        Ok(all)
+    }
+
+    fn skip(&mut self, bytes: usize) -> std::io::Result<usize> {
+        Ok(Input::skip(self, bytes))
+    }
+}
+
+/// Bytes of frames that may be kept for others while a file with so many pixels is decoded: none of one with a single frame.
+pub(super) fn kept_bytes(bytes: &[u8], pixels: usize) -> f64 {
+    let look = || {
+        let stream = codestream::codestream(bytes)?;
+        let mut opened = Opened::new(&stream, limits::MAX_JPEG_XL_SAMPLES)?;
+        let (picture, channels) = (opened.picture()?, COLORS + opened.info()?.extra_channels.len());
+        opened.input.look_at_frame(picture);
+        // The error is that it was looked at.
+        let _ = opened.go_on(None, None);
+        let kept = pixels as f64 * KEPT_HALVES as f64 / 2.0 + SPARE_PIXELS as f64;
+        let bytes = if opened.input.is_alone() { 0.0 } else { kept * (channels * size_of::<f32>()) as f64 };
+        Ok::<_, Error>(bytes + if let Cow::Owned(stream) = &stream { stream.len() as f64 } else { 0.0 })
+    };
+    look().unwrap_or_default()
+}
+
 /// Reads a header.
 pub(super) fn header(bytes: &[u8]) -> Result<Header> {
-    let opened = Opened::new(bytes, limits::MAX_JPEG_XL_SAMPLES)?;
+    let stream = codestream::codestream(bytes)?;
+    let opened = Opened::new(&stream, limits::MAX_JPEG_XL_SAMPLES)?;
     let info = opened.info()?;
     if has(info, ExtraChannel::Black) {
         return Err(Error::unsupported("an image of inks, expected gray or red, green and blue"));
@@ -133,11 +229,12 @@ fn sample_format(depth: &JxlBitDepth) -> JxlDataFormat {
 /// Decodes what `job` asks for to `out`, whose size was checked. Alpha is decoded where it is asked for.
 pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
     let (width, height) = job.info.stored_size();
-    let header = Opened::new(bytes, limits::MAX_JPEG_XL_SAMPLES)?;
+    let stream = codestream::codestream(bytes)?;
+    let header = Opened::new(&stream, limits::MAX_JPEG_XL_SAMPLES)?;
     let extra = header.info()?.extra_channels.len();
     // The header was held against the limits, so this does not overflow.
     let largest_frame = width.max(LEAST_WIDTH) * height * (COLORS + extra) + LARGER_FRAME_SAMPLES;
-    let mut opened = Opened::new(bytes, largest_frame.min(limits::MAX_JPEG_XL_SAMPLES))?;
+    let mut opened = Opened::new(&stream, largest_frame.min(limits::MAX_JPEG_XL_SAMPLES))?;
     let data = sample_format(&opened.info()?.bit_depth);
     let with_alpha = job.options.color == ColorSpace::Any && job.info.channels.is_multiple_of(2);
     let color_type = match (opened.is_gray(), with_alpha) {

@@ -15,6 +15,7 @@ const SIGNATURE_BYTES: usize = 8;
 struct Chunks {
     header: Header,
     complete: bool,
+    count: usize,
 }
 
 fn chunks(bytes: &[u8]) -> Result<Chunks> {
@@ -43,10 +44,11 @@ fn chunks(bytes: &[u8]) -> Result<Chunks> {
         }
     };
     let mut turn = Orientation::default();
-    let mut complete = false;
+    let (mut complete, mut count) = (false, 0);
     let mut at = SIGNATURE_BYTES;
     // Metadata may follow the pixels, so all chunks are looked at; their number is bounded by the input's length.
     while let Some((kind, length)) = chunk(at) {
+        count += 1;
         let body = at + 8;
         let Some(end) = body.checked_add(length).and_then(|end| end.checked_add(4)) else { break };
         match &kind {
@@ -67,12 +69,17 @@ fn chunks(bytes: &[u8]) -> Result<Chunks> {
         orientation: turn,
         halves: false,
     };
-    Ok(Chunks { header, complete })
+    Ok(Chunks { header, complete, count })
 }
 
 /// Reads a header.
 pub(super) fn header(bytes: &[u8]) -> Result<Header> {
     Ok(chunks(bytes)?.header)
+}
+
+/// How many chunks there are, of which each takes its time.
+pub(super) fn chunk_count(bytes: &[u8]) -> usize {
+    chunks(bytes).map_or(0, |chunks| chunks.count)
 }
 
 /// Decodes what `job` asks for to `out`, whose size was checked.

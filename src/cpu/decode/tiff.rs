@@ -2,6 +2,7 @@
 //! what is to be as libtiff has it.
 
 mod edit;
+mod extent;
 mod packed;
 mod palette;
 mod strips;
@@ -51,6 +52,7 @@ fn failed(error: TiffError) -> Error {
 
 /// Reads the header of the first image.
 pub(super) fn header(bytes: &[u8]) -> Result<Header> {
+    extent::check(bytes)?;
     let mut decoder = open(Cursor::new(bytes))?;
     let (width, height) = decoder.dimensions().map_err(failed)?;
     let palette = palette::bits(&mut decoder)?;
@@ -79,8 +81,15 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
     })
 }
 
+/// Bytes of codes that are read, where the same ones may be read again and again.
+pub(super) fn coded_bytes(bytes: &[u8]) -> u64 {
+    extent::coded_bytes(bytes)
+}
+
 /// Decodes what `job` asks for to `out`, whose size was checked.
 pub(super) fn decode(bytes: &[u8], jpegs: &jpeg::Decoder, job: &Job<'_>, out: &mut [u8]) -> Result<()> {
+    let samples = job.info.width * job.info.height * job.info.channels;
+    extent::check_coded_bytes(bytes, samples * job.info.bit_depth.div_ceil(8))?;
     let mut decoder = open(Watched::new(bytes, job.conditions.watch))?;
     if let Some(bits) = palette::bits(&mut decoder)? {
         let colors = palette::colors(&mut decoder, bits)?;

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType, elements_mut};
+use crate::waiting::{Effort, Watch};
 
 struct Erase {
     /// `None`: every dimension but that of the channels.
@@ -44,11 +45,13 @@ impl Job {
         shape: &[usize],
         channel: Option<usize>,
         element: fn(u64) -> T,
+        watch: &Watch<'_>,
     ) -> Result<()> {
         let elements = elements_mut(bytes)?;
         let fill: Vec<T> = self.fill.iter().map(|&bits| element(bits)).collect();
         for region in &self.regions {
             erase(elements, shape, region, &fill, channel);
+            watch.spend(volume(region))?;
         }
         Ok(())
     }
@@ -190,18 +193,25 @@ impl Operator for Erase {
         Ok(vec![desc.clone()])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        let regions = self.jobs.get(sample).map(|job| job.regions.as_slice()).unwrap_or_default();
+        // All may lie over one another.
+        Effort::new(regions.iter().map(|region| volume(region) as f64 * ELEMENT_TIME).sum(), 0)
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let desc = io.inputs().desc(0)?;
+        let (desc, failures) = (io.inputs().desc(0)?, io.inputs().failures());
         let channel = desc.layout.find(b'C');
         io.for_each_sample(cx, |sample| {
             let job = &self.jobs[sample.index()];
+            let watch = &cx.watch(failures, sample.index());
             let (input, output) = sample.unary()?;
             output.bytes.copy_from_slice(input.bytes);
             match desc.dtype.size() {
-                1 => job.erase(output.bytes, input.shape, channel, |bits| bits as u8),
-                2 => job.erase(output.bytes, input.shape, channel, |bits| bits as u16),
-                4 => job.erase(output.bytes, input.shape, channel, |bits| bits as u32),
-                _ => job.erase(output.bytes, input.shape, channel, |bits| bits),
+                1 => job.erase(output.bytes, input.shape, channel, |bits| bits as u8, watch),
+                2 => job.erase(output.bytes, input.shape, channel, |bits| bits as u16, watch),
+                4 => job.erase(output.bytes, input.shape, channel, |bits| bits as u32, watch),
+                _ => job.erase(output.bytes, input.shape, channel, |bits| bits, watch),
             }
         })
     }
@@ -213,6 +223,14 @@ impl Operator for Erase {
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         self.record(cx, io)
     }
+}
+
+/// Nanoseconds of an element, where each is found by itself.
+const ELEMENT_TIME: f64 = 1.0;
+
+/// Elements of a region.
+fn volume(region: &[(usize, usize)]) -> usize {
+    region.iter().map(|&(from, to)| to.saturating_sub(from)).fold(1, usize::saturating_mul)
 }
 
 /// The bits of a fill value as an element of type `dtype`. DALI makes an integer of it without its fraction, and of a large one

@@ -9,13 +9,14 @@ use multiversion::multiversion;
 use super::spatial::{Spatial, output_dtype};
 use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::cpu::convert::ConvertSat;
-use crate::cpu::convolve::{Padded, correlate};
+use crate::cpu::convolve::{NEAR, Padded, correlate};
 use crate::cpu::window::{Border, Outside, WindowCopy};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
 use crate::ops::dtypes;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View};
+use crate::waiting::{Effort, Watch};
 
 struct Filter {
     /// Which element of the rectangle lies on the one written; -1: the middle one.
@@ -26,6 +27,8 @@ struct Filter {
     is_valid: bool,
     dtype: Option<DType>,
     jobs: Vec<Option<Job>>,
+    /// Bytes of an element that is read.
+    element: usize,
 }
 
 /// One sample's work. Pairs are rows and columns.
@@ -91,6 +94,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         is_valid,
         dtype: args.dtype("dtype")?,
         jobs: Vec::new(),
+        element: 0,
     }))
 }
 
@@ -131,6 +135,12 @@ impl Filter {
                     fill.dtype, fill.shape, input.dtype
                 )));
             }
+        }
+        if weights[0].saturating_mul(weights[1]) > limits::MAX_FILTER_WEIGHTS {
+            return Err(Error::invalid(format!(
+                "{weights:?} weights, expected at most {} in all",
+                limits::MAX_FILTER_WEIGHTS
+            )));
         }
         let anchor = super::spatial::per_axis("anchor", &self.anchor.ints(sample)?, 2)?;
         let mut job = Job {
@@ -173,9 +183,34 @@ impl Filter {
     }
 }
 
+/// Nanoseconds of an element and one weight.
+const WEIGHT_TIME: f64 = 0.15;
+/// Bytes of a weight and where it lies.
+const WEIGHT_BYTES: usize = 24;
+/// Elements that are summed up in the time of one that is worked on alone.
+const SUMMED_AT_ONCE: usize = 8;
+
 impl Job {
+    /// What it takes, from elements of so many bytes.
+    fn effort(&self, element: usize) -> Effort {
+        let [rows, columns] = self.weights;
+        let written = self.planes as f64 * (self.to[0] * self.to[1] * self.channels) as f64;
+        let padded = [0, 1].map(|i| self.to[i] + self.weights[i]);
+        // Rows as they lie under the weights, as float32.
+        let under = rows * (padded[1].min(NEAR) * self.channels + columns * self.channels) * size_of::<f32>();
+        let scratch = padded[0] * padded[1] * self.channels * element + under + rows * columns * WEIGHT_BYTES;
+        Effort::new(written * ((rows * columns) as f64 * WEIGHT_TIME + 1.0), scratch)
+    }
+
     /// Filters one sample with values outside of it where those are wanted.
-    fn run<S, T>(&self, src: &[S], dst: &mut [T], weights: &[f32], outside: Outside, fill: S) -> Result<()>
+    fn run<S, T>(
+        &self,
+        src: &[S],
+        dst: &mut [T],
+        weights: &[f32],
+        (outside, fill): (Outside, S),
+        watch: &Watch<'_>,
+    ) -> Result<()>
     where
         S: Element + ConvertSat<f32>,
         T: Element,
@@ -199,7 +234,8 @@ impl Job {
                 if let Some(dst) = dst.get_mut(at..at + sums.len()) {
                     store(sums, dst);
                 }
-            });
+                watch.spend(sums.len().saturating_mul(weights.len()) / SUMMED_AT_ONCE)
+            })?;
         }
         Ok(())
     }
@@ -247,6 +283,7 @@ impl Operator for Filter {
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         let desc = inputs.desc(0)?;
         let dtype = output(desc.dtype, self.dtype)?;
+        self.element = desc.dtype.size();
         self.jobs = inputs.map(|sample| self.job(&sample, inputs.len()).map(Some));
         let shapes = desc.shapes.iter().zip(&self.jobs).map(|(shape, job)| {
             let mut dims = shape.to_vec();
@@ -259,18 +296,24 @@ impl Operator for Filter {
         Ok(vec![BatchDesc::new(dtype, desc.layout, shapes.collect())])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        let job = self.jobs.get(sample).and_then(Option::as_ref);
+        job.map_or_else(Effort::default, |job| job.effort(self.element))
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let (jobs, outside) = (&self.jobs, self.outside);
+        let (jobs, outside, failures) = (&self.jobs, self.outside, io.inputs().failures());
         let has_fill = io.inputs().len() == 3;
         macro_rules! run {
             ($from:ty, $to:ty) => {
                 io.for_each_sample(cx, |sample| {
                     let job = job_of(jobs, sample.index())?;
+                    let watch = cx.watch(failures, sample.index());
                     let weights = sample.input(1)?;
                     let fill = fill(if has_fill { Some(sample.input(2)?) } else { None })?;
                     let (input, output) = sample.unary()?;
                     let (src, dst) = (input.as_slice::<$from>()?, output.as_slice_mut::<$to>()?);
-                    job.run(src, dst, weights.as_slice()?, outside, fill)
+                    job.run(src, dst, weights.as_slice()?, (outside, fill), &watch)
                 })
             };
         }

@@ -4,13 +4,16 @@
 mod gpu;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::spatial::{ScratchPool, Spatial, output_dtype};
 use super::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
 use crate::cpu::convert::{ConvertSat, convert_slice};
+use crate::cpu::convolve::Along;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, DType, Element, ValueType, View};
+use crate::waiting::{Effort, Watch};
 use crate::{dispatch, limits};
 
 pub(super) use gpu::kernels;
@@ -65,6 +68,24 @@ impl Job {
     pub(super) fn plane(&self) -> usize {
         self.extents.iter().product::<usize>() * self.inner
     }
+
+    /// What it takes for so many elements.
+    fn effort(&self, elements: usize) -> Effort {
+        let mut nanoseconds = 0.0;
+        for term in &self.terms {
+            let mut inner = self.inner;
+            for (&extent, window) in self.extents.iter().zip(&term.windows).rev() {
+                nanoseconds += Along { extent, inner }.nanoseconds(elements, window.len());
+                inner = inner.saturating_mul(extent);
+            }
+        }
+        // What lies behind the passes along two dimensions; and the sum of several terms.
+        let buffers = 2 + usize::from(self.terms.len() > 1);
+        Effort {
+            time: Duration::from_nanos(nanoseconds as u64),
+            scratch: self.plane().saturating_mul(buffers * size_of::<f32>()),
+        }
+    }
 }
 
 /// Where the weights of a sample come from.
@@ -83,6 +104,7 @@ struct Separable<W> {
     weights: W,
     dtype: Option<DType>,
     jobs: Vec<Option<Job>>,
+    efforts: Vec<Effort>,
     scratch: ScratchPool,
 }
 
@@ -92,7 +114,8 @@ struct Separable<W> {
 /// When `dtype` is no type.
 pub(super) fn operator<W: Weights + 'static>(weights: W, args: &Args) -> Result<Box<dyn Operator>> {
     let dtype = args.dtype("dtype")?;
-    Ok(Box::new(Separable { weights, dtype, jobs: Vec::new(), scratch: ScratchPool::default() }))
+    let (jobs, efforts, scratch) = (Vec::new(), Vec::new(), ScratchPool::default());
+    Ok(Box::new(Separable { weights, dtype, jobs, efforts, scratch }))
 }
 
 impl<W: Weights> Separable<W> {
@@ -103,7 +126,7 @@ impl<W: Weights> Separable<W> {
         output_dtype(from, self.dtype)
     }
 
-    fn run<S, T>(&self, src: &[S], dst: &mut [T], job: &Job)
+    fn run<S, T>(&self, src: &[S], dst: &mut [T], job: &Job, watch: &Watch<'_>) -> Result<()>
     where
         S: Element + ConvertSat<f32>,
         T: Element,
@@ -111,24 +134,25 @@ impl<W: Weights> Separable<W> {
     {
         let plane = job.plane();
         if plane == 0 {
-            return;
+            return Ok(());
         }
         self.scratch.with(|scratch| {
             let mut sums = Vec::new();
             for (src, dst) in src.chunks_exact(plane).zip(dst.chunks_exact_mut(plane)) {
                 if let [Term { windows, scale: 1.0 }] = job.terms.as_slice() {
-                    convert_slice(scratch.separable(src, &job.extents, job.inner, windows), dst);
+                    convert_slice(scratch.separable(src, &job.extents, job.inner, windows, watch)?, dst);
                     continue;
                 }
                 sums.clear();
                 sums.resize(plane, 0.0f32);
                 for Term { windows, scale } in &job.terms {
-                    let term = scratch.separable(src, &job.extents, job.inner, windows);
+                    let term = scratch.separable(src, &job.extents, job.inner, windows, watch)?;
                     sums.iter_mut().zip(term).for_each(|(sum, value)| *sum += value * scale);
                 }
                 convert_slice(&sums, dst);
             }
-        });
+            Ok(())
+        })
     }
 }
 
@@ -146,22 +170,30 @@ impl<W: Weights> Operator for Separable<W> {
         let desc = inputs.desc(0)?;
         let dtype = self.output(desc.dtype)?;
         self.jobs = inputs.map(|sample| self.weights.job(&sample).map(Some));
+        let efforts = self.jobs.iter().zip(&desc.shapes).map(|(job, shape)| {
+            job.as_ref().map_or_else(Effort::default, |job| job.effort(shape.volume().unwrap_or(usize::MAX)))
+        });
+        self.efforts = efforts.collect();
         Ok(vec![BatchDesc { dtype, ..desc.clone() }])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        self.efforts.get(sample).copied().unwrap_or_default()
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let this = &*self;
+        let (this, failures) = (&*self, io.inputs().failures());
         let from = io.inputs().desc(0)?.dtype;
         let to = self.output(from)?;
         dispatch!(from, S => io.for_each_sample(cx, |sample| {
             let job = Job::of(&this.jobs, sample.index())?;
+            let watch = cx.watch(failures, sample.index());
             let (input, output) = sample.unary()?;
             if to == from {
-                this.run::<S, S>(input.as_slice()?, output.as_slice_mut()?, job);
+                this.run::<S, S>(input.as_slice()?, output.as_slice_mut()?, job, &watch)
             } else {
-                this.run::<S, f32>(input.as_slice()?, output.as_slice_mut()?, job);
+                this.run::<S, f32>(input.as_slice()?, output.as_slice_mut()?, job, &watch)
             }
-            Ok(())
         }))
     }
 

@@ -8,7 +8,7 @@
 //!                           finish:   the last reply goes out; report, release
 //!                           fail:     an error is the last reply; report, release
 //!                           dropped:  as fail
-//!                           panic:    fail, with the panic's text, for all that are left
+//!                           panic:    fail, without the panic's text, all that are left
 //!                           taken:    another thread answers them, later
 //! ```
 

@@ -25,7 +25,7 @@ pub(super) fn guard(
     }
 }
 
-/// Runs `body`; a panic becomes an `Internal` error that holds the panic's text.
+/// Runs `body`; a panic becomes an `Internal` error, without the panic's text.
 ///
 /// Nothing that `body` shares with the caller is looked at after a panic but to answer requests and to free it.
 pub(super) fn catch<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
@@ -38,17 +38,16 @@ mod tests {
     use gesso::error::ErrorKind;
 
     #[test]
-    fn a_panic_is_an_error_with_its_text() {
+    fn a_panic_is_an_error_without_its_text() {
         let number = 7;
         let error = catch::<()>(|| panic!("operator {number} broke")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Internal);
-        assert_eq!(error.to_string(), "panicked: operator 7 broke");
-        assert_eq!(catch::<()>(|| panic!("plain")).unwrap_err().to_string(), "panicked: plain");
+        assert!(!error.to_string().contains("operator 7 broke"), "{error}");
     }
 
     #[test]
     fn a_panic_of_any_type_is_an_error() {
         let error = catch::<()>(|| std::panic::panic_any(3_u8)).unwrap_err();
-        assert_eq!(error.to_string(), "panicked: without a text");
+        assert_eq!(error.kind(), ErrorKind::Internal);
     }
 }

@@ -1,0 +1,341 @@
+//! Every operator, and what bounds the work that a request's values ask of it. One that is not in the table fails the test.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::args::Value;
+use super::{Args, CpuCx, Failures, Inputs, Io, OPS, OutputSamples, find, testing};
+use crate::error::{Error, Result};
+use crate::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
+use crate::threads;
+use crate::waiting::{Effort, Waiting};
+
+/// What bounds an operator's work.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Bound {
+    /// Each element that is read or written is looked at a number of times that no request decides.
+    Elements,
+    /// It moves nothing.
+    View,
+    /// A named limit of what its arguments may ask for.
+    Limit,
+    /// It says what it takes, and stops in the middle: a case is below.
+    Told,
+    /// It decodes files: `cpu::decode`, `cpu::audio` and `cpu::video` have tests of their own.
+    Decodes,
+    /// Who runs the pipeline feeds it, or it runs on a device alone.
+    Elsewhere,
+}
+
+use Bound::{Decodes, Elements, Elsewhere, Limit, Told, View};
+
+const TABLE: &[(Bound, &[&str])] = &[
+    (
+        Elements,
+        &[
+            "ArithmeticGenericOp",
+            "BBoxPaste",
+            "BBoxRotate",
+            "BatchPermutation",
+            "BbFlip",
+            "Boom",
+            "Brightness",
+            "BrightnessContrast",
+            "Cast",
+            "CastLike",
+            "Cat",
+            "Clahe",
+            "ColorSpaceConversion",
+            "ColorTwist",
+            "Constant",
+            "Contrast",
+            "CoordFlip",
+            "CoordTransform",
+            "Copy",
+            "Crop",
+            "CropMirrorNormalize",
+            "Debayer",
+            "ElementExtract",
+            "Equalize",
+            "Flip",
+            "Full",
+            "FullLike",
+            "GetProperty",
+            "GridMask",
+            "Hsv",
+            "Hue",
+            "Jitter",
+            "JpegCompressionDistortion",
+            "LookupTable",
+            "NonsilentRegion",
+            "Normalize",
+            "OneHot",
+            "Ones",
+            "OnesLike",
+            "Pad",
+            "Paste",
+            "PermuteBatch",
+            "PowerSpectrum",
+            "PreemphasisFilter",
+            "Saturation",
+            "SequenceRearrange",
+            "Shapes",
+            "Slice",
+            "Sphere",
+            "Stack",
+            "TensorSubscript",
+            "ToDecibels",
+            "Transpose",
+            "Water",
+            "Zeros",
+            "ZerosLike",
+            "conditional__Not_",
+            "experimental__Remap",
+            "experimental__WarpPerspective",
+            "Rotate",
+            "WarpAffine",
+            "noise__Gaussian",
+            "noise__SaltAndPepper",
+            "noise__Shot",
+            "random__Beta",
+            "random__CoinFlip",
+            "random__Normal",
+            "random__Uniform",
+            "reductions__Max",
+            "reductions__Mean",
+            "reductions__MeanSquare",
+            "reductions__Min",
+            "reductions__RMS",
+            "reductions__StdDev",
+            "reductions__Sum",
+            "reductions__Variance",
+            "segmentation__RandomMaskPixel",
+            "segmentation__SelectMasks",
+            "transforms__Combine",
+            "transforms__Crop",
+            "transforms__Rotation",
+            "transforms__Scale",
+            "transforms__Shear",
+            "transforms__Translation",
+        ],
+    ),
+    (
+        View,
+        &[
+            "ExpandDims",
+            "PerFrame",
+            "Reinterpret",
+            "Reshape",
+            "Squeeze",
+            "SubscriptDimCheck",
+            "conditional__Merge",
+            "conditional__Split",
+            "conditional__ValidateLogical",
+        ],
+    ),
+    (
+        Limit,
+        &[
+            "AudioResample",
+            "BoxEncoder",
+            "FastResizeCropMirror",
+            "MFCC",
+            "MelFilterBank",
+            "ROIRandomCrop",
+            "RandomBBoxCrop",
+            "RandomCropGenerator",
+            "RandomResizedCrop",
+            "Resize",
+            "ResizeCropMirror",
+            "SSDRandomCrop",
+            "Spectrogram",
+            "TensorResize",
+            "random__Choice",
+            "segmentation__RandomObjectBBox",
+        ],
+    ),
+    (
+        Told,
+        &[
+            "Erase",
+            "Filter",
+            "GaussianBlur",
+            "Laplacian",
+            "MultiPaste",
+            "decoders__Inflate",
+            "experimental__Dilate",
+            "experimental__Erode",
+            "experimental__MedianBlur",
+        ],
+    ),
+    (
+        Decodes,
+        &[
+            "PeekImageShape",
+            "decoders__Audio",
+            "decoders__Image",
+            "decoders__ImageCrop",
+            "decoders__ImageRandomCrop",
+            "decoders__ImageSlice",
+            "decoders__Numpy",
+            "decoders__Video",
+            "experimental__inputs__Video",
+        ],
+    ),
+    (Elsewhere, &["DumpImage", "ExternalSource", "OpticalFlow", "io__file__Read"]),
+];
+
+#[test]
+fn every_operator_has_a_bound() {
+    let named = || TABLE.iter().flat_map(|(_, names)| names.iter().copied());
+    for op in OPS {
+        assert_eq!(
+            named().filter(|name| *name == op.name).count(),
+            1,
+            "`{}` in the table of bounds",
+            op.name
+        );
+    }
+    let told = TABLE.iter().filter(|(bound, _)| *bound == Told).flat_map(|(_, names)| names.iter().copied());
+    let cases: Vec<&str> = cases().into_iter().map(|case| case.name).collect();
+    for name in told {
+        assert!(cases.contains(&name), "`{name}` says what it takes, and has no case");
+    }
+}
+
+/// Somebody who does not wait any more once he was asked so often.
+struct Asked {
+    most: usize,
+    asked: AtomicUsize,
+}
+
+impl Waiting for Asked {
+    fn check(&self, sample: Option<usize>) -> Result<()> {
+        // Who asks for no sample asks before each.
+        if sample.is_some() && self.asked.fetch_add(1, Ordering::Relaxed) >= self.most {
+            return Err(Error::invalid("nobody waits"));
+        }
+        Ok(())
+    }
+}
+
+/// The worst of a small request.
+struct Case {
+    name: &'static str,
+    args: Vec<(&'static str, Value)>,
+    layout: &'static str,
+    dtype: DType,
+    shape: Vec<usize>,
+    /// A second input, of 32-bit numbers.
+    second: Option<Vec<usize>>,
+    /// What it takes at least, in milliseconds.
+    least: u64,
+}
+
+fn cases() -> Vec<Case> {
+    let ints = |values: &[i64]| Value::Ints(values.to_vec());
+    let case = |name, args, shape: &[usize], least| Case {
+        name,
+        args,
+        layout: "HWC",
+        dtype: DType::U8,
+        shape: shape.to_vec(),
+        second: None,
+        least,
+    };
+    let squares = |count: usize| vec![256_i64; 2 * count];
+    vec![
+        case("GaussianBlur", vec![("sigma", Value::Floats(vec![1_000.0]))], &[300, 300, 1], 300),
+        case("Laplacian", vec![("window_size", ints(&[31]))], &[400, 400, 3], 10),
+        Case { second: Some(vec![101, 101]), ..case("Filter", vec![], &[200, 200, 3], 50) },
+        Case {
+            dtype: DType::F32,
+            ..case("experimental__MedianBlur", vec![("window_size", ints(&[101]))], &[30, 30, 1], 5)
+        },
+        case("experimental__MedianBlur", vec![("window_size", ints(&[255]))], &[400, 400, 1], 20),
+        case("experimental__Dilate", vec![("mask_size", ints(&[255]))], &[1_000, 1_000, 1], 1),
+        case("experimental__Erode", vec![("mask_size", ints(&[255]))], &[1_000, 1_000, 1], 1),
+        case(
+            "Erase",
+            vec![("anchor", Value::Floats(vec![0.0; 400])), ("shape", Value::Floats(vec![256.0; 400]))],
+            &[256, 256, 3],
+            20,
+        ),
+        case(
+            "MultiPaste",
+            vec![("in_ids", ints(&[0; 100])), ("shapes", ints(&squares(100)))],
+            &[256, 256, 3],
+            5,
+        ),
+        Case {
+            layout: "",
+            ..case(
+                "decoders__Inflate",
+                vec![
+                    ("shape", ints(&[0])),
+                    ("chunk_offsets", ints(&[0; 400])),
+                    ("chunk_sizes", ints(&[100_000; 400])),
+                ],
+                &[100_000],
+                5,
+            )
+        },
+    ]
+}
+
+/// What the operator expects of the case, how often it asked, and why it failed.
+fn run(case: &Case, most: usize) -> (Effort, usize, Option<String>) {
+    let bytes = case.shape.iter().product::<usize>() * case.dtype.size();
+    let words = vec![0_u32; bytes.div_ceil(4)];
+    let weights = vec![1.0_f32; case.second.iter().flatten().product()];
+    let first = BatchDesc::new(
+        case.dtype,
+        Layout::from_letters(case.layout.as_bytes()),
+        vec![Shape::from(case.shape.clone())],
+    );
+    let mut inputs =
+        vec![Batch::new(first, vec![Sample::Borrowed(&bytemuck::cast_slice(&words)[..bytes])]).unwrap()];
+    if let Some(shape) = &case.second {
+        let second = BatchDesc::new(DType::F32, Layout::NONE, vec![Shape::from(shape.clone())]);
+        inputs.push(Batch::new(second, vec![Sample::Borrowed(bytemuck::cast_slice(&weights))]).unwrap());
+    }
+    let args: Args = testing::args(&case.args, &[]);
+    let mut operator = find(case.name).unwrap().instantiate(&args, inputs.len()).unwrap();
+    let (regular, failures): (Vec<_>, _) = (inputs.iter().collect(), Failures::none(1));
+    let inputs = Inputs::new(case.name, &regular, &[], &failures);
+    let desc = operator.setup(&inputs).unwrap().remove(0);
+    assert!(failures.get(0).is_none(), "{}: {:?}", case.name, failures.get(0));
+    let effort = operator.effort(0);
+    let mut out = vec![0_u32; desc.shapes[0].bytes(desc.dtype.size()).unwrap().div_ceil(4)];
+    let length = desc.shapes[0].bytes(desc.dtype.size()).unwrap();
+    let buffers = vec![Some(&mut bytemuck::cast_slice_mut(&mut out)[..length])];
+    let outputs = vec![OutputSamples { desc: &desc, buffers }];
+    let waiting = Asked { most, asked: AtomicUsize::new(0) };
+    let pool = threads::start(1).unwrap();
+    operator.run_cpu(&CpuCx { pool: &pool, waiting: &waiting }, &mut Io::new(inputs, outputs)).unwrap();
+    (effort, waiting.asked.into_inner(), failures.get(0).map(ToString::to_string))
+}
+
+#[test]
+fn what_a_request_may_ask_for_is_told_and_can_be_stopped() {
+    for case in &cases() {
+        let (effort, asked, error) = run(case, 3);
+        let least = Duration::from_millis(case.least);
+        assert!(effort.time >= least, "`{}` tells of {:?}, expected {least:?}", case.name, effort.time);
+        if case.name == "decoders__Inflate" {
+            // Its first chunk is damaged, which ends it.
+            continue;
+        }
+        assert_eq!(asked, 4, "`{}` goes on when nobody waits: {error:?}", case.name);
+        assert!(error.unwrap_or_default().ends_with("nobody waits"), "`{}`", case.name);
+    }
+}
+
+#[test]
+fn frames_are_told_for_their_sequence_and_asked_for_as_its_sample() {
+    let failures = Failures::none(2);
+    let frames = failures.of_frames([0, 0, 1].into_iter());
+    assert_eq!([0, 1, 2, 3].map(|frame| frames.waited_for(frame)), [Some(0), Some(0), Some(1), None]);
+    assert_eq!(failures.waited_for(1), Some(1));
+    assert_eq!(frames.len(), 3);
+}
