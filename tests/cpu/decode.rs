@@ -22,7 +22,7 @@ pub(crate) static PICTURES: LazyLock<BTreeMap<String, Vec<u8>>> = LazyLock::new(
 
 fn pictures() -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
-    for file in ["pictures.npz", "avif.npz", "jxl.npz"] {
+    for file in ["pictures.npz", "avif.npz", "jxl.npz", "tiff.npz"] {
         let mut archive = Npz::open(data(file));
         // Beside files there are pixels that they are compared with.
         let files = archive.names().into_iter().filter(|name| !name.ends_with("_pixels"));
@@ -118,6 +118,11 @@ const REFUSED: &[(&str, &str)] = &[("jpeg_corrupt_ff05", "Unsupported marker typ
 /// Files (and colours) that DALI refuses, or crashes on, and we decode.
 const ACCEPTED: &[(&str, &str, &str)] = &[
     ("jpeg_gray", "any", "DALI crashes"),
+    (
+        "jpeg_garbage_in_header",
+        "rgb bgr gray ycbcr any",
+        "libjpeg passes over it, which DALI's reader of headers does not",
+    ),
     ("jpeg_exif63", "rgb bgr gray ycbcr any", "DALI crashes"),
     ("png_la", "any", "DALI has no output of two channels"),
     ("png_la16", "any", "DALI has no output of two channels"),
@@ -131,6 +136,7 @@ const ACCEPTED: &[(&str, &str, &str)] = &[
 const PEEKED_OTHERWISE: &[(&str, &str)] = &[
     ("png_truncated", "DALI looks for the last chunk"),
     ("png_no_iend", "DALI looks for the last chunk"),
+    ("jpeg_garbage_in_header", "DALI stops at what is no marker"),
     ("bmp_555", "DALI counts no channels"),
     ("gif", "DALI does not know the format"),
     ("tiff_1", "no bits per sample: the default is 1"),
@@ -225,7 +231,6 @@ fn errors_say_what_is_wrong() {
         probed(&pictures["jpeg_header_cut"])
             .starts_with("`JPEG` image: truncated header: the input ends after")
     );
-    assert!(probed(&pictures["jpeg_garbage_in_header"]).contains("expected a marker at byte 20, found `01`"));
     for file in [
         "jpeg_truncated",
         "jpeg_no_eoi",

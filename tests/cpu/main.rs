@@ -20,5 +20,6 @@ mod numbers;
 mod pictures;
 mod preferences;
 mod resample;
+mod tiff;
 mod turned;
 mod video;

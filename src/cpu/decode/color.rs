@@ -167,17 +167,6 @@ impl Scaling {
     }
 }
 
-/// RGB of full-range YCbCr as libtiff computes it: weights of 16 bits, each product rounded but those of green, which are one sum.
-#[inline]
-pub(super) fn rgb_of_tiff_ycbcr([y, cb, cr]: [u8; 3]) -> [u8; 3] {
-    const HALF: i32 = 1 << 15;
-    let (y, cb, cr) = (i32::from(y), i32::from(cb) - 128, i32::from(cr) - 128);
-    let red = (91_881 * cr + HALF) >> 16;
-    let green = (-46_802 * cr - 22_553 * cb + HALF) >> 16;
-    let blue = (116_130 * cb + HALF) >> 16;
-    [y + red, y + green, y + blue].map(|level| level.clamp(0, 255) as u8)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

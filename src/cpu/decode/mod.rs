@@ -10,7 +10,7 @@
 //!
 //! JPEG is decoded as libjpeg-turbo decodes it (accurate IDCT, smooth chroma upsampling unless asked otherwise), straight into the output
 //! when it is uint8 RGB, BGR or gray and nothing else is to be done. WebP is decoded by libwebp (crate `webp`), AVIF by `re_rav1d`,
-//! which decodes videos too, the other formats by the crates `image`, `tiff`, `hayro-jpeg2000` and `jxl`. Where results differ from DALI's:
+//! which decodes videos too, TIFF by our own code, the other formats by the crates `image`, `hayro-jpeg2000` and `jxl`. Where results differ from DALI's:
 //!
 //! - `fast_idct` has no effect: the accurate IDCT is used, up to 5 levels from DALI's fast one.
 //! - A JPEG with an invalid marker inside its scan, or with more than [`limits::MAX_JPEG_SCANS`] scans, is an error.

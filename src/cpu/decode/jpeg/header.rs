@@ -33,10 +33,9 @@ fn is_bare(marker: u8) -> bool {
     matches!(marker, 0x01 | 0xD0..=0xD7)
 }
 
-/// One marker segment: where its marker byte is and what it holds.
+/// One marker segment: its marker and what it holds.
 pub(super) struct Segment<'a> {
     pub(super) marker: u8,
-    pub(super) at: usize,
     pub(super) payload: &'a [u8],
 }
 
@@ -53,12 +52,9 @@ impl<'a> Segments<'a> {
 
     pub(super) fn next(&mut self) -> Result<Segment<'a>> {
         loop {
-            let found = self.byte(self.at)?;
-            if found != 0xFF {
-                return Err(Error::invalid(format!(
-                    "damaged header: expected a marker at byte {}, found `{found:02x}`",
-                    self.at
-                )));
+            // Other bytes before a marker are passed over, as by libjpeg.
+            while self.byte(self.at)? != 0xFF {
+                self.at += 1;
             }
             // A marker may be preceded by any number of fill bytes.
             while self.byte(self.at)? == 0xFF {
@@ -66,10 +62,11 @@ impl<'a> Segments<'a> {
             }
             let (at, marker) = (self.at, self.byte(self.at)?);
             self.at += 1;
-            if is_bare(marker) {
+            // That a 0 follows makes it no marker.
+            if marker == 0 || is_bare(marker) {
                 continue;
             }
-            if matches!(marker, 0 | SOI | EOI) {
+            if matches!(marker, SOI | EOI) {
                 return Err(Error::invalid(format!(
                     "damaged header: found marker `{marker:02x}` at byte {at} before the first scan"
                 )));
@@ -85,7 +82,7 @@ impl<'a> Segments<'a> {
                 }
             })?;
             self.at = at + 1 + length;
-            return Ok(Segment { marker, at, payload });
+            return Ok(Segment { marker, payload });
         }
     }
 
@@ -191,7 +188,8 @@ mod tests {
         let text = |bytes: &[u8]| header(bytes).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(text(&[0xFF, 0xD8]).contains("truncated header"));
         assert!(text(&[0xFF, 0xD8, 0xFF, 0xDB, 0, 1, 0]).contains("segment of 1 bytes"));
-        assert!(text(&[0xFF, 0xD8, 7]).contains("expected a marker at byte 2"));
+        assert!(text(&[0xFF, 0xD8, 7]).contains("ends after 3 bytes, before the first scan"));
+        assert!(text(&[0xFF, 0xD8, 7, 0xFF, 0, 0xFF, 0xDB, 0, 1]).contains("segment of 1 bytes at byte 6"));
         assert!(text(&[0xFF, 0xD8, 0xFF, 0xDA, 0, 2]).contains("without a frame header"));
     }
 }

@@ -75,28 +75,35 @@ fn failed(error: turbojpeg::Error) -> Error {
     }
 }
 
-/// A copy whose header makes libjpeg decode the same without a warning.
+/// A copy whose header makes libjpeg decode the same without a warning: its segments alone, without what stands between them.
 fn quiet_header(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut quiet = bytes.to_vec();
+    let mut quiet = bytes.get(..2).unwrap_or_default().to_vec();
     let mut segments = Segments::new(bytes);
     let channels = header(bytes)?.channels;
     loop {
-        let Segment { marker, at, payload } = segments.next()?;
+        let Segment { marker, payload, .. } = segments.next()?;
+        let length = u16::try_from(payload.len() + 2).unwrap_or(u16::MAX);
+        // Profiles are not used: as another application's segment nobody looks at them.
+        quiet.extend([0xFF, if marker == APP2 { APP15 } else { marker }]);
+        quiet.extend(length.to_be_bytes());
+        let start = quiet.len();
+        quiet.extend(payload);
         let mut set = |offset: usize, value: u8| {
-            if let Some(byte) = quiet.get_mut(at + offset) {
+            if let Some(byte) = quiet.get_mut(start + offset) {
                 *byte = value;
             }
         };
         match marker {
-            SOS => return Ok(quiet),
-            APP0 if payload.starts_with(b"JFIF\0") && payload.len() > 5 => set(3 + 5, 1),
-            // Profiles are not used: as another application's segment nobody looks at them.
-            APP2 => set(0, APP15),
+            SOS => {
+                quiet.extend(bytes.get(segments.at..).unwrap_or_default());
+                return Ok(quiet);
+            }
+            APP0 if payload.starts_with(b"JFIF\0") && payload.len() > 5 => set(5, 1),
             APP14 if is_adobe(payload) => {
                 match (channels, payload[11]) {
                     // What libjpeg takes an unknown transform for.
-                    (3, transform) if transform > 1 => set(3 + 11, 1),
-                    (4, transform) if transform != 0 => set(3 + 11, 2),
+                    (3, transform) if transform > 1 => set(11, 1),
+                    (4, transform) if transform != 0 => set(11, 2),
                     _ => {}
                 }
             }

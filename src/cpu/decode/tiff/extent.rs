@@ -1,9 +1,9 @@
-//! How much a TIFF's first image tells of, before the crate reads it: values of its tags, and bytes of its strips or tiles, which may all be
+//! How much a TIFF's first image tells of, before it is read: values of its tags, and bytes of its strips or tiles, which may all be
 //! the same ones. It must not know what the values mean otherwise.
 
 use crate::error::{Error, Result};
 
-/// Most values of a tag. The crate takes a hundred bytes for some of them.
+/// Most values of a tag. A reader takes a hundred bytes for some of them.
 const MAX_VALUES: u64 = 1 << 20;
 
 /// Bytes by which strips may be longer in all than the file and its pixels. Compressed noise is hardly longer than what it becomes.
