@@ -160,7 +160,7 @@ mod tests {
         bytes[8] = 0b0000_0010;
         bytes[9] = 0b1100_0000;
         assert_eq!(HighFirst::new(&bytes).rice(3), Some(-((70 << 3 | 3) + 1) / 2));
-        assert_eq!(HighFirst::new(&[0b0101_0000]).rice(2), Some(3));
+        assert_eq!(HighFirst::new(&[0b0101_0000]).rice(2), Some(-3));
         assert_eq!(HighFirst::new(&[0; 9]).rice(2), None);
     }
 }

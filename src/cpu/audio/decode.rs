@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::flac::{self, Flac};
-use super::ogg::{self, Pages};
+use super::ogg::{self, Page, Pages};
 use super::sound::{Block, Coding, Header, Stream};
 use super::stored::Sound;
 use super::vorbis::{self, Vorbis};
@@ -50,7 +50,7 @@ fn without_tags(mut bytes: &[u8]) -> &[u8] {
 /// The first stream of sound in an Ogg file.
 fn find_stream(bytes: &[u8]) -> Result<File<'_>> {
     let mut other = None;
-    for page in Pages::new(bytes).take_while(|page| page.is_first()).take(MAX_STREAMS) {
+    for page in Pages::new(bytes).take_while(Page::is_first).take(MAX_STREAMS) {
         let start = page.start();
         if vorbis::is_vorbis(start) {
             return Ok(File::OggVorbis(bytes, page.serial));

@@ -73,7 +73,7 @@ impl Blocks {
             let spectrum = spectrum.get_mut(..size).unwrap_or_default();
             match (curve, floor(setup, mapping, channel)) {
                 (Curve::Pairs(filter), Some(Floor::Pairs(floor))) => {
-                    floor.apply(filter, mode.is_long, spectrum)
+                    floor.apply(filter, mode.is_long, spectrum);
                 }
                 (Curve::Lines(heights), Some(Floor::Lines(floor))) => floor.apply(heights, spectrum),
                 _ => {

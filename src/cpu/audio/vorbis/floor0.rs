@@ -47,7 +47,7 @@ impl Floor0 {
                 .map(|_| found)
                 .ok_or_else(|| damaged("a floor names a codebook that has no vectors"))
         };
-        let books = (0..count).map(|i| book(i)).collect::<Result<_>>()?;
+        let books = (0..count).map(&mut book).collect::<Result<_>>()?;
         let mut floor =
             Self { order, rate, steps, amplitude_bits, offset, books, cosines: [Vec::new(), Vec::new()] };
         floor.cosines = [floor.scale(sizes[0] / 2)?, floor.scale(sizes[1] / 2)?];

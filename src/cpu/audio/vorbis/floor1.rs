@@ -51,7 +51,7 @@ impl Floor1 {
         for _ in 0..count {
             let (dimensions, subclass_bits) = (read(3)? as usize + 1, read(2)?);
             let master = if subclass_bits > 0 { book(read(8)? as usize)? } else { 0 };
-            let sub = |_| Ok((read(8)? as usize).checked_sub(1).map(book).transpose()?);
+            let sub = |_| (read(8)? as usize).checked_sub(1).map(book).transpose();
             let books = (0..1 << subclass_bits).map(sub).collect::<Result<_>>()?;
             classes.push(Class { dimensions, subclass_bits, master, books });
         }
