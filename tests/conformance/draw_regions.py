@@ -52,7 +52,7 @@ def crops(d, name):
     x, labels = boxes(d), []
     if d.chance(.2):
         shape = d.pick([50, 80], [100, 40], [50, 100], [100, 100])
-        return d.op("random_bbox_crop", x, crop_shape=shape, input_shape=[100, 100], num_attempts=d.whole(1, 20), total_num_attempts=d.whole(20, 60), seed=seed, outputs=3)
+        return d.op("random_bbox_crop", x, crop_shape=shape, input_shape=[100, 100], num_attempts=d.whole(1, 20), total_num_attempts=d.whole(20, 60), allow_no_crop=False, seed=seed, outputs=3)
     if d.chance(.5):
         labels = [d.input("int32", [[s[0]] for s in d.inputs[0]["shapes"]], "", 0, 9)]
     allowed, all_above, indices = (d.chance(.6) for _ in range(3))

@@ -85,8 +85,8 @@ def a_canvas_with_channels():
 @case(inputs=BOXES)
 def windows_as_wide_as_the_picture():
     boxes, labels = source("B", types.FLOAT, 2), source("L", types.INT32, 1)
-    one = fn.random_bbox_crop(boxes, labels, crop_shape=[100, 50], input_shape=[100, 100], bbox_layout="xyXY", seed=7)
-    other = fn.random_bbox_crop(boxes, labels, crop_shape=[50, 100], input_shape=[100, 100], bbox_layout="xyXY", seed=7)
+    one = fn.random_bbox_crop(boxes, labels, crop_shape=[100, 50], input_shape=[100, 100], bbox_layout="xyXY", allow_no_crop=False, seed=7)
+    other = fn.random_bbox_crop(boxes, labels, crop_shape=[50, 100], input_shape=[100, 100], bbox_layout="xyXY", allow_no_crop=False, seed=7)
     return (*one, *other)
 
 
@@ -102,11 +102,6 @@ def filters_as_tensors():
 def one_value_for_a_random_window():
     return (fn.roi_random_crop(crop_shape=[4, 5], roi_start=2, roi_shape=6, in_shape=20, seed=3), fn.roi_random_crop(crop_shape=[4, 5], roi_start=[1, 2], roi_end=9, seed=3),
             *fn.random_crop_generator(types.Constant(np.array([30, 40, 3], np.int64), dtype=types.INT64), random_area=0.5, random_aspect_ratio=1.0, seed=3))
-
-
-@case()
-def one_center():
-    return (fn.transforms.scale(scale=[2.0, 3.0], center=1.5), fn.transforms.rotation(angle=30.0, center=2.0), fn.transforms.shear(shear=[1.0, 2.0], center=0.5))
 
 
 @case(inputs=IMAGES, tol=2, mean=0.1)
