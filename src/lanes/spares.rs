@@ -15,10 +15,13 @@ const TIMES_USUAL: u32 = 4;
 /// What a job that is of no more than a moment may add to what is usual.
 const MOMENT: Duration = Duration::from_millis(1);
 
+/// Makes what a spare lane does.
+pub type Make<T> = Box<dyn Fn() -> Result<Box<dyn FnMut(T) + Send>> + Send + Sync>;
+
 /// Lanes that come when all others work on jobs that overstay.
 pub struct Spares<T> {
     /// Makes what such a lane does.
-    pub make: Box<dyn Fn() -> Result<Box<dyn FnMut(T) + Send>> + Send + Sync>,
+    pub make: Make<T>,
     /// As many at a time.
     pub most: usize,
     /// No job overstays that has taken less.

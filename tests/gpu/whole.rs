@@ -147,7 +147,7 @@ fn files() -> Vec<Vec<u8>> {
         // With restarts, too, and whatever tables there are.
         let odd =
             || Recipe { width: side(31), height: side(47), wide: false, ..Recipe::random(seed as u64, 90) };
-        let file = if seed % 3 == 0 { odd().encode().file } else { plain.jpeg() };
+        let file = if seed.is_multiple_of(3) { odd().encode().file } else { plain.jpeg() };
         match seed % 8 {
             0 => file,
             1 => promising(&file, 400),

@@ -74,10 +74,7 @@ impl<'a> Opened<'a> {
         let mut idle = 0;
         loop {
             let left = self.input.left();
-            let runner = match &mut runner {
-                Some(runner) => Some(&mut **runner as &mut (dyn JxlParallelRunner + '_)),
-                None => None,
-            };
+            let runner = runner.as_mut().map(|runner| &mut **runner as &mut (dyn JxlParallelRunner + '_));
             match self.decoder.process(&mut self.input, frame.as_deref_mut(), runner)? {
                 // Of a header it gets a byte at a time, and none between two.
                 Event::NeedMoreInput { .. } if self.input.left() > 0 && idle < IDLE => {

@@ -33,7 +33,7 @@ pub fn is_whole(bytes: &[u8]) -> bool {
 /// Follows all codes. `None`: some are missing, or mean nothing.
 fn follow(coded: &Coded<'_>) -> Option<()> {
     let pairs: Vec<Pair> = coded.pairs.iter().map(Pair::new).collect::<Option<_>>()?;
-    let steps: Vec<[u16; 64]> = coded.quantisation.iter().map(|table| table.values()).collect();
+    let steps: Vec<[u16; 64]> = coded.quantisation.iter().map(super::header::Quantisation::values).collect();
     let mut components = Vec::with_capacity(coded.components.len());
     for component in &coded.components {
         let (pair, steps) = (pairs.get(component.pair)?, steps.get(component.table)?);

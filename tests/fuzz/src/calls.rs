@@ -364,7 +364,18 @@ fn empty_info(struct_size: usize) -> TensorInfo {
 
 fn empty_tensor(struct_size: usize) -> Tensor {
     let (data, shape, layout) = (null_mut(), null(), null());
-    Tensor { struct_size, data, bytes: 0, dtype: 0, device: 0, device_id: 0, ndim: 0, shape, layout }
+    Tensor {
+        struct_size,
+        data,
+        bytes: 0,
+        dtype: 0,
+        device: 0,
+        device_id: 0,
+        ndim: 0,
+        shape,
+        layout,
+        origin: null(),
+    }
 }
 
 /// What inputs are made of: samples of bytes, of any shape.
@@ -407,5 +418,5 @@ fn input(name: &CStr, samples: &[InputSample], bytes: &mut Bytes<'_>) -> InputTe
     let device = if bytes.once_in(16) { bytes.int() as i32 } else { 0 };
     let name = if bytes.once_in(16) { null() } else { name.as_ptr() };
     let struct_size = size_of_struct::<InputTensor>(bytes);
-    InputTensor { struct_size, name, dtype, device, samples: samples.as_ptr(), layout }
+    InputTensor { struct_size, name, dtype, device, samples: samples.as_ptr(), layout, origins: null() }
 }
