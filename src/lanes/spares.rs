@@ -16,7 +16,7 @@ const TIMES_USUAL: u32 = 4;
 const MOMENT: Duration = Duration::from_millis(1);
 
 /// Makes what a spare lane does.
-pub type Make<T> = Box<dyn Fn() -> Result<Box<dyn FnMut(T) + Send>> + Send + Sync>;
+pub(super) type Make<T> = Box<dyn Fn() -> Result<Box<dyn FnMut(T) + Send>> + Send + Sync>;
 
 /// Lanes that come when all others work on jobs that overstay.
 pub struct Spares<T> {
