@@ -8,7 +8,7 @@ use super::context::driver_error;
 use super::device::Stream;
 use crate::error::Result;
 use crate::limits;
-use crate::memory::DeviceMemory;
+use crate::memory::{DeviceMemory, pattern};
 
 /// Alignment of every sample in a buffer: what a vector load of a warp likes.
 pub(super) const ALIGNMENT: usize = 256;
@@ -41,7 +41,13 @@ impl DeviceBuffer {
                         error,
                     )
                 })?;
-        Ok(Self { address, bytes, is_pooled: true, stream: Arc::clone(stream) })
+        let buffer = Self { address, bytes, is_pooled: true, stream: Arc::clone(stream) };
+        if let Some(pattern) = pattern() {
+            // SAFETY: allocated with this size, in the order of the stream.
+            unsafe { result::memset_d8_async(address, pattern, bytes, stream.raw()) }
+                .map_err(|error| driver_error("filling memory of the device", error))?;
+        }
+        Ok(buffer)
     }
 
     /// The same for memory that many batches use: where much of it was a part of the pool, what batches around it free would not be in one piece.
@@ -57,7 +63,13 @@ impl DeviceBuffer {
         // SAFETY: nobody relies on what the memory holds.
         let address = unsafe { result::malloc_sync(bytes) }
             .map_err(|error| driver_error(&format!("allocating {bytes} bytes on the device"), error))?;
-        Ok(Self { address, bytes, is_pooled: false, stream: Arc::clone(stream) })
+        let buffer = Self { address, bytes, is_pooled: false, stream: Arc::clone(stream) };
+        if let Some(pattern) = pattern() {
+            // SAFETY: allocated with this size.
+            unsafe { result::memset_d8_sync(address, pattern, bytes) }
+                .map_err(|error| driver_error("filling memory of the device", error))?;
+        }
+        Ok(buffer)
     }
 
     /// Where it is.

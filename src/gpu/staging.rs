@@ -11,6 +11,7 @@ use super::memory::DeviceBuffer;
 use super::slab::Slab;
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::memory::pattern;
 
 /// Pinned host memory.
 pub(super) struct Pinned {
@@ -32,7 +33,7 @@ impl Pinned {
             .map_err(|error| driver_error(&format!("pinning {bytes} bytes of host memory"), error))?
             .cast::<u8>();
         // SAFETY: fresh memory of this size. Zeroed, so that no one reads what was never written.
-        unsafe { address.write_bytes(0, bytes) };
+        unsafe { address.write_bytes(pattern().unwrap_or(0), bytes) };
         Ok(Self { address, bytes, gpu: Arc::clone(gpu) })
     }
 
@@ -114,7 +115,11 @@ impl Staging {
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<Staged> {
         let (piece, offset) = self.slab.place(bytes, twins(&self.stream, &mut self.made))?;
         let address = self.owner_of(piece)?.address() + offset as u64;
-        Ok(Staged { piece, offset, bytes, address })
+        let place = Staged { piece, offset, bytes, address };
+        if let Some(pattern) = pattern() {
+            self.bytes_mut(place)?.fill(pattern);
+        }
+        Ok(place)
     }
 
     /// The host side of a place.

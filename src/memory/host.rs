@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
+use super::filling::pattern;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lanes::Ticket;
 use crate::limits;
@@ -29,7 +30,8 @@ pub fn align_up(bytes: usize) -> usize {
     bytes.next_multiple_of(ALIGNMENT)
 }
 
-/// Bytes at an aligned address. Fresh memory is zero, reused memory holds what the last batch left.
+/// Bytes at an aligned address. Fresh memory is zero, reused memory holds what the last batch left: who takes it writes all of what it gives
+/// away (`tests/conformance/unwritten.rs`).
 pub struct HostBuffer {
     lines: Vec<Line>,
     /// What was asked for.
@@ -204,6 +206,9 @@ impl HostPool {
                 Error::new(ErrorKind::Unavailable, format!("no memory for a buffer of {bytes} bytes"))
             })?,
         };
+        if let Some(pattern) = pattern() {
+            buffer.bytes_mut().fill(pattern);
+        }
         Ok(buffer)
     }
 

@@ -4,11 +4,15 @@
 mod bounds;
 mod copies;
 mod device;
+mod filling;
 mod host;
 mod stuffed;
 
 pub(crate) use bounds::{Bounds, Size, bound};
 pub use copies::{SharedBytes, copied_once, copy_once, fill};
 pub use device::{DeviceBytes, DeviceMemory};
+#[doc(hidden)]
+pub use filling::fill_with;
+pub(crate) use filling::pattern;
 pub use host::{ALIGNMENT, HostBuffer, HostPool, Turn, align_up};
 pub(crate) use stuffed::{Unstuffed, unstuff, unstuff_blocks};

@@ -7,6 +7,7 @@ mod batches;
 mod recording;
 mod streams;
 mod tolerance;
+mod unwritten;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

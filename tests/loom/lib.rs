@@ -5,6 +5,8 @@
 
 #[path = "../../src/error.rs"]
 pub mod error;
+#[path = "../../src/memory/filling.rs"]
+pub mod filling;
 #[path = "../../src/memory/host.rs"]
 pub mod host;
 #[path = "../../src/lanes/mod.rs"]

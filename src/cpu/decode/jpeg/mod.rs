@@ -44,6 +44,7 @@ use super::picture::{Picture, Samples, View, stored_window};
 use super::{ColorSpace, Conditions, ImageInfo, Job, MAX_SHRINK, Orientation, RowSink, Window};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::memory::pattern;
 use crate::tensor::DType;
 use sink::Whole;
 
@@ -145,6 +146,10 @@ impl Decoder {
 
     fn with_spare<T>(&self, work: impl FnOnce(&mut Spare) -> T) -> T {
         let mut spare = self.spares.lock().pop().unwrap_or_default();
+        if let Some(pattern) = pattern() {
+            spare.pixels.fill(pattern);
+            spare.scratch.fill(pattern);
+        }
         let done = work(&mut spare);
         if spare.pixels.capacity() > limits::MAX_RETAINED_PIXEL_BYTES {
             spare.pixels = Vec::new();

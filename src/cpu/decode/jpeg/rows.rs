@@ -17,6 +17,18 @@ pub(super) struct Lines {
     pixels: Vec<u8>,
 }
 
+impl Lines {
+    /// See [`super::scratch::Scratch::fill`].
+    pub(super) fn fill(&mut self, pattern: u8) {
+        for line in self.full.iter_mut().chain([&mut self.pixels]) {
+            line.fill(pattern);
+        }
+        for sums in &mut self.sums {
+            sums.fill(i16::from_ne_bytes([pattern; 2]));
+        }
+    }
+}
+
 /// Makes the pixels of an image.
 pub(super) struct Rows<'a> {
     pub(super) layout: &'a Layout,

@@ -19,6 +19,14 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
+    /// Fills what holds samples, so that a test sees what nobody wrote. Coefficients are zero between images.
+    pub(super) fn fill(&mut self, pattern: u8) {
+        for line in self.planes.iter_mut().flatten() {
+            bytemuck::bytes_of_mut(line).fill(pattern);
+        }
+        self.lines.fill(pattern);
+    }
+
     /// Bytes that it holds, about.
     pub(super) fn size(&self) -> usize {
         let groups = self.groups.capacity() * size_of::<Group>();

@@ -1,0 +1,184 @@
+//! No answer has a byte that nobody wrote. Every recorded pipeline runs in two processes whose memory is filled with another byte each before anybody gets it,
+//! that of our pools and that of the C library: what differs between them is what was in memory before, perhaps another client's. So do damaged
+//! files, which decoders of others may leave half decoded.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fmt::Write as _;
+use std::hash::{Hash, Hasher};
+use std::process::Command;
+use std::sync::Arc;
+
+use gesso::gpu::{self, Gpu};
+use gesso::memory::fill_with;
+use gesso::pipeline::{Keep, Pipeline};
+use gesso::tensor::{Batch, BatchDesc, Device, Sample, Shape};
+
+use crate::recording::{Case, Recording, dtype, recordings};
+
+/// Names the variable that tells the process of its own what to fill memory with, and those that say where its answers go and whether on a device.
+const PATTERN: &str = "GESSO_TEST_PATTERN";
+const ANSWERS: &str = "GESSO_TEST_ANSWERS";
+const ON_DEVICE: &str = "GESSO_TEST_ON_DEVICE";
+
+/// Every bit differs, and no float is one that is common.
+const PATTERNS: [u8; 2] = [0x5A, 0xA5];
+
+/// Ways in which encoded files are damaged.
+const WAYS: u64 = 3;
+
+/// Files below are no encoded ones, and larger ones take long.
+const ENCODED: std::ops::Range<usize> = 200..60_000;
+
+/// `file` with a few bytes changed, or cut off.
+fn damaged(file: &[u8], seed: u64) -> Vec<u8> {
+    let mut state = (seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut below = |end: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as usize % end.max(1)
+    };
+    let mut file = file.to_vec();
+    if seed % WAYS == 0 {
+        file.truncate(file.len() / 2 + below(file.len() / 2));
+        return file;
+    }
+    for _ in 0..1 + below(4) {
+        // Headers have little in which damage goes unnoticed.
+        let at = file.len() / 8 + below(file.len() - file.len() / 8);
+        file[at] ^= 1 << below(8);
+    }
+    file
+}
+
+/// What a case makes of its inputs, damaged by a seed: a number for each sample.
+fn answer(recording: &Recording, case: &Case, seed: Option<u64>, gpu: Option<&Arc<Gpu>>) -> Option<String> {
+    let bytes = recording.bytes(&case.pipeline);
+    let pipeline = match gpu {
+        None => Pipeline::load(bytes, Device::Cpu),
+        Some(_) if case.name.ends_with("_made_for_gpu") => Pipeline::load(bytes, Device::Gpu),
+        Some(_) => Pipeline::load_moved_to_device(bytes),
+    };
+    let pipeline = pipeline.ok()?;
+    let mut instance = pipeline.instance(Some(2), gpu).ok()?;
+    let mut encoded = 0;
+    let mut inputs = Vec::new();
+    let mut memory = Vec::new();
+    for input in pipeline.inputs() {
+        let samples = &case.inputs[&input.name];
+        let mut shapes = Vec::new();
+        for (i, sample) in samples.iter().enumerate() {
+            let mut given = recording.bytes(sample).to_vec();
+            if let Some(seed) = seed.filter(|_| {
+                sample.dtype == "uint8" && sample.shape.len() == 1 && ENCODED.contains(&given.len())
+            }) {
+                encoded += 1;
+                given = damaged(&given, seed + WAYS * i as u64);
+            }
+            let shape = if sample.shape.len() == 1 && sample.dtype == "uint8" {
+                Shape::from([given.len()])
+            } else {
+                Shape::new(sample.shape.clone())
+            };
+            shapes.push(shape);
+            memory.push((crate::align(&given), given.len()));
+        }
+        inputs.push(BatchDesc::new(dtype(&samples[0]), input.layout, shapes));
+    }
+    if seed.is_some() && encoded == 0 {
+        return None;
+    }
+    let mut memory = memory.iter();
+    let batches = inputs.into_iter().map(|desc| {
+        let samples = memory.by_ref().take(desc.shapes.len());
+        let samples = samples
+            .map(|(words, length)| Sample::Borrowed(&bytemuck::cast_slice::<u64, u8>(words)[..*length]));
+        Batch::new(desc, samples.collect()).unwrap()
+    });
+    let batches: Vec<Batch<'_>> = batches.collect();
+    let mut line = String::new();
+    match instance.run(case.outputs[0].len(), batches, &mut Keep) {
+        Err(error) => write!(line, "{error}").unwrap(),
+        Ok(outcome) => {
+            for output in &outcome.outputs {
+                let output = instance.to_host(output).unwrap();
+                for i in 0..output.len() {
+                    match outcome.failures.get(i) {
+                        Some(error) => write!(line, " {error}").unwrap(),
+                        None => {
+                            let view = output.view(i);
+                            let mut hasher = DefaultHasher::new();
+                            (view.bytes, &view.shape[..]).hash(&mut hasher);
+                            write!(line, " {:x}", hasher.finish()).unwrap();
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Some(line.replace('\n', " "))
+}
+
+/// Runs as a process of its own; else there is nothing to do.
+#[test]
+fn in_a_process_of_its_own() {
+    let variable = |name: &str| std::env::var(name).ok();
+    let (Some(pattern), Some(path)) = (variable(PATTERN), variable(ANSWERS)) else { return };
+    fill_with(Some(pattern.parse().unwrap()));
+    let gpu = variable(ON_DEVICE).map(|_| Gpu::open(0).unwrap());
+    std::env::set_current_dir(std::env::temp_dir()).unwrap();
+    let mut answers = String::new();
+    for file in recordings() {
+        let recording = Recording::open(&file);
+        for case in &recording.index.cases {
+            for seed in [None, Some(0), Some(1), Some(2)] {
+                if let Some(line) = answer(&recording, case, seed, gpu.as_ref()) {
+                    let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+                    writeln!(answers, "{name}.{}, damage {seed:?}:{line}", case.name).unwrap();
+                }
+            }
+        }
+    }
+    std::fs::write(path, answers).unwrap();
+}
+
+/// The answers of two processes with different memory.
+fn compare(on_device: bool) {
+    let answers = PATTERNS.map(|pattern| {
+        let name = format!("gesso-unwritten-{}-{pattern}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "unwritten::in_a_process_of_its_own", "--nocapture"]);
+        command.env(PATTERN, pattern.to_string()).env(ANSWERS, &path);
+        // What the C library gives away is filled with the bits turned.
+        command.env("MALLOC_PERTURB_", pattern.to_string());
+        if on_device {
+            command.env(ON_DEVICE, "1");
+        }
+        let ended = command.output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        let answers = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(path).unwrap();
+        answers
+    });
+    let [one, other] = answers.each_ref().map(|answers| answers.lines().collect::<Vec<_>>());
+    assert_eq!(one.len(), other.len());
+    let differing: Vec<&str> = one.iter().zip(&other).filter(|(a, b)| a != b).map(|(a, _)| *a).collect();
+    let shown: Vec<&str> = differing.iter().copied().take(20).collect();
+    println!("{} answers in two kinds of memory, {} differ", one.len(), differing.len());
+    assert!(one.len() > 1_000, "{} answers", one.len());
+    assert!(differing.is_empty(), "{} of {} differ:\n{}", differing.len(), one.len(), shown.join("\n"));
+}
+
+#[test]
+fn no_answer_holds_what_was_in_memory_before() {
+    compare(false);
+}
+
+#[test]
+fn no_answer_holds_what_was_in_the_memory_of_a_device_before() {
+    if let Err(error) = gpu::devices() {
+        return println!("skipped: no GPU: {error}");
+    }
+    compare(true);
+}
