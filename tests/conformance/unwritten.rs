@@ -39,7 +39,7 @@ fn damaged(file: &[u8], seed: u64) -> Vec<u8> {
         (state >> 32) as usize % end.max(1)
     };
     let mut file = file.to_vec();
-    if seed % WAYS == 0 {
+    if seed.is_multiple_of(WAYS) {
         file.truncate(file.len() / 2 + below(file.len() / 2));
         return file;
     }
