@@ -383,7 +383,7 @@ gesso_status gesso_describe(const uint8_t *bytes,
                             char **json);
 
 // Makes a file of a description: JSON as `gesso_describe` gives it, of which a description that somebody writes may leave out most. The format
-// is that of `docs/c-api.md`. Whether the pipeline can be run, `gesso_pipeline_load` says of the bytes.
+// is that of `docs/reference/c-api.md`. Whether the pipeline can be run, `gesso_pipeline_load` says of the bytes.
 //
 // The text is the caller's and is not kept; it needs no zero at its end. `*bytes` are the caller's, to give to `gesso_bytes_free` with their
 // number; they are null after an error. Any thread.

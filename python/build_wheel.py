@@ -104,7 +104,7 @@ def _papers(folder):
 
 
 def _metadata(project, papers):
-    readme = HERE.parent / "docs" / "python.md"
+    readme = HERE.parent / "docs" / "guides" / "python.md"
     lines = [
         "Metadata-Version: 2.4",
         f"Name: {project['name']}",

@@ -28,7 +28,7 @@ SITE = Path(sysconfig.get_paths()["purelib"])
 TESTS = ["gesso", "conformance", "gpu", "gpu_kernels", "operators", "capi"]
 BENCHES = ["engines", "video_engines", "pipeline", "sweep"]
 # Files of the project that the tests and the scripts read or run there.
-SOURCES = ["benches", "docs/c-api.md", "examples", "include", "kernels", "model_repository", "scripts", "tests"]
+SOURCES = ["benches", "docs/reference/c-api.md", "examples", "include", "kernels", "model_repository", "scripts", "tests"]
 # Of those, what only runs where Gesso is built.
 LEFT_OUT = ("tests/fuzz/", "tests/kernels/")
 LIMIT_BYTES = 64 << 20

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Prints docs/python-api.md: every public name of the Python package with its signature and docstring.
+"""Prints docs/reference/python-api.md: every public name of the Python package with its signature and docstring.
 
-    PYTHONPATH=python GESSO_LIBRARY=target/release/libtriton_gesso.so python3 scripts/lib/python_reference.py > docs/python-api.md
+    PYTHONPATH=python GESSO_LIBRARY=target/release/libtriton_gesso.so python3 scripts/lib/python_reference.py > docs/reference/python-api.md
 """
 import importlib
 import inspect

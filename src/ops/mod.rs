@@ -282,7 +282,7 @@ pub struct OpDef {
     pub name: &'static str,
     /// Other spellings, of older or newer versions of DALI.
     pub aliases: &'static [&'static str],
-    /// One sentence for `docs/operators.md`.
+    /// One sentence for `docs/reference/operators.md`.
     pub doc: &'static str,
     /// Where it runs.
     pub devices: &'static [Device],

@@ -65,7 +65,7 @@ fn every_pipeline_comes_back_as_it_was() {
 
 #[test]
 fn the_pipeline_of_the_page_on_c_is_one() {
-    let page = std::fs::read_to_string(folder("../docs/c-api.md")).unwrap();
+    let page = std::fs::read_to_string(folder("../docs/reference/c-api.md")).unwrap();
     let (_, rest) = page.split_once("```json\n").unwrap();
     let description: Description = serde_json::from_str(rest.split_once("```").unwrap().0).unwrap();
     let bytes = Pipeline::author(&description).unwrap();

@@ -2,7 +2,7 @@
 """Random pipelines, in real DALI and in Gesso: the same file, the same bytes, compared.
 
     fuzz.py [--cases N] [--seed S] [--only OPERATOR ...]     draws N pipelines, runs and compares them, makes failures smaller
-            [--report docs/conformance.md]                   and writes the page of what was found
+            [--report docs/reports/conformance.md]                   and writes the page of what was found
             [--keep FILE]                                    and writes those that differ as recordings, with DALI's answers
             [--as-drawn]                                     and leaves failures as large as they are
     fuzz.py --gpu ...                                        the same on a GPU: files made for one, DALI's answers there

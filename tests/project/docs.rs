@@ -46,7 +46,7 @@ fn sources() -> String {
 
 #[test]
 fn every_quoted_error_is_one_of_the_code() {
-    let page = std::fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
+    let page = std::fs::read_to_string(root().join("docs/guides/troubleshooting.md")).unwrap();
     let sources = sources();
     let quoted: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     assert!(quoted.len() > 20);
@@ -119,7 +119,7 @@ fn every_named_source_file_exists() {
 
 #[test]
 fn configurations_are_read() {
-    let page = std::fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let page = std::fs::read_to_string(root().join("docs/guides/configuration.md")).unwrap();
     let blocks: Vec<&str> = page.split("```\n").skip(1).step_by(2).collect();
     assert!(blocks.len() > 4);
     for block in blocks {

@@ -1,4 +1,4 @@
-//! `docs/operators.md` is made from the table of operators and from what `dali.rs` lists beside it:
+//! `docs/reference/operators.md` is made from the table of operators and from what `dali.rs` lists beside it:
 //! `GESSO_UPDATE=1 cargo test --test project` writes it.
 
 use std::collections::BTreeMap;
@@ -140,7 +140,7 @@ fn page() -> String {
 
 #[test]
 fn the_page_of_operators_is_that_of_the_code() {
-    let path = crate::root().join("docs/operators.md");
+    let path = crate::root().join("docs/reference/operators.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let (head, rest) = text.split_once(BEGIN).unwrap();
     let (found, tail) = rest.split_once(END).unwrap();

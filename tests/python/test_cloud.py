@@ -191,7 +191,7 @@ def test_the_page(bucket):
     client.create_bucket(Bucket="bucket")
     for name in ("cat/1.jpg", "dog/1.jpg"):
         client.put_object(Bucket="bucket", Key=f"train/{name}", Body=data.getvalue())
-    page = Path(__file__).resolve().parents[2] / "docs" / "training" / "cloud.md"
+    page = Path(__file__).resolve().parents[2] / "docs" / "guides" / "training" / "cloud.md"
     names = {}
     exec("".join(re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)), names)
     assert set(names["labels"].as_array().ravel().tolist()) == {0, 1} and names["images"].as_array().shape == (64, 224, 224, 3)

@@ -27,7 +27,7 @@ def test_the_tutorial_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     program = []
-    for block in blocks("python-tutorial.md", "python"):
+    for block in blocks("getting-started/python.md", "python"):
         name = re.match(r"# (\w+\.py)\n", block)
         if name:
             (tmp_path / name[1]).write_text(block)
@@ -53,7 +53,7 @@ def test_the_tutorial_runs(tmp_path, monkeypatch, capsys):
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the standard library's signatures differ from version to version")
 def test_the_reference_is_fresh():
     make = runpy.run_path(str(ROOT / "scripts" / "lib" / "python_reference.py"))["page"]
-    page = ROOT / "docs" / "python-api.md"
+    page = ROOT / "docs" / "reference" / "python-api.md"
     assert page.read_text(encoding="utf-8") == make(), f"run `python3 scripts/lib/python_reference.py > docs/{page.name}`"
 
 
@@ -78,7 +78,7 @@ def jpeg(shade=0):
 
 def run_page(*pages):
     """Runs the Python of pages as one program, in the folder at hand; its names."""
-    program = "".join(block for page in pages for block in blocks(f"training/{page}.md", "python"))
+    program = "".join(block for page in pages for block in blocks(f"guides/training/{page}.md", "python"))
     Path("program.py").write_text(program)
     return runpy.run_path("program.py")
 
@@ -99,7 +99,7 @@ def images(here):
 
 
 def test_the_page_of_python(images, capsys):
-    Path("program.py").write_text("".join(blocks("python.md", "python")))
+    Path("program.py").write_text("".join(blocks("guides/python.md", "python")))
     names = runpy.run_path("program.py")
     assert names["array"].shape == (8, 3, 224, 224) and capsys.readouterr().out.startswith("[(3, 224, 224), ")
     made = names["augmented"](prefetch_queue_depth=1)
@@ -142,7 +142,7 @@ def test_tar_archives(here):
                     info = tarfile.TarInfo(name)
                     info.size = len(data)
                     archive.addfile(info, io.BytesIO(data))
-    (command,) = blocks("training/webdataset.md", "")
+    (command,) = blocks("guides/training/webdataset.md", "")
     done = subprocess.run(command.replace("gesso", f"{sys.executable} -m gesso", 1), shell=True, capture_output=True, text=True)
     if "has no command line" in done.stderr:
         pytest.skip("the library was built without the command line")
@@ -190,7 +190,7 @@ def test_hdf5_and_parquet(here):
 
 def test_ray(images):
     pytest.importorskip("ray.data")
-    Path("program.py").write_text("".join(blocks("training/ray.md", "python")))
+    Path("program.py").write_text("".join(blocks("guides/training/ray.md", "python")))
     paths = os.pathsep.join([str(Path(gesso.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": paths}
     done = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True, timeout=300, env=environment)

@@ -251,7 +251,7 @@ def test_an_operator_that_there_is_not_is_refused_by_name(tmp_path):
 
 
 def test_an_instance_on_a_gpu_that_is_not_there_is_refused_by_the_server(tmp_path):
-    """What `docs/troubleshooting.md` says of it is what the server says."""
+    """What `docs/guides/troubleshooting.md` says of it is what the server says."""
     lines = ["max_batch_size: 4", "instance_group [ { kind: KIND_GPU } ]"]
     write_model(tmp_path, "on_gpu", PLUS_ONE, config(*lines))
     with Server(tmp_path, strict=False, environment={"CUDA_VISIBLE_DEVICES": ""}) as server, Client("grpc", server) as client:

@@ -1,4 +1,4 @@
-//! TIFF: the first image of a file, as libtiff has it. docs/differences.md says what of it is not read.
+//! TIFF: the first image of a file, as libtiff has it. docs/reference/differences.md says what of it is not read.
 //!
 //! ```text
 //! directory > layout (tags) > pixels > codecs (fax) > samples ---+

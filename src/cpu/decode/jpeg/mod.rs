@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Pixels are those of libjpeg-turbo to the bit (`tests/cpu/jpeg_equal.rs`), so nobody can tell which of both decoded a file.
-//! docs/jpeg-on-cpu.md says how it works and why it is made so.
+//! docs/explanation/jpeg-on-cpu.md says how it works and why it is made so.
 
 mod bands;
 mod bits;
