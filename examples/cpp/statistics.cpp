@@ -104,7 +104,7 @@ std::string run(const gesso_pipeline *pipeline, const std::string &path) {
   const auto file = read_file(path);
   const auto length = static_cast<std::int64_t>(file.size());
   const gesso_sample sample{sizeof sample, file.data(), &length, 1};
-  const gesso_input input{sizeof input, info.name, GESSO_DTYPE_UINT8, GESSO_DEVICE_CPU, &sample, nullptr};
+  const gesso_input input{sizeof input, info.name, GESSO_DTYPE_UINT8, GESSO_DEVICE_CPU, &sample, nullptr, nullptr};
   Memory memory;
   gesso_result *given;
   check(gesso_instance_run_into(instance.get(), 1, &input, 1, Memory::allocate, &memory, &given));

@@ -95,7 +95,8 @@ def _number_of(argument, value):
         return int(value)
     except (TypeError, ValueError):
         named = _as_dtype(value) if argument.type in ("DATA_TYPE", "_DATA_TYPE_VEC") else None
-        raise TypeError(f"write `types.{named.name}`" if named is not None else "it is none of these") from None
+        error = ValueError if isinstance(value, str) else TypeError
+        raise error(f"write `types.{named.name}`" if named is not None else "it is none of these") from None
 
 
 def _as_dtype(value):

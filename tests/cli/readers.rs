@@ -104,15 +104,15 @@ fn a_reader_says_what_is_wrong() {
         let output = gesso(&["run", &path]);
         assert!(!output.status.success() && errors(&output).contains(wanted), "{}", errors(&output));
     }
-    assert!(std::process::Command::new("mkfifo").arg(folder.path("set/a/1.bin")).status().unwrap().success());
+    assert!(std::process::Command::new("mkfifo").arg(folder.path("set/a/-.bin")).status().unwrap().success());
     for arguments in [&["run"][..], &["index", "tfrecord"]] {
         let path = folder.write("model.dali", &reading(&root, r#""shard_id": 0"#));
-        let path = if arguments.len() > 1 { folder.path("set/a/1.bin").display().to_string() } else { path };
+        let path = if arguments.len() > 1 { folder.path("set/a/-.bin").display().to_string() } else { path };
         let output = gesso(&[arguments, &[&path]].concat());
         let told = errors(&output);
         assert!(!output.status.success() && told.contains("not a regular file"), "{told}");
     }
-    std::fs::remove_file(folder.path("set/a/1.bin")).unwrap();
+    std::fs::remove_file(folder.path("set/a/-.bin")).unwrap();
     let path = folder.write("model.dali", &reading("/no such folder", r#""shard_id": 0"#));
     assert!(errors(&gesso(&["run", &path])).contains("the folder `/no such folder`"));
 }

@@ -89,6 +89,7 @@ fn a_file_of_another_type_than_the_configuration_says_fails_alone_wherever_it_st
     let good = arrays.file("float32");
     let requests = [("a", other), ("b", other), ("good", good)].map(|(id, file)| arrays.request(id, file));
     plugin.execute(arrays.instance, &mut requests.to_vec()).unwrap();
+    host.wait_until("three answers", |book| book.answers.len() == 3);
     {
         let book = book();
         let of = |id: &str| book.answers.iter().find(|answer| answer.request == id).unwrap();
@@ -108,6 +109,7 @@ fn what_is_wrong_with_files_is_said_also_when_no_file_of_the_batch_is_right() {
     let (host, plugin) = (Host::start(), Plugin::load());
     let arrays = Arrays::load(&host, &plugin, "damaged");
     plugin.execute(arrays.instance, &mut [arrays.request("a", b"none of numpy")]).unwrap();
+    host.wait_until("an answer", |book| !book.answers.is_empty());
     {
         let book = book();
         let failure = book.answers[0].failure.clone().unwrap();

@@ -209,6 +209,6 @@ def test_a_file_with_a_reader_says_what_fails(files, tmp_path):
     serialized = made.serialize()
     (tmp_path / "1").unlink()
     loaded = Pipeline.deserialize(serialized)
-    with pytest.raises(RuntimeError, match="Sample 1 of the batch.*No such file"):
+    with pytest.raises(RuntimeError, match="Could not open file .*: No such file"):
         loaded.run()
     assert loaded.run()[0].as_array().ravel().tolist() == [2, 3]

@@ -70,7 +70,7 @@ def test_the_terms_of_every_part_are_told(crates):
         numbers = [int(number) for number in re.search(r"  (\d+(?:, \d+)*)  ", row[0])[1].split(", ")]
         assert sum(len(texts[number - 1]) for number in numbers) > 500, part.key
     assert all(re.search(rf"^{name} [\d.]+ ", head, re.MULTILINE) for name in ("libjpeg-turbo", "libwebp"))
-    assert "Mozilla Public License Version 2.0" in document and "Independent JPEG Group" in document
+    assert "Independent JPEG Group" in document
 
 
 def test_a_part_without_terms_is_an_error(tmp_path):

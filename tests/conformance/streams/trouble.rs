@@ -49,7 +49,7 @@ fn after_a_panic_of_a_source_there_is_nothing_more() {
         let mut stream = pipeline.stream(&settings(4, lanes), None).unwrap();
         let found = came(&mut stream);
         assert_eq!(found[..3], [Ok(0), Ok(1), Ok(2)]);
-        assert!(found[3].as_ref().unwrap_err().contains("as the test wants"), "{found:?}");
+        assert!(found[3].as_ref().unwrap_err().contains("a fault of the program"), "{found:?}");
         assert_eq!(found.len(), 4);
         assert!(stream.resume().is_err() && stream.next().is_none());
     }
