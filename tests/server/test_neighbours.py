@@ -139,7 +139,8 @@ def test_answers_of_the_slow_lane_are_those_of_the_others(served):
         ("few_pixels", "webp", INVALID, "4000 x 4000 pixels is larger than the model's limit of 1000000 pixels"),
         ("little_time", "png", UNAVAILABLE, "longer than the model's limit of 40 ms"),
         ("little_time", "progressive", UNAVAILABLE, "longer than the model's limit of 40 ms"),
-        ("little_time", "webp", UNAVAILABLE, "of the time for its request"),
+        # On a busy machine the time is over before it is asked what the image takes.
+        ("little_time", "webp", UNAVAILABLE, "of the time for its request|longer than the model's limit of 40 ms"),
         ("little_memory", "png", UNAVAILABLE, "does not fit into its batch any more"),
         ("little_memory", "jpeg", UNAVAILABLE, "does not fit into its batch any more"),
     ],
@@ -148,7 +149,7 @@ def test_a_request_beyond_a_limit_of_its_model_fails_and_the_next_does_not(serve
     with triton.InferenceServerClient(served.grpc_url) as client:
         error = infer(client, model, {"IMAGE": file_of(name)[None]})
         assert isinstance(error, Exception), "the request was answered"
-        assert (error.status(), text in error.message()) == (status, True), error.message()
+        assert (error.status(), any(part in error.message() for part in text.split("|"))) == (status, True), error.message()
         (answer,) = infer(client, model, alone({"IMAGE": CASE.inputs["IMAGE"][0]}))
         assert np.abs(answer[0] - CASE.outputs[0][0]).max() <= CASE.tol
 
