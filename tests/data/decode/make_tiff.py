@@ -4,7 +4,7 @@
 
 Files are put together here, tag by tag. Bilevel rows are coded by Pillow 12 (libtiff 4.7), JPEGs, JPEG 2000, JPEG XL, WebP and Zstandard by
 imagecodecs 2026.3.6. What is right follows from the samples: of chroma and CIE L*a*b* by libtiff's formulas in numpy, of JPEGs as
-imagecodecs decodes them. DALI 2.4 answers the same for all that it decodes.
+imagecodecs decodes them.
 
 Writes
     tiff.npz      name -> encoded file, 1-D uint8;  name + "_pixels" -> height x width x 3, uint8
