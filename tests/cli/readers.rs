@@ -109,7 +109,8 @@ fn a_reader_says_what_is_wrong() {
         let path = folder.write("model.dali", &reading(&root, r#""shard_id": 0"#));
         let path = if arguments.len() > 1 { folder.path("set/a/-.bin").display().to_string() } else { path };
         let output = gesso(&[arguments, &[&path]].concat());
-        let told = errors(&output);
+        // A sample that fails stands among the others.
+        let told = format!("{}{}", errors(&output), String::from_utf8_lossy(&output.stdout));
         assert!(!output.status.success() && told.contains("not a regular file"), "{told}");
     }
     std::fs::remove_file(folder.path("set/a/-.bin")).unwrap();
