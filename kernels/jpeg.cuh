@@ -156,6 +156,6 @@ struct Params {
   uint32_t channels, blue_first;
 };
 
-constexpr uint32_t UNRESOLVED = 1, BAD_CODE = 2, TOO_SHORT = 4, TOO_LONG = 8;
+constexpr uint32_t UNRESOLVED = 1, BAD_CODE = 2, TOO_SHORT = 4, TOO_LONG = 8, TOO_WIDE = 16;
 
 __device__ inline uint32_t place_of(uint32_t bit, uint32_t phase) { return bit << 4 | phase; }

@@ -45,6 +45,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6) jpeg_pixels(const Row *
   for (uint32_t i = 0; i < 8; i++) natural[i] = &shared.work[block][0][byte_of(NATURAL[line], i)];
   const uint32_t window_across = image.window_across, channels = p.channels;
   uint32_t mcu_y = task.first / window_across, mcu_x = task.first % window_across;
+  Wide wide;
   for (uint32_t left_over = task.count, mcus; left_over > 0; left_over -= mcus) {
     mcus = min(min(group, window_across - mcu_x), left_over);
     if (block < mcus * mcu_blocks) {
@@ -58,7 +59,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6) jpeg_pixels(const Row *
       if (line == 0) v[0] = p.dcs[at];
       const uint16_t *s = (const uint16_t *)&steps;
 #pragma unroll
-      for (uint32_t i = 0; i < 8; i++) *natural[i] = v[i] * s[i];
+      for (uint32_t i = 0; i < 8; i++) {
+        const int32_t product = v[i] * s[i];
+        wide.note_first(product);
+        *natural[i] = product;
+      }
       __syncwarp(mask);
       int32_t t[8];
 #pragma unroll
@@ -68,7 +73,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6) jpeg_pixels(const Row *
       for (uint32_t i = 0; i < 8; i++) shared.work[block][i][line] = t[i];
       __syncwarp(mask);
 #pragma unroll
-      for (uint32_t i = 0; i < 8; i++) t[i] = shared.work[block][line][i];
+      for (uint32_t i = 0; i < 8; i++) {
+        t[i] = shared.work[block][line][i];
+        wide.note_second(t[i]);
+      }
       transform<18, 128>(t);
       samples[block][line] = {pack(t), pack(t + 4)};
     }
@@ -124,4 +132,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6) jpeg_pixels(const Row *
     if (mcu_x == window_across) mcu_x = 0, mcu_y++;
     __syncthreads();
   }
+  wide.tell(p.status + task.image);
 }

@@ -31,6 +31,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_planes(const Row *row
   const uint64_t first_block = (uint64_t)image.first_block + image.first[c];
   const uint32_t left = plane.left >> plane.side, top = plane.top >> plane.side, number = task.first + min(block, task.count - 1);
   uint32_t row = number / plane.across, column = number % plane.across;
+  Wide wide;
   for (uint32_t first = 0; first < task.count; first += BLOCKS) {
     const uint32_t x = left + column, y = top + row, mcu_x = across.quotient(x), mcu_y = down.quotient(y);
     const uint32_t mcu = mcu_y * image.mcus_across + mcu_x, own = (y - mcu_y * down.n) * across.n + x - mcu_x * across.n;
@@ -39,7 +40,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_planes(const Row *row
     int16_t *v = (int16_t *)&packed;
     if (line == 0) v[0] = p.dcs[at];
 #pragma unroll
-    for (uint32_t i = 0; i < 8; i++) (&mine[0][0])[byte_of(NATURAL[line], i)] = v[i] * s[i];
+    for (uint32_t i = 0; i < 8; i++) {
+      const int32_t product = v[i] * s[i];
+      wide.note_first(product);
+      (&mine[0][0])[byte_of(NATURAL[line], i)] = product;
+    }
     __syncwarp();
     int32_t t[8];
 #pragma unroll
@@ -51,7 +56,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_planes(const Row *row
     for (uint32_t i = 0; i < 8; i++) mine[i][line] = t[i];
     __syncwarp();
 #pragma unroll
-    for (uint32_t i = 0; i < 8; i++) t[i] = mine[line][i];
+    for (uint32_t i = 0; i < 8; i++) {
+      t[i] = mine[line][i];
+      wide.note_second(t[i]);
+    }
     __syncwarp();
     if (first + block >= task.count) break;
     uint8_t *const to = plane.samples + ((uint64_t)(row << plane.side) + line) * plane.stride + (column << plane.side);
@@ -78,4 +86,5 @@ extern "C" __global__ void __launch_bounds__(THREADS) jpeg_planes(const Row *row
       if (column >= plane.across) row += column / plane.across, column %= plane.across;
     }
   }
+  wide.tell(p.status + task.image);
 }

@@ -9,6 +9,18 @@ __constant__ uint2 NATURAL[8] = {
     {0x12090100, 0x0B03020A}, {0x1C241B13, 0x05040C14}, {0x251D150D, 0x262E362D}, {0x060E161E, 0x1F170F07},
     {0x3F372F27, 0x28303840}, {0x19101820, 0x39312921}, {0x323A4241, 0x332B222A}, {0x3C44433B, 0x46453D34}};
 
+// Whether numbers were too wide: those before the first pass for 14 bits, those before the second one for 15. No encoder makes such, and
+// libjpeg-turbo, which computes in 16 bits, wraps around where this does not. The host decodes those files.
+struct Wide {
+  uint32_t first = 0, second = 0;
+
+  __device__ void note_first(int32_t v) { first |= v + 8192; }
+  __device__ void note_second(int32_t v) { second |= v + 16384; }
+  __device__ void tell(uint32_t *status) const {
+    if ((first >> 14 | second >> 15) != 0) atomicOr(status, TOO_WIDE);
+  }
+};
+
 // One dimension of the inverse transform (Loeffler, Ligtenberg, Moschytz 1989) with constants of 13 bits; the result is
 // rounded to drop `shift` bits, and `level` is added.
 template <uint32_t shift, int32_t level> __device__ inline void transform(int32_t *v) {

@@ -14,6 +14,7 @@ mod jpeg2000;
 #[path = "../common/numbers.rs"]
 mod numbers;
 mod pictures;
+mod predecessors;
 mod promises;
 mod shared_files;
 mod soundness;

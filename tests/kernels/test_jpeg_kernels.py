@@ -16,7 +16,7 @@ STAGES |= {"planes": "planes_of", "upsample": "upsample"}
 HEADERS = ["common.cuh", "shared.cuh", "colors.cuh", "jpeg.cuh", "jpeg_codes.cuh", "jpeg_scan.cuh", "jpeg_transform.cuh", "jpeg_colors.cuh"]
 CUTS = {"small batches": (544, 6), "large batches": (1056, 1)}
 # As kernels/jpeg.cuh has them.
-FINE = 0
+FINE, TOO_WIDE = 0, 16
 # Of twelve files, of which every second is damaged.
 DAMAGED_BATCHES = int(os.environ.get("GESSO_DAMAGED_BATCHES", 4))
 
@@ -154,6 +154,28 @@ def test_a_window_is_that_part_of_the_whole(emulator, seed):
         assert not status.any(), status
         for i, (pixels, wanted, (x, y, width, height)) in enumerate(zip(found, whole, windows)):
             assert np.array_equal(pixels, wanted[y : y + height, x : x + width]), f"file {i}, {windows[i]}, {smooth}"
+
+
+def with_steps(file, factor):
+    """`file` whose quantisation tables, of 8 bits, say steps `factor` times as large, 255 at most."""
+    file, at = bytearray(file), 0
+    while (at := file.find(b"\xff\xdb", at + 1)) >= 0:
+        for i in range(at + 5, at + 2 + int.from_bytes(file[at + 2 : at + 4], "big")):
+            file[i] = min(255, file[i] * factor)
+    return bytes(file)
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+@pytest.mark.parametrize("shrink", range(4))
+def test_numbers_that_no_encoder_makes_are_for_the_host(emulator, smooth, shrink):
+    pixels = picture(64, 64, 40)
+    # Black and white of the highest contrast are what encoders make.
+    pixels[:32] = (np.mgrid[0:32, 0:64].sum(0) // 8 % 2 * 255)[..., None]
+    plain = [encoded(pixels, quality=quality, subsampling="4:4:4") for quality in (5, 30, 75, 100)]
+    wide = [with_steps(file, 255) for file in plain[2:]]
+    jpegs = [Jpeg(file) for file in plain + wide]
+    status, _ = emulator(jpegs, CUTS["small batches"], [View(jpeg, smooth, None, shrink) for jpeg in jpegs])
+    assert list(status) == [FINE] * len(plain) + [TOO_WIDE] * len(wide)
 
 
 def thin_files():

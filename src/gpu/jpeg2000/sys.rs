@@ -6,7 +6,10 @@ use std::mem::ManuallyDrop;
 use std::ptr;
 use std::sync::Arc;
 
+use cudarc::driver::result;
+
 use crate::error::{Error, Result};
+use crate::gpu::context::driver_error;
 use crate::gpu::jpeg::{Format, check};
 use crate::gpu::{Found, Gpu, Library, Stream};
 
@@ -201,6 +204,10 @@ impl State {
         let channels = format.channels();
         self.check_file([width, height], channels)?;
         let (mut pixels, mut pitch) = (target as *mut c_void, width * channels);
+        // Of a damaged file it leaves out what it cannot decode.
+        // SAFETY: the caller vouches for the target and its size until the stream is done.
+        unsafe { result::memset_d8_async(target, 0, pitch * height, stream.raw()) }
+            .map_err(|error| driver_error("filling memory with zeros", error))?;
         let mut image = Image {
             pixels: &raw mut pixels,
             pitch: &raw mut pitch,
