@@ -11,15 +11,14 @@ use std::sync::{Arc, Mutex};
 
 use gesso::gpu::{self, Gpu};
 use gesso::memory::fill_with;
-use gesso::pipeline::{Keep, Pipeline};
+use gesso::pipeline::{Instance, Keep, Pipeline};
 use gesso::tensor::{Batch, BatchDesc, Device, Sample, Shape};
 
 use crate::recording::{Case, Recording, dtype, recordings};
 
-/// Names the variable that tells the process of its own what to fill memory with, and those that say where its answers go and whether on a device.
+/// Names the variable that tells the process of its own what to fill memory with, and that which says where its answers go.
 const PATTERN: &str = "GESSO_TEST_PATTERN";
 const ANSWERS: &str = "GESSO_TEST_ANSWERS";
-const ON_DEVICE: &str = "GESSO_TEST_ON_DEVICE";
 
 /// Every bit differs, and no float is one that is common.
 const PATTERNS: [u8; 2] = [0x5A, 0xA5];
@@ -52,8 +51,8 @@ fn damaged(file: &[u8], seed: u64) -> Vec<u8> {
     file
 }
 
-/// What a case makes of its inputs, damaged by a seed: a number for each sample.
-fn answer(recording: &Recording, case: &Case, seed: Option<u64>, gpu: Option<&Arc<Gpu>>) -> Option<String> {
+/// The pipeline of a case, and an instance of it.
+fn planned(recording: &Recording, case: &Case, gpu: Option<&Arc<Gpu>>) -> Option<(Pipeline, Instance)> {
     let bytes = recording.bytes(&case.pipeline);
     let pipeline = match gpu {
         None => Pipeline::load(bytes, Device::Cpu),
@@ -61,7 +60,16 @@ fn answer(recording: &Recording, case: &Case, seed: Option<u64>, gpu: Option<&Ar
         Some(_) => Pipeline::load_moved_to_device(bytes),
     };
     let pipeline = pipeline.ok()?;
-    let mut instance = pipeline.instance(Some(2), gpu).ok()?;
+    let instance = pipeline.instance(Some(2), gpu).ok()?;
+    Some((pipeline, instance))
+}
+
+/// What a case makes of its inputs, damaged by a seed: a number for each sample.
+fn answer(
+    (recording, case): (&Recording, &Case),
+    (pipeline, instance): &mut (Pipeline, Instance),
+    seed: Option<u64>,
+) -> Option<String> {
     let mut encoded = 0;
     let mut inputs = Vec::new();
     let mut memory = Vec::new();
@@ -120,14 +128,8 @@ fn answer(recording: &Recording, case: &Case, seed: Option<u64>, gpu: Option<&Ar
     Some(line.replace('\n', " "))
 }
 
-/// Runs as a process of its own; else there is nothing to do.
-#[test]
-fn in_a_process_of_its_own() {
-    let variable = |name: &str| std::env::var(name).ok();
-    let (Some(pattern), Some(path)) = (variable(PATTERN), variable(ANSWERS)) else { return };
-    fill_with(Some(pattern.parse().unwrap()));
-    let gpu = variable(ON_DEVICE).map(|_| Gpu::open(0).unwrap());
-    std::env::set_current_dir(std::env::temp_dir()).unwrap();
+/// What all cases make of whole and damaged inputs, a line for each.
+fn answers(gpu: Option<&Arc<Gpu>>) -> Vec<String> {
     let recordings: Vec<_> = recordings().into_iter().map(|file| (Recording::open(&file), file)).collect();
     let cases = recordings.iter().flat_map(|(recording, file)| {
         let name = file.file_stem().unwrap().to_string_lossy();
@@ -141,8 +143,9 @@ fn in_a_process_of_its_own() {
             scope.spawn(|| {
                 while let Some((recording, name, case)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let seeds = [None].into_iter().chain((0..WAYS).map(Some));
+                    let Some(mut planned) = planned(recording, case, gpu) else { continue };
                     let lines = seeds.filter_map(|seed| {
-                        let line = answer(recording, case, seed, gpu.as_ref())?;
+                        let line = answer((recording, case), &mut planned, seed)?;
                         Some(format!("{name}.{}, damage {seed:?}:{line}", case.name))
                     });
                     let lines: Vec<String> = lines.collect();
@@ -153,46 +156,58 @@ fn in_a_process_of_its_own() {
     });
     let mut answers = answers.into_inner().unwrap();
     answers.sort();
-    std::fs::write(path, answers.join("\n")).unwrap();
+    answers
 }
 
-/// The answers of two processes with different memory.
-fn compare(on_device: bool) {
-    let answers = PATTERNS.map(|pattern| {
-        let name = format!("gesso-unwritten-{}-{pattern}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "unwritten::in_a_process_of_its_own", "--nocapture"]);
-        command.env(PATTERN, pattern.to_string()).env(ANSWERS, &path);
-        // What the C library gives away is filled with the bits turned.
-        command.env("MALLOC_PERTURB_", pattern.to_string());
-        if on_device {
-            command.env(ON_DEVICE, "1");
-        }
-        let ended = command.output().unwrap();
-        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
-        let answers = std::fs::read_to_string(&path).unwrap();
-        std::fs::remove_file(path).unwrap();
-        answers
-    });
-    let [one, other] = answers.each_ref().map(|answers| answers.lines().collect::<Vec<_>>());
+/// Runs as a process of its own; else there is nothing to do.
+#[test]
+fn in_a_process_of_its_own() {
+    let variable = |name: &str| std::env::var(name).ok();
+    let (Some(pattern), Some(path)) = (variable(PATTERN), variable(ANSWERS)) else { return };
+    fill_with(Some(pattern.parse().unwrap()));
+    std::env::set_current_dir(std::env::temp_dir()).unwrap();
+    std::fs::write(path, answers(None).join("\n")).unwrap();
+}
+
+fn assert_equal([one, other]: [Vec<String>; 2]) {
     assert_eq!(one.len(), other.len());
-    let differing: Vec<&str> = one.iter().zip(&other).filter(|(a, b)| a != b).map(|(a, _)| *a).collect();
-    let shown: Vec<&str> = differing.iter().copied().take(20).collect();
+    let differing: Vec<&String> = one.iter().zip(&other).filter(|(a, b)| a != b).map(|(a, _)| a).collect();
     println!("{} answers in two kinds of memory, {} differ", one.len(), differing.len());
     assert!(one.len() > 1_000, "{} answers", one.len());
+    let shown: Vec<&str> = differing.iter().take(20).map(|line| line.as_str()).collect();
     assert!(differing.is_empty(), "{} of {} differ:\n{}", differing.len(), one.len(), shown.join("\n"));
 }
 
 #[test]
 fn no_answer_holds_what_was_in_memory_before() {
-    compare(false);
+    // Two processes, so that what the C library gives away is filled as well, with the bits turned.
+    assert_equal(PATTERNS.map(|pattern| {
+        let name = format!("gesso-unwritten-{}-{pattern}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "unwritten::in_a_process_of_its_own", "--nocapture"]);
+        command.env(PATTERN, pattern.to_string()).env(ANSWERS, &path);
+        command.env("MALLOC_PERTURB_", pattern.to_string());
+        let ended = command.output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        let answers = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(path).unwrap();
+        answers.lines().map(str::to_owned).collect()
+    }));
 }
 
+/// Fills the memory of everybody in the process: it must run alone.
 #[test]
 fn no_answer_holds_what_was_in_the_memory_of_a_device_before() {
     if let Err(error) = gpu::devices() {
         return println!("skipped: no GPU: {error}");
     }
-    compare(true);
+    // One device for both, so that its kernels are compiled once.
+    let gpu = Gpu::open(0).unwrap();
+    let answers = PATTERNS.map(|pattern| {
+        fill_with(Some(pattern));
+        answers(Some(&gpu))
+    });
+    fill_with(None);
+    assert_equal(answers);
 }

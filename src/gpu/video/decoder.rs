@@ -206,6 +206,24 @@ impl Decoder {
         Ok(())
     }
 
+    /// Decodes one picture that refers to no other to every surface.
+    ///
+    /// # Errors
+    /// What the library says.
+    ///
+    /// # Safety
+    /// As for [`Decoder::decode`].
+    pub(super) unsafe fn decode_to_all(&mut self, params: *mut PictureParams) -> Result<()> {
+        for picture in 0..self.surfaces {
+            // SAFETY: the parser's structure begins like this, and nobody else uses it during the call.
+            unsafe { (*params).picture = picture as i32 };
+            // SAFETY: the decoder is valid; the caller vouches for the parameters.
+            let status = unsafe { (self.functions.decode)(self.raw, params) };
+            sys::check("cuvidDecodePicture", status)?;
+        }
+        Ok(())
+    }
+
     /// Makes a decoded picture readable in the order of the stream, and calls `read`, which puts what reads it there.
     ///
     /// # Errors

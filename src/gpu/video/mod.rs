@@ -14,9 +14,12 @@ mod convert;
 mod decoder;
 mod engines;
 mod footage;
+mod gray;
+mod padded;
 mod parser;
 mod playback;
 mod sys;
+mod wash;
 
 use super::KernelSpec;
 

@@ -8,6 +8,7 @@ use super::convert::{self, Window};
 use super::decoder::{HALVED_CHROMA, Shape, WHOLE_CHROMA};
 use super::engines::{Engines, Loan};
 use super::footage::{Factors, Footage, Signal};
+use super::padded;
 use super::parser::{Events, Parser};
 use super::sys::{DisplayInfo, PictureParams, Rect, VideoFormat};
 use crate::error::{Error, Result};
@@ -20,6 +21,8 @@ pub struct Playback<F: Footage> {
     parser: Parser<Running<F>>,
     engines: Arc<Engines>,
     packet: Vec<u8>,
+    /// Columns and rows.
+    size: [usize; 2],
     has_ended: bool,
 }
 
@@ -34,7 +37,7 @@ impl<F: Footage> Playback<F> {
 
     /// [`Playback::new`] of footage whose targets are written after `ready`.
     fn after(engines: &Arc<Engines>, footage: F, ready: Option<&Arc<Event>>) -> Result<Self> {
-        let codec = footage.codec();
+        let (codec, size) = (footage.codec(), footage.size());
         let (engines, ready) = (Arc::clone(engines), ready.cloned());
         let running = Running {
             loan: None,
@@ -46,7 +49,7 @@ impl<F: Footage> Playback<F> {
         };
         let _bound = engines.gpu().bind()?;
         let parser = Parser::new(engines.functions(), codec as c_int, running)?;
-        Ok(Self { parser, engines: Arc::clone(&engines), packet: Vec::new(), has_ended: false })
+        Ok(Self { parser, engines: Arc::clone(&engines), packet: Vec::new(), size, has_ended: false })
     }
 
     /// Gives the engines the next packet: pictures come, or none. Returns whether there is more to do.
@@ -60,7 +63,12 @@ impl<F: Footage> Playback<F> {
         let _bound = self.engines.gpu().bind()?;
         let next = self.parser.events().footage.packet(&mut self.packet)?;
         match next {
-            Some(time) => self.parser.send(&self.packet, time)?,
+            Some(time) => {
+                let codec = self.parser.events().footage.codec();
+                for frame in padded::frames(codec, &self.packet, self.size) {
+                    self.parser.send(&frame, time)?;
+                }
+            }
             None => {
                 self.has_ended = true;
                 self.parser.finish()?;
