@@ -1,13 +1,15 @@
 """Every row of docs/guides/from-torchvision.md: both cells run, and what they make differs by no more than the row says."""
 
+import io
 import re
+import runpy
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gesso import fn, pipeline_def, types
-from gesso.auto_aug import auto_augment, rand_augment, trivial_augment
+from gesso import dynamic
 
 torch = pytest.importorskip("torch")
 v2 = pytest.importorskip("torchvision.transforms.v2")
@@ -30,20 +32,29 @@ PICTURE = picture()
 
 
 def torchvision(code):
-    modes = {name: getattr(v2.InterpolationMode, name) for name in ("BILINEAR", "BICUBIC")}
+    modes = {name: getattr(v2.InterpolationMode, name) for name in ("BILINEAR", "BICUBIC", "NEAREST_EXACT")}
     names = {"F": v2.functional, "v2": v2, "torch": torch, "image": torch.from_numpy(PICTURE).permute(2, 0, 1), **modes}
     return eval(code, names).numpy()
 
 
+DEFINITION = """
+from gesso import fn, pipeline_def, types
+from gesso.auto_aug import auto_augment, rand_augment, trivial_augment
+
+@pipeline_def(batch_size=1, num_threads=1, prefetch_queue_depth=1, enable_conditionals=True, seed=1)
+def pipeline():
+    images = fn.external_source(name="images", dtype=types.UINT8, ndim=3, layout="HWC")
+    return {code}
+"""
+
+
 def ours(code):
-    names = {"fn": fn, "types": types, "rand_augment": rand_augment, "trivial_augment": trivial_augment, "auto_augment": auto_augment}
-
-    @pipeline_def(batch_size=1, num_threads=1, prefetch_queue_depth=1, enable_conditionals=True, seed=1)
-    def pipeline():
-        images = fn.external_source(name="images", dtype=types.UINT8, ndim=3, layout="HWC")
-        return eval(code, names | {"images": images})
-
-    return pipeline().run(images=[PICTURE])[0].as_array()[0]
+    # From a file: what `if` means in a definition is read from its source.
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "definition.py"
+        path.write_text(DEFINITION.format(code=code))
+        pipeline = runpy.run_path(str(path))["pipeline"]()
+        return pipeline.run(images=[PICTURE])[0].as_array()[0]
 
 
 def alike(theirs, mine):
@@ -81,3 +92,13 @@ def test_what_differs_does():
     for theirs, mine in images.items():
         mine = ours(mine)
         assert np.abs(alike(torchvision(theirs), mine).astype(float) - mine).mean() > 2
+
+
+def test_files_become_the_same_pixels():
+    image = pytest.importorskip("PIL.Image")
+    data = io.BytesIO()
+    image.fromarray(PICTURE).save(data, "JPEG", quality=90, subsampling="4:2:0")
+    file = np.frombuffer(data.getvalue(), np.uint8)
+    mine = np.asarray(dynamic.decoders.image(file))
+    theirs = pytest.importorskip("torchvision.io").decode_image(torch.from_numpy(file.copy()))
+    assert (theirs.permute(1, 2, 0).numpy() == mine).all() and (np.asarray(image.open(data)) == mine).all()

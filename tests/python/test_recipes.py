@@ -1,0 +1,103 @@
+"""The guides for tasks do what they say: their Python runs as it stands, from top to bottom, on data with the names that they use."""
+
+import io
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDES = ROOT / "docs" / "guides"
+
+
+def blocks(page, language="python"):
+    """Those of a page; an end of one is no beginning of another."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", (GUIDES / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return [text for name, text in found if name == language]
+
+
+def run(program):
+    Path("program.py").write_text(program)
+    return runpy.run_path("program.py")
+
+
+def jpeg(shade=0):
+    data = io.BytesIO()
+    pytest.importorskip("PIL.Image").fromarray(np.full((40, 60, 3), shade, np.uint8)).save(data, "JPEG")
+    return data.getvalue()
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_training_with_pytorch(here, capsys):
+    torch = pytest.importorskip("torch")
+    for i in range(70):
+        folder = here / "images" / ("cat", "dog")[i % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{i}.jpg").write_bytes(jpeg(200 * (i % 2)))
+    names = run("".join(blocks("pytorch.md")))
+    printed = capsys.readouterr().out
+    assert re.findall(r"^epoch \d: loss ", printed, re.MULTILINE) == ["epoch 0: loss ", "epoch 1: loss "] and "(8, 224, 224, 3)" in printed
+    assert names["numbers"].tolist() == list(range(8)) and torch.isfinite(names["loss"])
+
+
+def test_many_files_offline(here, capsys):
+    (here / "photos").mkdir()
+    for i in range(9):
+        (here / "photos" / f"{i}.jpg").write_bytes(b"no image" if i == 4 else jpeg(20 * i))
+    job, _ = blocks("offline.md")
+    names = run(job)
+    printed = capsys.readouterr().out
+    assert "8 of 9 files" in printed and "4.jpg" in printed
+    made = np.load("pixels.npy")
+    for i in range(9):
+        assert (abs(made[i].astype(int) - (0 if i == 4 else 20 * i)) <= 2).all(), i
+    assert sorted(names["done"]) == [0, 1, 2, 3, 5, 6, 7, 8]
+
+
+def test_a_model_of_others(here, capsys):
+    pytest.importorskip("timm")
+    pytest.importorskip("PIL.Image")
+    names = run("".join(blocks("serve-a-model.md")))
+    assert float(re.search(r"mean difference ([\d.]+)", capsys.readouterr().out)[1]) < 0.01
+    assert names["pixel_values"].shape == (1, 3, 224, 224)
+    square, shape = names["square"], names["shape"]
+    assert square.shape == (3, 640, 640) and shape.tolist() == [300, 400, 3]
+    # Gray above and below, the picture between.
+    assert np.allclose(square[:, :79], 114 / 255) and np.allclose(square[:, -79:], 114 / 255) and square[:, 100:500].std() > 0.1
+    assert names["to_image"](0, 80) == (0, 0) and names["to_image"](640, 560) == (400, 300)
+    check(here / "models")
+
+
+def check(models):
+    done = subprocess.run([sys.executable, "-m", "gesso", "check", str(models)], capture_output=True, text=True)
+    if "has no command line" in done.stderr:
+        pytest.skip("the library was built without the command line")
+    assert "ok       preprocess" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_part_of_the_files(here):
+    """The piece of the page about shards, in a definition."""
+    from gesso import fn, pipeline_def
+
+    (here / "photos").mkdir()
+    files = [f"photos/{i}.jpg" for i in range(8)]
+    for i, name in enumerate(files):
+        Path(name).write_bytes(jpeg(i))
+    names = {"fn": fn, "files": files}
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def quarter():
+        exec(blocks("offline.md")[1], names)
+        return names["number"]
+
+    (numbers,) = quarter().run()
+    assert numbers.as_array().ravel().tolist() == [2, 3]
