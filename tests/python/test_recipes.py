@@ -101,3 +101,13 @@ def test_a_part_of_the_files(here):
 
     (numbers,) = quarter().run()
     assert numbers.as_array().ravel().tolist() == [2, 3]
+
+
+def test_the_program_of_the_readme(here, capsys):
+    pytest.importorskip("torch")
+    for i in range(70):
+        folder = here / "images" / ("cat", "dog")[i % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{i}.jpg").write_bytes(jpeg(i))
+    run("".join(blocks("../../README.md")))
+    assert capsys.readouterr().out.count("torch.Size([64, 3, 224, 224]) torch.Size([64, 1])") == 2
