@@ -1,6 +1,7 @@
 """The guides for tasks do what they say: their Python runs as it stands, from top to bottom, on data with the names that they use."""
 
 import io
+import os
 import re
 import runpy
 import subprocess
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import gesso
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = ROOT / "docs" / "guides"
@@ -167,3 +170,28 @@ def test_the_program_of_the_readme(here, capsys):
         (folder / f"{i}.jpg").write_bytes(jpeg(i))
     run("".join(blocks("../../README.md")))
     assert capsys.readouterr().out.count("torch.Size([64, 3, 224, 224]) torch.Size([64, 1])") == 2
+
+
+def test_the_comparison_with_dali(here, capsys):
+    """The program of the page, with Gesso under DALI's name on its side, too: where DALI is, tests/conformance compares with it."""
+    from gesso import fn, pipeline_def, types
+
+    @pipeline_def(batch_size=8, num_threads=1)
+    def model():
+        images = fn.resize(fn.decoders.image(fn.external_source(name="IMAGE", dtype=types.UINT8, ndim=1)), size=[20, 20])
+        return fn.crop_mirror_normalize(images, dtype=types.FLOAT, mean=[127.5], std=[127.5])
+
+    model().serialize(filename="model.dali")
+    for name, shade in (("a", 0), ("b", 255)):
+        Path(f"{name}.jpg").write_bytes(jpeg(shade))
+    command = [sys.executable, "-m", "gesso", "run", "model.dali", "--input", "IMAGE=a.jpg,b.jpg", "--out", "out"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if "has no command line" in done.stderr:
+        pytest.skip("the library was built without the command line")
+    assert done.returncode == 0, done.stderr
+    program = "import gesso.as_dali\n" + "".join(blocks("from-dali.md"))
+    Path("program.py").write_text(program)
+    # In a process of its own: DALI's name stays taken.
+    paths = os.pathsep.join([str(Path(gesso.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths})
+    assert done.stdout.splitlines() == ["a.jpg: at most 0.0 apart", "b.jpg: at most 0.0 apart"], done.stderr
