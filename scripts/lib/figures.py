@@ -31,6 +31,15 @@ FRONT = (
     ("one H200, one image at a time", PEERS, "500 x 375, 1", "Gesso, one", "DALI 2.4, best"),
     ("two CPU cores, batches of 32", "cpu-peers", "500 x 375", "Gesso", "DALI 2.4, CPU"),
 )
+# Columns of the record of peers that the chart has, and what it calls them.
+DRAWN = {
+    "four": "Gesso, four batches at a time",
+    "Gesso, one": "Gesso, one at a time",
+    "DALI 2.4, best": "DALI 2.4, at its best",
+    "torchvision": "torchvision",
+    "nvImageCodec": "nvImageCodec",
+    "CV-CUDA": "CV-CUDA",
+}
 # A row for each loader there.
 TRAINING = ("two CPU cores, training: files, random crop, flip", "training-cpu", "Gesso, files", "DALI 2.4, CPU, files", "images/s")
 # What a reader of the front page of benchmarks compares.
@@ -120,15 +129,15 @@ def block(what):
 
 
 def picture():
-    """Images a second by batch, each peer's best, a panel for each size."""
+    """Images a second by batch, a panel for each size."""
     record = records.newest(PEERS)
     sizes = {}
     for line in record["rows"]:
         size, _, batch = line[0].rpartition(", ")
         series = sizes.setdefault(size, {})
-        gesso = max(number(value) for value in line[1:4])
-        for name, value in [("Gesso", gesso), *zip(record["columns"][4:], map(number, line[4:]))]:
-            series.setdefault(name.replace(", best", ""), []).append((int(batch), value))
+        for column, value in zip(record["columns"][1:], line[1:]):
+            if column in DRAWN:
+                series.setdefault(DRAWN[column], []).append((int(batch), number(value)))
     panels = [chart.Panel(f"JPEGs of {size}", "images a batch", "images/s", series, log_y=True) for size, series in sizes.items()]
     return chart.panels(f"Decode, resize to 224 x 224, normalize: {record['machine']}, {record['date']}", panels)
 
