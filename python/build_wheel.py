@@ -26,6 +26,7 @@ PACKAGE = "gesso"
 COMMAND = "gesso_command"
 PROGRAMS = {"gesso": "main", "rec2idx": "rec2idx", "tfrecord2idx": "tfrecord2idx", "wds2idx": "wds2idx"}
 HEADER = HERE.parent / "include" / "gesso.h"
+PACKAGING = HERE.parent / "packaging"
 OLDEST_GLIBC = (2, 28)
 SUFFIXES = (".py", ".pyi", ".typed")
 # By their numbers in ELF.
@@ -77,6 +78,11 @@ def _files(library):
     for name, text in _stubs(library).items():
         yield f"{PACKAGE}/{name}", text.encode()
     yield f"{PACKAGE}/include/{HEADER.name}", HEADER.read_bytes()
+    sys.path.append(str(PACKAGING))
+    import c_files
+
+    for name, text in c_files.make(_project()["version"], f"{PACKAGE}/cmake", f"{PACKAGE}/pkgconfig", PACKAGE, f"{PACKAGE}/include"):
+        yield name, text.encode()
     yield f"{COMMAND}.py", (HERE / f"{COMMAND}.py").read_bytes()
     yield f"{PACKAGE}/{LIBRARY}", Path(library).read_bytes()
 

@@ -14,6 +14,7 @@ import json
 import pathlib
 import statistics
 import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -23,6 +24,9 @@ from nvidia.dali import fn, pipeline_def, types
 from nvidia.dali._utils import dali_trace
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "scripts" / "lib"))
+import records  # noqa: E402
+
 IMAGES = ROOT / ".cache" / "bench"
 SIZES = {"500x375": (500, 375), "1920x1080": (1920, 1080)}
 QUALITIES = (85, 90, 95)
@@ -127,6 +131,7 @@ def main():
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--make", action="store_true")
+    parser.add_argument("--record", action="store_true", help="also keep the run in benches/results, which pages are made of")
     options = parser.parse_args()
     dali_trace.set_tracing(enabled=False)
     if options.make:
@@ -135,6 +140,7 @@ def main():
             made.serialize(filename=str(ROOT / "benches" / f"{name}.dali"))
         return
     make_images()
+    kept = []
     for name in SIZES:
         peers = {peer.__name__: peer(name, options.batch, options.threads) for peer in (Gesso, Dali, Pillow)}
         rates = {peer: [] for peer in peers}
@@ -144,10 +150,16 @@ def main():
         size = sum(map(len, files(name, 12))) / 12
         print(f"{name}, {size / 1e3:.0f} kB, batch {options.batch}, {options.threads} threads, {options.rounds} rounds")
         gesso = statistics.median(rates["Gesso"])
+        kept.append([f"{name.replace('x', ' x ')}, {size / 1e3:.0f} kB", *(round(statistics.median(rates[peer])) for peer in peers)])
         for peer, values in rates.items():
             median = statistics.median(values)
             ratio = "" if peer == "Gesso" else f"  Gesso is {gesso / median:.2f} times as fast"
             print(f"    {peer:8} {median:8.0f} images/s  ({min(values):.0f} to {max(values):.0f}){ratio}")
+    if options.record:
+        spread = f"medians of {options.rounds} rounds in turn"
+        command = f"benches/peers/compare.py --threads {options.threads} --batch {options.batch} --rounds {options.rounds}"
+        columns = ["images", "Gesso", "DALI 2.4, CPU", "Pillow + numpy"]
+        print(records.write("cpu-peers", "Decode, resize, normalize on a CPU, images/s", command, spread, columns, kept))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ import chart  # noqa: E402
 import gpu_peers  # noqa: E402
 import make_bench_images  # noqa: E402
 import pipeline_bench  # noqa: E402
+import records  # noqa: E402
 from cuda_driver import CudaError, Driver  # noqa: E402
 
 MEMORY_BATCH = 128
@@ -185,6 +186,26 @@ def picture(rows, title):
     return chart.panels(title, panels)
 
 
+def recorded(rows):
+    """Columns and rows of a record in benches/results: Gesso by its batches at a time, DALI at its best, the others."""
+    words = {1: "Gesso, one", 2: "two", 4: "four", 8: "eight"}
+
+    def label(peer):
+        if peer.startswith(OWN):
+            lanes = int(peer.removeprefix(f"{OWN} x"))
+            return words.get(lanes, str(lanes))
+        return "DALI 2.4, best" if peer.startswith("DALI") else peer
+
+    columns = list(dict.fromkeys(label(row["peer"]) for row in rows))
+    body = []
+    for (size, batch), cell in by_cell(rows).items():
+        best = {}
+        for row in cell:
+            best[label(row["peer"])] = max(best.get(label(row["peer"]), 0), round(row["images_per_second"]))
+        body.append([f"{size.replace('x', ' x ')}, {batch}", *(best.get(column, "") for column in columns)])
+    return ["images, batch", *columns], body
+
+
 def described(head):
     return f"{head['gpu']}, {head['threads']} threads, {head['rounds']} rounds of {head['seconds']:g} s, in turn"
 
@@ -207,6 +228,7 @@ def arguments():
     parser.add_argument("--no-memory", action="store_true")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything there")
     parser.add_argument("--from", type=Path, nargs="+", metavar="FILE", dest="sources", help="measure nothing: show what these hold")
+    parser.add_argument("--record", action="store_true", help="also keep the run in benches/results, which pages are made of")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="also draw images/s and latency by batch, two panels for each size")
     return parser.parse_args()
 
@@ -259,6 +281,10 @@ def main():
             return
         everything = measure_all(driver, options)
         title, rows = described(everything), everything["rows"]
+    if options.record and not options.sources:
+        columns, body = recorded(rows)
+        command = " ".join(["benches/peers/gpu.py", *(word for word in sys.argv[1:] if word != "--record")])
+        print(records.write("gpu-peers", "Beside others on one GPU, images/s", command, described(everything).partition(", ")[2], columns, body))
     if options.svg:
         options.svg.write_text(picture(rows, f"Decode, resize to 224 x 224, normalize: {title}"))
 

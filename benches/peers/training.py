@@ -246,8 +246,12 @@ def measure(peer, setting, seconds):
     print(f"{peer}: {count / wall:.0f} images/s, {1000 * used / count:.3f} ms of a core for an image", flush=True)
 
 
-def table(setting, interpreters, rounds, seconds, keep):
-    """Measures all in turn and prints the medians; `keep` holds the rounds of earlier runs."""
+# Names of peers in the records of benches/results.
+NAMES = {"gesso": "Gesso, files", "gesso-tar": "Gesso, tar archives", "dali": "DALI 2.4, CPU, files"}
+
+
+def table(setting, interpreters, rounds, seconds, keep, record):
+    """Measures all in turn and prints the medians; `keep` holds the rounds of earlier runs. With `record` the table is kept in benches/results."""
     found = json.loads(keep.read_text()) if keep and keep.exists() else {}
     for _ in range(rounds):
         for peer, python in interpreters.items():
@@ -264,10 +268,22 @@ def table(setting, interpreters, rounds, seconds, keep):
             keep.write_text(json.dumps(found))
     speeds = {peer: statistics.median(speed for speed, _ in each) for peer, each in found.items()}
     print("\n| | images/s | rounds | ms of a core for an image | |\n| --- | --- | --- | --- | --- |")
+    body = []
     for peer, each in found.items():
         rows = ", ".join(f"{speed:,.0f}" for speed, _ in each)
         slower = "" if "gesso" not in speeds or peer.startswith("gesso") else f"{speeds['gesso'] / speeds[peer]:.1f} times slower"
-        print(f"| {peer} | {speeds[peer]:,.0f} | {rows} | {statistics.median(cost for _, cost in each):.3g} | {slower} |")
+        cost = f"{statistics.median(cost for _, cost in each):.3g}"
+        print(f"| {peer} | {speeds[peer]:,.0f} | {rows} | {cost} | {slower} |")
+        body.append([NAMES.get(peer, peer), round(speeds[peer]), rows, cost, slower])
+    if record:
+        sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts" / "lib"))
+        import records
+
+        series = f"training-{setting.device}"
+        command = f"benches/peers/training.py table FOLDER --device {setting.device} --batch {setting.batch} --rounds {rounds} --peer NAME=PYTHON ..."
+        spread = f"medians of {len(next(iter(found.values())))} rounds of {seconds:g} s in turn"
+        columns = ["", "images/s", "rounds", "ms of a core for an image", ""]
+        print(records.write(series, f"A classifier's training input, {setting.device}", command, spread, columns, body))
 
 
 def main():
@@ -278,6 +294,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON")
     parser.add_argument("--keep", type=Path, metavar="FILE")
+    parser.add_argument("--record", action="store_true", help="also keep the table in benches/results, which pages are made of")
     parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--batch", type=int, default=64)
@@ -290,7 +307,7 @@ def main():
         interpreters = dict(peer.split("=", 1) for peer in options.peer)
         if not interpreters or not interpreters.keys() <= PEERS.keys():
             parser.error(f"give peers as NAME=PYTHON, of {', '.join(PEERS)}")
-        table(setting, interpreters, options.rounds, options.seconds, options.keep)
+        table(setting, interpreters, options.rounds, options.seconds, options.keep, options.record)
     else:
         measure(options.what, setting, options.seconds)
 

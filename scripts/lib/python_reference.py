@@ -3,8 +3,11 @@
 
     PYTHONPATH=python GESSO_LIBRARY=target/release/libtriton_gesso.so python3 scripts/lib/python_reference.py > docs/reference/python-api.md
 """
+import ast
 import importlib
 import inspect
+import re
+from pathlib import Path
 
 HEAD = """# Reference of the Python package
 
@@ -27,6 +30,41 @@ MODULES = (
     ("gesso.plugin.base_iterator", None),
     ("gesso.as_dali", ()),
 )
+# Classes and functions of modules that need PyTorch or JAX: read, not imported.
+PLUGINS = (
+    ("gesso.plugin.pytorch", ("iterator.py", "data.py")),
+    ("gesso.plugin.jax", ("iterator.py", "clu.py", "decorator.py")),
+)
+PACKAGE = Path(__file__).resolve().parents[2] / "python"
+# What a line of code begins with, where a docstring has code that is not indented.
+CODE = re.compile(r"(import|from|def|class|for|with) .*|@\w+.*|[\w(][\w, .()]* = .*")
+
+
+def fenced(doc):
+    """A docstring in which paragraphs of code are blocks of code."""
+    parts = []
+    for part in doc.split("\n\n"):
+        is_code = CODE.fullmatch(part.splitlines()[0]) if part.strip() and not part.startswith(" ") else None
+        if is_code and parts and parts[-1].endswith("\n```"):
+            parts[-1] = parts[-1].removesuffix("```") + f"\n{part}\n```"
+        else:
+            parts.append(f"```python\n{part}\n```" if is_code else part)
+    return "\n\n".join(parts)
+
+
+def read(module, files):
+    """The public classes and functions of a module's files, as `documented` has them, without running any of it."""
+    lines = []
+    for name in files:
+        path = PACKAGE / module.replace(".", "/") / name
+        for node in ast.parse(path.read_text(encoding="utf-8")).body if path.exists() else ():
+            if not isinstance(node, (ast.ClassDef, ast.FunctionDef)) or node.name.startswith("_"):
+                continue
+            made = next((one for one in getattr(node, "body", ()) if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
+            call = node if isinstance(node, ast.FunctionDef) else made
+            words = re.sub(r"^self(, |$)", "", ast.unparse(call.args)) if call else ""
+            lines += [f"### `{node.name}({words})`", "", ast.get_docstring(node) or "", ""]
+    return lines
 
 
 def signature(thing):
@@ -75,9 +113,12 @@ def page():
     lines = [HEAD]
     for name, wanted in MODULES:
         module = importlib.import_module(name)
-        lines += [f"## `{name}`", "", (module.__doc__ or "").strip(), ""]
+        lines += [f"## `{name}`", "", fenced((module.__doc__ or "").strip()), ""]
         for member in names_of(module) if wanted is None else wanted:
             lines += documented(member, getattr(module, member), 3)
+    for module, files in PLUGINS:
+        text = ast.get_docstring(ast.parse((PACKAGE / module.replace(".", "/") / "__init__.py").read_text(encoding="utf-8")))
+        lines += [f"## `{module}`", "", fenced(text or ""), "", *read(module, files)]
     text = "\n".join(line.rstrip() for line in "\n".join(lines).splitlines())
     while "\n\n\n" in text:
         text = text.replace("\n\n\n", "\n\n")

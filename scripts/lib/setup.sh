@@ -163,7 +163,7 @@ setup_test_packages() {
   local key
   key="$(digest "$ROOT/scripts/requirements-tests.txt") $(<"$STAMPS/venv")"
   if fresh tests "$key"; then return; fi
-  step "installing h5py, pyarrow and JPEG XL for Pillow into .venv (once, 60 MB)" pip_install -r "$ROOT/scripts/requirements-tests.txt"
+  step "installing h5py, pyarrow, JPEG XL for Pillow, matplotlib and PyYAML into .venv (once, 80 MB)" pip_install -r "$ROOT/scripts/requirements-tests.txt"
   made tests "$key"
 }
 pip_install() { "$VENV/bin/python" -m pip install --disable-pip-version-check --progress-bar off "$@"; }

@@ -20,7 +20,7 @@ OUTSIDE = {
     "CONTRIBUTING.md": "contributing/index.md",
     "CHANGELOG.md": "changelog.md",
     "tests/README.md": "contributing/tests.md",
-    "benches/README.md": "benchmarks/index.md",
+    "benches/README.md": "benchmarks/programs.md",
 }
 # The order of the folders in the menu.
 SECTIONS = ["getting-started", "guides", "reference", "explanation", "benchmarks", "reports", "contributing"]
@@ -70,7 +70,8 @@ def menu(pages):
     """MkDocs' `nav`: the first screen, then a section for each folder."""
     entries = [{"Gesso": "index.md"}]
     for section in SECTIONS:
-        names = sorted(name for name in pages if name.startswith(f"{section}/"))
+        # The page of a folder itself comes first.
+        names = sorted((name for name in pages if name.startswith(f"{section}/")), key=lambda name: (not name.endswith(("README.md", "index.md")), name))
         if names:
             entries.append({section.replace("-", " ").capitalize(): [{title(pages[name]): name} for name in names]})
     return [*entries, {"Changelog": "changelog.md"}]

@@ -4,4 +4,4 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "scripts" / "lib" / "release"), str(ROOT / "tests" / "server")]
+sys.path[:0] = [str(ROOT / "scripts" / "lib" / "release"), str(ROOT / "packaging"), str(ROOT / "tests" / "server")]

@@ -68,6 +68,9 @@ def test_the_archive_is_laid_out_as_triton_and_the_program_expect(unpacked, tmp_
         "backends/gesso/libtriton_gesso.so",
         "bin/gesso",
         "include/gesso.h",
+        "lib/cmake/Gesso/GessoConfig.cmake",
+        "lib/cmake/Gesso/GessoConfigVersion.cmake",
+        "lib/pkgconfig/gesso.pc",
         *(name for name, _ in PAPERS),
     ]
     (tmp_path / "tritonserver" / "backends").mkdir(parents=True)

@@ -17,7 +17,7 @@ CLIPS = ROOT / "tests" / "data" / "video"
 DECOUPLED = "max_batch_size: 0\nmodel_transaction_policy { decoupled: true }\n"
 TYPES = {"uint8": "UINT8", "int32": "INT32", "object": "BYTES"}
 PATIENCE = 120
-# Levels by which the mean of a frame may be off: clips of odd sizes are up to one level off in places (docs/guides/video.md).
+# Levels by which the mean of a frame may be off: clips of odd sizes are up to one level off in places (docs/explanation/video.md).
 ODD = 0.01
 
 

@@ -6,12 +6,19 @@ being asked: `gesso install --as-dali` does that.
 
 import email.utils
 import hashlib
+import sys
+from pathlib import Path
 
 import archive
 from archive import Entry
 
+sys.path.append(str(Path(__file__).resolve().parents[3] / "packaging"))
+import c_files  # noqa: E402
+
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 MAINTAINER = "The maintainers of Gesso <maintainers@gesso.invalid>"
+# Of the files for CMake and pkg-config, the library and the header.
+PLACES = ("usr/lib/cmake/Gesso", "usr/share/pkgconfig", "usr/lib/gesso/backends/gesso", "usr/include")
 PLUGIN = "usr/lib/gesso/backends/gesso/libtriton_gesso.so"
 
 CONTROL = """\
@@ -64,6 +71,7 @@ def make(version, machine, library, program, header, papers, changelog, epoch):
         Entry("opt/tritonserver/backends/gesso/libtriton_gesso.so", link=f"/{PLUGIN}"),
         Entry("usr/bin/gesso", program, archive.PROGRAM),
         Entry("usr/include/gesso.h", header),
+        *(Entry(path, text.encode()) for path, text in c_files.make(version, *PLACES)),
         Entry(f"{documents}/copyright", COPYRIGHT.encode()),
         Entry(f"{documents}/changelog.gz", archive.gz(entry.encode())),
         Entry(f"{documents}/NEWS.gz", archive.gz(changelog)),

@@ -1,7 +1,13 @@
 """The archive for everybody: laid out as Triton's folder of backends, with the program, the header and the papers."""
 
+import sys
+from pathlib import Path
+
 import archive
 from archive import Entry
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "packaging"))
+import c_files  # noqa: E402
 
 INSTALL = """\
 Gesso {version} for Linux on {machine}, glibc 2.28 or newer.
@@ -10,6 +16,7 @@ backends/gesso/libtriton_gesso.so   for models that say `backend: "gesso"`
 backends/dali/libtriton_dali.so     the same file, for models that say `backend: "dali"` and shall stay unchanged
 bin/gesso                           the command line
 include/gesso.h                     the C API; programs link backends/gesso/libtriton_gesso.so
+lib/cmake/Gesso, lib/pkgconfig      for CMake's find_package(Gesso) and for pkg-config
 licenses/                           the terms of Gesso and of all that it holds
 sboms/gesso.cdx.json                the parts, for scanners (CycloneDX)
 
@@ -23,6 +30,10 @@ or copy backends/gesso to where the server has its backends; or let the server l
 
 `bin/gesso doctor` tells what this machine lacks.
 """
+
+
+# Of the files for CMake and pkg-config, the library and the header.
+PLACES = ("lib/cmake/Gesso", "lib/pkgconfig", "backends/gesso", "include")
 
 
 def name(version, machine):
@@ -39,6 +50,7 @@ def make(version, machine, library, program, header, papers, changelog, epoch):
         Entry(f"{top}/backends/dali/libtriton_dali.so", same_as=plugin),
         Entry(f"{top}/bin/gesso", program, archive.PROGRAM),
         Entry(f"{top}/include/gesso.h", header),
+        *(Entry(f"{top}/{path}", text.encode()) for path, text in c_files.make(version, *PLACES)),
         Entry(f"{top}/CHANGELOG.md", changelog),
         Entry(f"{top}/INSTALL.txt", INSTALL.format(version=version, machine=machine).encode()),
         *(Entry(f"{top}/{path}", data) for path, data in papers),

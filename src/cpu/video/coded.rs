@@ -65,7 +65,7 @@ impl<'v> Video<'v> {
             Codec::Vp8 => Some(Coding::Vp8),
             Codec::Vp9 => Some(Coding::Vp9),
             Codec::Av1 => Some(Coding::Av1),
-            // The engines' library takes one picture for another: see docs/guides/video.md.
+            // The engines' library takes one picture for another: see docs/explanation/video.md.
             Codec::Mjpeg => None,
             Codec::Mpeg4 => Some(Coding::Mpeg4),
         }

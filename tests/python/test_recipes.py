@@ -1,0 +1,197 @@
+"""The guides for tasks do what they say: their Python runs as it stands, from top to bottom, on data with the names that they use."""
+
+import io
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gesso
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDES = ROOT / "docs" / "guides"
+
+
+def blocks(page, language="python"):
+    """Those of a page; an end of one is no beginning of another."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", (GUIDES / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return [text for name, text in found if name == language]
+
+
+def run(program):
+    Path("program.py").write_text(program)
+    return runpy.run_path("program.py")
+
+
+def jpeg(shade=0):
+    data = io.BytesIO()
+    pytest.importorskip("PIL.Image").fromarray(np.full((40, 60, 3), shade, np.uint8)).save(data, "JPEG")
+    return data.getvalue()
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_training_with_pytorch(here, capsys):
+    torch = pytest.importorskip("torch")
+    for i in range(70):
+        folder = here / "images" / ("cat", "dog")[i % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{i}.jpg").write_bytes(jpeg(200 * (i % 2)))
+    names = run("".join(blocks("pytorch.md")))
+    printed = capsys.readouterr().out
+    assert re.findall(r"^epoch \d: loss ", printed, re.MULTILINE) == ["epoch 0: loss ", "epoch 1: loss "] and "(8, 224, 224, 3)" in printed
+    assert names["numbers"].tolist() == list(range(8)) and torch.isfinite(names["loss"])
+
+
+def test_many_files_offline(here, capsys):
+    (here / "photos").mkdir()
+    for i in range(9):
+        (here / "photos" / f"{i}.jpg").write_bytes(b"no image" if i == 4 else jpeg(20 * i))
+    job, _ = blocks("offline.md")
+    names = run(job)
+    printed = capsys.readouterr().out
+    assert "8 of 9 files" in printed and "4.jpg" in printed
+    made = np.load("pixels.npy")
+    for i in range(9):
+        assert (abs(made[i].astype(int) - (0 if i == 4 else 20 * i)) <= 2).all(), i
+    assert sorted(names["done"]) == [0, 1, 2, 3, 5, 6, 7, 8]
+
+
+# What the page asks of timm, where it is not installed: the numbers of its resnet18, and its evaluation transform by Pillow.
+TIMM = """
+import numpy as np
+from PIL import Image
+
+class data:
+    def resolve_model_data_config(model):
+        return dict(input_size=(3, 224, 224), interpolation="bicubic", crop_pct=0.95, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+
+    def create_transform(input_size, interpolation, crop_pct, mean, std, is_training):
+        side, shorter = input_size[1], int(input_size[1] / crop_pct)
+
+        class Transform:
+            def __init__(self, image):
+                scale = shorter / min(image.size)
+                image = image.resize([round(length * scale) for length in image.size], Image.BICUBIC)
+                left, top = ((length - side) // 2 for length in image.size)
+                self.pixels = (np.asarray(image.crop((left, top, left + side, top + side))) / 255 - mean) / std
+
+            def numpy(self):
+                return self.pixels.transpose(2, 0, 1)
+
+        return Transform
+
+def create_model(name, pretrained):
+    return None
+"""
+
+
+@pytest.mark.parametrize("kind", ["installed", "ours"])
+def test_a_model_of_others(kind, here, capsys, monkeypatch):
+    if kind == "installed":
+        pytest.importorskip("timm")
+    else:
+        Path("timm.py").write_text(TIMM)
+        monkeypatch.syspath_prepend(str(here))
+        monkeypatch.delitem(sys.modules, "timm", raising=False)
+    pytest.importorskip("PIL.Image")
+    names = run("".join(blocks("serve-a-model.md")))
+    assert float(re.search(r"mean difference ([\d.]+)", capsys.readouterr().out)[1]) < (0.01 if kind == "installed" else 0.02)
+    assert names["pixel_values"].shape == (1, 3, 224, 224)
+    square, shape = names["square"], names["shape"]
+    assert square.shape == (3, 640, 640) and shape.tolist() == [300, 400, 3]
+    # Gray above and below, the picture between.
+    assert np.allclose(square[:, :79], 114 / 255) and np.allclose(square[:, -79:], 114 / 255) and square[:, 100:500].std() > 0.1
+    assert names["to_image"](0, 80) == (0, 0) and names["to_image"](640, 560) == (400, 300)
+    check(here / "models")
+
+
+def check(models):
+    done = subprocess.run([sys.executable, "-m", "gesso", "check", str(models)], capture_output=True, text=True)
+    if "has no command line" in done.stderr:
+        pytest.skip("the library was built without the command line")
+    assert "ok       preprocess" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_command_for_many_files(here):
+    from gesso import fn, pipeline_def, types
+
+    @pipeline_def(batch_size=64, num_threads=1)
+    def preprocess():
+        return fn.resize(fn.decoders.image(fn.external_source(name="IMAGE", dtype=types.UINT8, ndim=1)), size=[20, 20])
+
+    preprocess().serialize(filename="preprocess.dali")
+    (here / "photos").mkdir()
+    for name in "ab":
+        (here / "photos" / f"{name}.jpg").write_bytes(jpeg())
+    (command,) = [block for block in blocks("offline.md", "") if block.startswith("gesso run")]
+    done = subprocess.run(command.replace("gesso", f"{sys.executable} -m gesso", 1), shell=True, capture_output=True, text=True)
+    if "has no command line" in done.stderr:
+        pytest.skip("the library was built without the command line")
+    assert done.returncode == 0 and len(list((here / "out").glob("*.npy"))) == 2, done.stderr
+    (here / "photos" / "b.jpg").write_bytes(b"no image")
+    done = subprocess.run(command.replace("gesso", f"{sys.executable} -m gesso", 1), shell=True, capture_output=True, text=True)
+    assert done.returncode == 1 and "photos/b.jpg" in done.stdout + done.stderr
+
+
+def test_a_part_of_the_files(here):
+    """The piece of the page about shards, in a definition."""
+    from gesso import fn, pipeline_def
+
+    (here / "photos").mkdir()
+    files = [f"photos/{i}.jpg" for i in range(8)]
+    for i, name in enumerate(files):
+        Path(name).write_bytes(jpeg(i))
+    names = {"fn": fn, "files": files}
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def quarter():
+        exec(blocks("offline.md")[1], names)
+        return names["number"]
+
+    (numbers,) = quarter().run()
+    assert numbers.as_array().ravel().tolist() == [2, 3]
+
+
+def test_the_program_of_the_readme(here, capsys):
+    pytest.importorskip("torch")
+    for i in range(70):
+        folder = here / "images" / ("cat", "dog")[i % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{i}.jpg").write_bytes(jpeg(i))
+    run("".join(blocks("../../README.md")))
+    assert capsys.readouterr().out.count("torch.Size([64, 3, 224, 224]) torch.Size([64, 1])") == 2
+
+
+def test_the_comparison_with_dali(here, capsys):
+    """The program of the page, with Gesso under DALI's name on its side, too: where DALI is, tests/conformance compares with it."""
+    from gesso import fn, pipeline_def, types
+
+    @pipeline_def(batch_size=8, num_threads=1)
+    def model():
+        images = fn.resize(fn.decoders.image(fn.external_source(name="IMAGE", dtype=types.UINT8, ndim=1)), size=[20, 20])
+        return fn.crop_mirror_normalize(images, dtype=types.FLOAT, mean=[127.5], std=[127.5])
+
+    model().serialize(filename="model.dali")
+    for name, shade in (("a", 0), ("b", 255)):
+        Path(f"{name}.jpg").write_bytes(jpeg(shade))
+    command = [sys.executable, "-m", "gesso", "run", "model.dali", "--input", "IMAGE=a.jpg,b.jpg", "--out", "out"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if "has no command line" in done.stderr:
+        pytest.skip("the library was built without the command line")
+    assert done.returncode == 0, done.stderr
+    program = "import gesso.as_dali\n" + "".join(blocks("from-dali.md"))
+    Path("program.py").write_text(program)
+    # In a process of its own: DALI's name stays taken.
+    paths = os.pathsep.join([str(Path(gesso.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths})
+    assert done.stdout.splitlines() == ["a.jpg: at most 0.0 apart", "b.jpg: at most 0.0 apart"], done.stderr
