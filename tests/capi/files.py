@@ -25,6 +25,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "server"), str(ROOT / "examples" / "python"), str(ROOT / "python")]
 
+import hostile  # noqa: E402
 from harness import plugin_path  # noqa: E402
 from hostile import INTERNAL, OK, Library, Options, batch_of, begin_peak, follow, peak_bytes, report  # noqa: E402
 from mutate import Mutator  # noqa: E402
@@ -34,6 +35,8 @@ from recorded import DATA, cases  # noqa: E402
 MOST_SECONDS = 2
 MOST_BYTES = 1 << 30
 MOST_ADDRESSES = 6 << 30
+# Reading the files to start from takes a while where the machine is busy.
+hostile.HUNG_SECONDS = 3600
 # Files of a batch.
 TOGETHER = 32
 # Larger ones make every try slow.

@@ -300,7 +300,8 @@ mod tests {
     /// As many streams as may be open, of which all but the first begin now.
     fn full(first_waited: Duration) -> Table {
         let id = |number| Correlation::Number(number);
-        let table: Table = (1..=limits::MAX_STREAMS as u64).map(|n| (id(n), Arc::new(Stream::new()))).collect();
+        let table: Table =
+            (1..=limits::MAX_STREAMS as u64).map(|n| (id(n), Arc::new(Stream::new()))).collect();
         let used = Instant::now().checked_sub(first_waited).unwrap();
         *table[&id(1)].used.lock() = used;
         table
@@ -308,7 +309,8 @@ mod tests {
 
     #[test]
     fn a_stream_that_waits_gives_way_to_a_new_one() {
-        let (long, new) = (Duration::from_millis(limits::STREAM_REPLACED_MS), Correlation::Text("new".into()));
+        let (long, new) =
+            (Duration::from_millis(limits::STREAM_REPLACED_MS), Correlation::Text("new".into()));
         let mut table = full(long);
         let forgotten = make_place(&mut table, &new).unwrap();
         assert!(forgotten.is_some());
