@@ -226,6 +226,8 @@ struct Case {
     layout: &'static str,
     dtype: DType,
     shape: Vec<usize>,
+    /// What the first input begins with; the rest is zeros.
+    begin: Vec<u8>,
     /// Further inputs, of 32-bit numbers.
     further: Vec<Vec<usize>>,
     /// What it takes at least, in milliseconds.
@@ -242,6 +244,7 @@ fn cases() -> Vec<Case> {
         layout: "HWC",
         dtype: DType::U8,
         shape: shape.to_vec(),
+        begin: Vec::new(),
         further: Vec::new(),
         least,
         patience: 3,
@@ -340,10 +343,12 @@ fn cases() -> Vec<Case> {
         ),
         Case {
             layout: "",
+            // LZ4: one run of so many bytes as they are, whose number is 15 and some bytes more.
+            begin: [vec![0xF0], vec![255; 390], vec![143]].concat(),
             ..case(
                 "decoders__Inflate",
                 vec![
-                    ("shape", ints(&[0])),
+                    ("shape", ints(&[100_000])),
                     ("chunk_offsets", ints(&[0; 400])),
                     ("chunk_sizes", ints(&[100_000; 400])),
                 ],
@@ -357,7 +362,8 @@ fn cases() -> Vec<Case> {
 /// What the operator expects of the case, how often it asked, and why it failed.
 fn run(case: &Case) -> (Effort, usize, Option<String>) {
     let bytes = case.shape.iter().product::<usize>() * case.dtype.size();
-    let words = vec![0_u32; bytes.div_ceil(4)];
+    let mut words = vec![0_u32; bytes.div_ceil(4)];
+    bytemuck::cast_slice_mut::<u32, u8>(&mut words)[..case.begin.len()].copy_from_slice(&case.begin);
     let ones = vec![1.0_f32; case.further.iter().map(|shape| shape.iter().product()).max().unwrap_or(0)];
     let first = BatchDesc::new(
         case.dtype,
@@ -394,10 +400,6 @@ fn what_a_request_may_ask_for_is_told_and_can_be_stopped() {
         let (effort, asked, error) = run(case);
         let least = Duration::from_millis(case.least);
         assert!(effort.time >= least, "`{}` tells of {:?}, expected {least:?}", case.name, effort.time);
-        if case.name == "decoders__Inflate" {
-            // Its first chunk is damaged, which ends it.
-            continue;
-        }
         assert_eq!(asked, case.patience + 1, "`{}` goes on when nobody waits: {error:?}", case.name);
         assert!(error.unwrap_or_default().ends_with("nobody waits"), "`{}`", case.name);
     }
