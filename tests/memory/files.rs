@@ -6,7 +6,7 @@ use crate::File;
 use crate::npz::Npz;
 
 /// How often each recorded file is changed.
-pub(crate) const CHANGES: usize = 40;
+pub(crate) const CHANGES: usize = 10;
 
 /// All recorded images.
 pub(crate) fn recorded() -> Vec<File> {
@@ -72,7 +72,7 @@ pub(crate) fn large() -> Vec<File> {
                 color,
                 bits,
                 interlaced,
-                &noise(4 * side as usize * side as usize * channels * bits / 8),
+                &noise(side as usize * side as usize * channels * bits / 8),
             );
             all.push(file(&format!("png of a megapixel, {name}, interlaced {interlaced}"), bytes));
         }
