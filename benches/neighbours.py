@@ -4,11 +4,12 @@
     benches/neighbours.py                          all attacks, 20 s each, on a server of its own
     benches/neighbours.py --only webp png          some of them
     benches/neighbours.py --set slow_request_ms=3600000    with parameters of the model: so, nothing is set aside
+    benches/neighbours.py --only all --set max_request_ms=500   every kind, and how far its requests go beyond a limit
     benches/neighbours.py --only large-jpeg --pool 0       with a server that keeps no requests for reuse: what is left is Gesso's
 
 One client sends a 500 x 375 JPEG and waits for the answer, again and again; the model decodes, resizes and normalizes it, by one
 instance with default settings. Each line is one attack: waits of that client before and during it, what became of the attackers' requests, and
-the server's memory before, at most, and a few seconds after. Server and clients are bound to two cores where there are more.
+the server's memory before, at most, and a few seconds after. A table of the worst figures of each attack ends the output. Server and clients are bound to two cores where there are more.
 """
 
 import argparse
@@ -46,7 +47,12 @@ ATTACKS = {
     # Of 55 MB. The server's gRPC keeps the last requests, eight of them, with all of their bytes for reuse: see `--pool`.
     "large-jpeg": (lambda: [bombs.jpeg(grain=1)], 2),
     "no-image": (lambda: [bytes(55_000_000)], 2),
+    "jpeg-2000": (lambda: [bombs.jpeg_2000()] * 4, 2),
+    "gif": (lambda: [bombs.gif_codes()], 2),
+    "png-chunks": (lambda: [bombs.png_chunks()], 2),
+    "tiff-strips": (lambda: [bombs.tiff_strips()], 2),
 }
+USUAL = ["webp", "progressive", "png", "jpeg"]
 
 
 def request(files):
@@ -63,11 +69,13 @@ def attack(url, name, until, told):
     told.put(None)
     with triton.InferenceServerClient(url) as client:
         while time.time() < until.value:
+            began = time.perf_counter()
             try:
                 client.infer("preprocess", [sent])
-                told.put(ANSWERED)
+                outcome = ANSWERED
             except InferenceServerException as error:
-                told.put(f"{error.status()}: {error.message()}"[:SHOWN])
+                outcome = f"{error.status()}: {error.message()}"[:SHOWN]
+            told.put((outcome, 1e3 * (time.perf_counter() - began)))
 
 
 class Good(threading.Thread):
@@ -95,6 +103,7 @@ class Good(threading.Thread):
 
 
 def measure(server, name, file, seconds):
+    """Prints the figures of an attack; returns its line of the table."""
     connections = ATTACKS[name][1]
     context = multiprocessing.get_context("spawn")
     told, until = context.Queue(), context.Value("d", float("inf"))
@@ -109,7 +118,7 @@ def measure(server, name, file, seconds):
         client.start()
     for _ in clients:
         assert told.get() is None
-    good, most, outcomes = Good(server.grpc_url, file), before, {}
+    good, most, outcomes, longest = Good(server.grpc_url, file), before, {}, 0.0
     good.start()
     until.value = time.time() + seconds
     while any(client.is_alive() for client in clients):
@@ -119,24 +128,25 @@ def measure(server, name, file, seconds):
             figures, more = good.stop()
             print(f"  attacked  {figures}", flush=True)
         while not told.empty():
-            outcome = told.get()
-            outcomes[outcome] = outcomes.get(outcome, 0) + 1
+            outcome, took = told.get()
+            outcomes[outcome], longest = outcomes.get(outcome, 0) + 1, max(longest, took)
     for client in clients:
         client.join()
     while not told.empty():
-        outcome = told.get()
-        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+        outcome, took = told.get()
+        outcomes[outcome], longest = outcomes.get(outcome, 0) + 1, max(longest, took)
     time.sleep(REST_SECONDS)
     print(f"  memory    {before / 1e6:.0f} MB before, {most / 1e6:.0f} MB at most, {server.rss / 1e6:.0f} MB after")
     for outcome, count in outcomes.items():
         print(f"  attackers {count} x {outcome}")
     if wrong + more:
         raise SystemExit(f"error: {wrong + more} answers to the small image differ")
+    return f"{name:12} {max(idle.waits):10.1f} {max(good.waits):12.1f} {longest:14.1f}"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=list(ATTACKS), default=["webp", "progressive", "png", "jpeg"])
+    parser.add_argument("--only", nargs="+", choices=[*ATTACKS, "all"], default=USUAL)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--pool", type=int, metavar="N", help="requests that the server's gRPC keeps for reuse, 8 otherwise")
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="parameters of the model")
@@ -157,8 +167,10 @@ def main():
             warm.start()
             wait_until(lambda: len(warm.waits) > 200, "the server is warm")
             warm.stop()
-            for name in options.only:
-                measure(server, name, small.getvalue(), options.seconds)
+            names = list(ATTACKS) if "all" in options.only else options.only
+            table = [measure(server, name, small.getvalue(), options.seconds) for name in names]
+            # With `max_request_ms` no request should take twice as long.
+            print(f"{'worst, in ms':12} {'alone':>10} {'beside it':>12} {'its requests':>14}", *table, sep="\n")
 
 
 if __name__ == "__main__":

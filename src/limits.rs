@@ -339,5 +339,9 @@ pub const NAMED_FILES_PART: usize = 2;
 /// kept.
 pub const STREAM_IDLE_MS: u64 = 30_000;
 
+/// Milliseconds that such a video must have waited before a new one takes its place where [`MAX_STREAMS`] are open. Stops clients who begin
+/// videos and send nothing more from keeping all others out, and those who begin many from ending videos whose pieces come.
+pub const STREAM_REPLACED_MS: u64 = 5_000;
+
 /// Boxes, elements or chunks of a video's container, or an AVIF's, on one level. Stops files of millions of empty ones.
 pub const MAX_VIDEO_BOXES: usize = 1 << 22;

@@ -18,6 +18,8 @@ _SCHEMES = ("s3", "gs", "az", "http", "https")
 _URL = re.compile(rf"({'|'.join(_SCHEMES)})://([^/]+)/?(.*)", re.DOTALL)
 # A request that fails is sent again so often, and for so long.
 _RETRIES, _PATIENCE = 5, datetime.timedelta(seconds=60)
+# A transfer may take as long as bytes come: without any for so long it has failed. The whole of it only ends one that trickles for good.
+_STALLED, _LONGEST = datetime.timedelta(seconds=30), datetime.timedelta(days=1)
 # Files that are read from beginning to end come in pieces of this size.
 _PIECE = 4 << 20
 # How many files of one store are read at the same time.
@@ -42,7 +44,8 @@ def _store(root, process):
     allowed = root.startswith("http://") or any(
         os.environ.get(name, "").startswith("http://") for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT")
     )
-    return from_url(root, client_options={"allow_http": True} if allowed else None, retry_config=retries)
+    options = {"timeout": _LONGEST, "read_timeout": _STALLED, **({"allow_http": True} if allowed else {})}
+    return from_url(root, client_options=options, retry_config=retries)
 
 
 def _parts(path):

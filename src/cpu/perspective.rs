@@ -10,7 +10,9 @@ use super::corners::{AT_ONCE, Bytes};
 use super::resample::Output;
 use super::warp::{LANES, Pixels};
 use super::weights::cubic_weights;
+use crate::error::Result;
 use crate::tensor::DType;
+use crate::waiting::Watch;
 use map::{Places, on_grid};
 
 pub use map::{Matrix, inverse};
@@ -82,7 +84,10 @@ pub struct View<'a, T> {
 
 impl<T: Output + ConvertSat<f32>> View<'_, T> {
     /// Writes rows of `width` pixels.
-    pub fn run(&self, matrix: &Matrix, dst: &mut [T], width: usize) {
+    ///
+    /// # Errors
+    /// When nobody waits any more.
+    pub fn run(&self, matrix: &Matrix, dst: &mut [T], width: usize, watch: &Watch<'_>) -> Result<()> {
         let exact = matrix.map(|row| row.map(|value| value as f32));
         bring_near(bytemuck::cast_slice(self.source.values));
         let mut places = Places::of(if self.is_exact() { width } else { 0 });
@@ -97,7 +102,9 @@ impl<T: Output + ConvertSat<f32>> View<'_, T> {
             } else {
                 on_a_grid(self, matrix, y, row);
             }
+            watch.spend(row.len())?;
         }
+        Ok(())
     }
 
     fn is_exact(&self) -> bool {

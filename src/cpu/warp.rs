@@ -5,6 +5,8 @@ use multiversion::multiversion;
 
 use super::convert::ConvertSat;
 use super::places::{MAX_SIDE, PLACES, column_or_row};
+use crate::error::Result;
+use crate::waiting::{Effort, Watch};
 
 /// Pixels between places that are computed anew; from there each is the last one and a step.
 const CHECKPOINT: usize = 256;
@@ -88,6 +90,10 @@ struct Reader<'a, S, T> {
 
 /// Writes to `dst`, of `size` pixels along x, y and z, what `map` finds in `source`. Outside of the source is `fill`, or its edge.
 /// A source without pixels has nothing to show: nothing is written.
+///
+/// # Errors
+/// When nobody waits any more.
+#[expect(clippy::too_many_arguments, reason = "what a warp is")]
 pub fn warp<S, T>(
     source: Pixels<'_, S>,
     dst: &mut [T],
@@ -96,7 +102,9 @@ pub fn warp<S, T>(
     sampling: Sampling,
     fill: Option<f32>,
     is_volume: bool,
-) where
+    watch: &Watch<'_>,
+) -> Result<()>
+where
     S: ConvertSat<f32> + ConvertSat<T>,
     T: Copy + ConvertSat<S>,
     f32: ConvertSat<T>,
@@ -104,7 +112,7 @@ pub fn warp<S, T>(
     let [width, height, _] = size;
     let (channels, pixels) = (source.channels, source.size.iter().product::<usize>());
     if channels == 0 || width == 0 || source.values.len() < pixels * channels || pixels == 0 {
-        return;
+        return Ok(());
     }
     let outside = fill.map(|fill| {
         let value: T = fill.convert_sat();
@@ -130,20 +138,43 @@ pub fn warp<S, T>(
             for (place, step) in checkpoint.iter_mut().zip(step) {
                 *place += CHECKPOINT as f32 * step;
             }
+            watch.spend(piece.len())?;
         }
     }
+    Ok(())
+}
+
+/// Nanoseconds of one core of a Zen 5 for each pixel that is written, and for each of its elements.
+const PIXEL: f64 = 10.0;
+const NEAREST: f64 = 3.0;
+const LINEAR: f64 = 10.0;
+const TRILINEAR: f64 = 65.0;
+
+/// What writing so many pixels of so many channels is expected to take.
+pub fn effort(pixels: usize, channels: usize, sampling: Sampling, is_volume: bool) -> Effort {
+    let element = match sampling {
+        Sampling::Nearest => NEAREST,
+        Sampling::Linear if is_volume => TRILINEAR,
+        Sampling::Linear => LINEAR,
+    };
+    Effort::new(pixels as f64 * (PIXEL + channels as f64 * element), 0)
 }
 
 /// Writes to `dst`, an image of rows of `width` pixels, what `source` shows at the places that `places` gives for each row of it;
 /// outside of it is `fill`.
+///
+/// # Errors
+/// When nobody waits any more.
 pub fn displace<T>(
     source: Pixels<'_, T>,
     dst: &mut [T],
     width: usize,
     sampling: Sampling,
     fill: T,
+    watch: &Watch<'_>,
     places: impl Fn(usize, &mut [[f32; 3]]),
-) where
+) -> Result<()>
+where
     T: ConvertSat<T> + ConvertSat<f32>,
     f32: ConvertSat<T>,
 {
@@ -153,7 +184,9 @@ pub fn displace<T>(
     for (y, row) in dst.chunks_exact_mut((width * channels).max(1)).enumerate() {
         places(y, &mut line);
         read(&reader, &line, row);
+        watch.spend(row.len())?;
     }
+    Ok(())
 }
 
 /// Writes the pixels at `places` to `dst`, as many as it has room for.

@@ -251,6 +251,16 @@ mod tests {
         (hold, Box::new(move || assert!(wait.recv().is_err())))
     }
 
+    /// Submits a job in another thread; something is received when that has returned.
+    fn submitted(lanes: &Arc<Lanes<Job>>, job: Job) -> (Receiver<()>, std::thread::JoinHandle<()>) {
+        let (lanes, (say, said)) = (Arc::clone(lanes), channel());
+        let submitter = std::thread::spawn(move || {
+            lanes.submit(job, 1);
+            say.send(()).unwrap();
+        });
+        (said, submitter)
+    }
+
     #[test]
     fn the_second_of_two_lanes_takes_a_job_while_the_first_works() {
         let lanes = lanes(2);
@@ -267,14 +277,7 @@ mod tests {
         let lanes = Arc::new(lanes(2));
         let ((hold_first, first), (hold_second, second)) = (held(), held());
         lanes.submit(first, 1);
-        let (say, said) = channel();
-        let submitter = std::thread::spawn({
-            let lanes = Arc::clone(&lanes);
-            move || {
-                lanes.submit(second, 1);
-                say.send(()).unwrap();
-            }
-        });
+        let (said, submitter) = submitted(&lanes, second);
         assert_eq!(said.recv_timeout(Duration::from_millis(50)), Err(RecvTimeoutError::Timeout));
         drop(hold_first);
         assert_eq!(said.recv(), Ok(()));
@@ -368,14 +371,7 @@ mod tests {
         let (hold, first) = held();
         lanes.submit(first, 1);
         let (hold_second, second) = held();
-        let (say, said) = channel();
-        let submitter = std::thread::spawn({
-            let lanes = Arc::clone(&lanes);
-            move || {
-                lanes.submit(second, 1);
-                say.send(()).unwrap();
-            }
-        });
+        let (said, submitter) = submitted(&lanes, second);
         assert_eq!(said.recv_timeout(Duration::from_millis(100)), Err(RecvTimeoutError::Timeout));
         drop(hold_second);
         assert_eq!(said.recv(), Ok(()));

@@ -11,10 +11,11 @@ use super::{
 };
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_int};
-use crate::cpu::warp::{Pixels, Sampling, displace};
+use crate::cpu::warp::{self, Pixels, Sampling, displace};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
+use crate::waiting::{Effort, Watch};
 
 /// Layouts of the images.
 const LAYOUTS: [&str; 1] = ["HWC"];
@@ -79,6 +80,9 @@ pub(super) const JITTER: OpDef = OpDef {
     kernels: &[kernels],
     ..OpDef::BASE
 };
+
+/// Nanoseconds of one core for a pixel's random numbers.
+const JITTER_PIXEL: f64 = 30.0;
 
 /// Where pixels are taken from.
 #[derive(Debug, Clone, Copy)]
@@ -170,6 +174,7 @@ struct Displacement {
     batch: BatchRandom,
     /// Per sample: whether it is changed.
     changed: Vec<bool>,
+    efforts: Vec<Effort>,
 }
 
 fn operator(args: &Args, field: Field) -> Result<Box<dyn Operator>> {
@@ -188,6 +193,7 @@ fn operator(args: &Args, field: Field) -> Result<Box<dyn Operator>> {
         seed: seed(args)?,
         batch: BatchRandom::default(),
         changed: Vec::new(),
+        efforts: Vec::new(),
     }))
 }
 
@@ -196,7 +202,7 @@ fn check(dtype: DType) -> Result<()> {
 }
 
 impl Displacement {
-    fn run<T>(&self, sample: &mut SampleIo<'_>, fill: T) -> Result<()>
+    fn run<T>(&self, sample: &mut SampleIo<'_>, fill: T, watch: &Watch<'_>) -> Result<()>
     where
         T: Element + ConvertSat<T> + ConvertSat<f32>,
         f32: ConvertSat<T>,
@@ -212,8 +218,7 @@ impl Displacement {
         };
         let source = Pixels { values: input.as_slice::<T>()?, size: [width, height, 1], channels };
         let places = self.field.places([width, height], random);
-        displace(source, output.as_slice_mut()?, width, self.sampling, fill, places);
-        Ok(())
+        displace(source, output.as_slice_mut()?, width, self.sampling, fill, watch, places)
     }
 }
 
@@ -231,14 +236,27 @@ impl Operator for Displacement {
         desc.layout = layouts::of_batch(&desc, &LAYOUTS)?;
         self.batch = self.seed.batch(inputs.first_sample());
         self.changed = inputs.map(|sample| Ok(self.mask.int(&sample)? != 0));
+        let jitters = if matches!(self.field, Field::Jitter { .. }) { JITTER_PIXEL } else { 0.0 };
+        let efforts = desc.shapes.iter().map(|shape| {
+            let channels = shape.last().copied().unwrap_or_default();
+            let pixels = shape.volume().unwrap_or(usize::MAX) / channels.max(1);
+            let Effort { time, scratch } = warp::effort(pixels, channels, self.sampling, false);
+            Effort { time: time + Effort::new(pixels as f64 * jitters, 0).time, scratch }
+        });
+        self.efforts = efforts.collect();
         Ok(vec![desc])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        self.efforts.get(sample).copied().unwrap_or_default()
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let (this, fill) = (&*self, self.fill);
+        let (this, fill, failures) = (&*self, self.fill, io.inputs().failures());
+        let watch = |sample: &SampleIo<'_>| cx.watch(failures, sample.index());
         match io.inputs().desc(0)?.dtype {
-            DType::U8 => io.for_each_sample(cx, |sample| this.run(sample, low_bits(fill))),
-            DType::F32 => io.for_each_sample(cx, |sample| this.run(sample, fill)),
+            DType::U8 => io.for_each_sample(cx, |sample| this.run(sample, low_bits(fill), &watch(sample))),
+            DType::F32 => io.for_each_sample(cx, |sample| this.run(sample, fill, &watch(sample))),
             other => check(other),
         }
     }

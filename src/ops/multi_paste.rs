@@ -1,15 +1,15 @@
 //! `MultiPaste`: regions of images on one black canvas, later ones above earlier ones.
 
-use std::sync::Arc;
+mod gpu;
 
-use bytemuck::{Pod, Zeroable};
+use std::sync::Arc;
 
 use super::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, layouts, one_output,
 };
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, KernelSpec, NoParams};
+use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{Batch, BatchDesc, DType, Device, Element, Origins, Shape, ValueType};
 use crate::waiting::{Effort, Watch};
@@ -89,7 +89,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
-    kernels: &[kernels],
+    kernels: &[gpu::kernels],
     sequences: true,
     splits_inputs: true,
     ..OpDef::BASE
@@ -297,22 +297,6 @@ impl Job {
     }
 }
 
-impl Job {
-    /// A region of an image on a device whose elements are of type `dtype`.
-    fn pasted(&self, region: &Region, inputs: &Inputs<'_>, dtype: DType) -> Result<Pasted> {
-        let (input, id) = region.source;
-        let image = inputs.sample(id);
-        let pitch = image.input(input)?.shape[1] * self.channels;
-        let first = region.from[0] * pitch + region.from[1] * self.channels;
-        Ok(Pasted {
-            from: image.device(input)?.address() + (first * dtype.size()) as u64,
-            pitch: pitch as u64,
-            to: region.to.map(|at| at as u64),
-            size: region.size.map(|extent| extent as u64),
-        })
-    }
-}
-
 impl Operator for MultiPaste {
     fn origins(&self, inputs: &Inputs<'_>) -> Option<Origins> {
         let origin = |job: &Job| {
@@ -391,65 +375,13 @@ impl Operator for MultiPaste {
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
         let Some(from) = inputs[0].dtype else { return Ok(()) };
-        gpu.kernel(&kernel(from, self.output_dtype(from)?)).map(drop)
+        gpu.kernel(&gpu::kernel(from, self.output_dtype(from)?)).map(drop)
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
-        let (inputs, from) = (io.inputs(), io.inputs().desc(0)?.dtype);
-        let rows = io.rows(|sample| {
-            let job = self
-                .jobs
-                .get(sample.index())
-                .ok_or_else(|| Error::internal("a live sample has no regions"))?;
-            let regions = job.regions.iter().map(|region| job.pasted(region, &inputs, from));
-            let regions = regions.collect::<Result<Vec<Pasted>>>()?;
-            let staged = match regions.len() {
-                0 => 0,
-                _ => cx.recorder.stage(bytemuck::cast_slice(&regions))?.address(),
-            };
-            Ok(Row {
-                to: sample.target(0)?,
-                regions: staged,
-                count: regions.len() as u64,
-                pixels: (job.canvas[0] * job.canvas[1]) as u64,
-                width: job.canvas[1] as u64,
-                channels: job.channels as u64,
-            })
-        });
-        let most = rows.iter().map(|row| row.pixels).max().unwrap_or_default();
-        cx.launch(&kernel(from, self.output_dtype(from)?), most as usize, &NoParams::default(), &rows)
+        let from = io.inputs().desc(0)?.dtype;
+        gpu::run(cx, io, &self.jobs, [from, self.output_dtype(from)?])
     }
-}
-
-/// A region, as `kernels/multi_paste.cu` sees it.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Pasted {
-    from: u64,
-    pitch: u64,
-    to: [u64; 2],
-    size: [u64; 2],
-}
-
-/// A canvas.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    to: u64,
-    regions: u64,
-    count: u64,
-    pixels: u64,
-    width: u64,
-    channels: u64,
-}
-
-fn kernel(from: DType, to: DType) -> KernelSpec {
-    KernelSpec::new::<Row, NoParams>("multi_paste", "multi_paste").dtype("FROM", from).dtype("TO", to)
-}
-
-/// Those that tests compile.
-fn kernels() -> Vec<KernelSpec> {
-    vec![kernel(DType::U8, DType::U8), kernel(DType::F32, DType::I16), kernel(DType::I32, DType::F32)]
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::cpu::weights::{cubic, lanczos};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
+use crate::waiting::{Effort, Watch};
 
 /// Layouts of the images; those of sequences are taken apart before.
 const LAYOUTS: [&str; 1] = ["HWC"];
@@ -32,6 +33,7 @@ struct Remap {
     interpolation: Interpolation,
     /// What is added to a place in the maps, so that the first pixel goes from 0 to 1.
     shift: f32,
+    efforts: Vec<Effort>,
 }
 
 /// The operator's line in [`super::OPS`].
@@ -71,7 +73,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
             )));
         }
     };
-    Ok(Box::new(Remap { interpolation, shift }))
+    Ok(Box::new(Remap { interpolation, shift, efforts: Vec::new() }))
 }
 
 fn check(dtype: DType) -> Result<()> {
@@ -103,8 +105,11 @@ fn output_shape(sample: &SampleInputs<'_>) -> Result<Shape> {
     Ok(Shape::from([rows, columns, channels]))
 }
 
+/// Pixels that one is made of.
+const LOOKS: usize = 16;
+
 impl Remap {
-    fn run<T>(&self, sample: &mut SampleIo<'_>) -> Result<()>
+    fn run<T>(&self, sample: &mut SampleIo<'_>, watch: &Watch<'_>) -> Result<()>
     where
         T: Element + ConvertSat<T> + ConvertSat<f32>,
         f32: ConvertSat<T>,
@@ -138,14 +143,14 @@ impl Remap {
                         Interpolation::Cubic => cubic(source, &line, row),
                         _ => lanczos(source, &line, row),
                     }
+                    watch.spend(row.len().saturating_mul(LOOKS))?;
                 }
                 return Ok(());
             }
         };
-        displace(source, output, columns, sampling, T::default(), |row, line| {
+        displace(source, output, columns, sampling, T::default(), watch, |row, line| {
             places(row, self.shift, line);
-        });
-        Ok(())
+        })
     }
 }
 
@@ -165,16 +170,29 @@ impl Operator for Remap {
         check(desc.dtype)?;
         let layout: Layout = layouts::of_batch(desc, &LAYOUTS)?;
         let shapes = inputs.map_shapes(3, |sample| output_shape(&sample));
+        let elements = shapes.iter().map(|shape| shape.volume().unwrap_or(usize::MAX));
+        let nanoseconds = match self.interpolation {
+            Interpolation::Nearest => 12.0,
+            Interpolation::Linear => 20.0,
+            Interpolation::Cubic => 80.0,
+            Interpolation::Lanczos => 250.0,
+        };
+        self.efforts = elements.map(|elements| Effort::new(elements as f64 * nanoseconds, 0)).collect();
         Ok(vec![BatchDesc::new(desc.dtype, layout, shapes)])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        self.efforts.get(sample).copied().unwrap_or_default()
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let this = &*self;
+        let (this, failures) = (&*self, io.inputs().failures());
+        let watch = |sample: &SampleIo<'_>| cx.watch(failures, sample.index());
         match io.inputs().desc(0)?.dtype {
-            DType::U8 => io.for_each_sample(cx, |sample| this.run::<u8>(sample)),
-            DType::I16 => io.for_each_sample(cx, |sample| this.run::<i16>(sample)),
-            DType::U16 => io.for_each_sample(cx, |sample| this.run::<u16>(sample)),
-            DType::F32 => io.for_each_sample(cx, |sample| this.run::<f32>(sample)),
+            DType::U8 => io.for_each_sample(cx, |sample| this.run::<u8>(sample, &watch(sample))),
+            DType::I16 => io.for_each_sample(cx, |sample| this.run::<i16>(sample, &watch(sample))),
+            DType::U16 => io.for_each_sample(cx, |sample| this.run::<u16>(sample, &watch(sample))),
+            DType::F32 => io.for_each_sample(cx, |sample| this.run::<f32>(sample, &watch(sample))),
             other => check(other),
         }
     }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use super::args::Value;
 use super::resize::attributes::{self, ResizeAttributes, Target};
 use super::resize::geometry::{Geometry, layout_of};
-use super::resize::{Job, ScratchPool, gpu, infer_resized, job, output_shapes};
+use super::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
 use super::window::{CROP_ARGS, CropWindow};
 use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, Device, Layout, ValueType};
+use crate::waiting::Effort;
 
 /// Bits of `mirror`, in the order H, W.
 const MIRROR_BITS: [i64; 2] = [2, 1];
@@ -82,11 +83,16 @@ impl Operator for ResizeCropMirror {
         Ok(vec![BatchDesc::new(dtype, layout_of(desc), output_shapes(desc, &self.jobs))])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        effort(&self.jobs, sample)
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let failures = io.inputs().failures();
         io.for_each_sample(cx, |sample| {
-            let job = job(&self.jobs, sample.index())?;
+            let (job, watch) = (job(&self.jobs, sample.index())?, cx.watch(failures, sample.index()));
             let (input, output) = sample.unary()?;
-            self.scratch.with(|scratch| job.run(&input, output, scratch))
+            self.scratch.with(|scratch| job.run(&input, output, scratch, &watch))
         })
     }
 

@@ -7,12 +7,13 @@ use super::axes::Axes;
 use super::resize::attributes::{ResizeAttributes, Target};
 use super::resize::geometry::Geometry;
 use super::resize::volume::VolumeJob;
-use super::resize::{Job, ScratchPool, gpu, volume_gpu};
+use super::resize::{Job, ScratchPool, effort, gpu, volume_gpu};
 use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::cpu::resample::FilterSpec;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
+use crate::waiting::Effort;
 
 struct TensorResize {
     attributes: ResizeAttributes,
@@ -243,14 +244,23 @@ impl Operator for TensorResize {
         Ok(vec![BatchDesc::new(dtype, desc.layout, shapes)])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        match self.volumes.get(sample).and_then(Option::as_ref) {
+            Some(volume) => volume.effort(),
+            None => effort(&self.images, sample),
+        }
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let failures = io.inputs().failures();
         let (images, volumes, scratch) = (&self.images, &self.volumes, &self.scratch);
         io.for_each_sample(cx, |sample| {
             let i = sample.index();
+            let watch = cx.watch(failures, i);
             let (input, output) = sample.unary()?;
             match (&images[i], &volumes[i]) {
-                (Some(image), _) => scratch.with(|scratch| image.run(&input, output, scratch)),
-                (None, Some(volume)) => volume.run(&input, output),
+                (Some(image), _) => scratch.with(|scratch| image.run(&input, output, scratch, &watch)),
+                (None, Some(volume)) => volume.run(&input, output, &watch),
                 (None, None) => Err(Error::internal("a live sample was not planned")),
             }
         })

@@ -235,6 +235,60 @@ def test_a_server_that_fails_now_and_then(tmp_path):
         server.shutdown()
 
 
+class _Slow(http.server.BaseHTTPRequestHandler):
+    """Sends a file byte by byte, and stops within it where its name says so."""
+
+    def do_HEAD(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "12")
+        self.send_header("Last-Modified", "Mon, 02 Jan 2023 00:00:00 GMT")
+        self.end_headers()
+
+    def do_GET(self):
+        self.do_HEAD()
+        for byte in b"byte by byte":
+            self.wfile.write(bytes([byte]))
+            self.wfile.flush()
+            self.server.pause.wait(0.2)
+            if "stops" in self.path:
+                self.server.pause.wait()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_transfer_may_take_long_while_bytes_come(monkeypatch):
+    """With limits that are as many times shorter as the file is."""
+    pytest.importorskip("obstore")
+    import datetime
+
+    monkeypatch.setattr(_storage, "_STALLED", datetime.timedelta(seconds=2))
+    monkeypatch.setattr(_storage, "_RETRIES", 0)
+    _storage._store.cache_clear()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Slow)
+    server.pause, server.daemon_threads = threading.Event(), True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        root = f"http://127.0.0.1:{server.server_port}"
+        assert _storage.read(f"{root}/all").tobytes() == b"byte by byte"
+        with pytest.raises(RuntimeError, match="Could not open file .*stops"):
+            _storage.read(f"{root}/stops")
+    finally:
+        server.pause.set()
+        server.shutdown()
+        _storage._store.cache_clear()
+
+
+def test_the_whole_of_a_transfer_has_no_short_limit(monkeypatch):
+    given = {}
+    store = pytest.importorskip("obstore.store")
+    monkeypatch.setattr(store, "from_url", lambda root, **settings: given.update(settings) or root)
+    _storage._store.cache_clear()
+    _storage._store("s3://bucket", 0)
+    _storage._store.cache_clear()
+    assert given["client_options"]["timeout"].total_seconds() >= 3600 > given["client_options"]["read_timeout"].total_seconds()
+
+
 def test_paths_of_this_machine_with_colons(tmp_path):
     path = tmp_path / "a:b"
     path.write_bytes(b"here")

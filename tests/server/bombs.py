@@ -108,3 +108,42 @@ def progressive(width=SIDE, height=SIDE):
             high = 0 if low == 13 else low + 1
             file += _segment(0xDA, b"\1\1\0" + bytes([first, first + 6, high << 4 | low])) + _stuffed(empty)
     return file + b"\xff\xd9"
+
+
+def png_chunks(count=500_000):
+    """A PNG of 8 x 8 pixels with so many chunks of no data."""
+    header = struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0)
+    data = _png_chunk(b"IDAT", b"") * count + _png_chunk(b"IDAT", zlib.compress(bytes(200)))
+    return b"\x89PNG\r\n\x1a\n" + _png_chunk(b"IHDR", header) + data + _png_chunk(b"IEND", b"")
+
+
+def gif_codes(count=500_000):
+    """A GIF of 8 x 8 pixels whose codes reset their table again and again, and mean no pixel."""
+    codes = bytes([0x24, 0x49, 0x92]) * count
+    blocks = b"".join(bytes([len(codes[i : i + 255])]) + codes[i : i + 255] for i in range(0, len(codes), 255))
+    screen = struct.pack("<HHBBB", 8, 8, 0x80, 0, 0) + b"\0\0\0\xff\xff\xff"
+    return b"GIF89a" + screen + b"\x2c" + struct.pack("<HHHHB", 0, 0, 8, 8, 0) + b"\2" + blocks + b"\0;"
+
+
+def tiff_strips(count=20_000, length=100_000):
+    """A TIFF of one column whose strips are all the same bytes, which mean one pixel each."""
+    strip = b"\x80" * length + b"\0\0"
+    offsets = 8 + len(strip)
+    lengths = offsets + 4 * count
+    directory = lengths + 4 * count
+    fields = [(256, 4, 1, 1), (257, 4, 1, count), (258, 3, 1, 8), (259, 3, 1, 32773), (262, 3, 1, 1), (273, 4, count, offsets),
+              (277, 3, 1, 1), (278, 4, 1, 1), (279, 4, count, lengths)]  # fmt: skip
+    table = b"".join(struct.pack("<HHII", *field) for field in fields)
+    tables = struct.pack(f"<{count}I", *[8] * count) + struct.pack(f"<{count}I", *[len(strip)] * count)
+    return b"II*\0" + struct.pack("<I", directory) + strip + tables + struct.pack("<H", len(fields)) + table + bytes(4)
+
+
+def jpeg_2000(side=300):
+    """A gray JPEG 2000 that is cut into tiles of two samples, without any data."""
+    size = struct.pack(">HIIIIIIIIH", 0, side, side, 0, 0, 2, 1, 0, 0, 1) + bytes([7, 1, 1])
+    style = bytes([0, 0, 0, 1, 0, 0, 4, 4, 0, 1])
+    head = b"\xff\x51" + struct.pack(">H", 2 + len(size)) + size
+    head += b"\xff\x52" + struct.pack(">H", 2 + len(style)) + style + b"\xff\x5c" + struct.pack(">H", 4) + bytes([0x40, 8 << 3])
+    tiles = -(-side // 2) * side
+    data = b"".join(b"\xff\x90" + struct.pack(">HHIBB", 10, tile, 15, 0, 1) + b"\xff\x93\0" for tile in range(tiles))
+    return b"\xff\x4f" + head + data + b"\xff\xd9"

@@ -1,5 +1,8 @@
 //! Triangular filters at equal distances on the mel scale. It must not know tensors. Types and order are DALI's.
 
+use crate::error::Result;
+use crate::waiting::Watch;
+
 /// How hertz become mel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
@@ -115,7 +118,17 @@ impl Bank {
     }
 
     /// Writes what the filters take from `spectrum`, rows of `inner` values, one row for each bin.
-    pub fn run(&self, shares: &[Share], spectrum: &[f32], out: &mut [f32], inner: usize) {
+    ///
+    /// # Errors
+    /// When nobody waits any more.
+    pub fn run(
+        &self,
+        shares: &[Share],
+        spectrum: &[f32],
+        out: &mut [f32],
+        inner: usize,
+        watch: &Watch<'_>,
+    ) -> Result<()> {
         out.fill(0.0);
         for share in shares {
             let Some(from) = spectrum.get(share.bin * inner..(share.bin + 1) * inner) else { continue };
@@ -123,7 +136,9 @@ impl Bank {
                 let to = &mut out[filter * inner..][..inner];
                 to.iter_mut().zip(from).for_each(|(to, from)| *to += weight * from);
             }
+            watch.spend(inner)?;
         }
+        Ok(())
     }
 }
 
@@ -151,7 +166,7 @@ mod tests {
             normalizes: true,
         };
         for bins in 0..4 {
-            bank.run(&bank.shares(bins), &vec![1.0; bins], &mut [0.0; 300], 1);
+            bank.run(&bank.shares(bins), &vec![1.0; bins], &mut [0.0; 300], 1, &Watch::forever()).unwrap();
             assert_eq!(bank.bands(&bank.shares(bins)).len(), 300);
         }
     }
@@ -168,7 +183,7 @@ mod tests {
         };
         let (shares, spectrum) = (bank.shares(65), (0..65).map(|i| (i * i % 17) as f32).collect::<Vec<_>>());
         let mut taken = [0.0; 11];
-        bank.run(&shares, &spectrum, &mut taken, 1);
+        bank.run(&shares, &spectrum, &mut taken, 1, &Watch::forever()).unwrap();
         let bands = bank.bands(&shares);
         let sums = bands.iter().map(|(first, weights)| {
             weights.iter().zip(&spectrum[*first..]).fold(0.0, |sum, (weight, value)| sum + weight * value)

@@ -4,6 +4,20 @@ use std::sync::Arc;
 
 use realfft::{RealFftPlanner, RealToComplex};
 
+use crate::error::Result;
+use crate::waiting::{Effort, Watch};
+
+/// Nanoseconds of one core of a Zen 5 for each sample of a transform, and for each of its steps: several times as long where the length is no
+/// product of small primes.
+const ELEMENT: f64 = 1.5;
+const STEP: f64 = 1.0;
+const STEP_OF_LARGE_PRIMES: f64 = 4.5;
+const SMALL_PRIMES: [usize; 4] = [2, 3, 5, 7];
+/// Bytes of memory for each sample of a transform.
+const SCRATCH: usize = 32;
+/// Samples of other work that take as long as one of a transform.
+const WORK: usize = 16;
+
 /// How a signal is cut and transformed.
 pub struct Spectrogram {
     /// Multiplies the samples of a window.
@@ -47,8 +61,25 @@ impl Spectrogram {
         }
     }
 
+    /// What the spectra of `windows` windows are expected to take.
+    pub fn effort(&self, windows: usize) -> Effort {
+        let length = self.length();
+        let rest = SMALL_PRIMES.iter().fold(length.max(1), |mut rest, prime| {
+            while rest.is_multiple_of(*prime) {
+                rest /= prime;
+            }
+            rest
+        });
+        let step = if rest == 1 { STEP } else { STEP_OF_LARGE_PRIMES };
+        let each = length as f64 * (ELEMENT + step * (length as f64).log2());
+        Effort::new(windows as f64 * each, length.saturating_mul(SCRATCH))
+    }
+
     /// Writes the spectra of all windows of `signal`.
-    pub fn run(&self, signal: &[f32], out: &mut [f32]) {
+    ///
+    /// # Errors
+    /// When nobody waits any more.
+    pub fn run(&self, signal: &[f32], out: &mut [f32], watch: &Watch<'_>) -> Result<()> {
         let (bins, windows) = (self.bins(), self.windows(signal.len()));
         let mut input = self.fft.make_input_vec();
         let mut spectrum = self.fft.make_output_vec();
@@ -62,7 +93,7 @@ impl Spectrogram {
             }
             // Buffers of other sizes than the plan's are the only error.
             if self.fft.process_with_scratch(&mut input, &mut spectrum, &mut scratch).is_err() {
-                return;
+                return Ok(());
             }
             for (bin, value) in spectrum.iter().enumerate() {
                 let power = value.norm_sqr();
@@ -71,7 +102,9 @@ impl Spectrogram {
                     *to = if self.squares { power } else { power.sqrt() };
                 }
             }
+            watch.spend(self.length().saturating_mul(WORK))?;
         }
+        Ok(())
     }
 
     fn sample(&self, signal: &[f32], at: i64) -> f32 {

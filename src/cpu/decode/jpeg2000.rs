@@ -3,6 +3,7 @@
 
 mod codestream;
 mod price;
+mod tile;
 
 use hayro_jpeg2000::{ColorSpace, DecodeError, DecodeSettings, DecoderContext, Image};
 

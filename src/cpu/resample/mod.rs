@@ -13,6 +13,7 @@
 //!
 //! The order is the cheaper one by DALI's own estimate, because it decides the last bits.
 
+mod effort;
 mod filter;
 mod horizontal;
 mod run;
@@ -21,6 +22,7 @@ mod stream;
 mod vertical;
 mod volume;
 
+pub use effort::{effort, volume_effort};
 pub use filter::{AxisParameters, Filter, FilterSpec};
 pub use run::Scratch;
 pub use store::Output;

@@ -4,6 +4,10 @@ use super::store::Output;
 use super::{Order, Plan, X, Y, horizontal, vertical};
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::error::{Error, Result};
+use crate::waiting::Watch;
+
+/// Multiply-adds of a vertical pass between two looks at who waits: some milliseconds.
+const WORK_OF_A_PIECE: usize = 1 << 24;
 
 /// Memory that a [`Plan`] needs while it runs. Kept between runs it is allocated once; it holds no state.
 #[derive(Default)]
@@ -51,11 +55,29 @@ impl Plan {
         self.output[X] * self.channels
     }
 
-    /// Resizes `src` to `dst`, both dense (H, W, C). An output of the input's type or `f32` is what DALI has.
+    /// [`Plan::run_watched`] as long as it takes.
     ///
     /// # Errors
     /// When a slice does not have the plan's size.
     pub fn run<S, T>(&self, src: &[S], dst: &mut [T], scratch: &mut Scratch) -> Result<()>
+    where
+        S: ConvertSat<f32> + ConvertSat<T>,
+        T: Output,
+    {
+        self.run_watched(src, dst, scratch, &Watch::forever())
+    }
+
+    /// Resizes `src` to `dst`, both dense (H, W, C). An output of the input's type or `f32` is what DALI has.
+    ///
+    /// # Errors
+    /// When a slice does not have the plan's size, or nobody waits any more.
+    pub fn run_watched<S, T>(
+        &self,
+        src: &[S],
+        dst: &mut [T],
+        scratch: &mut Scratch,
+        watch: &Watch<'_>,
+    ) -> Result<()>
     where
         S: ConvertSat<f32> + ConvertSat<T>,
         T: Output,
@@ -72,10 +94,11 @@ impl Plan {
             self.check_source(src.len())?;
             for (y, row) in rows.enumerate() {
                 self.nearest_row(src, y, row);
+                watch.spend(row_len)?;
             }
             return Ok(());
         }
-        self.run_rows(src, scratch, |_, row| {
+        self.run_rows_watched(src, scratch, watch, |_, row| {
             if let Some(dst) = rows.next() {
                 self.segments.store(row, dst);
             }
@@ -98,21 +121,34 @@ impl Plan {
         scratch: &mut Scratch,
         sink: impl FnMut(usize, &[f32]),
     ) -> Result<()> {
+        self.run_rows_watched(src, scratch, &Watch::forever(), sink)
+    }
+
+    fn run_rows_watched<S: ConvertSat<f32>>(
+        &self,
+        src: &[S],
+        scratch: &mut Scratch,
+        watch: &Watch<'_>,
+        sink: impl FnMut(usize, &[f32]),
+    ) -> Result<()> {
         self.check_source(src.len())?;
         match self.order {
-            Order::HorizontalFirst => self.horizontal_first(src, scratch, sink),
-            Order::VerticalFirst => self.vertical_first(src, scratch, sink),
-            Order::Nearest => self.nearest(src, scratch, sink),
+            Order::HorizontalFirst => self.horizontal_first(src, scratch, watch, sink),
+            Order::VerticalFirst => self.vertical_first(src, scratch, watch, sink),
+            Order::Nearest => {
+                self.nearest(src, scratch, sink);
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     fn horizontal_first<S: ConvertSat<f32>>(
         &self,
         src: &[S],
         scratch: &mut Scratch,
+        watch: &Watch<'_>,
         mut sink: impl FnMut(usize, &[f32]),
-    ) {
+    ) -> Result<()> {
         let [vertical, horizontal] = &self.axes;
         let (row_len, slots) = (self.row_len(), self.ring_slots());
         let stride = row_len + horizontal::SLACK;
@@ -136,20 +172,23 @@ impl Plan {
                     convert_slice(&src[start..start + len], &mut line[..len]);
                     let dst = &mut ring[slot * stride..][..stride];
                     horizontal::weigh_columns(horizontal, line, needed.start, self.channels, dst);
+                    watch.spend(row_len.saturating_mul(horizontal.taps))?;
                 }
                 starts.push(slot * stride);
             }
-            vertical::weigh_rows(ring, starts, vertical.weights_of(y), &mut row[..row_len]);
+            weigh_rows(ring, starts, vertical.weights_of(y), &mut row[..row_len], watch)?;
             sink(y, &row[..row_len]);
         }
+        Ok(())
     }
 
     fn vertical_first<S: ConvertSat<f32>>(
         &self,
         src: &[S],
         scratch: &mut Scratch,
+        watch: &Watch<'_>,
         mut sink: impl FnMut(usize, &[f32]),
-    ) {
+    ) -> Result<()> {
         let [vertical, horizontal] = &self.axes;
         let row_len = self.row_len();
         let line_len = horizontal.length * self.channels;
@@ -162,10 +201,12 @@ impl Plan {
                 (0..vertical.taps)
                     .map(|k| (vertical.source(y, k) * self.image[X] + self.origin[X]) * self.channels),
             );
-            vertical::weigh_rows(src, starts, vertical.weights_of(y), &mut line[..line_len]);
+            weigh_rows(src, starts, vertical.weights_of(y), &mut line[..line_len], watch)?;
             horizontal::weigh_columns(horizontal, line, 0, self.channels, row);
+            watch.spend(row_len.saturating_mul(horizontal.taps))?;
             sink(y, &row[..row_len]);
         }
+        Ok(())
     }
 
     fn nearest<S: ConvertSat<f32>>(
@@ -212,6 +253,25 @@ fn pick<S: ConvertSat<T>, T>(row: &[S], columns: &[i64], channels: usize, dst: &
             *to = from.convert_sat();
         }
     }
+}
+
+/// [`vertical::weigh_rows`] in pieces of a row, between which somebody is asked whether anybody waits.
+pub(super) fn weigh_rows<S: ConvertSat<f32>>(
+    src: &[S],
+    starts: &mut [usize],
+    weights: &[f32],
+    dst: &mut [f32],
+    watch: &Watch<'_>,
+) -> Result<()> {
+    let piece = (WORK_OF_A_PIECE / starts.len().max(1)).max(64);
+    for (number, dst) in dst.chunks_mut(piece).enumerate() {
+        if number > 0 {
+            starts.iter_mut().for_each(|start| *start += piece);
+        }
+        vertical::weigh_rows(src, starts, weights, dst);
+        watch.spend(dst.len().saturating_mul(starts.len()))?;
+    }
+    Ok(())
 }
 
 fn grow(buffer: &mut Vec<f32>, len: usize) {

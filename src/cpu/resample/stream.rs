@@ -12,6 +12,9 @@ use super::{Order, Output, Plan, X, Y, horizontal, vertical};
 use crate::cpu::convert::convert_slice;
 use crate::error::{Error, Result};
 
+/// Weights of an output pixel for each pixel of its axis.
+const MOST_TIMES_OUTSIDE: usize = 4;
+
 /// A resize of bytes in progress: results are those of [`Plan::run`].
 pub struct Stream<'a, T> {
     plan: &'a Plan,
@@ -22,9 +25,11 @@ pub struct Stream<'a, T> {
 }
 
 impl Plan {
-    /// Whether rows can come from the top, one by one.
+    /// Whether rows can come from the top, one by one. Not where a row takes long, of a region far beyond the image: nobody is asked
+    /// between rows whether anybody waits.
     pub fn takes_rows(&self) -> bool {
-        self.order != Order::Nearest && self.axes[Y].first.is_sorted()
+        let is_far = self.axes.iter().any(|axis| axis.taps / MOST_TIMES_OUTSIDE > axis.length);
+        self.order != Order::Nearest && self.axes[Y].first.is_sorted() && !is_far
     }
 
     /// Begins to resize an image of bytes to `dst`, dense (H, W, C), row by row, which [`Plan::takes_rows`] allows.

@@ -2,11 +2,13 @@
 //! of images; between passes is a whole volume of float32.
 
 use super::filter::{Axis, AxisParameters, FilterSpec, Window, check_taps};
+use super::footprint;
+use super::run::weigh_rows;
 use super::store::{Output, Segments};
-use super::{footprint, vertical};
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::waiting::Watch;
 
 const X: usize = 2;
 
@@ -14,16 +16,21 @@ const X: usize = 2;
 const ORDERS: [[usize; 3]; 6] = [[2, 1, 0], [2, 0, 1], [1, 2, 0], [1, 0, 2], [0, 2, 1], [0, 1, 2]];
 
 /// What a resize is made of before any weight is.
-struct Passes {
-    windows: [Option<Window>; 3],
+pub(super) struct Passes {
+    pub(super) windows: [Option<Window>; 3],
     /// The axes in the order of the passes.
-    order: [usize; 3],
+    pub(super) order: [usize; 3],
     /// Of each axis the source pixels that it is counted in: the first pass sees all of its axis, of the others what later passes need.
-    spans: [(usize, usize); 3],
+    pub(super) spans: [(usize, usize); 3],
 }
 
 impl Passes {
-    fn new(image: [usize; 3], output: [usize; 3], roi: [(f32, f32); 3], filter: FilterSpec) -> Self {
+    pub(super) fn new(
+        image: [usize; 3],
+        output: [usize; 3],
+        roi: [(f32, f32); 3],
+        filter: FilterSpec,
+    ) -> Self {
         let windows = [0, 1, X].map(|d| Window::new(filter, (roi[d].1 - roi[d].0).abs(), output[d]));
         let reach = [0, 1, X].map(|d| footprint(windows[d].as_ref(), roi[d], image[d]));
         let order = cheapest_order(&windows, reach.map(|(low, high)| high - low), output);
@@ -118,18 +125,21 @@ impl VolumePlan {
     }
 
     /// Resizes `src` to `dst`, which have the plan's sizes.
-    pub fn run<S, T>(&self, src: &[S], dst: &mut [T])
+    ///
+    /// # Errors
+    /// When nobody waits any more.
+    pub fn run<S, T>(&self, src: &[S], dst: &mut [T], watch: &Watch<'_>) -> Result<()>
     where
         S: ConvertSat<f32> + ConvertSat<T>,
         T: Output,
     {
         if self.is_nearest {
-            return self.nearest(src, dst);
+            return self.nearest(src, dst, watch);
         }
         let mut extent = self.axes.each_ref().map(|axis| axis.length);
         let mut volume = self.cut(src, extent);
         for d in self.order {
-            volume = self.pass(d, &volume, &mut extent);
+            volume = self.pass(d, &volume, &mut extent, watch)?;
         }
         let row = self.output[X] * self.channels;
         let regular = &self.axes[X].regular;
@@ -143,6 +153,7 @@ impl VolumePlan {
         for (from, to) in volume.chunks_exact(row).zip(dst.chunks_exact_mut(row)) {
             segments.store(from, to);
         }
+        Ok(())
     }
 
     /// The part of the source that is needed.
@@ -158,7 +169,7 @@ impl VolumePlan {
     }
 
     /// Resamples along axis `d` of a volume of `extent`, which becomes that of the result.
-    fn pass(&self, d: usize, volume: &[f32], extent: &mut [usize; 3]) -> Vec<f32> {
+    fn pass(&self, d: usize, volume: &[f32], extent: &mut [usize; 3], watch: &Watch<'_>) -> Result<Vec<f32>> {
         let axis = &self.axes[d];
         let outer: usize = extent[..d].iter().product();
         let inner = extent[d + 1..].iter().product::<usize>() * self.channels;
@@ -168,20 +179,22 @@ impl VolumePlan {
             let (block, place) = (line / self.output[d], line % self.output[d]);
             starts.clear();
             starts.extend((0..axis.taps).map(|k| (block * extent[d] + axis.source(place, k)) * inner));
-            vertical::weigh_rows(volume, &starts, axis.weights_of(place), to);
+            weigh_rows(volume, &mut starts, axis.weights_of(place), to, watch)?;
         }
         extent[d] = self.output[d];
-        result
+        Ok(result)
     }
 
-    fn nearest<S: ConvertSat<T>, T>(&self, src: &[S], dst: &mut [T]) {
+    fn nearest<S: ConvertSat<T>, T>(&self, src: &[S], dst: &mut [T], watch: &Watch<'_>) -> Result<()> {
         let [_, height, width] = self.output;
         for (voxel, to) in dst.chunks_exact_mut(self.channels).enumerate() {
             let place = [voxel / (width * height), voxel / width % height, voxel % width];
             let [z, y, x] = std::array::from_fn(|d| self.axes[d].source(place[d], 0) + self.origin[d]);
             let start = ((z * self.image[1] + y) * self.image[X] + x) * self.channels;
             to.iter_mut().zip(&src[start..]).for_each(|(to, from)| *to = from.convert_sat());
+            watch.spend(self.channels)?;
         }
+        Ok(())
     }
 }
 
@@ -230,9 +243,11 @@ mod tests {
         let nearest = FilterSpec { min: Filter::Nearest, mag: Filter::Nearest, antialias: false };
         let roi = [(1.0, 3.0), (2.0, 4.0), (3.0, 1.0)];
         let mut dst = [0.0f32; 8];
-        VolumePlan::new([4; 3], 1, [2; 3], roi, nearest).unwrap().run(&src, &mut dst);
+        let forever = Watch::forever();
+        VolumePlan::new([4; 3], 1, [2; 3], roi, nearest).unwrap().run(&src, &mut dst, &forever).unwrap();
         assert_eq!(dst, [26.0, 25.0, 30.0, 29.0, 42.0, 41.0, 46.0, 45.0]);
-        VolumePlan::new([4; 3], 1, [2; 3], roi, FilterSpec::default()).unwrap().run(&src, &mut dst);
+        let linear = VolumePlan::new([4; 3], 1, [2; 3], roi, FilterSpec::default()).unwrap();
+        linear.run(&src, &mut dst, &forever).unwrap();
         assert_eq!(dst, [26.0, 25.0, 30.0, 29.0, 42.0, 41.0, 46.0, 45.0]);
     }
 }

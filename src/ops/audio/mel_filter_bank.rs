@@ -10,12 +10,19 @@ use crate::gpu::Gpu;
 use crate::limits;
 use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
+use crate::waiting::Effort;
 
 struct MelFilterBank {
     bank: Bank,
     /// The bins of the last spectrum and what each filter takes of them.
     shares: (usize, Vec<Share>),
+    efforts: Vec<Effort>,
 }
+
+/// Nanoseconds of one core of a Zen 5 for each element of a spectrum.
+const ELEMENT: f64 = 3.0;
+/// For what a bin shares with the filters, which samples with other numbers of bins than the first have each for itself.
+const SHARE: f64 = 20.0;
 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
@@ -62,7 +69,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     };
     let normalizes = args.bool("normalize")?.unwrap_or(true);
     let bank = Bank { scale, filters, sample_rate, low, high, normalizes };
-    Ok(Box::new(MelFilterBank { bank, shares: (0, Vec::new()) }))
+    Ok(Box::new(MelFilterBank { bank, shares: (0, Vec::new()), efforts: Vec::new() }))
 }
 
 /// The dimension of frequencies: `f` in the layout, else the last but one.
@@ -106,6 +113,13 @@ impl Operator for MelFilterBank {
             dims[axis] = self.bank.filters;
             Ok(Shape::new(dims))
         });
+        let efforts = inputs.map(|sample| {
+            let shape = sample.input(0)?.shape;
+            let bins = shape[frequencies(desc.layout, shape.len())?];
+            let read = shape.volume().unwrap_or(usize::MAX) as f64;
+            Ok(Effort::new(read * ELEMENT + bins as f64 * SHARE, bins * size_of::<Share>()))
+        });
+        self.efforts = efforts;
         // Samples mostly have as many bins as the first.
         let bins = desc.shapes.first().zip(frequencies(desc.layout, ndim).ok());
         let bins = bins.and_then(|(shape, axis)| shape.get(axis).copied());
@@ -115,9 +129,14 @@ impl Operator for MelFilterBank {
         Ok(vec![BatchDesc::new(desc.dtype, desc.layout, shapes)])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        self.efforts.get(sample).copied().unwrap_or_default()
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let (bank, (known, shares)) = (&self.bank, &self.shares);
+        let (bank, (known, shares), failures) = (&self.bank, &self.shares, io.inputs().failures());
         io.for_each_sample(cx, |sample| {
+            let watch = cx.watch(failures, sample.index());
             let (input, output) = sample.unary()?;
             let axis = frequencies(input.layout, input.shape.len())?;
             let (bins, inner) = (input.shape[axis], input.shape[axis + 1..].iter().product::<usize>());
@@ -134,7 +153,7 @@ impl Operator for MelFilterBank {
                 return Ok(());
             }
             for (src, dst) in src.chunks_exact(bins * inner).zip(dst.chunks_exact_mut(bank.filters * inner)) {
-                bank.run(shares, src, dst, inner);
+                bank.run(shares, src, dst, inner, &watch)?;
             }
             Ok(())
         })

@@ -12,11 +12,13 @@ use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
+use crate::waiting::Effort;
 
 struct Spectrogram {
     plan: Plan,
     /// For a device, made for the first batch.
     tables: Option<Tables>,
+    efforts: Vec<Effort>,
 }
 
 /// What transforms on a device need.
@@ -90,7 +92,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
             return Err(Error::invalid(format!("argument `layout` is `{other}`, expected `ft` or `tf`")));
         }
     };
-    Ok(Box::new(Spectrogram { plan, tables: None }))
+    Ok(Box::new(Spectrogram { plan, tables: None, efforts: Vec::new() }))
 }
 
 impl Spectrogram {
@@ -122,15 +124,21 @@ impl Operator for Spectrogram {
             }
             Ok(Shape::from(if self.plan.bins_last { [windows, bins] } else { [bins, windows] }))
         });
+        let windows = shapes.iter().map(|shape| shape[usize::from(!self.plan.bins_last)]);
+        self.efforts = windows.map(|windows| self.plan.effort(windows)).collect();
         Ok(vec![BatchDesc::new(DType::F32, self.layout(), shapes)])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        self.efforts.get(sample).copied().unwrap_or_default()
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let plan = &self.plan;
+        let (plan, failures) = (&self.plan, io.inputs().failures());
         io.for_each_sample(cx, |sample| {
+            let watch = cx.watch(failures, sample.index());
             let (input, output) = sample.unary()?;
-            plan.run(input.as_slice()?, output.as_slice_mut()?);
-            Ok(())
+            plan.run(input.as_slice()?, output.as_slice_mut()?, &watch)
         })
     }
 

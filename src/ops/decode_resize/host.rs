@@ -1,8 +1,6 @@
 //! An image decoder and the `Resize` behind it as one operator on the host: an image is resized while it is in the processor's cache, a
 //! large one row by row as it is decoded. It computes what the two compute.
 
-use std::time::Duration;
-
 use parking_lot::Mutex;
 
 use super::{DECODER, READER, is_plain, too_few, whole};
@@ -89,7 +87,8 @@ impl Operator for DecodeResize {
     fn effort(&self, sample: usize) -> Effort {
         let picture = self.decoded.shapes.get(sample).and_then(|shape| shape.volume().ok()).unwrap_or(0);
         let Effort { time, scratch } = self.image.effort(sample);
-        Effort { time: time + resizing(picture), scratch: scratch + picture }
+        let resize = resize::effort(&self.jobs, sample);
+        Effort { time: time + resize.time, scratch: scratch + picture + resize.scratch }
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
@@ -113,7 +112,8 @@ impl Operator for DecodeResize {
             pictures.with(bytes, |bytes| {
                 threads.decode(failures, index, file, bytes)?;
                 let picture = View { dtype: decoded.dtype, layout: decoded.layout, shape, bytes };
-                let resized = scratch.with(|scratch| job.run(&picture, output, scratch));
+                let watch = cx.watch(failures, index);
+                let resized = scratch.with(|scratch| job.run(&picture, output, scratch, &watch));
                 resized.unwrap_or_else(|error| inputs.of_part(READER).fail(index, error));
                 Ok(())
             })
@@ -129,11 +129,6 @@ impl Operator for DecodeResize {
         let smaller = self.attributes.whole_image_size();
         self.image.may_reduce_to(smaller.filter(|_| preferences.jpeg_scaled_decode));
     }
-}
-
-/// What resizing a picture of so many bytes is expected to take: 0.1 ns a byte of large ones that become small, 0.5 of small ones.
-fn resizing(bytes: usize) -> Duration {
-    Duration::from_nanos(bytes as u64 / 4)
 }
 
 /// Memory for pictures of as many threads as work at once, kept for the next batch.

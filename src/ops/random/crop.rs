@@ -12,10 +12,11 @@ use crate::ops::args::numbers;
 use crate::ops::decoders_image::{self, Image, Region};
 use crate::ops::resize::attributes::ResizeAttributes;
 use crate::ops::resize::geometry::{Geometry, layout_of};
-use crate::ops::resize::{Job, ScratchPool, gpu, infer_resized, job, output_shapes};
+use crate::ops::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
 use crate::ops::window::Window;
 use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
+use crate::waiting::Effort;
 
 /// What DALI combines the seed of a crop window with.
 const SEED_MASK: u64 = 0x0123_4567_8abc_defe;
@@ -268,11 +269,16 @@ impl Operator for RandomResizedCrop {
         Ok(vec![BatchDesc::new(dtype, layout_of(desc), output_shapes(desc, &self.jobs))])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        effort(&self.jobs, sample)
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let failures = io.inputs().failures();
         io.for_each_sample(cx, |sample| {
-            let job = job(&self.jobs, sample.index())?;
+            let (job, watch) = (job(&self.jobs, sample.index())?, cx.watch(failures, sample.index()));
             let (input, output) = sample.unary()?;
-            self.scratch.with(|scratch| job.run(&input, output, scratch))
+            self.scratch.with(|scratch| job.run(&input, output, scratch, &watch))
         })
     }
 

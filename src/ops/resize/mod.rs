@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View, ViewMut};
+use crate::waiting::{Effort, Watch};
 use attributes::{ResizeAttributes, Target};
 use geometry::{Geometry, LAYOUTS, layout_of, rows_axis};
 use volume::{VolumeJob, is_volume};
@@ -87,11 +88,13 @@ impl Resize {
     }
 
     fn run_volumes(&self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let failures = io.inputs().failures();
         io.for_each_sample(cx, |sample| {
             let job = self.volumes.get(sample.index()).and_then(Option::as_ref);
             let job = job.ok_or_else(|| Error::internal("a live sample was not planned"))?;
+            let watch = cx.watch(failures, sample.index());
             let (input, output) = sample.unary()?;
-            job.run(&input, output)?;
+            job.run(&input, output, &watch)?;
             if self.save_attrs {
                 let size = job.size.map(|extent| extent as i32);
                 sample.output(1)?.as_slice_mut::<i32>()?.copy_from_slice(&size);
@@ -140,6 +143,7 @@ impl Operator for Resize {
         let shapes = if is_volume {
             self.setup_volumes(inputs)?
         } else {
+            self.volumes.clear();
             self.jobs = inputs.map(|sample| {
                 let geometry = Geometry::new(sample.input(0)?.shape, desc.layout)?;
                 Job::new(geometry, self.attributes.target(&sample, geometry.size)?).map(Some)
@@ -154,14 +158,22 @@ impl Operator for Resize {
         Ok(descs)
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        match self.volumes.get(sample).and_then(Option::as_ref) {
+            Some(volume) => volume.effort(),
+            None => effort(&self.jobs, sample),
+        }
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         if is_volume(io.inputs().desc(0)?.layout) {
             return self.run_volumes(cx, io);
         }
+        let failures = io.inputs().failures();
         io.for_each_sample(cx, |sample| {
-            let job = job(&self.jobs, sample.index())?;
+            let (job, watch) = (job(&self.jobs, sample.index())?, cx.watch(failures, sample.index()));
             let (input, output) = sample.unary()?;
-            self.scratch.with(|scratch| job.run(&input, output, scratch))?;
+            self.scratch.with(|scratch| job.run(&input, output, scratch, &watch))?;
             if self.save_attrs {
                 let size = job.geometry.size.map(|extent| extent as i32);
                 sample.output(1)?.as_slice_mut::<i32>()?.copy_from_slice(&size);
@@ -220,24 +232,35 @@ impl Job {
         Ok(Self { geometry, target })
     }
 
+    /// What it is expected to take.
+    pub(super) fn effort(&self) -> Effort {
+        let (geometry, target) = (&self.geometry, &self.target);
+        let filters = [target.filter; 2];
+        let Effort { time, scratch } =
+            resample::effort(geometry.size, geometry.channels, target.size, target.roi, filters);
+        let planes = u32::try_from(geometry.planes).unwrap_or(u32::MAX);
+        Effort { time: time.saturating_mul(planes), scratch }
+    }
+
     /// Resizes one sample.
     ///
     /// # Errors
-    /// Those of [`Plan::new`]; internal, when a buffer does not have the planned size or an unplanned type.
+    /// Those of [`Plan::new`]; when nobody waits any more; internal, when a buffer does not have the planned size or an unplanned type.
     pub(super) fn run(
         &self,
         input: &View<'_>,
         output: &mut ViewMut<'_>,
         scratch: &mut Scratch,
+        watch: &Watch<'_>,
     ) -> Result<()> {
         match (input.dtype, output.dtype) {
-            (DType::U8, DType::U8) => self.run_as::<u8, u8>(input, output, scratch),
-            (DType::I16, DType::I16) => self.run_as::<i16, i16>(input, output, scratch),
-            (DType::U16, DType::U16) => self.run_as::<u16, u16>(input, output, scratch),
-            (DType::U8, DType::F32) => self.run_as::<u8, f32>(input, output, scratch),
-            (DType::I16, DType::F32) => self.run_as::<i16, f32>(input, output, scratch),
-            (DType::U16, DType::F32) => self.run_as::<u16, f32>(input, output, scratch),
-            (DType::F32, DType::F32) => self.run_as::<f32, f32>(input, output, scratch),
+            (DType::U8, DType::U8) => self.run_as::<u8, u8>(input, output, scratch, watch),
+            (DType::I16, DType::I16) => self.run_as::<i16, i16>(input, output, scratch, watch),
+            (DType::U16, DType::U16) => self.run_as::<u16, u16>(input, output, scratch, watch),
+            (DType::U8, DType::F32) => self.run_as::<u8, f32>(input, output, scratch, watch),
+            (DType::I16, DType::F32) => self.run_as::<i16, f32>(input, output, scratch, watch),
+            (DType::U16, DType::F32) => self.run_as::<u16, f32>(input, output, scratch, watch),
+            (DType::F32, DType::F32) => self.run_as::<f32, f32>(input, output, scratch, watch),
             (from, to) => Err(Error::internal(format!("resize from {from} to {to} was not planned"))),
         }
     }
@@ -268,7 +291,8 @@ impl Job {
         &self,
         input: &View<'_>,
         output: &mut ViewMut<'_>,
-        scratch: &mut resample::Scratch,
+        scratch: &mut Scratch,
+        watch: &Watch<'_>,
     ) -> Result<()>
     where
         S: Element + ConvertSat<f32> + ConvertSat<T>,
@@ -280,7 +304,7 @@ impl Job {
         let to = target.size.iter().product::<usize>() * geometry.channels;
         let sources = input.as_slice::<S>()?.chunks_exact(from);
         for (src, dst) in sources.zip(output.as_slice_mut::<T>()?.chunks_exact_mut(to)) {
-            plan.run(src, dst, scratch)?;
+            plan.run_watched(src, dst, scratch, watch)?;
         }
         Ok(())
     }
@@ -313,6 +337,11 @@ impl<T: Output> RowSink for Rows<'_, T> {
 /// The job of a live sample.
 pub(super) fn job(jobs: &[Option<Job>], index: usize) -> Result<&Job> {
     jobs.get(index).and_then(Option::as_ref).ok_or_else(|| Error::internal("a live sample was not planned"))
+}
+
+/// What the job of a sample is expected to take, if it has one.
+pub(super) fn effort(jobs: &[Option<Job>], index: usize) -> Effort {
+    jobs.get(index).and_then(Option::as_ref).map_or_else(Effort::default, Job::effort)
 }
 
 /// Shapes of the outputs: the inputs' with rows and columns as planned, empty for failed samples.

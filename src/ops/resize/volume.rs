@@ -2,10 +2,11 @@
 
 use super::attributes::{ResizeAttributes, Target};
 use crate::cpu::convert::ConvertSat;
-use crate::cpu::resample::{Output, VolumePlan};
+use crate::cpu::resample::{self, Output, VolumePlan};
 use crate::error::{Error, Result};
 use crate::ops::SampleInputs;
 use crate::tensor::{DType, Element, Layout, Shape, ValueType, View, ViewMut};
+use crate::waiting::{Effort, Watch};
 
 /// Whether samples of this layout have a depth.
 pub(in crate::ops) fn is_volume(layout: Layout) -> bool {
@@ -79,24 +80,37 @@ impl VolumeJob {
         Shape::from(dims)
     }
 
+    /// What it is expected to take.
+    pub(in crate::ops) fn effort(&self) -> Effort {
+        let target = &self.target;
+        let Effort { time, scratch } =
+            resample::volume_effort(self.size, self.channels, target.size, target.roi, target.filter);
+        Effort { time: time.saturating_mul(u32::try_from(self.count).unwrap_or(u32::MAX)), scratch }
+    }
+
     /// Resizes one sample.
     ///
     /// # Errors
-    /// Internal, when a buffer has an unplanned type or size.
-    pub(in crate::ops) fn run(&self, input: &View<'_>, output: &mut ViewMut<'_>) -> Result<()> {
+    /// When nobody waits any more; internal, when a buffer has an unplanned type or size.
+    pub(in crate::ops) fn run(
+        &self,
+        input: &View<'_>,
+        output: &mut ViewMut<'_>,
+        watch: &Watch<'_>,
+    ) -> Result<()> {
         match (input.dtype, output.dtype) {
-            (DType::U8, DType::U8) => self.run_as::<u8, u8>(input, output),
-            (DType::I16, DType::I16) => self.run_as::<i16, i16>(input, output),
-            (DType::U16, DType::U16) => self.run_as::<u16, u16>(input, output),
-            (DType::U8, DType::F32) => self.run_as::<u8, f32>(input, output),
-            (DType::I16, DType::F32) => self.run_as::<i16, f32>(input, output),
-            (DType::U16, DType::F32) => self.run_as::<u16, f32>(input, output),
-            (DType::F32, DType::F32) => self.run_as::<f32, f32>(input, output),
+            (DType::U8, DType::U8) => self.run_as::<u8, u8>(input, output, watch),
+            (DType::I16, DType::I16) => self.run_as::<i16, i16>(input, output, watch),
+            (DType::U16, DType::U16) => self.run_as::<u16, u16>(input, output, watch),
+            (DType::U8, DType::F32) => self.run_as::<u8, f32>(input, output, watch),
+            (DType::I16, DType::F32) => self.run_as::<i16, f32>(input, output, watch),
+            (DType::U16, DType::F32) => self.run_as::<u16, f32>(input, output, watch),
+            (DType::F32, DType::F32) => self.run_as::<f32, f32>(input, output, watch),
             (from, to) => Err(Error::internal(format!("resize from {from} to {to} was not planned"))),
         }
     }
 
-    fn run_as<S, T>(&self, input: &View<'_>, output: &mut ViewMut<'_>) -> Result<()>
+    fn run_as<S, T>(&self, input: &View<'_>, output: &mut ViewMut<'_>, watch: &Watch<'_>) -> Result<()>
     where
         S: Element + ConvertSat<f32> + ConvertSat<T>,
         T: Output,
@@ -106,7 +120,7 @@ impl VolumeJob {
         let [from, to] = [self.size, target.size].map(|size| size.iter().product::<usize>() * self.channels);
         let sources = input.as_slice::<S>()?.chunks_exact(from);
         for (src, dst) in sources.zip(output.as_slice_mut::<T>()?.chunks_exact_mut(to)) {
-            plan.run(src, dst);
+            plan.run(src, dst, watch)?;
         }
         Ok(())
     }

@@ -11,10 +11,11 @@ pub(super) use gpu::kernels;
 use std::sync::Arc;
 
 use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs, layouts};
-use crate::cpu::warp::{Map, Pixels, Sampling, warp};
+use crate::cpu::warp::{self, Map, Pixels, Sampling, warp};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, DType, Layout, Shape, ValueType};
+use crate::waiting::Effort;
 
 /// Layouts of the images, the one of samples without a layout first.
 const LAYOUTS: [&str; 4] = ["HWC", "FHWC", "DHWC", "FDHWC"];
@@ -252,13 +253,20 @@ impl<P: Placement> Operator for Warp<P> {
         Ok(vec![BatchDesc::new(dtype, layout, shapes)])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        self.jobs.get(sample).and_then(Option::as_ref).map_or_else(Effort::default, |job| {
+            let pixels = job.to.iter().fold(job.planes, |pixels, &extent| pixels.saturating_mul(extent));
+            warp::effort(pixels, job.channels, self.sampling, job.is_volume)
+        })
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let from = io.inputs().desc(0)?.dtype;
+        let (from, failures) = (io.inputs().desc(0)?.dtype, io.inputs().failures());
         let (jobs, sampling, fill) = (&self.jobs, self.sampling, self.fill);
         macro_rules! run {
             ($from:ty, $to:ty) => {
                 io.for_each_sample(cx, |sample| {
-                    let job = job(jobs, sample.index())?;
+                    let (job, watch) = (job(jobs, sample.index())?, cx.watch(failures, sample.index()));
                     let (input, output) = sample.unary()?;
                     let (src, dst) = (input.as_slice::<$from>()?, output.as_slice_mut::<$to>()?);
                     let [source, target] =
@@ -268,7 +276,7 @@ impl<P: Placement> Operator for Warp<P> {
                     }
                     for (values, dst) in src.chunks_exact(source).zip(dst.chunks_exact_mut(target)) {
                         let source = Pixels { values, size: job.from, channels: job.channels };
-                        warp(source, dst, job.to, &job.map, sampling, fill, job.is_volume);
+                        warp(source, dst, job.to, &job.map, sampling, fill, job.is_volume, &watch)?;
                     }
                     Ok(())
                 })

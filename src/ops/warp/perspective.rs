@@ -16,6 +16,7 @@ use crate::ops::{
     layouts, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
+use crate::waiting::{Effort, Watch};
 
 use super::explicit;
 
@@ -37,6 +38,7 @@ struct WarpPerspective {
     border: Border,
     sampling: Sampling,
     jobs: Vec<Option<Job>>,
+    efforts: Vec<Effort>,
 }
 
 /// One sample's work.
@@ -123,6 +125,7 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
         border,
         sampling,
         jobs: Vec::new(),
+        efforts: Vec::new(),
     }))
 }
 
@@ -189,7 +192,7 @@ impl WarpPerspective {
         })
     }
 
-    fn run<T: Output + ConvertSat<f32>>(&self, sample: &mut SampleIo<'_>) -> Result<()>
+    fn run<T: Output + ConvertSat<f32>>(&self, sample: &mut SampleIo<'_>, watch: &Watch<'_>) -> Result<()>
     where
         f32: ConvertSat<T>,
     {
@@ -207,7 +210,7 @@ impl WarpPerspective {
                 fill: &fill[i % job.planes..],
                 is_coarse: is_coarse(T::DTYPE, job),
             };
-            view.run(&job.matrix, dst, job.to[0]);
+            view.run(&job.matrix, dst, job.to[0], watch)?;
         }
         Ok(())
     }
@@ -271,16 +274,29 @@ impl Operator for WarpPerspective {
             }
             Shape::from(dims)
         });
-        Ok(vec![BatchDesc::new(desc.dtype, layout, shapes.collect())])
+        let shapes: Vec<Shape> = shapes.collect();
+        let nanoseconds = match self.sampling {
+            Sampling::Nearest => 12.0,
+            Sampling::Linear => 25.0,
+            Sampling::Cubic => 80.0,
+        };
+        let elements = shapes.iter().map(|shape| shape.volume().unwrap_or(usize::MAX));
+        self.efforts = elements.map(|elements| Effort::new(elements as f64 * nanoseconds, 0)).collect();
+        Ok(vec![BatchDesc::new(desc.dtype, layout, shapes)])
+    }
+
+    fn effort(&self, sample: usize) -> Effort {
+        self.efforts.get(sample).copied().unwrap_or_default()
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let this = &*self;
+        let (this, failures) = (&*self, io.inputs().failures());
+        let watch = |sample: &SampleIo<'_>| cx.watch(failures, sample.index());
         match io.inputs().desc(0)?.dtype {
-            DType::U8 => io.for_each_sample(cx, |sample| this.run::<u8>(sample)),
-            DType::I16 => io.for_each_sample(cx, |sample| this.run::<i16>(sample)),
-            DType::U16 => io.for_each_sample(cx, |sample| this.run::<u16>(sample)),
-            DType::F32 => io.for_each_sample(cx, |sample| this.run::<f32>(sample)),
+            DType::U8 => io.for_each_sample(cx, |sample| this.run::<u8>(sample, &watch(sample))),
+            DType::I16 => io.for_each_sample(cx, |sample| this.run::<i16>(sample, &watch(sample))),
+            DType::U16 => io.for_each_sample(cx, |sample| this.run::<u16>(sample, &watch(sample))),
+            DType::F32 => io.for_each_sample(cx, |sample| this.run::<f32>(sample, &watch(sample))),
             other => check(other),
         }
     }

@@ -6,7 +6,7 @@
 //! take     what the piece before has left     waits for those before, in the lane that is to answer it, until nobody wants it any more
 //! leave    what the next piece goes on with   if all streams together do not hold too much
 //! dropped  without that: an error, a client that has left, the last piece: nothing is kept
-//! sweep    streams whose next piece does not come
+//! sweep    streams whose next piece does not come; where too many are open, a new one ends the one that has waited longest
 //! ```
 
 use std::collections::HashMap;
@@ -83,7 +83,7 @@ impl Streams {
     /// What a request is a piece of, if it belongs to a sequence. To be asked in the order in which requests come.
     ///
     /// # Errors
-    /// Not found for a piece of a stream that is not open; unavailable where too many are; those of [`ModelState::check_sequences`].
+    /// Not found for a piece of a stream that is not open; those of [`make_place`] and [`ModelState::check_sequences`].
     pub(super) fn enter(&self, request: &Request) -> Result<Option<Piece>> {
         let Some(place) = request.sequence()? else { return Ok(None) };
         self.model.check_sequences()?;
@@ -91,14 +91,9 @@ impl Streams {
         let _replaced;
         let mut table = self.open.table.lock();
         if place.is_first {
-            if !table.contains_key(&place.id) && table.len() >= limits::MAX_STREAMS {
-                return Err(Error::new(
-                    ErrorKind::Unavailable,
-                    format!("{} videos come in pieces already, which is the limit", limits::MAX_STREAMS),
-                ));
-            }
+            let forgotten = make_place(&mut table, &place.id)?;
             self.start_sweeper()?;
-            _replaced = table.insert(place.id.clone(), Arc::new(Stream::new()));
+            _replaced = (forgotten, table.insert(place.id.clone(), Arc::new(Stream::new())));
         }
         let found = if place.is_last { table.remove(&place.id) } else { table.get(&place.id).cloned() };
         let stream = found.ok_or_else(|| {
@@ -128,6 +123,38 @@ impl Streams {
             *sweeper = Some(Background::start("gesso-streams", 1, self.open.idle, worker)?);
         }
         Ok(())
+    }
+}
+
+/// Makes a place for the stream `id` where too many are open: the one that has waited longest for its next piece is taken from the table.
+///
+/// # Errors
+/// Unavailable, when none has waited for [`limits::STREAM_REPLACED_MS`].
+fn make_place(table: &mut Table, id: &Correlation) -> Result<Option<Arc<Stream>>> {
+    if table.contains_key(id) || table.len() < limits::MAX_STREAMS {
+        return Ok(None);
+    }
+    let least = Duration::from_millis(limits::STREAM_REPLACED_MS);
+    // One that somebody works on does not wait.
+    let waiting = table.iter().filter(|(_, stream)| Arc::strong_count(stream) == 1);
+    let waited = waiting.map(|(id, stream)| (stream.used.lock().elapsed(), id));
+    match waited.max_by_key(|(waited, _)| *waited) {
+        Some((waited, id)) if waited >= least => {
+            tracing::warn!(
+                "the video with correlation id `{id}` has waited {waited:?} for its next piece and ends: {} are open, and another one begins",
+                limits::MAX_STREAMS
+            );
+            let id = id.clone();
+            Ok(table.remove(&id))
+        }
+        _ => Err(Error::new(
+            ErrorKind::Unavailable,
+            format!(
+                "{} videos come in pieces already, which is the limit, and none of them has waited {} ms for its next piece",
+                limits::MAX_STREAMS,
+                limits::STREAM_REPLACED_MS
+            ),
+        )),
     }
 }
 
@@ -268,5 +295,40 @@ mod tests {
         assert!(error.to_string().contains(&format!("beside {half} of other videos")), "{error}");
         open.table.lock().remove(&Correlation::Number(0));
         open.hold(&streams[1], 2 * half).unwrap();
+    }
+
+    /// As many streams as may be open, of which all but the first begin now.
+    fn full(first_waited: Duration) -> Table {
+        let id = |number| Correlation::Number(number);
+        let table: Table =
+            (1..=limits::MAX_STREAMS as u64).map(|n| (id(n), Arc::new(Stream::new()))).collect();
+        let used = Instant::now().checked_sub(first_waited).unwrap();
+        *table[&id(1)].used.lock() = used;
+        table
+    }
+
+    #[test]
+    fn a_stream_that_waits_gives_way_to_a_new_one() {
+        let (long, new) =
+            (Duration::from_millis(limits::STREAM_REPLACED_MS), Correlation::Text("new".into()));
+        let mut table = full(long);
+        let forgotten = make_place(&mut table, &new).unwrap();
+        assert!(forgotten.is_some());
+        assert!(table.len() < limits::MAX_STREAMS && !table.contains_key(&Correlation::Number(1)));
+        // There is a place now.
+        assert!(make_place(&mut table, &new).unwrap().is_none());
+        // One that begins anew needs none.
+        assert!(make_place(&mut full(long), &Correlation::Number(2)).unwrap().is_none());
+    }
+
+    #[test]
+    fn no_stream_gives_way_whose_pieces_come_or_are_worked_on() {
+        let new = Correlation::Text("new".into());
+        let error = make_place(&mut full(Duration::ZERO), &new).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains("none of them has waited"), "{error}");
+        let mut table = full(Duration::from_millis(limits::STREAM_REPLACED_MS));
+        let _at_work = Arc::clone(&table[&Correlation::Number(1)]);
+        assert!(make_place(&mut table, &new).is_err());
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::tile::{Coding, Tile, set_steps};
 use crate::cpu::atoms::head;
 use crate::cpu::bytes::Bytes;
 use crate::error::{Error, Result};
@@ -13,43 +14,27 @@ pub(super) const MAX_COMPONENTS: usize = 4;
 /// Most tiles: their numbers have 16 bits.
 const MAX_TILES: u64 = 65_535;
 
-/// Most times that wavelets halve an image.
-const MAX_LEVELS: u8 = 32;
-
-/// Most step sizes of a component: one of the smallest image, three of each level.
-const MAX_STEPS: usize = 1 + 3 * MAX_LEVELS as usize;
-
-/// Most changes of the order of packets. All packets are looked at again for each.
-const MAX_CHANGES: usize = 32;
-
-/// Bytes of one, where there are no more than 256 components.
-const CHANGE_BYTES: usize = 7;
-
-/// The largest logarithms of a code block's sides.
-const MAX_BLOCK_SIDE: u8 = 10;
-const MAX_BLOCK_AREA: u8 = 12;
-
 const JP2: &[u8] = &[0, 0, 0, 12, b'j', b'P', b' ', b' '];
 
 /// Markers: the second of their bytes.
-mod marker {
-    pub(super) const SOC: u8 = 0x4F;
-    pub(super) const SIZ: u8 = 0x51;
-    pub(super) const COD: u8 = 0x52;
-    pub(super) const COC: u8 = 0x53;
-    pub(super) const TLM: u8 = 0x55;
-    pub(super) const PLT: u8 = 0x58;
-    pub(super) const QCD: u8 = 0x5C;
-    pub(super) const QCC: u8 = 0x5D;
-    pub(super) const RGN: u8 = 0x5E;
-    pub(super) const POC: u8 = 0x5F;
-    pub(super) const PPM: u8 = 0x60;
-    pub(super) const PPT: u8 = 0x61;
-    pub(super) const CRG: u8 = 0x63;
-    pub(super) const COM: u8 = 0x64;
-    pub(super) const SOT: u8 = 0x90;
-    pub(super) const SOD: u8 = 0x93;
-    pub(super) const EOC: u8 = 0xD9;
+pub(super) mod marker {
+    pub(in crate::cpu::decode::jpeg2000) const SOC: u8 = 0x4F;
+    pub(in crate::cpu::decode::jpeg2000) const SIZ: u8 = 0x51;
+    pub(in crate::cpu::decode::jpeg2000) const COD: u8 = 0x52;
+    pub(in crate::cpu::decode::jpeg2000) const COC: u8 = 0x53;
+    pub(in crate::cpu::decode::jpeg2000) const TLM: u8 = 0x55;
+    pub(in crate::cpu::decode::jpeg2000) const PLT: u8 = 0x58;
+    pub(in crate::cpu::decode::jpeg2000) const QCD: u8 = 0x5C;
+    pub(in crate::cpu::decode::jpeg2000) const QCC: u8 = 0x5D;
+    pub(in crate::cpu::decode::jpeg2000) const RGN: u8 = 0x5E;
+    pub(in crate::cpu::decode::jpeg2000) const POC: u8 = 0x5F;
+    pub(in crate::cpu::decode::jpeg2000) const PPM: u8 = 0x60;
+    pub(in crate::cpu::decode::jpeg2000) const PPT: u8 = 0x61;
+    pub(in crate::cpu::decode::jpeg2000) const CRG: u8 = 0x63;
+    pub(in crate::cpu::decode::jpeg2000) const COM: u8 = 0x64;
+    pub(in crate::cpu::decode::jpeg2000) const SOT: u8 = 0x90;
+    pub(in crate::cpu::decode::jpeg2000) const SOD: u8 = 0x93;
+    pub(in crate::cpu::decode::jpeg2000) const EOC: u8 = 0xD9;
 }
 
 /// A rectangle, without its last column and row.
@@ -69,46 +54,6 @@ impl Rect {
         let [width, height] = self.sides();
         width * height
     }
-}
-
-/// How a component is cut into code blocks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Coding {
-    /// How many pixels, across and down, have one sample of it.
-    pub(super) step: [u64; 2],
-    /// How often its sides are halved.
-    pub(super) levels: u8,
-    /// Logarithms of the sides of its code blocks.
-    pub(super) block: [u8; 2],
-    /// Logarithms of the sides of its precincts, the smallest image first.
-    pub(super) precincts: Vec<[u8; 2]>,
-    /// Whether a code block may have a segment for each pass.
-    pub(super) many_segments: bool,
-    /// Sizes of steps that the file has for it.
-    pub(super) steps: usize,
-    /// Bits of its largest coefficient, but for those of a region of interest.
-    planes: u32,
-    region: u8,
-}
-
-impl Coding {
-    /// The most passes that go over a code block.
-    pub(super) fn passes(&self) -> u32 {
-        let planes = (self.planes + u32::from(self.region)).clamp(1, 32);
-        3 * planes - 2
-    }
-}
-
-/// What holds for a tile.
-#[derive(Debug, Clone)]
-pub(super) struct Tile {
-    /// Of each component.
-    pub(super) codings: Vec<Coding>,
-    pub(super) layers: u64,
-    /// Whether its packets are sorted by where they lie.
-    pub(super) sorts: bool,
-    /// How often the order of its packets changes.
-    pub(super) changes: usize,
 }
 
 /// A codestream whose headers were read.
@@ -132,7 +77,7 @@ pub(super) struct Codestream<'a> {
     rest: Bytes<'a>,
 }
 
-fn damaged(what: &str) -> Error {
+pub(super) fn damaged(what: &str) -> Error {
     Error::invalid(format!("damaged: {what}"))
 }
 
@@ -337,120 +282,6 @@ impl<'a> Codestream<'a> {
     pub(super) fn changes(&self, tile: &Tile) -> usize {
         if tile.changes == 0 { self.main.changes } else { tile.changes }
     }
-}
-
-impl Tile {
-    fn marker(&mut self, kind: u8, body: Bytes<'_>) -> Result<()> {
-        match kind {
-            marker::COD => self.restyle(body),
-            marker::QCD => set_steps(&mut self.codings, body),
-            marker::COC | marker::QCC | marker::RGN => self.component(kind, body),
-            marker::POC => self.change(body),
-            other => Err(damaged(&format!("marker {other:02x} in the header of a tile"))),
-        }
-    }
-
-    /// Counts changes of the order of packets.
-    fn change(&mut self, body: Bytes<'_>) -> Result<()> {
-        self.changes += body.0.len() / CHANGE_BYTES;
-        if self.changes > MAX_CHANGES {
-            return Err(Error::invalid(format!(
-                "the order of packets changes {} times, more than the limit of {MAX_CHANGES}",
-                self.changes
-            )));
-        }
-        Ok(())
-    }
-
-    /// What is said of all components.
-    fn restyle(&mut self, mut body: Bytes<'_>) -> Result<()> {
-        let (flags, order) = (body.u8()?, body.u8()?);
-        self.layers = u64::from(body.u16()?);
-        body.skip(1)?;
-        self.sorts = order >= 2;
-        let style = Style::read(flags, &mut body)?;
-        self.codings.iter_mut().for_each(|coding| style.apply(coding));
-        if body.is_empty() { Ok(()) } else { Err(damaged("a coding style of another length")) }
-    }
-
-    /// What is said of one component.
-    fn component(&mut self, kind: u8, mut body: Bytes<'_>) -> Result<()> {
-        let number = usize::from(body.u8()?);
-        let coding = self.codings.get_mut(number).ok_or_else(|| damaged("a component that is none"))?;
-        match kind {
-            marker::COC => {
-                let flags = body.u8()?;
-                Style::read(flags, &mut body)?.apply(coding);
-            }
-            marker::QCC => return set_steps(std::slice::from_mut(coding), body),
-            _ => {
-                let (style, shift) = (body.u8()?, body.u8()?);
-                coding.region = if style == 0 { shift } else { 0 };
-            }
-        }
-        if body.is_empty() { Ok(()) } else { Err(damaged("a header of another length")) }
-    }
-}
-
-/// What is said of how components are cut.
-struct Style {
-    levels: u8,
-    block: [u8; 2],
-    precincts: Vec<[u8; 2]>,
-    many_segments: bool,
-}
-
-impl Style {
-    fn read(flags: u8, body: &mut Bytes<'_>) -> Result<Self> {
-        let levels = body.u8()?;
-        let block = [body.u8()?, body.u8()?].map(|side| side.saturating_add(2));
-        let style = body.u8()?;
-        body.skip(1)?;
-        if levels > MAX_LEVELS {
-            return Err(damaged(&format!("sides are halved {levels} times, more than {MAX_LEVELS}")));
-        }
-        if block.iter().any(|&side| side > MAX_BLOCK_SIDE) || block[0] + block[1] > MAX_BLOCK_AREA {
-            return Err(damaged("code blocks that are too large"));
-        }
-        let mut precincts = vec![[15, 15]; usize::from(levels) + 1];
-        if flags & 1 != 0 {
-            for sides in &mut precincts {
-                let packed = body.u8()?;
-                *sides = [packed & 15, packed >> 4];
-            }
-        }
-        if precincts.iter().skip(1).any(|sides| sides.contains(&0)) {
-            return Err(damaged("precincts without a sample"));
-        }
-        Ok(Self { levels, block, precincts, many_segments: style & 0b101 != 0 })
-    }
-
-    fn apply(&self, coding: &mut Coding) {
-        coding.levels = self.levels;
-        coding.block = self.block;
-        coding.precincts.clone_from(&self.precincts);
-        coding.many_segments = self.many_segments;
-    }
-}
-
-/// Reads the step sizes of components.
-fn set_steps(codings: &mut [Coding], mut body: Bytes<'_>) -> Result<()> {
-    let style = body.u8()?;
-    let (mut steps, mut exponent) = (0, 0);
-    while !body.is_empty() {
-        let is_wide = style & 31 != 0;
-        exponent =
-            exponent.max(if is_wide { u32::from(body.u16()? >> 11) } else { u32::from(body.u8()? >> 3) });
-        steps += 1;
-    }
-    if steps == 0 || steps > MAX_STEPS || (style & 31 == 1 && steps > 1) {
-        return Err(damaged(&format!("{steps} step sizes, expected 1 to {MAX_STEPS}")));
-    }
-    for coding in codings {
-        coding.steps = steps;
-        coding.planes = (u32::from(style >> 5) + exponent).saturating_sub(1);
-    }
-    Ok(())
 }
 
 /// How many components a box says that a palette makes.

@@ -1,7 +1,8 @@
 //! What decoding a JPEG 2000 takes: memory and time of the crate that decodes it, part by part, before it sees the file. It must not know
 //! how a file says it.
 
-use super::codestream::{Codestream, Coding, Rect, Tile};
+use super::codestream::{Codestream, Rect};
+use super::tile::{Coding, Tile};
 use crate::error::{Error, Result};
 use crate::limits;
 
