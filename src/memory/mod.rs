@@ -3,12 +3,14 @@
 
 mod bounds;
 mod copies;
+mod counted;
 mod device;
 mod host;
 mod stuffed;
 
 pub(crate) use bounds::{Bounds, Size, bound};
 pub use copies::{SharedBytes, copied_once, copy_once, fill};
+pub use counted::Counted;
 pub use device::{DeviceBytes, DeviceMemory};
 pub use host::{ALIGNMENT, HostBuffer, HostPool, Turn, align_up};
 pub(crate) use stuffed::{Unstuffed, unstuff, unstuff_blocks};

@@ -22,3 +22,4 @@ mod preferences;
 mod resample;
 mod turned;
 mod video;
+mod video_limits;

@@ -22,6 +22,42 @@ impl Until {
     pub(super) fn new(start: u64, limit: Duration) -> Self {
         Self { time: start.saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)), limit }
     }
+
+    /// # Errors
+    /// Unavailable when the time is over.
+    fn check(self) -> Result<()> {
+        if now() <= self.time {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Unavailable,
+            format!(
+                "the request takes longer than the model's limit of {} ms (`max_request_ms`)",
+                self.limit.as_millis()
+            ),
+        ))
+    }
+
+    fn left(self) -> Duration {
+        Duration::from_nanos(self.time.saturating_sub(now()))
+    }
+}
+
+/// One request whatever the sample.
+pub(super) struct One<'r> {
+    pub(super) client: Client<'r>,
+    pub(super) until: Until,
+}
+
+impl Waiting for One<'_> {
+    fn check(&self, _sample: Option<usize>) -> Result<()> {
+        self.until.check()?;
+        if self.client.has_left().unwrap_or(false) { Err(cancelled()) } else { Ok(()) }
+    }
+
+    fn left(&self) -> Option<Duration> {
+        Some(self.until.left())
+    }
 }
 
 /// The requests of a batch.
@@ -112,15 +148,7 @@ impl<'r> Patience<'r> {
 
 impl Waiting for Patience<'_> {
     fn check(&self, sample: Option<usize>) -> Result<()> {
-        if now() > self.until.time {
-            return Err(Error::new(
-                ErrorKind::Unavailable,
-                format!(
-                    "the request takes longer than the model's limit of {} ms (`max_request_ms`)",
-                    self.until.limit.as_millis()
-                ),
-            ));
-        }
+        self.until.check()?;
         let request = sample.and_then(|sample| self.request_of(sample)).and_then(|i| self.requests.get(i));
         match request {
             Some(request) if request.client.has_left().unwrap_or(false) => Err(cancelled()),
@@ -129,7 +157,7 @@ impl Waiting for Patience<'_> {
     }
 
     fn left(&self) -> Option<Duration> {
-        Some(Duration::from_nanos(self.until.time.saturating_sub(now())))
+        Some(self.until.left())
     }
 }
 
