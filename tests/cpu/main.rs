@@ -23,3 +23,4 @@ mod resample;
 mod tiff;
 mod turned;
 mod video;
+mod video_limits;
