@@ -8,6 +8,7 @@ mod coded;
 mod coder;
 mod decode;
 mod growing;
+mod h264_maker;
 mod jpeg;
 mod jpeg_equal;
 mod jpeg_xl;

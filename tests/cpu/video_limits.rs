@@ -8,6 +8,7 @@ use gesso::cpu::video::{Budget, Growing, Video};
 use gesso::error::{Error, ErrorKind, Result};
 use gesso::waiting::{Waiting, Watch};
 
+use crate::h264_maker::{Picture, Sequence};
 use crate::video::{bytes, clips};
 
 /// Somebody who does not wait any more when he was asked so many times.
@@ -190,4 +191,70 @@ fn frames_that_all_lie_at_one_place_are_bounded() {
     // A few may.
     let error = Video::open(&mp4_of_one_place(3, 40_000)).unwrap_err().to_string();
     assert!(!error.contains("times as many bytes"), "{error}");
+}
+
+/// The number of macroblocks of the streams that are made, and the bytes of one of their frames with its motion.
+const MACROBLOCKS: [u32; 2] = [8, 6];
+const FRAME: usize = 8 * 6 * (384 + 288);
+
+/// A key frame, and pictures of H.264 behind it, of which each may keep so many `references`.
+fn h264(references: u32, pictures: impl Iterator<Item = Picture>) -> Vec<u8> {
+    let sequence = Sequence { macroblocks: MACROBLOCKS, references, has_fields: false };
+    let key = Picture { is_key: true, is_reference: true, ..Picture::default() };
+    let slices = [key].into_iter().chain(pictures).flat_map(|picture| sequence.slice(&picture));
+    sequence.parameters().into_iter().chain(slices).collect()
+}
+
+fn reference(number: u32) -> Picture {
+    Picture { is_reference: true, number: number % 16, ..Picture::default() }
+}
+
+#[test]
+fn frames_of_h264_that_are_never_given_up_are_bounded() {
+    let (frames, ordinary, error) = grown(&h264(4, (1..200).map(reference)));
+    assert!(error.is_none() && frames == 200, "{frames} frames: {error:?}");
+    // 4 to make others from, and those whose order is not known yet.
+    assert!(ordinary < 40 * FRAME, "{ordinary} bytes");
+    let same = h264(4, (0..2_000).map(|_| reference(1)));
+    // Commands that give nothing up, in place of the window.
+    let nothing = |number| Picture { commands: vec![(2, vec![9])], ..reference(number) };
+    let commands = h264(4, (1..2_000).map(nothing));
+    for (what, file) in
+        [("numbers", same), ("commands", commands), ("none", h264(0, (1..2_000).map(reference)))]
+    {
+        let (frames, held, error) = grown(&file);
+        let error = error.map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.contains("more than 16 frames, which none of them gives up"), "{what}: {error}");
+        assert!(frames <= 17 && held < 60 * FRAME, "{what}: {frames} frames, {held} bytes");
+    }
+    let (_, _, error) = grown(&h264(17, (1..4).map(reference)));
+    let error = error.map(|error| error.to_string()).unwrap_or_default();
+    assert!(error.contains("the number of reference frames is 17, expected less than 17"), "{error}");
+}
+
+#[test]
+fn slices_of_h264_that_contradict_their_picture_are_left_out() {
+    let of_none = |number| Picture { number, ..Picture::default() };
+    // The crate would believe the second one, and keep each picture.
+    let rest = |number| Picture { first: 9, commands: vec![(2, vec![9])], ..reference(number) };
+    let pictures = (0..300).flat_map(|_| [of_none(1), rest(1)]);
+    let (frames, held, error) = grown(&h264(4, pictures));
+    assert!(error.is_none() && frames == 301, "{frames} frames: {error:?}");
+    assert!(held < 40 * FRAME, "{held} bytes");
+}
+
+#[test]
+fn the_reserved_matrix_of_av1_is_no_panic() {
+    let mut file = bytes("large_av1.mp4");
+    // A sequence header, and the byte with the lowest bits but one of its matrix: 3 in place of 1.
+    let header = [10, 14, 0, 0, 0, 3, 0xBC, 0xFC, 0x78, 0xD5, 0xF3, 0x20, 0x40, 0x40, 0x20, 0x80];
+    let places = file.windows(header.len()).enumerate().filter(|(_, bytes)| *bytes == header);
+    let places: Vec<usize> = places.map(|(place, _)| place).collect();
+    assert!(!places.is_empty());
+    places.into_iter().for_each(|place| file[place + 14] |= 0x40);
+    let video = Video::open(&file).unwrap();
+    let all: Vec<Option<usize>> = (0..video.frames()).map(Some).collect();
+    let mut out = vec![0; video.frames() * video.width() * video.height() * 3];
+    // As of a stream that does not say.
+    video.write_all(&all, [0; 3], &mut out, &Budget::default(), 1).unwrap();
 }

@@ -8,7 +8,7 @@ use rust_h264::nal::{NalUnit, NalUnitType, SpsInfo, parse_sps_info};
 
 use super::budget::{Budget, Cost};
 use super::decoder::{Larger, Picture, VideoDecoder, check_size, damaged};
-use super::h264_kept::{Kept, Shape};
+use super::h264_kept::{Kept, Shape, Slice};
 use super::nal::{self, Framing};
 use super::track::Codec;
 use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
@@ -33,6 +33,8 @@ pub(super) struct Decoder {
     /// How large the first pictures are; larger ones are left out.
     first: Shape,
     has_begun: bool,
+    /// The packet of the last picture that was left out.
+    left_out: Option<usize>,
     /// Pictures that `inner` has begun and not given.
     begun: usize,
     ready: VecDeque<Box<dyn Picture>>,
@@ -86,6 +88,7 @@ impl Decoder {
             color: None,
             first: shape(config, first)?,
             has_begun: false,
+            left_out: None,
             begun: 0,
             ready: VecDeque::new(),
         };
@@ -107,10 +110,11 @@ impl Decoder {
                 self.kept.parameters(&unit)?;
             }
             NalUnitType::Slice | NalUnitType::SliceIdr => {
-                if self.leaves_out(&unit, place) {
-                    return Ok(());
+                let Some(slice) = self.kept.look(&unit)? else { return Ok(()) };
+                if slice.shape.bytes() > self.first.bytes() {
+                    return self.leave_out(slice.shape, place);
                 }
-                self.pay(&unit, bytes.len(), budget)?;
+                self.pay(slice, bytes.len(), budget)?;
             }
             // The crate does nothing with others.
             _ => return Ok(()),
@@ -120,32 +124,33 @@ impl Decoder {
         Ok(())
     }
 
-    /// Whether a slice is one of a picture that takes more memory than the first ones.
-    fn leaves_out(&mut self, unit: &NalUnit<'_>, place: usize) -> bool {
-        let Some(shape) = self.kept.shape(unit) else { return false };
-        if shape.bytes() <= self.first.bytes() {
-            return false;
+    /// Does without a picture that takes more memory than the first ones.
+    fn leave_out(&mut self, shape: Shape, place: usize) -> Result<()> {
+        if self.left_out == Some(place) {
+            return Ok(());
         }
+        self.left_out = Some(place);
         // Those before it come first.
+        self.kept.finish()?;
         let frames = self.inner.flush_with_meta();
         self.keep(frames);
         self.begun = 0;
         self.ready.push_back(Box::new(Larger { place, size: shape.size }));
-        true
+        Ok(())
     }
 
-    fn pay(&mut self, unit: &NalUnit<'_>, bytes: usize, budget: &Budget<'_>) -> Result<()> {
-        let Some(slice) = self.kept.slice(unit) else { return Ok(()) };
-        if slice.begins {
-            self.has_begun = true;
-            self.begun = (self.begun + 1).min(WAITING);
-            budget.hold(self.taken(self.first))?;
-            budget.frame(slice.shape.size, COST.of(slice.shape.size, bytes))?;
-        } else {
+    fn pay(&mut self, slice: Slice, bytes: usize, budget: &Budget<'_>) -> Result<()> {
+        let shape = slice.shape;
+        if !slice.begins {
             // What was decoded of the picture is copied.
-            budget.part(slice.shape.bytes())?;
+            return budget.part(shape.bytes());
         }
-        (0..slice.copies).try_for_each(|_| budget.part(slice.shape.bytes()))
+        let copies = self.kept.begin(slice)?;
+        self.has_begun = true;
+        self.begun = (self.begun + 1).min(WAITING);
+        budget.hold(self.taken(self.first))?;
+        budget.frame(shape.size, COST.of(shape.size, bytes))?;
+        (0..copies).try_for_each(|_| budget.part(shape.bytes()))
     }
 
     /// Bytes that it takes for pictures of a shape.

@@ -1,5 +1,5 @@
 //! Which pictures the crate `rust_h264` keeps to make others from (ITU-T H.264, 8.2.5), and the memory that they take. The crate does not say so,
-//! and keeps any number where a stream does not follow the rules. It must not know how pictures are decoded.
+//! and keeps any number where a stream does not follow the rules, so its steps are followed here, one by one. It must not know how pictures are decoded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,16 @@ use super::decoder::{check_size, damaged};
 use crate::error::Result;
 
 /// Frames that a stream may have others made from.
-const MOST_REFERENCES: u32 = 16;
+const MOST_REFERENCES: usize = 16;
+/// Entries of a list of references: fields count by themselves.
+const MOST_LISTED: u32 = 32;
 /// Numbers of parameters are below these.
 const SEQUENCES: u32 = 32;
 const PICTURES: u32 = 256;
+/// Bytes of a unit of parameters. Those with all tables that there are have some hundreds.
+const MOST_PARAMETERS: usize = 8_192;
+/// Bytes at the front of a slice that its header lies in.
+const HEADER: usize = 8_192;
 
 /// Bytes for each macroblock: samples of luma and chroma with 8 bits; what is known of the motion in a picture that others are made from; what is
 /// known of one that is at work.
@@ -88,7 +94,7 @@ fn usual_references(level: u8, macroblocks: usize) -> usize {
         51..=52 => 184_320,
         _ => 696_320,
     };
-    (most / macroblocks.max(1)).clamp(1, MOST_REFERENCES as usize)
+    (most / macroblocks.max(1)).clamp(1, MOST_REFERENCES)
 }
 
 /// A picture that is kept.
@@ -100,13 +106,44 @@ struct Reference {
     long: Option<u32>,
 }
 
+impl Reference {
+    /// Whether it is the other field of a frame of which `field` with `number` is one.
+    fn is_other_field(&self, number: u32, field: Option<bool>) -> bool {
+        let differ = matches!((self.field, field), (Some(a), Some(b)) if a != b);
+        differ && self.number == number
+    }
+}
+
 /// A slice that was looked at.
 pub(super) struct Slice {
+    pub(super) shape: Shape,
     /// Whether a picture begins.
     pub(super) begins: bool,
-    pub(super) shape: Shape,
-    /// Pictures that are copied in place of missing ones.
-    pub(super) copies: usize,
+    work: Work,
+}
+
+/// A picture at work.
+struct Work {
+    header: SliceHeader,
+    is_key: bool,
+    is_reference: bool,
+    /// Numbers of pictures are below it.
+    numbers: u32,
+}
+
+impl Work {
+    /// Whether a slice says the same of its picture, as it must: the crate believes the last one.
+    fn agrees(&self, other: &Self) -> bool {
+        let marks = |work: &Self| (work.is_key, work.is_reference, work.numbers);
+        let numbers =
+            |header: &SliceHeader| (header.frame_num, header.field_pic_flag, header.bottom_field_flag);
+        let (a, b) = (&self.header, &other.header);
+        marks(self) == marks(other)
+            && numbers(a) == numbers(b)
+            && a.adaptive_ref_pic_marking == b.adaptive_ref_pic_marking
+            && a.long_term_reference_flag == b.long_term_reference_flag
+            && a.mmco_ops == b.mmco_ops
+    }
 }
 
 /// What the crate keeps.
@@ -117,40 +154,40 @@ pub(super) struct Kept {
     /// Frames that may be kept, by the parameters that came last.
     most: usize,
     references: Vec<Reference>,
-    /// The picture at work.
     work: Option<Work>,
     /// The number of the last picture that others may be made from.
     before: Option<u32>,
 }
 
-struct Work {
-    header: SliceHeader,
-    is_key: bool,
-    is_reference: bool,
-    /// Numbers of pictures are below it.
-    numbers: u32,
-}
-
 impl Kept {
-    /// How many pictures are kept.
+    /// How many frames are kept; two fields are as large as one.
     pub(super) fn references(&self) -> usize {
-        self.references.len()
+        let fields = |kept: &Reference| if kept.field.is_some() { 1 } else { 2 };
+        self.references.iter().map(fields).sum::<usize>().div_ceil(2)
     }
 
-    /// Takes in parameters, which the crate takes next.
+    /// Takes in parameters, which the crate takes next. Returns how large pictures are, if they say so.
     ///
     /// # Errors
-    /// Damaged ones; ones that it would keep too many pictures for, or itself.
+    /// Damaged ones; ones that it would keep too many pictures for, or too many of themselves.
     pub(super) fn parameters(&mut self, unit: &NalUnit<'_>) -> Result<Option<Shape>> {
-        let most = |number: u32, limit: u32, what: &str| match number {
+        let below = |number: u32, limit: u32, what: &str| match number {
             number if number < limit => Ok(()),
-            number => Err(damaged(format!("{what} is {number}, expected less than {limit}"))),
+            number => {
+                Err(damaged(format!("H.264: the number {what} is {number}, expected less than {limit}")))
+            }
         };
+        if unit.rbsp.len() > MOST_PARAMETERS {
+            return Err(damaged(format!(
+                "H.264: parameters of {} bytes, expected at most {MOST_PARAMETERS}",
+                unit.rbsp.len()
+            )));
+        }
         match unit.nal_unit_type {
             NalUnitType::Sps => {
                 let sps = parse_sps(&unit.rbsp).map_err(damaged)?;
-                most(sps.seq_parameter_set_id, SEQUENCES, "the number of H.264 parameters")?;
-                most(sps.max_num_ref_frames, MOST_REFERENCES + 1, "the number of H.264 reference frames")?;
+                below(sps.seq_parameter_set_id, SEQUENCES, "of parameters of a sequence")?;
+                below(sps.max_num_ref_frames, MOST_REFERENCES as u32 + 1, "of reference frames")?;
                 let shape = Shape::of(&sps)?;
                 self.most = sps.max_num_ref_frames as usize;
                 self.sequences.insert(sps.seq_parameter_set_id, (Arc::new(sps), shape));
@@ -159,7 +196,7 @@ impl Kept {
             NalUnitType::Pps => {
                 let of = parse_number(&unit.rbsp, 1).and_then(|of| self.sequences.get(&of));
                 let pps = parse_pps(&unit.rbsp, of.map(|(sps, _)| &**sps)).map_err(damaged)?;
-                most(pps.pic_parameter_set_id, PICTURES, "the number of H.264 parameters")?;
+                below(pps.pic_parameter_set_id, PICTURES, "of parameters of pictures")?;
                 self.pictures.insert(pps.pic_parameter_set_id, pps);
                 Ok(None)
             }
@@ -167,67 +204,96 @@ impl Kept {
         }
     }
 
-    /// Looks at a slice, which the crate decodes next; `None` where that cannot.
-    pub(super) fn slice(&mut self, unit: &NalUnit<'_>) -> Option<Slice> {
-        let (header, shape, numbers) = self.header(unit)?;
-        let begins = header.first_mb_in_slice == 0 || self.work.is_none();
-        let is_key = unit.nal_unit_type == NalUnitType::SliceIdr;
-        let mut copies = 0;
-        if begins {
-            self.finish();
-            if !is_key {
-                copies = self.fill(header.frame_num, numbers);
-            }
-            let is_reference = unit.nal_ref_idc > 0;
-            self.work = Some(Work { header, is_key, is_reference, numbers });
+    /// Looks at a slice; `None` for one that does not belong to the picture at work and begins none, which is left out.
+    ///
+    /// # Errors
+    /// A picture that begins with a damaged header; too long lists of references.
+    pub(super) fn look(&self, unit: &NalUnit<'_>) -> Result<Option<Slice>> {
+        let begins = self.work.is_none() || parse_number(&unit.rbsp, 0).is_none_or(|first| first == 0);
+        let (header, shape, numbers) = match self.header(unit) {
+            Ok(found) => found,
+            Err(error) if begins => return Err(error),
+            Err(_) => return Ok(None),
+        };
+        let listed = header.num_ref_idx_l0_active.max(header.num_ref_idx_l1_active);
+        if listed > MOST_LISTED {
+            return Err(damaged(format!(
+                "H.264: a list of {listed} references, expected at most {MOST_LISTED}"
+            )));
         }
-        Some(Slice { begins, shape, copies })
+        let is_key = unit.nal_unit_type == NalUnitType::SliceIdr;
+        let work = Work { header, is_key, is_reference: unit.nal_ref_idc > 0, numbers };
+        let belongs = begins || self.work.as_ref().is_some_and(|at_work| at_work.agrees(&work));
+        Ok(belongs.then_some(Slice { shape, begins, work }))
     }
 
-    /// The pictures are as large as those of a slice.
-    pub(super) fn shape(&self, unit: &NalUnit<'_>) -> Option<Shape> {
-        self.header(unit).map(|(_, shape, _)| shape)
+    /// Follows the crate when it takes a slice next that begins a picture. Returns how many pictures it copies in place of missing ones.
+    ///
+    /// # Errors
+    /// When it keeps more than it may.
+    pub(super) fn begin(&mut self, slice: Slice) -> Result<usize> {
+        self.finish()?;
+        let Work { header, is_key, numbers, .. } = &slice.work;
+        let copies = if *is_key { 0 } else { self.fill(header.frame_num, *numbers) };
+        self.work = Some(slice.work);
+        self.check()?;
+        Ok(copies)
     }
 
-    fn header(&self, unit: &NalUnit<'_>) -> Option<(SliceHeader, Shape, u32)> {
-        let first = parse_number(&unit.rbsp, 2)?;
-        let pps = self.pictures.get(&first)?;
-        let (sps, shape) = self.sequences.get(&pps.seq_parameter_set_id)?;
-        let parsed = parse_slice_header(&unit.rbsp, sps, pps, unit.nal_unit_type, unit.nal_ref_idc);
-        let (header, _) = parsed.ok()?;
+    fn check(&self) -> Result<()> {
+        if self.references() > MOST_REFERENCES {
+            return Err(damaged(format!(
+                "H.264: pictures are made from more than {MOST_REFERENCES} frames, which none of them gives up"
+            )));
+        }
+        Ok(())
+    }
+
+    fn header(&self, unit: &NalUnit<'_>) -> Result<(SliceHeader, Shape, u32)> {
+        let missing = || damaged("H.264: a picture without its parameters");
+        let number = parse_number(&unit.rbsp, 2).ok_or_else(missing)?;
+        let pps = self.pictures.get(&number).ok_or_else(missing)?;
+        let (sps, shape) = self.sequences.get(&pps.seq_parameter_set_id).ok_or_else(missing)?;
+        let head = unit.rbsp.get(..HEADER).unwrap_or(&unit.rbsp);
+        let parsed = parse_slice_header(head, sps, pps, unit.nal_unit_type, unit.nal_ref_idc);
+        let (header, _) = parsed.map_err(damaged)?;
         let numbers = 1_u32 << (sps.log2_max_frame_num_minus4.saturating_add(4)).min(31);
-        Some((header, *shape, numbers))
+        Ok((header, *shape, numbers))
     }
 
     /// The picture at work is done.
-    fn finish(&mut self) {
-        let Some(Work { header, is_key, is_reference, numbers }) = self.work.take() else { return };
+    ///
+    /// # Errors
+    /// When more are kept than may be.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        let Some(Work { header, is_key, is_reference, numbers }) = self.work.take() else { return Ok(()) };
         if is_key {
             self.references.clear();
         }
         let field = header.field_pic_flag.then_some(header.bottom_field_flag);
-        let starts_anew = header.mmco_ops.iter().any(|&(command, _)| command == 5);
         for &(command, value) in &header.mmco_ops {
             self.obey(command, value, &header, field, numbers);
         }
         if !is_reference {
-            return;
+            return Ok(());
         }
         if !header.adaptive_ref_pic_marking && !is_key {
             self.slide(header.frame_num, field);
         }
-        let long = (is_key && header.long_term_reference_flag).then_some(0);
+        // Behind command 5 numbers begin anew.
+        let starts_anew = header.mmco_ops.iter().any(|&(command, _)| command == 5);
         let number = if starts_anew { 0 } else { header.frame_num };
-        self.references.push(Reference { number: header.frame_num, field, long });
+        let long = (is_key && header.long_term_reference_flag).then_some(0);
+        self.references.push(Reference { number, field, long });
         self.before = Some(number);
         for &(_, long) in header.mmco_ops.iter().filter(|(command, _)| *command == 6) {
-            self.references.retain(|kept| kept.long != Some(long) || is_other(kept.field, field));
-            if let Some(kept) =
-                self.references.iter_mut().rev().find(|kept| kept.long.is_none() && kept.number == number)
-            {
+            self.references.retain(|kept| kept.long != Some(long) || kept.is_other_field(number, field));
+            let mut latest = self.references.iter_mut().rev();
+            if let Some(kept) = latest.find(|kept| kept.long.is_none() && kept.number == number) {
                 kept.long = Some(long);
             }
         }
+        self.check()
     }
 
     /// What a command of a picture does to those that are kept (8.2.5.4).
@@ -263,11 +329,9 @@ impl Kept {
             3 => {
                 let (name, long) = (named(value), value >> 16);
                 let targets = |kept: &Reference| kept.long.is_none() && is_named(kept, name);
-                let Some(first) = self.references.iter().find(|kept| targets(kept)).map(|kept| kept.field)
-                else {
-                    return;
-                };
-                self.references.retain(|kept| kept.long != Some(long) || is_other(kept.field, first));
+                let Some(first) = self.references.iter().find(|kept| targets(kept)) else { return };
+                let (number, field) = (first.number, first.field);
+                self.references.retain(|kept| kept.long != Some(long) || kept.is_other_field(number, field));
                 self.references
                     .iter_mut()
                     .filter(|kept| targets(kept))
@@ -281,8 +345,7 @@ impl Kept {
 
     /// Lets the oldest frames go (8.2.5.3).
     fn slide(&mut self, number: u32, field: Option<bool>) {
-        let completes =
-            |kept: &Reference| kept.long.is_none() && kept.number == number && is_other(kept.field, field);
+        let completes = |kept: &Reference| kept.long.is_none() && kept.is_other_field(number, field);
         if self.most == 0 || self.references.iter().any(completes) {
             return;
         }
@@ -310,10 +373,8 @@ impl Kept {
         let skipped = missing.saturating_sub(self.most.max(1) as u32);
         let mut unused = (before + 1 + skipped) % numbers;
         let mut copies = 0;
-        while unused != number && copies <= MOST_REFERENCES as usize {
-            if self.references.is_empty() {
-                break;
-            }
+        // The copies are of a frame.
+        while unused != number && self.has_frame() {
             self.slide(unused, None);
             self.references.push(Reference { number: unused, field: None, long: None });
             copies += 1;
@@ -322,11 +383,16 @@ impl Kept {
         self.before = Some((number + numbers - 1) % numbers);
         copies
     }
-}
 
-/// Whether both are fields, and not the same.
-fn is_other(a: Option<bool>, b: Option<bool>) -> bool {
-    matches!((a, b), (Some(a), Some(b)) if a != b)
+    /// Whether a frame is kept, or both of its fields.
+    fn has_frame(&self) -> bool {
+        let mut kept = self.references.iter();
+        kept.any(|one| {
+            let is_pair =
+                |other: &Reference| other.long == one.long && other.is_other_field(one.number, one.field);
+            one.field.is_none() || self.references.iter().any(is_pair)
+        })
+    }
 }
 
 /// The number that stands behind `skipped` others at the beginning, each of as many zeros as bits follow the one behind them.
