@@ -7,7 +7,8 @@
 //!                        -> panics -> the hook, before anything is unwound: says so, and never returns
 //! ```
 //!
-//! So a panic costs a thread and the memory of one decoder. Of [`MOST_LOST`] of them nothing is decoded any more.
+//! So a panic costs a thread and the memory of one decoder; after [`MOST_LOST`] of them nothing is decoded any more. While such a thread waits, nobody may
+//! set another hook.
 
 use std::cell::RefCell;
 use std::sync::Once;
@@ -25,7 +26,7 @@ static LOST: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     /// In a thread for the crate: how its panics are told of.
-    static TELLS: RefCell<Option<Box<dyn Fn()>>> = const { RefCell::new(None) };
+    static TELLS: RefCell<Option<Box<dyn Fn(String)>>> = const { RefCell::new(None) };
 }
 
 /// What is done with a state.
@@ -34,8 +35,8 @@ type Call<S> = Box<dyn FnOnce(&mut S) + Send>;
 /// A state that lives in a thread of its own, and what is done with it there.
 pub(super) struct Apart<S> {
     calls: Option<Sender<Call<S>>>,
-    /// Something comes when a call has ended: whether it did so well.
-    ended: Receiver<bool>,
+    /// Something comes when a call has ended: the words of its panic, if it did so by one.
+    ended: Receiver<Option<String>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -58,10 +59,10 @@ impl<S: 'static> Apart<S> {
         let work = move || {
             let failed = tell.clone();
             TELLS.with(|tells| {
-                *tells.borrow_mut() = Some(Box::new(move || {
+                *tells.borrow_mut() = Some(Box::new(move |words| {
                     // Nobody hears it when the caller is gone.
-                    let _ = failed.send(false);
-                }))
+                    let _ = failed.send(Some(words));
+                }));
             });
             let mut state = match make() {
                 Ok(state) => state,
@@ -74,7 +75,7 @@ impl<S: 'static> Apart<S> {
             drop(made);
             while let Ok(call) = incoming.recv() {
                 call(&mut state);
-                if tell.send(true).is_err() {
+                if tell.send(None).is_err() {
                     break;
                 }
             }
@@ -92,7 +93,7 @@ impl<S: 'static> Apart<S> {
     /// What `work` makes of the state.
     ///
     /// # Errors
-    /// Invalid when it has panicked, now or before.
+    /// Internal when it has panicked, now or before.
     pub(super) fn call<R: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut S) -> R + Send + 'static,
@@ -102,11 +103,15 @@ impl<S: 'static> Apart<S> {
             let _ = give.send(work(state));
         });
         let sent = self.calls.as_ref().is_some_and(|calls| calls.send(call).is_ok());
-        if sent && self.ended.recv() == Ok(true) {
-            return taken.recv().map_err(|_| Error::internal("a call without an answer"));
+        let ended = if sent { self.ended.recv().ok() } else { None };
+        match ended {
+            Some(None) => taken.recv().map_err(|_| Error::internal("a call without an answer")),
+            Some(Some(words)) => {
+                self.forget();
+                Err(Error::from_panic(&words))
+            }
+            None => Err(Error::internal("the decoder has failed before")),
         }
-        self.forget();
-        Err(Error::invalid("a frame cannot be decoded: the decoder does not know what to do with its data"))
     }
 
     /// Leaves the thread where it is.
@@ -138,7 +143,7 @@ fn install_hook() {
                 let Ok(tells) = tells.try_borrow() else { return false };
                 tells.as_ref().is_some_and(|tell| {
                     LOST.fetch_add(1, Ordering::Relaxed);
-                    tell();
+                    tell(info.to_string());
                     true
                 })
             });
@@ -174,8 +179,9 @@ mod tests {
         assert_eq!(apart.call(add(1)).unwrap(), 2);
         assert_eq!(apart.call(add(2)).unwrap(), 5);
         for _ in 0..2 {
-            let error = apart.call(add(3)).unwrap_err().to_string();
-            assert!(error.contains("cannot be decoded") && !error.contains("panic"), "{error}");
+            let error = apart.call(add(3)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Internal);
+            assert!(!error.to_string().contains("unwound"), "{error}");
         }
         drop(apart);
         // Others go on.

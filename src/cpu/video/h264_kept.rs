@@ -160,10 +160,16 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// How many frames are kept; two fields are as large as one.
+    /// How many frames are kept. Two fields are as large as one; by itself a field may keep the other one, that was given up.
     pub(super) fn references(&self) -> usize {
-        let fields = |kept: &Reference| if kept.field.is_some() { 1 } else { 2 };
+        let fields = |kept: &Reference| if kept.field.is_some() && self.is_paired(kept) { 1 } else { 2 };
         self.references.iter().map(fields).sum::<usize>().div_ceil(2)
+    }
+
+    /// Whether the other field is kept, too.
+    fn is_paired(&self, one: &Reference) -> bool {
+        let is_other = |other: &Reference| other.is_other_field(one.number, one.field);
+        self.references.iter().any(|other| other.long == one.long && is_other(other))
     }
 
     /// Takes in parameters, which the crate takes next. Returns how large pictures are, if they say so.
@@ -321,10 +327,8 @@ impl Kept {
                     Some(bottom) => (value / 2, Some(bottom == (value & 1 == 1))),
                     None => (value, None),
                 };
-                self.references.retain(|kept| {
-                    kept.long != Some(long)
-                        || !which.is_none_or(|which| kept.field.is_none_or(|kept| kept == which))
-                });
+                let spares = |kept: Option<bool>| matches!((kept, which), (Some(a), Some(b)) if a != b);
+                self.references.retain(|kept| kept.long != Some(long) || spares(kept.field));
             }
             3 => {
                 let (name, long) = (named(value), value >> 16);
@@ -386,12 +390,7 @@ impl Kept {
 
     /// Whether a frame is kept, or both of its fields.
     fn has_frame(&self) -> bool {
-        let mut kept = self.references.iter();
-        kept.any(|one| {
-            let is_pair =
-                |other: &Reference| other.long == one.long && other.is_other_field(one.number, one.field);
-            one.field.is_none() || self.references.iter().any(is_pair)
-        })
+        self.references.iter().any(|kept| kept.field.is_none() || self.is_paired(kept))
     }
 }
 
