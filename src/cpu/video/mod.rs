@@ -91,6 +91,7 @@ impl<'a> Video<'a> {
     pub fn open(file: impl Into<File<'a>>) -> Result<Self> {
         let file = file.into();
         let mut track = open(&file).context(|| "video".to_owned())?;
+        track.check_overlap(file.len()).context(|| "video".to_owned())?;
         codec::mark_packets(&file, &mut track)?;
         let first = track.packets.first().ok_or_else(|| Error::invalid("a video without a frame"))?;
         let size = codec::picture_size(&track, first.of(&file)).context(|| "video".to_owned())?;

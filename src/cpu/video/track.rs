@@ -52,8 +52,6 @@ pub(super) struct Track {
     pub(super) packets: Vec<Packet>,
     /// How many there may be at a time.
     pub(super) most: usize,
-    /// Bytes of all that were added.
-    pub(super) bytes: usize,
     /// Whether the container says when frames are shown. Else only a decoder knows their order, up to the next key frame.
     pub(super) timed: bool,
     /// The unit of time: so many seconds, divided by so many.
@@ -70,7 +68,6 @@ impl Track {
             size: [0; 2],
             packets: Vec::new(),
             most: limits::MAX_VIDEO_FRAMES,
-            bytes: 0,
             timed: true,
             tick: [1, 25],
             edits: Vec::new(),
@@ -80,7 +77,7 @@ impl Track {
     /// Adds a packet of a file of `len` bytes, after those before it. What does not lie in the file is left out: files are cut off.
     ///
     /// # Errors
-    /// When there are more than `most`; when they lie over one another more than [`limits::MAX_VIDEO_OVERLAP`] allows.
+    /// When there are more than `most`.
     pub(super) fn push(&mut self, len: usize, range: Range<usize>, time: i64, key: bool) -> Result<()> {
         if self.packets.len() >= self.most {
             return Err(Error::invalid(format!(
@@ -89,14 +86,22 @@ impl Track {
             )));
         }
         if !range.is_empty() && range.end <= len {
-            self.bytes = self.bytes.saturating_add(range.len());
-            if self.bytes > len.saturating_mul(limits::MAX_VIDEO_OVERLAP) {
-                return Err(Error::invalid(format!(
-                    "frames of more than {} times as many bytes as their file has, which is the limit",
-                    limits::MAX_VIDEO_OVERLAP
-                )));
-            }
             self.packets.push(Packet::new(range.start, range.len(), time, key));
+        }
+        Ok(())
+    }
+
+    /// Lets packets of a whole file of `len` bytes pass before all of them are read.
+    ///
+    /// # Errors
+    /// When they lie over one another more than [`limits::MAX_VIDEO_OVERLAP`] allows.
+    pub(super) fn check_overlap(&self, len: usize) -> Result<()> {
+        let bytes = self.packets.iter().fold(0_usize, |sum, packet| sum.saturating_add(packet.len));
+        if bytes > len.saturating_mul(limits::MAX_VIDEO_OVERLAP) {
+            return Err(Error::invalid(format!(
+                "frames of more than {} times as many bytes as their file has, which is the limit",
+                limits::MAX_VIDEO_OVERLAP
+            )));
         }
         Ok(())
     }
