@@ -22,12 +22,12 @@ const ROUNDS: usize = 3;
 
 /// Takes every frame to the same place, or to none.
 struct Sink {
-    budget: Budget,
+    budget: Budget<'static>,
     target: Option<DeviceBytes<'static>>,
 }
 
 impl Takes for Sink {
-    fn budget(&self) -> &Budget {
+    fn budget(&self) -> &Budget<'_> {
         &self.budget
     }
 

@@ -11,7 +11,7 @@ const BETWEEN: i64 = 400_000;
 /// Where frames go, and what decoding them may cost.
 pub trait Takes {
     /// What is left of it.
-    fn budget(&self) -> &Budget;
+    fn budget(&self) -> &Budget<'_>;
 
     /// Where the frames go that a picture is: each nowhere, to one place or several.
     ///

@@ -293,12 +293,11 @@ pub const MAX_CLASSES: usize = 8_192;
 /// Frames of one video (five hours at 50 a second). Stops tables of a few kilobytes that tell of billions.
 pub const MAX_VIDEO_FRAMES: usize = 1 << 20;
 
-/// Pixels of one frame of a video (8192 x 4352: 8K). A decoder holds up to [`MAX_VIDEO_SURFACES`] frames. Stops a header of a few bytes that
-/// asks for gigabytes.
-pub const MAX_VIDEO_PIXELS: usize = 8_192 * 4_352;
+/// How often a byte of a video's file may be one of a frame: tables may name the same bytes again and again, all of which are read.
+pub const MAX_VIDEO_OVERLAP: usize = 4;
 
-/// Frames that a decoder on the host may hold: sixteen that others are made from, and the one at hand.
-pub const MAX_VIDEO_SURFACES: usize = 17;
+/// Pixels of one frame of a video (8192 x 4352: 8K). What a decoder holds, it counts. Stops a header of a few bytes that asks for gigabytes.
+pub const MAX_VIDEO_PIXELS: usize = 8_192 * 4_352;
 
 /// Frames that tables of a video in pieces may tell of before they come (almost three hours at 25 a second). Stops fragments of a few bytes
 /// that each tell of a million more.

@@ -28,7 +28,7 @@ pub use crate::graph::import::describe::{
 pub use crate::memory::DeviceBytes;
 pub use crate::ops::args::Value as ArgumentValue;
 pub use crate::ops::{Decoded, Failures, Preferences};
-pub use crate::waiting::Waiting;
+pub use crate::waiting::{Forever, Waiting};
 pub use dataset::Dataset;
 pub use feeding::Feeding;
 pub use instance::Instance;

@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::gpu::video::Engines;
 use crate::memory::HostPool;
 use crate::tensor::{Batch, ValueType};
+use crate::waiting::Waiting;
 
 pub use repeated::Repeated;
 pub use video::Videos;
@@ -72,15 +73,15 @@ pub trait Source: Send {
     /// Why this batch cannot be had. The next one is asked for all the same: a source that is at its end then says so.
     fn next(&mut self, most: usize, memory: &Arc<HostPool>) -> Result<Option<Pulled>>;
 
-    /// [`Source::next`] for somebody who may stop waiting meanwhile: sources that take long ask `is_wanted` now and then.
+    /// [`Source::next`] for somebody who may stop waiting meanwhile: sources that take long ask `waiting` now and then.
     ///
     /// # Errors
-    /// As there; cancelled, when it is no longer wanted.
+    /// As there; why nobody waits any more.
     fn next_while(
         &mut self,
         most: usize,
         memory: &Arc<HostPool>,
-        _is_wanted: &dyn Fn() -> bool,
+        _waiting: &dyn Waiting,
     ) -> Result<Option<Pulled>> {
         self.next(most, memory)
     }
@@ -94,9 +95,9 @@ pub trait Source: Send {
         &mut self,
         most: usize,
         memory: &Arc<HostPool>,
-        is_wanted: &dyn Fn() -> bool,
+        waiting: &dyn Waiting,
     ) -> Result<Option<Upcoming>> {
-        Ok(self.next_while(most, memory, is_wanted)?.map(Upcoming::Here))
+        Ok(self.next_while(most, memory, waiting)?.map(Upcoming::Here))
     }
 
     /// Of a source that is fed: whether [`Source::next`] would say that there is no more.

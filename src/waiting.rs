@@ -29,6 +29,16 @@ impl Waiting for Forever {
     }
 }
 
+/// Somebody who waits as long as the function says so.
+impl<F: Fn() -> bool + Sync> Waiting for F {
+    fn check(&self, _sample: Option<usize>) -> Result<()> {
+        match self() {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::Cancelled, "nobody waits any more")),
+        }
+    }
+}
+
 /// Work between two looks at the clock, in pixels or bytes: some tens of microseconds.
 const WORK_BETWEEN_LOOKS: usize = 1 << 16;
 

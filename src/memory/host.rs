@@ -53,7 +53,7 @@ impl HostBuffer {
     /// Parts it from its pool, which has room for others then. For what outlives a batch: who keeps it counts it.
     pub fn part(&mut self) {
         if let Some(pool) = std::mem::take(&mut self.pool).upgrade() {
-            pool.in_use.fetch_sub(self.bytes, Ordering::Relaxed);
+            pool.discount(self.bytes);
         }
     }
 
@@ -66,7 +66,7 @@ impl HostBuffer {
 impl Drop for HostBuffer {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.upgrade() {
-            pool.in_use.fetch_sub(self.bytes, Ordering::Relaxed);
+            pool.discount(self.bytes);
             pool.give_back(std::mem::take(&mut self.lines));
         }
     }
@@ -186,16 +186,8 @@ impl HostPool {
     /// # Errors
     /// Unavailable, when the pool's limit is reached or the system has no memory.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Result<HostBuffer> {
-        self.wait_for(bytes);
         let lines = bytes.div_ceil(ALIGNMENT);
-        let more = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.most);
-        self.in_use.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|used| {
-            let (most, left) = (self.most, self.most.saturating_sub(used));
-            Error::new(
-                ErrorKind::Unavailable,
-                format!("a buffer of {bytes} bytes, of the limit of {most} bytes {left} are left"),
-            )
-        })?;
+        self.count(bytes)?;
         // From here on it is counted, and given back when it is dropped.
         let mut buffer = HostBuffer { lines: Vec::new(), bytes, pool: Arc::downgrade(self) };
         let reused = if lines < KEPT_LINES { None } else { self.reuse(lines) };
@@ -210,6 +202,27 @@ impl HostPool {
             buffer.bytes_mut().fill(pattern);
         }
         Ok(buffer)
+    }
+
+    /// Counts `bytes` more as in use.
+    pub(super) fn count(&self, bytes: usize) -> Result<()> {
+        self.wait_for(bytes);
+        let more = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.most);
+        match self.in_use.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
+            Ok(_) => Ok(()),
+            Err(used) => {
+                let (most, left) = (self.most, self.most.saturating_sub(used));
+                Err(Error::new(
+                    ErrorKind::Unavailable,
+                    format!("a buffer of {bytes} bytes, of the limit of {most} bytes {left} are left"),
+                ))
+            }
+        }
+    }
+
+    /// Counts so many no longer.
+    pub(super) fn discount(&self, bytes: usize) {
+        self.in_use.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     fn reuse(&self, lines: usize) -> Option<Vec<Line>> {

@@ -3,6 +3,7 @@
 
 mod bounds;
 mod copies;
+mod counted;
 mod device;
 mod filling;
 mod host;
@@ -10,6 +11,7 @@ mod stuffed;
 
 pub(crate) use bounds::{Bounds, Size, bound};
 pub use copies::{SharedBytes, copied_once, copy_once, fill};
+pub use counted::Counted;
 pub use device::{DeviceBytes, DeviceMemory};
 #[doc(hidden)]
 pub use filling::fill_with;

@@ -12,6 +12,7 @@ use crate::memory::HostPool;
 use crate::ops::Failures;
 use crate::source::Source;
 use crate::tensor::{Batch, BatchDesc, Device, Sample};
+use crate::waiting::Waiting;
 
 /// The batches to come of one feed: see [`super::Instance::feed`].
 pub struct Feeding {
@@ -93,11 +94,11 @@ impl Feeding {
         &mut self,
         most: usize,
         memory: &Arc<HostPool>,
-        is_wanted: &dyn Fn() -> bool,
+        waiting: &dyn Waiting,
     ) -> Result<Option<Ready>> {
         if self.waiting.is_empty() && !self.has_failed {
             let (sources, wires) = (&mut self.sources, &self.wires);
-            let pulled = caught(|| wires.pull(sources, most, memory, is_wanted));
+            let pulled = caught(|| wires.pull(sources, most, memory, waiting));
             self.has_failed = pulled.is_err();
             if let Some(ready) = pulled? {
                 self.waiting = of_one_shape(ready)?;

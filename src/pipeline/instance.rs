@@ -13,6 +13,7 @@ use crate::memory::HostPool;
 use crate::ops::{Decoded, Failures, Preferences};
 use crate::tensor::{Batch, Sample, ValueType};
 use crate::threads::Others;
+use crate::waiting::Waiting;
 
 /// One instance: runs one batch at a time.
 pub struct Instance {
@@ -119,18 +120,18 @@ impl Instance {
     }
 
     /// Runs the next batch of what was fed, of as many samples as the file was made for, or fewer: all samples of an input have one shape.
-    /// `sink` is asked to make itself ready for so many samples. `None` when there are no more. `is_wanted` is asked now and then.
+    /// `sink` is asked to make itself ready for so many samples. `None` when there are no more. `waiting` is asked now and then.
     ///
     /// # Errors
     /// What fails the whole batch; none follows an error of the video itself.
     pub fn run_fed<'r, S: OutputSink<'r>>(
         &mut self,
         feeding: &mut Feeding,
-        is_wanted: &dyn Fn() -> bool,
+        waiting: &dyn Waiting,
         sink: impl FnOnce(usize) -> S,
     ) -> Result<Option<(S, Outcome<'r>)>> {
         let most = self.executor.plan().graph.max_batch_size;
-        let Some((failures, inputs)) = feeding.next(most, self.executor.memory(), is_wanted)? else {
+        let Some((failures, inputs)) = feeding.next(most, self.executor.memory(), waiting)? else {
             return Ok(None);
         };
         let first = self.samples;

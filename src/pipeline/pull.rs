@@ -8,6 +8,7 @@ use crate::memory::HostPool;
 use crate::ops::Failures;
 use crate::source::{Pulled, Source, Upcoming};
 use crate::tensor::{Batch, Sample, ValueType};
+use crate::waiting::Waiting;
 
 /// Where the inputs of a pipeline come from, in their order.
 pub(super) struct Wires {
@@ -71,9 +72,9 @@ impl Wires {
         sources: &mut [Box<dyn Source>],
         most: usize,
         memory: &Arc<HostPool>,
-        is_wanted: &dyn Fn() -> bool,
+        waiting: &dyn Waiting,
     ) -> Result<Option<Ready>> {
-        self.begin(sources, most, memory, is_wanted).map(|begun| self.finish(begun)).transpose()
+        self.begin(sources, most, memory, waiting).map(|begun| self.finish(begun)).transpose()
     }
 
     /// Asks every source for its next batch; `None`: one has no more.
@@ -82,12 +83,12 @@ impl Wires {
         sources: &mut [Box<dyn Source>],
         most: usize,
         memory: &Arc<HostPool>,
-        is_wanted: &dyn Fn() -> bool,
+        waiting: &dyn Waiting,
     ) -> Option<Begun> {
         let mut begun = Begun { most, samples: most, all: Vec::new() };
         for (number, source) in sources.iter_mut().enumerate() {
             // When one source fails, the others skip a batch: they keep step.
-            let upcoming = source.begin(begun.samples, memory, is_wanted).transpose()?;
+            let upcoming = source.begin(begun.samples, memory, waiting).transpose()?;
             if let (0, Ok(upcoming)) = (number, &upcoming) {
                 begun.samples = upcoming.samples();
             }

@@ -11,6 +11,7 @@ use crate::limits;
 use crate::memory::HostPool;
 use crate::source::{Facts, Pulled, Source, Upcoming};
 use crate::tensor::{Batch, BatchDesc, Layout, Origins, Sample, Shape, ValueType};
+use crate::waiting::{Forever, Waiting};
 
 /// Reads the samples that come next.
 pub(super) struct Reader {
@@ -52,14 +53,14 @@ impl Source for Reader {
     }
 
     fn next(&mut self, most: usize, memory: &Arc<HostPool>) -> Result<Option<Pulled>> {
-        self.begin(most, memory, &|| true)?.map(Upcoming::read).transpose()
+        self.begin(most, memory, &Forever)?.map(Upcoming::read).transpose()
     }
 
     fn begin(
         &mut self,
         most: usize,
         memory: &Arc<HostPool>,
-        _is_wanted: &dyn Fn() -> bool,
+        _waiting: &dyn Waiting,
     ) -> Result<Option<Upcoming>> {
         let indices = self.order.batch(most);
         let (dataset, outputs, memory) =

@@ -6,7 +6,7 @@ use super::video_files::Files;
 use super::video_list::{self, Bounds, Rounding};
 use super::video_samples::{self, Sample as Chosen};
 use super::{Dataset, ReaderDef, Step, Tensor, Undecoded};
-use crate::cpu::video::{Padding, fill_color};
+use crate::cpu::video::{Budget, Padding, fill_color};
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
@@ -323,7 +323,7 @@ impl Videos {
         let (size, shape_bytes) = (shape.bytes(1)?, shape.bytes(if scale.is_some() { 4 } else { 1 })?);
         let mut buffer = memory.take(size)?;
         let pixels = buffer.bytes_mut().get_mut(..size).unwrap_or_default();
-        video.write_all(frames, *fill, pixels)?;
+        video.write_all(frames, *fill, pixels, &Budget::default(), rayon::current_num_threads())?;
         let bytes = match scale {
             None => Sample::Pooled(Arc::new(buffer), 0..size),
             Some(scale) => {

@@ -21,6 +21,7 @@ use crate::gpu::video::Engines;
 use crate::limits;
 use crate::memory::{HostBuffer, HostPool, copied_once};
 use crate::tensor::{Batch, BatchDesc, DType, Layout, Sample, ValueType};
+use crate::waiting::{Forever, Waiting};
 use engines::OnEngines;
 use host::OnHost;
 use pieces::OnPieces;
@@ -112,16 +113,16 @@ impl Source for Videos {
     }
 
     fn next(&mut self, most: usize, memory: &Arc<HostPool>) -> Result<Option<Pulled>> {
-        self.next_while(most, memory, &|| true)
+        self.next_while(most, memory, &Forever)
     }
 
     fn next_while(
         &mut self,
         most: usize,
         memory: &Arc<HostPool>,
-        is_wanted: &dyn Fn() -> bool,
+        waiting: &dyn Waiting,
     ) -> Result<Option<Pulled>> {
-        let asked = Asked { memory, is_wanted };
+        let asked = Asked { memory, waiting };
         let Some(player) = self.current()? else { return Ok(None) };
         let (mut shapes, mut samples, mut bytes) = (Vec::new(), Vec::new(), 0_usize);
         let mut damage = None;

@@ -15,7 +15,7 @@ fn grown(file: &[u8], mut length: impl FnMut() -> usize) -> Result<Vec<(usize, V
         growing.push(piece, at == file.len())?;
         while growing.prepare(&Budget::default())? {
             let mut pixels = vec![0; growing.size().iter().product::<usize>() * 3];
-            growing.write(&mut pixels)?;
+            growing.write(&Budget::default(), &mut pixels)?;
             found.push((at, pixels));
         }
         assert_eq!(growing.is_over(), at == file.len());

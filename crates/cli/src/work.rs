@@ -2,7 +2,7 @@
 //! know what becomes of them.
 
 use gesso::error::{Error, Result};
-use gesso::pipeline::{Feeding, Instance, Keep, Outcome, Stream, Tally};
+use gesso::pipeline::{Feeding, Forever, Instance, Keep, Outcome, Stream, Tally};
 use gesso::tensor::Batch;
 
 use crate::inputs::Samples;
@@ -95,7 +95,7 @@ fn videos<'s>(
                 }
             }
         };
-        let outcome = match instance.run_fed(at_hand, &|| true, |_| Keep) {
+        let outcome = match instance.run_fed(at_hand, &Forever, |_| Keep) {
             Ok(None) => continue,
             Ok(Some((_, outcome))) => Ok(outcome),
             Err(error) => Err(error),

@@ -1,6 +1,7 @@
-//! AV1 by the crate `re_rav1d`: dav1d in Rust, with a safe interface. Inside it are functions that C could call, so a panic there
-//! ends the process: unlike those of other decoders it cannot be caught. It must not know containers.
+//! AV1 by the crate `re_rav1d`: dav1d in Rust, with a safe interface. Inside it are functions that C could call, from which a panic cannot be caught:
+//! it works in a thread that is left when it panics. It must not know containers.
 
+mod apart;
 mod sequence;
 
 use re_rav1d::dav1d::{
@@ -9,8 +10,9 @@ use re_rav1d::dav1d::{
 
 use super::yuv::{Layout, Planes};
 use crate::error::{Error, Result};
+use apart::Apart;
 
-pub(super) use sequence::still_sequence;
+pub(super) use sequence::{Part, Sequence, parts, still_sequence};
 
 /// Matrices by their numbers in ISO/IEC 23091-2: none, as the planes are green, blue and red; and not said.
 pub(super) const IDENTITY: u8 = 0;
@@ -18,7 +20,7 @@ pub(super) const IDENTITY: u8 = 0;
 pub(super) const UNSPECIFIED: u8 = 2;
 
 /// A stream's decoder. It begins with a key frame.
-pub(super) struct Decoder(Inner);
+pub(super) struct Decoder(Apart<Inner>);
 
 /// A decoded picture.
 pub(super) struct Picture(re_rav1d::dav1d::Picture);
@@ -27,6 +29,7 @@ pub(super) struct Picture(re_rav1d::dav1d::Picture);
 fn error(error: Cause) -> Error {
     match error {
         Cause::UnsupportedBitstream => Error::unsupported("AV1 of a kind that is not decoded"),
+        Cause::UnknownError(_) => damaged("it is larger than its video, or makes no sense"),
         other => damaged(other),
     }
 }
@@ -38,12 +41,16 @@ fn damaged(what: impl std::fmt::Display) -> Error {
 impl Decoder {
     /// One of frames of at most so many `pixels`; larger ones are an error before memory is taken for them.
     pub(super) fn new(pixels: usize) -> Result<Self> {
-        let mut settings = Settings::new();
-        settings.set_n_threads(1);
-        settings.set_max_frame_delay(1);
-        // 0 would be no limit.
-        settings.set_frame_size_limit(u32::try_from(pixels).unwrap_or(u32::MAX).max(1));
-        Inner::with_settings(&settings).map(Self).map_err(error)
+        let pixels = u32::try_from(pixels).unwrap_or(u32::MAX).max(1);
+        let make = move || {
+            let mut settings = Settings::new();
+            settings.set_n_threads(1);
+            settings.set_max_frame_delay(1);
+            // 0 would be no limit.
+            settings.set_frame_size_limit(pixels);
+            Inner::with_settings(&settings).map_err(error)
+        };
+        Apart::new(make).map(Self)
     }
 
     /// Takes the bytes of one frame and hands all pictures that are there to `take`; `place` comes back with this frame's.
@@ -56,18 +63,13 @@ impl Decoder {
         place: usize,
         take: &mut dyn FnMut(Picture),
     ) -> Result<()> {
-        let most = packet.len();
-        let mut sent = self.0.send_data(packet, None, Some(place as i64), None);
-        // What it does not take at once it takes when its pictures are out; it takes some each time.
-        for _ in 0..=most {
-            self.collect(take)?;
-            match sent {
-                Ok(()) => return Ok(()),
-                Err(Cause::Again) => sent = self.0.send_pending_data(),
-                Err(cause) => return Err(error(cause)),
-            }
-        }
-        Err(damaged("the decoder does not take a packet"))
+        let (pictures, sent) = self.0.call(move |inner| {
+            let mut pictures = Vec::new();
+            let sent = send(inner, packet, place, &mut pictures);
+            (pictures, sent)
+        })?;
+        pictures.into_iter().for_each(take);
+        sent
     }
 
     /// Hands all pictures that are there to `take`.
@@ -75,12 +77,37 @@ impl Decoder {
     /// # Errors
     /// Those of [`Decoder::send`].
     pub(super) fn collect(&mut self, take: &mut dyn FnMut(Picture)) -> Result<()> {
-        loop {
-            match self.0.get_picture() {
-                Ok(picture) => take(Picture(picture)),
-                Err(Cause::Again) => return Ok(()),
-                Err(cause) => return Err(error(cause)),
-            }
+        let (pictures, collected) = self.0.call(|inner| {
+            let mut pictures = Vec::new();
+            let collected = collect(inner, &mut pictures);
+            (pictures, collected)
+        })?;
+        pictures.into_iter().for_each(take);
+        collected
+    }
+}
+
+fn send(inner: &mut Inner, packet: Vec<u8>, place: usize, pictures: &mut Vec<Picture>) -> Result<()> {
+    let most = packet.len();
+    let mut sent = inner.send_data(packet, None, Some(place as i64), None);
+    // What it does not take at once it takes when its pictures are out; it takes some each time.
+    for _ in 0..=most {
+        collect(inner, pictures)?;
+        match sent {
+            Ok(()) => return Ok(()),
+            Err(Cause::Again) => sent = inner.send_pending_data(),
+            Err(cause) => return Err(error(cause)),
+        }
+    }
+    Err(damaged("the decoder does not take a packet"))
+}
+
+fn collect(inner: &mut Inner, pictures: &mut Vec<Picture>) -> Result<()> {
+    loop {
+        match inner.get_picture() {
+            Ok(picture) => pictures.push(Picture(picture)),
+            Err(Cause::Again) => return Ok(()),
+            Err(cause) => return Err(error(cause)),
         }
     }
 }
@@ -101,19 +128,6 @@ impl Picture {
         };
         let (width, height) = (self.0.width() as usize, self.0.height() as usize);
         Layout { width, height, depth: self.0.bit_depth() as u32, halved, spread: true }
-    }
-
-    /// The number of its matrix, of those that are told apart; else [`UNSPECIFIED`]. The crate panics on number 3, which is reserved.
-    pub(super) fn matrix(&self) -> u8 {
-        match self.0.matrix_coefficients() {
-            pixel::MatrixCoefficients::Identity => IDENTITY,
-            pixel::MatrixCoefficients::BT709 => 1,
-            pixel::MatrixCoefficients::BT470M => 4,
-            pixel::MatrixCoefficients::ST240M => 7,
-            pixel::MatrixCoefficients::BT2020NonConstantLuminance
-            | pixel::MatrixCoefficients::BT2020ConstantLuminance => 9,
-            _ => UNSPECIFIED,
-        }
     }
 
     /// Whether samples take the whole range of their bits.

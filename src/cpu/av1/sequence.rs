@@ -25,6 +25,51 @@ pub(in crate::cpu) struct Sequence {
     pub(in crate::cpu) matrix: u8,
     /// Whether samples take the whole range of their bits.
     pub(in crate::cpu) full_range: bool,
+    /// Bytes of two pixels, in all planes; no fewer than there are.
+    pub(in crate::cpu) two_pixels: usize,
+}
+
+/// A part of a stream that a decoder may be given.
+pub(in crate::cpu) struct Part<'a> {
+    pub(in crate::cpu) bytes: &'a [u8],
+    /// The sequence header that it begins with, or has before its frame.
+    pub(in crate::cpu) sequence: Option<Sequence>,
+    /// Whether it holds a frame, or the header of one that is shown again.
+    pub(in crate::cpu) has_frame: bool,
+}
+
+/// Takes a stream apart so that no part holds more than one frame.
+///
+/// # Errors
+/// Units that are cut off, a sequence header that is damaged; then there are no more parts.
+pub(in crate::cpu) fn parts(stream: &[u8]) -> impl Iterator<Item = Result<Part<'_>>> {
+    let mut rest = stream;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let part = part(rest);
+        rest = part.as_ref().map_or(&[], |part| rest.get(part.bytes.len()..).unwrap_or_default());
+        Some(part)
+    })
+}
+
+/// The first part of a stream.
+fn part(stream: &[u8]) -> Result<Part<'_>> {
+    let (mut left, mut sequence, mut has_frame) = (Bytes(stream), None, false);
+    let mut end = 0;
+    while !left.is_empty() {
+        let (kind, body) = unit(&mut left)?;
+        match kind {
+            FRAME_HEADER | FRAME if has_frame => break,
+            SEQUENCE_HEADER if has_frame => break,
+            FRAME_HEADER | FRAME => has_frame = true,
+            SEQUENCE_HEADER => sequence = Some(header(body)?),
+            _ => {}
+        }
+        end = stream.len() - left.0.len();
+    }
+    Ok(Part { bytes: stream.get(..end).unwrap_or_default(), sequence, has_frame })
 }
 
 /// The sequence header of a stream that is one picture.
@@ -90,8 +135,8 @@ fn header(bytes: &[u8]) -> Result<Sequence> {
         skip_tools(&mut bits)?;
     }
     bits.skip(3);
-    let (matrix, full_range) = colors(profile, &mut bits)?;
-    Ok(Sequence { size, matrix, full_range })
+    let Colors { matrix, full_range, two_pixels } = colors(profile, &mut bits)?;
+    Ok(Sequence { size, matrix, full_range, two_pixels })
 }
 
 /// Skips when frames are shown, and how fast a decoder must be.
@@ -147,19 +192,30 @@ fn skip_tools(bits: &mut Bits<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The number of the matrix, and whether samples take the whole range of their bits.
-fn colors(profile: u32, bits: &mut Bits<'_>) -> Result<(u8, bool)> {
+/// What samples mean, and how many there are.
+struct Colors {
+    matrix: u8,
+    full_range: bool,
+    two_pixels: usize,
+}
+
+fn colors(profile: u32, bits: &mut Bits<'_>) -> Result<Colors> {
     let many_bits = bits.flag()?;
-    if profile == 2 && many_bits {
-        bits.skip(1);
-    }
+    let most_bits = profile == 2 && many_bits && bits.flag()?;
     let gray = profile != 1 && bits.flag()?;
     let described = match bits.flag()? {
         true => [bits.read(8)?, bits.read(8)?, bits.read(8)?],
         false => [u32::from(UNSPECIFIED); 3],
     };
     let full_range = (described == SRGB && !gray) || bits.flag()?;
-    Ok((described[2] as u8, full_range))
+    // Those with the most bits may have chroma of any kind.
+    let samples = match profile {
+        0 => 3,
+        2 if !most_bits => 4,
+        _ => 6,
+    };
+    let two_pixels = if many_bits { 2 * samples } else { samples };
+    Ok(Colors { matrix: described[2] as u8, full_range, two_pixels })
 }
 
 #[cfg(test)]
@@ -186,11 +242,23 @@ mod tests {
     fn colours_are_read_of_the_header() {
         let read =
             |colors, range| still_sequence(&[&stream(colors, range)[..], &[0x32, 0]].concat()).unwrap();
-        assert_eq!(read([1, 13, 6], 1), Sequence { size: [64; 2], matrix: 6, full_range: true });
-        assert_eq!(read([1, 13, 6], 0), Sequence { size: [64; 2], matrix: 6, full_range: false });
-        assert_eq!(read([1, 13, 3], 0), Sequence { size: [64; 2], matrix: 3, full_range: false });
+        assert_eq!(
+            read([1, 13, 6], 1),
+            Sequence { size: [64; 2], matrix: 6, full_range: true, two_pixels: 6 }
+        );
+        assert_eq!(
+            read([1, 13, 6], 0),
+            Sequence { size: [64; 2], matrix: 6, full_range: false, two_pixels: 6 }
+        );
+        assert_eq!(
+            read([1, 13, 3], 0),
+            Sequence { size: [64; 2], matrix: 3, full_range: false, two_pixels: 6 }
+        );
         // No bit says the range.
-        assert_eq!(read([1, 13, 0], 0), Sequence { size: [64; 2], matrix: 0, full_range: true });
+        assert_eq!(
+            read([1, 13, 0], 0),
+            Sequence { size: [64; 2], matrix: 0, full_range: true, two_pixels: 6 }
+        );
     }
 
     #[test]
@@ -210,5 +278,21 @@ mod tests {
             still_sequence(&[0x32, 0])
                 .is_err_and(|error| error.to_string().contains("without a sequence header"))
         );
+    }
+
+    #[test]
+    fn a_part_is_one_frame() {
+        let begin = stream([2; 3], 0);
+        let frames = [&[0x32, 1, 7][..], &[0x1A, 0, 0x22, 1, 8], &[0x1A, 1, 9]];
+        let all = [&begin[..], frames[0], frames[1], &begin, frames[2]].concat();
+        let found: Vec<_> = parts(&all).map(Result::unwrap).collect();
+        let bytes: Vec<_> = found.iter().map(|part| part.bytes.to_vec()).collect();
+        // Of a sequence that begins the delimiter stays with the frame before.
+        let next = [&begin[2..], frames[2]].concat();
+        assert_eq!(bytes, [[&begin, frames[0]].concat(), [frames[1], &begin[..2]].concat(), next]);
+        assert_eq!(found.iter().map(|part| part.sequence.is_some()).collect::<Vec<_>>(), [true, false, true]);
+        assert!(found.iter().all(|part| part.has_frame));
+        let mut cut = parts(&all[..all.len() - 1]);
+        assert!(cut.by_ref().any(|part| part.is_err()) && cut.next().is_none());
     }
 }

@@ -1,21 +1,22 @@
 //! Which decoder a track needs, and what its packets say before one is decoded. It must not know containers.
 
+use super::budget::{Budget, Cost};
 use super::decoder::{VideoDecoder, check_size};
 use super::track::{Codec, Packet, Track};
 use super::{av1, h264, h265, mjpeg, mpeg4, nal, vp8, vp9};
 use crate::error::{Error, Result};
 
-/// A decoder for `track`.
+/// A decoder for `track`, whose first packet is `first`. No picture that takes more memory than those of that packet is decoded.
 ///
 /// # Errors
-/// When the container's configuration makes no sense; of a codec that only devices decode.
-pub(super) fn decoder(track: &Track) -> Result<Box<dyn VideoDecoder>> {
+/// When the container's configuration or the packet make no sense; of a codec that only devices decode; more than is left of `budget`.
+pub(super) fn decoder(track: &Track, first: &[u8], budget: &Budget<'_>) -> Result<Box<dyn VideoDecoder>> {
     Ok(match track.codec {
-        Codec::H264 => Box::new(h264::Decoder::new(&track.config)?),
-        Codec::H265 => Box::new(h265::Decoder::new(&track.config)?),
-        Codec::Vp8 => Box::new(vp8::Decoder::new()),
-        Codec::Vp9 => Box::new(vp9::Decoder::new()),
-        Codec::Av1 => Box::new(av1::Decoder::new(&track.config)?),
+        Codec::H264 => Box::new(h264::Decoder::new(&track.config, first, budget)?),
+        Codec::H265 => Box::new(h265::Decoder::new(&track.config, first, budget)?),
+        Codec::Vp8 => Box::new(vp8::Decoder::new(first)?),
+        Codec::Vp9 => Box::new(vp9::Decoder::new(first)?),
+        Codec::Av1 => Box::new(av1::Decoder::new(&track.config, track.size)?),
         Codec::Mjpeg => Box::new(mjpeg::Decoder::new()),
         Codec::Mpeg4 => {
             return Err(Error::unsupported(
@@ -23,6 +24,35 @@ pub(super) fn decoder(track: &Track) -> Result<Box<dyn VideoDecoder>> {
             ));
         }
     })
+}
+
+/// Bytes of memory that a decoder for `track`, whose first packet is `first`, takes at most. 0 where its parameters make no sense, as decoding
+/// says.
+pub(super) fn needs(track: &Track, first: &[u8]) -> usize {
+    let needs = match track.codec {
+        Codec::H264 => h264::needs(&track.config, first),
+        Codec::H265 => h265::needs(&track.config, first),
+        Codec::Vp8 => vp8::needs(first),
+        Codec::Vp9 => vp9::needs(first),
+        Codec::Av1 => av1::needs(&track.config, track.size, first),
+        // Of the frame at work, and one that waits.
+        Codec::Mjpeg => mjpeg::needs(first).map(|needs| 2 * (needs + first.len())),
+        Codec::Mpeg4 => Ok(0),
+    };
+    needs.unwrap_or(0)
+}
+
+/// What decoding takes.
+pub(super) fn cost(codec: Codec) -> Cost {
+    match codec {
+        Codec::H264 => h264::COST,
+        Codec::H265 => h265::COST,
+        Codec::Vp8 => vp8::COST,
+        Codec::Vp9 => vp9::COST,
+        Codec::Av1 => av1::COST,
+        Codec::Mjpeg => mjpeg::COST,
+        Codec::Mpeg4 => Cost { pixel: 0.0, byte: 0.0 },
+    }
 }
 
 /// Columns and rows of the pictures of a track, of which `first` is the first packet.

@@ -2,6 +2,7 @@
 //! It must not know that decoder.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::nal::{self, Framing};
 use super::track::Codec;
@@ -157,16 +158,17 @@ impl Coded<'_> {
     ///
     /// # Errors
     /// More packets than is left of `budget`.
-    pub fn packet(&mut self, budget: &Budget, into: &mut Vec<u8>) -> Result<Option<usize>> {
+    pub fn packet(&mut self, budget: &Budget<'_>, into: &mut Vec<u8>) -> Result<Option<usize>> {
         into.clear();
         let video = &*self.video;
         while let Some(packet) = video.track.packets.get(self.next).filter(|_| self.next < self.end) {
             self.next += 1;
+            let bytes = packet.of(&video.file);
+            budget.look(bytes.len() + size_of_val(packet))?;
             if video.is_left_out(self.key, packet) {
                 continue;
             }
-            budget.spend(video.size)?;
-            let bytes = packet.of(&video.file);
+            budget.frame(video.size, Duration::ZERO)?;
             let number = self.next - 1;
             match (self.coding, self.framing) {
                 (Coding::H264 | Coding::H265, Framing::Lengths(_)) => {
@@ -175,7 +177,7 @@ impl Coded<'_> {
                             .context(|| format!("packet {number} of the video"))?;
                         parameters.into_iter().for_each(|unit| push_unit(unit, into));
                     }
-                    nal::units(bytes, self.framing).into_iter().for_each(|unit| push_unit(unit, into));
+                    nal::units(bytes, self.framing).for_each(|unit| push_unit(unit, into));
                 }
                 (Coding::Av1, _) if !self.has_begun => {
                     into.extend_from_slice(av1::parameters(&video.track.config));

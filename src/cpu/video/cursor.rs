@@ -57,19 +57,24 @@ impl Cursor {
         self.video.frames().saturating_sub(self.next)
     }
 
+    /// Bytes of memory that its decoder takes.
+    pub fn held(&self) -> usize {
+        self.run.as_ref().map_or(0, |run| run.decoding.held())
+    }
+
     /// Writes the next frame as [`Video::decode`] does.
     ///
     /// # Errors
     /// As there; also when there is no frame left. What comes behind a damaged frame cannot be had.
-    pub fn read(&mut self, budget: &Budget, out: &mut [u8]) -> Result<()> {
+    pub fn read(&mut self, budget: &Budget<'_>, out: &mut [u8]) -> Result<()> {
         if self.run.as_ref().is_none_or(|run| run.end <= self.next) {
-            self.run = Some(self.begin()?);
+            self.run = Some(self.begin(budget)?);
         }
         let wanted = self.video.shown.get(self.next).map_or(usize::MAX, |shown| shown.packet);
         while let Some(run) = &mut self.run {
             let Some((place, picture)) = run.decoding.next(&self.video, budget)? else { break };
             if place == wanted {
-                self.video.write(picture.as_ref(), out)?;
+                self.video.write(picture.as_ref(), budget, out)?;
                 self.next += 1;
                 return Ok(());
             }
@@ -82,7 +87,7 @@ impl Cursor {
     }
 
     /// Begins with the frames from the next one on that need the same key frame, as far as they ascend: an edit list may go back.
-    fn begin(&self) -> Result<Run> {
+    fn begin(&self, budget: &Budget<'_>) -> Result<Run> {
         let (video, key) = (&self.video, self.video.key_of(self.next)?);
         let (mut end, mut before) = (self.next, None);
         let mut last = key;
@@ -92,9 +97,10 @@ impl Cursor {
             {
                 break;
             }
+            budget.look(size_of_val(shown))?;
             (before, last) = (Some(shown.packet), last.max(shown.packet));
             end += 1;
         }
-        Ok(Run { decoding: Decoding::begin(video, key, last)?, end })
+        Ok(Run { decoding: Decoding::begin(video, key, last, budget)?, end })
     }
 }

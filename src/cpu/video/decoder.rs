@@ -1,15 +1,18 @@
 //! What all decoders are: they take packets and give pictures in the order in which they are shown. It must not know codecs.
 
+use super::budget::Budget;
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::waiting::Watch;
 
 /// A decoder of one codec. It begins with a key frame and is used up when its packets have ended.
 pub(super) trait VideoDecoder: Send {
-    /// Takes the bytes of one frame; `place` comes back with its picture.
+    /// Takes the bytes of one frame; `place` comes back with its picture. Each frame in them is paid for before it is decoded, and the memory
+    /// that it takes.
     ///
     /// # Errors
-    /// Bytes that are damaged, or a way of coding that the decoder does not know.
-    fn send(&mut self, packet: &[u8], place: usize) -> Result<()>;
+    /// Bytes that are damaged, or a way of coding that the decoder does not know; more than is left of `budget`.
+    fn send(&mut self, packet: &[u8], place: usize, budget: &Budget<'_>) -> Result<()>;
 
     /// Says that there are no more packets: all pictures come.
     ///
@@ -19,6 +22,9 @@ pub(super) trait VideoDecoder: Send {
 
     /// The next picture in the order in which they are shown, if there is one yet.
     fn next(&mut self) -> Option<Box<dyn Picture>>;
+
+    /// Bytes of memory that it takes, with its pictures that are to come.
+    fn held(&self) -> usize;
 }
 
 /// A decoded picture, or one that can be decoded without others.
@@ -29,11 +35,33 @@ pub(super) trait Picture: Send {
     /// Columns and rows.
     fn size(&self) -> [usize; 2];
 
-    /// Writes it as RGB, 8 bits each, in rows without gaps.
+    /// Writes it as RGB, 8 bits each, in rows without gaps, for as long as somebody waits.
     ///
     /// # Errors
-    /// Bytes that are damaged.
-    fn write_rgb(&self, out: &mut [u8]) -> Result<()>;
+    /// Bytes that are damaged; why nobody waits any more.
+    fn write_rgb(&self, out: &mut [u8], watch: &Watch<'_>) -> Result<()>;
+}
+
+/// A picture that takes more memory than those that the video began with: it is not decoded, and an error if it is shown.
+pub(super) struct Larger {
+    pub(super) place: usize,
+    pub(super) size: [usize; 2],
+}
+
+impl Picture for Larger {
+    fn place(&self) -> usize {
+        self.place
+    }
+
+    fn size(&self) -> [usize; 2] {
+        self.size
+    }
+
+    fn write_rgb(&self, _out: &mut [u8], _watch: &Watch<'_>) -> Result<()> {
+        Err(Error::unsupported(
+            "a frame with more samples, or more bits of each, than the first one of its video",
+        ))
+    }
 }
 
 /// Lets sizes pass that decoders may allocate memory for.

@@ -4,6 +4,9 @@ use super::decoder::{Picture, VideoDecoder};
 use super::{Budget, Video, codec};
 use crate::error::{Context, Result};
 
+/// Of a packet that is left out.
+const LOOKED_AT: usize = 64;
+
 /// Packets that are decoded one after the other.
 pub(super) struct Decoding {
     decoder: Box<dyn VideoDecoder>,
@@ -25,9 +28,9 @@ impl Decoding {
     /// Decoding from packet `key` on, up to packet `last`, or further where only the decoder knows which picture comes when.
     ///
     /// # Errors
-    /// When the container's configuration makes no sense.
-    pub(super) fn begin(video: &Video<'_>, key: usize, last: usize) -> Result<Self> {
-        let decoder = codec::decoder(&video.track)?;
+    /// When the container's configuration makes no sense; when nobody waits any more.
+    pub(super) fn begin(video: &Video<'_>, key: usize, last: usize, budget: &Budget<'_>) -> Result<Self> {
+        let decoder = codec::decoder(&video.track, video.packet(0).unwrap_or_default(), budget)?;
         Ok(Self { decoder, key, next: key, end: video.end_of(key, last), pictures: 0, has_ended: false })
     }
 
@@ -35,7 +38,7 @@ impl Decoding {
     ///
     /// # Errors
     /// A packet that is damaged; more of them than is left of `budget`.
-    pub(super) fn next(&mut self, video: &Video<'_>, budget: &Budget) -> Result<Option<Placed>> {
+    pub(super) fn next(&mut self, video: &Video<'_>, budget: &Budget<'_>) -> Result<Option<Placed>> {
         loop {
             if let Some(picture) = self.decoder.next() {
                 let place = if video.track.timed { picture.place() } else { self.key + self.pictures };
@@ -50,7 +53,7 @@ impl Decoding {
     }
 
     /// Gives the decoder the next packet, or says that there are no more.
-    fn send(&mut self, video: &Video<'_>, budget: &Budget) -> Result<()> {
+    fn send(&mut self, video: &Video<'_>, budget: &Budget<'_>) -> Result<()> {
         let (packets, place) = (&video.track.packets, self.next);
         let Some(packet) = packets.get(place).filter(|_| place < self.end) else {
             self.has_ended = true;
@@ -58,9 +61,15 @@ impl Decoding {
         };
         self.next += 1;
         if video.is_left_out(self.key, packet) {
-            return Ok(());
+            return budget.look(LOOKED_AT);
         }
-        budget.spend(video.size)?;
-        self.decoder.send(packet.of(&video.file), place).context(|| format!("packet {place} of the video"))
+        self.decoder
+            .send(packet.of(&video.file), place, budget)
+            .context(|| format!("packet {place} of the video"))
+    }
+
+    /// Bytes of memory that the decoder takes.
+    pub(super) fn held(&self) -> usize {
+        self.decoder.held()
     }
 }

@@ -25,6 +25,9 @@ const HEAD: usize = 64;
 /// Packets whose pictures are not shown and did not come yet; some never do.
 const MOST_HIDDEN: usize = 1_024;
 
+/// Of looking at what comes next.
+const LOOK: usize = 64;
+
 /// Bytes that came and were not used.
 #[derive(Default)]
 struct Waiting {
@@ -95,10 +98,10 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(track: &Track, first: i64, packet: &[u8]) -> Result<Self> {
+    fn new(track: &Track, first: i64, packet: &[u8], budget: &Budget<'_>) -> Result<Self> {
         let size = codec::picture_size(track, packet).context(|| "video".to_owned())?;
         Ok(Self {
-            decoder: codec::decoder(track)?,
+            decoder: codec::decoder(track, packet, budget)?,
             marks: codec::Marks::new(track)?,
             size,
             timed: track.timed,
@@ -111,7 +114,7 @@ impl Stage {
         })
     }
 
-    fn send(&mut self, mut packet: Packet, bytes: &[u8], budget: &Budget) -> Result<()> {
+    fn send(&mut self, mut packet: Packet, bytes: &[u8], budget: &Budget<'_>) -> Result<()> {
         let place = self.packets;
         self.packets += 1;
         self.marks.set(&mut packet, bytes);
@@ -120,14 +123,20 @@ impl Stage {
         if self.timed && self.keys == 1 && packet.time < self.first {
             return Ok(());
         }
-        if !self.edits.is_empty() && !self.edits.iter().any(|edit| edit.contains(&packet.time)) {
+        budget.look(size_of_val(&packet))?;
+        if !self.is_shown(packet.time) {
             self.hidden.push_back(place);
             if self.hidden.len() > MOST_HIDDEN {
                 self.hidden.pop_front();
             }
         }
-        budget.spend(self.size)?;
-        self.decoder.send(bytes, place).context(|| format!("packet {place} of the video"))
+        self.decoder.send(bytes, place, budget).context(|| format!("packet {place} of the video"))
+    }
+
+    /// Whether an edit shows what has this time. They are in order.
+    fn is_shown(&self, time: i64) -> bool {
+        let edit = self.edits.partition_point(|edit| edit.end <= time);
+        self.edits.is_empty() || self.edits.get(edit).is_some_and(|edit| edit.contains(&time))
     }
 
     /// The next picture that is shown, if there is one yet.
@@ -170,7 +179,7 @@ impl Growing {
     /// # Errors
     /// Bytes that are damaged, of an unknown or unsupported kind, or do not come in pieces; more on the way than is left of `budget`. Nothing
     /// comes behind an error.
-    pub fn prepare(&mut self, budget: &Budget) -> Result<bool> {
+    pub fn prepare(&mut self, budget: &Budget<'_>) -> Result<bool> {
         while self.picture.is_none() {
             self.picture = self.stage.as_mut().and_then(Stage::next);
             if self.picture.is_some() || self.is_over() {
@@ -193,14 +202,17 @@ impl Growing {
         Ok(self.picture.is_some())
     }
 
-    /// Bytes of memory that it takes until more bytes come, with as much as a decoder may.
+    /// Bytes of memory that it takes until more bytes come.
     pub fn held(&self) -> usize {
-        let [width, height] = self.size();
-        let surface = width * height * 3 / 2;
         let track = self.container.as_ref().and_then(|container| container.track());
         // The stage and its decoder have some of the track once more.
         let track = 2 * track.map_or(0, Track::held);
-        self.waiting.bytes.capacity() + track + limits::MAX_VIDEO_SURFACES * surface
+        self.waiting.bytes.capacity() + track + self.decoder_held()
+    }
+
+    /// Those of its decoder, which a budget counts while it is at work.
+    pub fn decoder_held(&self) -> usize {
+        self.stage.as_ref().map_or(0, |stage| stage.decoder.held())
     }
 
     /// Whether all bytes came, and no frame is to be had of them any more.
@@ -217,13 +229,14 @@ impl Growing {
     ///
     /// # Errors
     /// A frame that is damaged, or of another size.
-    pub fn write(&mut self, out: &mut [u8]) -> Result<()> {
+    pub fn write(&mut self, budget: &Budget<'_>, out: &mut [u8]) -> Result<()> {
         let picture = self.picture.take().ok_or_else(|| Error::internal("no frame was prepared"))?;
-        write_picture(picture.as_ref(), self.size(), out)
+        write_picture(picture.as_ref(), self.size(), budget, out)
     }
 
     /// Looks at what comes next; `false` when that is not there as a whole.
-    fn advance(&mut self, budget: &Budget) -> Result<bool> {
+    fn advance(&mut self, budget: &Budget<'_>) -> Result<bool> {
+        budget.look(LOOK)?;
         let Self { waiting, container, stage, .. } = self;
         if waiting.passed > 0 {
             return Ok(false);
@@ -250,7 +263,7 @@ impl Growing {
                     let bytes = packet.of(rest);
                     let stage = match stage {
                         Some(stage) => stage,
-                        None => stage.insert(Stage::new(track, packet.time, bytes)?),
+                        None => stage.insert(Stage::new(track, packet.time, bytes, budget)?),
                     };
                     stage.send(packet, bytes, budget)?;
                 }

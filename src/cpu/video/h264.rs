@@ -4,20 +4,40 @@ use std::collections::VecDeque;
 
 use rust_h264::decoder::{Frame, OrderedDecoder};
 use rust_h264::error::DecodeError;
-use rust_h264::nal::{
-    NalUnit, NalUnitType, SpsInfo, parse_annex_b, parse_avcc, parse_avcc_config, parse_sps_info,
-};
+use rust_h264::nal::{NalUnit, NalUnitType, SpsInfo, parse_sps_info};
 
-use super::decoder::{Picture, VideoDecoder, check_size, damaged};
-use super::nal::Framing;
+use super::budget::{Budget, Cost};
+use super::decoder::{Larger, Picture, VideoDecoder, check_size, damaged};
+use super::h264_kept::{Kept, Shape, Slice};
+use super::nal::{self, Framing};
+use super::track::Codec;
 use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
 use crate::error::{Error, Result};
+use crate::waiting::Watch;
+
+/// See [`Cost`].
+pub(super) const COST: Cost = Cost { pixel: 4.0, byte: 40.0 };
+
+/// Pictures that wait until their order is known, and the one behind them.
+const WAITING: usize = 17;
+
+/// Of a unit, beside its bytes: finding it.
+const UNIT: usize = 64;
 
 pub(super) struct Decoder {
     inner: OrderedDecoder<usize>,
+    /// What `inner` keeps to make pictures from.
+    kept: Kept,
     framing: Framing,
     color: Option<Color>,
-    ready: VecDeque<Decoded>,
+    /// How large the first pictures are; larger ones are left out.
+    first: Shape,
+    has_begun: bool,
+    /// The packet of the last picture that was left out.
+    left_out: Option<usize>,
+    /// Pictures that `inner` has begun and not given.
+    begun: usize,
+    ready: VecDeque<Box<dyn Picture>>,
 }
 
 struct Decoded {
@@ -34,22 +54,20 @@ fn error(error: DecodeError) -> Error {
     }
 }
 
-/// The units of a packet, as the crate takes them.
-fn units(packet: &[u8], framing: Framing) -> Vec<NalUnit<'_>> {
-    match framing {
-        Framing::StartCodes => parse_annex_b(packet),
-        Framing::Lengths(size) => parse_avcc(packet, size),
-    }
+/// A unit, as the crate takes it.
+fn parsed(unit: &[u8]) -> Option<NalUnit<'_>> {
+    let head = *unit.first().filter(|head| **head & 0x80 == 0)?;
+    let (nal_ref_idc, nal_unit_type) = (head >> 5 & 3, NalUnitType::from(head & 0x1F));
+    Some(NalUnit { nal_ref_idc, nal_unit_type, rbsp: nal::unescape(unit, 1) })
 }
 
 /// The units of parameters in the configuration that a container holds, and how the units of its packets are told apart.
-fn configuration(config: &[u8]) -> Result<(Vec<NalUnit<'_>>, Framing)> {
-    if config.is_empty() {
-        return Ok((Vec::new(), Framing::StartCodes));
+fn configuration(config: &[u8]) -> Result<(Vec<&[u8]>, Framing)> {
+    let (units, framing) = nal::configuration(Codec::H264, config)?;
+    match framing {
+        Framing::Lengths(3) => Err(Error::invalid("H.264: lengths of units in 3 bytes, expected 1, 2 or 4")),
+        framing => Ok((units, framing)),
     }
-    let parsed = parse_avcc_config(config).map_err(|cause| Error::invalid(format!("H.264: {cause}")))?;
-    let framing = Framing::Lengths(parsed.length_size);
-    Ok((parsed.sps_nals.into_iter().chain(parsed.pps_nals).collect(), framing))
 }
 
 /// What parameters say of pictures.
@@ -60,34 +78,97 @@ fn info(unit: &NalUnit<'_>) -> Result<SpsInfo> {
 }
 
 impl Decoder {
-    /// A decoder that has read the container's configuration.
-    pub(super) fn new(config: &[u8]) -> Result<Self> {
+    /// A decoder that has read the container's configuration, of a stream that begins with packet `first`.
+    pub(super) fn new(config: &[u8], first: &[u8], budget: &Budget<'_>) -> Result<Self> {
         let (units, framing) = configuration(config)?;
-        let mut decoder = Self { inner: OrderedDecoder::new(), framing, color: None, ready: VecDeque::new() };
-        units.iter().try_for_each(|unit| decoder.unit(unit, 0))?;
+        let mut decoder = Self {
+            inner: OrderedDecoder::new(),
+            kept: Kept::default(),
+            framing,
+            color: None,
+            first: shape(config, first)?,
+            has_begun: false,
+            left_out: None,
+            begun: 0,
+            ready: VecDeque::new(),
+        };
+        units.into_iter().try_for_each(|unit| decoder.unit(unit, 0, budget))?;
         Ok(decoder)
     }
 
-    fn unit(&mut self, unit: &NalUnit<'_>, place: usize) -> Result<()> {
-        if unit.nal_unit_type == NalUnitType::Sps {
-            let info = info(unit)?;
-            let (matrix, full_range) = (Matrix::numbered(info.matrix), info.full_range);
-            self.color = Some(Color { matrix, full_range });
+    fn unit(&mut self, bytes: &[u8], place: usize, budget: &Budget<'_>) -> Result<()> {
+        budget.look(bytes.len() + UNIT)?;
+        let Some(unit) = parsed(bytes) else { return Ok(()) };
+        match unit.nal_unit_type {
+            NalUnitType::Sps => {
+                let info = info(&unit)?;
+                let (matrix, full_range) = (Matrix::numbered(info.matrix), info.full_range);
+                self.color = Some(Color { matrix, full_range });
+                self.kept.parameters(&unit)?;
+            }
+            NalUnitType::Pps => {
+                self.kept.parameters(&unit)?;
+            }
+            NalUnitType::Slice | NalUnitType::SliceIdr => {
+                let Some(slice) = self.kept.look(&unit)? else { return Ok(()) };
+                if slice.shape.bytes() > self.first.bytes() {
+                    return self.leave_out(slice.shape, place);
+                }
+                self.pay(slice, bytes.len(), budget)?;
+            }
+            // The crate does nothing with others.
+            _ => return Ok(()),
         }
-        let frames = self.inner.decode_nal_with_meta(unit, place).map_err(error)?;
+        let frames = self.inner.decode_nal_with_meta(&unit, place).map_err(error)?;
         self.keep(frames);
         Ok(())
     }
 
+    /// Does without a picture that takes more memory than the first ones.
+    fn leave_out(&mut self, shape: Shape, place: usize) -> Result<()> {
+        if self.left_out == Some(place) {
+            return Ok(());
+        }
+        self.left_out = Some(place);
+        // Those before it come first.
+        self.kept.finish()?;
+        let frames = self.inner.flush_with_meta();
+        self.keep(frames);
+        self.begun = 0;
+        self.ready.push_back(Box::new(Larger { place, size: shape.size }));
+        Ok(())
+    }
+
+    fn pay(&mut self, slice: Slice, bytes: usize, budget: &Budget<'_>) -> Result<()> {
+        let shape = slice.shape;
+        if !slice.begins {
+            // What was decoded of the picture is copied.
+            return budget.part(shape.bytes());
+        }
+        let copies = self.kept.begin(slice)?;
+        self.has_begun = true;
+        self.begun = (self.begun + 1).min(WAITING);
+        budget.hold(self.taken(self.first))?;
+        budget.frame(shape.size, COST.of(shape.size, bytes))?;
+        (0..copies).try_for_each(|_| budget.part(shape.bytes()))
+    }
+
+    /// Bytes that it takes for pictures of a shape.
+    fn taken(&self, shape: Shape) -> usize {
+        shape.held(self.kept.references() + 1, self.begun + self.ready.len())
+    }
+
     fn keep(&mut self, frames: Vec<(Frame, usize)>) {
+        self.begun = self.begun.saturating_sub(frames.len());
         let color = self.color.unwrap_or(Color { matrix: Matrix::BT601, full_range: false });
-        self.ready.extend(frames.into_iter().map(|(frame, place)| Decoded { frame, place, color }));
+        let decoded = frames.into_iter().map(|(frame, place)| Decoded { frame, place, color });
+        self.ready.extend(decoded.map(|decoded| Box::new(decoded) as Box<dyn Picture>));
     }
 }
 
 impl VideoDecoder for Decoder {
-    fn send(&mut self, packet: &[u8], place: usize) -> Result<()> {
-        units(packet, self.framing).iter().try_for_each(|unit| self.unit(unit, place))
+    fn send(&mut self, packet: &[u8], place: usize, budget: &Budget<'_>) -> Result<()> {
+        nal::units(packet, self.framing).try_for_each(|unit| self.unit(unit, place, budget))
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -97,7 +178,12 @@ impl VideoDecoder for Decoder {
     }
 
     fn next(&mut self) -> Option<Box<dyn Picture>> {
-        self.ready.pop_front().map(|decoded| Box::new(decoded) as Box<dyn Picture>)
+        self.ready.pop_front()
+    }
+
+    fn held(&self) -> usize {
+        // Before the first one there is nothing.
+        if self.has_begun { self.taken(self.first) } else { 0 }
     }
 }
 
@@ -110,7 +196,7 @@ impl Picture for Decoded {
         [self.frame.width as usize, self.frame.height as usize]
     }
 
-    fn write_rgb(&self, out: &mut [u8]) -> Result<()> {
+    fn write_rgb(&self, out: &mut [u8], _watch: &Watch<'_>) -> Result<()> {
         let [width, height] = self.size();
         let down = if self.frame.chroma_height() == self.frame.height { 0 } else { 1 };
         let layout = Layout {
@@ -143,16 +229,32 @@ impl Planes for Frame {
     }
 }
 
+/// The first parameters, of the container's configuration or the first packet.
+fn parameters<'p>(config: &'p [u8], first: &'p [u8]) -> Result<NalUnit<'p>> {
+    let (found, framing) = configuration(config)?;
+    let units = found.into_iter().chain(nal::units(first, framing)).filter_map(parsed);
+    let mut parameters = units.filter(|unit| unit.nal_unit_type == NalUnitType::Sps);
+    parameters.next().ok_or_else(|| Error::invalid("H.264 without parameters of its pictures"))
+}
+
 /// Columns and rows, from the container's configuration or the first packet.
 pub(super) fn size(config: &[u8], first: &[u8]) -> Result<[usize; 2]> {
-    let (mut found, framing) = configuration(config)?;
-    found.extend(units(first, framing));
-    let parameters = found.iter().find(|unit| unit.nal_unit_type == NalUnitType::Sps);
-    let info = info(parameters.ok_or_else(|| Error::invalid("H.264 without parameters of its pictures"))?)?;
+    let info = info(&parameters(config, first)?)?;
     if config.is_empty() && !info.progressive {
         return Err(Error::unsupported(
             "interlaced H.264 without a container, where no frame says when it is shown",
         ));
     }
     Ok([info.width as usize, info.height as usize])
+}
+
+/// How large the first pictures are.
+fn shape(config: &[u8], first: &[u8]) -> Result<Shape> {
+    let shape = Kept::default().parameters(&parameters(config, first)?)?;
+    shape.ok_or_else(|| Error::internal("no parameters of H.264"))
+}
+
+/// Bytes of memory that a decoder takes at most.
+pub(super) fn needs(config: &[u8], first: &[u8]) -> Result<usize> {
+    shape(config, first).map(|shape| shape.held(shape.references + 1, WAITING + 2))
 }

@@ -1,22 +1,45 @@
 //! H.265 (HEVC) by the crate `rusty_h265`: Main, Main 10.
 
-use rusty_h265::nal::unescape;
-use rusty_h265::ps::{Sps, parse_sps};
+use std::collections::VecDeque;
+
+use rusty_h265::nal::{NalHeader, NalType};
 use rusty_h265::{Error as Cause, Frame};
 
-use super::decoder::{Picture, VideoDecoder, check_size, damaged};
+use super::budget::{Budget, Cost};
+use super::decoder::{Larger, Picture, VideoDecoder, damaged};
+use super::h265_kept::{self, Kept, Shape};
 use super::nal::{self, Framing};
 use super::track::Codec;
 use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
 use crate::error::{Error, Result};
+use crate::waiting::Watch;
 
-/// The type of a unit with the parameters of a sequence.
-const SEQUENCE_PARAMETERS: u8 = 33;
+/// See [`Cost`].
+pub(super) const COST: Cost = Cost { pixel: 4.0, byte: 40.0 };
+
+/// Of a unit, beside its bytes: finding it.
+const UNIT: usize = 64;
+
+/// Slices of a picture. Streams of the highest level have 600 (table A.8).
+const MOST_SLICES: usize = 1_024;
+
+/// Pictures beside those that a stream says are kept: the one at work, one that is taken, and some that are made up.
+const BESIDE: usize = 6;
 
 pub(super) struct Decoder {
     inner: rusty_h265::Decoder,
+    kept: Kept,
     framing: Framing,
     color: Color,
+    /// How large the first pictures are; larger ones are left out.
+    first: Shape,
+    /// Whether the picture at hand is left out.
+    is_left_out: bool,
+    /// Slices of the picture at hand.
+    slices: usize,
+    /// The most pictures that there were at a time: what they take is used again.
+    pictures: usize,
+    ready: VecDeque<Box<dyn Picture>>,
 }
 
 struct Decoded {
@@ -25,60 +48,128 @@ struct Decoded {
 }
 
 /// The crate's error in our words.
-fn error(error: Cause) -> Error {
+pub(super) fn error(error: Cause) -> Error {
     match error {
         Cause::Unsupported(what) => Error::unsupported(format!("H.265: {what}")),
         other => damaged(other),
     }
 }
 
-/// The parameters of a sequence, if the unit holds some.
-fn parameters(unit: &[u8]) -> Result<Option<Sps>> {
-    let kind = unit.first().map_or(0, |head| head >> 1 & 0x3F);
-    let (SEQUENCE_PARAMETERS, Some(payload)) = (kind, unit.get(2..)) else { return Ok(None) };
-    let sps = parse_sps(&unescape(payload).data).map_err(error)?;
-    check_size([sps.width as usize, sps.height as usize])?;
-    Ok(Some(sps))
-}
-
 impl Decoder {
-    /// A decoder that has read the container's configuration.
-    pub(super) fn new(config: &[u8]) -> Result<Self> {
+    /// A decoder that has read the container's configuration, of a stream that begins with packet `first`.
+    pub(super) fn new(config: &[u8], first: &[u8], budget: &Budget<'_>) -> Result<Self> {
         let (units, framing) = nal::configuration(Codec::H265, config)?;
-        let color = Color { matrix: Matrix::BT601, full_range: false };
-        let mut decoder = Self { inner: rusty_h265::Decoder::new(), framing, color };
-        for unit in units {
-            decoder.unit(unit, None)?;
-        }
+        let mut decoder = Self {
+            inner: rusty_h265::Decoder::new(),
+            kept: Kept::default(),
+            framing,
+            color: Color { matrix: Matrix::BT601, full_range: false },
+            first: shape(config, first)?,
+            is_left_out: false,
+            slices: 0,
+            pictures: 0,
+            ready: VecDeque::new(),
+        };
+        units.into_iter().try_for_each(|unit| decoder.unit(unit, None, budget))?;
         Ok(decoder)
     }
 
-    fn unit(&mut self, unit: &[u8], place: Option<i64>) -> Result<()> {
+    fn unit(&mut self, unit: &[u8], place: Option<usize>, budget: &Budget<'_>) -> Result<()> {
+        budget.look(unit.len() + UNIT)?;
         if unit.len() < 2 {
             return Ok(());
         }
-        if let Some(vui) = parameters(unit)?.and_then(|sps| sps.vui) {
-            let matrix = Matrix::numbered(vui.matrix_coeffs);
-            self.color = Color { matrix, full_range: vui.video_full_range_flag };
+        let head = NalHeader::parse(unit).ok_or_else(|| damaged("H.265: a unit without a header"))?;
+        match head.nal_type {
+            // Other layers are of no account.
+            _ if head.layer_id != 0 => return Ok(()),
+            NalType::Sps => {
+                let (sps, shape) = h265_kept::sequence(unit)?;
+                if let Some(vui) = &sps.vui {
+                    let matrix = Matrix::numbered(vui.matrix_coeffs);
+                    self.color = Color { matrix, full_range: vui.video_full_range_flag };
+                }
+                self.kept.sequence(sps, shape);
+            }
+            NalType::Pps => self.kept.pictures(unit)?,
+            NalType::Vps | NalType::Eos | NalType::Eob => {}
+            kind if kind.is_vcl() => {
+                if self.leaves_out(&head, unit, place.unwrap_or(usize::MAX)) {
+                    return Ok(());
+                }
+                self.pay(&head, unit, budget)?;
+            }
+            // The crate does nothing with others.
+            _ => return Ok(()),
         }
-        self.inner.push_nal(unit, place).map_err(error)
+        let pushed = self.inner.push_nal(unit, place.map(|place| place as i64)).map_err(error);
+        self.collect();
+        pushed
+    }
+
+    /// Whether a slice is one of a picture that takes more memory than the first ones.
+    fn leaves_out(&mut self, head: &NalHeader, unit: &[u8], place: usize) -> bool {
+        if !is_first(unit) {
+            return self.is_left_out;
+        }
+        self.is_left_out = false;
+        let larger = |shape: &Shape| shape.bytes() > self.first.bytes();
+        if let Some(shape) = self.kept.shape(head, unit).filter(larger) {
+            // Those before it come first.
+            self.inner.flush();
+            self.collect();
+            self.ready.push_back(Box::new(Larger { place, size: shape.size }));
+            self.is_left_out = true;
+        }
+        self.is_left_out
+    }
+
+    fn pay(&mut self, head: &NalHeader, unit: &[u8], budget: &Budget<'_>) -> Result<()> {
+        if !is_first(unit) {
+            self.slices += 1;
+            if self.slices > MOST_SLICES {
+                return Err(damaged(format!("H.265: a picture of more than {MOST_SLICES} slices")));
+            }
+            return budget.part(unit.len());
+        }
+        self.slices = 1;
+        let Some(begun) = self.kept.begin(head, unit, self.inner.dpb())? else { return Ok(()) };
+        // The one before it is among them next, and then this one.
+        self.pictures = self.pictures.max(self.inner.dpb().len() + 2 + begun.missing + self.ready.len());
+        budget.hold(self.first.held(self.pictures))?;
+        budget.frame(begun.shape.size, COST.of(begun.shape.size, unit.len()))?;
+        (0..begun.missing).try_for_each(|_| budget.part(begun.shape.bytes()))
+    }
+
+    fn collect(&mut self) {
+        while let Ok(frame) = self.inner.next_frame() {
+            self.ready.push_back(Box::new(Decoded { frame, color: self.color }));
+        }
     }
 }
 
+/// Whether a slice is the first one of its picture.
+fn is_first(unit: &[u8]) -> bool {
+    unit.get(2).is_some_and(|byte| byte & 0x80 != 0)
+}
+
 impl VideoDecoder for Decoder {
-    fn send(&mut self, packet: &[u8], place: usize) -> Result<()> {
-        let units = nal::units(packet, self.framing);
-        units.into_iter().try_for_each(|unit| self.unit(unit, Some(place as i64)))
+    fn send(&mut self, packet: &[u8], place: usize, budget: &Budget<'_>) -> Result<()> {
+        nal::units(packet, self.framing).try_for_each(|unit| self.unit(unit, Some(place), budget))
     }
 
     fn finish(&mut self) -> Result<()> {
         self.inner.flush();
+        self.collect();
         Ok(())
     }
 
     fn next(&mut self) -> Option<Box<dyn Picture>> {
-        let frame = self.inner.next_frame().ok()?;
-        Some(Box::new(Decoded { frame, color: self.color }))
+        self.ready.pop_front()
+    }
+
+    fn held(&self) -> usize {
+        if self.pictures == 0 { 0 } else { self.first.held(self.pictures) }
     }
 }
 
@@ -91,7 +182,7 @@ impl Picture for Decoded {
         [self.frame.width, self.frame.height]
     }
 
-    fn write_rgb(&self, out: &mut [u8]) -> Result<()> {
+    fn write_rgb(&self, out: &mut [u8], _watch: &Watch<'_>) -> Result<()> {
         let picture = &self.frame.picture;
         if picture.bit_depth_luma != picture.bit_depth_chroma {
             return Err(Error::unsupported("H.265 whose luma and chroma have different numbers of bits"));
@@ -127,15 +218,22 @@ impl Planes for Frame {
     }
 }
 
+/// How large pictures are by the first parameters, of the container's configuration or the first packet.
+fn shape(config: &[u8], first: &[u8]) -> Result<Shape> {
+    let (units, framing) = nal::configuration(Codec::H265, config)?;
+    let mut units = units.into_iter().chain(nal::units(first, framing));
+    let is_sequence = |unit: &&[u8]| NalHeader::parse(unit).is_some_and(|head| head.nal_type == NalType::Sps);
+    let unit =
+        units.find(is_sequence).ok_or_else(|| Error::invalid("H.265 without parameters of its pictures"))?;
+    h265_kept::sequence(unit).map(|(_, shape)| shape)
+}
+
 /// Columns and rows, from the container's configuration or the first packet.
 pub(super) fn size(config: &[u8], first: &[u8]) -> Result<[usize; 2]> {
-    let (mut units, framing) = nal::configuration(Codec::H265, config)?;
-    units.extend(nal::units(first, framing));
-    for unit in units {
-        if let Some(sps) = parameters(unit)? {
-            let (width, height) = sps.output_size();
-            return Ok([width as usize, height as usize]);
-        }
-    }
-    Err(Error::invalid("H.265 without parameters of its pictures"))
+    shape(config, first).map(|shape| shape.size)
+}
+
+/// Bytes of memory that a decoder takes at most.
+pub(super) fn needs(config: &[u8], first: &[u8]) -> Result<usize> {
+    shape(config, first).map(|shape| shape.held(shape.kept + BESIDE))
 }

@@ -1,8 +1,13 @@
 //! Motion JPEG by our own decoder of JPEGs: every frame is a picture of its own.
 
+use super::budget::{Budget, Cost};
 use super::decoder::{Picture, VideoDecoder, check_size};
-use crate::cpu::decode::{self, DecodeOptions, Decoder as Jpegs, Format};
+use crate::cpu::decode::{self, Conditions, DecodeOptions, Decoder as Jpegs, Format};
 use crate::error::{Error, Result};
+use crate::waiting::Watch;
+
+/// See [`Cost`].
+pub(super) const COST: Cost = Cost { pixel: 0.6, byte: 4.0 };
 
 #[derive(Default)]
 pub(super) struct Decoder {
@@ -23,8 +28,11 @@ impl Decoder {
 }
 
 impl VideoDecoder for Decoder {
-    fn send(&mut self, packet: &[u8], place: usize) -> Result<()> {
-        self.ready.push_back(Frame { bytes: packet.to_vec(), size: size(packet)?, place });
+    fn send(&mut self, packet: &[u8], place: usize, budget: &Budget<'_>) -> Result<()> {
+        let size = size(packet)?;
+        budget.hold(self.held() + packet.len() + needs(packet)?)?;
+        budget.frame(size, COST.of(size, packet.len()))?;
+        self.ready.push_back(Frame { bytes: packet.to_vec(), size, place });
         Ok(())
     }
 
@@ -34,6 +42,10 @@ impl VideoDecoder for Decoder {
 
     fn next(&mut self) -> Option<Box<dyn Picture>> {
         self.ready.pop_front().map(|frame| Box::new(frame) as Box<dyn Picture>)
+    }
+
+    fn held(&self) -> usize {
+        self.ready.iter().map(|frame| frame.bytes.capacity()).sum()
     }
 }
 
@@ -50,8 +62,8 @@ impl Picture for Frame {
         self.size
     }
 
-    fn write_rgb(&self, out: &mut [u8]) -> Result<()> {
-        Jpegs::new().decode_into(&self.bytes, &options(), out)
+    fn write_rgb(&self, out: &mut [u8], watch: &Watch<'_>) -> Result<()> {
+        Jpegs::new().decode_under(Conditions { watch, pool: None }, &self.bytes, &options(), out)
     }
 }
 
@@ -62,4 +74,10 @@ pub(super) fn size(packet: &[u8]) -> Result<[usize; 2]> {
         return Err(Error::invalid(format!("a `{}` image as a frame of Motion JPEG", info.format)));
     }
     check_size([info.width, info.height])
+}
+
+/// Bytes of memory that decoding a frame takes at most.
+pub(super) fn needs(packet: &[u8]) -> Result<usize> {
+    let info = decode::probe(packet, false)?;
+    Ok(decode::effort(packet, &info, &options()).scratch)
 }

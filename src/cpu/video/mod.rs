@@ -17,6 +17,7 @@
 
 mod av1;
 mod avi;
+mod budget;
 mod codec;
 mod coded;
 mod container;
@@ -26,7 +27,9 @@ mod decoding;
 mod file;
 mod growing;
 mod h264;
+mod h264_kept;
 mod h265;
+mod h265_kept;
 mod matroska;
 mod mjpeg;
 mod mp4;
@@ -43,21 +46,20 @@ mod vp8;
 mod vp9;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Context, Error, Result};
-use crate::limits;
 use decoder::Picture;
 use decoding::Decoding;
 use track::{Packet, Shown, Track};
 
 pub use super::yuv::Factors;
+pub use budget::Budget;
 pub use coded::{Coded, Coding};
 pub use cursor::{Cursor, Sequences};
 pub use file::File;
 pub use growing::Growing;
 pub use padding::Padding;
-pub use several::fill_color;
+pub use several::{Efforts, fill_color};
 
 /// A video whose container was read.
 #[derive(Debug)]
@@ -77,35 +79,6 @@ type Wanted = BTreeMap<usize, Vec<usize>>;
 /// Keys that are looked at before a frame for one that is shown before it. One or two do in files that are not made to waste time.
 const KEYS_BACK: usize = 16;
 
-/// What decoding may cost for one sample: [`limits::MAX_VIDEO_DECODED_PIXELS`].
-#[derive(Debug)]
-pub struct Budget(AtomicU64);
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self::of(limits::MAX_VIDEO_DECODED_PIXELS)
-    }
-}
-
-impl Budget {
-    /// One of so many pixels.
-    pub fn of(pixels: u64) -> Self {
-        Self(AtomicU64::new(pixels))
-    }
-
-    fn spend(&self, [width, height]: [usize; 2]) -> Result<()> {
-        let pixels = (width * height) as u64;
-        let less = |left: u64| left.checked_sub(pixels);
-        match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(Error::invalid(format!(
-                "frames of a video that take more than {} decoded pixels",
-                limits::MAX_VIDEO_DECODED_PIXELS
-            ))),
-        }
-    }
-}
-
 /// Takes the number of a frame that was asked for, and what writes its pixels.
 pub type TakeFrame<'f> = dyn FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()> + 'f;
 
@@ -114,10 +87,11 @@ impl<'a> Video<'a> {
     ///
     /// # Errors
     /// A file of no known kind, without video, in an unsupported codec, or whose tables are damaged; more than
-    /// [`limits::MAX_VIDEO_FRAMES`] frames, or larger ones than [`limits::MAX_VIDEO_PIXELS`].
+    /// [`crate::limits::MAX_VIDEO_FRAMES`] frames, or larger ones than [`crate::limits::MAX_VIDEO_PIXELS`].
     pub fn open(file: impl Into<File<'a>>) -> Result<Self> {
         let file = file.into();
         let mut track = open(&file).context(|| "video".to_owned())?;
+        track.check_overlap(file.len()).context(|| "video".to_owned())?;
         codec::mark_packets(&file, &mut track)?;
         let first = track.packets.first().ok_or_else(|| Error::invalid("a video without a frame"))?;
         let size = codec::picture_size(&track, first.of(&file)).context(|| "video".to_owned())?;
@@ -139,6 +113,13 @@ impl<'a> Video<'a> {
     /// Rows of every frame.
     pub fn height(&self) -> usize {
         self.size[1]
+    }
+
+    /// Bytes of memory that it takes, beside its file.
+    pub fn held(&self) -> usize {
+        self.track.held()
+            + self.shown.capacity() * size_of::<Shown>()
+            + self.keys.capacity() * size_of::<usize>()
     }
 
     /// When frame `frame` is shown, in seconds from the beginning; frames of files that do not say come 25 times a second.
@@ -188,7 +169,7 @@ impl<'a> Video<'a> {
     ///
     /// # Errors
     /// A frame that is damaged, or of another size; those of `take`. More on the way than is left of `budget`.
-    pub fn decode(&self, run: &[usize], budget: &Budget, take: &mut TakeFrame<'_>) -> Result<()> {
+    pub fn decode(&self, run: &[usize], budget: &Budget<'_>, take: &mut TakeFrame<'_>) -> Result<()> {
         let Some(&first) = run.first() else { return Ok(()) };
         let (key, mut left) = (self.key_of(first)?, Wanted::new());
         for &frame in run {
@@ -196,10 +177,10 @@ impl<'a> Video<'a> {
             left.entry(packet).or_default().push(frame);
         }
         let last = left.last_key_value().map_or(key, |(&packet, _)| packet);
-        let mut decoding = Decoding::begin(self, key, last)?;
+        let mut decoding = Decoding::begin(self, key, last, budget)?;
         while let Some((place, picture)) = decoding.next(self, budget)? {
             for frame in left.remove(&place).unwrap_or_default() {
-                take(frame, &mut |out| self.write(picture.as_ref(), out))?;
+                take(frame, &mut |out| self.write(picture.as_ref(), budget, out))?;
             }
         }
         match left.values().flatten().next() {
@@ -238,13 +219,13 @@ impl<'a> Video<'a> {
         self.shown.windows(2).all(|pair| matches!(pair, [a, b] if self.is_behind(b.packet, a.packet)))
     }
 
-    fn write(&self, picture: &dyn Picture, out: &mut [u8]) -> Result<()> {
-        write_picture(picture, self.size, out)
+    fn write(&self, picture: &dyn Picture, budget: &Budget<'_>, out: &mut [u8]) -> Result<()> {
+        write_picture(picture, self.size, budget, out)
     }
 }
 
 /// Writes a picture of a video whose frames are of size `size`.
-fn write_picture(picture: &dyn Picture, size: [usize; 2], out: &mut [u8]) -> Result<()> {
+fn write_picture(picture: &dyn Picture, size: [usize; 2], budget: &Budget<'_>, out: &mut [u8]) -> Result<()> {
     let ([width, height], [found_width, found_height]) = (size, picture.size());
     if picture.size() != size {
         return Err(Error::unsupported(format!(
@@ -254,7 +235,7 @@ fn write_picture(picture: &dyn Picture, size: [usize; 2], out: &mut [u8]) -> Res
     if out.len() != width * height * 3 {
         return Err(Error::internal(format!("a frame is written to {} bytes", out.len())));
     }
-    picture.write_rgb(out)
+    picture.write_rgb(out, budget.watch())
 }
 
 /// Reads a container of any kind.

@@ -1,6 +1,7 @@
 //! Network abstraction layer units, the pieces of H.264 and H.265 streams: where they begin and end. It must not know what is
 //! in them beyond their type.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::track::Codec;
@@ -16,11 +17,33 @@ pub(super) enum Framing {
     Lengths(usize),
 }
 
-/// The units of a packet. What follows a length that cannot be true is left out.
-pub(super) fn units(packet: &[u8], framing: Framing) -> Vec<&[u8]> {
-    match framing {
-        Framing::StartCodes => ranges(packet).into_iter().filter_map(|range| packet.get(range)).collect(),
-        Framing::Lengths(size) => behind_lengths(packet, size).collect(),
+/// The units of a packet, of which there may be one for every byte: they are found one after the other. What follows a length that cannot be
+/// true is left out.
+pub(super) fn units(packet: &[u8], framing: Framing) -> impl Iterator<Item = &[u8]> {
+    let (codes, lengths) = match framing {
+        Framing::StartCodes => (Some(ranges(packet)), None),
+        Framing::Lengths(size) => (None, Some(behind_lengths(packet, size))),
+    };
+    let codes = codes.into_iter().flatten().filter_map(|range| packet.get(range));
+    codes.chain(lengths.into_iter().flatten())
+}
+
+/// What a unit holds behind `head` bytes, without the bytes that keep start codes out of it.
+pub(super) fn unescape(unit: &[u8], head: usize) -> Cow<'_, [u8]> {
+    let escaped = unit.get(head..).unwrap_or_default();
+    let mut held: Option<Vec<u8>> = None;
+    let mut from = 0;
+    for at in memchr::memmem::find_iter(escaped, &[0, 0, 3]) {
+        let held = held.get_or_insert_with(|| Vec::with_capacity(escaped.len()));
+        held.extend_from_slice(escaped.get(from..at + 2).unwrap_or_default());
+        from = at + 3;
+    }
+    match held {
+        None => Cow::Borrowed(escaped),
+        Some(mut held) => {
+            held.extend_from_slice(escaped.get(from..).unwrap_or_default());
+            Cow::Owned(held)
+        }
     }
 }
 
@@ -38,23 +61,20 @@ pub(super) fn is_key(codec: Codec, packet: &[u8], framing: Framing) -> bool {
         Kind::Slice { key, .. } => Some(key != Key::No),
         _ => None,
     };
-    let found = match framing {
-        Framing::StartCodes => units(packet, framing).into_iter().find_map(key),
-        Framing::Lengths(size) => behind_lengths(packet, size).find_map(key),
-    };
-    found.unwrap_or(false)
+    units(packet, framing).find_map(key).unwrap_or(false)
 }
 
 /// Where units are in a stream with start codes, without those and without the zeros behind them.
-pub(super) fn ranges(stream: &[u8]) -> Vec<Range<usize>> {
-    let codes: Vec<usize> = memchr::memmem::find_iter(stream, &[0, 0, 1]).collect();
-    let ends = codes.iter().skip(1).copied().chain([stream.len()]);
-    let trimmed = codes.iter().zip(ends).map(|(&code, end)| {
+pub(super) fn ranges(stream: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut codes = memchr::memmem::find_iter(stream, &[0, 0, 1]).peekable();
+    let trimmed = std::iter::from_fn(move || {
+        let code = codes.next()?;
+        let end = codes.peek().copied().unwrap_or(stream.len());
         let unit = stream.get(code + 3..end).unwrap_or_default();
         let length = unit.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-        code + 3..code + 3 + length
+        Some(code + 3..code + 3 + length)
     });
-    trimmed.filter(|range| !range.is_empty()).collect()
+    trimmed.filter(|range| !range.is_empty())
 }
 
 /// What matters of a unit to find frames.
@@ -144,12 +164,22 @@ mod tests {
     fn units_are_found_between_start_codes_and_by_lengths() {
         let stream = [0, 0, 0, 1, 0x67, 1, 2, 0, 0, 1, 0x65, 0x80, 0, 0, 0, 1, 0x41];
         let expected: [&[u8]; 3] = [&[0x67, 1, 2], &[0x65, 0x80], &[0x41]];
-        assert_eq!(units(&stream, Framing::StartCodes), expected);
+        let found = |bytes, framing| units(bytes, framing).map(<[u8]>::to_vec).collect::<Vec<_>>();
+        assert_eq!(found(&stream, Framing::StartCodes), expected);
         let packet = [0, 3, 0x67, 1, 2, 0, 2, 0x65, 0x80, 0, 9, 1];
-        assert_eq!(units(&packet, Framing::Lengths(2)), expected[..2]);
+        assert_eq!(found(&packet, Framing::Lengths(2)), expected[..2]);
         assert_eq!(kind(Codec::H264, &[0x65, 0x80]), Kind::Slice { first: true, key: Key::Closed });
         assert_eq!(kind(Codec::H265, &[0x2A, 1, 0x00]), Kind::Slice { first: false, key: Key::Open });
         assert_eq!(kind(Codec::H264, &[]), Kind::Other);
+    }
+
+    #[test]
+    fn bytes_that_keep_start_codes_out_are_left_out() {
+        let held = |unit: &[u8]| unescape(unit, 1).into_owned();
+        assert_eq!(held(&[0x67, 1, 0, 0, 3, 1, 0, 0, 3]), [1, 0, 0, 1, 0, 0]);
+        assert_eq!(held(&[0x67, 0, 0, 3, 0, 0, 3, 0]), [0, 0, 0, 0, 0]);
+        assert_eq!(held(&[0x67, 0, 3]), [0, 3]);
+        assert!(held(&[]).is_empty());
     }
 
     #[test]

@@ -13,8 +13,7 @@ pub(super) fn annex_b_codec(file: &[u8]) -> Option<Codec> {
     if !start.starts_with(&[0, 0, 1]) && start != [0, 0, 0, 1] {
         return None;
     }
-    let first =
-        nal::ranges(file.get(..file.len().min(4_096))?).into_iter().find_map(|range| file.get(range))?;
+    let first = nal::ranges(file.get(..file.len().min(4_096))?).find_map(|range| file.get(range))?;
     let head = *first.first()?;
     // H.265: two bytes of header, the second of which names layer 0 and a temporal layer; delimiter or video parameters come first.
     match (head >> 1 & 0x3F, first.get(1)) {

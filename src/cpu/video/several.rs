@@ -2,18 +2,28 @@
 //! It must not know who asks for them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use rayon::prelude::*;
 
-use super::{Budget, Video};
+use super::{Budget, Video, codec};
 use crate::error::{Error, Result};
 
 impl Video<'_> {
-    /// Writes `frames` to `out`, one behind the other, in RGB; `None` stands for a frame of the colour `fill`.
+    /// Writes `frames` to `out`, one behind the other, in RGB; `None` stands for a frame of the colour `fill`. At most so many `decoders` are at work at
+    /// a time, each in a thread of rayon's.
     ///
     /// # Errors
     /// Those of [`Video::decode`].
-    pub fn write_all(&self, frames: &[Option<usize>], fill: [u8; 3], out: &mut [u8]) -> Result<()> {
+    pub fn write_all(
+        &self,
+        frames: &[Option<usize>],
+        fill: [u8; 3],
+        out: &mut [u8],
+        budget: &Budget<'_>,
+        decoders: usize,
+    ) -> Result<()> {
         // What every frame of the video is written to.
         let mut targets = BTreeMap::<usize, Vec<&mut [u8]>>::new();
         let size = self.height() * self.width() * fill.len();
@@ -23,7 +33,6 @@ impl Video<'_> {
                 None => target.as_chunks_mut().0.fill(fill),
             }
         }
-        let budget = Budget::default();
         let wanted: Vec<usize> = targets.keys().copied().collect();
         let mut targets = targets.into_values();
         let runs: Vec<(&[usize], Vec<_>)> = self
@@ -31,8 +40,8 @@ impl Video<'_> {
             .into_iter()
             .map(|run| (run, targets.by_ref().take(run.len()).collect()))
             .collect();
-        runs.into_par_iter().try_for_each(|(run, mut targets)| {
-            self.decode(run, &budget, &mut |frame, write| {
+        let decode = |(run, mut targets): (&[usize], Vec<Vec<&mut [u8]>>)| {
+            self.decode(run, budget, &mut |frame, write| {
                 let place = run.binary_search(&frame).ok().and_then(|place| targets.get_mut(place));
                 let Some([first, copies @ ..]) = place.map(Vec::as_mut_slice) else {
                     return Err(Error::internal("a frame that nobody asked for"));
@@ -41,8 +50,56 @@ impl Video<'_> {
                 copies.iter_mut().for_each(|copy| copy.copy_from_slice(first));
                 Ok(())
             })
+        };
+        let decoders = decoders.clamp(1, runs.len().max(1));
+        let runs = Mutex::new(runs.into_iter());
+        (0..decoders).into_par_iter().try_for_each(|_| {
+            loop {
+                let Some(run) = runs.lock().next() else { return Ok(()) };
+                decode(run)?;
+            }
         })
     }
+
+    /// What [`Video::write_all`] of these frames is expected to take, in threads that are as many as its runs, and bytes of memory for each
+    /// decoder.
+    pub fn effort(&self, frames: &[Option<usize>]) -> Efforts {
+        let mut wanted: Vec<usize> = frames.iter().flatten().copied().collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let ends = self.track.packets.iter().scan(0_usize, |sum, packet| {
+            *sum = sum.saturating_add(packet.range().len());
+            Some(*sum)
+        });
+        let ends: Vec<usize> = ends.collect();
+        let before =
+            |packet: usize| packet.checked_sub(1).and_then(|last| ends.get(last)).copied().unwrap_or(0);
+        let (runs, cost) = (self.runs(&wanted).unwrap_or_default(), codec::cost(self.track.codec));
+        let time = runs.iter().map(|run| {
+            let packets = run.iter().filter_map(|frame| Some(self.shown.get(*frame)?.packet));
+            let (Some(last), Some(Ok(key))) = (packets.max(), run.first().map(|frame| self.key_of(*frame)))
+            else {
+                return Duration::ZERO;
+            };
+            let end = self.end_of(key, last);
+            let bytes = before(end).saturating_sub(before(key));
+            cost.of([self.size[0].saturating_mul(self.size[1]), end.saturating_sub(key)], bytes)
+        });
+        let time = time.fold(Duration::ZERO, Duration::saturating_add);
+        let first = self.packet(0).unwrap_or_default();
+        Efforts { time, decoder: codec::needs(&self.track, first), runs: runs.len() }
+    }
+}
+
+/// What decoding frames is expected to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Efforts {
+    /// Of one core.
+    pub time: Duration,
+    /// Bytes of memory that each decoder takes at most.
+    pub decoder: usize,
+    /// Runs, of which each has a decoder.
+    pub runs: usize,
 }
 
 /// The colour that `levels` give, from 0 to 255: one for all channels, or one for each.

@@ -91,6 +91,21 @@ impl Track {
         Ok(())
     }
 
+    /// Lets packets of a whole file of `len` bytes pass before all of them are read.
+    ///
+    /// # Errors
+    /// When they lie over one another more than [`limits::MAX_VIDEO_OVERLAP`] allows.
+    pub(super) fn check_overlap(&self, len: usize) -> Result<()> {
+        let bytes = self.packets.iter().fold(0_usize, |sum, packet| sum.saturating_add(packet.len));
+        if bytes > len.saturating_mul(limits::MAX_VIDEO_OVERLAP) {
+            return Err(Error::invalid(format!(
+                "frames of more than {} times as many bytes as their file has, which is the limit",
+                limits::MAX_VIDEO_OVERLAP
+            )));
+        }
+        Ok(())
+    }
+
     /// Bytes of memory that it takes.
     pub(super) fn held(&self) -> usize {
         self.config.capacity()

@@ -8,13 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{
-    ArgSpec, Args, CpuCx, Decoded, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+    ArgSpec, Args, CpuCx, Decoded, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, Preferences, SampleInputs,
+    one_output,
 };
-use crate::cpu::video::{Video, fill_color};
+use crate::cpu::video::{Budget, Efforts, Video, fill_color};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
+use crate::waiting::{Effort, Watch};
 use frames::Frames;
 use on_device::OnDevice;
 
@@ -26,6 +28,8 @@ struct DecodersVideo {
     fill: [u8; CHANNELS],
     /// Of the batch at hand; `None` for samples that failed.
     jobs: Vec<Option<Job>>,
+    /// Bytes of memory that a batch may take.
+    memory: usize,
     /// Frames decoded since somebody asked.
     decoded: Decoded,
     on_device: Option<OnDevice>,
@@ -54,6 +58,24 @@ struct Job {
     frames: Vec<Option<usize>>,
     height: usize,
     width: usize,
+    efforts: Efforts,
+    /// Bytes of memory that the video takes beside its decoders.
+    opened: usize,
+    /// Decoders that may be at work on it at a time.
+    decoders: usize,
+}
+
+impl Job {
+    /// What decoding it takes on the host.
+    fn effort(&self) -> Effort {
+        let decoders = self.efforts.decoder.saturating_mul(self.decoders);
+        Effort { time: self.efforts.time, scratch: decoders.saturating_add(self.opened) }
+    }
+
+    /// What it may cost, for as long as `watch` says.
+    fn budget<'w>(&self, watch: Watch<'w>) -> Budget<'w> {
+        Budget::while_waiting(watch).within(self.efforts.decoder)
+    }
 }
 
 /// The operator's line in [`super::OPS`].
@@ -83,6 +105,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         frames: Frames::new(args)?,
         fill,
         jobs: Vec::new(),
+        memory: usize::MAX,
         decoded: Decoded::default(),
         on_device: None,
     }))
@@ -93,7 +116,20 @@ impl DecodersVideo {
         let video = opened.video(sample.input(0)?.as_slice()?)?;
         let (height, width) = (video.height(), video.width());
         let most = limits::MAX_SAMPLE_BYTES / (height * width * CHANNELS);
-        Ok(Job { frames: self.frames.choose(sample, video.frames(), most)?, height, width })
+        let frames = self.frames.choose(sample, video.frames(), most)?;
+        let efforts = video.effort(&frames);
+        Ok(Job { frames, height, width, efforts, opened: video.held(), decoders: 1 })
+    }
+
+    /// Lets several decoders work on a video where there is memory for them: as many as threads, and half of what the batch may take.
+    fn share(&mut self) {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let videos = self.jobs.iter().flatten().count().clamp(1, threads);
+        let room = self.memory / 2 / videos;
+        for job in self.jobs.iter_mut().flatten() {
+            let fit = room.checked_div(job.efforts.decoder).unwrap_or(usize::MAX);
+            job.decoders = job.efforts.runs.min(fit).clamp(1, threads);
+        }
     }
 }
 
@@ -122,6 +158,7 @@ impl Operator for DecodersVideo {
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         let mut opened = Opened::default();
         self.jobs = inputs.map(|sample| self.job(&sample, &mut opened).map(Some));
+        self.share();
         let shape = |job: &Option<Job>| match job {
             Some(job) => Shape::from([job.frames.len(), job.height, job.width, CHANNELS]),
             None => Shape::new(vec![0; 4]),
@@ -129,16 +166,28 @@ impl Operator for DecodersVideo {
         Ok(vec![BatchDesc::new(DType::U8, layout(), self.jobs.iter().map(shape).collect())])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        let job = self.jobs.get(sample).and_then(Option::as_ref);
+        job.map(Job::effort).unwrap_or_default()
+    }
+
+    fn prefer(&mut self, preferences: &Preferences) {
+        self.memory = preferences.max_memory.unwrap_or(usize::MAX);
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         let this = &*self;
         let decoded = AtomicUsize::new(0);
+        let failures = io.inputs().failures();
         io.for_each_sample(cx, |sample| {
             let job = this.jobs.get(sample.index()).and_then(Option::as_ref);
             let job = job.ok_or_else(|| Error::internal("a video was not looked at"))?;
+            let budget = job.budget(Watch::new(cx.waiting, failures.member(sample.index())));
             let (input, output) = sample.unary()?;
             let video = Video::open(input.as_slice()?)?;
+            let out = &mut *output.bytes;
             // Its parts are decoded by the instance's threads, not by those of the whole process.
-            cx.pool.install(|| video.write_all(&job.frames, this.fill, output.bytes))?;
+            cx.pool.install(|| video.write_all(&job.frames, this.fill, out, &budget, job.decoders))?;
             decoded.fetch_add(job.frames.iter().flatten().count(), Ordering::Relaxed);
             Ok(())
         })?;

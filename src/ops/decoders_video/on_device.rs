@@ -24,6 +24,7 @@ use crate::gpu::{Event, Gpu, KernelSpec, NoParams};
 use crate::limits;
 use crate::memory::DeviceBytes;
 use crate::ops::{Decoded, GpuCx, GpuIo, Inputs};
+use crate::waiting::Watch;
 
 /// The decoder of an instance on a device.
 pub(super) struct OnDevice {
@@ -48,7 +49,7 @@ struct Run<'c> {
     frames: Vec<usize>,
     /// Where they go, until it is decoded.
     targets: Mutex<Targets<'c>>,
-    budget: &'c Budget,
+    budget: &'c Budget<'c>,
 }
 
 /// Where frames go: each to one place or several.
@@ -140,7 +141,10 @@ impl OnDevice {
         let sizes: Vec<usize> = on_host.iter().map(|clip| clip.target.len()).collect();
         let places = cx.recorder.reserve_all(&sizes)?;
         self.ready.record(cx.recorder.stream())?;
-        let budgets: Vec<Budget> = on_engines.iter().map(|_| Budget::default()).collect();
+        let waiting = cx.cpu.waiting;
+        let watch = |clip: &Clip<'_>| Watch::new(waiting, inputs.failures().member(clip.index));
+        let budgets: Vec<Budget<'_>> =
+            on_engines.iter().map(|clip| Budget::while_waiting(watch(clip))).collect();
         let refusals: Vec<Mutex<Option<Refusal>>> = on_engines.iter().map(|_| Mutex::default()).collect();
         let mut runs = Vec::new();
         for (number, (clip, budget)) in on_engines.iter().zip(&budgets).enumerate() {
@@ -170,7 +174,8 @@ impl OnDevice {
             }
         };
         let host = |clip: &Clip<'_>, out: &mut [u8]| {
-            let decode = || clip.video.write_all(&clip.job.frames, fill, out);
+            let budget = clip.job.budget(watch(clip));
+            let decode = || clip.video.write_all(&clip.job.frames, fill, out, &budget, clip.job.decoders);
             let decoded = catch_unwind(AssertUnwindSafe(decode));
             if let Err(error) = decoded.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref()))) {
                 inputs.fail(clip.index, error);
@@ -226,12 +231,12 @@ fn wanted<'c>(clip: &'c Clip<'_>) -> Targets<'c> {
 
 /// Where the frames of a run go.
 struct RunTargets<'r> {
-    budget: &'r Budget,
+    budget: &'r Budget<'r>,
     targets: Targets<'r>,
 }
 
 impl Takes for RunTargets<'_> {
-    fn budget(&self) -> &Budget {
+    fn budget(&self) -> &Budget<'_> {
         self.budget
     }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::host::OnHost;
 use super::player::{Asked, CHANNELS, Player, Sequence};
 use crate::cpu::video::{Budget, Sequences, Video};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::footage::{CodedFootage, Takes, codec_of};
 use crate::gpu::video::{Engines, Playback};
 use crate::gpu::{DeviceBuffer, Stream};
@@ -80,7 +80,7 @@ impl Player for OnEngines {
                     }
                     return Ok(Sequence { made: Some(made), damage: None });
                 }
-                Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
+                Err(error) if asked.check().is_err() => return Err(error),
                 Err(error) => {
                     tracing::info!("a video is decoded on the host from frame {} on: {error}", self.next);
                     self.playback = None;
@@ -139,7 +139,7 @@ struct Assembly {
     /// The frame that comes next.
     next: usize,
     /// Of the sequence that was asked for.
-    budget: Budget,
+    budget: Budget<'static>,
     /// Where memory is allocated.
     stream: Arc<Stream>,
 }
@@ -207,7 +207,7 @@ impl Assembly {
 }
 
 impl Takes for Assembly {
-    fn budget(&self) -> &Budget {
+    fn budget(&self) -> &Budget<'_> {
         &self.budget
     }
 

@@ -2,21 +2,24 @@
 
 use std::sync::Arc;
 
-use super::player::{Asked, CHANNELS, Player, Sequence};
-use crate::cpu::video::{Budget, Cursor, Sequences, Video};
+use super::player::{Asked, CHANNELS, Player, Sequence, is_of_waiting};
+use crate::cpu::video::{Cursor, Sequences, Video};
 use crate::error::Result;
+use crate::memory::Counted;
 use crate::tensor::{Sample, Shape};
 
 /// A video that is decoded on the host.
 pub(super) struct OnHost {
     cursor: Cursor,
     sequences: Sequences,
+    /// Memory of the video and its decoder.
+    counted: Counted,
 }
 
 impl OnHost {
     /// `video` from frame `frame` on.
     pub(super) fn at(video: &Arc<Video<'static>>, frame: usize, sequences: Sequences) -> Self {
-        Self { cursor: Cursor::at(Arc::clone(video), frame), sequences }
+        Self { cursor: Cursor::at(Arc::clone(video), frame), sequences, counted: Counted::default() }
     }
 }
 
@@ -26,19 +29,24 @@ impl Player for OnHost {
     }
 
     fn sequence(&mut self, asked: &Asked<'_>) -> Result<Sequence> {
-        let Self { cursor, sequences: Sequences { length, pads } } = self;
+        let Self { cursor, sequences: Sequences { length, pads }, counted } = self;
+        counted.join(asked.memory);
+        counted.grow_to(cursor.video().held() + cursor.held())?;
         let (height, width) = (cursor.video().height(), cursor.video().width());
         let there = (*length).min(cursor.left());
         let frames = if *pads { *length } else { there };
         let mut shape = Shape::from([frames, height, width, CHANNELS]);
         let (size, frame) = (shape.bytes(1)?, height * width * CHANNELS);
-        let (mut buffer, budget) = (asked.memory.take(size)?, Budget::default());
+        let (mut buffer, budget) = (asked.memory.take(size)?, asked.budget(counted));
         let mut damage = None;
         let (mut read, bytes) = (0, buffer.bytes_mut().get_mut(..size).unwrap_or_default());
         for target in bytes.chunks_exact_mut(frame).take(there) {
             asked.check()?;
             let number = cursor.next();
             if let Err(error) = cursor.read(&budget, target) {
+                if is_of_waiting(&error) {
+                    return Err(error.context(format!("frame {number}")));
+                }
                 damage = Some(error.context(format!("frame {number}")));
                 break;
             }

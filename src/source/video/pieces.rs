@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::player::{Asked, CHANNELS, Player, Sequence};
+use super::player::{Asked, CHANNELS, Player, Sequence, is_of_waiting};
 use crate::cpu::video::{Budget, Growing, Sequences};
 use crate::error::{Error, Result};
-use crate::memory::HostBuffer;
+use crate::memory::{Counted, HostBuffer};
 use crate::tensor::{Sample, Shape};
 
 /// A video of which not all came.
@@ -16,6 +16,8 @@ pub(super) struct OnPieces {
     /// The sequence at hand, and how many frames of it are there. From one piece to the next it is not of the batches' memory: videos that
     /// wait must not take it from other requests.
     begun: Option<(HostBuffer, usize)>,
+    /// Memory of the decoder while it is at work.
+    counted: Arc<Counted>,
     /// Frames that came before it.
     before: usize,
     is_over: bool,
@@ -23,11 +25,18 @@ pub(super) struct OnPieces {
 
 impl OnPieces {
     pub(super) fn new(sequences: Sequences) -> Self {
-        Self { growing: Growing::default(), sequences, begun: None, before: 0, is_over: false }
+        Self {
+            growing: Growing::default(),
+            sequences,
+            begun: None,
+            counted: Arc::default(),
+            before: 0,
+            is_over: false,
+        }
     }
 
     /// Decodes up to the next frame and adds it to the sequence at hand; `false` when that takes more bytes, or there are no more frames.
-    fn frame(&mut self, budget: &Budget, asked: &Asked<'_>) -> Result<bool> {
+    fn frame(&mut self, budget: &Budget<'_>, asked: &Asked<'_>) -> Result<bool> {
         if !self.growing.prepare(budget)? {
             return Ok(false);
         }
@@ -37,7 +46,7 @@ impl OnPieces {
         }
         let (buffer, read) = self.begun.as_mut().ok_or_else(|| Error::internal("no sequence was begun"))?;
         let target = buffer.bytes_mut().get_mut(*read * size..).and_then(|rest| rest.get_mut(..size));
-        self.growing.write(target.ok_or_else(|| Error::internal("a frame behind its sequence"))?)?;
+        self.growing.write(budget, target.ok_or_else(|| Error::internal("a frame behind its sequence"))?)?;
         *read += 1;
         Ok(true)
     }
@@ -83,12 +92,17 @@ impl Player for OnPieces {
     }
 
     fn sequence(&mut self, asked: &Asked<'_>) -> Result<Sequence> {
-        let budget = Budget::default();
+        let counted = Arc::clone(&self.counted);
+        counted.join(asked.memory);
+        counted.grow_to(self.growing.decoder_held())?;
+        let budget = asked.budget(&counted);
         while !self.is_full() {
             asked.check()?;
             match self.frame(&budget, asked) {
                 Ok(true) => {}
                 Ok(false) if !self.growing.is_over() => {
+                    // Streams that wait are counted by whoever keeps them.
+                    counted.part();
                     if let Some((buffer, _)) = &mut self.begun {
                         buffer.part();
                     }
@@ -98,6 +112,7 @@ impl Player for OnPieces {
                     self.is_over = true;
                     return Ok(Sequence { made: self.take()?, damage: None });
                 }
+                Err(error) if is_of_waiting(&error) => return Err(error),
                 Err(error) => {
                     self.is_over = true;
                     let number = self.before + self.begun.as_ref().map_or(0, |(_, read)| *read);

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::cpu::video::Budget;
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::HostPool;
+use crate::memory::{Counted, HostPool};
 use crate::tensor::{Sample, Shape};
+use crate::waiting::{Waiting, Watch};
 
 /// Red, green, blue.
 pub(super) const CHANNELS: usize = 3;
@@ -30,7 +32,7 @@ pub(super) trait Player: Send {
     /// The next sequence; there are frames left.
     ///
     /// # Errors
-    /// Cancelled, when it is no longer wanted; that there is no memory. Damage is no error here.
+    /// Why nobody waits any more; that there is no memory. Damage is no error here.
     fn sequence(&mut self, asked: &Asked<'_>) -> Result<Sequence>;
 }
 
@@ -38,17 +40,25 @@ pub(super) trait Player: Send {
 pub(super) struct Asked<'a> {
     /// For sequences on the host.
     pub(super) memory: &'a Arc<HostPool>,
-    pub(super) is_wanted: &'a dyn Fn() -> bool,
+    /// Who waits for them.
+    pub(super) waiting: &'a dyn Waiting,
 }
 
 impl Asked<'_> {
     /// Fails when nobody waits any more.
     pub(super) fn check(&self) -> Result<()> {
-        if (self.is_wanted)() {
-            return Ok(());
-        }
-        Err(Error::new(ErrorKind::Cancelled, "nobody waits for the video any more"))
+        self.waiting.check(None)
     }
+
+    /// What a sequence may cost, of which `counted` counts the decoder's memory.
+    pub(super) fn budget<'b>(&'b self, counted: &'b Counted) -> Budget<'b> {
+        Budget::while_waiting(Watch::new(self.waiting, None)).counted_by(counted)
+    }
+}
+
+/// Whether an error says that somebody does not wait any more, or that there is no room, rather than that a video is damaged.
+pub(super) fn is_of_waiting(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Unavailable)
 }
 
 /// A sequence.

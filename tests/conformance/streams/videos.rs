@@ -119,12 +119,9 @@ fn a_damaged_video_gives_what_is_before_the_damage_and_then_its_error() {
 fn decoding_ends_when_nobody_waits() {
     let mut instance = pipeline("partial").instance(Some(1), None).unwrap();
     let mut feeding = instance.feed(&[video("vp9.webm")]).unwrap();
-    let asked = std::cell::Cell::new(0);
-    let is_wanted = || {
-        asked.set(asked.get() + 1);
-        asked.get() < 4
-    };
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let is_wanted = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 3;
     let error: Error = instance.run_fed(&mut feeding, &is_wanted, |_| Keep).err().unwrap();
-    assert_eq!((error.kind(), asked.get()), (ErrorKind::Cancelled, 4));
+    assert_eq!((error.kind(), asked.into_inner()), (ErrorKind::Cancelled, 4));
     assert!(feeding.is_over());
 }

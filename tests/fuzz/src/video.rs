@@ -42,7 +42,7 @@ fn grow(file: &[u8]) {
         while let Ok(true) = growing.prepare(&budget) {
             let mut pixels = vec![0; growing.size().iter().product::<usize>() * 3];
             frames += 1;
-            if growing.write(&mut pixels).is_err() || frames == MAX_FRAMES {
+            if growing.write(&budget, &mut pixels).is_err() || frames == MAX_FRAMES {
                 return;
             }
         }

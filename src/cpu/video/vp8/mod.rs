@@ -26,11 +26,20 @@ mod transform;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::budget::{Budget, Cost};
 use super::decoder::{Picture, VideoDecoder, damaged};
 use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::waiting::Watch;
 use frame::Frame;
 use header::{State, Update};
+
+/// See [`Cost`].
+pub(super) const COST: Cost = Cost { pixel: 3.0, byte: 40.0 };
+
+/// Bytes for each macroblock: of a frame's samples; of what is known of it.
+const SAMPLES: usize = 384;
+const KNOWN: usize = 64;
 
 /// Frames that are kept to be written to again: three references, the one at hand, pictures that nobody took yet.
 const KEPT: usize = 6;
@@ -43,9 +52,10 @@ struct References {
     alternative: Arc<Frame>,
 }
 
-#[derive(Default)]
 pub(super) struct Decoder {
     state: State,
+    /// Columns and rows of the first picture; a larger one is an error.
+    first: [usize; 2],
     /// Columns and rows of the picture.
     size: [usize; 2],
     references: Option<References>,
@@ -87,8 +97,17 @@ impl References {
 }
 
 impl Decoder {
-    pub(super) fn new() -> Self {
-        Self::default()
+    /// A decoder of a stream that begins with packet `first`.
+    pub(super) fn new(first: &[u8]) -> Result<Self> {
+        Ok(Self {
+            state: State::default(),
+            first: size(first)?,
+            size: [0; 2],
+            references: None,
+            segments: Vec::new(),
+            kept: Vec::new(),
+            ready: VecDeque::new(),
+        })
     }
 
     /// A frame whose samples are of no account, one that nobody needs any more if there is one.
@@ -101,8 +120,17 @@ impl Decoder {
 }
 
 impl VideoDecoder for Decoder {
-    fn send(&mut self, packet: &[u8], place: usize) -> Result<()> {
+    fn send(&mut self, packet: &[u8], place: usize, budget: &Budget<'_>) -> Result<()> {
         let (tag, rest) = header::tag(packet)?;
+        if let Some([width, height]) = tag.size.filter(|size| macroblocks(*size) > macroblocks(self.first)) {
+            let [first_width, first_height] = self.first;
+            return Err(Error::unsupported(format!(
+                "a frame of {width} x {height} pixels in a video of {first_width} x {first_height}"
+            )));
+        }
+        let size = tag.size.unwrap_or(self.size);
+        budget.hold(held(macroblocks(self.first), self.kept.len() + self.ready.len() + 2))?;
+        budget.frame(size, COST.of(size, packet.len()))?;
         if let Some(size) = tag.size {
             self.size = size;
             let [columns, rows] = size.map(|side| side.div_ceil(16));
@@ -151,6 +179,23 @@ impl VideoDecoder for Decoder {
     fn next(&mut self) -> Option<Box<dyn Picture>> {
         self.ready.pop_front().map(|decoded| Box::new(decoded) as Box<dyn Picture>)
     }
+
+    fn held(&self) -> usize {
+        // Those that are not kept are referred to, or wait.
+        let beside = if self.references.is_some() && self.kept.len() == KEPT { 1 } else { 0 };
+        held(macroblocks(self.first), self.kept.len() + beside + self.ready.len())
+    }
+}
+
+/// Macroblocks of a picture.
+fn macroblocks(size: [usize; 2]) -> usize {
+    let [columns, rows] = size.map(|side| side.div_ceil(16));
+    columns * rows
+}
+
+/// Bytes of so many frames.
+fn held(macroblocks: usize, frames: usize) -> usize {
+    macroblocks * (frames * SAMPLES + KNOWN)
 }
 
 impl Picture for Decoded {
@@ -162,7 +207,7 @@ impl Picture for Decoded {
         self.size
     }
 
-    fn write_rgb(&self, out: &mut [u8]) -> Result<()> {
+    fn write_rgb(&self, out: &mut [u8], _watch: &Watch<'_>) -> Result<()> {
         let [width, height] = self.size;
         let layout = Layout { width, height, depth: 8, halved: Some([1, 1]), spread: true };
         yuv::to_rgb(
@@ -186,6 +231,11 @@ impl Planes for Frame {
 /// Columns and rows, from the first packet.
 pub(super) fn size(first: &[u8]) -> Result<[usize; 2]> {
     header::tag(first)?.0.size.ok_or_else(|| damaged("VP8: the first frame is no key frame"))
+}
+
+/// Bytes of memory that a decoder takes at most.
+pub(super) fn needs(first: &[u8]) -> Result<usize> {
+    Ok(held(macroblocks(size(first)?), KEPT + 4))
 }
 
 /// Whether the samples of a key frame, and of those behind it, take the whole range.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::fetch::{self, cancelled};
 use super::gather::separate;
-use super::patience::Until;
+use super::patience::{One, Until};
 use super::respond::{Asked, Responses};
 use super::room::Room;
 use crate::triton::api::{Times, now};
@@ -125,8 +125,9 @@ fn round(lane: &mut Lane, claim: &Claim, feeding: &mut Feeding) -> Result<Option
     let start = now();
     // A video has as long as it has frames; each answer has the time of a request.
     let until = Until::new(start, model.settings.quota.max_request());
+    let waiting = One { client: claim.request().client(), until };
     let mut samples = 0;
-    let made = runner.run_fed(feeding, &|| is_wanted(claim), |count| {
+    let made = runner.run_fed(feeding, &waiting, |count| {
         samples = count;
         Responses::new(model, link, vec![Ok(asked)], &[Some(0..count)], until, None)
     })?;

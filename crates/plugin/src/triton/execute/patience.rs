@@ -24,7 +24,7 @@ impl Until {
     }
 
     /// Whether a request may take longer yet.
-    fn check(&self) -> Result<()> {
+    fn check(self) -> Result<()> {
         if now() <= self.time {
             return Ok(());
         }
@@ -41,9 +41,29 @@ impl Until {
     ///
     /// # Errors
     /// Why not.
-    pub(super) fn ask(&self, client: Client<'_>) -> Result<()> {
+    pub(super) fn ask(self, client: Client<'_>) -> Result<()> {
         self.check()?;
         if client.has_left().unwrap_or(false) { Err(cancelled()) } else { Ok(()) }
+    }
+
+    fn left(self) -> Duration {
+        Duration::from_nanos(self.time.saturating_sub(now()))
+    }
+}
+
+/// One request, whatever the sample.
+pub(super) struct One<'r> {
+    pub(super) client: Client<'r>,
+    pub(super) until: Until,
+}
+
+impl Waiting for One<'_> {
+    fn check(&self, _sample: Option<usize>) -> Result<()> {
+        self.until.ask(self.client)
+    }
+
+    fn left(&self) -> Option<Duration> {
+        Some(self.until.left())
     }
 }
 
@@ -148,7 +168,7 @@ impl Waiting for Patience<'_> {
     }
 
     fn left(&self) -> Option<Duration> {
-        Some(Duration::from_nanos(self.until.time.saturating_sub(now())))
+        Some(self.until.left())
     }
 }
 
