@@ -11,6 +11,7 @@ mod growing;
 mod jpeg;
 mod jpeg_equal;
 mod jpeg_xl;
+mod kinds;
 mod normalize;
 mod npz;
 #[path = "../common/numbers.rs"]

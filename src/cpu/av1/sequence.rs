@@ -27,11 +27,11 @@ pub(in crate::cpu) struct Sequence {
     pub(in crate::cpu) full_range: bool,
 }
 
-/// The sequence header of a stream that is one picture.
+/// The sequence header of a stream that is one picture, of so many layers at most.
 ///
 /// # Errors
-/// Units that are cut off; no sequence header; not one frame: each of many could be as large as the picture and take no bytes.
-pub(in crate::cpu) fn still_sequence(stream: &[u8]) -> Result<Sequence> {
+/// Units that are cut off; no sequence header; no frame, or more than layers: each of many could be as large as the picture and take no bytes.
+pub(in crate::cpu) fn still_sequence(stream: &[u8], layers: usize) -> Result<Sequence> {
     let (mut rest, mut sequence, mut frames) = (Bytes(stream), None, 0);
     while !rest.is_empty() {
         let (kind, body) = unit(&mut rest)?;
@@ -41,8 +41,9 @@ pub(in crate::cpu) fn still_sequence(stream: &[u8]) -> Result<Sequence> {
             _ => {}
         }
     }
-    if frames != 1 {
-        return Err(Error::unsupported(format!("{frames} frames in one picture of AV1, expected one")));
+    if !(1..=layers).contains(&frames) {
+        let most = if layers == 1 { "one".to_owned() } else { format!("1 to {layers} layers") };
+        return Err(Error::unsupported(format!("{frames} frames in one picture of AV1, expected {most}")));
     }
     sequence.ok_or_else(|| Error::invalid("a picture of AV1 without a sequence header"))
 }
@@ -159,7 +160,7 @@ fn colors(profile: u32, bits: &mut Bits<'_>) -> Result<(u8, bool)> {
         false => [u32::from(UNSPECIFIED); 3],
     };
     let full_range = (described == SRGB && !gray) || bits.flag()?;
-    Ok((described[2] as u8, full_range))
+    Ok((super::matrix_of(described[2], described[0]), full_range))
 }
 
 #[cfg(test)]
@@ -185,7 +186,7 @@ mod tests {
     #[test]
     fn colours_are_read_of_the_header() {
         let read =
-            |colors, range| still_sequence(&[&stream(colors, range)[..], &[0x32, 0]].concat()).unwrap();
+            |colors, range| still_sequence(&[&stream(colors, range)[..], &[0x32, 0]].concat(), 1).unwrap();
         assert_eq!(read([1, 13, 6], 1), Sequence { size: [64; 2], matrix: 6, full_range: true });
         assert_eq!(read([1, 13, 6], 0), Sequence { size: [64; 2], matrix: 6, full_range: false });
         assert_eq!(read([1, 13, 3], 0), Sequence { size: [64; 2], matrix: 3, full_range: false });
