@@ -25,7 +25,8 @@ fn pictures() -> BTreeMap<String, Vec<u8>> {
     for file in ["pictures.npz", "avif.npz", "jxl.npz", "tiff.npz", "kinds.npz"] {
         let mut archive = Npz::open(data(file));
         // Beside files there are pixels that they are compared with.
-        let answers = |name: &String| name.ends_with("_pixels") || (file == "kinds.npz" && name.ends_with("_gray"));
+        let answers =
+            |name: &String| name.ends_with("_pixels") || (file == "kinds.npz" && name.ends_with("_gray"));
         let files = archive.names().into_iter().filter(|name| !answers(name));
         all.extend(files.map(|name| (name.clone(), archive.array(&name).1)));
     }

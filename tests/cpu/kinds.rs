@@ -75,7 +75,9 @@ fn what_is_not_read_is_said() {
         invalid,
         "colour mask 0x010000ff, whose bits are not adjacent",
     );
-    let colors = |number: u8| replaced("jp2_four", b"colr\x01\0\0\0\0\0\x10", &[b"colr\x01\0\0\0\0\0", &[number][..]].concat());
+    let colors = |number: u8| {
+        replaced("jp2_four", b"colr\x01\0\0\0\0\0\x10", &[b"colr\x01\0\0\0\0\0", &[number][..]].concat())
+    };
     refused(&colors(12), unsupported, "an image of CMYK, expected gray, red, green and blue, or sYCC");
     refused(&colors(24), unsupported, "an image of e-sYCC");
     refused(&colors(14), unsupported, "an image of CIE L*a*b*");
@@ -83,8 +85,16 @@ fn what_is_not_read_is_said() {
     let ht = replaced("jp2_bare_four", &[0xFF, 0x52], &[0xFF, 0x50, 0, 8, 0, 2, 0, 0, 0, 0, 0xFF, 0x52]);
     refused(&ht, unsupported, "high-throughput JPEG 2000 (HTJ2K");
     refused(&replaced("jp2_palette_4", b"pclr\0\x14", b"pclr\0\0"), invalid, "a palette of 0 rows");
-    refused(&replaced("avif_clap", b"clap\0\0\0\x05", b"clap\0\0\0\x63"), invalid, "what `clap` shows is not a part of 13 x 9");
-    refused(&replaced("avif_layers", b"a1lx", b"free"), unsupported, "2 frames in one picture of AV1, expected one");
+    refused(
+        &replaced("avif_clap", b"clap\0\0\0\x05", b"clap\0\0\0\x63"),
+        invalid,
+        "what `clap` shows is not a part of 13 x 9",
+    );
+    refused(
+        &replaced("avif_layers", b"a1lx", b"free"),
+        unsupported,
+        "2 frames in one picture of AV1, expected one",
+    );
 }
 
 #[test]
