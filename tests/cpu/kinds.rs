@@ -71,7 +71,7 @@ fn what_is_not_read_is_said() {
     refused(&bmp("bmp_32_topdown", 32, 7), invalid, "compression 7 of pixels of 32 bits");
     refused(&bmp("bmp_32_topdown", 5, 0), invalid, "pixels of 5 bits, expected one of 1, 2, 4, 8");
     refused(
-        &replaced("bmp_masks_56", &[0, 0, 0xFF, 0], &[1, 0, 0xFF, 0]),
+        &replaced("bmp_masks_56", &[0xFF, 0, 0, 0, 0, 0xFF], &[0xFF, 0, 0, 1, 0, 0xFF]),
         invalid,
         "colour mask 0x010000ff, whose bits are not adjacent",
     );
