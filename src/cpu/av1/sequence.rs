@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_picture_is_one_frame() {
         let with = |frames: &[u8]| {
-            let told = still_sequence(&[&stream([2; 3], 0)[..], frames].concat());
+            let told = still_sequence(&[&stream([2; 3], 0)[..], frames].concat(), 1);
             told.err().map(|error| error.to_string()).unwrap_or_default()
         };
         assert_eq!(with(&[0x32, 1, 0]), "");
@@ -208,7 +208,7 @@ mod tests {
         assert!(with(&[0x32, 0, 0x32, 0]).starts_with("2 frames in one picture"));
         assert!(with(&[0x32, 5, 0]).contains("5 bytes expected, 1 left"));
         assert!(
-            still_sequence(&[0x32, 0])
+            still_sequence(&[0x32, 0], 1)
                 .is_err_and(|error| error.to_string().contains("without a sequence header"))
         );
     }
