@@ -110,7 +110,7 @@ fn errors_say_what_is_wrong() {
         "a picture of type `hvc1`, expected `av01`",
     );
     refused(&PICTURES["avif_ycgco"], unsupported, "colours of matrix 8, expected one of 0, 1,");
-    refused(&replaced("avif_exif6", b"irot", b"clap"), unsupported, "needs property `clap`");
+    refused(&replaced("avif_exif6", b"irot", b"iscl"), unsupported, "needs property `iscl`");
     refused(&replaced("avif_420", b"meta", b"free"), invalid, "truncated header: no box `meta`");
     refused(
         &replaced("avif_sequence", b"meta", b"free"),

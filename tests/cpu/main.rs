@@ -7,11 +7,13 @@ mod coded;
 #[expect(dead_code, reason = "shared with the tests of the device, which use more of it")]
 mod coder;
 mod decode;
+mod floor0;
 mod growing;
 mod h264_maker;
 mod jpeg;
 mod jpeg_equal;
 mod jpeg_xl;
+mod kinds;
 mod normalize;
 mod npz;
 #[path = "../common/numbers.rs"]

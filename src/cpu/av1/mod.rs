@@ -19,6 +19,21 @@ pub(super) const IDENTITY: u8 = 0;
 /// See [`IDENTITY`].
 pub(super) const UNSPECIFIED: u8 = 2;
 
+/// The number of a matrix that follows from the primaries, which are its own number here.
+const DERIVED: u32 = 12;
+
+/// The number of a matrix; of one that follows from the primaries that of theirs, where it has a number. Primaries that are not said are
+/// those of BT.709, as in libavif.
+pub(super) fn matrix_of(matrix: u32, primaries: u32) -> u8 {
+    match (matrix, primaries) {
+        (DERIVED, 1 | 2) => 1,
+        (DERIVED, 4) => 6,
+        (DERIVED, 6 | 7) => 7,
+        (DERIVED, 9) => 9,
+        (matrix, _) => u8::try_from(matrix).unwrap_or(u8::MAX),
+    }
+}
+
 /// A stream's decoder. It begins with a key frame.
 pub(super) struct Decoder(Apart<Inner>);
 

@@ -72,11 +72,11 @@ fn part(stream: &[u8]) -> Result<Part<'_>> {
     Ok(Part { bytes: stream.get(..end).unwrap_or_default(), sequence, has_frame })
 }
 
-/// The sequence header of a stream that is one picture.
+/// The sequence header of a stream that is one picture, of so many layers at most.
 ///
 /// # Errors
-/// Units that are cut off; no sequence header; not one frame: each of many could be as large as the picture and take no bytes.
-pub(in crate::cpu) fn still_sequence(stream: &[u8]) -> Result<Sequence> {
+/// Units that are cut off; no sequence header; no frame, or more than layers: each of many could be as large as the picture and take no bytes.
+pub(in crate::cpu) fn still_sequence(stream: &[u8], layers: usize) -> Result<Sequence> {
     let (mut rest, mut sequence, mut frames) = (Bytes(stream), None, 0);
     while !rest.is_empty() {
         let (kind, body) = unit(&mut rest)?;
@@ -86,8 +86,9 @@ pub(in crate::cpu) fn still_sequence(stream: &[u8]) -> Result<Sequence> {
             _ => {}
         }
     }
-    if frames != 1 {
-        return Err(Error::unsupported(format!("{frames} frames in one picture of AV1, expected one")));
+    if !(1..=layers).contains(&frames) {
+        let most = if layers == 1 { "one".to_owned() } else { format!("1 to {layers} layers") };
+        return Err(Error::unsupported(format!("{frames} frames in one picture of AV1, expected {most}")));
     }
     sequence.ok_or_else(|| Error::invalid("a picture of AV1 without a sequence header"))
 }
@@ -215,7 +216,7 @@ fn colors(profile: u32, bits: &mut Bits<'_>) -> Result<Colors> {
         _ => 6,
     };
     let two_pixels = if many_bits { 2 * samples } else { samples };
-    Ok(Colors { matrix: described[2] as u8, full_range, two_pixels })
+    Ok(Colors { matrix: super::matrix_of(described[2], described[0]), full_range, two_pixels })
 }
 
 #[cfg(test)]
@@ -241,7 +242,7 @@ mod tests {
     #[test]
     fn colours_are_read_of_the_header() {
         let read =
-            |colors, range| still_sequence(&[&stream(colors, range)[..], &[0x32, 0]].concat()).unwrap();
+            |colors, range| still_sequence(&[&stream(colors, range)[..], &[0x32, 0]].concat(), 1).unwrap();
         assert_eq!(
             read([1, 13, 6], 1),
             Sequence { size: [64; 2], matrix: 6, full_range: true, two_pixels: 6 }
@@ -264,7 +265,7 @@ mod tests {
     #[test]
     fn a_picture_is_one_frame() {
         let with = |frames: &[u8]| {
-            let told = still_sequence(&[&stream([2; 3], 0)[..], frames].concat());
+            let told = still_sequence(&[&stream([2; 3], 0)[..], frames].concat(), 1);
             told.err().map(|error| error.to_string()).unwrap_or_default()
         };
         assert_eq!(with(&[0x32, 1, 0]), "");
@@ -275,7 +276,7 @@ mod tests {
         assert!(with(&[0x32, 0, 0x32, 0]).starts_with("2 frames in one picture"));
         assert!(with(&[0x32, 5, 0]).contains("5 bytes expected, 1 left"));
         assert!(
-            still_sequence(&[0x32, 0])
+            still_sequence(&[0x32, 0], 1)
                 .is_err_and(|error| error.to_string().contains("without a sequence header"))
         );
     }

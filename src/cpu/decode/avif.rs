@@ -7,7 +7,7 @@ mod properties;
 
 use super::color::Luma;
 use super::picture::{Picture, Samples};
-use super::{ColorSpace, Header, Job};
+use super::{ColorSpace, Header, Job, Window};
 use crate::error::{Context, Error, Result};
 use items::Items;
 use pixels::Still;
@@ -16,7 +16,7 @@ use pixels::Still;
 pub(super) fn header(bytes: &[u8]) -> Result<Header> {
     let Items { color, alpha, .. } = Items::read(bytes)?;
     let properties = color.properties;
-    let [width, height] = properties.size;
+    let [width, height] = properties.window.map_or(properties.size, |window| [window.width, window.height]);
     Ok(Header {
         width,
         height,
@@ -44,10 +44,11 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
         ColorSpace::Bgr | ColorSpace::YCbCr => false,
     };
     let alpha = alpha.filter(|_| job.options.color == ColorSpace::Any || premultiplied);
-    if alpha.is_none() && job.is_plain() && as_asked {
+    let window = color.properties.window;
+    if alpha.is_none() && window.is_none() && job.is_plain() && as_asked {
         return picture.write(out);
     }
-    let (width, height) = job.info.stored_size();
+    let [width, height] = color.properties.size;
     let mut samples = vec![0; width * height * channels];
     picture.write(&mut samples)?;
     if let Some(alpha) = alpha {
@@ -62,7 +63,16 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
         samples = with_alpha(&samples, channels, &levels, premultiplied);
         channels += 1;
     }
+    if let Some(window) = window {
+        samples = cut(&samples, width, channels, window);
+    }
     Picture { samples: Samples::U8(&samples), channels, luma: Luma::Bits15 }.write(job, out)
+}
+
+/// The part of a picture of such a width that is in a window inside of it.
+fn cut(samples: &[u8], width: usize, channels: usize, window: Window) -> Vec<u8> {
+    let rows = samples.chunks_exact(width * channels).skip(window.y).take(window.height);
+    rows.flat_map(|row| &row[window.x * channels..][..window.width * channels]).copied().collect()
 }
 
 /// The samples with alpha behind those of each pixel; if they were multiplied by it, divided by it.
@@ -86,6 +96,13 @@ fn with_alpha(samples: &[u8], channels: usize, alpha: &[u8], premultiplied: bool
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_is_cut_out_of_rows() {
+        let samples: Vec<u8> = (0..24).collect();
+        let window = Window { x: 1, y: 1, width: 2, height: 2 };
+        assert_eq!(cut(&samples, 4, 2, window), [10, 11, 12, 13, 18, 19, 20, 21]);
+    }
 
     #[test]
     fn colours_that_were_multiplied_by_alpha_are_divided_by_it() {

@@ -1,92 +1,141 @@
-//! BMP by crate `image`, but for the rows of plain 24-bit files. It must not know other formats.
+//! BMP of Windows and of OS/2, with pixels that are stored or in runs. It must not know other formats.
 
-use std::io::Cursor;
+mod header;
+mod runs;
 
-use image::ImageDecoder;
-use image::codecs::bmp::BmpDecoder;
 use multiversion::multiversion;
 
 use super::color::Luma;
 use super::orientation::Orientation;
 use super::picture::{Picture, Samples};
-use super::raster::{failed, read_pixels, truncated_header};
 use super::{ColorSpace, Header, Job};
 use crate::error::{Error, Result};
 
-/// Where a file with colour masks has that of green.
-const GREEN_MASK_AT: usize = 14 + 40 + 4;
+use header::{Coding, File, Mask};
 
 /// Reads a header. A palette of grays makes a gray image.
 pub(super) fn header(bytes: &[u8]) -> Result<Header> {
-    let decoder = BmpDecoder::new(Cursor::new(bytes)).map_err(truncated_header)?;
-    let (width, height) = decoder.dimensions();
-    let channels = match decoder.get_palette() {
-        Some(palette) if palette.iter().all(|[r, g, b]| r == g && g == b) => 1,
-        Some(_) => 3,
-        None if bits(bytes) == 32 => 4,
-        None => 3,
-    };
+    let file = File::read(bytes)?;
     Ok(Header {
-        width: width as usize,
-        height: height as usize,
-        channels,
-        bit_depth: usize::from(bits(bytes).min(8)),
+        width: file.width,
+        height: file.height,
+        channels: channels(&file),
+        bit_depth: file.bits.min(8),
         orientation: Orientation::default(),
         halves: false,
     })
 }
 
+/// Pixels of 32 bits have a fourth channel, of which only the colour masks say that it is alpha.
+fn channels(file: &File<'_>) -> usize {
+    match file.bits {
+        1..=8 if file.palette.iter().all(|[r, g, b]| r == g && g == b) => 1,
+        32 => 4,
+        _ if file.masks.alpha.is_some() => 4,
+        _ => 3,
+    }
+}
+
 /// Decodes what `job` asks for to `out`, whose size was checked.
 pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
-    if job.options.color == ColorSpace::Any && job.info.channels == 4 {
-        return Err(Error::unsupported(
-            "the 4 channels of a 32-bit image are not returned as they are, expected another output type than ANY_DATA",
-        ));
-    }
-    let decoder = BmpDecoder::new(Cursor::new(bytes)).map_err(failed)?;
-    let (width, height) = job.info.stored_size();
-    if job.is_plain()
+    let file = File::read(bytes)?;
+    let (width, channels) = (file.width, channels(&file));
+    if file.bits == 24
+        && file.coding == Coding::Stored
+        && job.is_plain()
         && job.options.color == ColorSpace::Rgb
-        && decoder.dimensions() == (width as u32, height as u32)
-        && let Some(rows) = rows_of_24_bits(bytes, width, height)
     {
-        for (from, to) in rows.zip(out.chunks_exact_mut(width * 3)) {
-            write_reversed(from, to);
+        for (y, to) in out.chunks_exact_mut(width * 3).enumerate() {
+            write_reversed(stored_row(&file, y)?, to);
         }
         return Ok(());
     }
-    if bits(bytes) != 16 {
-        return read_pixels(decoder, Luma::Bits14, job, out);
+    let mut samples = vec![0_u8; width * file.height * channels];
+    let rows = samples.chunks_exact_mut(width * channels);
+    if let Coding::Runs = file.coding {
+        let places = runs::decode(&file)?;
+        for (row, places) in rows.zip(places.chunks_exact(width * file.bits.div_ceil(8))) {
+            write_row(&file, places, row, channels);
+        }
+    } else {
+        let mut places = vec![0; if file.bits < 8 { width } else { 0 }];
+        for (y, row) in rows.enumerate() {
+            let mut stored = stored_row(&file, y)?;
+            if file.bits < 8 {
+                unpack(stored, file.bits, &mut places);
+                stored = &places;
+            }
+            write_row(&file, stored, row, channels);
+        }
     }
-    // `image` fills the low bits of a 5- or 6-bit sample with its high ones; DALI leaves them zero.
-    let mut samples = vec![0_u8; width * height * 3];
-    if decoder.total_bytes() != samples.len() as u64 {
-        return Err(Error::unsupported("pixels of 16 bits with alpha"));
-    }
-    decoder.read_image(&mut samples).map_err(failed)?;
-    let green =
-        if bytes.get(GREEN_MASK_AT..GREEN_MASK_AT + 4) == Some(&[0xE0, 0x07, 0, 0]) { 0xFC } else { 0xF8 };
-    for [r, g, b] in samples.as_chunks_mut::<3>().0 {
-        (*r, *g, *b) = (*r & 0xF8, *g & green, *b & 0xF8);
-    }
-    Picture { samples: Samples::U8(&samples), channels: 3, luma: Luma::Bits14 }.write(job, out)
+    let luma = if file.has_alpha_mask_in_header() { Luma::FloatFloor } else { Luma::Bits14 };
+    Picture { samples: Samples::U8(&samples), channels, luma }.write(job, out)
 }
 
-/// The rows of a file of plain 24-bit pixels, the uppermost first, each with what fills it up to 4 bytes. None for other files, and for
-/// those that end before their pixels. `image` reads such a file pixel by pixel.
-fn rows_of_24_bits(bytes: &[u8], width: usize, height: usize) -> Option<impl Iterator<Item = &[u8]>> {
-    let word = |at: usize| {
-        bytes.get(at..).and_then(|bytes| bytes.first_chunk()).map(|bytes| u32::from_le_bytes(*bytes))
-    };
-    let (offset, header, compression) = (word(10)? as usize, word(14)?, word(30)?);
-    if header < 40 || bits(bytes) != 24 || compression != 0 || width == 0 {
-        return None;
+/// The bytes of row `y`, the uppermost first, without what fills them up.
+fn stored_row<'a>(file: &File<'a>, y: usize) -> Result<&'a [u8]> {
+    let length = (file.width * file.bits).div_ceil(8);
+    let pitch = length.next_multiple_of(4);
+    let row = if file.is_top_down { y } else { file.height - 1 - y };
+    let start = row * pitch;
+    file.pixels
+        .get(start..start + length)
+        .ok_or_else(|| Error::invalid("truncated: the input ends before the image does"))
+}
+
+/// Writes the numbers that stand in a row, several in each byte.
+fn unpack(stored: &[u8], bits: usize, places: &mut [u8]) {
+    let per_byte = 8 / bits;
+    let most = (1_u8 << bits) - 1;
+    for (places, byte) in places.chunks_mut(per_byte).zip(stored) {
+        for (at, place) in places.iter_mut().enumerate() {
+            *place = byte >> (8 - bits * (at + 1)) & most;
+        }
     }
-    let is_top_down = word(22)?.cast_signed() < 0;
-    let pitch = (width * 3).next_multiple_of(4);
-    let pixels = bytes.get(offset..)?.get(..pitch.checked_mul(height)?)?;
-    let row = move |y: usize| &pixels[(if is_top_down { y } else { height - 1 - y }) * pitch..][..pitch];
-    Some((0..height).map(row))
+}
+
+/// Writes a row of pixels, or of numbers of colours, as so many channels.
+fn write_row(file: &File<'_>, stored: &[u8], row: &mut [u8], channels: usize) {
+    let pixels = row.chunks_exact_mut(channels);
+    match file.bits {
+        1..=8 => {
+            for (pixel, &number) in pixels.zip(stored) {
+                // Numbers behind the palette are black.
+                let color = file.palette.get(usize::from(number)).unwrap_or(&[0; 3]);
+                pixel.copy_from_slice(&color[..channels]);
+            }
+        }
+        24 => write_reversed(stored, row),
+        16 => {
+            for (pixel, stored) in pixels.zip(stored.as_chunks::<2>().0) {
+                write_masked(file, u32::from(u16::from_le_bytes(*stored)), pixel);
+            }
+        }
+        _ => {
+            for (pixel, stored) in pixels.zip(stored.as_chunks::<4>().0) {
+                write_masked(file, u32::from_le_bytes(*stored), pixel);
+            }
+        }
+    }
+}
+
+/// Writes red, green, blue and, if there is room, alpha, which is opaque where no mask says where it is.
+fn write_masked(file: &File<'_>, stored: u32, pixel: &mut [u8]) {
+    for (sample, mask) in pixel.iter_mut().zip(file.masks.colors) {
+        *sample = mask.map_or(0, |mask| level(mask, stored, file.bits));
+    }
+    if let Some(alpha) = pixel.get_mut(3) {
+        *alpha = file.masks.alpha.map_or(u8::MAX, |mask| level(mask, stored, file.bits));
+    }
+}
+
+/// A sample of 8 bits. As in DALI, the low bits of one of 5 or 6 bits are 0, and what has more is rounded down.
+fn level(mask: Mask, pixel: u32, bits: usize) -> u8 {
+    let value = pixel >> mask.shift & mask.most();
+    match mask.bits {
+        5 | 6 if bits == 16 => (value << (8 - mask.bits)) as u8,
+        _ => (u64::from(value) * 255 / u64::from(mask.most())) as u8,
+    }
 }
 
 /// Writes the pixels of a row, the three samples of each in the other order.
@@ -96,11 +145,4 @@ fn write_reversed(from: &[u8], to: &mut [u8]) {
     {
         (*r, *g, *b) = (red, green, blue);
     }
-}
-
-/// Bits of a pixel; 0 when the header ends before.
-fn bits(bytes: &[u8]) -> u8 {
-    // The oldest header has sizes of 2 bytes.
-    let at = if bytes.get(14..18) == Some(&[12, 0, 0, 0]) { 24 } else { 28 };
-    bytes.get(at).copied().unwrap_or(0)
 }

@@ -1,11 +1,14 @@
-//! JPEG 2000 by crate `hayro-jpeg2000`: files with boxes, and bare codestreams. What it takes is told before the crate sees
-//! the file (`price`): the crate cannot be interrupted. It must not know other formats.
+//! JPEG 2000 by crate `hayro-jpeg2000`: files with boxes, and bare codestreams. The crate sees the codestream alone, and only after what
+//! it takes was told (`price`): it cannot be interrupted. It must not know other formats.
 
+mod boxes;
 mod codestream;
 mod price;
 mod tile;
 
-use hayro_jpeg2000::{ColorSpace, DecodeError, DecodeSettings, DecoderContext, Image};
+use std::borrow::Cow;
+
+use hayro_jpeg2000::{ComponentData, DecodeError, DecodeSettings, DecoderContext, Image};
 
 use super::color::Luma;
 use super::orientation::Orientation;
@@ -14,39 +17,62 @@ use super::{Header, Job};
 use crate::error::{Error, Result};
 use crate::limits;
 
+use boxes::{Boxes, Channel};
 use codestream::Codestream;
-
-/// Most channels of an image, alpha included.
-const MAX_CHANNELS: usize = codestream::MAX_COMPONENTS;
 
 /// Most bits of a sample.
 const MAX_BITS: u8 = 16;
+
+/// A header that says that colours are red, green and blue, up to its last box, which goes on to the end: the codestream.
+const WITHOUT_CHROMA: &[u8] = b"\0\0\0\x0CjP  \r\n\x87\n\0\0\0\x14ftypjp2 \0\0\0\0jp2 \
+    \0\0\0\x17jp2h\0\0\0\x0Fcolr\x01\0\0\0\0\0\x10\0\0\0\0jp2c";
 
 fn failed(error: DecodeError) -> Error {
     Error::invalid(format!("damaged: {error}"))
 }
 
-/// What is damaged is an error, not shown as far as it goes.
-fn open(bytes: &[u8]) -> Result<Image<'_>> {
-    Image::new(bytes, &DecodeSettings { strict: true, ..DecodeSettings::default() }).map_err(failed)
+/// A file whose headers were read.
+struct Opened<'a> {
+    boxes: Boxes<'a>,
+    stream: Codestream<'a>,
+    channels: Vec<Channel>,
+}
+
+impl<'a> Opened<'a> {
+    fn read(bytes: &'a [u8]) -> Result<Self> {
+        let boxes = Boxes::read(bytes)?;
+        let stream = Codestream::open(boxes.codestream)?;
+        if let Some(bits) = stream.bits.iter().find(|bits| **bits > MAX_BITS) {
+            return Err(Error::unsupported(format!("samples of {bits} bits, expected 1 to {MAX_BITS}")));
+        }
+        let channels = boxes.channels(&stream.bits)?;
+        Ok(Self { boxes, stream, channels })
+    }
+
+    /// Bits of the channel that has most.
+    fn bits(&self) -> u8 {
+        self.channels.iter().map(|channel| channel.bits).max().unwrap_or(0)
+    }
+
+    /// Whether colours are luma and chroma. Where the file does not say it, having less of chroma does.
+    fn is_sycc(&self) -> bool {
+        self.channels.len() >= 3 && self.boxes.is_sycc.unwrap_or_else(|| self.stream.has_less_chroma())
+    }
+
+    /// The codestream so that the crate turns no chroma into colours, which it does not do for those with alpha.
+    fn for_the_crate(&self) -> Cow<'a, [u8]> {
+        match self.stream.has_less_chroma() {
+            true => Cow::Owned([WITHOUT_CHROMA, self.boxes.codestream].concat()),
+            false => Cow::Borrowed(self.boxes.codestream),
+        }
+    }
 }
 
 /// Reads a header.
 pub(super) fn header(bytes: &[u8]) -> Result<Header> {
-    Codestream::open(bytes)?;
-    let image = open(bytes)?;
-    let bits = image.original_bit_depth();
-    if let ColorSpace::CMYK = image.color_space() {
-        return Err(Error::unsupported("an image of inks, expected gray or red, green and blue"));
-    }
-    if !(1..=MAX_BITS).contains(&bits) {
-        return Err(Error::unsupported(format!("samples of {bits} bits, expected 1 to {MAX_BITS}")));
-    }
-    let channels = usize::from(image.color_space().num_channels()) + usize::from(image.has_alpha());
-    if !(1..=MAX_CHANNELS).contains(&channels) {
-        return Err(Error::unsupported(format!("{channels} channels, expected 1 to {MAX_CHANNELS}")));
-    }
-    let (width, height) = (image.width() as usize, image.height() as usize);
+    let opened = Opened::read(bytes)?;
+    let channels = opened.channels.len();
+    let [width, height] = opened.stream.size().map(|side| side as usize);
     if width.saturating_mul(height).saturating_mul(channels) > limits::MAX_JPEG_2000_SAMPLES {
         return Err(Error::invalid(format!(
             "{width} x {height} pixels of {channels} channels are more than the limit of {} samples",
@@ -57,7 +83,7 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
         width,
         height,
         channels,
-        bit_depth: usize::from(bits),
+        bit_depth: usize::from(opened.bits()),
         orientation: Orientation::default(),
         halves: false,
     })
@@ -65,43 +91,91 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
 
 /// What decoding takes: bytes beside the samples that are made of what the crate gives, and nanoseconds. Nothing where it will be refused.
 pub(super) fn price(bytes: &[u8]) -> (f64, f64) {
-    price::price(bytes).map_or((0.0, 0.0), |price| (price.bytes as f64, price.nanoseconds))
+    let price = Boxes::read(bytes).and_then(|boxes| price::price(boxes.codestream));
+    price.map_or((0.0, 0.0), |price| (price.bytes as f64, price.nanoseconds))
 }
 
 /// Decodes what `job` asks for to `out`, whose size was checked.
 pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> {
-    price::price(bytes)?;
+    let opened = Opened::read(bytes)?;
+    price::price(opened.boxes.codestream)?;
     job.must_end_in_time()?;
-    let image = open(bytes)?;
+    let stream = opened.for_the_crate();
+    // What is damaged is an error, not shown as far as it goes.
+    let settings = DecodeSettings { strict: true, ..DecodeSettings::default() };
+    let image = Image::new(&stream, &settings).map_err(failed)?;
     let mut context = DecoderContext::default();
     let decoded = image.decode(&mut context).map_err(failed)?;
-    let (channels, pixels) = (job.info.channels, job.info.width * job.info.height);
-    let planes: Vec<(&[f32], u8)> =
-        decoded.components().iter().map(|plane| (plane.samples(), plane.bit_depth())).collect();
-    if planes.len() != channels || planes.iter().any(|(samples, _)| samples.len() != pixels) {
+    let (planes, pixels) = (decoded.components(), job.info.width * job.info.height);
+    if planes.len() != opened.stream.bits.len() || planes.iter().any(|plane| plane.samples().len() != pixels)
+    {
         return Err(Error::unsupported(format!(
-            "{} planes of samples, expected {channels} as large as the image",
-            planes.len()
+            "{} planes of samples, expected {} as large as the image",
+            planes.len(),
+            opened.stream.bits.len()
         )));
     }
-    if job.info.bit_depth <= 8 {
-        let samples = interleaved(&planes, 255.0, |value| value as u8);
+    let channels = opened.channels.len();
+    if opened.bits() <= 8 {
+        let samples = interleaved(&opened, planes, 255.0, |value| value as u8);
         Picture { samples: Samples::U8(&samples), channels, luma: Luma::Bits15 }.write(job, out)
     } else {
-        let samples = interleaved(&planes, 65535.0, |value| value as u16);
+        let samples = interleaved(&opened, planes, 65535.0, |value| value as u16);
         Picture { samples: Samples::U16(&samples), channels, luma: Luma::Bits15 }.write(job, out)
     }
 }
 
 /// The samples pixel by pixel, as integers of which `full` is the largest.
-fn interleaved<T: Copy + Default>(planes: &[(&[f32], u8)], full: f32, to: impl Fn(f32) -> T) -> Vec<T> {
-    let pixels = planes.first().map_or(0, |(samples, _)| samples.len());
-    let mut all = vec![T::default(); pixels * planes.len()];
-    for (channel, &(samples, bits)) in planes.iter().enumerate() {
-        let scale = full / ((1u32 << bits.clamp(1, 31)) - 1) as f32;
-        for (sample, pixel) in samples.iter().zip(all.chunks_exact_mut(planes.len())) {
-            pixel[channel] = to((sample * scale).round_ties_even());
+fn interleaved<T: Copy + Default>(
+    opened: &Opened<'_>,
+    planes: &[ComponentData],
+    full: f32,
+    to: impl Fn(f32) -> T,
+) -> Vec<T> {
+    let channels = &opened.channels;
+    let scale = |channel: &Channel| full / ((1_u32 << channel.bits) - 1) as f32;
+    let pixels = planes.first().map_or(0, |plane| plane.samples().len());
+    let mut all = vec![T::default(); pixels * channels.len()];
+    for (place, channel) in channels.iter().enumerate() {
+        let Some(samples) = planes.get(channel.component).map(ComponentData::samples) else { continue };
+        let scale = scale(channel);
+        let mut write = |pixel: usize, value: f32| {
+            all[pixel * channels.len() + place] = to((value * scale).round_ties_even());
+        };
+        match (channel.column, opened.boxes.palette()) {
+            (Some(column), Some(palette)) => palette.look_up(column, samples, write),
+            _ => samples.iter().enumerate().for_each(|(pixel, &value)| write(pixel, value)),
+        }
+    }
+    if opened.is_sycc()
+        && let [Some(luma), Some(blue), Some(red)] = [0, 1, 2].map(|place| plane_of(channels, planes, place))
+    {
+        let [scales, zeros] = [0, 1].map(|what| {
+            [0, 1, 2].map(|place| match channels.get(place) {
+                Some(channel) if what == 0 => scale(channel),
+                Some(channel) if place > 0 => (1_u32 << (channel.bits - 1)) as f32,
+                _ => 0.0,
+            })
+        });
+        let sample = |value: f32, place: usize| (value - zeros[place]) * scales[place];
+        let colors = luma.iter().zip(blue).zip(red);
+        for (pixel, ((&luma, &blue), &red)) in all.chunks_exact_mut(channels.len()).zip(colors) {
+            let rgb = rgb_of_ycc([sample(luma, 0), sample(blue, 1), sample(red, 2)]);
+            for (to_sample, value) in pixel.iter_mut().zip(rgb) {
+                *to_sample = to(value.clamp(0.0, full).round_ties_even());
+            }
         }
     }
     all
+}
+
+/// The samples of a channel that is a component.
+fn plane_of<'a>(channels: &[Channel], planes: &'a [ComponentData], place: usize) -> Option<&'a [f32]> {
+    let channel = channels.get(place).filter(|channel| channel.column.is_none())?;
+    planes.get(channel.component).map(ComponentData::samples)
+}
+
+/// Red, green and blue of luma and of chroma around 0 (sYCC, IEC 61966-2-1).
+fn rgb_of_ycc([luma, blue, red]: [f32; 3]) -> [f32; 3] {
+    [luma + 1.402 * red, luma - 0.344_136 * blue - 0.714_136 * red, luma + 1.772 * blue]
 }

@@ -18,8 +18,8 @@
 //! - [`ColorSpace::Any`]: gray with alpha gives 2 channels, where DALI fails; 4 channels are turned as the orientation
 //!   says, where DALI leaves them as stored; a gray JPEG gives 1 channel, where DALI crashes.
 //! - GIF is decoded, of an animation the first frame, AVIF and JPEG XL; DALI does not know them.
-//! - JPEG 2000: what is lossy may be a level off.
-//! - 16-bit BMP without masks is decoded; DALI counts no channels.
+//! - JPEG 2000: what is lossy may be a level off; samples of 9 to 15 bits are scaled to the whole range.
+//! - BMP: 16 bits without masks, more headers of OS/2, and alpha are decoded; colour masks are read in every header.
 //! - The shape of a PNG is told from its first bytes; DALI wants its last chunk for that.
 
 mod avif;
@@ -172,6 +172,14 @@ struct Header {
     halves: bool,
 }
 
+impl Header {
+    /// What it says of a picture that is not turned.
+    fn as_stored(&self, format: Format) -> ImageInfo {
+        let &Self { width, height, channels, bit_depth, halves, .. } = self;
+        ImageInfo { format, width, height, channels, bit_depth, orientation: Orientation::default(), halves }
+    }
+}
+
 /// Reads the header of an encoded image; pixels may be missing.
 ///
 /// # Errors
@@ -198,8 +206,7 @@ pub fn probe(bytes: &[u8], adjust_orientation: bool) -> Result<ImageInfo> {
         true => (header.height, header.width),
         false => (header.width, header.height),
     };
-    let Header { channels, bit_depth, halves, .. } = header;
-    Ok(ImageInfo { format, width, height, channels, bit_depth, orientation, halves })
+    Ok(ImageInfo { width, height, orientation, ..header.as_stored(format) })
 }
 
 fn check_size(width: u64, height: u64) -> Result<()> {

@@ -78,7 +78,10 @@ fn find(block: &[u8]) -> Option<u32> {
         Some(if big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
     };
     let directory = u32_at(4)? as usize;
-    for entry in 0..usize::from(u16_at(directory)?) {
+    let entries = usize::from(u16_at(directory)?);
+    // As in DALI, a directory that is cut off says nothing.
+    block.get(directory..directory.checked_add(2 + 12 * entries)?)?;
+    for entry in 0..entries {
         let at = directory + 2 + 12 * entry;
         if u16_at(at)? == TAG_ORIENTATION {
             return match u16_at(at + 2)? {

@@ -3,7 +3,7 @@
 use image::codecs::png::PngDecoder;
 
 use super::color::Luma;
-use super::orientation::{Orientation, from_exif_block};
+use super::orientation::{Orientation, exif_block, from_exif_block};
 use super::raster::{failed, read_pixels, scratch_limits};
 use super::watched::Watched;
 use super::{Header, Job};
@@ -56,7 +56,11 @@ fn chunks(bytes: &[u8]) -> Result<Chunks> {
                 complete = true;
                 break;
             }
-            b"eXIf" => turn = bytes.get(body..body + length).map_or(turn, from_exif_block),
+            // As in DALI, without the name that a JPEG has in front of it.
+            b"eXIf" => {
+                let block = bytes.get(body..body + length).filter(|block| exif_block(block).is_none());
+                turn = block.map_or(turn, from_exif_block);
+            }
             _ => {}
         }
         at = end;

@@ -19,15 +19,24 @@ impl Still {
     /// Decodes an item, whose size was checked.
     ///
     /// # Errors
-    /// A stream that is damaged, has several frames, or is not what the header says.
+    /// A stream that is damaged, has more frames than layers, or is not what the header says.
     pub(super) fn decode(item: &Item<'_>) -> Result<Self> {
         let said = &item.properties;
         let stream = item.stream()?;
-        let sequence = av1::still_sequence(&stream)?;
-        same_size(sequence.size, said.size)?;
+        let sequence = av1::still_sequence(&stream, said.layers)?;
+        if said.layers == 1 {
+            same_size(sequence.size, said.size)?;
+        }
         let [width, height] = said.size;
-        let mut shown = None;
-        av1::Decoder::new(width * height)?.send(stream, 0, &mut |picture| shown = Some(picture))?;
+        let (mut shown, mut count) = (None, 0);
+        let mut take = |picture| {
+            // Each layer makes the picture better.
+            if said.layer.is_none_or(|layer| layer == count) {
+                shown = Some(picture);
+            }
+            count += 1;
+        };
+        av1::Decoder::new(width * height)?.send(stream, 0, &mut take)?;
         let picture = shown.ok_or_else(|| Error::invalid("damaged: no frame is shown"))?;
         let layout = Layout { spread: false, ..picture.layout() };
         same_size([layout.width, layout.height], said.size)?;

@@ -1,7 +1,9 @@
 //! The properties of one item of an AVIF. It must not know where the item lies.
 
+use super::super::Window;
 use super::super::orientation::Orientation;
 use crate::cpu::atoms::{FullBox, atoms, find};
+use crate::cpu::av1;
 use crate::cpu::bytes::Bytes;
 use crate::error::{Error, Result};
 
@@ -12,7 +14,10 @@ const ALPHA: [&[u8]; 2] = [b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0", b"u
 const PLACES: usize = 0x7FFF;
 
 /// Properties that change nothing of what is decoded here: their names, for items that need them to be known.
-const WITHOUT_EFFECT: [&[u8; 4]; 5] = [b"pixi", b"pasp", b"clli", b"mdcv", b"a1lx"];
+const WITHOUT_EFFECT: [&[u8; 4]; 4] = [b"pixi", b"pasp", b"clli", b"mdcv"];
+
+/// Most layers of a picture of AV1.
+const MAX_LAYERS: usize = 4;
 
 /// What is known of a picture before it is decoded.
 #[derive(Debug, Default)]
@@ -25,7 +30,12 @@ pub(super) struct Properties {
     pub(super) gray: bool,
     /// The number of its matrix, and whether samples take the whole range of their bits; where not said here, the stream says it.
     pub(super) colors: Option<(u8, bool)>,
-    /// How it is turned for viewing.
+    /// The part of it that is shown.
+    pub(super) window: Option<Window>,
+    /// Most frames that it has, which are its layers, and which one is shown, if not the last.
+    pub(super) layers: usize,
+    pub(super) layer: Option<usize>,
+    /// How it is turned for viewing, once cut.
     pub(super) orientation: Orientation,
     /// Whether it is another picture's alpha.
     pub(super) is_alpha: bool,
@@ -38,7 +48,8 @@ impl Properties {
     /// Boxes that are missing or damaged; a property that the item needs to be known and that is not.
     pub(super) fn read(iprp: &[u8], id: u32) -> Result<Self> {
         let all: Vec<_> = atoms(find(iprp, b"ipco").unwrap_or_default()).take(PLACES).collect();
-        let (mut read, mut turns, mut mirror) = (Self::default(), 0, None);
+        let (mut read, mut turns, mut mirror) = (Self { layers: 1, ..Self::default() }, 0, None);
+        let mut clap = None;
         for (place, needed) in associated(iprp, id)? {
             // Places count from 1; 0 is none.
             let Some(property) = place.checked_sub(1).and_then(|place| all.get(place)) else { continue };
@@ -60,11 +71,29 @@ impl Properties {
                 }
                 // Its other kinds are colour profiles.
                 b"colr" if property.body.starts_with(b"nclx") => {
-                    body.skip(8)?;
-                    let matrix = body.u16()?;
-                    read.colors = Some((u8::try_from(matrix).unwrap_or(u8::MAX), body.u8()? >> 7 != 0));
+                    body.skip(4)?;
+                    let primaries = u32::from(body.u16()?);
+                    body.skip(2)?;
+                    let matrix = av1::matrix_of(u32::from(body.u16()?), primaries);
+                    read.colors = Some((matrix, body.u8()? >> 7 != 0));
                 }
                 b"colr" => {}
+                b"a1lx" => read.layers = MAX_LAYERS,
+                b"a1op" => match body.u8()? {
+                    0 => read.layers = MAX_LAYERS,
+                    other => {
+                        return Err(Error::unsupported(format!(
+                            "operating point {other} of AV1, expected 0"
+                        )));
+                    }
+                },
+                b"lsel" => {
+                    read.layers = MAX_LAYERS;
+                    // The largest number is all of them, one after the other.
+                    read.layer =
+                        Some(usize::from(body.u16()?)).filter(|layer| *layer != usize::from(u16::MAX));
+                }
+                b"clap" => clap = Some(body),
                 b"irot" => turns = body.u8()? & 3,
                 b"imir" => mirror = Some(body.u8()? & 1),
                 b"auxC" => {
@@ -83,9 +112,37 @@ impl Properties {
         if read.depth == 0 {
             return Err(Error::invalid("damaged header: no property `av1C`"));
         }
+        read.window = clap.map(|clap| window(clap, read.size)).transpose()?;
         read.orientation = Orientation::from_exif(exif_number(turns, mirror));
         Ok(read)
     }
+}
+
+/// What box `clap` shows of a picture: sides, and how far their middle is from the picture's, as fractions.
+fn window(mut clap: Bytes<'_>, [width, height]: [usize; 2]) -> Result<Window> {
+    let mut number = || clap.u32().map(i128::from);
+    let (sides, mut offsets) = ([[number()?, number()?], [number()?, number()?]], [[0; 2]; 2]);
+    for offset in &mut offsets {
+        // Only what is above the line has a sign.
+        *offset = [i128::from(number()? as u32 as i32), number()?];
+    }
+    let along = |axis: usize, whole: usize| {
+        let ([side, side_below], [offset, offset_below]) = (sides[axis], offsets[axis]);
+        if side_below == 0 || offset_below == 0 || side % side_below != 0 {
+            return None;
+        }
+        let (side, whole) = (side / side_below, whole as i128);
+        let twice = 2 * offset + (whole - side) * offset_below;
+        let start = twice / (2 * offset_below);
+        let is_inside = twice % (2 * offset_below) == 0 && side > 0 && start >= 0 && start + side <= whole;
+        is_inside.then_some((start as usize, side as usize))
+    };
+    let (Some((x, width)), Some((y, height))) = (along(0, width), along(1, height)) else {
+        return Err(Error::invalid(format!(
+            "damaged: what `clap` shows is not a part of {width} x {height} pixels"
+        )));
+    };
+    Ok(Window { x, y, width, height })
 }
 
 /// The places of an item's properties, and whether a reader must know them.

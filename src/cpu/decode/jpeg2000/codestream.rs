@@ -4,21 +4,19 @@
 use std::collections::BTreeMap;
 
 use super::tile::{Coding, Tile, set_steps};
-use crate::cpu::atoms::head;
 use crate::cpu::bytes::Bytes;
 use crate::error::{Error, Result};
 
-/// Most components of an image, alpha included, and most that a palette makes of one.
+/// Most components of an image, and most channels that a palette makes of them, alpha included.
 pub(super) const MAX_COMPONENTS: usize = 4;
 
 /// Most tiles: their numbers have 16 bits.
 const MAX_TILES: u64 = 65_535;
 
-const JP2: &[u8] = &[0, 0, 0, 12, b'j', b'P', b' ', b' '];
-
 /// Markers: the second of their bytes.
 pub(super) mod marker {
     pub(in crate::cpu::decode::jpeg2000) const SOC: u8 = 0x4F;
+    pub(in crate::cpu::decode::jpeg2000) const CAP: u8 = 0x50;
     pub(in crate::cpu::decode::jpeg2000) const SIZ: u8 = 0x51;
     pub(in crate::cpu::decode::jpeg2000) const COD: u8 = 0x52;
     pub(in crate::cpu::decode::jpeg2000) const COC: u8 = 0x53;
@@ -66,9 +64,8 @@ pub(super) struct Codestream<'a> {
     across: u64,
     /// How many tiles there are.
     pub(super) tiles: u64,
-    /// Components that a palette makes, and whether they are put into another order.
-    palette: usize,
-    ordered: bool,
+    /// Bits of each component.
+    pub(super) bits: Vec<u8>,
     /// What holds for those that say nothing else.
     pub(super) main: Tile,
     /// What holds for others.
@@ -82,39 +79,23 @@ pub(super) fn damaged(what: &str) -> Error {
 }
 
 impl<'a> Codestream<'a> {
-    /// The main header of the last codestream of a file, which is the one that is decoded.
-    ///
-    /// # Errors
-    /// When it is damaged, or beyond a limit.
+    /// The size that the picture is decoded to. Where all components have as many samples, their number counts, not that of the grid.
+    pub(super) fn size(&self) -> [u64; 2] {
+        let mut steps = self.main.codings.iter().map(|coding| coding.step);
+        let first = steps.next().unwrap_or([1, 1]);
+        let step = if steps.all(|step| step == first) { first } else { [1, 1] };
+        [0, 1]
+            .map(|axis| self.image.to[axis].div_ceil(step[axis]) - self.image.from[axis].div_ceil(step[axis]))
+    }
+
+    /// Whether it has the three components of luma and chroma, and less of chroma.
+    pub(super) fn has_less_chroma(&self) -> bool {
+        let steps: Vec<[u64; 2]> = self.main.codings.iter().map(|coding| coding.step).collect();
+        matches!(steps[..], [luma, blue, red] if blue == red && blue != luma && blue[0] >= luma[0] && blue[1] >= luma[1])
+    }
+
+    /// Reads the main header. One that is damaged or beyond a limit is an error.
     pub(super) fn open(bytes: &'a [u8]) -> Result<Self> {
-        if !bytes.starts_with(JP2) {
-            return Self::main_header(bytes);
-        }
-        let (mut last, mut palette, mut ordered) = (None, 0, false);
-        each_box(bytes, |name, body| {
-            match &name {
-                b"jp2c" => last = Some(Self::main_header(body)?),
-                b"jp2h" => each_box(body, |name, body| {
-                    palette = palette.max(palette_components(name, body)?);
-                    ordered |= &name == b"cdef";
-                    Ok(())
-                })?,
-                _ => {}
-            }
-            Ok(())
-        })?;
-        let last = last.ok_or_else(|| damaged("a file without a codestream"))?;
-        Ok(Self { palette, ordered, ..last })
-    }
-
-    /// Planes of samples that are there at a time.
-    pub(super) fn planes(&self) -> u64 {
-        let (components, palette) = (self.main.codings.len(), self.palette);
-        let ordered = if self.ordered { 2 * components.max(palette) } else { 0 };
-        (components + palette).max(ordered) as u64
-    }
-
-    fn main_header(bytes: &'a [u8]) -> Result<Self> {
         let mut rest = Bytes(bytes);
         if next_marker(&mut rest)? != marker::SOC || next_marker(&mut rest)? != marker::SIZ {
             return Err(damaged("a codestream does not begin with its size"));
@@ -135,6 +116,11 @@ impl<'a> Codestream<'a> {
                 marker::POC => stream.main.change(segment(&mut rest)?)?,
                 marker::TLM | marker::COM | marker::PPM | marker::CRG => {
                     segment(&mut rest)?;
+                }
+                marker::CAP => {
+                    return Err(Error::unsupported(
+                        "high-throughput JPEG 2000 (HTJ2K, part 15 of the standard), expected part 1",
+                    ));
                 }
                 0x30..=0x3F => {}
                 other => return Err(damaged(&format!("marker {other:02x} in the main header"))),
@@ -163,9 +149,10 @@ impl<'a> Codestream<'a> {
         if count > MAX_COMPONENTS {
             return Err(Error::unsupported(format!("{count} components, expected 1 to {MAX_COMPONENTS}")));
         }
-        let mut steps = Vec::with_capacity(count);
+        let (mut steps, mut bits) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for _ in 0..count {
-            body.skip(1)?;
+            // Its first bit says that samples are signed. They are decoded with half of the range added.
+            bits.push((body.u8()? & 0x7F) + 1);
             steps.push([u64::from(body.u8()?), u64::from(body.u8()?)]);
         }
         let is_sound = |axis: usize| {
@@ -197,18 +184,7 @@ impl<'a> Codestream<'a> {
         let main = Tile { codings, layers: 1, sorts: false, changes: 0 };
         let image = Rect { from, to };
         let own = BTreeMap::new();
-        Ok(Self {
-            image,
-            origin,
-            tile,
-            across,
-            tiles,
-            palette: 0,
-            ordered: false,
-            main,
-            own,
-            rest: Bytes(&[]),
-        })
+        Ok(Self { image, origin, tile, across, tiles, bits, main, own, rest: Bytes(&[]) })
     }
 
     /// Reads the headers of all tiles.
@@ -282,34 +258,6 @@ impl<'a> Codestream<'a> {
     pub(super) fn changes(&self, tile: &Tile) -> usize {
         if tile.changes == 0 { self.main.changes } else { tile.changes }
     }
-}
-
-/// How many components a box says that a palette makes.
-fn palette_components(name: [u8; 4], body: &[u8]) -> Result<usize> {
-    const BYTES_OF_A_COMPONENT: usize = 4;
-    let count = match &name {
-        b"cmap" => body.len() / BYTES_OF_A_COMPONENT,
-        b"pclr" => body.get(2).copied().map_or(0, usize::from),
-        _ => 0,
-    };
-    if count > MAX_COMPONENTS {
-        let text = format!("a palette of {count} components, expected 1 to {MAX_COMPONENTS}");
-        return Err(Error::unsupported(text));
-    }
-    Ok(count)
-}
-
-/// Calls `look` for each box.
-fn each_box<'a>(bytes: &'a [u8], mut look: impl FnMut([u8; 4], &'a [u8]) -> Result<()>) -> Result<()> {
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let head = head(rest).ok_or_else(|| damaged("a box that is cut off"))?;
-        let end = head.size.unwrap_or(rest.len());
-        let body = rest.get(head.length..end).ok_or_else(|| damaged("a box that is cut off"))?;
-        look(head.name, body)?;
-        rest = &rest[end..];
-    }
-    Ok(())
 }
 
 /// The next marker, which stays where it is.

@@ -47,7 +47,7 @@ pub(super) struct Price {
     pub(super) nanoseconds: f64,
 }
 
-/// What decoding `bytes` takes, of which all headers are read.
+/// What decoding a codestream takes, of which all headers are read.
 ///
 /// # Errors
 /// When they are damaged, or tell of more parts than the limit.
@@ -70,13 +70,9 @@ pub(super) fn price(bytes: &[u8]) -> Result<Price> {
             )));
         }
     }
-    let steps = |axis: usize| {
-        let mut steps = stream.main.codings.iter().map(|coding| coding.step[axis]);
-        let first = steps.next().unwrap_or(1);
-        if steps.all(|step| step == first) { first } else { 1 }
-    };
-    let pixels: u64 = [0, 1].map(|axis| stream.image.sides()[axis].div_ceil(steps(axis))).iter().product();
-    let bytes = kept + largest.bytes(length) + stream.planes().saturating_mul(pixels).saturating_mul(4);
+    let pixels: u64 = stream.size().iter().product();
+    let planes = stream.bits.len() as u64;
+    let bytes = kept + largest.bytes(length) + planes.saturating_mul(pixels).saturating_mul(4);
     Ok(Price { bytes, nanoseconds: parts.nanoseconds(length) + bytes as f64 * BYTE_TIME })
 }
 

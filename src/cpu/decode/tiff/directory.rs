@@ -53,6 +53,14 @@ pub(super) struct Directory<'a> {
     entries: &'a [u8],
 }
 
+/// How much an entry tells of.
+pub(super) struct Entry {
+    pub(super) tag: u16,
+    /// Bytes of a value; 0 for a type that is none.
+    pub(super) size: u64,
+    pub(super) count: u64,
+}
+
 impl<'a> Directory<'a> {
     /// # Errors
     /// When the directory is not all there.
@@ -80,6 +88,16 @@ impl<'a> Directory<'a> {
             ))
         })?;
         Ok(Self { bytes, order, sizes, entries })
+    }
+
+    /// How much each entry tells of; their values may be missing.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
+        let ([size, room], order) = (self.sizes, self.order);
+        self.entries.chunks_exact(size).map(move |entry| Entry {
+            tag: order.number(&entry[..2]) as u16,
+            size: size_of(order.number(&entry[2..4]) as u16).unwrap_or(0) as u64,
+            count: order.number(&entry[4..4 + room]),
+        })
     }
 
     /// The values of a tag; of several entries the first counts.

@@ -1,6 +1,7 @@
 //! How much a TIFF's first image tells of, before it is read: values of its tags, and bytes of its strips or tiles, which may all be
 //! the same ones. It must not know what the values mean otherwise.
 
+use super::directory::{Directory, Entry};
 use crate::error::{Error, Result};
 
 /// Most values of a tag. A reader takes a hundred bytes for some of them.
@@ -10,73 +11,21 @@ const MAX_VALUES: u64 = 1 << 20;
 const SPARE_BYTES: u64 = 1 << 16;
 
 /// Tags that are read: those of pixels and colours. Others may be damaged.
-const READ: std::ops::RangeInclusive<u64> = 254..=532;
+const READ: std::ops::RangeInclusive<u16> = 254..=532;
 
 /// Bytes of every strip, and of every tile.
-const COUNTS: [u64; 2] = [279, 325];
+const COUNTS: [u16; 2] = [279, 325];
 
 /// Bytes, of which there may be more than of other values.
-const JPEG_TABLES: u64 = 347;
-
-/// Bytes of a value of each type.
-const SIZES: [u64; 19] = [0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8];
-
-/// Reads numbers of a file.
-#[derive(Clone, Copy)]
-struct File<'a> {
-    bytes: &'a [u8],
-    is_big_endian: bool,
-}
-
-/// A tag of the first image.
-struct Entry {
-    tag: u64,
-    /// Bytes of a value; 0 for a type that is none.
-    size: u64,
-    count: u64,
-    /// Where the first value is.
-    at: u64,
-}
-
-impl<'a> File<'a> {
-    fn number(self, at: u64, size: u64) -> Option<u64> {
-        let start = usize::try_from(at).ok()?;
-        let digits = self.bytes.get(start..start.checked_add(size as usize)?)?;
-        let append = |number: u64, &digit: &u8| number << 8 | u64::from(digit);
-        Some(match self.is_big_endian {
-            true => digits.iter().fold(0, append),
-            false => digits.iter().rev().fold(0, append),
-        })
-    }
-
-    /// The tags of the first image, as far as they are there.
-    fn entries(bytes: &'a [u8]) -> Option<(Self, impl Iterator<Item = Entry>)> {
-        let file = File { bytes, is_big_endian: bytes.starts_with(b"MM") };
-        let is_long = file.number(2, 2)? == 43;
-        let (head, first, entry) =
-            if is_long { (8, file.number(8, 8)?, 20) } else { (2, file.number(4, 4)?, 12) };
-        let word = if is_long { 8 } else { 4 };
-        let entries = file.number(first, head)?.min(u64::from(u16::MAX));
-        let read = move |i: u64| {
-            let at = first.checked_add(head)?.checked_add(i * entry)?;
-            let size = SIZES.get(file.number(at + 2, 2)? as usize).copied().unwrap_or(0);
-            let count = file.number(at + 4, word)?;
-            let value = at + 4 + word;
-            let is_here = size.saturating_mul(count) <= word;
-            let at_value = if is_here { value } else { file.number(value, word)? };
-            Some(Entry { tag: file.number(at, 2)?, size, count, at: at_value })
-        };
-        Some((file, (0..entries).map_while(read)))
-    }
-}
+const JPEG_TABLES: u16 = 347;
 
 /// Whether tags tell of values that can be there.
 ///
 /// # Errors
 /// When one has more than its limit, or more than the file is long.
 pub(super) fn check(bytes: &[u8]) -> Result<()> {
-    let Some((_, entries)) = File::entries(bytes) else { return Ok(()) };
-    for Entry { tag, size, count, .. } in entries.filter(|entry| READ.contains(&entry.tag)) {
+    let directory = Directory::read(bytes)?;
+    for Entry { tag, size, count } in directory.entries().filter(|entry| READ.contains(&entry.tag)) {
         if size.saturating_mul(count) > bytes.len() as u64 {
             return Err(Error::invalid(format!(
                 "truncated: tag {tag} has {count} values of {size} bytes in a file of {}",
@@ -94,16 +43,13 @@ pub(super) fn check(bytes: &[u8]) -> Result<()> {
 
 /// Bytes of all strips or tiles, each counted as often as it is told of.
 pub(super) fn coded_bytes(bytes: &[u8]) -> u64 {
-    let Some((file, entries)) = File::entries(bytes) else { return 0 };
-    let sum = |entry: Entry| {
-        let value = |i: u64| file.number(entry.at.checked_add(i * entry.size)?, entry.size);
-        (0..entry.count.min(MAX_VALUES)).map_while(value).fold(0, u64::saturating_add)
+    let Ok(directory) = Directory::read(bytes) else { return 0 };
+    let sum = |tag: u16| {
+        let values = directory.values(tag).ok().flatten()?;
+        let most = values.len().min(MAX_VALUES as usize);
+        Some((0..most).map_while(|i| values.number(i)).fold(0, u64::saturating_add))
     };
-    entries
-        .filter(|entry| COUNTS.contains(&entry.tag) && (1..=8).contains(&entry.size))
-        .map(sum)
-        .max()
-        .unwrap_or(0)
+    COUNTS.into_iter().filter_map(sum).max().unwrap_or(0)
 }
 
 /// Whether the strips of an image with so many bytes of pixels are no longer together than can be: where many are the same bytes, the same

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use super::super::{ColorSpace, Conditions, DecodeOptions, Format, ImageInfo, Job, Window};
-use super::super::{jpeg, jpeg_xl, jpeg2000, orientation, png, webp};
+use super::super::{ColorSpace, Conditions, DecodeOptions, Format, Job, Window};
+use super::super::{jpeg, jpeg_xl, jpeg2000, png, webp};
 use super::colors::Pixels;
 use super::layout::{Colors, Layout, compression as by, tag};
 use super::pixels::{Part, memory, parts};
@@ -150,15 +150,7 @@ impl Files<'_> {
             _ => ColorSpace::Any,
         };
         let of_file = if color == ColorSpace::Rgb { 3 } else { samples };
-        let info = ImageInfo {
-            format: self.format,
-            width: header.width,
-            height: header.height,
-            channels: header.channels,
-            bit_depth: header.bit_depth,
-            orientation: orientation::Orientation::default(),
-            halves: header.halves,
-        };
+        let info = header.as_stored(self.format);
         let window = Some(Window { x: 0, y: 0, width: part.width, height: part.height });
         let options = DecodeOptions { color, dtype, window, ..DecodeOptions::default() };
         let job = Job::new(file, &info, &options, self.conditions)?;

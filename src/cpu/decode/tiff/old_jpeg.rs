@@ -1,7 +1,7 @@
 //! JPEGs of the first kind that TIFF had (compression 6): tables, header and data lie anywhere in the file, and are put together to one JPEG
 //! here. Some writers put a whole one there.
 
-use super::super::{ColorSpace, Conditions, DecodeOptions, Format, ImageInfo, Job, jpeg, orientation};
+use super::super::{ColorSpace, Conditions, DecodeOptions, Format, Job, jpeg};
 use super::colors::Pixels;
 use super::files::whole_jpeg;
 use super::layout::{Colors, Layout};
@@ -51,15 +51,7 @@ pub(super) fn read(layout: &Layout<'_>, jpegs: &jpeg::Decoder, conditions: Condi
             header.width, header.height, header.channels, layout.width, layout.height, layout.samples
         )));
     }
-    let info = ImageInfo {
-        format: Format::Jpeg,
-        width: header.width,
-        height: header.height,
-        channels: header.channels,
-        bit_depth: header.bit_depth,
-        orientation: orientation::Orientation::default(),
-        halves: header.halves,
-    };
+    let info = header.as_stored(Format::Jpeg);
     // libtiff replicates their chroma.
     let options = DecodeOptions { color, smooth_chroma: false, ..DecodeOptions::default() };
     let mut samples = memory::<u8>(layout)?;
