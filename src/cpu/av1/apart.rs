@@ -24,9 +24,12 @@ const MOST_LOST: usize = 8;
 /// Threads that were lost.
 static LOST: AtomicUsize = AtomicUsize::new(0);
 
+/// Takes the words of a panic.
+type Tell = Box<dyn Fn(String)>;
+
 thread_local! {
     /// In a thread for the crate: how its panics are told of.
-    static TELLS: RefCell<Option<Box<dyn Fn(String)>>> = const { RefCell::new(None) };
+    static TELLS: RefCell<Option<Tell>> = const { RefCell::new(None) };
 }
 
 /// What is done with a state.
