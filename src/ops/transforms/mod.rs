@@ -76,21 +76,25 @@ impl Affine {
     /// The same around `center` instead of the origin.
     fn around(mut self, center: Option<&[f32]>) -> Result<Self> {
         let Some(center) = center else { return Ok(self) };
-        let all = center.first().map_or(Vec::new(), |&all| vec![all; self.ndim]);
-        let center = if center.len() == 1 { &all[..] } else { center };
-        if center.len() != self.ndim {
-            return Err(Error::invalid(format!(
-                "argument `center` has {} values, expected {}",
-                center.len(),
-                self.ndim
-            )));
-        }
+        let center = for_all_axes("center", center, self.ndim)?;
         for row in 0..self.ndim {
             let moved = (1..self.ndim)
                 .fold(self.at(row, 0) * -center[0], |sum, k| sum + self.at(row, k) * -center[k]);
             self.set(row, self.ndim, moved + center[row]);
         }
         Ok(self)
+    }
+}
+
+/// A value of the argument `name` for each of `ndim` axes; one value is that of all.
+fn for_all_axes(name: &str, values: &[f32], ndim: usize) -> Result<Vec<f32>> {
+    match values {
+        [all] => Ok(vec![*all; ndim]),
+        _ if values.len() == ndim => Ok(values.to_vec()),
+        _ => Err(Error::invalid(format!(
+            "argument `{name}` has {} values, expected 1 or {ndim}",
+            values.len()
+        ))),
     }
 }
 
@@ -215,6 +219,23 @@ mod tests {
         assert!(outcome.error(0).contains("a column more than rows"));
         assert_eq!(outcome.values::<f32>(1), [1.0, 0.0, 6.0, 0.0, 1.0, 8.0]);
         assert!(outcome.error(2).contains("for 1 dimensions"));
+    }
+
+    #[test]
+    fn one_value_is_that_of_all_axes() {
+        let two = ("scale", Value::Floats(vec![2.0, 3.0]));
+        let scale = |center: &[f64]| {
+            let given = args(&[two.clone(), ("center", Value::Floats(center.to_vec()))], &[]);
+            run(&scale::DEF, &given, &[], &[]).unwrap().values::<f32>(0)
+        };
+        assert_eq!(scale(&[5.0]), scale(&[5.0, 5.0]));
+        assert_eq!(scale(&[5.0]), [2.0, 0.0, -5.0, 0.0, 3.0, -10.0]);
+        let rotation = |axis: &[f64]| {
+            let angle = ("angle", Value::Floats(vec![120.0]));
+            let given = args(&[angle, ("axis", Value::Floats(axis.to_vec()))], &[]);
+            run(&rotation::DEF, &given, &[], &[]).unwrap().values::<f32>(0)
+        };
+        assert_eq!(rotation(&[1.0]), rotation(&[1.0, 1.0, 1.0]));
     }
 
     #[test]
