@@ -145,7 +145,10 @@ def not_(value):
 def _validated(value, name, side):
     node = fn._conditional.validate_logical(value, expression_name=name, expression_side=side)
     if node.device != "cpu":
-        raise RuntimeError(f"the {side} operand of `{value}` is on the GPU, expected a bool of no dimensions on the CPU")
+        raise RuntimeError(
+            f"Logical expression `{name.rstrip('_')}` is restricted to scalar (0-d tensors) inputs of `bool` type, that are placed on CPU. "
+            f"Got a GPU input `{value}` as its {side} operand in logical expression."
+        )
     return node
 
 
