@@ -18,9 +18,9 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 
 def _integer(value):
-    if isinstance(value, float) and not value.is_integer():
-        raise ValueError("it is not a whole number")
     number = int(value)
+    if isinstance(value, float) and number != value:
+        _origin.warn(f"{value} stands for a whole number and is cut to {number}.", UserWarning)
     if number not in _INT64:
         raise ValueError("it does not fit 64 bits")
     return number

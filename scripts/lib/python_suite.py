@@ -3,16 +3,18 @@
 
     python_suite.py run DALI/dali/test/python --dali --json dali.json [--extra FOLDER]     what real DALI passes
     python_suite.py run DALI/dali/test/python [MODULE...] --json gesso.json [--extra FOLDER] [--like dali.json]
-    python_suite.py page dali.json gesso.json                                              the page, on standard output
+    python_suite.py page dali.json gesso.json [--earlier PAGE]                             the page, on standard output
 
 The tests are in DALI's repository and not in this one. It needs nose2 and numpy; modules that need scipy, librosa, lz4 or jax count as not
 run without them. FOLDER is a copy of DALI_extra, or files that stand for it. `--like` takes the modules in which the other run passed
-something. A module runs in a process of its own, and what is there of --json is kept: modules that are run again replace theirs.
+something. A module runs in a process of its own, and what is there of --json is kept: modules that are run again replace theirs. With
+`--earlier`, modules that were not run keep what that page says of them.
 """
 
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -137,10 +139,21 @@ def reason(text):
     return next((why for parts, why in REASONS if any(part in text for part in parts)), "results or limits of an operator")
 
 
-def rows(wanted, found):
+def earlier_rows(page):
+    """{module: (cases that passed, why not all)} of the table of a page."""
+    found = re.findall(r"^\| `([\w.-]+)` \| (\d+) of \d+ \| (.*) \|$", page.read_text(), re.MULTILINE) if page else []
+    return {module: (int(good), why) for module, good, why in found}
+
+
+def rows(wanted, found, earlier):
     """(module, cases that pass, all cases, why not) of modules in which not all pass."""
     for module, cases in sorted(wanted.items()):
-        mine = found.get(module, {})
+        mine = found.get(module)
+        if mine is None and earlier is not None:
+            if module in earlier:
+                yield module, earlier[module][0], len(cases), earlier[module][1]
+            continue
+        mine = mine or {}
         missed = [name for name in cases if mine.get(name, ("",))[0] != "passed"]
         if missed:
             counts = Counter(reason(mine.get(name, ("", ""))[1]) for name in missed).most_common()
@@ -150,7 +163,10 @@ def rows(wanted, found):
 
 def page(options):
     wanted = {module: cases for module, cases in passed(json.loads(options.dali.read_text())).items() if cases}
-    missed = list(rows(wanted, json.loads(options.gesso.read_text())))
+    found = json.loads(options.gesso.read_text())
+    missed = list(rows(wanted, found, earlier_rows(options.earlier) if options.earlier else None))
+    not_run = len(wanted.keys() - found.keys())
+    kept = f" {not_run} modules were not run this time and keep the counts of an earlier run." if not_run else ""
     total = sum(map(len, wanted.values()))
     lost = sum(cases - good for _, good, cases, _ in missed)
     dynamic = sum(cases - good for module, good, cases, _ in missed if module.startswith(("experimental_mode", "ndd_vs_fn")))
@@ -162,7 +178,7 @@ DALI's repository has tests of its Python layer. Of these, real DALI passes {tot
 (`gesso.as_dali`), {total - lost:,} of them pass. Of those that do not, {dynamic} are tests of `experimental.dynamic`.
 
 `scripts/lib/python_suite.py` runs the tests and writes this page. The tests are not part of this project: give it DALI's repository.
-DALI_extra, the data that the tests read, was replaced by small files that stand for it in both runs.
+DALI_extra, the data that the tests read, was replaced by small files that stand for it in both runs.{kept}
 
 Why a case does not pass:
 
@@ -199,6 +215,7 @@ def main():
     two = commands.add_parser("page")
     two.add_argument("dali", type=Path)
     two.add_argument("gesso", type=Path)
+    two.add_argument("--earlier", type=Path)
     two.set_defaults(act=page)
     three = commands.add_parser("work")
     three.add_argument("tests")
