@@ -164,3 +164,9 @@ def test_functions_of_numpy():
 def test_functions_of_numpy_that_need_data_say_what_to_use(wrong, instead):
     with pytest.raises(TypeError, match=f"numpy's `.*` cannot take a `DataNode`.*`{instead}"):
         run(lambda: wrong(images()))
+
+
+def test_a_fraction_for_a_whole_number_is_cut_with_a_warning():
+    with pytest.warns(UserWarning, match="2.5 stands for a whole number and is cut to 2"):
+        (out,) = run(lambda: fn.random.uniform(shape=[2.5]))
+    assert out.at(0).shape == (2,)

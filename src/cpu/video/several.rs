@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::{Budget, Video};
 use crate::error::{Error, Result};
+use crate::threads;
 
 impl Video<'_> {
     /// Writes `frames` to `out`, one behind the other, in RGB; `None` stands for a frame of the colour `fill`.
@@ -31,7 +32,7 @@ impl Video<'_> {
             .into_iter()
             .map(|run| (run, targets.by_ref().take(run.len()).collect()))
             .collect();
-        runs.into_par_iter().try_for_each(|(run, mut targets)| {
+        let decode = |(run, mut targets): (&[usize], Vec<Vec<&mut [u8]>>)| {
             self.decode(run, &budget, &mut |frame, write| {
                 let place = run.binary_search(&frame).ok().and_then(|place| targets.get_mut(place));
                 let Some([first, copies @ ..]) = place.map(Vec::as_mut_slice) else {
@@ -41,7 +42,8 @@ impl Video<'_> {
                 copies.iter_mut().for_each(|copy| copy.copy_from_slice(first));
                 Ok(())
             })
-        })
+        };
+        threads::divided(|| runs.into_par_iter().try_for_each(decode))?
     }
 }
 
