@@ -140,8 +140,8 @@ def reason(text):
 
 
 def earlier_rows(page):
-    """{module: (cases that passed, why not all)} of the table of a page."""
-    found = re.findall(r"^\| `([\w.-]+)` \| (\d+) of \d+ \| (.*) \|$", page.read_text(), re.MULTILINE) if page else []
+    """{module, or the beginning of several and a star: (cases that passed, why not all)} of the table of a page."""
+    found = re.findall(r"^\| `([\w.*-]+)`(?: \(\d+ modules\))? \| (\d+) of \d+ \| (.*) \|$", page.read_text(), re.MULTILINE) if page else []
     return {module: (int(good), why) for module, good, why in found}
 
 
@@ -150,8 +150,9 @@ def rows(wanted, found, earlier):
     for module, cases in sorted(wanted.items()):
         mine = found.get(module)
         if mine is None and earlier is not None:
-            if module in earlier:
-                yield module, earlier[module][0], len(cases), earlier[module][1]
+            row = earlier.get(module) or earlier.get(module.rpartition(".")[0] + ".*")
+            if row:
+                yield module, row[0], len(cases), row[1]
             continue
         mine = mine or {}
         missed = [name for name in cases if mine.get(name, ("",))[0] != "passed"]
@@ -166,7 +167,7 @@ def page(options):
     found = json.loads(options.gesso.read_text())
     missed = list(rows(wanted, found, earlier_rows(options.earlier) if options.earlier else None))
     not_run = len(wanted.keys() - found.keys())
-    kept = f" {not_run} modules were not run this time and keep the counts of an earlier run." if not_run else ""
+    kept = f"\n{not_run} modules were not run this time and keep the counts of an earlier run." if not_run else ""
     total = sum(map(len, wanted.values()))
     lost = sum(cases - good for _, good, cases, _ in missed)
     dynamic = sum(cases - good for module, good, cases, _ in missed if module.startswith(("experimental_mode", "ndd_vs_fn")))

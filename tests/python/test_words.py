@@ -18,6 +18,10 @@ WRONG = {
     "fn.reshape(picture(), shape=[5, 5])": "Requested a shape with 25 elements but the original shape has 360 elements.",
     "fn.reshape(feed(np.zeros((320, 0))), rel_shape=[-1, 1])": "Cannot infer the extent of dimension 0 when the volume of the other extents is 0. "
     "Input shape: 320 x 0",
+    "fn.expand_dims(picture(), axes=[-1])": "Axis value can't be negative",
+    "fn.expand_dims(picture(), axes=[0], new_axis_names='A')": "Specifying ``new_axis_names`` requires an input with a proper layout.",
+    "fn.multi_paste(fn.external_source(lambda: [np.zeros((2, 3, 3), np.uint8), np.zeros((2, 4, 3), np.uint8)]), in_ids=np.array([0, 1]))": "If the "
+    "`output_size` is not specified, all the input samples must have the same shape.",
     "fn.zeros(shape=[2, 3, 4], layout='HW')": "Layout 'HW' has 2 dimensions but output shape has 3",
     "fn.random.beta(alpha=1.0, beta=-1.0)": "The `beta` must be a positive float32",
     "fn.random.choice(-5)": "Expected positive number of elements for sampling, got: -5 for sample: 0.",

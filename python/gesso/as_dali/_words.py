@@ -96,6 +96,23 @@ _OF_OPERATORS = (
         lambda match: f"Layout '{match[1]}' has {len(match[1])} dimensions but output shape has {match[2]}",
     ),
     ("ExpandDims", "is put into a tensor of", "Data has not enough dimensions to add new axes at specified indices."),
+    ("ExpandDims", r"axis -\d+, expected 0", "Axis value can't be negative"),
+    (
+        "ExpandDims",
+        r"`new_axis_names` is `(\w*)`, expected (\d+) letters",
+        lambda match: f"Specified {match[2]} new dimensions, but layout contains only {len(match[1])} new dimension names",
+    ),
+    ("ExpandDims", "given for an input without a layout", "Specifying ``new_axis_names`` requires an input with a proper layout."),
+    (
+        "MultiPaste",
+        r"images of \d+ and \d+ channels",
+        "All regions pasted into given output sample must have the same number of channels",
+    ),
+    (
+        "MultiPaste",
+        "without an `output_size`",
+        "If the `output_size` is not specified, all the input samples must have the same shape.",
+    ),
     ("Pad", r"argument `align` is", "Values of `align` argument must be positive."),
     ("MFCC", r"axis (-?\d+) of a sample with (\d+) dimensions", r"Axis \1 is out of bounds [0,\2)"),
     ("MFCC", r"argument `axis` is -", "Provided axis cannot be negative"),
