@@ -222,23 +222,6 @@ mod tests {
     }
 
     #[test]
-    fn one_value_is_that_of_all_axes() {
-        let two = ("scale", Value::Floats(vec![2.0, 3.0]));
-        let scale = |center: &[f32]| {
-            let given = args(&[two.clone(), ("center", Value::Floats(center.to_vec()))], &[]);
-            run(&scale::DEF, &given, &[], &[]).unwrap().values::<f32>(0)
-        };
-        assert_eq!(scale(&[5.0]), scale(&[5.0, 5.0]));
-        assert_eq!(scale(&[5.0]), [2.0, 0.0, -5.0, 0.0, 3.0, -10.0]);
-        let rotation = |axis: &[f32]| {
-            let angle = ("angle", Value::Floats(vec![120.0]));
-            let given = args(&[angle, ("axis", Value::Floats(axis.to_vec()))], &[]);
-            run(&rotation::DEF, &given, &[], &[]).unwrap().values::<f32>(0)
-        };
-        assert_eq!(rotation(&[1.0]), rotation(&[1.0, 1.0, 1.0]));
-    }
-
-    #[test]
     fn an_axis_needs_a_direction() {
         assert!(rotation_3d([0.0; 3], 1.0).is_err());
         assert!(rotation_3d([f32::NAN, 0.0, 1.0], 1.0).is_err());
