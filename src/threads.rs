@@ -79,6 +79,40 @@ pub fn start(count: usize) -> Result<Arc<Threads>> {
     Ok(Arc::new(Threads { pool, working: AtomicUsize::new(0), others: OnceLock::new() }))
 }
 
+/// The threads that streams share to read samples. A process that was forked off makes its own, since threads stay behind.
+///
+/// # Errors
+/// Unavailable when they cannot be made.
+pub fn shared() -> Result<Arc<ThreadPool>> {
+    static SHARED: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
+    let process = std::process::id();
+    let mut shared = SHARED.lock();
+    if let Some((made_in, pool)) = &*shared
+        && *made_in == process
+    {
+        return Ok(Arc::clone(pool));
+    }
+    let pool = ThreadPoolBuilder::new()
+        .thread_name(|i| format!("gesso-shared-{i}"))
+        .build()
+        .map_err(|error| Error::new(ErrorKind::Unavailable, format!("worker threads: {error}")))?;
+    let pool = Arc::new(pool);
+    // To end threads that are not there would wake them.
+    std::mem::forget(shared.replace((process, Arc::clone(&pool))));
+    Ok(pool)
+}
+
+/// Does `work`, which is divided among threads: those of the pool that it is done in, else those that are shared.
+///
+/// # Errors
+/// Unavailable when there are no threads.
+pub fn divided<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
+    match rayon::current_thread_index() {
+        Some(_) => Ok(work()),
+        None => Ok(shared()?.install(work)),
+    }
+}
+
 /// One that works, until it is dropped.
 struct Working<'a>(&'a AtomicUsize);
 

@@ -17,6 +17,7 @@ from . import fn, math, ops, types  # noqa: F401
 from ._assemble import assemble as _assemble
 from ._enums import DALIDataType, DALIImageType, DALIInterpType  # noqa: F401
 from ._library import GessoError, version as _version
+from ._peek_video import peek_video_shape
 from ._pipeline_def import do_not_convert, pipeline_def
 from ._tensor import TensorCPU, TensorGPU
 from ._tensor_list import TensorListCPU, TensorListGPU
@@ -40,6 +41,7 @@ __all__ = [
     "math",
     "newaxis",
     "ops",
+    "peek_video_shape",
     "pipeline_def",
     "types",
 ]

@@ -18,9 +18,9 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 
 def _integer(value):
-    if isinstance(value, float) and not value.is_integer():
-        raise ValueError("it is not a whole number")
     number = int(value)
+    if isinstance(value, float) and number != value:
+        _origin.warn(f"{value} stands for a whole number and is cut to {number}.", UserWarning)
     if number not in _INT64:
         raise ValueError("it does not fit 64 bits")
     return number
@@ -90,13 +90,26 @@ def _convert_one(argument, kind, value):
 
 
 def _number_of(argument, value):
-    """The number of an enum's value."""
+    """The number of an enum's value. An element type may be one of numpy's or PyTorch's."""
+    is_dtype = argument.type in ("DATA_TYPE", "_DATA_TYPE_VEC")
+    if is_dtype and _is_framework_type(value):
+        named = _as_dtype(value)
+        if named is None:
+            raise TypeError("tensors have no elements of this type")
+        return int(named)
     try:
         return int(value)
     except (TypeError, ValueError):
-        named = _as_dtype(value) if argument.type in ("DATA_TYPE", "_DATA_TYPE_VEC") else None
+        named = _as_dtype(value) if is_dtype else None
         error = ValueError if isinstance(value, str) else TypeError
         raise error(f"write `types.{named.name}`" if named is not None else "it is none of these") from None
+
+
+def _is_framework_type(value):
+    """Whether it is an element type of numpy, JAX or PyTorch. Python's own are not: `float` has 64 bits to some and 32 to others."""
+    if isinstance(value, type):
+        return issubclass(value, np.generic)
+    return isinstance(value, np.dtype) or type(value).__module__ == "torch" and type(value).__name__ == "dtype"
 
 
 def _as_dtype(value):
@@ -124,7 +137,7 @@ def convert(argument, value, operator):
 def _converted(argument, value):
     kind, is_list = argument.kind
     item = getattr(value, "item", None)
-    if item is not None and getattr(value, "size", 1) == 1:
+    if item is not None and not isinstance(value, type) and getattr(value, "size", 1) == 1:
         value = item()
     if isinstance(value, (types.DALIDataType, types.DALIImageType, types.DALIInterpType)) and kind == "int64":
         value = int(value)

@@ -9,6 +9,10 @@ from ._tensor import TensorCPU, check_layout, layout_text
 from ._tensor_list import TensorListCPU
 
 
+# How much of a wrong value a message shows.
+_SHOWN = 80
+
+
 class Batch:
     """One batch of an input: dense arrays of one type and rank. `whole` is the array that they are parts of, where there is one; `infos` say where each
     is from, `numbers` which sample of a reader each is."""
@@ -38,6 +42,8 @@ def to_array(value):
         return value.detach().cpu().numpy()
     if types._is_mxnet_array(value):
         return value.asnumpy()
+    if isinstance(value, (bytes, bytearray)):
+        return np.frombuffer(value, np.uint8)
     if _dlpack.is_capsule(value):
         return _dlpack.from_capsule(value)
     if types._is_cupy_array(value):
@@ -48,11 +54,11 @@ def to_array(value):
 def hint_for(array):
     """What to do with an array whose type cannot be fed."""
     if array.dtype.kind in "SV":
-        return " The bytes of a file are numbers as `np.frombuffer(data, np.uint8)`."
+        return " The bytes of a file are fed as `bytes`, or as numbers: `np.frombuffer(data, np.uint8)`; an array of texts has one length for all."
     if array.dtype.kind == "U":
         return " Text is numbers as `np.frombuffer(text.encode(), np.uint8)`; a file is fed by its bytes, not by its name: `np.fromfile(path, np.uint8)`."
     if array.dtype.kind == "O":
-        return " A list is a batch: give it arrays, one a sample."
+        return " A list is a batch: give it arrays, or `bytes`, one a sample."
     return ""
 
 
@@ -115,6 +121,15 @@ def _device_batch(arrays, data, limit, layout):
     return Batch(arrays, data.dtype if isinstance(data, TensorListCPU) else dtype_of(arrays[0]), layout_text(layout) or own)
 
 
+def _no_batch(data):
+    """What is wrong with data that is one sample, or none."""
+    expected = "Expected a batch: a list of tensors or an array whose first dimension counts samples, got"
+    if isinstance(data, (bytes, bytearray)):
+        return f"{expected} the {len(data)} bytes of one sample. A batch of it is `[data]`; a `source` of single samples has `batch=False`."
+    found = repr(data)
+    return f"{expected} {found if len(found) <= _SHOWN else found[:_SHOWN] + '...'} of type `{type(data).__name__}`."
+
+
 def to_batch(data, limit, layout=None, copy=True):
     """`data` as a `Batch` of at most `limit` samples.
 
@@ -136,8 +151,8 @@ def to_batch(data, limit, layout=None, copy=True):
         if isinstance(data, TensorCPU):
             own = data.layout()[1:]
         whole = to_array(data)
-        if whole.ndim == 0:
-            raise RuntimeError(f"Expected a batch: a list of tensors or an array whose first dimension counts samples, got {whole!r}.")
+        if whole.ndim == 0 or isinstance(data, (bytes, bytearray)):
+            raise RuntimeError(_no_batch(data))
         arrays = [whole[i, ...] for i in range(whole.shape[0])]
     _check_size(len(arrays), limit)
     _check_rank(arrays, layout)

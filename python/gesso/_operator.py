@@ -95,7 +95,7 @@ class Node:
                 continue
             node = constant_input(node, "cpu", keyword, name)
             if node.device != "cpu":
-                raise ValueError(f"argument `{keyword}` of operator `{name}` is on the device `{node.device}`, expected on the CPU")
+                raise ValueError(f"Invalid device \"{node.device}\" for argument '{keyword}' of operator '{name}'. It must be on the CPU.")
             check_tensor_argument(self.schema, name, keyword)
             checked[keyword] = node
         return checked

@@ -12,6 +12,23 @@ from ._library import Input, Sample, Tensor
 _FAILED = -1
 
 
+class Array(np.ndarray):
+    """An array that an operator returned, with its `layout`. What numpy makes of it has none."""
+
+    def __array_finalize__(self, _):
+        self.layout = ""
+
+    def __array_wrap__(self, array, _context=None, _return_scalar=False):
+        return array[()] if array.ndim == 0 else np.asarray(array)
+
+
+def with_layout(array, layout):
+    """The array, which says its layout."""
+    array = array.view(Array)
+    array.layout = layout
+    return array
+
+
 class Single:
     """Runs one file. `inputs`: name, `DALIDataType` and rank of each; `size` samples a batch."""
 
@@ -70,7 +87,8 @@ class Single:
         if tensor.dtype == _FAILED:
             self._fail(result)
         shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
-        return _array(tensor.data, shape, _TYPES[tensor.dtype], result)
+        array = _array(tensor.data, shape, _TYPES[tensor.dtype], result)
+        return with_layout(array, tensor.layout.decode()) if tensor.layout else array
 
 
 def is_dense(array):

@@ -35,7 +35,9 @@ def _arithmetic(name, *inputs):
 _RUN = "it holds no data before the pipeline runs. Return it as an output, and look at what `run` gives"
 _NOT_HERE = {
     **dict.fromkeys(("get", "numpy", "as_array", "as_cpu", "at", "item", "tolist"), _RUN),
-    **{name: f"use `fn.reductions.{name}`" for name in ("mean", "sum", "min", "max", "std")},
+    **{name: f"use `fn.reductions.{name}`" for name in ("mean", "sum", "min", "max")},
+    "std": "use `fn.reductions.std_dev`",
+    "var": "use `fn.reductions.variance`",
     "astype": "use `fn.cast(data, dtype=...)`",
     "reshape": "use `fn.reshape(data, shape=...)`",
     "transpose": "use `fn.transpose(data, perm=...)`",
@@ -43,6 +45,35 @@ _NOT_HERE = {
     "squeeze": "use `fn.squeeze(data, axes=...)`",
     "dtype": "its type is known when the pipeline runs",
 }
+
+
+# Functions of numpy that operators compute, and operators that are there for others.
+_UFUNCS = {
+    **dict(add="add", subtract="sub", multiply="mul", divide="fdiv", true_divide="fdiv", floor_divide="div", remainder="mod", power="pow"),
+    **dict(equal="eq", not_equal="neq", less="lt", less_equal="leq", greater="gt", greater_equal="geq"),
+    **dict(bitwise_and="bitand", bitwise_or="bitor", bitwise_xor="bitxor", invert="bitnot", left_shift="lshift", right_shift="rshift"),
+    **dict(negative="minus", absolute="abs", minimum="min", maximum="max", float_power="fpow"),
+    **{name: name for name in ("sqrt", "cbrt", "exp", "log", "log2", "log10", "fabs", "floor", "ceil")},
+    **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    "arctan2": "atan2",
+}
+_INSTEAD = {
+    **{name: f"fn.reductions.{name}" for name in ("mean", "sum", "min", "max")},
+    **dict(amin="fn.reductions.min", amax="fn.reductions.max", std="fn.reductions.std_dev", var="fn.reductions.variance"),
+    **dict(clip="math.clamp", stack="fn.stack", concatenate="fn.cat", transpose="fn.transpose", reshape="fn.reshape", pad="fn.pad"),
+    **dict(squeeze="fn.squeeze", expand_dims="fn.expand_dims", flip="fn.flip", zeros_like="fn.zeros_like", ones_like="fn.ones_like"),
+    **dict(full_like="fn.full_like", shape="fn.shapes", rsqrt="math.rsqrt"),
+}
+
+
+def _numpy_cannot(name):
+    package = _context.package
+    instead = f"`{package}.{_INSTEAD[name]}` computes it" if name in _INSTEAD else f"operators of `{package}.fn` and `{package}.math` compute"
+    return (
+        f"numpy's `{name}` cannot take a `DataNode`, which holds no data before the pipeline runs: {instead}. A function of numpy's runs as "
+        f"`{package}.fn.python_function(data, function=...)`."
+    )
 
 
 class DataNode:
@@ -138,15 +169,19 @@ class DataNode:
         hint = _NOT_HERE.get(name)
         raise AttributeError(f"a `DataNode` has no `{name}`" + (f": {hint}" if hint else ""))
 
-    # numpy leaves operators to this class, and what is no operator of Python's to `__array__`.
-    __array_ufunc__ = None
+    def __array_ufunc__(self, function, method, *inputs, **keywords):
+        """What numpy calls for its functions of elements, and for operators of its arrays."""
+        name = _UFUNCS.get(function.__name__)
+        if name is None or method != "__call__" or keywords:
+            raise TypeError(_numpy_cannot(function.__name__))
+        return _arithmetic(name, *inputs)
+
+    def __array_function__(self, function, *_):
+        """What numpy calls for its other functions."""
+        raise TypeError(_numpy_cannot(function.__name__))
 
     def __array__(self, *_, **__):
-        raise TypeError(
-            "numpy cannot take a `DataNode`: it holds no data before the pipeline runs. Operators compute with it, such as "
-            f"`{_context.package}.fn.reductions.mean` for `np.mean`; a function of numpy's runs as "
-            f"`{_context.package}.fn.python_function(data, function=...)`"
-        )
+        raise TypeError(_numpy_cannot("array"))
 
     # Not iterable, and not an `Iterable` for those who ask, though it has `__getitem__`.
     __iter__ = None

@@ -2,6 +2,10 @@
 
 Every operator of `fn` is here under its name. Arrays by position are inputs; a list of arrays is a batch, and gives a list. Keyword arguments are
 those of `fn`; arrays among them are values for each sample. A plan is made for each combination of types and arguments, and kept.
+
+What an operator returns is an array that has its `layout`, such as `HWC`, which the next operator sees; what numpy makes of it has none. A
+`TensorCPU` has one, too, and the keyword `layout` gives one. To filters an array of three dimensions without a layout is a picture if the last
+dimension is 1, 3 or 4: its colours are not mixed.
 """
 
 import functools
@@ -14,9 +18,13 @@ from . import fn as _fn
 from ._enums import dtype_of
 from ._feeding import to_array
 from ._pipeline_def import pipeline_def
-from ._single import Single, as_dense
+from ._single import Array, Single, as_dense, with_layout
+from ._tensor import TensorCPU
 
 _KEPT = 256
+# Operators that work along every dimension which no layout says to be channels.
+_FILTERS = ("gaussian_blur", "laplacian", "filter")
+_CHANNELS = (1, 3, 4)
 
 
 def _is_batch(value):
@@ -54,7 +62,8 @@ class _Plan:
         if self.single is not None:
             return self.single.run(batches)
         with self._lock:
-            return [[np.asarray(array) for array in output.arrays] for output in self._pipeline.run(**dict(zip(self._names, batches)))]
+            outputs = self._pipeline.run(**dict(zip(self._names, batches)))
+        return [[with_layout(np.asarray(array), output.layout()) for array in output.arrays] for output in outputs]
 
 
 @functools.lru_cache(maxsize=_KEPT)
@@ -86,6 +95,18 @@ def _argument(value):
     return [array.astype(np.float32) for array in arrays] if arrays[0].dtype == np.float64 else arrays
 
 
+def _layout_of(value, function):
+    """The layout of an input, or None."""
+    samples = value if _is_batch(value) else [value]
+    first = samples[0]
+    own = first.layout() if isinstance(first, TensorCPU) else first.layout if isinstance(first, Array) else ""
+    if own:
+        return own
+    if function.__name__ in _FILTERS and all(np.ndim(sample) == 3 and np.shape(sample)[-1] in _CHANNELS for sample in map(to_array, samples)):
+        return "HWC"
+    return None
+
+
 def _prepare(function, inputs, layout, seed, arguments):
     """(the plan, its batches)"""
     batches, tensors, fixed = [_batch(value) for value in inputs], [], []
@@ -105,6 +126,7 @@ def _prepare(function, inputs, layout, seed, arguments):
     count = len(inputs)
     kinds = tuple([(dtype_of(batch[0]), batch[0].ndim) for batch in batches[:count]])
     layouts = tuple(layout) if isinstance(layout, (list, tuple)) else (layout, *(None,) * (count - 1))
+    layouts = tuple([given or _layout_of(value, function) for given, value in zip(layouts, inputs)])
     return _plan(os.getpid(), function, kinds, tuple(tensors), tuple(fixed), layouts, size, seed), batches
 
 

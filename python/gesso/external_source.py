@@ -147,8 +147,8 @@ def _check_parallel(options, described):
         raise TypeError(f"a parallel source that is {what} gives whole batches: set `batch=True`")
     if is_converted(described.source):
         raise ValueError(
-            "the `source` of a parallel external source must remain unconverted: it was made inside of a definition with `enable_conditionals`, "
-            "whose functions are rewritten. Define it "
+            "To allow the `source` to be correctly used by a parallel external source, it must remain unconverted: it was made inside of a "
+            "definition with `enable_conditionals`, whose functions are rewritten. Define it "
             f"outside, or mark the function that makes it with `@{_context.package}.pipeline.do_not_convert`."
         )
 

@@ -95,7 +95,7 @@ class ScalarConstant:
             value = value.item()
             dtype = to_dali_type(own) if dtype is None else dtype
         if not isinstance(value, (bool, int, float)):
-            raise TypeError(f"a constant is a `{type(value).__name__}`, expected a bool, int or float")
+            raise TypeError(f"Expected scalar value of type 'bool', 'int' or 'float', got {type(value).__module__}.{type(value).__name__}")
         if dtype is None:
             kinds = ((bool, DALIDataType.BOOL), (int, DALIDataType.INT32), (float, DALIDataType.FLOAT))
             dtype = next(kind for python, kind in kinds if isinstance(value, python))

@@ -16,12 +16,14 @@ functions of `gesso.dynamic`, are on a page of their own: [operators](operators.
 """
 # (module, what of it: names, or None for all public ones that are defined there)
 MODULES = (
-    ("gesso", ("pipeline_def", "do_not_convert", "Pipeline", "DataNode", "TensorCPU", "TensorListCPU", "TensorGPU", "TensorListGPU", "GessoError")),
+    ("gesso", ("pipeline_def", "do_not_convert", "Pipeline", "DataNode", "TensorCPU", "TensorListCPU", "TensorGPU", "TensorListGPU", "peek_video_shape",
+               "GessoError")),
     ("gesso.fn", ("external_source", "python_function")),
     ("gesso.types", ("Constant", "SampleInfo", "BatchInfo")),
     ("gesso.math", None),
     ("gesso.dynamic", ()),
     ("gesso.triton", None),
+    ("gesso.augment", None),
     ("gesso.auto_aug.rand_augment", None),
     ("gesso.auto_aug.auto_augment", None),
     ("gesso.auto_aug.trivial_augment", None),

@@ -11,6 +11,7 @@ use crate::limits;
 use crate::memory::HostPool;
 use crate::source::{Facts, Pulled, Source, Upcoming};
 use crate::tensor::{Batch, BatchDesc, Layout, Origins, Sample, Shape, ValueType};
+use crate::threads;
 use crate::waiting::{Forever, Waiting};
 
 /// Reads the samples that come next.
@@ -97,7 +98,8 @@ fn read(
     let mut failures = Vec::new();
     let sources: Origins = indices.iter().map(|&index| dataset.source_info(index).into()).collect();
     let mut origins: Vec<String> = indices.iter().map_while(|&index| dataset.origin(index)).collect();
-    let read: Vec<_> = indices.into_par_iter().map(|index| dataset.read(index, memory)).collect();
+    let read: Vec<_> =
+        threads::divided(|| indices.into_par_iter().map(|index| dataset.read(index, memory)).collect())?;
     for (i, tensors) in read.into_iter().enumerate() {
         let tensors = tensors.unwrap_or_else(|error| {
             failures.push((i, error));

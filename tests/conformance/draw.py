@@ -300,7 +300,11 @@ def resize(d, name):
         ways = [dict(size=d.all_or_each(2, 1, 30), mode=d.pick(None, "stretch", "not_larger", "not_smaller"), max_size=d.pick(None, 25., [20.], [0., 22.]), **region)]
     if name == "Resize":
         return d.op("resize", x, **d.pick(*ways), subpixel_scale=optional(d, .2, lambda: False), **filters)
-    return d.op("fast_resize_crop_mirror" if name.startswith("Fast") else "resize_crop_mirror", x, size=d.pick([20., 20.], 20., [20.]), crop=[float(n) for n in d.ints(2, 1, d.pick(20, 30))], mirror=d.whole(0, 3), crop_pos_x=d.real(0, 1), **filters)
+    size, crop = d.pick([20., 20.], 20., [20.]), [float(n) for n in d.ints(2, 1, d.pick(20, 30))]
+    if filters["interp_type"] == 0:
+        # Beyond the resized picture DALI gives pixels of the nearest neighbour that are of another sample.
+        crop = [min(n, 20.) for n in crop]
+    return d.op("fast_resize_crop_mirror" if name.startswith("Fast") else "resize_crop_mirror", x, size=size, crop=crop, mirror=d.whole(0, 3), crop_pos_x=d.real(0, 1), **filters)
 
 
 REDUCTIONS = {"reductions__" + n: f for n, f in dict(Sum="sum", Mean="mean", MeanSquare="mean_square", RMS="rms", Min="min", Max="max").items()}

@@ -105,3 +105,68 @@ def test_different_sources_are_none(tmp_path):
     assert [sample.source_info() for sample in same] == ["a.npy", "b.npy"]
     assert [sample.source_info() for sample in mixed] == ["", ""]
     assert [sample.source_info() for sample in found] == ["./a.npy", "./b.npy"]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.dtype("float32"), np.dtype("float32").type, types.FLOAT, int(types.FLOAT)])
+def test_element_types_of_numpy(dtype):
+    cast, normalized, fed = run(lambda: (fn.cast(images(), dtype=dtype), fn.crop_mirror_normalize(images(), dtype=dtype), fn.constant(fdata=[1.0], dtype=dtype)))
+    assert cast.dtype == normalized.dtype == fed.dtype == types.FLOAT
+    given = run(lambda: fn.external_source(lambda: [np.float32(1)] * 2, dtype=dtype))[0]
+    assert given.dtype == types.FLOAT
+
+
+@pytest.mark.parametrize("dtype", [float, "float32", np.str_, np.dtype("complex64")])
+def test_what_is_no_element_type(dtype):
+    with pytest.raises((TypeError, ValueError), match="types.DALIDataType"):
+        run(lambda: fn.cast(images(), dtype=dtype))
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview, lambda data: np.frombuffer(data, np.uint8)])
+def test_bytes_are_a_sample(kind):
+    (out,) = run(lambda: fn.external_source(lambda: [kind(b"abc"), kind(b"de")]))
+    assert [out.at(i).tobytes() for i in range(2)] == [b"abc", b"de"] and out.dtype == types.UINT8
+    (out,) = run(lambda: fn.external_source(lambda info: kind(b"abc"), batch=False))
+    assert out.at(1).tobytes() == b"abc"
+
+
+def test_the_bytes_of_one_sample_are_no_batch():
+    data = b"x" * 100_000
+    with pytest.raises(RuntimeError, match=r"the 100000 bytes of one sample. A batch of it is `\[data\]`") as caught:
+        run(lambda: fn.external_source(lambda: data))
+    assert len(str(caught.value)) < 2000
+
+
+def test_functions_of_numpy():
+    def define():
+        x = fn.cast(images(), dtype=types.FLOAT)
+        return np.sqrt(x), np.add(x, 1), np.float32(2) * x, np.array([1, 2, 3], np.float32) * x, np.maximum(3, x), np.arctan2(x, x + 1)
+
+    outs = run(define)
+    for i, image in enumerate(IMAGES):
+        x = image.astype(np.float32)
+        expected = np.sqrt(x), x + 1, 2 * x, np.array([1, 2, 3]) * x, np.maximum(3, x), np.arctan2(x, x + 1)
+        assert all(np.allclose(out.at(i), array) for out, array in zip(outs, expected))
+
+
+@pytest.mark.parametrize(
+    "wrong, instead",
+    [
+        (np.mean, "gesso.fn.reductions.mean"),
+        (np.std, "gesso.fn.reductions.std_dev"),
+        (lambda x: np.clip(x, 0, 1), "gesso.math.clamp"),
+        (lambda x: np.stack([x, x]), "gesso.fn.stack"),
+        (np.fft.fft, "gesso.fn.python_function"),
+        (np.array, "gesso.fn.python_function"),
+        (np.signbit, "gesso.fn.python_function"),
+        (np.add.reduce, "gesso.fn.python_function"),
+    ],
+)
+def test_functions_of_numpy_that_need_data_say_what_to_use(wrong, instead):
+    with pytest.raises(TypeError, match=f"numpy's `.*` cannot take a `DataNode`.*`{instead}"):
+        run(lambda: wrong(images()))
+
+
+def test_a_fraction_for_a_whole_number_is_cut_with_a_warning():
+    with pytest.warns(UserWarning, match="2.5 stands for a whole number and is cut to 2"):
+        (out,) = run(lambda: fn.random.uniform(shape=[2.5]))
+    assert out.at(0).shape == (2,)

@@ -122,7 +122,7 @@ def test_different_structures_are_refused():
             y = x
         return y
 
-    with pytest.raises(ValueError, match="different structure"):
+    with pytest.raises(ValueError, match="same nesting structure"):
         run(define, even, number)
 
 

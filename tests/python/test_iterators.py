@@ -73,6 +73,19 @@ def test_samples_of_different_shapes(torch):
     assert batch["coo"].to_dense().tolist() == [[1, 0], [1, 2]]
 
 
+def test_a_forked_process_reads_after_its_parent_did(files):
+    """Threads that share reading stay behind; the child makes its own."""
+    made(files).run()
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        os.write(write, bytes(made(files).run()[1].as_array().ravel().astype(np.uint8)))
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert status == 0 and list(os.read(read, 100)) == [0, 1, 2, 3]
+
+
 def test_a_data_set_for_a_loader(torch, files):
     from gesso.plugin.pytorch import PipelineDataset
 

@@ -6,8 +6,9 @@ from .scopes import enabled
 from .trees import leaves_like, map_tree, same_structure, shown
 
 _INCONSISTENT = "after an `if` a variable has a value from one branch alone: give it one in both."
-_DIVERGENT = """The two branches of an `if` give a variable values of different structure. What comes out of an `if` is one batch, so both must give \
-the same: a node, or tuples of one length, or dictionaries with the same keys; what is inside may differ.
+_DIVERGENT = """Divergent data found in different branches of `if/else` control flow statement. Variables in all code paths are merged into common \
+output batches. The values assigned to a given variable need to have the same nesting structure in every code path (both `if` branches): a \
+node, or tuples of one length, or dictionaries with the same keys; what is inside may differ.
 """
 
 
@@ -145,7 +146,10 @@ def not_(value):
 def _validated(value, name, side):
     node = fn._conditional.validate_logical(value, expression_name=name, expression_side=side)
     if node.device != "cpu":
-        raise RuntimeError(f"the {side} operand of `{value}` is on the GPU, expected a bool of no dimensions on the CPU")
+        raise RuntimeError(
+            f"Logical expression `{name.rstrip('_')}` is restricted to scalar (0-d tensors) inputs of `bool` type, that are placed on CPU. "
+            f"Got a GPU input `{value}` as its {side} operand in logical expression."
+        )
     return node
 
 

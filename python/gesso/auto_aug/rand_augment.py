@@ -49,7 +49,7 @@ def apply_rand_augment(augmentations, data, n, m, num_magnitude_bins=31, seed=No
         warnings.warn("`n` is 0: images stay as they are.", Warning, stacklevel=2)
         return data
     if len(augmentations) == 0:
-        raise Exception("`augmentations` is empty, and `n` is above 0")
+        raise Exception("The `augmentations` list cannot be empty where `n` is above 0")
     drawn = () if n == 1 else (n,)
     chosen = fn.random.uniform(values=list(range(len(augmentations))), seed=seed, shape=drawn, dtype=types.INT32)
     is_signed = any(augmentation.randomly_negate for augmentation in augmentations)

@@ -32,7 +32,7 @@ def apply_trivial_augment(augmentations, data, num_magnitude_bins=31, seed=None,
     """TrivialAugment with augmentations of one's own."""
     check_bins(num_magnitude_bins)
     if len(augmentations) == 0:
-        raise Exception("`augmentations` is empty")
+        raise Exception("The `augmentations` list cannot be empty")
     bins = fn.random.uniform(values=list(range(num_magnitude_bins)), dtype=types.INT32, seed=seed)
     if any(augmentation.randomly_negate for augmentation in augmentations):
         bins = signed_bin(bins, seed=seed)

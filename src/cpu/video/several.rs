@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::{Budget, Video, codec};
 use crate::error::{Error, Result};
+use crate::threads;
 
 impl Video<'_> {
     /// Writes `frames` to `out`, one behind the other, in RGB; `None` stands for a frame of the colour `fill`. At most so many `decoders` are at work at
@@ -53,12 +54,13 @@ impl Video<'_> {
         };
         let decoders = decoders.clamp(1, runs.len().max(1));
         let runs = Mutex::new(runs.into_iter());
-        (0..decoders).into_par_iter().try_for_each(|_| {
+        let next = |_| -> Result<()> {
             loop {
                 let Some(run) = runs.lock().next() else { return Ok(()) };
                 decode(run)?;
             }
-        })
+        };
+        threads::divided(|| (0..decoders).into_par_iter().try_for_each(next))?
     }
 
     /// What [`Video::write_all`] of these frames is expected to take, in threads that are as many as its runs, and bytes of memory for each

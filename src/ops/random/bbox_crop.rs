@@ -52,7 +52,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
             "whether all boxes must reach the threshold, not just one",
         )
         .or_bool(true),
-        ArgSpec::bool("allow_no_crop", "whether the whole image is one more choice").or_bool(true),
+        ArgSpec::bool("allow_no_crop", "whether the whole image is one more choice; not with `crop_shape`")
+            .or_bool(true),
         ArgSpec::int("num_attempts", "windows that are drawn for a threshold before another one is")
             .or_int(1),
         ArgSpec::int("total_num_attempts", "windows after which the best one is taken; -1: no limit")
@@ -117,13 +118,14 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
             return Err(Error::invalid(text));
         }
     };
-    let may_keep_all = args.bool("allow_no_crop")?.unwrap_or(true);
+    // A window of a given size is never the whole image, unless that is asked for, which is an error.
+    let may_keep_all = args.bool("allow_no_crop")?.unwrap_or(!args.has("crop_shape"));
     if args.has("crop_shape") {
         if let Some(other) = ["scaling", "aspect_ratio"].into_iter().find(|name| args.has(name)) {
             return Err(Error::invalid(format!("arguments `crop_shape` and `{other}` exclude each other")));
         }
         if may_keep_all || !args.has("input_shape") {
-            let text = "argument `crop_shape` needs `input_shape`, and `allow_no_crop` to be false";
+            let text = "argument `crop_shape` needs `input_shape`, and no `allow_no_crop` that is true";
             return Err(Error::invalid(text));
         }
     }

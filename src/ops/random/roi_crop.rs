@@ -6,6 +6,15 @@ use crate::error::{Error, Result};
 use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
+/// Where the window of a sample may begin in one dimension.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Places {
+    /// The region is as large as the window: nothing is drawn.
+    Only(i64),
+    /// One from the first to the last. It is drawn also where these are one.
+    Between(i64, i64),
+}
+
 struct RoiRandomCrop {
     crop_shape: Arg,
     roi_start: Arg,
@@ -16,8 +25,7 @@ struct RoiRandomCrop {
     has_input: bool,
     seed: Seed,
     batch: BatchRandom,
-    /// Per sample, for each dimension: the first and the last place of the window.
-    places: Vec<Vec<[i64; 2]>>,
+    places: Vec<Vec<Places>>,
 }
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -63,7 +71,7 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 impl RoiRandomCrop {
-    fn places(&self, sample: &SampleInputs<'_>) -> Result<Vec<[i64; 2]>> {
+    fn places(&self, sample: &SampleInputs<'_>) -> Result<Vec<Places>> {
         let crop = self.crop_shape.ints(sample)?;
         let whole = match &self.in_shape {
             Some(arg) => match arg.ints(sample)?[..] {
@@ -106,24 +114,30 @@ impl RoiRandomCrop {
                 }
                 let (one, other) = (start, end - crop);
                 let (first, last) = (one.min(other), one.max(other));
-                let Some(whole) = whole.as_ref().map(|whole| whole[d]) else { return Ok([first, last]) };
+                let between = |first, last| {
+                    if one == other { Places::Only(one) } else { Places::Between(first, last) }
+                };
+                let Some(whole) = whole.as_ref().map(|whole| whole[d]) else {
+                    return Ok(between(first, last));
+                };
                 if crop > whole || start < 0 || end > whole {
                     return Err(Error::invalid(format!(
                         "a window of {crop} and a region from {start} to {end}, expected both within {whole}"
                     )));
                 }
-                Ok([first.max(0), last.min(whole - crop)])
+                Ok(between(first.max(0), last.min(whole - crop)))
             })
             .collect()
     }
 }
 
-/// A place between two; nothing is drawn where they are one.
-fn place(random: &mut Philox, [first, last]: [i64; 2]) -> i64 {
-    if first == last {
-        return first;
+fn place(random: &mut Philox, places: Places) -> i64 {
+    match places {
+        Places::Only(place) => place,
+        Places::Between(first, last) => {
+            first + i64::from(uniform_int(random, u32::try_from(last - first).unwrap_or(u32::MAX)))
+        }
     }
-    first + i64::from(uniform_int(random, u32::try_from(last - first).unwrap_or(u32::MAX)))
 }
 
 impl Operator for RoiRandomCrop {

@@ -1,7 +1,7 @@
 //! `transforms__Crop`: maps one box of coordinates onto another.
 
-use super::{ARGS, Affine, Generator, build};
-use crate::error::{Error, Result};
+use super::{ARGS, Affine, Generator, build, for_all_axes};
+use crate::error::Result;
 use crate::ops::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
 use crate::tensor::Device;
 
@@ -59,16 +59,7 @@ impl Generator for Crop {
         let ndim = corners.iter().map(Vec::len).max().unwrap_or_default();
         let mut matrix = Affine::identity(ndim)?;
         for (corner, (name, _)) in corners.iter_mut().zip(NAMES) {
-            match corner[..] {
-                [value] => *corner = vec![value; ndim],
-                _ if corner.len() == ndim => {}
-                _ => {
-                    let found = corner.len();
-                    return Err(Error::invalid(format!(
-                        "argument `{name}` has {found} values, expected {ndim}"
-                    )));
-                }
-            }
+            *corner = for_all_axes(name, corner, ndim)?;
         }
         let [from_start, from_end, to_start, to_end] = [&corners[0], &corners[1], &corners[2], &corners[3]];
         let ranges = from_start.iter().zip(from_end).zip(to_start.iter().zip(to_end));

@@ -76,21 +76,25 @@ impl Affine {
     /// The same around `center` instead of the origin.
     fn around(mut self, center: Option<&[f32]>) -> Result<Self> {
         let Some(center) = center else { return Ok(self) };
-        let all = center.first().map_or(Vec::new(), |&all| vec![all; self.ndim]);
-        let center = if center.len() == 1 { &all[..] } else { center };
-        if center.len() != self.ndim {
-            return Err(Error::invalid(format!(
-                "argument `center` has {} values, expected {}",
-                center.len(),
-                self.ndim
-            )));
-        }
+        let center = for_all_axes("center", center, self.ndim)?;
         for row in 0..self.ndim {
             let moved = (1..self.ndim)
                 .fold(self.at(row, 0) * -center[0], |sum, k| sum + self.at(row, k) * -center[k]);
             self.set(row, self.ndim, moved + center[row]);
         }
         Ok(self)
+    }
+}
+
+/// A value of the argument `name` for each of `ndim` axes; one value is that of all.
+fn for_all_axes(name: &str, values: &[f32], ndim: usize) -> Result<Vec<f32>> {
+    match values {
+        [all] => Ok(vec![*all; ndim]),
+        _ if values.len() == ndim => Ok(values.to_vec()),
+        _ => Err(Error::invalid(format!(
+            "argument `{name}` has {} values, expected 1 or {ndim}",
+            values.len()
+        ))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `transforms__Rotation`: rotates points in the plane, or around an axis.
 
-use super::{ARGS, Affine, Generator, build, radians, rotation_3d};
+use super::{ARGS, Affine, Generator, build, for_all_axes, radians, rotation_3d};
 use crate::error::{Error, Result};
 use crate::ops::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
 use crate::tensor::Device;
@@ -48,10 +48,8 @@ impl Generator for Rotation {
                 matrix
             }
             Some(axis) => {
-                let axis = axis.floats(sample)?;
-                let axis = <[f32; 3]>::try_from(axis.as_slice()).map_err(|_| {
-                    Error::invalid(format!("argument `axis` has {} values, expected 3", axis.len()))
-                })?;
+                let axis = for_all_axes("axis", &axis.floats(sample)?, 3)?;
+                let axis = [axis[0], axis[1], axis[2]];
                 let mut matrix = Affine::identity(3)?;
                 for (row, values) in rotation_3d(axis, angle)?.iter().enumerate() {
                     for (column, &value) in values.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! `transforms__Scale`: scales points, seen from a center.
 
-use super::{ARGS, Affine, Generator, build};
+use super::{ARGS, Affine, Generator, build, for_all_axes};
 use crate::error::{Error, Result};
 use crate::ops::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
 use crate::tensor::Device;
@@ -50,14 +50,7 @@ impl Generator for Scale {
             matrix.set(d, d, factor);
         }
         if let Some(center) = &self.center {
-            let center = center.floats(sample)?;
-            if center.len() != scale.len() {
-                return Err(Error::invalid(format!(
-                    "argument `center` has {} values, expected {}",
-                    center.len(),
-                    scale.len()
-                )));
-            }
+            let center = for_all_axes("center", &center.floats(sample)?, scale.len())?;
             for (d, (&center, &factor)) in center.iter().zip(&scale).enumerate() {
                 matrix.set(d, scale.len(), center * (1.0 - factor));
             }

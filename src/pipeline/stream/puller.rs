@@ -14,6 +14,7 @@ use crate::lanes::Lanes;
 use crate::memory::HostPool;
 use crate::pipeline::pull::{Begun, Wires};
 use crate::source::Source;
+use crate::threads;
 
 /// The sources of a stream. The puller holds the lock while it asks them.
 pub(super) type Sources = Arc<Mutex<Vec<Box<dyn Source>>>>;
@@ -82,10 +83,11 @@ impl Puller {
     /// for it.
     fn read(&mut self, begun: Begun, reply: Sender<Result<Delivered>>) {
         let (done, ready) = sync_channel(1);
-        let samples = if begun.is_read_later() {
+        let shared = begun.is_read_later().then(threads::shared);
+        let samples = if let Some(Ok(shared)) = shared {
             let samples = begun.samples;
             let (wires, is_closed) = (Arc::clone(&self.wires), Arc::clone(&self.is_closed));
-            rayon::spawn(move || {
+            shared.spawn(move || {
                 let read = || match is_closed.load(Ordering::Relaxed) {
                     true => Err(Error::new(ErrorKind::Cancelled, "the stream is being dropped")),
                     false => wires.finish(begun),

@@ -90,6 +90,26 @@ def windows_as_wide_as_the_picture():
     return (*one, *other)
 
 
+@case(inputs=BOXES)
+def windows_of_a_size_are_never_the_whole_picture():
+    boxes, labels = source("B", types.FLOAT, 2), source("L", types.INT32, 1)
+    return tuple(fn.random_bbox_crop(boxes, labels, crop_shape=[60, 50], input_shape=[100, 100], bbox_layout="xyXY", total_num_attempts=9, seed=7))
+
+
+@case(inputs={"C": [np.array(v, np.float32) for v in (2, -1.5, 0)]})
+def one_value_for_all_axes_of_a_matrix():
+    center = source("C", types.FLOAT, 0)
+    return (fn.transforms.scale(scale=[2.0, 3.0], center=5.0), fn.transforms.scale(scale=[2.0, 3.0, 0.5], center=center),
+            fn.transforms.rotation(angle=30.0, center=center), fn.transforms.shear(shear=[0.5, 0.25], center=[4.0]),
+            fn.transforms.rotation(angle=30.0, axis=2.0), fn.transforms.rotation(angle=30.0, axis=[1.0, 0.0, 1.0], center=3.0))
+
+
+@case()
+def a_window_that_has_one_place_is_drawn():
+    return (fn.roi_random_crop(crop_shape=[17, 10], roi_start=[0, 7], roi_shape=[3, 9], in_shape=[47, 41], seed=3),
+            fn.roi_random_crop(crop_shape=[9, 10], roi_start=[0, 7], roi_shape=[9, 30], in_shape=[9, 41], seed=3))
+
+
 @case(inputs=IMAGES, tol=1, mean=0.05)
 def filters_as_tensors():
     image = x()

@@ -51,6 +51,6 @@ def forbid_unused_kwargs(augmentations, kwargs, call_name):
     if unused:
         subject, verb = ("kwarg", "is") if len(unused) == 1 else ("kwargs", "are")
         raise UnusedArgException(
-            f"{call_name}: {subject} `{', '.join(unused)}` {verb} used by none of the augmentations",
+            f"The {subject} `{', '.join(unused)}` {verb} not used by any of the augmentations, in `{call_name}`.",
             unused_args=unused,
         )

@@ -31,8 +31,8 @@ class Augmentation:
         count = count_positional(op)
         if count <= 1:
             raise Exception(
-                f"{op} takes {count} positional argument(s), expected at least two behind `@augmentation`: the samples and the "
-                f"parameter\nin: {self}"
+                f"{op} accepts {count} positional argument(s), but the functions decorated with `@augmentation` need at least two: the samples "
+                f"and the parameter\nin: {self}"
             )
 
     def __repr__(self):
@@ -128,8 +128,8 @@ class Augmentation:
         parameter = self.mag_to_param(magnitude)
         if _holds_node(parameter):
             raise Exception(
-                f"`mag_to_param` of the augmentation `{self.name}` returned a `DataNode`, expected something that numpy makes an array of: parameters "
-                "are computed once, before the pipeline runs. What needs operators belongs into the augmentation's own function.\n"
+                f"The augmentation `{self.name}` has a `mag_to_param` that returned a `DataNode`. This callback must return parameter that is "
+                "`np.ndarray` or what numpy makes one of: parameters are computed once, before the pipeline runs. What needs operators belongs into the augmentation's own function.\n"
                 f"in: {self}"
             )
         return np.array(parameter)

@@ -37,7 +37,7 @@ def augmentation(
         raise Exception(f"`@augmentation` marks {function}, which cannot be called")
     if isinstance(function, Augmentation):
         raise Exception(
-            f"`@augmentation` marks `{function.name}`, which is an augmentation already. Its method `augmentation` gives one with other settings, "
+            f"The `@augmentation` was applied to already decorated Augmentation. `{function.name}` is one; its method `augmentation` gives one with other settings, "
             f"and `{function.name}.op` is the function.\nin: {function}"
         )
     return decorate(function)
