@@ -186,10 +186,10 @@ fn mp4_of_one_place(count: u32, size: u32) -> Vec<u8> {
 
 #[test]
 fn frames_that_all_lie_at_one_place_are_bounded() {
-    let error = Video::open(&mp4_of_one_place(20_000, 40_000)).unwrap_err().to_string();
+    let error = Video::open(mp4_of_one_place(20_000, 40_000)).unwrap_err().to_string();
     assert!(error.contains("more than 4 times as many bytes as their file has"), "{error}");
     // A few may.
-    let error = Video::open(&mp4_of_one_place(3, 40_000)).unwrap_err().to_string();
+    let error = Video::open(mp4_of_one_place(3, 40_000)).unwrap_err().to_string();
     assert!(!error.contains("times as many bytes"), "{error}");
 }
 

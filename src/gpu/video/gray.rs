@@ -29,6 +29,11 @@ impl Bits {
         }
     }
 
+    /// Puts fields: their bits and values.
+    fn fields(&mut self, fields: &[(u32, u32)]) {
+        fields.iter().for_each(|&(count, value)| self.put(count, value));
+    }
+
     /// Fills the last byte with ones.
     fn fill(&mut self) {
         while self.taken != 0 {
@@ -103,7 +108,8 @@ fn vp9(shape: &Shape) -> Vec<u8> {
     let mut frame = header.bytes;
     frame.resize(frame.len() + COMPRESSED_HEADER as usize, 0);
     for column in 0..1 << columns {
-        let wide = ((column + 1) * across >> columns) - (column * across >> columns);
+        let begin = |column: u32| (column * across) >> columns;
+        let wide = begin(column + 1) - begin(column);
         // A block of 64 x 64 takes about thirty.
         let bytes = 64 * (wide * height.div_ceil(64)) + 64;
         if column + 1 < 1 << columns {
@@ -116,13 +122,14 @@ fn vp9(shape: &Shape) -> Vec<u8> {
 
 /// ISO/IEC 14496-2, sections 6.2.3 to 6.2.6: a layer of 25 frames a second, an intra frame.
 fn mpeg4(width: u32, height: u32) -> Vec<u8> {
-    // The kind of macroblock, no prediction of coefficients, none there; six DC differences of no bits.
-    const MACROBLOCK: u32 = 0b1_0_0011_011_011_011_011_11_11;
+    // The kind of macroblock, no prediction of coefficients, none there; DC differences of no bits, four of luma and two of chroma.
+    const MACROBLOCK: [(u32, u32); 9] =
+        [(1, 1), (1, 0), (4, 3), (3, 3), (3, 3), (3, 3), (3, 3), (2, 3), (2, 3)];
     let mut bits = Bits::default();
     bits.put(32, 0x100);
     bits.put(32, 0x120);
     // Not for access at random, simple, no identifier, square pixels, no control parameters, rectangular, a marker.
-    bits.put(1 + 8 + 1 + 4 + 1 + 2 + 1, 0b0_0000_0001_0_0001_0_00_1);
+    bits.fields(&[(1, 0), (8, 1), (1, 0), (4, 1), (1, 0), (2, 0), (1, 1)]);
     bits.put(16, 25);
     // A marker, no fixed rate; then the sides, between markers.
     bits.put(3, 0b101);
@@ -132,13 +139,13 @@ fn mpeg4(width: u32, height: u32) -> Vec<u8> {
     bits.put(1, 1);
     // Progressive, no overlapped motion, no sprite, 8 bits, H.263's quantisation, no estimation, no resync markers, no partitions, not
     // scalable; the bit that begins the stuffing.
-    bits.put(10, 0b0100_0110_00);
+    bits.fields(&[(1, 0), (1, 1), (1, 0), (1, 0), (1, 0), (1, 1), (1, 1), (1, 0), (1, 0), (1, 0)]);
     bits.fill();
     bits.put(32, 0x1B6);
     // Intra, at time 0 (of five bits), coded, quantised by 1.
-    bits.put(2 + 1 + 1 + 5 + 1 + 1 + 3 + 5, 0b00_0_1_00000_1_1_000_00001);
+    bits.fields(&[(2, 0), (1, 0), (1, 1), (5, 0), (1, 1), (1, 1), (3, 0), (5, 1)]);
     for _ in 0..blocks(width, height, 16) {
-        bits.put(22, MACROBLOCK);
+        bits.fields(&MACROBLOCK);
     }
     bits.put(1, 0);
     bits.fill();
@@ -164,7 +171,7 @@ mod tests {
                 let mut decoder = rusty_vp9::Vp9Decoder::default();
                 decoder.push(&file, None).unwrap();
                 let found = decoder.next_frame().unwrap();
-                assert_eq!(([found.width, found.height], u32::from(found.bit_depth)), (size, depth));
+                assert_eq!(([found.width, found.height], found.bit_depth), (size, depth));
                 let gray = (128_u16 << (depth - 8)).to_le_bytes();
                 for plane in &found.planes {
                     let is_gray = match depth {
