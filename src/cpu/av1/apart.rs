@@ -170,8 +170,23 @@ mod tests {
         number + 1
     }
 
+    /// Names the variable that tells the process of its own. Who runs tests takes the hook back when they have ended, and would wait for the threads that are
+    /// lost.
+    const ALONE: &str = "GESSO_TEST_LOST_THREADS";
+
     #[test]
     fn a_panic_that_cannot_be_caught_ends_a_call_and_not_the_process() {
+        if std::env::var_os(ALONE).is_some() {
+            lose_threads();
+            std::process::exit(0);
+        }
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        let name = "cpu::av1::apart::tests::a_panic_that_cannot_be_caught_ends_a_call_and_not_the_process";
+        let ended = command.args(["--exact", name, "--nocapture"]).env(ALONE, "1").output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    }
+
+    fn lose_threads() {
         let mut apart = Apart::new(|| Ok(0)).unwrap();
         let add = |number| {
             move |state: &mut i32| {
