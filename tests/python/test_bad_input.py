@@ -43,7 +43,7 @@ def image():
         (lambda: fn.external_source(name="x", layout=5), TypeError, ["`layout`", "a text"]),
         (lambda: fn.external_source(5), TypeError, ["`source`", "a function"]),
         (lambda: fn.python_function(image(), function=5), TypeError, ["`function`", "callable"]),
-        (lambda: image() + "a", TypeError, ["bool, int or float", "str"]),
+        (lambda: image() + "a", TypeError, ["'bool', 'int' or 'float'", "str"]),
         (lambda: image()["a"], TypeError, ["index", "str"]),
         (lambda: fn.resize(None, size=[2, 2]), TypeError, ["fn.resize", "input `0`", "NoneType"]),
     ],

@@ -3,6 +3,7 @@
 
 mod boxes;
 mod codestream;
+mod marker;
 mod price;
 mod tile;
 

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
+use rusty_h265::Frame;
 use rusty_h265::nal::{NalHeader, NalType};
-use rusty_h265::{Error as Cause, Frame};
 
 use super::budget::{Budget, Cost};
 use super::decoder::{Larger, Picture, VideoDecoder, damaged};
-use super::h265_kept::{self, Kept, Shape};
+use super::h265_kept::{self, Kept, Shape, error};
 use super::nal::{self, Framing};
 use super::track::Codec;
 use crate::cpu::yuv::{self, Color, Layout, Matrix, Planes};
@@ -45,14 +45,6 @@ pub(super) struct Decoder {
 struct Decoded {
     frame: Frame,
     color: Color,
-}
-
-/// The crate's error in our words.
-pub(super) fn error(error: Cause) -> Error {
-    match error {
-        Cause::Unsupported(what) => Error::unsupported(format!("H.265: {what}")),
-        other => damaged(other),
-    }
 }
 
 impl Decoder {

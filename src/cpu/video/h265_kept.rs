@@ -1,6 +1,7 @@
 //! What the crate `rusty_h265` keeps to make pictures from, and what it makes up in place of missing ones (ITU-T H.265, 8.3.2 and 8.3.3). It must not
 //! know how pictures are decoded.
 
+use rusty_h265::Error as Cause;
 use rusty_h265::bits::BitReader;
 use rusty_h265::decoder::{DpbEntry, RefMark};
 use rusty_h265::nal::{NalHeader, NalType};
@@ -10,7 +11,15 @@ use rusty_h265::slice::{SliceHeader, parse_slice_header};
 
 use super::decoder::{check_size, damaged};
 use super::nal;
-use crate::error::Result;
+use crate::error::{Error, Result};
+
+/// The crate's error in our words.
+pub(super) fn error(error: Cause) -> Error {
+    match error {
+        Cause::Unsupported(what) => Error::unsupported(format!("H.265: {what}")),
+        other => damaged(other),
+    }
+}
 
 /// Pictures that one may be made from.
 const MOST_REFERENCES: usize = 16;
@@ -84,7 +93,7 @@ fn put<T>(values: &mut Vec<Option<T>>, number: usize, value: T) {
 
 /// The parameters of a sequence in a unit that holds some.
 pub(super) fn sequence(unit: &[u8]) -> Result<(Sps, Shape)> {
-    let sps = parse_sps(&nal::unescape(unit, 2)).map_err(super::h265::error)?;
+    let sps = parse_sps(&nal::unescape(unit, 2)).map_err(error)?;
     let shape = Shape::of(&sps)?;
     Ok((sps, shape))
 }
@@ -100,7 +109,7 @@ impl Kept {
     /// # Errors
     /// Damaged ones.
     pub(super) fn pictures(&mut self, unit: &[u8]) -> Result<()> {
-        let pps = parse_pps(&nal::unescape(unit, 2)).map_err(super::h265::error)?;
+        let pps = parse_pps(&nal::unescape(unit, 2)).map_err(error)?;
         put(&mut self.pictures, usize::from(pps.id), pps);
         Ok(())
     }

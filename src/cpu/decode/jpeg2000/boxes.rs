@@ -1,7 +1,8 @@
 //! The boxes of a JPEG 2000, which say what the components of its codestream mean (ISO/IEC 15444-1, annex I): colours, a palette, the
 //! order of channels. It must not know pixels.
 
-use super::codestream::{MAX_COMPONENTS, damaged};
+use super::codestream::MAX_COMPONENTS;
+use super::marker::damaged;
 use crate::cpu::atoms::head;
 use crate::cpu::bytes::Bytes;
 use crate::error::{Error, Result};

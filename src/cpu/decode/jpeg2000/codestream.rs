@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::marker::{self, damaged};
 use super::tile::{Coding, Tile, set_steps};
 use crate::cpu::bytes::Bytes;
 use crate::error::{Error, Result};
@@ -12,28 +13,6 @@ pub(super) const MAX_COMPONENTS: usize = 4;
 
 /// Most tiles: their numbers have 16 bits.
 const MAX_TILES: u64 = 65_535;
-
-/// Markers: the second of their bytes.
-pub(super) mod marker {
-    pub(in crate::cpu::decode::jpeg2000) const SOC: u8 = 0x4F;
-    pub(in crate::cpu::decode::jpeg2000) const CAP: u8 = 0x50;
-    pub(in crate::cpu::decode::jpeg2000) const SIZ: u8 = 0x51;
-    pub(in crate::cpu::decode::jpeg2000) const COD: u8 = 0x52;
-    pub(in crate::cpu::decode::jpeg2000) const COC: u8 = 0x53;
-    pub(in crate::cpu::decode::jpeg2000) const TLM: u8 = 0x55;
-    pub(in crate::cpu::decode::jpeg2000) const PLT: u8 = 0x58;
-    pub(in crate::cpu::decode::jpeg2000) const QCD: u8 = 0x5C;
-    pub(in crate::cpu::decode::jpeg2000) const QCC: u8 = 0x5D;
-    pub(in crate::cpu::decode::jpeg2000) const RGN: u8 = 0x5E;
-    pub(in crate::cpu::decode::jpeg2000) const POC: u8 = 0x5F;
-    pub(in crate::cpu::decode::jpeg2000) const PPM: u8 = 0x60;
-    pub(in crate::cpu::decode::jpeg2000) const PPT: u8 = 0x61;
-    pub(in crate::cpu::decode::jpeg2000) const CRG: u8 = 0x63;
-    pub(in crate::cpu::decode::jpeg2000) const COM: u8 = 0x64;
-    pub(in crate::cpu::decode::jpeg2000) const SOT: u8 = 0x90;
-    pub(in crate::cpu::decode::jpeg2000) const SOD: u8 = 0x93;
-    pub(in crate::cpu::decode::jpeg2000) const EOC: u8 = 0xD9;
-}
 
 /// A rectangle, without its last column and row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,10 +51,6 @@ pub(super) struct Codestream<'a> {
     own: BTreeMap<u64, Tile>,
     /// What follows the main header.
     rest: Bytes<'a>,
-}
-
-pub(super) fn damaged(what: &str) -> Error {
-    Error::invalid(format!("damaged: {what}"))
 }
 
 impl<'a> Codestream<'a> {

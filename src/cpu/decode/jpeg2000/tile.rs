@@ -1,6 +1,6 @@
 //! What the headers of a JPEG 2000 and of its tiles say of how tiles are coded. It must not know where headers are.
 
-use super::codestream::{damaged, marker};
+use super::marker::{self, damaged};
 use crate::cpu::bytes::Bytes;
 use crate::error::{Error, Result};
 
