@@ -72,8 +72,13 @@ fn all() -> Vec<File> {
     all
 }
 
+/// One test, as the allocator counts what all threads ask for.
 #[test]
-#[ignore = "the prices are not calibrated by it yet"]
+fn decoders_take_the_memory_that_is_told() {
+    files_take_the_memory_that_is_told();
+    changed_files_take_the_memory_that_is_told();
+}
+
 fn files_take_the_memory_that_is_told() {
     let shows = std::env::var_os("GESSO_PRICED").is_some();
     let mut wrong = Vec::new();
@@ -97,8 +102,6 @@ fn files_take_the_memory_that_is_told() {
 }
 
 /// Changed files: what a header says is not what is there. An allocation that fails and has no answer ends this process.
-#[test]
-#[ignore = "the prices are not calibrated by it yet"]
 fn changed_files_take_the_memory_that_is_told() {
     let (mut wrong, mut random) = (Vec::new(), files::Random(7));
     for File { name, bytes } in files::recorded() {

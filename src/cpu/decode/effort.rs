@@ -48,7 +48,9 @@ pub fn effort(bytes: &[u8], info: &ImageInfo, options: &DecodeOptions) -> Effort
     let stored = samples * (info.bit_depth as f64 / 8.0).max(1.0);
     let length = bytes.len() as f64;
     let as_stored = is_plain(info, options) && options.color == ColorSpace::Rgb;
-    let mut scratch = if as_stored && info.bit_depth == 8 { 0.0 } else { stored };
+    // What is written to the output at once needs no memory of its own.
+    let is_output = as_stored && info.bit_depth == 8 && info.channels == 3;
+    let mut scratch = if is_output { 0.0 } else { stored };
     let mut nanoseconds = if as_stored { 0.0 } else { pixels * CONVERTED_PIXEL };
     nanoseconds += match info.format {
         Format::Jpeg => {
@@ -134,5 +136,7 @@ mod tests {
         let gray = DecodeOptions { color: ColorSpace::Gray, ..DecodeOptions::default() };
         assert_eq!(effort(&[], &png, &DecodeOptions::default()).scratch, 0);
         assert_eq!(effort(&[], &png, &gray).scratch, 3_000_000);
+        let with_alpha = ImageInfo { channels: 4, ..png };
+        assert_eq!(effort(&[], &with_alpha, &DecodeOptions::default()).scratch, 4_000_000);
     }
 }
