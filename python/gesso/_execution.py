@@ -162,7 +162,7 @@ def _opener(pipeline, origins):
 
     def open_engine(serialized, outputs_on_host=False):
         try:
-            return Engine(serialized, *place, threads, outputs_on_host)
+            return Engine(serialized, *place, num_threads=threads, outputs_on_host=outputs_on_host)
         except _library.GessoError as error:
             raise RuntimeError(explained(str(error), origins)) from error
 

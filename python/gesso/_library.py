@@ -63,6 +63,7 @@ class InstanceOptions(ctypes.Structure):
         ("outputs_on_host", c_int32),
         ("inputs_may_change", c_int32),
         ("gpu_multiprocessors", c_size_t),
+        ("deterministic", c_int32),
     ]
 
 
@@ -81,6 +82,7 @@ class StreamOptions(ctypes.Structure):
         ("next_epoch", c_int32),
         ("read", ctypes.c_uint64),
         ("gpu_multiprocessors", c_size_t),
+        ("deterministic", c_int32),
     ]
 
 

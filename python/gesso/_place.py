@@ -7,11 +7,12 @@ from . import _engine, _library
 
 
 class Place(NamedTuple):
-    """A device, the number of a GPU, and how many of its multiprocessors batches may take (0: all)."""
+    """A device, the number of a GPU, how many of its multiprocessors batches may take (0: all), and whether files become the same pixels in every run."""
 
     device: int = _library.CPU
     gpu: int = 0
     gpu_multiprocessors: int = 0
+    deterministic: bool = False
 
 
 HOST = Place()
@@ -22,4 +23,4 @@ def of(pipeline):
     wanted = pipeline.device_id is not None and not os.environ.get("GESSO_CPU_ONLY")
     if not (wanted and _engine.has_gpu()):
         return HOST
-    return Place(_library.GPU, pipeline.device_id, pipeline.gpu_multiprocessors or 0)
+    return Place(_library.GPU, pipeline.device_id, pipeline.gpu_multiprocessors or 0, pipeline.deterministic)

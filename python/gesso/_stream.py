@@ -13,14 +13,16 @@ class StreamEngine:
     GPU is left there, as `DeviceArray`s."""
 
     def __init__(
-        self, serialized, device=_library.CPU, gpu=0, gpu_multiprocessors=0, *, num_threads=0, batch_size=0, prefetch=0, lanes=1
+        self, serialized, device=_library.CPU, gpu=0, gpu_multiprocessors=0, deterministic=False, *, num_threads=0, batch_size=0, prefetch=0, lanes=1
     ):
         self._pipeline, self._stream = ctypes.c_void_p(), None
         self._process = Process()
         _library.call("gesso_pipeline_load", serialized, len(serialized), device, ctypes.byref(self._pipeline))
         self.output_count = _library.library().gesso_pipeline_output_count(self._pipeline)
         size = ctypes.sizeof(_library.StreamOptions)
-        self._options = _library.StreamOptions(size, batch_size, prefetch, lanes, num_threads, gpu=gpu, gpu_multiprocessors=gpu_multiprocessors)
+        self._options = _library.StreamOptions(
+            size, batch_size, prefetch, lanes, num_threads, gpu=gpu, gpu_multiprocessors=gpu_multiprocessors, deterministic=deterministic
+        )
         self._batch_size = batch_size
         # What the stream reads where it is. It goes behind the stream.
         self._kept = None

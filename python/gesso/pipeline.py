@@ -29,14 +29,19 @@ class OperatorConcurrency(Enum):
     FULL = 6
 
 
+# Arguments that no file has a place for.
+OF_GESSO = ("on_error", "gpu_multiprocessors", "deterministic")
+
+
 class Pipeline(Running):
     """A graph of operators and what runs it.
 
     Usually made by a function with the decorator `pipeline_def`. By hand: `with pipeline:`, operators, `pipeline.set_outputs(...)`; or
     a subclass with `define_graph`. `build` is called when it is needed.
 
-    `on_error` and `gpu_multiprocessors` are Gesso's, and in no file. `gpu_multiprocessors`: how many of the GPU's multiprocessors batches may take, which the
-    driver rounds up, so that a model beside them has the others to itself; None: all.
+    `on_error`, `gpu_multiprocessors` and `deterministic` are Gesso's, and in no file. `gpu_multiprocessors`: how many of the GPU's multiprocessors batches
+    may take, which the driver rounds up, so that a model beside them has the others to itself; None: all. `deterministic`: whether a file becomes the same
+    pixels in every run on a GPU, whatever runs beside it: its JPEG engines, whose pixels differ by a level, are not used then.
     """
 
     def __init__(
@@ -68,6 +73,7 @@ class Pipeline(Running):
         concurrency=None,
         on_error="raise",
         gpu_multiprocessors=None,
+        deterministic=False,
     ):
         if experimental_exec_dynamic is not None:
             _origin.warn("experimental_exec_dynamic is deprecated, please use exec_dynamic instead", Warning)
@@ -88,6 +94,7 @@ class Pipeline(Running):
         if on_error not in ("raise", "skip", "mark"):
             raise ValueError(f'`on_error` must be "raise", "skip" or "mark", got {on_error!r}.')
         self._gpu_multiprocessors = count_of_multiprocessors(gpu_multiprocessors)
+        self._deterministic = bool(deterministic)
         if py_callback_pickler is not None and py_start_method == "fork":
             raise ValueError("`py_callback_pickler` is given, and workers are started by fork, which pickles nothing.")
         self._max_batch_size = batch_size
@@ -284,7 +291,7 @@ class Pipeline(Running):
             # DALI takes any.
             _origin.warn(f"`{name}` is no argument of a pipeline: `deserialize` leaves it out", UserWarning)
         # What no file says.
-        pipeline = cls(**{name: settings[name] for name in ("on_error", "gpu_multiprocessors") if name in settings})
+        pipeline = cls(**{name: settings[name] for name in OF_GESSO if name in settings})
         pipeline._load(serialized_pipeline, settings)
         return pipeline
 
@@ -353,6 +360,7 @@ for _name, _doc in {
     "py_num_workers": "Worker processes of parallel sources.",
     "py_start_method": "How these are started.",
     "gpu_multiprocessors": "Multiprocessors of the GPU that batches may take, or None for all.",
+    "deterministic": "Whether files become the same pixels in every run.",
     "is_restored_from_checkpoint": "Whether it goes on from a checkpoint.",
 }.items():
     setattr(Pipeline, _name, _property(_name, _doc))

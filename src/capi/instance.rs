@@ -59,8 +59,11 @@ impl InstanceHandle {
     fn new(pipeline: &Arc<Pipeline>, options: &InstanceOptions) -> Result<Self> {
         let gpu = device::open(pipeline, options.gpu, options.gpu_multiprocessors)?;
         let threads = (options.num_threads != 0).then_some(options.num_threads);
-        let preferences =
-            Preferences { inputs_may_change: options.inputs_may_change != 0, ..Preferences::default() };
+        let preferences = Preferences {
+            inputs_may_change: options.inputs_may_change != 0,
+            deterministic: options.deterministic != 0,
+            ..Preferences::default()
+        };
         let instance = pipeline.instance_with(threads, gpu.as_ref(), &preferences)?;
         Ok(Self {
             pipeline: Arc::clone(pipeline),

@@ -15,7 +15,7 @@ use super::types::{self, InputTensor, StreamOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::memory::HostPool;
-use crate::pipeline::{Pipeline, Stream, StreamSettings};
+use crate::pipeline::{Pipeline, Preferences, Stream, StreamSettings};
 
 /// Reads, computes and gives batches in order, ahead of who takes them.
 pub struct StreamHandle {
@@ -93,7 +93,7 @@ fn settings(options: &StreamOptions) -> Result<StreamSettings> {
         first: options.first,
         next_epoch: (options.next_epoch != 0).then_some(options.read),
         to_host: options.outputs_on_host != 0,
-        ..usual
+        preferences: Preferences { deterministic: options.deterministic != 0, ..usual.preferences },
     })
 }
 

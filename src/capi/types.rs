@@ -91,6 +91,9 @@ pub struct InstanceOptions {
     /// Multiprocessors of the GPU that the work of the instance may take, beside a model's for example; the driver rounds them up. 0: all. Where the driver gives no part
     /// of a GPU (it does from CUDA 12.4 on), an instance with a number of them is `GESSO_STATUS_UNAVAILABLE`.
     pub gpu_multiprocessors: usize,
+    /// Not 0: a file becomes the same pixels in every run on a GPU, whatever runs beside it. The JPEG engines of the GPU, whose pixels differ by a level, are
+    /// not used then.
+    pub deterministic: i32,
 }
 
 /// How a stream is made. Zeros are the defaults.
@@ -119,6 +122,8 @@ pub struct StreamOptions {
     pub read: u64,
     /// As in `gesso_instance_options`, for all batches of the stream together.
     pub gpu_multiprocessors: usize,
+    /// As in `gesso_instance_options`.
+    pub deterministic: i32,
 }
 
 /// One sample of an input.

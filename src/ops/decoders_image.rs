@@ -85,6 +85,7 @@ struct OnDevice {
     load: Option<f32>,
     /// Where JPEGs shall be decoded.
     path: Option<Path>,
+    deterministic: bool,
 }
 
 impl OnDevice {
@@ -93,11 +94,15 @@ impl OnDevice {
         if let Some(load) = load.filter(|load| !(0.0..=1.0).contains(load)) {
             return Err(Error::invalid(format!("argument `hw_decoder_load` is {load}, expected 0 to 1")));
         }
-        Ok(Self { smooth_chroma: args.bool("jpeg_fancy_upsampling")?.unwrap_or(false), load, path: None })
+        let smooth_chroma = args.bool("jpeg_fancy_upsampling")?.unwrap_or(false);
+        Ok(Self { smooth_chroma, load, path: None, deterministic: false })
     }
 
     /// The author of the model has the last word, the author of the pipeline the one before.
     fn wish(&self) -> Option<Wish> {
+        if self.deterministic {
+            return Some(Wish::Repeatable);
+        }
         self.path.map(Wish::Path).or(self.load.map(Wish::Load))
     }
 }
@@ -313,6 +318,7 @@ impl Operator for Image {
 
     fn prefer(&mut self, preferences: &Preferences) {
         self.on_device.path = preferences.jpeg_path;
+        self.on_device.deterministic = preferences.deterministic;
         self.files.may_change = preferences.inputs_may_change;
         if let Some(most) = preferences.max_pixels {
             self.decoding.max_pixels = most.min(limits::MAX_IMAGE_PIXELS);

@@ -238,6 +238,8 @@ pub enum Routing {
 pub struct Preferences {
     /// Where JPEGs are decoded that can be decoded there; `None`: where it takes least time.
     pub jpeg_path: Option<crate::gpu::jpeg::Path>,
+    /// Whether a file becomes the same pixels in every run, whatever runs beside it; then `jpeg_path` does not count.
+    pub deterministic: bool,
     /// Who decodes JPEGs on the host.
     pub jpeg_decoder: crate::cpu::decode::JpegDecoder,
     /// Whether decoders may make smaller images where an operator behind them makes them smaller anyway: other pixels than DALI's.

@@ -136,6 +136,28 @@ fn what_the_server_would_say_is_noted() {
     }
 }
 
+/// What is wrong with a window larger than every picture is seen in a sample alone.
+#[test]
+fn a_sample_is_run_through() {
+    let folder = Folder::new("check sample");
+    let recording = Recording::open("pipelines");
+    folder.write("good/config.pbtxt", b"backend: \"gesso\"\n");
+    folder.write("good/1/model.dali", &recording.case("classify").pipeline);
+    folder.write("region/config.pbtxt", b"backend: \"gesso\"\n");
+    folder.write("region/1/model.dali", &recording.case("region").pipeline);
+    let path = folder.path("").display().to_string();
+    let text = out(&gesso(&["check", &path]));
+    let good = text.split("region").next().unwrap();
+    assert!(good.contains("ok       good") && !good.contains("no sample was run"), "{text}");
+    assert!(text.contains("note: no sample was run, as nothing is known of what `"), "{text}");
+
+    let broken = folder.write("broken.jpg", &recording.case("classify").inputs["IMAGE"][0].bytes[..100]);
+    let output = gesso(&["check", &path, "--sample", &format!("IMAGE={broken}")]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.code() == Some(1) && text.contains("failed   good"), "{text}");
+    assert!(text.contains("loads, but the sample fails"), "{text}");
+}
+
 /// To open one would wait for somebody to write.
 #[test]
 fn pipes_are_no_files_of_a_model() {

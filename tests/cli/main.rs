@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod check;
+mod many;
 mod readers;
 #[path = "../common/recorded.rs"]
 mod recorded;
@@ -230,11 +231,20 @@ fn wrong_inputs_say_what_is_expected() {
     };
     assert!(said(&[]).contains("has no files: give them with `--input"), "{}", said(&[]));
     assert!(said(&["NO=a.jpg"]).contains("`NO=a.jpg` names no input of the pipeline, expected"));
-    let error = said(&[&format!("ANCHOR={image}")]);
-    assert!(error.contains("takes float32 of 1 dimensions: give it an array of numpy"), "{error}");
     assert!(said(&["IMAGE=none.jpg"]).contains("cannot read `none.jpg`"));
+    assert!(said(&["IMAGE=none/*.jpg"]).contains("`none/*.jpg` names no file"));
+    // What a file holds is known when it is read: its sample fails.
     let broken = folder.write("a.npy", b"\x93NUMPY");
-    assert!(said(&[&format!("SHAPE={broken}")]).contains("not an array of numpy"));
+    let [image_file, anchor, shape] =
+        ["IMAGE", "ANCHOR", "SHAPE"].map(|name| format!("{name}={}", if name == "SHAPE" { &broken } else { &image }));
+    let output = gesso(&["run", &model, "--input", &image_file, "--input", &anchor, "--input", &shape]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text.contains("takes float32 of 1 dimensions: give it an array of numpy")
+            || text.contains("not an array of numpy"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! No answer has a byte that nobody wrote. Every recorded pipeline runs in two processes whose memory is filled with another byte each before anybody gets it,
 //! that of our pools and that of the C library: what differs between them is what was in memory before, perhaps another client's. So do damaged
-//! files, which decoders of others may leave half decoded.
+//! files, which decoders of others may leave half decoded, and those that the fuzzers keep.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fmt::Write as _;
@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex};
 
 use gesso::gpu::{self, Gpu};
 use gesso::memory::fill_with;
-use gesso::pipeline::{Instance, Keep, Pipeline};
-use gesso::tensor::{Batch, BatchDesc, Device, Sample, Shape};
+use gesso::pipeline::{Instance, JpegPath as Path, Keep, Pipeline, Preferences};
+use gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
 
-use crate::recording::{Case, Recording, dtype, recordings};
+use crate::recording::{Case, Recording, dtype, folder, recordings};
 
 /// Names the variable that tells the process of its own what to fill memory with, and that which says where its answers go.
 const PATTERN: &str = "GESSO_TEST_PATTERN";
@@ -28,6 +28,9 @@ const WAYS: u64 = 12;
 
 /// Files below are no encoded ones, and larger ones take long.
 const ENCODED: std::ops::Range<usize> = 200..60_000;
+
+/// A device, and what decodes JPEGs there: left to itself it chooses by load, and answers differ by a level.
+type Place<'g> = Option<(&'g Arc<Gpu>, Path)>;
 
 /// `file` with a few bytes changed, or cut off.
 fn damaged(file: &[u8], seed: u64) -> Vec<u8> {
@@ -52,7 +55,8 @@ fn damaged(file: &[u8], seed: u64) -> Vec<u8> {
 }
 
 /// The pipeline of a case, and an instance of it.
-fn planned(recording: &Recording, case: &Case, gpu: Option<&Arc<Gpu>>) -> Option<(Pipeline, Instance)> {
+fn planned(recording: &Recording, case: &Case, place: Place<'_>) -> Option<(Pipeline, Instance)> {
+    let gpu = place.map(|(gpu, _)| gpu);
     let bytes = recording.bytes(&case.pipeline);
     let pipeline = match gpu {
         None => Pipeline::load(bytes, Device::Cpu),
@@ -60,7 +64,8 @@ fn planned(recording: &Recording, case: &Case, gpu: Option<&Arc<Gpu>>) -> Option
         Some(_) => Pipeline::load_moved_to_device(bytes),
     };
     let pipeline = pipeline.ok()?;
-    let instance = pipeline.instance(Some(2), gpu).ok()?;
+    let preferences = Preferences { jpeg_path: place.map(|(_, path)| path), ..Preferences::default() };
+    let instance = pipeline.instance_with(Some(2), gpu, &preferences).ok()?;
     Some((pipeline, instance))
 }
 
@@ -105,8 +110,13 @@ fn answer(
         Batch::new(desc, samples.collect()).unwrap()
     });
     let batches: Vec<Batch<'_>> = batches.collect();
+    Some(ran(instance, case.outputs[0].len(), batches))
+}
+
+/// A number for each sample of each output, or why there is none.
+fn ran(instance: &mut Instance, samples: usize, batches: Vec<Batch<'_>>) -> String {
     let mut line = String::new();
-    match instance.run(case.outputs[0].len(), batches, &mut Keep) {
+    match instance.run(samples, batches, &mut Keep) {
         Err(error) => write!(line, "{error}").unwrap(),
         Ok(outcome) => {
             for output in &outcome.outputs {
@@ -125,11 +135,41 @@ fn answer(
             }
         }
     }
-    Some(line.replace('\n', " "))
+    line.replace('\n', " ")
+}
+
+/// Where damaged files of the fuzzers lie, and a recorded pipeline that decodes such.
+const CORPORA: [(&str, &str, &str); 4] = [
+    ("image", "decoders_image", "colours"),
+    ("device_jpeg", "decoders_image", "colours"),
+    ("sound", "decoders_audio", "w64_pcm_16_file"),
+    ("video", "decoders_video", "all_of_vp9"),
+];
+
+/// What is made of the files of the fuzzers, a line for each.
+fn of_corpora(place: Place<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (corpus, recording, name) in CORPORA {
+        let recording = Recording::open(&folder(&format!("conformance/data/{recording}.zip")));
+        let case = recording.index.cases.iter().find(|case| case.name == name).unwrap();
+        let Some((pipeline, mut instance)) = planned(&recording, case, place) else { continue };
+        let [input] = pipeline.inputs() else { panic!("{name} has one input") };
+        let mut paths: Vec<_> = std::fs::read_dir(folder(&format!("fuzz/corpus/{corpus}"))).unwrap().collect();
+        paths.sort_by_key(|entry| entry.as_ref().unwrap().path());
+        for path in paths {
+            let path = path.unwrap().path();
+            let file = std::fs::read(&path).unwrap();
+            let desc = BatchDesc::new(DType::U8, input.layout, vec![Shape::from([file.len()])]);
+            let batch = Batch::new(desc, vec![Sample::Borrowed(&file)]).unwrap();
+            let line = ran(&mut instance, 1, vec![batch]);
+            lines.push(format!("{corpus} {}:{line}", path.file_name().unwrap().display()));
+        }
+    }
+    lines
 }
 
 /// What all cases make of whole and damaged inputs, a line for each.
-fn answers(gpu: Option<&Arc<Gpu>>) -> Vec<String> {
+fn answers(place: Place<'_>) -> Vec<String> {
     let recordings: Vec<_> = recordings().into_iter().map(|file| (Recording::open(&file), file)).collect();
     let cases = recordings.iter().flat_map(|(recording, file)| {
         let name = file.file_stem().unwrap().to_string_lossy();
@@ -143,7 +183,7 @@ fn answers(gpu: Option<&Arc<Gpu>>) -> Vec<String> {
             scope.spawn(|| {
                 while let Some((recording, name, case)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let seeds = [None].into_iter().chain((0..WAYS).map(Some));
-                    let Some(mut planned) = planned(recording, case, gpu) else { continue };
+                    let Some(mut planned) = planned(recording, case, place) else { continue };
                     let lines = seeds.filter_map(|seed| {
                         let line = answer((recording, case), &mut planned, seed)?;
                         Some(format!("{name}.{}, damage {seed:?}:{line}", case.name))
@@ -156,6 +196,7 @@ fn answers(gpu: Option<&Arc<Gpu>>) -> Vec<String> {
     });
     let mut answers = answers.into_inner().unwrap();
     answers.sort();
+    answers.extend(of_corpora(place));
     answers
 }
 
@@ -202,11 +243,11 @@ fn no_answer_holds_what_was_in_the_memory_of_a_device_before() {
     if let Err(error) = gpu::devices() {
         return println!("skipped: no GPU: {error}");
     }
-    // One device for both, so that its kernels are compiled once.
+    // One device for all, so that its kernels are compiled once.
     let gpu = Gpu::open(0).unwrap();
     let answers = PATTERNS.map(|pattern| {
         fill_with(Some(pattern));
-        answers(Some(&gpu))
+        [Path::Engines, Path::Cores].into_iter().flat_map(|path| answers(Some((&gpu, path)))).collect()
     });
     fill_with(None);
     assert_equal(answers);

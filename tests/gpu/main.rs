@@ -16,6 +16,7 @@ mod numbers;
 mod pictures;
 mod predecessors;
 mod promises;
+mod repeatable;
 mod shared_files;
 mod soundness;
 mod spectra;

@@ -10,8 +10,9 @@ use gesso::pipeline::{Instance, Keep, Pipeline, Preferences};
 use serde_json::json;
 
 use crate::Exit;
-use crate::inputs::Samples;
-use crate::run::{Place, progress};
+use crate::inputs::{Loaded, Samples};
+use crate::progress;
+use crate::run::Place;
 use crate::terminal::{DIM, Table, print, print_json, styled};
 
 /// Batches that are run before time is taken.
@@ -83,14 +84,14 @@ pub(crate) fn bench(options: &Options) -> Result<Exit> {
     }
     let place = Place { device: options.device, gpu: options.gpu, threads: None };
     let (_, pipeline) = place.load(&options.pipeline)?;
-    let samples = Samples::read(pipeline.inputs(), &options.input)?;
+    let samples = Samples::named(pipeline.inputs(), &options.input)?.load_all()?;
     let gpu = place.open(&pipeline)?;
     let threads: Vec<Option<usize>> = match options.threads.as_slice() {
         [] => vec![pipeline.num_threads()],
         given => given.iter().map(|&n| Some(n as usize)).collect(),
     };
     let mut figures = Vec::new();
-    let bar = progress(threads.len() * options.batch.len(), "figures");
+    let bar = progress::bar(threads.len() * options.batch.len(), "figures");
     for &threads in &threads {
         let mut instance = pipeline.instance_with(threads, gpu.as_ref(), &Preferences::default())?;
         for &batch in &options.batch {
@@ -108,14 +109,14 @@ pub(crate) fn bench(options: &Options) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn measure(instance: &mut Instance, samples: &Samples, batch: usize, seconds: f64) -> Result<Vec<Duration>> {
+fn measure(instance: &mut Instance, samples: &Loaded, batch: usize, seconds: f64) -> Result<Vec<Duration>> {
     let mut times = Vec::new();
     let mut next = 0;
     let limit = Duration::from_secs_f64(seconds);
     let mut spent = Duration::ZERO;
     for round in 0..MOST {
-        let inputs = samples.batches(next, batch)?;
-        next = (next + batch) % samples.len().max(1);
+        let inputs = samples.chosen(next, batch)?;
+        next = (next + batch) % samples.numbers.len().max(1);
         let begun = Instant::now();
         let outcome = instance.run(batch, inputs, &mut Keep)?;
         let elapsed = begun.elapsed();
@@ -136,7 +137,7 @@ fn measure(instance: &mut Instance, samples: &Samples, batch: usize, seconds: f6
     Ok(times)
 }
 
-fn text(figures: &[Figure], pipeline: &Pipeline, samples: &Samples) -> String {
+fn text(figures: &[Figure], pipeline: &Pipeline, samples: &Loaded) -> String {
     let headings =
         [">threads", ">batch", ">samples/s", ">p50 ms", ">p90 ms", ">p99 ms", ">slowest ms", ">batches"];
     let mut table = Table::new(&headings);
@@ -153,7 +154,7 @@ fn text(figures: &[Figure], pipeline: &Pipeline, samples: &Samples) -> String {
         ]);
     }
     let on = if pipeline.needs_gpu() { "a GPU" } else { "host threads" };
-    let note = format!("one batch at a time on {on}, {} files, outputs not copied", samples.len());
+    let note = format!("one batch at a time on {on}, {} files, outputs not copied", samples.numbers.len());
     format!("{}{}\n", table.lines(), styled(DIM, format!("  {note}")))
 }
 

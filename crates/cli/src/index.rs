@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use gesso::error::{Error, Result};
 
 use crate::Exit;
-use crate::run::progress;
+use crate::progress;
 use crate::terminal::print;
 
 /// Make the index of a data set for a reader.
@@ -79,7 +79,7 @@ fn lines_of(path: &Path, format: Format) -> std::io::Result<Vec<String>> {
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     let (file, size) = (File::open(path)?, metadata.len());
-    let bar = progress(usize::try_from(size).unwrap_or(usize::MAX), "bytes");
+    let bar = progress::bar(usize::try_from(size).unwrap_or(usize::MAX), "bytes");
     lines(format, file, size, &|at| bar.set_position(at))
 }
 

@@ -1,6 +1,7 @@
 //! What `--input` names, as samples of a pipeline's inputs: a `.npy` is an array, any other file its bytes. It must not know
 //! what they are run for.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,13 +10,14 @@ use gesso::limits;
 use gesso::pipeline::Input;
 use gesso::tensor::{Batch, BatchDesc, DType, Sample, Shape};
 
+use crate::names::files;
 use crate::npy;
 use crate::terminal::read_file;
 
 /// One sample of one input.
-pub(crate) struct Value {
+struct Value {
     /// Where it comes from.
-    pub(crate) path: PathBuf,
+    path: PathBuf,
     dtype: DType,
     shape: Shape,
     /// Eight bytes each, so that elements of any type may lie there.
@@ -23,10 +25,25 @@ pub(crate) struct Value {
     bytes: usize,
 }
 
-/// Samples for every input of a pipeline, in its order.
+/// The files of every input of a pipeline, in its order. They are read when they are needed, so there may be more than fit into memory.
 pub(crate) struct Samples {
-    columns: Vec<(Input, Vec<Arc<Value>>)>,
+    columns: Vec<Column>,
     count: usize,
+}
+
+/// The files of one input.
+struct Column {
+    input: Input,
+    files: Vec<PathBuf>,
+    /// The only file, which stands for every sample.
+    constant: OnceCell<Arc<Value>>,
+}
+
+/// Samples that were read.
+pub(crate) struct Loaded {
+    /// Their numbers among all samples.
+    pub(crate) numbers: Vec<usize>,
+    columns: Vec<(Input, Vec<Arc<Value>>)>,
 }
 
 impl Value {
@@ -59,22 +76,24 @@ impl Value {
 }
 
 impl Samples {
-    /// Reads `NAME=FILE,FILE...`, each of which adds to input `NAME`. With one input the name may be left out. One file for an
-    /// input stands for every sample.
+    /// The files of `NAME=WORD,WORD...`, each of which adds to input `NAME`; [`files`] says what a word names. With one input the name may be
+    /// left out. One file for an input stands for every sample.
     ///
     /// # Errors
-    /// Not found for an unknown input; invalid when numbers of samples differ, or for files that are no samples.
-    pub(crate) fn read(inputs: &[Input], given: &[String]) -> Result<Self> {
+    /// Not found for an unknown input and for a word that names nothing; invalid when numbers of samples differ.
+    pub(crate) fn named(inputs: &[Input], given: &[String]) -> Result<Self> {
         let names = || inputs.iter().map(|input| format!("`{}`", input.name)).collect::<Vec<_>>().join(", ");
-        let mut columns: Vec<(Input, Vec<Arc<Value>>)> =
-            inputs.iter().map(|input| (input.clone(), vec![])).collect();
+        let column =
+            |input: &Input| Column { input: input.clone(), files: Vec::new(), constant: OnceCell::new() };
+        let mut columns: Vec<Column> = inputs.iter().map(column).collect();
         for text in given {
-            let (name, files) = match (text.split_once('='), columns.as_slice()) {
-                (Some((name, files)), _) if inputs.iter().any(|input| input.name == name) => (name, files),
+            let of_input = text
+                .split_once('=')
+                .and_then(|(name, words)| Some((inputs.iter().position(|input| input.name == name)?, words)));
+            let (at, words) = match (of_input, inputs) {
+                (Some(named), _) => named,
                 // A path may hold `=`.
-                (_, [(only, _)]) if Path::new(text.split(',').next().unwrap_or_default()).exists() => {
-                    (only.name.as_str(), text.as_str())
-                }
+                (None, [_]) if !text.contains('=') || Path::new(text).exists() => (0, text.as_str()),
                 _ => {
                     return Err(Error::not_found(format!(
                         "`{text}` names no input of the pipeline, expected `NAME=FILE,...` with {}",
@@ -82,33 +101,28 @@ impl Samples {
                     )));
                 }
             };
-            let name = name.to_owned();
-            for (input, values) in columns.iter_mut().filter(|(input, _)| input.name == name) {
-                for file in files.split(',').filter(|file| !file.is_empty()) {
-                    values.push(Arc::new(Value::read(Path::new(file), input)?));
-                }
+            let Some(column) = columns.get_mut(at) else { continue };
+            for word in words.split(',').filter(|word| !word.is_empty()) {
+                column.files.extend(files(word)?);
             }
         }
-        let count = columns.iter().map(|(_, values)| values.len()).max().unwrap_or(1);
-        for (input, values) in &mut columns {
-            match values.as_slice() {
-                [] => {
+        let count = columns.iter().map(|column| column.files.len()).max().unwrap_or(1);
+        for Column { input, files, .. } in &columns {
+            match files.len() {
+                0 => {
                     return Err(Error::invalid(format!(
                         "input `{}` has no files: give them with `--input {}=FILE,...`",
                         input.name, input.name
                     )));
                 }
-                [only] => *values = vec![Arc::clone(only); count],
-                many if many.len() != count => {
+                many if many != 1 && many != count => {
                     return Err(Error::invalid(format!(
-                        "input `{}` has {} files, expected {count} as another input has, or one for all",
-                        input.name,
-                        many.len()
+                        "input `{}` has {many} files, expected {count} as another input has, or one for all",
+                        input.name
                     )));
                 }
                 _ => {}
             }
-            check_alike(input, values)?;
         }
         Ok(Self { columns, count })
     }
@@ -127,19 +141,93 @@ impl Samples {
     pub(crate) fn files(&self, i: usize) -> Vec<(&str, &Path)> {
         self.columns
             .iter()
-            .filter_map(|(input, values)| Some((input.name.as_str(), values.get(i)?.path.as_path())))
+            .filter_map(|column| Some((column.input.name.as_str(), column.file(i)?)))
             .collect()
     }
 
-    /// A batch of `count` samples from number `first` on, counted around, for every input.
+    /// Reads samples; those that cannot be read, or that differ from the first in type or number of dimensions, with their errors apart.
+    pub(crate) fn load(&self, numbers: impl IntoIterator<Item = usize>) -> (Loaded, Vec<(usize, Error)>) {
+        let columns = self.columns.iter().map(|column| (column.input.clone(), Vec::new())).collect();
+        let (mut loaded, mut failed) = (Loaded { numbers: Vec::new(), columns }, Vec::new());
+        for number in numbers {
+            match self.row(number, &loaded) {
+                Ok(row) => {
+                    for ((_, values), value) in loaded.columns.iter_mut().zip(row) {
+                        values.push(value);
+                    }
+                    loaded.numbers.push(number);
+                }
+                Err(error) => failed.push((number, error)),
+            }
+        }
+        (loaded, failed)
+    }
+
+    /// The values of one sample, which fit those that are loaded.
+    fn row(&self, number: usize, loaded: &Loaded) -> Result<Vec<Arc<Value>>> {
+        let mut row = Vec::with_capacity(self.columns.len());
+        for (column, (input, values)) in self.columns.iter().zip(&loaded.columns) {
+            let value = column.value(number)?;
+            if let Some(first) = values.first() {
+                check_alike(input, first, &value)?;
+            }
+            row.push(value);
+        }
+        Ok(row)
+    }
+
+    /// All samples, in memory.
+    ///
+    /// # Errors
+    /// Of the first one that cannot be read.
+    pub(crate) fn load_all(&self) -> Result<Loaded> {
+        let (loaded, failed) = self.load(0..self.count);
+        failed.into_iter().next().map_or(Ok(loaded), |(_, error)| Err(error))
+    }
+}
+
+impl Column {
+    fn file(&self, number: usize) -> Option<&Path> {
+        let number = if self.files.len() == 1 { 0 } else { number };
+        self.files.get(number).map(PathBuf::as_path)
+    }
+
+    fn value(&self, number: usize) -> Result<Arc<Value>> {
+        let read = || {
+            let path = self.file(number).ok_or_else(|| Error::internal(format!("no sample {number}")))?;
+            Value::read(path, &self.input).map(Arc::new)
+        };
+        if self.files.len() > 1 {
+            return read();
+        }
+        if let Some(value) = self.constant.get() {
+            return Ok(Arc::clone(value));
+        }
+        Ok(Arc::clone(self.constant.get_or_init({
+            let value = read()?;
+            || value
+        })))
+    }
+}
+
+impl Loaded {
+    /// A batch of all of them for every input.
     ///
     /// # Errors
     /// What a batch fails with.
-    pub(crate) fn batches(&self, first: usize, count: usize) -> Result<Vec<Batch<'_>>> {
+    pub(crate) fn batches(&self) -> Result<Vec<Batch<'_>>> {
+        self.chosen(0, self.numbers.len())
+    }
+
+    /// A batch of `count` from place `first` on, counted around, for every input.
+    ///
+    /// # Errors
+    /// What a batch fails with.
+    pub(crate) fn chosen(&self, first: usize, count: usize) -> Result<Vec<Batch<'_>>> {
         let mut batches = Vec::with_capacity(self.columns.len());
         for (input, values) in &self.columns {
             let chosen: Vec<&Arc<Value>> = (first..first.saturating_add(count))
-                .filter_map(|i| values.get(i.checked_rem(self.count).unwrap_or_default()))
+                .filter_map(|i| values.get(i.checked_rem(values.len()).unwrap_or_default()))
                 .collect();
             let dtype = chosen.first().map_or(DType::U8, |value| value.dtype);
             let shapes = chosen.iter().map(|value| value.shape.clone()).collect();
@@ -150,19 +238,18 @@ impl Samples {
     }
 }
 
-fn check_alike(input: &Input, values: &[Arc<Value>]) -> Result<()> {
-    let Some(first) = values.first() else { return Ok(()) };
-    let differs = |value: &&Arc<Value>| value.dtype != first.dtype || value.shape.len() != first.shape.len();
-    values.iter().find(differs).map_or(Ok(()), |other| {
-        Err(Error::invalid(format!(
-            "the samples of input `{}` differ: `{}` is {} of shape {}, `{}` is {} of shape {}",
-            input.name,
-            first.path.display(),
-            first.dtype,
-            first.shape,
-            other.path.display(),
-            other.dtype,
-            other.shape
-        )))
-    })
+fn check_alike(input: &Input, first: &Value, other: &Value) -> Result<()> {
+    if other.dtype == first.dtype && other.shape.len() == first.shape.len() {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "the samples of input `{}` differ: `{}` is {} of shape {}, `{}` is {} of shape {}",
+        input.name,
+        first.path.display(),
+        first.dtype,
+        first.shape,
+        other.path.display(),
+        other.dtype,
+        other.shape
+    )))
 }

@@ -47,7 +47,11 @@ pub(crate) fn lost(error: &std::io::Error) -> Exit {
 
 /// Prints an error that ends the program.
 pub(crate) fn complain(error: &dyn Display) {
-    let text = format!("{}: {}\n", styled(BAD, "error"), clean(&error.to_string(), usize::MAX));
+    tell(&format!("{}: {}\n", styled(BAD, "error"), clean(&error.to_string(), usize::MAX)));
+}
+
+/// Prints to the standard error what nobody needs to see.
+pub(crate) fn tell(text: &str) {
     // There is nowhere left to say that this failed.
     let _ = anstream::stderr().write_all(text.as_bytes());
 }

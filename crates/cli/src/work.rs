@@ -5,7 +5,7 @@ use gesso::error::{Error, Result};
 use gesso::pipeline::{Feeding, Forever, Instance, Keep, Outcome, Stream, Tally};
 use gesso::tensor::Batch;
 
-use crate::inputs::Samples;
+use crate::inputs::Loaded;
 
 /// Where batches come from.
 pub(crate) enum Work {
@@ -13,54 +13,56 @@ pub(crate) enum Work {
     Fed(Box<Instance>),
     /// The pipeline's own readers.
     Read(Box<Stream>),
-    /// Videos that the command line names, each of which becomes many batches.
-    Videos(Box<Instance>, Option<Feeding>),
+    /// Videos that the command line names, each of which becomes many batches; and that at hand, with its number.
+    Videos(Box<Instance>, Option<(usize, Feeding)>),
 }
 
 /// A batch that has run.
-pub(crate) struct Made<'s> {
-    /// Which of the files that were named each sample comes of.
-    pub(crate) files: Vec<usize>,
-    /// Fails when nothing more comes of those files.
-    pub(crate) outcome: Result<Outcome<'s>>,
+pub(crate) struct Made<'l> {
+    /// Which of the samples that were named each one comes of.
+    pub(crate) of: Vec<usize>,
+    /// Fails when nothing more comes of those.
+    pub(crate) outcome: Result<Outcome<'l>>,
     pub(crate) tally: Tally,
 }
 
 impl Work {
-    /// How many batches of `most` samples there will be, where that is known before.
-    pub(crate) fn batches(&self, samples: &Samples, most: usize) -> Option<usize> {
-        (!matches!(self, Self::Videos(..))).then(|| samples.len().div_ceil(most))
+    /// How many samples are to be loaded for the next batch of `most`; of a video as many come as the file was made for.
+    pub(crate) fn wants(&self, most: usize) -> usize {
+        match self {
+            Self::Fed(_) | Self::Read(_) => most,
+            Self::Videos(_, at_hand) => usize::from(at_hand.is_none()),
+        }
     }
 
-    /// The batch behind sample `first`, of at most `most`; of a video as many as the file was made for. With `next`, the file that comes next.
+    /// Whether more comes without more samples.
+    pub(crate) fn has_more(&self) -> bool {
+        matches!(self, Self::Videos(_, Some(_)))
+    }
+
+    /// The next batch; `None` when a video has ended.
     ///
     /// # Errors
     /// What fails a whole batch, but for a video.
-    pub(crate) fn batch<'s>(
-        &mut self,
-        samples: &'s Samples,
-        first: usize,
-        most: usize,
-        next: &mut usize,
-    ) -> Result<Option<Made<'s>>> {
-        let count = most.min(samples.len().saturating_sub(first));
-        let files = (first..first + count).collect();
+    pub(crate) fn batch<'l>(&mut self, loaded: &'l Loaded) -> Result<Option<Made<'l>>> {
         match self {
-            Self::Videos(instance, feeding) => videos(instance, feeding, samples, next),
-            _ if count == 0 => Ok(None),
             Self::Fed(instance) => {
-                let outcome = Ok(instance.run(count, samples.batches(first, count)?, &mut Keep)?);
-                Ok(Some(Made { files, outcome, tally: instance.tally().clone() }))
+                let first = loaded.numbers.first().copied().unwrap_or_default() as u64;
+                let outcome = instance.run_at(first, loaded.numbers.len(), loaded.batches()?, &mut Keep)?;
+                let tally = instance.tally().clone();
+                Ok(Some(Made { of: loaded.numbers.clone(), outcome: Ok(outcome), tally }))
             }
             Self::Read(stream) => {
                 let delivered = stream.next().ok_or_else(|| Error::internal("a reader has ended"))??;
-                Ok(Some(Made { files, outcome: Ok(delivered.outcome), tally: delivered.tally }))
+                let (outcome, tally) = (Ok(delivered.outcome), delivered.tally);
+                Ok(Some(Made { of: loaded.numbers.clone(), outcome, tally }))
             }
+            Self::Videos(instance, at_hand) => videos(instance, at_hand, loaded),
         }
     }
 
     /// A batch that was made, in host memory.
-    pub(crate) fn downloaded<'s>(&mut self, batch: &Batch<'s>) -> Result<Batch<'s>> {
+    pub(crate) fn downloaded<'l>(&mut self, batch: &Batch<'l>) -> Result<Batch<'l>> {
         match self {
             Self::Fed(instance) | Self::Videos(instance, _) => instance.to_host(batch),
             Self::Read(_) => Ok(batch.clone()),
@@ -68,40 +70,41 @@ impl Work {
     }
 }
 
-/// The next batch of the video at hand, or of the one behind it.
-fn videos<'s>(
+/// The next batch of the video at hand, which is the one that was loaded where there is none.
+fn videos<'l>(
     instance: &mut Instance,
-    feeding: &mut Option<Feeding>,
-    samples: &'s Samples,
-    next: &mut usize,
-) -> Result<Option<Made<'s>>> {
-    loop {
-        let at_hand = match feeding {
-            Some(at_hand) if !at_hand.is_over() => at_hand,
-            _ if *next == samples.len() => return Ok(None),
-            _ => {
-                *next += 1;
-                // A video that cannot be opened fails like one that is damaged behind.
-                match instance.feed(&samples.batches(*next - 1, 1)?) {
-                    Ok(fed) => feeding.insert(fed),
-                    Err(error) => {
-                        *feeding = None;
-                        return Ok(Some(Made {
-                            files: vec![*next - 1],
-                            outcome: Err(error),
-                            tally: Tally::default(),
-                        }));
-                    }
-                }
+    at_hand: &mut Option<(usize, Feeding)>,
+    loaded: &'l Loaded,
+) -> Result<Option<Made<'l>>> {
+    // A video that cannot be opened fails like one that is damaged behind.
+    let failed =
+        |number, error| Ok(Some(Made { of: vec![number], outcome: Err(error), tally: Tally::default() }));
+    if let (None, Some(&number)) = (&at_hand, loaded.numbers.first()) {
+        match loaded.batches().and_then(|batches| instance.feed(&batches)) {
+            Ok(fed) => *at_hand = Some((number, fed)),
+            Err(error) => return failed(number, error),
+        }
+    }
+    let Some((number, feeding)) = at_hand.as_mut() else { return Ok(None) };
+    let number = *number;
+    match instance.run_fed(feeding, &Forever, |_| Keep) {
+        Ok(Some((_, outcome))) => {
+            if feeding.is_over() {
+                *at_hand = None;
             }
-        };
-        let outcome = match instance.run_fed(at_hand, &Forever, |_| Keep) {
-            Ok(None) => continue,
-            Ok(Some((_, outcome))) => Ok(outcome),
-            Err(error) => Err(error),
-        };
-        let count = outcome.as_ref().map_or(1, |outcome| outcome.failures.len());
-        return Ok(Some(Made { files: vec![*next - 1; count], outcome, tally: instance.tally().clone() }));
+            let of = vec![number; outcome.failures.len()];
+            Ok(Some(Made { of, outcome: Ok(outcome), tally: instance.tally().clone() }))
+        }
+        Ok(None) => {
+            *at_hand = None;
+            Ok(None)
+        }
+        Err(error) => {
+            if feeding.is_over() {
+                *at_hand = None;
+            }
+            failed(number, error)
+        }
     }
 }
 

@@ -76,6 +76,8 @@ pub enum Wish {
     Load(f32),
     /// This path for every image that it can decode.
     Path(Path),
+    /// One that gives the same pixels however busy anybody is: cores and threads do, to the bit, engines do not.
+    Repeatable,
     /// The part of the images for the engines where the cores would be done sooner.
     Relief(f32),
 }
@@ -267,7 +269,8 @@ pub fn assign(images: &[Candidate], threads: usize, speeds: &Speeds, wish: Optio
         None => are_faster_on_cores(images, speeds),
         Some(wish) => wish == Wish::Path(Path::Cores),
     };
-    let path = |image: &Candidate| match (wish, image.engines) {
+    let engines = |image: &Candidate| image.engines && wish != Some(Wish::Repeatable);
+    let path = |image: &Candidate| match (wish, engines(image)) {
         (Some(Wish::Path(Path::Threads)), _) => Path::Threads,
         (_, true) if !(prefers_cores && fits(image)) => Path::Engines,
         (_, false) if !fits(image) => Path::Threads,

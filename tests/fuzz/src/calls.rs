@@ -198,6 +198,7 @@ impl World {
             next_epoch: i32::from(bytes.once_in(4)),
             read: 0,
             gpu_multiprocessors: 0,
+            deterministic: i32::from(bytes.once_in(2)),
         };
         let given = if bytes.once_in(4) { null() } else { &raw const options };
         let mut made = null_mut();

@@ -1,7 +1,8 @@
-//! `gesso check`: loads the models of a repository as the server would, and says of each that it loads, or why not and where
-//! that comes from.
+//! `gesso check`: loads the models of a repository as the server would, runs a sample through, and says of each that it works, or why not and
+//! where that comes from.
 
 mod repository;
+mod sample;
 
 use std::path::{Path, PathBuf};
 
@@ -13,16 +14,22 @@ use serde_json::{Value, json};
 use triton_gesso::config::{Facts, InstanceKind, ModelConfig, ModelFile, Source, written_max_batch_size};
 
 use crate::Exit;
-use crate::run::progress;
+use crate::progress;
 use crate::terminal::{BAD, DIM, GOOD, WARN, clean, print, print_json, styled};
 use repository::{Kind, Model, to_pbtxt};
+use sample::Ran;
 
-/// Load every Gesso or DALI model of a repository as the server would; the exit status is 1 if one does not load.
+/// Load every Gesso or DALI model of a repository as the server would, and run a sample through; the exit status is 1 if one does not
+/// load, or its sample fails.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Model repositories, as for `tritonserver --model-repository`.
     #[arg(required = true)]
     repository: Vec<PathBuf>,
+    /// A file for an input, which every model with such an input is to run: an image, or a `.npy`. May be given for several inputs. Absent:
+    /// a picture or a sound that is made, where the input goes into a decoder of such.
+    #[arg(long, value_name = "NAME=FILE")]
+    sample: Vec<String>,
     /// The completed configurations, too.
     #[arg(long)]
     config: bool,
@@ -68,7 +75,7 @@ pub(crate) fn check(options: &Options) -> Result<Exit> {
     for repository in &options.repository {
         directories.extend(repository::directories(repository)?);
     }
-    let bar = progress(directories.len(), "models");
+    let bar = progress::bar(directories.len(), "models");
     let mut reports = Vec::new();
     for directory in &directories {
         reports.extend(model(directory, options));
@@ -173,22 +180,39 @@ fn load(model: &Model, version: u64, options: &Options) -> Result<Loaded, Failed
     }
     let preferences = Preferences {
         jpeg_path: settings.jpeg_path,
+        deterministic: settings.deterministic,
         jpeg_decoder: settings.jpeg_decoder.unwrap_or_default(),
         jpeg_scaled_decode: settings.jpeg_scaled_decode,
         ..Preferences::default()
     };
+    let mut ran = Ran::No(Vec::new());
     for (_, pipeline) in &planned {
         warnings.extend(pipeline.warnings().iter().cloned());
         let gpu = match (pipeline.needs_gpu(), devices()) {
             (true, Err(_)) => continue,
             (needed, _) => needed.then(|| Gpu::open_within(0, settings.allowance())).transpose()?,
         };
-        pipeline.instance_with(settings.num_threads, gpu.as_ref(), &preferences)?;
+        let mut instance = pipeline.instance_with(settings.num_threads, gpu.as_ref(), &preferences)?;
+        ran = sample::run((&source.bytes, pipeline, &mut instance), &options.sample)?;
+    }
+    if let Ran::No(inputs) = &ran {
+        warnings.push(not_run(inputs));
     }
     let operators = pipeline.operator_count();
     let config = serde_json::from_str(&config.to_json())
         .map_err(|error| Error::internal(format!("a completed configuration is no JSON: {error}")))?;
     Ok(Loaded { source: source.path, operators, kinds, config, warnings })
+}
+
+/// Why no sample was run.
+fn not_run(inputs: &[String]) -> String {
+    match inputs {
+        [] => "no sample was run: there is no GPU here, no input, or inputs are videos".to_owned(),
+        [first, ..] => format!(
+            "no sample was run, as nothing is known of what {} take: `--sample {first}=FILE` gives one",
+            inputs.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        ),
+    }
 }
 
 fn text(reports: &[Report], with_config: bool) -> String {

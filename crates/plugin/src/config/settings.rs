@@ -15,6 +15,7 @@ const NUM_THREADS: &str = "num_threads";
 const MAX_BATCHES_IN_FLIGHT: &str = "max_batches_in_flight";
 const JPEG_PATH: &str = "jpeg_path";
 const JPEG_DECODER: &str = "jpeg_decoder";
+const DETERMINISTIC: &str = "deterministic";
 const JPEG_SCALED_DECODE: &str = "jpeg_scaled_decode";
 const GPU_MEMORY_MB: &str = "gpu_memory_mb";
 const GPU_MULTIPROCESSORS: &str = "gpu_multiprocessors";
@@ -43,6 +44,8 @@ pub struct Settings {
     /// `jpeg_decoder`: who decodes JPEGs on host threads, `own` or `libjpeg-turbo`. `None`: our own decoder, which makes the same
     /// pixels.
     pub jpeg_decoder: Option<JpegDecoder>,
+    /// `deterministic`: whether a file becomes the same pixels in every run on a GPU; `jpeg_path` does not count then.
+    pub deterministic: bool,
     /// `jpeg_scaled_decode`: whether a JPEG that a resize behind its decoder makes smaller anyway is decoded to 1/2, 1/4 or 1/8.
     pub jpeg_scaled_decode: bool,
     /// `gpu_memory_mb`: bytes (in the configuration: 2^20 of them) of each GPU's memory that batches of the model may take, up to
@@ -72,6 +75,7 @@ impl Settings {
         for (key, value) in parameters {
             match key.as_str() {
                 key if Self::shared().any(|known| known == key) => settings.set(key, &text(key, value)?)?,
+                DETERMINISTIC => settings.deterministic = truth(key, &text(key, value)?)?,
                 JPEG_SCALED_DECODE => settings.jpeg_scaled_decode = truth(key, &text(key, value)?)?,
                 other if other.starts_with(DEFAULT_PREFIX) => {
                     let name = other.strip_prefix(DEFAULT_PREFIX).unwrap_or_default().to_owned();
@@ -362,6 +366,8 @@ mod tests {
 
     #[test]
     fn smaller_jpegs_are_an_authors_choice() {
+        let repeatable = |text: &str| parse(&json!({"deterministic": text})).map(|s| s.deterministic);
+        assert!(repeatable("true").unwrap() && !repeatable("false").unwrap() && repeatable("1").is_err());
         let scaled = |text: &str| parse(&json!({"jpeg_scaled_decode": text})).map(|s| s.jpeg_scaled_decode);
         assert!(!parse(&json!({})).unwrap().jpeg_scaled_decode);
         assert_eq!((scaled("true").unwrap(), scaled(" false\n").unwrap()), (true, false));

@@ -105,6 +105,7 @@ impl InstanceState {
         let count = model.settings.max_batches_in_flight.unwrap_or(default);
         let preferences = Preferences {
             jpeg_path: model.settings.jpeg_path,
+            deterministic: model.settings.deterministic,
             jpeg_decoder: model.settings.jpeg_decoder.unwrap_or_default(),
             jpeg_scaled_decode: model.settings.jpeg_scaled_decode,
             // A client's shared memory.

@@ -186,6 +186,8 @@ fn a_path_is_taken_by_all_that_can() {
     assert_eq!(on(Engines), [Engines, Cores, Engines, Threads]);
     assert_eq!(on(Cores), [Cores, Cores, Engines, Threads]);
     assert_eq!(on(Threads), [Threads; 4]);
+    let repeatable = assign(&images, 16, &Speeds::new(7, 132), Some(Wish::Repeatable));
+    assert_eq!(repeatable, [Cores, Cores, Threads, Threads]);
     // What an author's part for the engines leaves.
     let half = assign(&for_all(&[SMALL; 4]), 16, &Speeds::new(7, 132), Some(Wish::Load(0.5)));
     assert_eq!(half, [Engines, Engines, Cores, Cores]);

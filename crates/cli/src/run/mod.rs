@@ -1,0 +1,338 @@
+//! `gesso run`: a pipeline on files, its outputs as `.npy` and PNG, and the time of each operator.
+
+mod record;
+mod report;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+use gesso::error::{Context, Error, Result};
+use gesso::limits;
+use gesso::pipeline::{Gpu, Instance, Pipeline, Preferences, StreamSettings};
+use gesso::tensor::Batch;
+
+use crate::inputs::Samples;
+use crate::preview::Normalization;
+use crate::progress::Progress;
+use crate::terminal::{print, print_json, read_pipeline, write_file};
+use crate::work::{Made, Work, epoch};
+use crate::{Exit, On, npy, preview};
+use record::{Line, Record};
+
+/// Outputs and operators that are listed one by one.
+const LISTED: usize = 32;
+
+/// Run a pipeline on files; writes what comes out as `.npy` and, where it looks like an image, as PNG.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// A file that DALI's `Pipeline.serialize` wrote.
+    pipeline: PathBuf,
+    /// Files for an input, one a sample: `NAME=a.jpg,b.jpg`, or without NAME where there is one input. A folder stands for the
+    /// files in it and below, a pattern (`'photos/*.jpg'`) for those that fit, `@FILE` for those of a list, one a line (`@-`: of the
+    /// standard input). A `.npy` is an array, any other file its bytes. One file for an input stands for every sample.
+    #[arg(long, short, value_name = "NAME=FILE,...")]
+    input: Vec<String>,
+    /// Where the outputs go, as `OUTPUT.SAMPLE.npy` and `OUTPUT.SAMPLE.png`, and `samples.jsonl`, which says what files each sample
+    /// is made of; made when it is not there. Absent: nowhere.
+    #[arg(long, short)]
+    out: Option<PathBuf>,
+    /// What outputs are written as.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "npy,png", requires = "out")]
+    format: Vec<Format>,
+    /// Go on behind an earlier run into the same folder: samples that it wrote are not run again, those that failed are.
+    #[arg(long, requires = "out")]
+    resume: bool,
+    #[command(flatten)]
+    place: Place,
+    /// Samples of a pipeline that reads them by itself; absent: those of an epoch.
+    #[arg(long, value_name = "COUNT")]
+    samples: Option<usize>,
+    /// Samples run at a time; absent: as many as the file was made for.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=limits::MAX_BATCH_SIZE as i64))]
+    batch: Option<u32>,
+    /// What was done, for scripts.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Where and with how many threads a pipeline runs.
+#[derive(Args)]
+pub(crate) struct Place {
+    /// Host threads, or a GPU.
+    #[arg(long, value_enum, default_value = "cpu")]
+    pub(crate) device: On,
+    /// Which GPU.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) gpu: usize,
+    /// Worker threads; absent: as many as the file asks for.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=limits::MAX_THREADS as i64))]
+    pub(crate) threads: Option<u32>,
+}
+
+impl Place {
+    /// The pipeline of a file, planned for the place.
+    pub(crate) fn load(&self, path: &Path) -> Result<(Vec<u8>, Pipeline)> {
+        let bytes = read_pipeline(path)?;
+        let pipeline =
+            Pipeline::load(&bytes, self.device.into()).context(|| format!("`{}`", path.display()))?;
+        Ok((bytes, pipeline))
+    }
+
+    /// The GPU, when the pipeline needs one.
+    pub(crate) fn open(&self, pipeline: &Pipeline) -> Result<Option<Arc<Gpu>>> {
+        pipeline.needs_gpu().then(|| Gpu::open(self.gpu)).transpose().map_err(|error| {
+            Error::new(error.kind(), format!("{error}; `--device cpu` runs the pipeline on host threads"))
+        })
+    }
+
+    /// An instance there.
+    pub(crate) fn instance(&self, pipeline: &Pipeline) -> Result<Instance> {
+        let gpu = self.open(pipeline)?;
+        pipeline.instance_with(self.threads.map(|n| n as usize), gpu.as_ref(), &Preferences::default())
+    }
+}
+
+/// What became of the samples.
+struct Done {
+    /// Those that ran, and which of those that were named each comes of.
+    samples: Vec<(usize, usize)>,
+    failed: BTreeMap<usize, Error>,
+    /// Samples of an earlier run, which this one goes on behind.
+    before: usize,
+    /// Outputs, of which all are listed for scripts, and the first ones for people.
+    outputs: usize,
+    written: Vec<Written>,
+    /// Time of each operator over all batches, and the wait for the device.
+    operators: Vec<Duration>,
+    device: Duration,
+    running: Duration,
+}
+
+/// One output of one sample.
+struct Written {
+    output: String,
+    sample: usize,
+    dtype: &'static str,
+    shape: String,
+    file: Option<PathBuf>,
+    /// The picture, and how values became pixels.
+    picture: Option<(PathBuf, &'static str)>,
+}
+
+/// A kind of file that an output becomes.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// An array of numpy, with the bytes that a server would answer.
+    Npy,
+    /// A picture, of an output that looks like one.
+    Png,
+}
+
+/// Runs the command.
+pub(crate) fn run(options: &Options) -> Result<Exit> {
+    let (bytes, pipeline) = options.place.load(&options.pipeline)?;
+    let mut work = work(options, &pipeline)?;
+    let samples = match &work {
+        Work::Fed(_) | Work::Videos(..) => Samples::named(pipeline.inputs(), &options.input)?,
+        Work::Read(stream) => Samples::counted(options.samples.unwrap_or_else(|| epoch(stream))),
+    };
+    let outputs = Outputs::new(options, &bytes, &pipeline)?;
+    let (mut record, before) = match (&options.out, options.resume, &work) {
+        (None, ..) => (None, Vec::new()),
+        (Some(folder), false, _) => (Some(Record::begin(folder)?), Vec::new()),
+        (Some(folder), true, Work::Fed(_)) => {
+            let (record, before) = Record::resume(folder, &samples)?;
+            (Some(record), before)
+        }
+        (Some(_), true, _) => {
+            return Err(Error::invalid(
+                "`--resume` is for inputs that are named, a sample a file: readers and videos begin anew",
+            ));
+        }
+    };
+    let is_done = |row: usize| before.get(row).copied().unwrap_or_default();
+    let mut rows = (0..samples.len()).filter(|&row| !is_done(row));
+    let mut done = Done {
+        samples: Vec::new(),
+        failed: BTreeMap::new(),
+        before: (0..samples.len()).filter(|&row| is_done(row)).count(),
+        outputs: 0,
+        written: Vec::new(),
+        operators: vec![Duration::ZERO; pipeline.operators().len()],
+        device: Duration::ZERO,
+        running: Duration::ZERO,
+    };
+    let most = options.batch.map_or(pipeline.max_batch_size(), |n| n as usize);
+    let expected = (!matches!(work, Work::Videos(..))).then(|| samples.len() - done.before);
+    let mut progress = Progress::new(expected, "samples");
+    let begun = Instant::now();
+    loop {
+        let wanted: Vec<usize> = rows.by_ref().take(work.wants(most)).collect();
+        if wanted.is_empty() && !work.has_more() {
+            break;
+        }
+        let (loaded, unreadable) = samples.load(wanted);
+        let mut lines = Vec::new();
+        for (row, error) in unreadable {
+            let sample = if expected.is_some() { row } else { done.samples.len() };
+            done.fails(sample, row, error, &samples, &mut lines);
+        }
+        if !loaded.numbers.is_empty() || work.has_more() {
+            let started = Instant::now();
+            let made = work.batch(&loaded)?;
+            done.running += started.elapsed();
+            if let Some(made) = made {
+                let first = expected.is_none().then_some(done.samples.len());
+                done.add(made, first, &mut work, &outputs, &samples, &mut lines)?;
+            }
+        }
+        progress.add(lines.len());
+        if let Some(record) = &mut record {
+            record.add(&lines)?;
+        }
+    }
+    progress.finish();
+    if options.json {
+        print_json(&report::as_json(&done, &samples, &pipeline));
+    } else {
+        print(&report::text(&done, &samples, &pipeline, begun.elapsed()));
+    }
+    Ok(if done.failed.is_empty() { Exit::Success } else { Exit::Failure })
+}
+
+impl Done {
+    /// Takes a sample that failed.
+    fn fails(&mut self, sample: usize, row: usize, error: Error, samples: &Samples, lines: &mut Vec<Line>) {
+        lines.push(Line::new(sample, row, samples, Some(&error)));
+        self.samples.push((sample, row));
+        self.failed.insert(sample, error);
+    }
+
+    /// Takes a batch, whose samples have the numbers of those that were named, or those from `first` on.
+    fn add(
+        &mut self,
+        made: Made<'_>,
+        first: Option<usize>,
+        work: &mut Work,
+        outputs: &Outputs,
+        samples: &Samples,
+        lines: &mut Vec<Line>,
+    ) -> Result<()> {
+        for (total, time) in self.operators.iter_mut().zip(&made.tally.operators) {
+            *total += *time;
+        }
+        self.device += made.tally.device;
+        let number = |i: usize, row: usize| first.map_or(row, |first| first + i);
+        let outcome = match made.outcome {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                for (i, &row) in made.of.iter().enumerate() {
+                    self.fails(number(i, row), row, error.clone(), samples, lines);
+                }
+                return Ok(());
+            }
+        };
+        for (output, batch) in outcome.outputs.iter().enumerate() {
+            let batch = work.downloaded(batch)?;
+            for (i, &row) in made.of.iter().enumerate() {
+                if outcome.failures.get(i).is_none() {
+                    let written = outputs.write(output, number(i, row), &batch, i)?;
+                    self.outputs += 1;
+                    if outputs.lists_all || self.written.len() < LISTED {
+                        self.written.push(written);
+                    }
+                }
+            }
+        }
+        for (i, &row) in made.of.iter().enumerate() {
+            if let Some(error) = outcome.failures.get(i) {
+                self.fails(number(i, row), row, error.clone(), samples, lines);
+            } else {
+                lines.push(Line::new(number(i, row), row, samples, None));
+                self.samples.push((number(i, row), row));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What gives the pipeline's batches.
+fn work(options: &Options, pipeline: &Pipeline) -> Result<Work> {
+    if pipeline.takes_videos() {
+        return Ok(Work::Videos(Box::new(options.place.instance(pipeline)?), None));
+    }
+    if !pipeline.reads() {
+        return Ok(Work::Fed(Box::new(options.place.instance(pipeline)?)));
+    }
+    let settings = StreamSettings {
+        batch_size: options.batch.map(|n| n as usize),
+        num_threads: options.place.threads.map(|n| n as usize),
+        to_host: true,
+        ..StreamSettings::default()
+    };
+    let gpu = options.place.open(pipeline)?;
+    Ok(Work::Read(Box::new(pipeline.stream(&settings, gpu.as_ref())?)))
+}
+
+/// Where outputs go, and as what.
+struct Outputs {
+    folder: Option<PathBuf>,
+    formats: Vec<Format>,
+    /// The name of each output in the names of files, and how its pictures were normalized.
+    named: Vec<(String, Option<Normalization>)>,
+    lists_all: bool,
+}
+
+impl Outputs {
+    fn new(options: &Options, bytes: &[u8], pipeline: &Pipeline) -> Result<Self> {
+        if let Some(folder) = &options.out {
+            std::fs::create_dir_all(folder)
+                .map_err(|error| Error::invalid(format!("cannot make `{}`: {error}", folder.display())))?;
+        }
+        let description = Pipeline::describe(bytes)?;
+        let outputs = pipeline.outputs();
+        let named = outputs.iter().enumerate().map(|(at, output)| {
+            // Two outputs may have one name.
+            let twice = outputs.iter().take(at).any(|other| other.name == output.name);
+            let name = if twice { format!("{}-{at}", output.name) } else { output.name.clone() };
+            (name, Normalization::of(&description, &output.name))
+        });
+        let (folder, formats) = (options.out.clone(), options.format.clone());
+        Ok(Self { folder, formats, named: named.collect(), lists_all: options.json })
+    }
+
+    /// Writes output `output` of the sample that is number `i` of `batch`.
+    fn write(&self, output: usize, sample: usize, batch: &Batch<'_>, i: usize) -> Result<Written> {
+        let view = batch.view(i);
+        let (name, normalization) = match self.named.get(output) {
+            Some((name, normalization)) => (name.clone(), normalization.as_ref()),
+            None => (String::new(), None),
+        };
+        let mut written = Written {
+            sample,
+            dtype: view.dtype.name(),
+            shape: view.shape.to_string(),
+            file: None,
+            picture: None,
+            output: name,
+        };
+        let Some(folder) = &self.folder else { return Ok(written) };
+        let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+        let stem: String = written.output.chars().map(plain).collect();
+        if self.formats.contains(&Format::Npy) {
+            let path = folder.join(format!("{stem}.{sample}.npy"));
+            let mut bytes = npy::header(view.dtype, view.shape);
+            bytes.extend_from_slice(view.bytes);
+            write_file(&path, &bytes)?;
+            written.file = Some(path);
+        }
+        if self.formats.contains(&Format::Png) {
+            let path = folder.join(format!("{stem}.{sample}.png"));
+            written.picture = preview::write(&view, normalization, &path)?.map(|how| (path, how));
+        }
+        Ok(written)
+    }
+}

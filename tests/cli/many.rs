@@ -1,0 +1,112 @@
+//! `gesso run` on many files: folders, patterns, lists, and runs that were cut off.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::recorded::{Folder, Recording};
+use crate::{errors, gesso, json};
+
+/// Seven good images in a folder of folders, and the pipeline's file.
+fn photos(name: &str) -> (Folder, String) {
+    let folder = Folder::new(name);
+    let case = Recording::open("pipelines").case("classify");
+    let model = folder.write("model.dali", &case.pipeline);
+    for i in 0..7 {
+        let place = if i < 4 { "photos" } else { "photos/more" };
+        folder.write(&format!("{place}/{i}.jpg"), &case.inputs["IMAGE"][i % 2].bytes);
+    }
+    folder.write("photos/.hidden", b"no image");
+    (folder, model)
+}
+
+/// The files of the samples, as the record has them.
+fn recorded(folder: &Folder) -> Vec<(u64, String, bool)> {
+    let text = std::fs::read_to_string(folder.path("out/samples.jsonl")).unwrap();
+    let line = |line: &str| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let file = std::path::Path::new(line["files"]["IMAGE"].as_str().unwrap()).file_name().unwrap();
+        let file = file.to_str().unwrap().to_owned();
+        (line["sample"].as_u64().unwrap(), file, line["error"].is_null())
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn folders_patterns_and_lists_name_files() {
+    let (folder, model) = photos("many files");
+    let into = folder.path("out").display().to_string();
+    let path = |name: &str| folder.path(name).display().to_string();
+    let names = |input: &str| -> Vec<String> {
+        let ran = json(&gesso(&["run", &model, "--json", "--out", &into, "--input", input, "--format", "npy"]));
+        assert!(ran["outputs"].as_array().unwrap().iter().all(|output| output["picture"].is_null()), "{ran}");
+        recorded(&folder).into_iter().map(|(_, file, _)| file).collect()
+    };
+    let all = ["0.jpg", "1.jpg", "2.jpg", "3.jpg", "4.jpg", "5.jpg", "6.jpg"];
+    assert_eq!(names(&path("photos")), all);
+    assert_eq!(names(&format!("IMAGE={}", path("photos/*.jpg"))), all[..4]);
+    assert_eq!(names(&path("photos/**/[0-4].jpg")), all[..5]);
+    let list = folder.write("list.txt", format!("{}\n\n{}\n", path("photos/3.jpg"), path("photos/0.jpg")).as_bytes());
+    assert_eq!(names(&format!("IMAGE=@{list},{}", path("photos/more/6.jpg"))), ["3.jpg", "0.jpg", "6.jpg"]);
+    assert!(!folder.path("out/PIXELS.0.png").exists() && folder.path("out/PIXELS.0.npy").exists());
+
+    let mut child = Command::new(env!("CARGO_BIN_EXE_gesso"))
+        .args(["run", &model, "--out", &into, "--input", "@-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(path("photos/2.jpg").as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(recorded(&folder), [(0, "2.jpg".to_owned(), true)]);
+}
+
+#[test]
+fn a_run_goes_on_behind_an_earlier_one() {
+    let (folder, model) = photos("many resumed");
+    let (photos, into) = (folder.path("photos").display().to_string(), folder.path("out").display().to_string());
+    let good = std::fs::read(folder.path("photos/1.jpg")).unwrap();
+    folder.write("photos/1.jpg", &good[..100]);
+    let run = |more: &[&str]| {
+        let arguments = [&["run", &model, "--json", "--out", &into, "--input", &photos, "--batch", "2"], more].concat();
+        gesso(&arguments)
+    };
+    assert_eq!(run(&[]).status.code(), Some(1));
+    let whole: Vec<Vec<u8>> =
+        [0, 2, 6].map(|i| std::fs::read(folder.path(&format!("out/PIXELS.{i}.npy"))).unwrap()).into();
+    // As it would be if it had been cut off within the fourth line; and the second file was mended.
+    let record = std::fs::read_to_string(folder.path("out/samples.jsonl")).unwrap();
+    let third = record.match_indices('\n').nth(2).unwrap().0;
+    folder.write("out/samples.jsonl", &record.as_bytes()[..third + 9]);
+    folder.write("photos/1.jpg", &good);
+    for i in 3..7 {
+        std::fs::remove_file(folder.path(&format!("out/PIXELS.{i}.npy"))).unwrap();
+    }
+    let ran = json(&run(&["--resume"]));
+    let again: Vec<u64> =
+        ran["samples"].as_array().unwrap().iter().map(|sample| sample["sample"].as_u64().unwrap()).collect();
+    assert_eq!((again, &ran["samples_before"]), (vec![1, 3, 4, 5, 6], &2.into()));
+    for (i, whole) in [0, 2, 6].into_iter().zip(whole) {
+        assert_eq!(std::fs::read(folder.path(&format!("out/PIXELS.{i}.npy"))).unwrap(), whole);
+    }
+    assert_eq!(recorded(&folder).len(), 8);
+    let ran = json(&run(&["--resume"]));
+    assert_eq!((ran["samples"].as_array().unwrap().len(), &ran["samples_before"]), (0, &7.into()));
+
+    std::fs::remove_file(folder.path("photos/0.jpg")).unwrap();
+    let told = errors(&run(&["--resume"]));
+    assert!(told.contains("resume with the same inputs, or write to another folder"), "{told}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_fails_alone() {
+    let (folder, model) = photos("many unreadable");
+    let list = format!("{}\n{}\nnone.jpg\n", folder.path("photos/0.jpg").display(), folder.path("photos/1.jpg").display());
+    let list = folder.write("list.txt", list.as_bytes());
+    let into = folder.path("out").display().to_string();
+    let output = gesso(&["run", &model, "--out", &into, "--input", &format!("@{list}")]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains("2 of 3 samples") && text.contains("failed: sample 2 (`none.jpg`): cannot read"), "{text}");
+    let ended: Vec<bool> = recorded(&folder).into_iter().map(|(_, _, well)| well).collect();
+    assert_eq!(ended.iter().filter(|well| !**well).count(), 1, "{ended:?}");
+}
