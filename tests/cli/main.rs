@@ -235,8 +235,8 @@ fn wrong_inputs_say_what_is_expected() {
     assert!(said(&["IMAGE=none/*.jpg"]).contains("`none/*.jpg` names no file"));
     // What a file holds is known when it is read: its sample fails.
     let broken = folder.write("a.npy", b"\x93NUMPY");
-    let [image_file, anchor, shape] =
-        ["IMAGE", "ANCHOR", "SHAPE"].map(|name| format!("{name}={}", if name == "SHAPE" { &broken } else { &image }));
+    let [image_file, anchor, shape] = ["IMAGE", "ANCHOR", "SHAPE"]
+        .map(|name| format!("{name}={}", if name == "SHAPE" { &broken } else { &image }));
     let output = gesso(&["run", &model, "--input", &image_file, "--input", &anchor, "--input", &shape]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1));

@@ -37,7 +37,8 @@ fn folders_patterns_and_lists_name_files() {
     let into = folder.path("out").display().to_string();
     let path = |name: &str| folder.path(name).display().to_string();
     let names = |input: &str| -> Vec<String> {
-        let ran = json(&gesso(&["run", &model, "--json", "--out", &into, "--input", input, "--format", "npy"]));
+        let ran =
+            json(&gesso(&["run", &model, "--json", "--out", &into, "--input", input, "--format", "npy"]));
         assert!(ran["outputs"].as_array().unwrap().iter().all(|output| output["picture"].is_null()), "{ran}");
         recorded(&folder).into_iter().map(|(_, file, _)| file).collect()
     };
@@ -45,7 +46,8 @@ fn folders_patterns_and_lists_name_files() {
     assert_eq!(names(&path("photos")), all);
     assert_eq!(names(&format!("IMAGE={}", path("photos/*.jpg"))), all[..4]);
     assert_eq!(names(&path("photos/**/[0-4].jpg")), all[..5]);
-    let list = folder.write("list.txt", format!("{}\n\n{}\n", path("photos/3.jpg"), path("photos/0.jpg")).as_bytes());
+    let list = folder
+        .write("list.txt", format!("{}\n\n{}\n", path("photos/3.jpg"), path("photos/0.jpg")).as_bytes());
     assert_eq!(names(&format!("IMAGE=@{list},{}", path("photos/more/6.jpg"))), ["3.jpg", "0.jpg", "6.jpg"]);
     assert!(!folder.path("out/PIXELS.0.png").exists() && folder.path("out/PIXELS.0.npy").exists());
 
@@ -63,11 +65,13 @@ fn folders_patterns_and_lists_name_files() {
 #[test]
 fn a_run_goes_on_behind_an_earlier_one() {
     let (folder, model) = photos("many resumed");
-    let (photos, into) = (folder.path("photos").display().to_string(), folder.path("out").display().to_string());
+    let (photos, into) =
+        (folder.path("photos").display().to_string(), folder.path("out").display().to_string());
     let good = std::fs::read(folder.path("photos/1.jpg")).unwrap();
     folder.write("photos/1.jpg", &good[..100]);
     let run = |more: &[&str]| {
-        let arguments = [&["run", &model, "--json", "--out", &into, "--input", &photos, "--batch", "2"], more].concat();
+        let arguments =
+            [&["run", &model, "--json", "--out", &into, "--input", &photos, "--batch", "2"], more].concat();
         gesso(&arguments)
     };
     assert_eq!(run(&[]).status.code(), Some(1));
@@ -100,13 +104,20 @@ fn a_run_goes_on_behind_an_earlier_one() {
 #[test]
 fn a_file_that_cannot_be_read_fails_alone() {
     let (folder, model) = photos("many unreadable");
-    let list = format!("{}\n{}\nnone.jpg\n", folder.path("photos/0.jpg").display(), folder.path("photos/1.jpg").display());
+    let list = format!(
+        "{}\n{}\nnone.jpg\n",
+        folder.path("photos/0.jpg").display(),
+        folder.path("photos/1.jpg").display()
+    );
     let list = folder.write("list.txt", list.as_bytes());
     let into = folder.path("out").display().to_string();
     let output = gesso(&["run", &model, "--out", &into, "--input", &format!("@{list}")]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(text.contains("2 of 3 samples") && text.contains("failed: sample 2 (`none.jpg`): cannot read"), "{text}");
+    assert!(
+        text.contains("2 of 3 samples") && text.contains("failed: sample 2 (`none.jpg`): cannot read"),
+        "{text}"
+    );
     let ended: Vec<bool> = recorded(&folder).into_iter().map(|(_, _, well)| well).collect();
     assert_eq!(ended.iter().filter(|well| !**well).count(), 1, "{ended:?}");
 }

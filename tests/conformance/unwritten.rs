@@ -154,7 +154,8 @@ fn of_corpora(place: Place<'_>) -> Vec<String> {
         let case = recording.index.cases.iter().find(|case| case.name == name).unwrap();
         let Some((pipeline, mut instance)) = planned(&recording, case, place) else { continue };
         let [input] = pipeline.inputs() else { panic!("{name} has one input") };
-        let mut paths: Vec<_> = std::fs::read_dir(folder(&format!("fuzz/corpus/{corpus}"))).unwrap().collect();
+        let mut paths: Vec<_> =
+            std::fs::read_dir(folder(&format!("fuzz/corpus/{corpus}"))).unwrap().collect();
         paths.sort_by_key(|entry| entry.as_ref().unwrap().path());
         for path in paths {
             let path = path.unwrap().path();

@@ -16,8 +16,7 @@ fn instance(gpu: &Arc<Gpu>) -> Instance {
 
 /// What becomes of `count` of the files, counted around.
 fn answers(instance: &mut Instance, files: &[Vec<u8>], count: usize) -> Vec<Vec<u8>> {
-    let outcome =
-        instance.run(count, vec![encoded(files.iter().cycle().take(count))], &mut Keep).unwrap();
+    let outcome = instance.run(count, vec![encoded(files.iter().cycle().take(count))], &mut Keep).unwrap();
     let output = instance.to_host(&outcome.outputs[0]).unwrap();
     (0..count).map(|i| output.view(i).bytes.to_vec()).collect()
 }

@@ -139,10 +139,7 @@ impl Samples {
 
     /// The files of sample `i`, one for each input, with its name.
     pub(crate) fn files(&self, i: usize) -> Vec<(&str, &Path)> {
-        self.columns
-            .iter()
-            .filter_map(|column| Some((column.input.name.as_str(), column.file(i)?)))
-            .collect()
+        self.columns.iter().filter_map(|column| Some((column.input.name.as_str(), column.file(i)?))).collect()
     }
 
     /// Reads samples; those that cannot be read, or that differ from the first in type or number of dimensions, with their errors apart.

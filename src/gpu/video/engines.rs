@@ -172,9 +172,12 @@ impl Drop for Loan {
 
 /// Whether engines of these abilities decode pictures of so many columns and rows to surfaces of `output`, a `cudaVideoSurfaceFormat`.
 fn check_caps(caps: &Caps, output: c_int, [width, height]: [u32; 2]) -> Result<()> {
-    // Nobody has seen yet whether engines tell of damage in AV1; the host does.
-    let is_untold = caps.codec == Codec::Av1 as c_int;
-    if is_untold || caps.is_supported == 0 || caps.output_formats >> output & 1 == 0 {
+    if caps.codec == Codec::Av1 as c_int {
+        return Err(Error::unsupported(
+            "AV1 is decoded on the host: no engine was there to show that it tells of damage",
+        ));
+    }
+    if caps.is_supported == 0 || caps.output_formats >> output & 1 == 0 {
         return Err(Error::unsupported(format!(
             "the engines do not decode codec {} with chroma format {} and {} bits",
             caps.codec,

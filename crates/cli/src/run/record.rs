@@ -70,8 +70,9 @@ impl Record {
                 break;
             }
             whole += read as u64;
-            let line: Line = serde_json::from_slice(&text)
-                .map_err(|error| Error::invalid(format!("`{}` holds another line: {error}", path.display())))?;
+            let line: Line = serde_json::from_slice(&text).map_err(|error| {
+                Error::invalid(format!("`{}` holds another line: {error}", path.display()))
+            })?;
             let expected = named(samples, line.sample);
             let Some(done) = done.get_mut(line.sample).filter(|_| line.files == expected) else {
                 return Err(Error::invalid(format!(
