@@ -31,18 +31,78 @@ LEFT_OUT = {"preserve", "name", "device", "bytes_per_sample_hint", "temp_buffer_
 # What Gesso takes beyond DALI is shown, and no error.
 LENIENT = "DALI refuses it"
 # (kind of the argument, form) > why Gesso refuses what DALI takes.
-KNOWN = {("BOOL", "text"): "DALI takes every text for true, `False` too"}
+_TEXT = "DALI makes text of everything: `['HWC']` of a list"
+_COLOURS = "DALI takes numbers that are no colour space where it does not read the argument"
+KNOWN = {
+    ("BOOL", "text"): "DALI takes every text for true, `False` too",
+    ("STRING", "list"): _TEXT,
+    ("STRING", "tuple"): _TEXT,
+    ("STRING", "number"): _TEXT,
+    ("STRING", "bool"): _TEXT,
+    ("IMAGE_TYPE", "other enumeration"): _COLOURS,
+    ("IMAGE_TYPE", "unknown number"): _COLOURS,
+}
 # (operator, argument) > why their forms differ.
 _RANGE = "a range that is empty or below 0, of which DALI draws something"
 _EMPTY = "an empty list is as none to DALI"
 _DEGENERATE = "of one mean and several fill values DALI reads means that are not there"
+_MEANS = "DALI reads beyond means of another shape than its result has"
+_AXES = "where an axis is given twice, or is not there, DALI's results are wrong"
+_UNREAD = "DALI takes a tensor there and does not read it"
+_WINDOW = "DALI reads beyond a picture that is smaller than the window, unless it interpolates"
+_SHARE = "a share or a chance that is not between 0 and 1"
+_SIZE = "a size, a length or a count below 1"
+_FIRST = "of several values DALI takes the first"
+_INVERSE = "the exact inverse transform is taken always"
+_NARROW = "filters that are narrower than a bin, whose weights are differences of numbers that are nearly equal"
+_NO_CHECK = "DALI checks it only where it resamples"
+_SINGULAR = "one number as all nine of a matrix, which maps every pixel to the same one"
+_FLAT = "boxes without an area, whose offsets are infinite in DALI"
 KNOWN_OF = {
     ("RandomResizedCrop", "random_area"): _RANGE,
     ("RandomResizedCrop", "random_aspect_ratio"): _RANGE,
     ("RandomResizedCrop", "num_attempts"): _RANGE,
+    ("RandomCropGenerator", "random_area"): _RANGE,
+    ("RandomCropGenerator", "random_aspect_ratio"): _RANGE,
+    ("RandomCropGenerator", "num_attempts"): _RANGE,
+    ("decoders__ImageRandomCrop", "random_area"): _RANGE,
+    ("decoders__ImageRandomCrop", "random_aspect_ratio"): _RANGE,
+    ("decoders__ImageRandomCrop", "num_attempts"): _RANGE,
+    ("SSDRandomCrop", "num_attempts"): _RANGE,
+    ("ROIRandomCrop", "roi_shape"): _RANGE,
     ("Pad", "align"): _EMPTY,
     ("Pad", "shape"): _EMPTY,
+    ("Erase", "fill_value"): _EMPTY,
     ("CropMirrorNormalize", "fill_values"): _DEGENERATE,
+    ("reductions__StdDev", "axes"): _MEANS,
+    ("reductions__Variance", "axes"): _MEANS,
+    ("Erase", "axes"): _AXES,
+    ("Normalize", "axes"): _AXES,
+    ("Reshape", "src_dims"): _UNREAD,
+    ("Reinterpret", "src_dims"): _UNREAD,
+    ("Squeeze", "axes"): _UNREAD,
+    ("ResizeCropMirror", "interp_type"): _WINDOW,
+    ("ResizeCropMirror", "mag_filter"): _WINDOW,
+    ("ResizeCropMirror", "min_filter"): _WINDOW,
+    ("FastResizeCropMirror", "interp_type"): _WINDOW,
+    ("FastResizeCropMirror", "mag_filter"): _WINDOW,
+    ("FastResizeCropMirror", "min_filter"): _WINDOW,
+    ("random__CoinFlip", "probability"): _SHARE,
+    ("decoders__Image", "hw_decoder_load"): _SHARE,
+    ("decoders__ImageCrop", "hw_decoder_load"): _SHARE,
+    ("decoders__ImageSlice", "hw_decoder_load"): _SHARE,
+    ("decoders__ImageRandomCrop", "hw_decoder_load"): _SHARE,
+    ("NonsilentRegion", "window_length"): _SIZE,
+    ("experimental__WarpPerspective", "size"): _SIZE,
+    ("Sphere", "mask"): _FIRST,
+    ("Water", "mask"): _FIRST,
+    ("decoders__ImageCrop", "use_fast_idct"): _INVERSE,
+    ("decoders__ImageSlice", "use_fast_idct"): _INVERSE,
+    ("decoders__ImageRandomCrop", "use_fast_idct"): _INVERSE,
+    ("experimental__WarpPerspective", "matrix"): _SINGULAR,
+    ("BoxEncoder", "anchors"): _FLAT,
+    ("MelFilterBank", "nfilter"): _NARROW,
+    ("decoders__Audio", "quality"): _NO_CHECK,
 }
 # How long one form may take.
 SECONDS = 60
