@@ -12,10 +12,11 @@ _DEFAULT_CONCURRENCY = 4
 
 def integer(name, value):
     """An argument of the pipeline that is an integer or None; TypeError for others."""
-    if value is None or isinstance(value, int):
+    if value is None:
         return value
     try:
-        return operator.index(value)
+        # A truth value is a number, too, but files tell them apart.
+        return int(operator.index(value))
     except TypeError:
         found = f"{value!r} of type `{type(value).__name__}`"
         raise TypeError(f"Argument `{name}` of the pipeline: expected an integer, found {found}.") from None

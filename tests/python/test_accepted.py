@@ -170,3 +170,12 @@ def test_a_fraction_for_a_whole_number_is_cut_with_a_warning():
     with pytest.warns(UserWarning, match="2.5 stands for a whole number and is cut to 2"):
         (out,) = run(lambda: fn.random.uniform(shape=[2.5]))
     assert out.at(0).shape == (2,)
+
+
+def test_a_truth_value_as_a_number_of_the_pipeline():
+    @pipeline_def(num_threads=1)
+    def define():
+        return fn.random.uniform(range=[0, 1], shape=3)
+
+    first, second = (define(batch_size=size, seed=seed).run()[0].as_array() for size, seed in ((True, True), (1, 1)))
+    np.testing.assert_array_equal(first, second)

@@ -105,6 +105,59 @@ def test_masks_of_pixels_hold_classes(tmp_path):
     assert (pixels[..., 0] == wanted).all()
 
 
+# --- arrays
+
+REGIONS = [
+    (dict(roi_start=2), (2, 6), (2, 7)),
+    (dict(roi_start=[2]), (2, 6), (2, 7)),
+    (dict(roi_shape=[3, 2]), (0, 3), (0, 2)),
+    (dict(roi_end=np.array(4)), (0, 4), (0, 4)),
+    (dict(roi_start=1, rel_roi_end=0.9), (1, 5), (1, 6)),
+    (dict(roi_axes=[1, 0], roi_start=2, roi_shape=[3, 2]), (2, 4), (2, 5)),
+    (dict(roi_axes=[-1], roi_start=2), (0, 6), (2, 7)),
+    # Both ends are rounded: 1.5 to 3, and 1.75 to 5.25.
+    (dict(rel_roi_start=0.25, rel_roi_shape=[0.25, 0.5]), (2, 3), (2, 5)),
+]
+
+
+@pytest.fixture
+def array(tmp_path):
+    made = np.arange(42).reshape(6, 7)
+    np.save(tmp_path / "a.npy", made)
+    return made
+
+
+@pytest.mark.parametrize("given, rows, columns", REGIONS)
+def test_regions_of_arrays(array, tmp_path, given, rows, columns):
+    found = pipeline(lambda: fn.readers.numpy(file_root=tmp_path, **given)).run()[0].at(0)
+    np.testing.assert_array_equal(found, array[slice(*rows), slice(*columns)])
+
+
+def test_regions_from_tensors(array, tmp_path):
+    starts = [np.array(1, np.int32), np.array(3, np.int32)]
+    made = pipeline(lambda: fn.readers.numpy(file_root=tmp_path, roi_start=fn.external_source(lambda: starts), roi_shape=2))
+    found = made.run()[0]
+    np.testing.assert_array_equal(found.at(0), array[1:3, 1:3])
+    np.testing.assert_array_equal(found.at(1), array[3:5, 3:5])
+
+
+WRONG_REGIONS = [
+    (dict(roi_start=[1, 2, 3]), "has 3 values"),
+    (dict(roi_start=4, roi_end=2), "before start"),
+    (dict(roi_end=[-1, 3]), "before start"),
+    (dict(roi_shape=[-1, 3]), "before start"),
+    (dict(roi_axes=[1, 1], roi_start=2), "`roi_axes`"),
+    (dict(roi_axes=[3], roi_start=2), "`roi_axes`"),
+]
+
+
+@pytest.mark.parametrize("given, words", WRONG_REGIONS)
+def test_regions_that_are_none(array, tmp_path, given, words):
+    made = pipeline(lambda: fn.readers.numpy(file_root=tmp_path, **given))
+    with pytest.raises(RuntimeError, match=words):
+        made.run()
+
+
 # --- sound
 
 

@@ -48,31 +48,18 @@ class _Region:
     def bounds(self, shape, fed):
         """(start, end) in each dimension."""
         given = {**self.given, **fed}
-        axes = [axis + len(shape) if axis < 0 else axis for axis in self.axes] or range(len(shape))
+        axes = self._axes_of(len(shape))
+        values = {name: _spread(name, found, len(axes)) for name, found in given.items() if len(found)}
         bounds = [(0, extent) for extent in shape]
         for k, axis in enumerate(axes):
-            extent = shape[axis]
-
-            def value(name):
-                found = given.get(name)
-                return None if found is None or not found else found[k]
-
-            def scaled(number):
-                return int(np.floor(np.float32(number) * extent + 0.5))
-
-            start, end = value("roi_start"), extent
-            rel_start = value("rel_roi_start")
-            start = scaled(rel_start) if rel_start is not None else 0 if start is None else start
-            if value("roi_end") is not None:
-                end = value("roi_end")
-            elif value("rel_roi_end") is not None:
-                end = scaled(value("rel_roi_end"))
-            elif value("roi_shape") is not None:
-                end = start + value("roi_shape")
-            elif value("rel_roi_shape") is not None:
-                end = start + scaled(value("rel_roi_shape"))
-            bounds[axis] = (start, end)
+            bounds[axis] = _ends({name: found[k] for name, found in values.items()}, shape[axis])
         return bounds
+
+    def _axes_of(self, ndim):
+        axes = [axis + ndim if axis < 0 else axis for axis in self.axes] or list(range(ndim))
+        if len(set(axes)) < len(axes) or any(axis not in range(ndim) for axis in axes):
+            raise RuntimeError(f"`roi_axes` is {self.axes}, expected different dimensions of an array that has {ndim}")
+        return axes
 
     def of(self, array, path, fed):
         """The part of an array, which may be in memory or a `_File`."""
@@ -93,6 +80,44 @@ class _Region:
         place = tuple(slice(s.start - a, s.start - a + n) for s, (a, _), n in zip(inside, bounds, part.shape))
         whole[place] = part
         return whole
+
+
+def _spread(name, values, count):
+    """A value for each of `count` axes; one alone serves for all."""
+    if len(values) not in (1, count):
+        raise RuntimeError(f"`{name}` has {len(values)} values, expected one, or one for each of {count} axes")
+    return values * count if len(values) == 1 else values
+
+
+def _ends(values, extent):
+    """Start and end in a dimension. Both are rounded, so that the extent depends on the start. Products are of 32 bits, unless a relative shape
+    is added to a relative start: so DALI rounds."""
+
+    def scaled(name):
+        return float(np.float32(values[name]) * np.float32(extent))
+
+    start, end = values.get("roi_start", 0), extent
+    if "rel_roi_start" in values:
+        start = scaled("rel_roi_start")
+    size = values.get("roi_shape", values.get("rel_roi_shape", 0))
+    if "roi_end" in values:
+        end = values["roi_end"]
+    elif "rel_roi_end" in values:
+        end = scaled("rel_roi_end")
+    elif "roi_shape" in values:
+        end = start + size
+    elif "rel_roi_shape" in values and "rel_roi_start" in values:
+        end = (float(np.float32(values["rel_roi_start"])) + float(np.float32(size))) * extent
+    elif "rel_roi_shape" in values:
+        end = start + scaled("rel_roi_shape")
+    if size < 0 or end < start:
+        raise RuntimeError(f"end coordinates can't be before start coordinates. Got: start={start} end={end}")
+    return _rounded(start), _rounded(end)
+
+
+def _rounded(value):
+    """The nearest whole number, of two the one that is farther from 0."""
+    return int(math.copysign(math.floor(abs(value) + 0.5), value))
 
 
 class _File:

@@ -197,7 +197,7 @@ class Reader(Operator):
 
 def _of_sample(node, i):
     """The tensors that arguments are fed by, for one sample."""
-    return {"fed": {name: list(arrays[i]) for name, arrays in node.fed.items()}} if node.fed else {}
+    return {"fed": {name: np.ravel(arrays[i]).tolist() for name, arrays in node.fed.items()}} if node.fed else {}
 
 
 def _check_shards(name, options, shuffles_all):
