@@ -67,6 +67,16 @@ def test_paths_are_texts(folder):
     assert define().run()[0].as_array().ravel().tolist() == [0, 0, 1, 1]
 
 
+@pytest.mark.parametrize("given", [{"labels": [1, 2, 3, 4]}, {"file_filters": []}, {"dir_filters": []}])
+def test_what_would_have_no_effect_is_refused(folder, given):
+    @pipeline_def(batch_size=4, num_threads=1)
+    def define():
+        return fn.readers.file(file_root=str(folder), **given)[1]
+
+    with pytest.raises(RuntimeError, match=f"`{next(iter(given))}`"):
+        define().run()
+
+
 def test_arrays_whole_and_in_part(folder):
     @pipeline_def(batch_size=2, num_threads=1)
     def define():

@@ -61,6 +61,11 @@ class File(Reader):
             raise RuntimeError("File paths can be provided through `files` or `file_list` but not both.")
         if root is None and listed is None and given is None:
             raise RuntimeError("Either `file_root`, `files` or `file_list` must be specified.")
+        if given is None and get("labels") is not None:
+            raise RuntimeError("The argument `labels` is valid only when file paths are provided as `files` argument.")
+        for name in ("file_filters", "dir_filters"):
+            if get(name) == []:
+                raise RuntimeError(f"`{name}` list cannot be empty.")
         if given is not None:
             return _Files(_given(given, get("labels"), root), root)
         if listed is not None:
