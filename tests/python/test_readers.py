@@ -77,6 +77,18 @@ def test_what_would_have_no_effect_is_refused(folder, given):
         define().run()
 
 
+def test_samples_are_named_as_they_were_given(folder):
+    whole, listed = str(folder / "a" / "0.npy"), folder / "list.txt"
+    listed.write_text(whole + "\n")
+    for given, name in (({"files": [whole]}, whole), ({"files": ["a/0.npy"]}, "a/0.npy"), ({"file_list": str(listed)}, whole)):
+
+        @pipeline_def(batch_size=1, num_threads=1)
+        def define():
+            return fn.readers.numpy(file_root=str(folder), **given)
+
+        assert define().run()[0][0].source_info() == name
+
+
 def test_arrays_whole_and_in_part(folder):
     @pipeline_def(batch_size=2, num_threads=1)
     def define():

@@ -68,12 +68,18 @@ def base_of(listed, root):
 
 def relative(base, path):
     """A path as DALI names it: as it was given, without the folder that it is relative to."""
-    base = base.rstrip("/") + "/" if base else ""
-    return path[len(base) :] if base and path.startswith(base) else path
+    base = base.rstrip("/") + "/" if base and not isinstance(path, _Whole) else ""
+    return path[len(base) :] if base and path.startswith(base) else str(path)
+
+
+class _Whole(str):
+    """A path that was given whole, and keeps its name."""
 
 
 def joined(base, path):
     """A path below `base`, unless it says itself where it is."""
+    if base and os.path.isabs(path):
+        return _Whole(path)
     return path if not base or _storage.is_remote(path) else os.path.join(base, path)
 
 
