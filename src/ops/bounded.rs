@@ -87,13 +87,6 @@ const TABLE: &[(Bound, &[&str])] = &[
             "Zeros",
             "ZerosLike",
             "conditional__Not_",
-            "noise__Gaussian",
-            "noise__SaltAndPepper",
-            "noise__Shot",
-            "random__Beta",
-            "random__CoinFlip",
-            "random__Normal",
-            "random__Uniform",
             "reductions__Max",
             "reductions__Mean",
             "reductions__MeanSquare",
@@ -141,6 +134,13 @@ const TABLE: &[(Bound, &[&str])] = &[
     (
         Told,
         &[
+            "noise__Gaussian",
+            "noise__SaltAndPepper",
+            "noise__Shot",
+            "random__Beta",
+            "random__CoinFlip",
+            "random__Normal",
+            "random__Uniform",
             "AudioResample",
             "Erase",
             "FastResizeCropMirror",
@@ -268,6 +268,13 @@ fn cases() -> Vec<Case> {
         ..case(name, args, shape, least)
     };
     vec![
+        case("random__Uniform", vec![], &image, 1),
+        case("random__CoinFlip", vec![], &image, 1),
+        case("random__Normal", vec![], &image, 5),
+        case("random__Beta", vec![], &image, 20),
+        case("noise__Gaussian", vec![], &image, 5),
+        case("noise__Shot", vec![], &image, 15),
+        case("noise__SaltAndPepper", vec![], &image, 1),
         case("Resize", far(), &[64, 64, 3], 5),
         Case {
             layout: "DHWC",

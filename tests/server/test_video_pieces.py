@@ -14,6 +14,8 @@ from test_video_stream import CLIPS, DECOUPLED, Answers, long_video
 
 CLASSIFY = cases("pipelines")["classify"]
 SEQUENCES = 'backend: "gesso"\nsequence_batching { max_sequence_idle_microseconds: 3000000 oldest { max_candidate_sequences: 100 } }\n'
+# Without it there is an instance on each GPU, and two would take the pieces of a video in any order.
+ONE = 'backend: "gesso"\ninstance_group [{ kind: KIND_CPU count: 1 }]\n'
 LITTLE = 'parameters { key: "max_memory_mb" value { string_value: "%d" } }\n'
 FILE = """backend: "gesso"
 parameters { key: "files.VIDEO" value { string_value: "%s" } }
@@ -40,15 +42,15 @@ def server(tmp_path_factory, folder):
     def write(name, file, config='backend: "gesso"\n'):
         write_model(models, name, (CLIPS / "streams" / f"{file}.dali").read_bytes(), config)
 
-    write("partial", "partial")
+    write("partial", "partial", ONE)
     write("padded", "pad", f'backend: "dali"\n{DECOUPLED}')
-    write("beside", "beside")
-    write("large", "large")
+    write("beside", "beside", ONE)
+    write("large", "large", ONE)
     write("sequences", "partial", SEQUENCES + 'instance_group [{ kind: KIND_CPU count: 2 }]\n')
     write("short", "partial", SEQUENCES)
     write("unordered", "partial", 'backend: "gesso"\ninstance_group [{ kind: KIND_CPU count: 2 }]\n')
     write("named", "partial", FILE % folder)
-    write("little", "partial", 'backend: "gesso"\n' + LITTLE % 1)
+    write("little", "partial", ONE + LITTLE % 1)
     write_model(models, "photos", CLASSIFY.pipeline, (FILE % folder).replace("VIDEO", "IMAGE") + LITTLE % 8)
     write("nowhere", "partial", FILE % (folder / "none"))
     with Server(models, strict=False) as running:

@@ -31,7 +31,7 @@ pub(crate) fn files(word: &str) -> Result<Vec<PathBuf>> {
     };
     match found.len() {
         0 => Err(Error::not_found(format!("`{word}` names no file"))),
-        ..=MAX_FILES => Ok(found),
+        1..=MAX_FILES => Ok(found),
         many => Err(Error::invalid(format!("`{word}` names {many} files, expected at most {MAX_FILES}"))),
     }
 }

@@ -3,6 +3,7 @@
 import io
 import math
 import os
+import threading
 
 import numpy as np
 
@@ -120,6 +121,10 @@ def _rounded(value):
     return int(math.copysign(math.floor(abs(value) + 0.5), value))
 
 
+# CPython 3.11 counts the depth of its parser, which reads headers, for all threads together: two at a time may fail.
+_PARSING = threading.Lock()
+
+
 class _File:
     """An array in a local file, of which the rows are read that a slice is in. Not mapped: who cuts a mapped file short ends the process."""
 
@@ -128,7 +133,8 @@ class _File:
         version = np.lib.format.read_magic(file)
         if version not in read_header:
             raise ValueError(f"the version {version} of the format is not one of numbers")
-        self.shape, self._is_reversed, self.dtype = read_header[version](file)
+        with _PARSING:
+            self.shape, self._is_reversed, self.dtype = read_header[version](file)
         self.ndim, self._file, self._start = len(self.shape), file, file.tell()
         if self.dtype.hasobject or math.prod(self.shape) * self.dtype.itemsize > size - self._start:
             raise ValueError(f"an array of shape {self.shape} and type {self.dtype} does not fit into {size} bytes")

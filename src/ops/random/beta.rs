@@ -1,12 +1,13 @@
 //! `random__Beta`: numbers from 0 to 1 of a beta distribution.
 
-use super::{SEED, seed};
+use super::{SEED, STRETCH, counts, drawing, seed};
 use crate::cpu::random::standard::{Beta32, Beta64};
 use crate::cpu::random::{BatchRandom, Seed};
 use crate::error::{Error, Result};
 use crate::ops::shape_arg::ShapeArg;
 use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Layout, ValueType};
+use crate::waiting::Effort;
 
 struct Beta {
     alpha: Arg,
@@ -17,7 +18,11 @@ struct Beta {
     batch: BatchRandom,
     /// Per sample, for the batch at hand.
     parameters: Vec<[f32; 2]>,
+    counts: Vec<usize>,
 }
+
+/// Nanoseconds that a number takes.
+const NUMBER_TIME: f64 = 60.0;
 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
@@ -50,6 +55,7 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
         seed: seed(args)?,
         batch: BatchRandom::default(),
         parameters: Vec::new(),
+        counts: Vec::new(),
     }))
 }
 
@@ -72,10 +78,17 @@ impl Operator for Beta {
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         self.batch = self.seed.batch(inputs.first_sample());
         self.parameters = inputs.map(|sample| self.parameters(&sample));
-        Ok(vec![BatchDesc::new(self.dtype, Layout::NONE, self.shape.shapes(inputs))])
+        let shapes = self.shape.shapes(inputs);
+        self.counts = counts(&shapes);
+        Ok(vec![BatchDesc::new(self.dtype, Layout::NONE, shapes)])
+    }
+
+    fn effort(&self, sample: usize) -> Effort {
+        drawing(&self.counts, sample, NUMBER_TIME)
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let failures = io.inputs().failures();
         // Normal numbers come in pairs, and the second one of a pair goes into the next element.
         macro_rules! run {
             ($real:ty, $beta:ident) => {
@@ -83,9 +96,13 @@ impl Operator for Beta {
                     let random = self.batch.sample(sample.index());
                     let [alpha, beta] = self.parameters[sample.index()].map(<$real>::from);
                     let mut drawn = $beta::new(alpha, beta);
+                    let (watch, mut elements) = (cx.watch(failures, sample.index()), random.elements());
                     let numbers = sample.output(0)?.as_slice_mut::<$real>()?;
-                    for (number, mut random) in numbers.iter_mut().zip(random.elements()) {
-                        *number = drawn.draw(&mut random);
+                    for stretch in numbers.chunks_mut(STRETCH) {
+                        for (number, mut random) in stretch.iter_mut().zip(elements.by_ref()) {
+                            *number = drawn.draw(&mut random);
+                        }
+                        watch.spend(stretch.len())?;
                     }
                     Ok(())
                 })

@@ -36,6 +36,8 @@ impl Distribution for CoinFlip {
 
     const DTYPES: &[DType] = &[DType::Bool, DType::U8, DType::I32];
 
+    const NUMBER_TIME: f64 = 3.0;
+
     fn parameters(&self, sample: &SampleInputs<'_>, _dtype: DType) -> Result<u32> {
         let probability = self.probability.float(sample)?;
         if !(0.0..=1.0).contains(&probability) {

@@ -31,7 +31,8 @@ use crate::cpu::random::{BatchRandom, Elements, Philox, Seed};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
-use crate::tensor::{BatchDesc, DType, Element, Layout, ValueType};
+use crate::tensor::{BatchDesc, DType, Element, Layout, Shape, ValueType};
+use crate::waiting::{Effort, Watch};
 use gpu::Draw;
 
 /// The argument of every operator with random numbers.
@@ -83,6 +84,9 @@ pub(super) trait Distribution: Send + Sync {
     /// Types that can be asked for.
     const DTYPES: &[DType];
 
+    /// Nanoseconds that a number takes.
+    const NUMBER_TIME: f64;
+
     /// Reads the arguments of a sample, for numbers of type `dtype`.
     ///
     /// # Errors
@@ -113,30 +117,43 @@ fn fill<D: Distribution, T: Element>(
     sample: Philox,
     parameters: &D::Parameters,
     is_wide: bool,
-) where
+    watch: &Watch<'_>,
+) -> Result<()>
+where
     f32: ConvertSat<T>,
     f64: ConvertSat<T>,
 {
-    if is_wide {
-        in_parts(numbers, sample.elements(), |part, elements| draw_f64::<D>(part, elements, parameters));
-    } else {
-        in_parts(numbers, sample.elements(), |part, elements| draw_f32::<D>(part, elements, parameters));
+    let mut elements = sample.elements();
+    for stretch in numbers.chunks_mut(STRETCH) {
+        elements = if is_wide {
+            in_parts(stretch, elements, |part, elements| draw_f64::<D>(part, elements, parameters))
+        } else {
+            in_parts(stretch, elements, |part, elements| draw_f32::<D>(part, elements, parameters))
+        };
+        watch.spend(stretch.len())?;
     }
+    Ok(())
 }
+
+/// Numbers that are drawn before somebody is asked whether to go on.
+const STRETCH: usize = 1 << 14;
 
 /// Numbers that are drawn before they are converted: they stay in the nearest cache.
 const PART: usize = 256;
 
 /// Lets `draw` fill `numbers`, or a part after the other that is then converted: there is one loop that draws for each distribution, not
 /// one for each type. It gives back the elements that are left.
-fn in_parts<F, T>(numbers: &mut [T], mut elements: Elements, draw: impl Fn(&mut [F], Elements) -> Elements)
+fn in_parts<F, T>(
+    numbers: &mut [T],
+    mut elements: Elements,
+    draw: impl Fn(&mut [F], Elements) -> Elements,
+) -> Elements
 where
     F: Element + ConvertSat<T>,
     T: Element,
 {
     if F::DTYPE == T::DTYPE {
-        draw(bytemuck::cast_slice_mut(numbers), elements);
-        return;
+        return draw(bytemuck::cast_slice_mut(numbers), elements);
     }
     let mut drawn = [F::default(); PART];
     for part in numbers.chunks_mut(PART) {
@@ -144,6 +161,7 @@ where
         elements = draw(drawn, elements);
         convert_slice(drawn, part);
     }
+    elements
 }
 
 // Elements that are moved stay in registers, others would be written to memory for each number.
@@ -171,6 +189,16 @@ fn draw_f64<D: Distribution>(
     elements
 }
 
+/// Elements of each sample.
+fn counts(shapes: &[Shape]) -> Vec<usize> {
+    shapes.iter().map(|shape| shape.volume().unwrap_or(usize::MAX)).collect()
+}
+
+/// What drawing the numbers of a sample is expected to take, of so many nanoseconds each.
+fn drawing(counts: &[usize], sample: usize, nanoseconds: f64) -> Effort {
+    Effort::new(counts.get(sample).copied().unwrap_or(0) as f64 * nanoseconds, 0)
+}
+
 /// An operator that makes tensors of random numbers.
 pub(super) struct Random<D: Distribution> {
     distribution: D,
@@ -180,6 +208,8 @@ pub(super) struct Random<D: Distribution> {
     batch: BatchRandom,
     /// Per sample, for the batch at hand.
     parameters: Vec<D::Parameters>,
+    /// Numbers of each sample.
+    counts: Vec<usize>,
 }
 
 impl<D: Distribution + 'static> Random<D> {
@@ -203,6 +233,7 @@ impl<D: Distribution + 'static> Random<D> {
             seed: seed(args)?,
             batch: BatchRandom::default(),
             parameters: Vec::new(),
+            counts: Vec::new(),
         }))
     }
 }
@@ -216,15 +247,22 @@ impl<D: Distribution> Operator for Random<D> {
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         self.batch = self.seed.batch(inputs.first_sample());
         self.parameters = inputs.map(|sample| self.distribution.parameters(&sample, self.dtype));
-        Ok(vec![BatchDesc::new(self.dtype, Layout::NONE, self.shape.shapes(inputs))])
+        let shapes = self.shape.shapes(inputs);
+        self.counts = counts(&shapes);
+        Ok(vec![BatchDesc::new(self.dtype, Layout::NONE, shapes)])
+    }
+
+    fn effort(&self, sample: usize) -> Effort {
+        drawing(&self.counts, sample, D::NUMBER_TIME)
     }
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        let failures = io.inputs().failures();
         dispatch!(self.dtype, T => io.for_each_sample(cx, |sample| {
             let (parameters, random) = (&self.parameters[sample.index()], self.batch.sample(sample.index()));
+            let watch = cx.watch(failures, sample.index());
             let numbers = sample.output(0)?.as_slice_mut::<T>()?;
-            fill::<D, T>(numbers, random, parameters, is_wide(self.dtype));
-            Ok(())
+            fill::<D, T>(numbers, random, parameters, is_wide(self.dtype), &watch)
         }))
     }
 

@@ -6,14 +6,15 @@ use multiversion::multiversion;
 
 use super::gpu::{Change, noise_kernel, run_noise};
 use super::normal::{NORMAL, Normal};
-use super::{Distribution, SEED, is_wide, seed};
+use super::{Distribution, SEED, STRETCH, counts, drawing, is_wide, seed};
 use crate::cpu::convert::ConvertSat;
-use crate::cpu::random::{BatchRandom, Philox, Seed};
+use crate::cpu::random::{BatchRandom, Elements, Seed};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::ops::{CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, one_output};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
+use crate::waiting::Effort;
 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
@@ -25,7 +26,13 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     shared_args: &[NORMAL],
     build: &|args, _| {
         let (normal, seed) = (Normal::new(args)?, seed(args)?);
-        Ok(Box::new(Gaussian { normal, seed, batch: BatchRandom::default(), parameters: Vec::new() }))
+        Ok(Box::new(Gaussian {
+            normal,
+            seed,
+            batch: BatchRandom::default(),
+            parameters: Vec::new(),
+            counts: Vec::new(),
+        }))
     },
     outputs: &one_output,
     kernels: &[super::kernels],
@@ -37,6 +44,7 @@ struct Gaussian {
     seed: Seed,
     batch: BatchRandom,
     parameters: Vec<(f32, f32)>,
+    counts: Vec<usize>,
 }
 
 /// Noise is for numbers that DALI draws noise for.
@@ -47,15 +55,21 @@ pub(super) fn check(dtype: DType) -> Result<()> {
     Ok(())
 }
 
-/// Writes the elements of `src` with a normal number added to each.
+/// Writes the elements of `src` with a normal number added to each; gives back the random numbers that are left.
 #[multiversion(targets("x86_64+avx+avx2+fma"))]
-fn add_noise<T>(src: &[T], dst: &mut [T], sample: Philox, parameters: &(f32, f32), is_wide: bool)
+fn add_noise<T>(
+    src: &[T],
+    dst: &mut [T],
+    mut random: Elements,
+    parameters: &(f32, f32),
+    is_wide: bool,
+) -> Elements
 where
     T: ConvertSat<f32> + ConvertSat<f64>,
     f32: ConvertSat<T>,
     f64: ConvertSat<T>,
 {
-    let elements = dst.iter_mut().zip(src).zip(sample.elements());
+    let elements = dst.iter_mut().zip(src).zip(random.by_ref());
     if is_wide {
         for ((to, from), mut random) in elements {
             let from: f64 = from.convert_sat();
@@ -67,6 +81,7 @@ where
             *to = (from + Normal::draw_f32(parameters, &mut random)).convert_sat();
         }
     }
+    random
 }
 
 impl Operator for Gaussian {
@@ -79,16 +94,25 @@ impl Operator for Gaussian {
         check(desc.dtype)?;
         self.batch = self.seed.batch(inputs.first_sample());
         self.parameters = inputs.map(|sample| self.normal.parameters(&sample, desc.dtype));
+        self.counts = counts(&desc.shapes);
         Ok(vec![desc.clone()])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        drawing(&self.counts, sample, Normal::NUMBER_TIME)
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let dtype = io.inputs().desc(0)?.dtype;
+        let (dtype, failures) = (io.inputs().desc(0)?.dtype, io.inputs().failures());
         dispatch!(dtype, T => io.for_each_sample(cx, |sample| {
             let (parameters, random) = (&self.parameters[sample.index()], self.batch.sample(sample.index()));
+            let (watch, mut random) = (cx.watch(failures, sample.index()), random.elements());
             let (input, output) = sample.unary()?;
             let (from, to) = (input.as_slice::<T>()?, output.as_slice_mut::<T>()?);
-            add_noise(from, to, random, parameters, is_wide(dtype));
+            for (from, to) in from.chunks(STRETCH).zip(to.chunks_mut(STRETCH)) {
+                random = add_noise(from, to, random, parameters, is_wide(dtype));
+                watch.spend(to.len())?;
+            }
             Ok(())
         }))
     }

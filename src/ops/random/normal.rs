@@ -49,6 +49,8 @@ impl Distribution for Normal {
 
     const DTYPES: &[DType] = NUMBERS;
 
+    const NUMBER_TIME: f64 = 12.0;
+
     fn parameters(&self, sample: &SampleInputs<'_>, _dtype: DType) -> Result<(f32, f32)> {
         Ok((self.mean.float(sample)?, self.stddev.float(sample)?))
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::gpu::{Change, noise_kernel, run_noise};
 use super::noise::check;
-use super::{SEED, seed};
+use super::{SEED, STRETCH, counts, drawing, seed};
 use crate::cpu::random::{BatchRandom, Seed};
 use crate::dispatch;
 use crate::error::{Error, Result};
@@ -13,6 +13,7 @@ use crate::ops::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleIo, dtypes, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType, bits, of_bits};
+use crate::waiting::{Effort, Watch};
 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
@@ -48,7 +49,11 @@ struct SaltAndPepper {
     batch: BatchRandom,
     /// Per sample, for the batch at hand.
     jobs: Vec<Job>,
+    counts: Vec<usize>,
 }
+
+/// Nanoseconds that an element takes.
+const NUMBER_TIME: f64 = 3.0;
 
 /// What becomes of one sample.
 #[derive(Debug, Clone, Default)]
@@ -72,6 +77,7 @@ impl SaltAndPepper {
             seed: seed(args)?,
             batch: BatchRandom::default(),
             jobs: Vec::new(),
+            counts: Vec::new(),
         }))
     }
 
@@ -97,7 +103,7 @@ impl SaltAndPepper {
         }
     }
 
-    fn run<T: Element>(&self, sample: &mut SampleIo<'_>) -> Result<()> {
+    fn run<T: Element>(&self, sample: &mut SampleIo<'_>, watch: &Watch<'_>) -> Result<()> {
         let (job, random) = (&self.jobs[sample.index()], self.batch.sample(sample.index()));
         let (input, output) = sample.unary()?;
         let channels_first = self.channels_first(input.layout, input.shape.len())?;
@@ -107,6 +113,9 @@ impl SaltAndPepper {
         let channels = self.channels(input.shape, channels_first);
         let Some(pixels) = elements.len().checked_div(channels) else { return Ok(()) };
         for (pixel, mut random) in (0..pixels).zip(random.elements()) {
+            if pixel % STRETCH == 0 {
+                watch.spend(STRETCH.saturating_mul(channels))?;
+            }
             let drawn = random.unit_f32();
             if drawn >= job.probability {
                 continue;
@@ -142,12 +151,19 @@ impl Operator for SaltAndPepper {
                 pepper: value(&self.pepper)?,
             })
         });
+        self.counts = counts(&desc.shapes);
         Ok(vec![desc.clone()])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        drawing(&self.counts, sample, NUMBER_TIME)
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let dtype = io.inputs().desc(0)?.dtype;
-        dispatch!(dtype, T => io.for_each_sample(cx, |sample| self.run::<T>(sample)))
+        let (dtype, failures) = (io.inputs().desc(0)?.dtype, io.inputs().failures());
+        dispatch!(dtype, T => io.for_each_sample(cx, |sample| {
+            self.run::<T>(sample, &cx.watch(failures, sample.index()))
+        }))
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {

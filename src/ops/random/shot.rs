@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::gpu::{Change, noise_kernel, run_noise};
 use super::noise::check;
-use super::{SEED, seed};
+use super::{SEED, STRETCH, counts, drawing, seed};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::random::standard::poisson;
 use crate::cpu::random::{BatchRandom, Seed};
@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::ops::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
+use crate::waiting::Effort;
 
 /// Of a device: numbers need different times, so that one that has drawn its goes on with the next.
 const ELEMENTS_OF_A_THREAD: usize = 16;
@@ -23,7 +24,11 @@ struct Shot {
     batch: BatchRandom,
     /// Per sample, for the batch at hand.
     factors: Vec<f32>,
+    counts: Vec<usize>,
 }
+
+/// Nanoseconds that an element takes, whatever its value.
+const NUMBER_TIME: f64 = 40.0;
 
 /// The operator's line in [`crate::ops::OPS`].
 pub(in crate::ops) const DEF: OpDef = OpDef {
@@ -48,6 +53,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         seed: seed(args)?,
         batch: BatchRandom::default(),
         factors: Vec::new(),
+        counts: Vec::new(),
     }))
 }
 
@@ -61,19 +67,28 @@ impl Operator for Shot {
         check(desc.dtype)?;
         self.batch = self.seed.batch(inputs.first_sample());
         self.factors = inputs.map(|sample| self.factor.float(&sample));
+        self.counts = counts(&desc.shapes);
         Ok(vec![desc.clone()])
     }
 
+    fn effort(&self, sample: usize) -> Effort {
+        drawing(&self.counts, sample, NUMBER_TIME)
+    }
+
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
-        let dtype = io.inputs().desc(0)?.dtype;
+        let (dtype, failures) = (io.inputs().desc(0)?.dtype, io.inputs().failures());
         dispatch!(dtype, T => io.for_each_sample(cx, |sample| {
             let (factor, random) = (self.factors[sample.index()], self.batch.sample(sample.index()));
+            let (watch, mut elements) = (cx.watch(failures, sample.index()), random.elements());
             let (input, output) = sample.unary()?;
-            let pairs = output.as_slice_mut::<T>()?.iter_mut().zip(input.as_slice::<T>()?);
-            for ((to, &from), mut random) in pairs.zip(random.elements()) {
-                let value: f32 = from.convert_sat();
-                let events = poisson(&mut random, f64::from(value / factor));
-                *to = (events as f32 * factor).convert_sat();
+            let (from, to) = (input.as_slice::<T>()?, output.as_slice_mut::<T>()?);
+            for (from, to) in from.chunks(STRETCH).zip(to.chunks_mut(STRETCH)) {
+                for ((to, &from), mut random) in to.iter_mut().zip(from).zip(elements.by_ref()) {
+                    let value: f32 = from.convert_sat();
+                    let events = poisson(&mut random, f64::from(value / factor));
+                    *to = (events as f32 * factor).convert_sat();
+                }
+                watch.spend(to.len())?;
             }
             Ok(())
         }))

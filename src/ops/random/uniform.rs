@@ -53,6 +53,8 @@ impl Distribution for Uniform {
 
     const DTYPES: &[DType] = NUMBERS;
 
+    const NUMBER_TIME: f64 = 3.0;
+
     fn parameters(&self, sample: &SampleInputs<'_>, dtype: DType) -> Result<Choices> {
         if let Some(values) = &self.values {
             let values = values.floats(sample)?;

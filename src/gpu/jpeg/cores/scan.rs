@@ -145,6 +145,8 @@ struct Reading<'a> {
     start: usize,
     /// Whether the last byte was an FF, behind which there is a marker or a zero.
     behind_ff: bool,
+    /// And whether there were several of them.
+    filled: bool,
 }
 
 impl<'a> Reading<'a> {
@@ -152,7 +154,7 @@ impl<'a> Reading<'a> {
     fn new(bytes: usize, layout: &'a Layout, to: &'a mut [u8]) -> Option<Self> {
         let scan =
             Scan { segments: Vec::with_capacity(layout.fits(bytes).then(|| layout.segments())?), bytes: 0 };
-        Some(Self { layout, scan, out: Out { bytes: to, at: 0 }, start: 0, behind_ff: false })
+        Some(Self { layout, scan, out: Out { bytes: to, at: 0 }, start: 0, behind_ff: false, filled: false })
     }
 
     /// Writes what the first blocks of a piece hold, if no marker may begin it. How many bytes these are.
@@ -170,12 +172,19 @@ impl<'a> Reading<'a> {
         loop {
             if self.behind_ff {
                 // Any number of fill bytes may stand before a marker.
-                let Some(fill) = piece.iter().position(|&byte| byte != 0xFF) else { return Some(false) };
+                let found = piece.iter().position(|&byte| byte != 0xFF);
+                self.filled |= found.unwrap_or(piece.len()) > 0;
+                let Some(fill) = found else { return Some(false) };
                 let marker = *piece.get(fill)?;
                 piece = piece.get(fill + 1..)?;
                 self.behind_ff = false;
                 if marker == 0 {
-                    // Behind fill bytes, or behind an FF that was the last of a piece.
+                    // No encoder writes fill bytes before a zero, and what libjpeg-turbo makes of them depends on how it reads: it keeps
+                    // coefficients of a first try.
+                    if std::mem::take(&mut self.filled) {
+                        return None;
+                    }
+                    // Behind an FF that was the last of a piece.
                     self.out.write(&[0xFF])?;
                 } else if self.end_segment(marker)? {
                     return Some(true);
@@ -185,7 +194,7 @@ impl<'a> Reading<'a> {
             self.out.at += done.written;
             // An FF that has no zero behind it, if there is any.
             let Some(rest) = piece.get(done.read + 1..) else { return Some(false) };
-            (piece, self.behind_ff) = (rest, true);
+            (piece, self.behind_ff, self.filled) = (rest, true, false);
         }
     }
 
@@ -240,8 +249,15 @@ mod tests {
                 segment.push(byte);
                 continue;
             }
-            match bytes.by_ref().find(|&byte| byte != 0xFF) {
+            let mut filled = false;
+            let next = bytes.by_ref().find(|&byte| {
+                filled |= byte == 0xFF;
+                byte != 0xFF
+            });
+            match next {
                 None => break,
+                // Left to the host.
+                Some(0) if filled => break,
                 Some(0) => segment.push(0xFF),
                 Some(marker) => segments.push((std::mem::take(&mut segment), marker)),
             }
