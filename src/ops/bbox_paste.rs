@@ -62,7 +62,9 @@ impl Operator for BBoxPaste {
             let ratio = self.ratio.float(&sample)?;
             let margin = (ratio - 1.0) / ratio;
             let [x, y] = &self.position;
-            Ok(Move { scale: 1.0 / ratio, offset: [x.float(&sample)? * margin, y.float(&sample)? * margin] })
+            // DALI bounds a place at its end alone.
+            let place = |arg: &Arg| Ok::<_, Error>(arg.float(&sample)?.min(1.0));
+            Ok(Move { scale: 1.0 / ratio, offset: [place(x)? * margin, place(y)? * margin] })
         });
         Ok(vec![desc.clone()])
     }

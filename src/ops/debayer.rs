@@ -83,6 +83,8 @@ impl Debayer {
     fn blue(&self, sample: &SampleInputs<'_>) -> Result<[usize; 2]> {
         match self.blue_position.ints(sample)?[..] {
             [y @ (0 | 1), x @ (0 | 1)] => Ok([1 - y as usize, 1 - x as usize]),
+            // One value is both, as in DALI.
+            [both @ (0 | 1)] => Ok([1 - both as usize; 2]),
             ref other => Err(Error::invalid(format!(
                 "argument `blue_position` is {other:?}, expected a row and a column, each 0 or 1"
             ))),

@@ -27,7 +27,9 @@ pub(super) const DEF: OpDef = OpDef {
     doc: "RGB images as they come back from a JPEG file",
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
-    args: &[ArgSpec::int("quality", "of the file, 1 to 100").tensor().or_int(50)],
+    args: &[ArgSpec::int("quality", "of the file, 1 to 100; what is beyond counts as the nearest")
+        .tensor()
+        .or_int(50)],
     build: &build,
     outputs: &one_output,
     kernels: &[kernels],
@@ -62,9 +64,8 @@ impl Operator for JpegCompressionDistortion {
                     "an image of shape {shape}, expected pixels of 3 channels"
                 )));
             }
-            let quality = self.quality.int(&sample)?;
-            let valid = i32::try_from(quality).ok().filter(|quality| (1..=100).contains(quality));
-            valid.ok_or_else(|| Error::invalid(format!("argument `quality` is {quality}, expected 1 to 100")))
+            // As libjpeg takes it.
+            Ok(self.quality.int(&sample)?.clamp(1, 100) as i32)
         });
         Ok(vec![BatchDesc { layout, ..desc.clone() }])
     }

@@ -70,6 +70,9 @@ fn check(dtype: DType) -> Result<()> {
 
 /// Where an image of `side` pixels lies along one side of its canvas: the anchor of the canvas in the image, and its size.
 fn along(side: usize, ratio: f32, smallest: f32, position: f32) -> Result<(i64, usize)> {
+    if smallest < 0.0 {
+        return Err(Error::invalid(format!("argument `min_canvas_size` is {smallest}, expected at least 0")));
+    }
     if !(ratio >= 1.0 && (0.0..=1.0).contains(&position)) {
         return Err(Error::invalid(format!(
             "a ratio of {ratio} and a place of {position}, expected at least 1 and 0 to 1"

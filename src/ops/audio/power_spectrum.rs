@@ -35,7 +35,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let length = args.int("nfft")?.map(|length| {
+    // Not positive: not given, as in DALI.
+    let length = args.int("nfft")?.filter(|&length| length > 0).map(|length| {
         let inside =
             usize::try_from(length).ok().filter(|length| (1..=limits::MAX_TRANSFORM).contains(length));
         inside.ok_or_else(|| {

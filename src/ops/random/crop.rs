@@ -41,14 +41,20 @@ struct RandomCrop {
 
 impl RandomCrop {
     fn new(args: &Args) -> Result<Self> {
-        let pair = |name: &str, default: [f32; 2]| match args.floats(name)?.as_deref() {
-            None => Ok(default),
-            // One value is both, as in DALI.
-            Some(&[both]) if both > 0.0 && both.is_finite() => Ok([both; 2]),
-            Some(&[low, high]) if 0.0 < low && low <= high && high.is_finite() => Ok([low, high]),
-            Some(other) => Err(Error::invalid(format!(
-                "argument `{name}` is {other:?}, expected two positive numbers that rise"
-            ))),
+        // An area may begin at nothing, a ratio may not.
+        let pair = |name: &str, may_be_zero: bool, default: [f32; 2]| {
+            let begins = |low: f32| low > 0.0 || may_be_zero && low == 0.0;
+            match args.floats(name)?.as_deref() {
+                None => Ok(default),
+                // One value is both, as in DALI.
+                Some(&[both]) if both > 0.0 && both.is_finite() => Ok([both; 2]),
+                Some(&[low, high]) if begins(low) && low <= high && 0.0 < high && high.is_finite() => {
+                    Ok([low, high])
+                }
+                Some(other) => Err(Error::invalid(format!(
+                    "argument `{name}` is {other:?}, expected two positive numbers that rise"
+                ))),
+            }
         };
         let attempts = args.int("num_attempts")?.unwrap_or(10);
         if !(1..=limits::MAX_CROP_ATTEMPTS).contains(&attempts) {
@@ -58,8 +64,8 @@ impl RandomCrop {
             )));
         }
         Ok(Self {
-            area: pair("random_area", [0.08, 1.0])?,
-            ratio: pair("random_aspect_ratio", [0.75, 4.0 / 3.0])?,
+            area: pair("random_area", true, [0.08, 1.0])?,
+            ratio: pair("random_aspect_ratio", false, [0.75, 4.0 / 3.0])?,
             attempts,
             seed: seed(args)?.masked(SEED_MASK),
             batch: BatchRandom::default(),
