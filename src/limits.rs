@@ -26,6 +26,18 @@ pub const MAX_LIST_ARGUMENT: usize = 1 << 20;
 /// Samples of a data set that a reader lists. Stops lists and shuffling buffers that fill memory.
 pub const MAX_DATASET_SAMPLES: usize = 1 << 30;
 
+/// Folders within folders that a reader looks into. Stops links that lead back from being followed for ever.
+pub const MAX_FOLDER_DEPTH: usize = 64;
+
+/// Files of many samples that a reader keeps open. Stops a data set of thousands of them from using up what a process may open.
+pub const MAX_OPEN_PIECES: usize = 128;
+
+/// Bytes of a long name or of a header of the pax kind in a tar archive. Stops a size in a header from filling memory.
+pub const MAX_TAR_NAME_BYTES: u64 = 1 << 20;
+
+/// Bytes of an index, a list or annotations that a reader takes. Stops a file that fills memory; annotations of the largest public sets have a gigabyte.
+pub const MAX_READER_TEXT_BYTES: usize = 4 << 30;
+
 /// Dimensions of a sample. Stops shapes that would overflow fixed-size index tables.
 pub const MAX_NDIM: usize = 16;
 

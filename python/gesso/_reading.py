@@ -5,11 +5,17 @@ import threading
 
 from . import _author, _library, _storage
 from ._readers import damage as _damage
+from ._readers import features as _features
+from ._readers.coco import COCO
 from ._readers.file import File
+from ._readers.numpy import REGION, Numpy
+from ._readers.records import MXNet, TFRecord
 from ._readers.video import Video
+from ._readers.webdataset import Webdataset
 from ._seeds import assign
 from ._stages import failed, is_python
 from ._stream import StreamEngine
+from .tfrecord import string
 
 # Batches that a GPU works on at the same time: one alone leaves it idle while the host prepares the next and waits for the last.
 _LANES_OF_GPU = 4
@@ -17,6 +23,18 @@ _LANES_OF_GPU = 4
 _THREADS = 4
 # What a file's list says otherwise here than in the library: patterns with more than stars.
 _WILD = set("?[")
+# Readers that the library has, and their arguments that are paths.
+_PATHS = {
+    File: ("file_root", "file_list", "files"),
+    Video: ("file_root", "file_list", "filenames"),
+    Webdataset: ("paths", "index_paths"),
+    TFRecord: ("path", "index_path"),
+    MXNet: ("path", "index_path"),
+    Numpy: ("file_root", "file_list", "files"),
+    COCO: ("file_root", "annotations_file"),
+}
+# Those that shuffle files, not samples, before each epoch.
+_OF_FILES = (Webdataset, TFRecord, MXNet)
 
 
 def lanes(device, num_threads, depth, most=_LANES_OF_GPU):
@@ -27,11 +45,19 @@ def lanes(device, num_threads, depth, most=_LANES_OF_GPU):
     return {"lanes": count, "num_threads": threads // count, "prefetch": depth + count}
 
 
+def _paths(node):
+    """All that the reader was given."""
+    kind = next(kind for kind in _PATHS if isinstance(node.operator, kind))
+    for name in _PATHS[kind]:
+        given = node.values_of(name) or ()
+        yield from [given] if isinstance(given, str) else given
+
+
 def _is_local(node):
     """Whether the library finds the same files as the reader in the interpreter."""
-    root, listed, files, videos = (node.values_of(name) for name in ("file_root", "file_list", "files", "filenames"))
-    patterns = [*(node.values_of("file_filters") or ()), *(node.values_of("dir_filters") or ())]
-    if root == "" or any(_storage.is_remote(path) for path in [root or "", listed or "", *(files or ()), *(videos or ())]):
+    root, listed = node.values_of("file_root"), node.values_of("file_list")
+    patterns = [*(node.values_of("file_filters") or ()), *(node.values_of("dir_filters") or ()), node.values_of("file_filter", "")]
+    if root == "" or any(map(_storage.is_remote, _paths(node))):
         return False
     if any(_WILD & set(pattern) for pattern in patterns):
         return False
@@ -42,15 +68,23 @@ def _is_local(node):
         return False
 
 
+def _is_whole(node):
+    """Whether the arguments say no more than the library understands: no regions of arrays, no features that files have no place for."""
+    if any(name in node.values for name in REGION):
+        return False
+    features = getattr(node.operator, "features", {}).values()
+    return all(isinstance(feature.default, str if feature.dtype == string else (int, float)) for feature in features)
+
+
 def _is_native(node, restarts, device):
     """Whether the library reads as this reader does. Videos it reads better on a device, as it decodes them there."""
     is_video = isinstance(node.operator, Video) and node.device == "gpu" and device == _library.GPU
-    if not is_video and type(node.operator) is not File:
+    if not is_video and (type(node.operator) not in _PATHS or isinstance(node.operator, Video)):
         return False
-    if node.operator.only_in_python or node.tensors or node.values_of("seed") == -1:
+    if node.operator.only_in_python or node.tensors or node.values_of("seed") == -1 or not _is_whole(node):
         return False
-    # With checkpoints every epoch is shuffled from the order of the files, which the library does not do.
-    return not (restarts and node.values_of("shuffle_after_epoch")) and _is_local(node)
+    # With checkpoints samples are shuffled from the order of the files for every epoch, which the library does not do.
+    return (not (restarts and node.values_of("shuffle_after_epoch")) or isinstance(node.operator, _OF_FILES)) and _is_local(node)
 
 
 def _is_plain(node, history, batch_size):
@@ -70,12 +104,12 @@ def opened(pipeline, parameters, place, state):
     assign(pipeline._operators, parameters["seed"])
     settings = lanes(place.device, pipeline.num_threads, pipeline._queue_depth())
     try:
-        file = _author.write(_author.describe(pipeline._operators, pipeline._declared_outputs()[0], parameters))
+        file = _features.written(_author.describe(pipeline._operators, pipeline._declared_outputs()[0], parameters), readers)
         engine = StreamEngine(file, *place, batch_size=batch_size, **settings)
         begun = state["batches"] if state else 0
         engine.skip(begun)
         engine.open()
-    except (_library.GessoError, RuntimeError):
+    except (_library.GessoError, RuntimeError, TypeError, ValueError, OverflowError):
         return None
     return Reading(engine, readers, parameters["enable_checkpointing"], batch_size, begun)
 
@@ -93,25 +127,36 @@ class Reading:
         """(arrays and layout of each output, errors of samples)"""
         number = self._begun
         self._begun += 1
-        outcome = self._engine.next()
-        self._raise_unread(outcome.errors)
+        try:
+            outcome = self._engine.next()
+        except _library.GessoError as error:
+            if (node := self._reader_in(str(error))) is not None:
+                raise failed(node, RuntimeError(str(error).partition("`): ")[2])) from error
+            raise
+        self._raise_unread(outcome.errors, number)
         if not outcome.errors:
             return outcome.outputs, {}
         infos = {name: _Infos(files, number) for name, files in self._files.items()}
         return outcome.outputs, _damage.with_origins(outcome.errors, [(name, found, found.numbers()) for name, found in infos.items()])
 
-    def _raise_unread(self, errors):
+    def _reader_in(self, text):
+        """The reader that an error of the library names."""
+        return next((node for node in self._readers if text.startswith("source ") and f"(`{node.name}`)" in text), None)
+
+    def _raise_unread(self, errors, number):
         """A file that cannot be read is an error of the batch, whatever becomes of samples that cannot be computed."""
         for i, text in sorted(errors.items()):
-            node = next((node for node in self._readers if text.startswith("source ") and f"(`{node.name}`)" in text), None)
+            node = self._reader_in(text)
             if node is None:
                 continue
-            if path := text.partition("the file `")[2].rpartition("`: ")[0]:
-                try:
-                    # In the words of the reader in the interpreter.
+            try:
+                # In the words of the reader in the interpreter.
+                if not isinstance(node.operator, File):
+                    self._files[node.name].read(number, i)
+                elif path := text.partition("the file `")[2].rpartition("`: ")[0]:
                     _storage.read(path)
-                except (RuntimeError, OSError) as error:
-                    raise failed(node, error) from error
+            except (RuntimeError, OSError) as error:
+                raise failed(node, error) from error
             # Now it is there.
             raise failed(node, RuntimeError(text))
 
@@ -156,41 +201,54 @@ class _Files:
                 self._order.batch(self._batch_size)
             self._order.next_epoch()
 
+    def name(self, index):
+        """What the errors of a sample call it."""
+        if hasattr(self._samples, "name"):
+            return self._samples.name(index)
+        try:
+            _, info = self._read(index)
+        except (RuntimeError, OSError):
+            return ""
+        return info[0] if isinstance(info, list) else info
+
+    def read(self, number, i):
+        """Reads sample `i` of a batch again."""
+        if (numbers := self.of_batch(number)) is not None:
+            self._read(numbers[i])
+
+    def _read(self, index):
+        with _damage.named(f"a sample of `{self._node.operator.display}`", but=(RuntimeError, OSError)):
+            return self._samples.read(index)
+
     def of_batch(self, number):
-        """The path of each sample, and their numbers."""
+        """The numbers of its samples."""
         with self._lock:
             if self._samples is None:
                 self._samples = self._node.operator.begin(self._node)
             if self._samples.size != self._size:
                 # Others came or went since: which file is which number nobody knows any more.
-                return [""] * self._batch_size, None
+                return None
             if self._order is None or number < self._next:
                 self._begin()
             while self._next < number:
                 self._order.batch(self._batch_size)
                 self._next += 1
             self._next += 1
-            numbers = self._order.batch(self._batch_size)
-            return [self._samples.name(index) for index in numbers], numbers
+            return self._order.batch(self._batch_size)
 
 
 class _Infos:
     """The path of each sample of a batch, and its number among those of its reader, found out when it is asked for."""
 
     def __init__(self, files, number):
-        self._files, self._number, self._found = files, number, None
-
-    def _find(self):
-        if self._found is None:
-            self._found = self._files.of_batch(self._number)
-        return self._found
+        self._files, self._number, self._found = files, number, ()
 
     def __getitem__(self, index):
-        return self._find()[0][index]
-
-    def __len__(self):
-        return len(self._find()[0])
+        numbers = self.numbers()
+        return "" if numbers is None else self._files.name(numbers[index])
 
     def numbers(self):
         """The number of each sample, or None."""
-        return self._find()[1]
+        if self._found == ():
+            self._found = self._files.of_batch(self._number)
+        return self._found

@@ -60,6 +60,7 @@ TARGETS = {
         "data sets of the Python readers: TFRecord, RecordIO, tar, LMDB, COCO and their indices, FITS, NumPy, lists",
         ("tests/python/test_hostile_readers.py", "GESSO_READER_CASES", KINDS_OF_DATA_SETS),
     ),
+    "records": Target(20, "tar archives, TFRecord, RecordIO, NumPy and COCO, as readers of the library read them, with their indices"),
     "requests": Target(10, "requests and failures of a server, through the plugin's entry points"),
     "sound": Target(2.5, "WAV, W64, AIFF, AU, CAF, FLAC, Ogg"),
     "video": Target(2.5, "videos, decoded on the host"),

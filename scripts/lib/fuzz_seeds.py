@@ -73,6 +73,33 @@ def indexed():
         yield b"\2" + file.getvalue()
 
 
+def read():
+    """Data sets behind a byte that says of which kind; those with an index also behind its length and it."""
+    found = list(indexed())
+    for archive in (file[1:] for file in found if file[:1] == b"\2"):
+        index = b"v1.2 2\njpg 512 5 a.jpg cls 1536 5 a.cls\njpg 3584 5 b\n"
+        yield b"\0" + archive
+        yield b"\1" + bytes([len(index)]) + index + archive
+    # Features a: a text, b: two whole numbers, c: a float.
+    values = b"\x0a\x03\x0a\x01x", b"\x1a\x04\x0a\x02\1\2", b"\x12\x06\x0a\x04\0\0\x80?"
+    entries = [b"\x0a\1" + name + b"\x12" + bytes([len(value)]) + value for name, value in zip((b"a", b"b", b"c"), values)]
+    features = b"".join(b"\x0a" + bytes([len(entry)]) + entry for entry in entries)
+    example = b"\x0a" + bytes([len(features)]) + features
+    record = struct.pack("<QI", len(example), 0) + example + bytes(4)
+    index = b"0 %d\n%d %d\n" % (len(record), len(record), len(record))
+    yield b"\2" + bytes([len(index)]) + index + record + record
+    record = struct.pack("<IfQQff", 2, 0, 1, 0, 3, 4) + b"image"
+    record = struct.pack("<II", 0xCED7230A, len(record)) + record + bytes(-len(record) % 4)
+    index = b"0\t0\n1\t%d\n" % len(record)
+    yield b"\3" + bytes([len(index)]) + index + record + record
+    for file in arrays():
+        yield b"\4" + file
+    yield (
+        b'\5{"images": [{"id": 3, "file_name": "file", "width": 2, "height": 2}], "categories": [{"id": 5}], '
+        b'"annotations": [{"image_id": 3, "category_id": 5, "bbox": [0, 0, 1, 2], "iscrowd": 0}]}'
+    )
+
+
 def lists():
     """Lists of videos, of files, patterns, behind bytes that say which, and how they are read."""
     for how in (b"\0\0\0", b"\0\1\1", b"\0\0\2", b"\0\1\3", b"\0\0\4"):
@@ -110,6 +137,8 @@ def seeds():
         yield "config", text
     for file in indexed():
         yield "index", file
+    for data in read():
+        yield "records", data
     for text in lists():
         yield "list", text
     random = np.random.default_rng(1)

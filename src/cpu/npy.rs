@@ -1,4 +1,4 @@
-//! Arrays as numpy saves them (`.npy`, format version 1): a header in Python's syntax, then the elements. It must not know
+//! Arrays as numpy saves them (`.npy`): a header in Python's syntax, then the elements. It must not know
 //! tensors' devices or operators.
 
 use crate::error::{Error, Result};
@@ -21,23 +21,57 @@ pub struct Npy<'a> {
 }
 
 impl<'a> Npy<'a> {
-    /// Reads the header of a file.
+    /// Reads the header of a file of version 1 that ends with its elements.
     ///
     /// # Errors
     /// When it is none, of another version or byte order, of a type that tensors do not have, or not as long as it says.
     pub fn parse(file: &'a [u8]) -> Result<Self> {
+        let array = Self::begin(file, 1)?;
+        let (expected, found) = (array.shape.bytes(array.dtype.size())?, array.bytes.len());
+        if expected != found {
+            return Err(array.wrong_length(expected));
+        }
+        Ok(array)
+    }
+
+    /// Reads the header of a file of version 1 or 2, behind whose elements there may be more.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn parse_front(file: &'a [u8]) -> Result<Self> {
+        let array = Self::begin(file, 2)?;
+        let expected = array.shape.bytes(array.dtype.size())?;
+        let bytes = array.bytes.get(..expected).ok_or_else(|| array.wrong_length(expected))?;
+        Ok(Self { bytes, ..array })
+    }
+
+    fn wrong_length(&self, expected: usize) -> Error {
+        let Self { dtype, shape, bytes, .. } = self;
+        let found = bytes.len();
+        Error::invalid(format!(
+            "a numpy file of shape {shape} and type {dtype} has {found} bytes of data, expected {expected}"
+        ))
+    }
+
+    /// What the header says, and all that follows it.
+    fn begin(file: &'a [u8], newest: u8) -> Result<Self> {
         let version =
             file.strip_prefix(MAGIC).ok_or_else(|| Error::invalid("not a file of numpy (`.npy`)"))?;
         let (major, rest) = match version {
-            [major, _, rest @ ..] => (major, rest),
+            [major, _, rest @ ..] => (*major, rest),
             _ => return Err(truncated()),
         };
-        if *major != 1 {
-            return Err(Error::unsupported(format!("a numpy file of version {major}, expected 1")));
+        if major == 0 || major > newest {
+            return Err(Error::unsupported(format!("a numpy file of version {major}, expected {newest}")));
         }
-        let (length, rest) = rest.split_first_chunk::<2>().ok_or_else(truncated)?;
-        let (header, bytes) =
-            rest.split_at_checked(usize::from(u16::from_le_bytes(*length))).ok_or_else(truncated)?;
+        let (length, rest) = match major {
+            1 => {
+                rest.split_first_chunk().map(|(length, rest)| (u32::from(u16::from_le_bytes(*length)), rest))
+            }
+            _ => rest.split_first_chunk().map(|(length, rest)| (u32::from_le_bytes(*length), rest)),
+        }
+        .ok_or_else(truncated)?;
+        let (header, bytes) = rest.split_at_checked(length as usize).ok_or_else(truncated)?;
         let header = std::str::from_utf8(header).map_err(|_| Error::invalid("a numpy header is not text"))?;
         let dtype = dtype(text(field(header, "descr")?)?)?;
         let fortran = field(header, "fortran_order")?;
@@ -46,12 +80,6 @@ impl<'a> Npy<'a> {
             return Err(Error::invalid("`fortran_order` of a numpy header is neither `True` nor `False`"));
         }
         let shape = shape(field(header, "shape")?)?;
-        let (expected, found) = (shape.bytes(dtype.size())?, bytes.len());
-        if expected != found {
-            return Err(Error::invalid(format!(
-                "a numpy file of shape {shape} and type {dtype} has {found} bytes of data, expected {expected}"
-            )));
-        }
         Ok(Self { dtype, shape, is_fortran, bytes })
     }
 
@@ -163,6 +191,19 @@ mod tests {
     #[test]
     fn what_is_wrong_is_an_error() {
         let header = |text: &str| file(text, &[0; 4]);
+        let second = [
+            MAGIC,
+            &[2, 0, 55, 0, 0, 0],
+            b"{'descr': '|u1', 'fortran_order': False, 'shape': (2,)}",
+            &[7, 8, 9],
+        ]
+        .concat();
+        assert_eq!(Npy::parse_front(&second).unwrap().bytes, [7, 8]);
+        assert!(Npy::parse_front(&second[..second.len() - 2]).unwrap_err().to_string().contains("1 bytes"));
+        assert!(
+            Npy::parse_front(b"\x93NUMPY\x02\x00\xff\xff\xff\xff").unwrap_err().to_string().contains("ends")
+        );
+        assert!(Npy::parse_front(b"\x93NUMPY\x03\x00").unwrap_err().to_string().contains("version 3"));
         for (file, expected) in [
             (b"\x93NUMP".to_vec(), "not a file"),
             (b"\x93NUMPY\x01".to_vec(), "ends"),

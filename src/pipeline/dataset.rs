@@ -42,14 +42,10 @@ impl Dataset {
         }
         let tensors = self.samples.read(index, memory)?;
         let outputs = tensors.into_iter().zip(&self.outputs).map(|(tensor, ty)| {
-            let dtype = ty.dtype.ok_or_else(|| Error::internal("a reader's output without a type"))?;
-            let desc = BatchDesc::new(dtype, ty.layout.unwrap_or(Layout::NONE), vec![tensor.shape]);
-            Batch::new(desc, vec![tensor.bytes])
+            let desc = BatchDesc::new(tensor.dtype, ty.layout.unwrap_or(Layout::NONE), vec![tensor.shape]);
+            let source = Some(tensor.source).filter(|source| !source.is_empty());
+            Ok(Batch::new(desc, vec![tensor.bytes])?.coming_from(source.map(|source| [source.into()].into())))
         });
-        let mut outputs = outputs.collect::<Result<Vec<_>>>()?;
-        if let Some(first) = outputs.first_mut() {
-            first.come_from(Some([self.samples.source_info(index).into()].into()));
-        }
-        Ok(Outcome { failures: Failures::none(1), outputs })
+        Ok(Outcome { failures: Failures::none(1), outputs: outputs.collect::<Result<Vec<_>>>()? })
     }
 }

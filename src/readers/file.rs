@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::list::{self, Filter, Labelled};
-use super::{Dataset, ReaderDef, Tensor};
+use super::{Dataset, ReaderDef, Tensor, tensors};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
 use crate::ops::args::Value;
 use crate::ops::{ArgSpec, Args};
-use crate::tensor::{DType, Sample, Shape, ValueType};
+use crate::tensor::{DType, ValueType};
 
 /// The reader's line in [`super::READERS`].
 pub(super) const DEF: ReaderDef = ReaderDef {
@@ -48,6 +48,7 @@ fn outputs(_: &Args) -> Result<Vec<ValueType>> {
     Ok(vec![known(DType::U8, None), known(DType::I32, Some(1))])
 }
 
+/// A list of texts.
 pub(super) fn strings(args: &Args, name: &str) -> Option<Vec<String>> {
     match args.values().find(|(keyword, _)| *keyword == name) {
         Some((_, Value::Strings(texts))) => Some(texts.clone()),
@@ -108,25 +109,13 @@ impl Dataset for Files {
     fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
         let (path, label) =
             self.found.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
-        let label = label.to_ne_bytes();
-        Ok(vec![read_file(path, memory)?, tensor(1, &label, memory)?])
+        let source = path.strip_prefix(&self.base).unwrap_or(path).display().to_string();
+        Ok(vec![Tensor { source, ..read_file(path, memory)? }, tensors::list(&[*label], memory)?])
     }
-
-    fn source_info(&self, index: usize) -> String {
-        let path = self.found.get(index).map(|(path, _)| path.strip_prefix(&self.base).unwrap_or(path));
-        path.map(|path| path.display().to_string()).unwrap_or_default()
-    }
-}
-
-/// A list of `count` elements.
-pub(super) fn tensor(count: usize, bytes: &[u8], memory: &Arc<HostPool>) -> Result<Tensor> {
-    let mut buffer = memory.take(bytes.len())?;
-    buffer.bytes_mut().get_mut(..bytes.len()).unwrap_or_default().copy_from_slice(bytes);
-    Ok(Tensor { shape: Shape::from([count]), bytes: Sample::Pooled(Arc::new(buffer), 0..bytes.len()) })
 }
 
 /// Opens a file. Not a pipe, which would wait for somebody to write.
-fn open_file(path: &Path) -> std::io::Result<std::fs::File> {
+pub(super) fn open_file(path: &Path) -> std::io::Result<std::fs::File> {
     if std::fs::metadata(path)?.is_file() {
         return std::fs::File::open(path);
     }
@@ -147,5 +136,5 @@ pub(super) fn read_file(path: &Path, memory: &Arc<HostPool>) -> Result<Tensor> {
     }
     let mut buffer = memory.take(size)?;
     file.read_exact(buffer.bytes_mut().get_mut(..size).unwrap_or_default()).map_err(failed)?;
-    Ok(Tensor { shape: Shape::from([size]), bytes: Sample::Pooled(Arc::new(buffer), 0..size) })
+    Ok(tensors::part(&Arc::new(buffer), 0..size, DType::U8))
 }

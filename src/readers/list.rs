@@ -103,6 +103,41 @@ fn names(folder: &Path, is_folder: bool) -> Result<Vec<String>> {
     Ok(found)
 }
 
+/// The files below `root` that are wanted, sorted by their paths. A folder that is not there has none.
+///
+/// # Errors
+/// Folders that are too deep, too many files, a name that is no text.
+pub(super) fn below(root: &Path, files: &Filter) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    add_below(root, files, 0, &mut found)?;
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn add_below(folder: &Path, files: &Filter, depth: usize, found: &mut Vec<String>) -> Result<()> {
+    if depth > limits::MAX_FOLDER_DEPTH {
+        let (folder, most) = (folder.display(), limits::MAX_FOLDER_DEPTH);
+        return Err(Error::invalid(format!("the folder `{folder}` is more than {most} folders deep")));
+    }
+    // One that cannot be read has no files.
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            add_below(&path, files, depth + 1, found)?;
+            continue;
+        }
+        let name = path.file_name().and_then(|name| name.to_str()).zip(path.to_str());
+        let (name, path) = name.ok_or_else(|| {
+            Error::unsupported(format!("the name `{}` is no text, expected UTF-8", path.display()))
+        })?;
+        if files.takes(name) {
+            found.push(path.to_owned());
+            check_count(found.len())?;
+        }
+    }
+    Ok(())
+}
+
 /// Each line `path label` of a text file. Paths are relative to `root`, else to the list's own folder.
 pub(super) fn of_list(list: &Path, root: Option<&Path>) -> Result<Vec<Labelled>> {
     let text = std::fs::read_to_string(list)
@@ -145,6 +180,23 @@ mod tests {
         }
         std::fs::remove_file(&path).unwrap();
         assert!(of_list(&path, None).is_err());
+    }
+
+    #[test]
+    fn files_below_a_folder() {
+        let root = std::env::temp_dir().join(format!("gesso-below-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("b/c")).unwrap();
+        for name in ["b/c/1.npy", "a.npy", "b/0.npy", "b/x.txt"] {
+            std::fs::write(root.join(name), b"").unwrap();
+        }
+        let files = Filter { patterns: vec!["*.npy".to_owned()], is_case_sensitive: true };
+        let names = ["a.npy", "b/0.npy", "b/c/1.npy"].map(|name| root.join(name).display().to_string());
+        assert_eq!(below(&root, &files).unwrap(), names);
+        assert!(below(Path::new("/nowhere"), &files).unwrap().is_empty());
+        std::os::unix::fs::symlink(&root, root.join("b/back")).unwrap();
+        // The system follows some links only.
+        assert!(below(&root, &files).is_ok_and(|found| found.len() > 3) || below(&root, &files).is_err());
+        std::fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]

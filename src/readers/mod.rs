@@ -2,25 +2,44 @@
 //! lists a data set and reads one sample; shards, shuffling, padding and going on in the middle are written once. It must not know graphs.
 //!
 //! ```text
-//! file.rs ...   what samples there are, and the bytes of one          list.rs     files of folders and lists
+//! file.rs       files, with labels                                    list.rs     files of folders and lists
+//! webdataset.rs samples of tar archives     tar.rs, tar_index.rs        where they are
+//! tfrecord.rs   features of examples        features.rs, wire.rs          what is in one
+//! mxnet.rs      images and labels of RecordIO files                   records.rs  records and their index
+//! numpy.rs      arrays                                              coco.rs, annotations.rs  images with boxes
+//! pieces.rs     open files of many samples, and the bytes of one
 //! order.rs      which sample comes next                               engines.rs  the random numbers that decide it
 //! video.rs      sequences of videos       video_list.rs, video_samples.rs  which    video_files.rs  open files
 //! video_resize.rs  the same, resized
 //! reader.rs     both together as a [`crate::source::Source`]
 //! ```
 
+mod annotations;
+mod coco;
 mod engines;
+mod features;
 mod file;
 mod list;
+mod mxnet;
+mod numpy;
 mod order;
+mod pieces;
 mod reader;
+mod records;
+mod tar;
+mod tar_index;
+mod tensors;
+mod tfrecord;
 mod video;
 mod video_files;
 mod video_list;
 mod video_resize;
 mod video_samples;
+mod webdataset;
+mod wire;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -28,7 +47,7 @@ use crate::memory::HostPool;
 use crate::ops::args::Value;
 use crate::ops::{self, ArgSpec, Args, EVERYWHERE, OpDef};
 use crate::source::MakeSource;
-use crate::tensor::{Sample, Shape, ValueType};
+use crate::tensor::{DType, Sample, Shape, ValueType};
 
 /// A reader: its name in files, what it takes, what it gives.
 pub struct ReaderDef {
@@ -81,7 +100,17 @@ pub struct Step {
 }
 
 /// All readers, sorted by name.
-pub const READERS: &[&ReaderDef] = &[&video::DEF, &file::DEF, &video::OLDER, &video_resize::DEF];
+pub const READERS: &[&ReaderDef] = &[
+    &video::DEF,
+    &coco::DEF,
+    &file::DEF,
+    &mxnet::DEF,
+    &numpy::DEF,
+    &video::OLDER,
+    &video_resize::DEF,
+    &webdataset::DEF,
+    &tfrecord::DEF,
+];
 
 /// The arguments that all readers have.
 pub const SHARED: &[ArgSpec] = &[
@@ -113,9 +142,9 @@ pub trait Dataset: Send + Sync {
     /// Why it cannot be read; the message names the file.
     fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>>;
 
-    /// What is known as the source of a sample's first output, in DALI's words; empty where nothing is.
-    fn source_info(&self, _index: usize) -> String {
-        String::new()
+    /// The samples of each file of many, one file behind the other, where `shuffle_after_epoch` shuffles the files; `None`: it shuffles the samples.
+    fn groups(&self) -> Option<Vec<Range<usize>>> {
+        None
     }
 
     /// Where a sample is from, of a data set whose samples are decoded by operators: their errors name it.
@@ -126,10 +155,14 @@ pub trait Dataset: Send + Sync {
 
 /// One output of a sample.
 pub struct Tensor {
+    /// Type of its elements: the output's own, where that is known beforehand.
+    pub dtype: DType,
     /// Its shape.
     pub shape: Shape,
     /// Its bytes.
     pub bytes: Sample<'static>,
+    /// What is known as its source, in DALI's words; empty where nothing is.
+    pub source: String,
 }
 
 /// The reader that is called `name` in a file.

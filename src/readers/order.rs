@@ -1,6 +1,7 @@
 //! Which sample comes next: shards, epochs, shuffling by a buffer, padding, exactly in DALI's order. It must not know what a sample is.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::engines::{Mersenne32, Mersenne64, Minimal, shuffle, uniform};
 use crate::error::{Error, Result};
@@ -72,6 +73,8 @@ pub(super) struct Order {
     options: Options,
     engine: Minimal,
     entries: Vec<usize>,
+    /// The samples of each file, where files are shuffled before each epoch.
+    groups: Option<Vec<Range<usize>>>,
     /// The shard that is read.
     shard: usize,
     epoch: u64,
@@ -87,8 +90,8 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// The order of `size` samples.
-    pub(super) fn new(size: usize, options: &Options) -> Result<Self> {
+    /// The order of `size` samples; of those in `groups`, `shuffle_after_epoch` keeps each group together.
+    pub(super) fn new(size: usize, options: &Options, groups: Option<Vec<Range<usize>>>) -> Result<Self> {
         if size == 0 {
             return Err(Error::invalid("the reader found no samples"));
         }
@@ -107,6 +110,7 @@ impl Order {
             options: options.clone(),
             engine: Minimal::new(options.seed),
             entries,
+            groups,
             shard: options.shard,
             epoch: 0,
             position: 0,
@@ -129,7 +133,15 @@ impl Order {
         self.position = if to_shard { self.start(self.shard) } else { 0 };
         self.epoch += 1;
         if let Some(seed) = self.options.again {
-            shuffle(&mut self.entries, &mut Mersenne64::new(seed.wrapping_add(self.epoch << 32)));
+            let mut engine = Mersenne64::new(seed.wrapping_add(self.epoch << 32));
+            match self.groups.clone() {
+                None => shuffle(&mut self.entries, &mut engine),
+                // As in DALI, from the order of the files in every epoch.
+                Some(mut groups) => {
+                    shuffle(&mut groups, &mut engine);
+                    self.entries = groups.into_iter().flatten().collect();
+                }
+            }
         }
     }
 
@@ -244,7 +256,7 @@ mod tests {
             value => (name, value),
         });
         let options = Options::new(&Args::new(values.collect(), BTreeMap::new()), true).unwrap();
-        Order::new(size, &options).unwrap()
+        Order::new(size, &options, None).unwrap()
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
 use crate::source::{Facts, Pulled, Source, Upcoming};
-use crate::tensor::{Batch, BatchDesc, Layout, Origins, Sample, Shape, ValueType};
+use crate::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape, ValueType};
 use crate::threads;
 use crate::waiting::{Forever, Waiting};
 
@@ -32,7 +32,7 @@ impl Reader {
                 limits::MAX_DATASET_SAMPLES
             )));
         }
-        let order = Order::new(dataset.count(), &options)?;
+        let order = Order::new(dataset.count(), &options, dataset.groups())?;
         Ok(Self { dataset: dataset.into(), order, options, outputs: outputs.into() })
     }
 }
@@ -94,9 +94,8 @@ fn read(
     outputs: &[ValueType],
     memory: &Arc<HostPool>,
 ) -> Result<Pulled> {
-    let mut columns: Vec<(Vec<Shape>, Vec<Sample<'static>>)> = vec![Default::default(); outputs.len()];
+    let mut columns: Vec<Vec<Option<Tensor>>> = outputs.iter().map(|_| Vec::new()).collect();
     let mut failures = Vec::new();
-    let sources: Origins = indices.iter().map(|&index| dataset.source_info(index).into()).collect();
     let mut origins: Vec<String> = indices.iter().map_while(|&index| dataset.origin(index)).collect();
     let read: Vec<_> =
         threads::divided(|| indices.into_par_iter().map(|index| dataset.read(index, memory)).collect())?;
@@ -104,24 +103,58 @@ fn read(
         let tensors = tensors.unwrap_or_else(|error| {
             failures.push((i, error));
             origins.get_mut(i).map(String::clear);
-            let missing = |ty: &ValueType| Tensor {
-                shape: Shape::from(vec![0; ty.ndim().unwrap_or(1)]),
-                bytes: Sample::Missing,
-            };
-            outputs.iter().map(missing).collect()
+            Vec::new()
         });
-        for ((shapes, samples), tensor) in columns.iter_mut().zip(tensors) {
-            shapes.push(tensor.shape);
-            samples.push(tensor.bytes);
+        let mut tensors = tensors.into_iter();
+        columns.iter_mut().for_each(|column| column.push(tensors.next()));
+    }
+    let batches = columns.into_iter().zip(outputs).map(|(column, ty)| batch(column, ty));
+    Ok(Pulled { batches: batches.collect::<Result<_>>()?, failures, origins })
+}
+
+/// The batch of one output, without those that failed. What is not known of the output beforehand is as in the first sample that there is.
+fn batch(column: Vec<Option<Tensor>>, ty: &ValueType) -> Result<Batch<'static>> {
+    let first = column.iter().flatten().next();
+    let dtype = first.map(|tensor| tensor.dtype).or(ty.dtype).unwrap_or(DType::U8);
+    let ndim = first.map(|tensor| tensor.shape.len()).or(ty.ndim()).unwrap_or(1);
+    let origin = first.map(|tensor| tensor.source.clone()).unwrap_or_default();
+    let mut sources: Vec<Arc<str>> = Vec::with_capacity(column.len());
+    let (mut shapes, mut samples) = (Vec::with_capacity(column.len()), Vec::with_capacity(column.len()));
+    for tensor in column {
+        let Some(tensor) = tensor else {
+            shapes.push(Shape::from(vec![0; ndim]));
+            samples.push(Sample::Missing);
+            sources.push("".into());
+            continue;
+        };
+        if tensor.dtype != dtype {
+            let (one, other) = (type_name(tensor.dtype), type_name(dtype));
+            return Err(Error::invalid(format!(
+                "Inconsistent data type in the batch: {one} in {}, {other} in {origin}.",
+                tensor.source
+            )));
         }
+        if tensor.shape.len() != ndim {
+            return Err(Error::invalid(format!(
+                "Inconsistent data dimensionality in the batch: {} in {}, {ndim} in {origin}.",
+                tensor.shape.len(),
+                tensor.source
+            )));
+        }
+        shapes.push(tensor.shape);
+        samples.push(tensor.bytes);
+        sources.push(tensor.source.into());
     }
-    let batches = columns.into_iter().zip(outputs).map(|((shapes, samples), ty)| {
-        let dtype = ty.dtype.ok_or_else(|| Error::internal("a reader's output without a type"))?;
-        Batch::new(BatchDesc::new(dtype, ty.layout.unwrap_or(Layout::NONE), shapes), samples)
-    });
-    let mut batches = batches.collect::<Result<Vec<_>>>()?;
-    if let Some(first) = batches.first_mut().filter(|_| sources.iter().any(|source| !source.is_empty())) {
-        first.come_from(Some(sources));
+    let batch = Batch::new(BatchDesc::new(dtype, ty.layout.unwrap_or(Layout::NONE), shapes), samples)?;
+    let is_known = sources.iter().any(|source| !source.is_empty());
+    Ok(batch.coming_from(is_known.then(|| sources.into())))
+}
+
+/// A type in DALI's words.
+fn type_name(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "float",
+        DType::F64 => "double",
+        other => other.name(),
     }
-    Ok(Pulled { batches, failures, origins })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::video_files::Files;
 use super::video_list::{self, Bounds, Rounding};
 use super::video_samples::{self, Sample as Chosen};
-use super::{Dataset, ReaderDef, Step, Tensor, Undecoded};
+use super::{Dataset, ReaderDef, Step, Tensor, Undecoded, tensors};
 use crate::cpu::video::{Budget, Padding, fill_color};
 use crate::error::{Context, Error, Result};
 use crate::limits;
@@ -335,33 +335,34 @@ impl Videos {
                 Sample::Pooled(Arc::new(floats), 0..shape_bytes)
             }
         };
-        Ok(Tensor { shape, bytes })
+        let dtype = if scale.is_some() { DType::F32 } else { DType::U8 };
+        Ok(Tensor { dtype, shape, bytes, source: String::new() })
     }
 
     fn tensors(&self, sample: &Chosen, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
         let Options { choice, numbers, has_timestamps, .. } = &self.options;
         let frames = choice.frames(sample)?;
         let number = |frame: &Option<usize>| frame.map_or(-1, |frame| frame as i32);
-        let each = || list(&frames.iter().map(number).collect::<Vec<_>>(), memory);
-        let mut tensors = match self.decodes {
+        let each = || tensors::list(&frames.iter().map(number).collect::<Vec<_>>(), memory);
+        let mut made = match self.decodes {
             true => vec![self.pixels(sample.file, &frames, memory)?],
             false => vec![self.files.encoded(sample.file, memory)?, each()?],
         };
         if self.has_labels {
             let label = self.labels.get(sample.file).copied().unwrap_or_default();
-            tensors.push(list(&[label], memory)?);
+            made.push(tensors::list(&[label], memory)?);
         }
         match numbers {
             FrameNumbers::None => {}
-            FrameNumbers::First => tensors.push(list(&[frames.first().map_or(-1, number)], memory)?),
-            FrameNumbers::Each => tensors.push(each()?),
+            FrameNumbers::First => made.push(tensors::list(&[frames.first().map_or(-1, number)], memory)?),
+            FrameNumbers::Each => made.push(each()?),
         }
         if *has_timestamps {
             let video = self.files.open(sample.file)?;
             let seconds = |frame: &Option<usize>| frame.map_or(-1.0, |frame| video.seconds(frame));
-            tensors.push(list(&frames.iter().map(seconds).collect::<Vec<f64>>(), memory)?);
+            made.push(tensors::list(&frames.iter().map(seconds).collect::<Vec<f64>>(), memory)?);
         }
-        Ok(tensors)
+        Ok(made)
     }
 }
 
@@ -373,23 +374,17 @@ impl Dataset for Videos {
     fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
         let sample = self.samples.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
         let path = self.files.path(sample.file);
-        self.tensors(sample, memory).context(|| format!("the video `{}`", path.display()))
-    }
-
-    fn source_info(&self, index: usize) -> String {
-        let sample = self.samples.get(index);
-        sample.map(|sample| self.files.path(sample.file).display().to_string()).unwrap_or_default()
+        let mut made = self.tensors(sample, memory).context(|| format!("the video `{}`", path.display()))?;
+        if let Some(first) = made.first_mut() {
+            first.source = path.display().to_string();
+        }
+        Ok(made)
     }
 
     fn origin(&self, index: usize) -> Option<String> {
         let sample = self.samples.get(index).filter(|_| !self.decodes)?;
         Some(format!("the video `{}`", self.files.path(sample.file).display()))
     }
-}
-
-/// A list of numbers.
-fn list<T: bytemuck::NoUninit>(numbers: &[T], memory: &Arc<HostPool>) -> Result<Tensor> {
-    super::file::tensor(numbers.len(), bytemuck::cast_slice(numbers), memory)
 }
 
 #[cfg(test)]

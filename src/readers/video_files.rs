@@ -12,7 +12,7 @@ use crate::cpu::video::Video;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
-use crate::tensor::{Sample, Shape};
+use crate::tensor::{DType, Sample, Shape};
 
 /// The files of a data set.
 pub(super) struct Files {
@@ -66,10 +66,10 @@ impl Files {
     /// The bytes of file `file`, which all that ask for it share.
     pub(super) fn encoded(&self, file: usize, memory: &Arc<HostPool>) -> Result<Tensor> {
         let (shape, bytes) = self.encoded.get(file, || {
-            let Tensor { shape, bytes } = read_file(self.path(file), memory)?;
+            let Tensor { shape, bytes, .. } = read_file(self.path(file), memory)?;
             Ok((bytes.bytes().len(), (shape, bytes)))
         })?;
-        Ok(Tensor { shape, bytes })
+        Ok(Tensor { dtype: DType::U8, shape, bytes, source: String::new() })
     }
 
     /// The video of the file at `path`.

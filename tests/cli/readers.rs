@@ -89,6 +89,86 @@ fn a_pipeline_reads_its_files_in_order() {
     assert!(out(&gesso(&["inspect", &path])).contains("runs on the CPU"));
 }
 
+/// What `gesso run` finds of a pipeline with one reader: how many samples, and the files that it wrote.
+fn run(folder: &Folder, reader: &str, outputs: usize, arguments: &str) -> (usize, Vec<Vec<u8>>) {
+    let names: Vec<String> = (0..outputs).map(|i| format!("out{i}")).collect();
+    let list = |made: &dyn Fn(&String) -> String| names.iter().map(made).collect::<Vec<_>>().join(", ");
+    let description = format!(
+        r#"{{"max_batch_size": 2, "operators": [{{"name": "{reader}", "instance": "r", "outputs": [{}], "arguments": {{{arguments}}}}}],
+            "outputs": [{}]}}"#,
+        list(&|name| format!("{name:?}")),
+        list(&|name| format!("{{\"name\": {name:?}}}"))
+    );
+    let file = Pipeline::author(&serde_json::from_str(&description).unwrap()).unwrap();
+    let path = folder.write("model.dali", &file);
+    let to = folder.path(reader).display().to_string();
+    let told = json(&gesso(&["run", &path, "--json", "--out", &to]));
+    let samples = told["samples"].as_array().map_or(0, Vec::len);
+    let file = |name: &String| std::fs::read(folder.path(reader).join(format!("{name}.0.npy"))).unwrap();
+    (samples, names.iter().map(file).collect())
+}
+
+#[test]
+fn data_sets_of_every_kind_are_read() {
+    let folder = Folder::new("reads kinds");
+    let mut archive = tar::Builder::new(Vec::new());
+    for (name, data) in [("0.jpg", "zero"), ("0.cls", "0"), ("1.jpg", "one")] {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(data.len() as u64);
+        archive.append_data(&mut header, name, data.as_bytes()).unwrap();
+    }
+    let path = folder.write("a.tar", &archive.into_inner().unwrap());
+    out(&gesso(&["index", "webdataset", &path]));
+    let index = path.replace("a.tar", "a.idx");
+    for more in [String::new(), format!(r#", "index_paths": [{index:?}]"#)] {
+        let arguments = format!(r#""paths": [{path:?}], "ext": ["jpg", "cls"]{more}"#);
+        let (samples, found) = run(&folder, "readers__Webdataset", 2, &arguments);
+        assert!(samples == 2 && found[0].ends_with(b"zero") && found[1].ends_with(b"0"), "{arguments}");
+    }
+
+    let value = b"\x0a\x0c\x0a\x0a\x0a\x01a\x12\x05\x0a\x03\x0a\x01x";
+    let record = [&(value.len() as u64).to_le_bytes(), &[0; 4][..], value, &[0; 4]].concat();
+    let path = folder.write("b.tfrecord", &record);
+    out(&gesso(&["index", "tfrecord", &path]));
+    let index = path.replace("b.tfrecord", "b.idx");
+    let arguments = format!(
+        r#""path": [{path:?}], "index_path": [{index:?}], "feature_names": ["a"], "features": ["{{\"type\": [1]}}"]"#
+    );
+    let (samples, found) = run(&folder, "readers___TFRecord", 1, &arguments);
+    assert!(samples == 1 && found[0].ends_with(b"x"));
+
+    let record = [&[0; 4][..], &2.5_f32.to_le_bytes(), &[0; 16], b"image"].concat();
+    let path = folder.write(
+        "c.rec",
+        &[&0xCED7_230A_u32.to_le_bytes(), &(record.len() as u32).to_le_bytes(), &record[..], &[0; 3]]
+            .concat(),
+    );
+    out(&gesso(&["index", "recordio", &path]));
+    let index = path.replace("c.rec", "c.idx");
+    let arguments = format!(r#""path": [{path:?}], "index_path": [{index:?}]"#);
+    let (samples, found) = run(&folder, "readers__MXNet", 2, &arguments);
+    assert!(samples == 1 && found[0].ends_with(b"image") && found[1].ends_with(&2.5_f32.to_le_bytes()));
+
+    let header = "{'descr': '<i4', 'fortran_order': False, 'shape': (1,), }";
+    let array = [b"\x93NUMPY\x01\0", &[header.len() as u8, 0][..], header.as_bytes(), &7_i32.to_le_bytes()];
+    let path = folder.write("set/d.npy", &array.concat());
+    let (samples, found) = run(&folder, "readers__Numpy", 1, &format!(r#""files": [{path:?}]"#));
+    assert!(samples == 1 && found[0].ends_with(&7_i32.to_le_bytes()));
+
+    let annotations = r#"{"images": [{"id": 3, "file_name": "d.npy", "width": 2, "height": 2}], "categories": [{"id": 5}],
+        "annotations": [{"image_id": 3, "category_id": 5, "bbox": [0, 0, 1, 2]}]}"#;
+    let path = folder.write("all.json", annotations.as_bytes());
+    let root = folder.path("set").display().to_string();
+    let arguments = format!(r#""file_root": {root:?}, "annotations_file": {path:?}, "image_ids": true"#);
+    let (samples, found) = run(&folder, "readers__COCO", 4, &arguments);
+    assert!(
+        samples == 1
+            && found[1].ends_with(&2.0_f32.to_le_bytes())
+            && found[2].ends_with(&1_i32.to_le_bytes())
+    );
+    assert!(found[3].ends_with(&3_i32.to_le_bytes()));
+}
+
 #[test]
 fn a_reader_says_what_is_wrong() {
     let folder = Folder::new("reads wrong");

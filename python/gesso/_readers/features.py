@@ -131,6 +131,10 @@ def rewritten(serialized, described):
     found = of_file(serialized)
     if not found:
         return _author.write(described)
+    return _written(described, found)
+
+
+def _written(described, found):
     operators = [{**entry, "unreadable": []} if entry["instance"] in found else entry for entry in described["operators"]]
     for entry in operators:
         if entry["instance"] in found:
@@ -139,7 +143,16 @@ def rewritten(serialized, described):
     return add(_author.write({**described, "operators": operators}), found)
 
 
+def _of(nodes):
+    return {node.name: node.operator.features for node in nodes or () if getattr(node.operator, "features", None)}
+
+
 def of_nodes(serialized, nodes):
     """The bytes of a file with the features of those nodes that have some."""
-    features = {node.name: node.operator.features for node in nodes or () if getattr(node.operator, "features", None)}
+    features = _of(nodes)
     return add(serialized, features) if features else serialized
+
+
+def written(described, nodes):
+    """The bytes of a file that has those nodes; they may be of another file, which says their features, too."""
+    return _written(described, _of(nodes))

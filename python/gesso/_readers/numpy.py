@@ -26,6 +26,8 @@ _OWN = {
     "fill_value": ("FLOAT", 0.0),
 }
 _REGION = ("roi_start", "rel_roi_start", "roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
+# All arguments of regions.
+REGION = (*_REGION, "roi_axes", "out_of_bounds_policy", "fill_value")
 _POLICIES = ("error", "pad", "trim_to_shape")
 
 
@@ -185,6 +187,8 @@ class _Arrays:
         return f"./{name}" if self._is_found and "/" not in name else name
 
     def _part(self, array, path, fed):
+        if array.dtype.byteorder == ">":
+            raise RuntimeError(f"Big Endian files are not supported: {path}")
         if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
             raise RuntimeError(f"Unknown Numpy type string: {array.dtype.str} in {path}")
         return self.region.of(array, path, fed or {})
@@ -202,22 +206,3 @@ class Numpy(Reader):
         root, listed = get("file_root"), get("file_list")
         base = files.base_of(listed, root) if listed is not None else root
         return _Arrays(files.of_arguments(get, "*.npy"), _Region(get), base, listed is None and get("files") is None)
-
-    def run_python(self, node, inputs, batch_size):
-        """The next batch."""
-        batches = super().run_python(node, inputs, batch_size)
-        arrays = batches[0].arrays
-        for array, info in zip(arrays, batches[0].infos):
-            if array.dtype != arrays[0].dtype:
-                raise RuntimeError(
-                    f"Inconsistent data type in the batch: {_name(array)} in {info}, {_name(arrays[0])} in {batches[0].infos[0]}."
-                )
-            if array.ndim != arrays[0].ndim:
-                raise RuntimeError(
-                    f"Inconsistent data dimensionality in the batch: {array.ndim} in {info}, {arrays[0].ndim} in {batches[0].infos[0]}."
-                )
-        return batches
-
-
-def _name(array):
-    return {"float32": "float", "float64": "double"}.get(array.dtype.name, array.dtype.name)

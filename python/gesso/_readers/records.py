@@ -203,6 +203,8 @@ def _joined(data, where):
         if magic != _MAGIC:
             raise RuntimeError(f"Invalid RecordIO: wrong magic number in {where}.")
         length, kind = word & _LENGTH_MASK, word >> _KIND_BITS
+        if at + 8 + length > len(data):
+            raise RuntimeError(f"Invalid RecordIO: a part of {length} bytes in {where} ends behind its record.")
         parts.append(data[at + 8 : at + 8 + length])
         if kind in (_WHOLE, _LAST):
             return struct.pack("<I", _MAGIC).join(parts)

@@ -158,6 +158,7 @@ class Reader(Operator):
         batches = []
         for i in range(columns):
             arrays = [np.asarray(arrays[i]) for arrays, _ in rows]
+            _check_alike(arrays, [info[i] for info in infos])
             batches.append(Batch(arrays, dtype_of(arrays[0]), layouts[i], [info[i] for info in infos], numbers=numbers))
         return batches
 
@@ -198,6 +199,20 @@ class Reader(Operator):
 def _of_sample(node, i):
     """The tensors that arguments are fed by, for one sample."""
     return {"fed": {name: np.ravel(arrays[i]).tolist() for name, arrays in node.fed.items()}} if node.fed else {}
+
+
+def _check_alike(arrays, infos):
+    """A batch has one type and one number of dimensions."""
+    first = arrays[0]
+    for array, info in zip(arrays, infos):
+        if array.dtype != first.dtype:
+            raise RuntimeError(f"Inconsistent data type in the batch: {_name(array)} in {info}, {_name(first)} in {infos[0]}.")
+        if array.ndim != first.ndim:
+            raise RuntimeError(f"Inconsistent data dimensionality in the batch: {array.ndim} in {info}, {first.ndim} in {infos[0]}.")
+
+
+def _name(array):
+    return {"float32": "float", "float64": "double"}.get(array.dtype.name, array.dtype.name)
 
 
 def _check_shards(name, options, shuffles_all):

@@ -35,25 +35,27 @@ def _number(field):
         return -1
 
 
-def _path_of_extended(content):
-    """The `path` of a header of the pax kind, or None. Each record begins with its own length."""
-    at = 0
+def _extended(content):
+    """(path, size) as a header of the pax kind gives them, or None for each. Each record begins with its own length."""
+    at, path, size = 0, None, None
     while at < len(content):
         blank = content.find(b" ", at, at + _MAX_DIGITS + 1)
         length = content[at:blank] if blank > at else b""
         # What is shorter than its length and the blank would be read again for ever.
         if not length.isdigit() or at + int(length) <= blank + 1:
-            return None
-        name, _, value = content[blank + 1 : at + int(length)].partition(b"=")
+            break
+        name, _, value = content[blank + 1 : at + int(length)].rstrip(b"\n").partition(b"=")
         if name == b"path":
-            return value.rstrip(b"\n").decode("utf-8", "surrogateescape")
+            path = value.decode("utf-8", "surrogateescape")
+        elif name == b"size":
+            size = int(value) if value.isdigit() else None
         at += int(length)
-    return None
+    return path, size
 
 
 def members(file):
     """(path, offset, size) of the regular files in a tar archive."""
-    at, given = 0, None
+    at, given, told = 0, None, None
     while True:
         file.seek(at)
         header = file.read(_BLOCK)
@@ -68,15 +70,19 @@ def members(file):
             if size > _MAX_NAME_BYTES:
                 raise RuntimeError(f"A header at byte {at} has {size} bytes, expected at most {_MAX_NAME_BYTES}.")
             content = file.read(size)
-            given = content.rstrip(b"\0").decode("utf-8", "surrogateescape") if kind == _LONG_NAME else _path_of_extended(content)
+            if kind == _LONG_NAME:
+                given = content.rstrip(b"\0").decode("utf-8", "surrogateescape")
+            else:
+                given, told = _extended(content)
         else:
+            size = size if told is None else told
             if kind in _FILES:
                 path = header[:100].split(b"\0")[0].decode("utf-8", "surrogateescape")
                 prefix = header[345:500].split(b"\0")[0].decode("utf-8", "surrogateescape")
                 if prefix and header[257:262] == b"ustar":
                     path = f"{prefix}/{path}"
                 yield given or path, at + _BLOCK, size
-            given = None
+            given = told = None
         at += _BLOCK + -(-size // _BLOCK) * _BLOCK
 
 

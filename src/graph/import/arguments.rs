@@ -11,6 +11,9 @@ use crate::ops::{EVERYWHERE, SEED};
 /// Prefix of the arguments that hold the Python stack of the author's machine.
 const ORIGIN_PREFIX: &str = "_origin_stack";
 
+/// The type of such an argument.
+const FEATURE: &str = "TFRecord";
+
 /// Whether an argument does not change what an operator computes. A seed does, where an operator takes one.
 pub(super) fn is_bookkeeping(keyword: &str) -> bool {
     EVERYWHERE.iter().any(|arg| arg.name == keyword && keyword != SEED) || keyword.starts_with(ORIGIN_PREFIX)
@@ -24,12 +27,43 @@ pub(super) fn arguments(args: &[Argument]) -> Result<BTreeMap<String, ArgValue>>
         if name.starts_with(ORIGIN_PREFIX) {
             continue;
         }
-        let value = argument(arg).context(|| format!("argument `{name}`"))?;
+        let value = match features(arg) {
+            Some(texts) => ArgValue::Strings(texts),
+            None => argument(arg).context(|| format!("argument `{name}`"))?,
+        };
         if values.insert(name.to_owned(), value).is_some() {
             return Err(Error::invalid(format!("argument `{name}` is given twice")));
         }
     }
     Ok(values)
+}
+
+/// The features of a `TFRecord` reader, which are arguments inside of arguments: each as an object of JSON, with a list for each part.
+fn features(arg: &Argument) -> Option<Vec<String>> {
+    let is_one = |element: &Argument| element.r#type.as_deref() == Some(FEATURE);
+    let elements = arg.is_vector.unwrap_or(false).then_some(&arg.extra_args)?;
+    if elements.is_empty() || elements.len() > limits::MAX_EDGES_PER_OPERATOR || !elements.iter().all(is_one)
+    {
+        return None;
+    }
+    let part = |part: &Argument| {
+        // What JSON has no number for is a text.
+        let floats = part.floats.iter().map(|&number| match number.is_finite() {
+            true => serde_json::json!(number),
+            false => serde_json::json!(number.to_string()),
+        });
+        let values = [
+            part.ints.iter().map(|&value| value.into()).collect::<Vec<serde_json::Value>>(),
+            part.bools.iter().map(|&value| value.into()).collect(),
+            part.strings.iter().map(|value| value.as_str().into()).collect(),
+            floats.collect(),
+        ];
+        (part.name.clone().unwrap_or_default(), serde_json::Value::from(values.concat()))
+    };
+    let text = |element: &Argument| {
+        serde_json::Value::Object(element.extra_args.iter().map(part).collect()).to_string()
+    };
+    Some(elements.iter().map(text).collect())
 }
 
 /// One argument: a value or a list of one type.

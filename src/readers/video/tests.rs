@@ -39,7 +39,13 @@ fn made(undecoded: &Undecoded, args: &Args, tensors: &[Tensor]) -> (Shape, Vec<u
             .to_vec();
         let mut own = Arc::<HostPool>::default().take(bytes.len()).unwrap();
         own.bytes_mut()[..bytes.len()].copy_from_slice(&bytes);
-        let again = Tensor { shape: shape.clone(), bytes: Sample::Pooled(Arc::new(own), 0..bytes.len()) };
+        let dtype = done.desc.dtype;
+        let again = Tensor {
+            dtype,
+            shape: shape.clone(),
+            bytes: Sample::Pooled(Arc::new(own), 0..bytes.len()),
+            source: String::new(),
+        };
         input = batch(&again, done.desc.dtype);
         made = Some((shape, bytes));
     }

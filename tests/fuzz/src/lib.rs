@@ -14,6 +14,7 @@ mod jpeg;
 mod lists;
 mod operator;
 mod pipeline;
+mod records;
 #[expect(clippy::unwrap_used, clippy::panic, reason = "a server that cannot begin is a failure")]
 mod requests;
 mod sound;
@@ -36,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     ("operator", operator::run),
     ("packets", video::packets),
     ("pipeline", pipeline::run),
+    ("records", records::run),
     ("requests", requests::run),
     ("sound", sound::run),
     ("video", video::run),

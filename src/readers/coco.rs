@@ -1,0 +1,254 @@
+//! `readers.COCO`: images with the boxes, classes and polygons of their objects. Masks of pixels, and annotations that were saved, it does not read.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::annotations::{Images, Wanted, load};
+use super::file::{read_file, strings};
+use super::{Dataset, ReaderDef, Tensor, tensors};
+use crate::error::{Error, Result};
+use crate::memory::HostPool;
+use crate::ops::{ArgSpec, Args};
+use crate::tensor::{DType, Shape, ValueType};
+
+/// The reader's line in [`super::READERS`].
+pub(super) const DEF: ReaderDef = ReaderDef {
+    name: "readers__COCO",
+    aliases: &["COCOReader"],
+    doc: "Images with the boxes and classes of their objects",
+    args: &[
+        ArgSpec::string("file_root", "folder of the images"),
+        ArgSpec::string("annotations_file", "COCO's annotations, in JSON").or_string(""),
+        ArgSpec::strings("images", "names of the images that are read, in this order").or_computed("all"),
+        ArgSpec::bool("ltrb", "boxes are left, top, right, bottom; else left, top, width, height")
+            .or_bool(false),
+        ArgSpec::bool("ratio", "boxes are parts of the image's size").or_bool(false),
+        ArgSpec::bool("skip_empty", "images without objects are left out").or_bool(false),
+        ArgSpec::float("size_threshold", "objects that are smaller in width or height are left out")
+            .or_float(0.1),
+        ArgSpec::bool("include_iscrowd", "whether crowds are objects").or_bool(true),
+        ArgSpec::bool("avoid_class_remapping", "classes as they are numbered, not from 1 on").or_bool(false),
+        ArgSpec::bool("image_ids", "one more output: the image's number").or_bool(false),
+        ArgSpec::bool("save_img_ids", "the older name of `image_ids`").or_bool(false),
+        ArgSpec::bool("polygon_masks", "two more outputs: polygons of the objects, and their vertices")
+            .or_bool(false),
+        ArgSpec::bool("masks", "the older form of `polygon_masks`, which counts coordinates").or_bool(false),
+        ArgSpec::bool("pixelwise_masks", "not supported").or_bool(false),
+        ArgSpec::string("preprocessed_annotations", "not supported").or_string(""),
+        ArgSpec::bool("save_preprocessed_annotations", "not supported").or_bool(false),
+        ArgSpec::string("save_preprocessed_annotations_dir", "not supported").or_string(""),
+    ],
+    outputs,
+    open,
+    undecoded: None,
+    behind: None,
+    shuffles_list: true,
+};
+
+fn flag(args: &Args, name: &str) -> Result<bool> {
+    Ok(args.bool(name)?.unwrap_or(false))
+}
+
+fn has_ids(args: &Args) -> Result<bool> {
+    Ok(flag(args, "image_ids")? || flag(args, "save_img_ids")?)
+}
+
+fn has_polygons(args: &Args) -> Result<bool> {
+    let [one, older] = [flag(args, "polygon_masks")?, flag(args, "masks")?];
+    if one && older {
+        return Err(Error::invalid("`masks` and `polygon_masks` are set, expected one of them"));
+    }
+    Ok(one || older)
+}
+
+fn outputs(args: &Args) -> Result<Vec<ValueType>> {
+    for name in ["pixelwise_masks", "save_preprocessed_annotations"] {
+        if flag(args, name)? {
+            return Err(Error::unsupported(format!("`{name}` is set, expected none of it")));
+        }
+    }
+    for name in ["preprocessed_annotations", "save_preprocessed_annotations_dir"] {
+        if args.string(name)?.is_some_and(|folder| !folder.is_empty()) {
+            return Err(Error::unsupported(format!("`{name}` is set, expected none of it")));
+        }
+    }
+    let known = |dtype, dims: &[Option<usize>]| ValueType {
+        dtype: Some(dtype),
+        dims: Some(dims.to_vec()),
+        layout: Some(Default::default()),
+    };
+    let mut types =
+        vec![known(DType::U8, &[None]), known(DType::F32, &[None, Some(4)]), known(DType::I32, &[None])];
+    if has_polygons(args)? {
+        types.extend([known(DType::I32, &[None, Some(3)]), known(DType::F32, &[None, Some(2)])]);
+    }
+    types.extend(has_ids(args)?.then(|| known(DType::I32, &[Some(1)])));
+    Ok(types)
+}
+
+fn open(args: &Args) -> Result<Box<dyn Dataset>> {
+    let path = args.string("annotations_file")?.filter(|path| !path.is_empty());
+    let path = path.ok_or_else(|| Error::invalid("`annotations_file` is not given, expected a path"))?;
+    let wanted = Wanted {
+        images: strings(args, "images").filter(|names| !names.is_empty()),
+        threshold: args.float("size_threshold")?.unwrap_or(0.1),
+        has_crowds: args.bool("include_iscrowd")?.unwrap_or(true),
+        has_corners: flag(args, "ltrb")?,
+        is_ratio: flag(args, "ratio")?,
+        keeps_classes: flag(args, "avoid_class_remapping")?,
+        skips_empty: flag(args, "skip_empty")?,
+        has_polygons: has_polygons(args)?,
+    };
+    let mut found = load(path, &wanted)?;
+    if flag(args, "masks")? {
+        for [_, first, end] in &mut found.polygons {
+            (*first, *end) = (first.saturating_mul(2), end.saturating_mul(2));
+        }
+    }
+    Ok(Box::new(Annotated {
+        root: args.string("file_root")?.unwrap_or_default().into(),
+        found,
+        has_polygons: wanted.has_polygons,
+        has_ids: has_ids(args)?,
+    }))
+}
+
+struct Annotated {
+    root: PathBuf,
+    found: Images,
+    has_polygons: bool,
+    has_ids: bool,
+}
+
+impl Dataset for Annotated {
+    fn count(&self) -> usize {
+        self.found.images.len()
+    }
+
+    fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
+        let Images { images, boxes, labels, polygons, vertices } = &self.found;
+        let image = images.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
+        let file = read_file(&self.root.join(Path::new(&image.name)), memory)?;
+        let boxes = boxes.get(image.objects.clone()).unwrap_or_default();
+        let mut made = vec![
+            Tensor { source: image.name.clone(), ..file },
+            tensors::shaped(Shape::from([boxes.len(), 4]), boxes.as_flattened(), memory)?,
+            tensors::list(labels.get(image.objects.clone()).unwrap_or_default(), memory)?,
+        ];
+        if self.has_polygons {
+            let polygons = polygons.get(image.polygons.clone()).unwrap_or_default();
+            let vertices = vertices.get(image.vertices.clone()).unwrap_or_default();
+            let (count, corners) = (polygons.len(), vertices.len());
+            made.push(tensors::shaped(Shape::from([count, 3]), polygons.as_flattened(), memory)?);
+            made.push(tensors::shaped(Shape::from([corners, 2]), vertices.as_flattened(), memory)?);
+        }
+        if self.has_ids {
+            made.push(tensors::list(&[image.id], memory)?);
+        }
+        Ok(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::ops::args::Value;
+
+    /// A reader of the annotations `text`, in a folder of the test's own.
+    fn opened(name: &str, text: &str, given: &[(&str, Value)]) -> Result<Box<dyn Dataset>> {
+        let folder = std::env::temp_dir().join(format!("gesso-coco-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("all.json"), text).unwrap();
+        std::fs::write(folder.join("a.jpg"), b"file").unwrap();
+        let string = |text: String| Value::Strings(vec![text]);
+        let mut values: BTreeMap<String, Value> = [
+            ("file_root".to_owned(), string(folder.display().to_string())),
+            ("annotations_file".to_owned(), string(folder.join("all.json").display().to_string())),
+        ]
+        .into();
+        values.extend(given.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        let args = Args::new(values, BTreeMap::new());
+        outputs(&args)?;
+        open(&args)
+    }
+
+    const TEXT: &str = r#"{"info": {}, "categories": [{"id": 9, "name": "x"}, {"id": 4}],
+        "images": [{"id": 7, "file_name": "../none", "width": 10, "height": 5}, {"id": 3, "file_name": "a.jpg", "width": 8, "height": 4}],
+        "annotations": [
+            {"image_id": 3, "category_id": 9, "bbox": [1, 1, 2, 2], "iscrowd": 0, "segmentation": [[1, 2, 3, 4, 5, 6]]},
+            {"image_id": 3, "category_id": 4, "bbox": [4, 2, 4, 0.05], "segmentation": [[1, 1]]},
+            {"image_id": 3, "category_id": 4, "bbox": [0, 0, 1, 1], "iscrowd": 1, "segmentation": {"counts": "52203", "size": [2, 2]}}]}"#;
+
+    #[test]
+    fn images_have_boxes_and_classes() {
+        let on = |name| (name, Value::Bools(vec![true]));
+        let flags =
+            [on("ltrb"), on("ratio"), on("image_ids"), ("include_iscrowd", Value::Bools(vec![false]))];
+        let dataset = opened("boxes", TEXT, &flags).unwrap();
+        assert_eq!(dataset.count(), 2);
+        let tensors = dataset.read(0, &Arc::default()).unwrap();
+        assert_eq!((tensors[0].bytes.bytes(), tensors[0].source.as_str()), (&b"file"[..], "a.jpg"));
+        assert_eq!(tensors[1].shape[..], [1, 4]);
+        assert_eq!(bytemuck::cast_slice::<u8, f32>(tensors[1].bytes.bytes()), [0.125, 0.25, 0.375, 0.75]);
+        assert_eq!(bytemuck::cast_slice::<u8, i32>(tensors[2].bytes.bytes()), [2]);
+        assert_eq!(bytemuck::cast_slice::<u8, i32>(tensors[3].bytes.bytes()), [3]);
+        let error = dataset.read(1, &Arc::default()).err().unwrap().to_string();
+        assert!(error.contains("../none"), "{error}");
+
+        let dataset = opened("boxes", TEXT, &[on("skip_empty"), on("avoid_class_remapping")]).unwrap();
+        assert_eq!(dataset.count(), 1);
+        let tensors = dataset.read(0, &Arc::default()).unwrap();
+        assert_eq!(bytemuck::cast_slice::<u8, i32>(tensors[2].bytes.bytes()), [9, 4]);
+        let names = Value::Strings(["x", "a.jpg", "a.jpg"].map(str::to_owned).to_vec());
+        assert_eq!(opened("boxes", TEXT, &[("images", names)]).unwrap().count(), 2);
+        assert!(opened("boxes", TEXT, &[on("pixelwise_masks")]).is_err());
+        assert!(opened("boxes", TEXT, &[on("polygon_masks"), on("masks")]).is_err());
+    }
+
+    #[test]
+    fn objects_have_polygons() {
+        let on = |name| (name, Value::Bools(vec![true]));
+        for (name, end) in [("polygon_masks", 3), ("masks", 6)] {
+            let dataset = opened("polygons", TEXT, &[on(name), on("ratio"), on("image_ids")]).unwrap();
+            let tensors = dataset.read(0, &Arc::default()).unwrap();
+            assert_eq!((&tensors[3].shape[..], &tensors[4].shape[..]), (&[1, 3][..], &[3, 2][..]));
+            assert_eq!(bytemuck::cast_slice::<u8, i32>(tensors[3].bytes.bytes()), [0, 0, end]);
+            let corners = bytemuck::cast_slice::<u8, f32>(tensors[4].bytes.bytes());
+            assert_eq!(corners, [0.125, 0.5, 0.375, 1.0, 0.625, 1.5]);
+            assert_eq!(tensors.len(), 6);
+        }
+        let odd = TEXT.replace("[[1, 2, 3, 4, 5, 6]]", "[[1, 2, 3]]");
+        let error = opened("polygons", &odd, &[on("masks")]).err().unwrap().to_string();
+        assert!(error.contains("a polygon of 3 numbers"), "{error}");
+        assert!(opened("polygons", &odd, &[]).is_ok());
+    }
+
+    #[test]
+    fn annotations_that_are_wrong_are_errors() {
+        let image = r#""images": [{"id": 1, "file_name": "a.jpg", "width": 1, "height": 1}]"#;
+        for text in [
+            String::new(),
+            "[".repeat(100_000),
+            "{}".to_owned(),
+            r#"{"images": [{"id": 1}]}"#.to_owned(),
+            r#"{"images": [{"id": 9223372036854775808, "file_name": "a", "width": 1, "height": 1}]}"#
+                .to_owned(),
+            r#"{"images": [{"id": 9223372036854775807, "file_name": "a", "width": 1, "height": 1}]}"#
+                .to_owned(),
+            format!(
+                r#"{{{image}, "annotations": [{{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3]}}]}}"#
+            ),
+            format!(
+                r#"{{{image}, "annotations": [{{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4]}}]}}"#
+            ),
+        ] {
+            let error = opened("wrong", &text, &[]).err().unwrap().to_string();
+            assert!(error.contains("all.json"), "{error}");
+        }
+        let open = |text: &str| opened("wrong", text, &[]);
+        assert_eq!(open(&format!("{{{image}}}")).unwrap().count(), 1);
+        assert_eq!(open(r#"{"images": []}"#).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,210 @@
+//! `readers.Numpy`: arrays in `.npy` files, whole.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::file::{read_file, strings};
+use super::list::{self, Filter};
+use super::pieces::text;
+use super::{Dataset, ReaderDef, Tensor};
+use crate::cpu::npy::Npy;
+use crate::error::{Context, Error, Result};
+use crate::memory::{ALIGNMENT, HostPool};
+use crate::ops::{ArgSpec, Args};
+use crate::tensor::{Sample, ValueType};
+
+/// The reader's line in [`super::READERS`].
+pub(super) const DEF: ReaderDef = ReaderDef {
+    name: "readers__Numpy",
+    aliases: &["NumpyReader"],
+    doc: "Arrays in `.npy` files",
+    args: &[
+        ArgSpec::string("file_root", "folder that is searched, or where other paths begin"),
+        ArgSpec::string("file_filter", "which files of the folder").or_string("*.npy"),
+        ArgSpec::string("file_list", "text file with a path in each line"),
+        ArgSpec::strings("files", "paths"),
+        ArgSpec::bool("cache_header_information", "headers are read with the arrays")
+            .or_bool(false)
+            .no_effect(),
+        ArgSpec::bool("register_buffers", "a hint for DALI's memory").or_bool(true).no_effect(),
+        ArgSpec::bool("use_o_direct", "a hint for the system").or_bool(false).no_effect(),
+        ArgSpec::string("out_of_bounds_policy", "for regions, which there are none of")
+            .or_string("error")
+            .no_effect(),
+        ArgSpec::float("fill_value", "for regions, which there are none of").or_float(0.0).no_effect(),
+    ],
+    outputs,
+    open,
+    undecoded: None,
+    behind: None,
+    shuffles_list: true,
+};
+
+/// The first file says which type and rank all have.
+fn outputs(_: &Args) -> Result<Vec<ValueType>> {
+    Ok(vec![ValueType { dtype: None, dims: None, layout: Some(Default::default()) }])
+}
+
+fn open(args: &Args) -> Result<Box<dyn Dataset>> {
+    let root = args.string("file_root")?;
+    let joined = |base: &str, path: &str| Path::new(base).join(path).display().to_string();
+    let (base, paths, is_found) = match (args.string("file_list")?, strings(args, "files"), root) {
+        (Some(_), Some(_), _) => {
+            return Err(Error::invalid(
+                "files are given by `files` and by `file_list`, expected one of them",
+            ));
+        }
+        (None, Some(files), _) => {
+            let base = root.unwrap_or_default();
+            (base.to_owned(), files.iter().map(|path| joined(base, path)).collect(), false)
+        }
+        (Some(listed), None, _) => {
+            let folder = Path::new(listed).parent().map(|folder| folder.display().to_string());
+            let base = root.map(str::to_owned).or(folder).unwrap_or_default();
+            let text = text(listed)?;
+            let lines = text.split('\n').map(str::trim).filter(|line| !line.is_empty());
+            let paths = lines.map(|line| joined(&base, line)).collect();
+            (base, paths, false)
+        }
+        (None, None, Some(root)) => {
+            let pattern = args.string("file_filter")?.unwrap_or("*.npy").to_owned();
+            let filter = Filter { patterns: vec![pattern], is_case_sensitive: true };
+            (root.to_owned(), list::below(Path::new(root), &filter)?, true)
+        }
+        (None, None, None) => {
+            return Err(Error::invalid("one of `file_root`, `files` and `file_list` must be given"));
+        }
+    };
+    Ok(Box::new(Arrays { paths, base, is_found }))
+}
+
+struct Arrays {
+    paths: Vec<String>,
+    /// What paths are relative to.
+    base: String,
+    /// Whether they were found in it.
+    is_found: bool,
+}
+
+impl Arrays {
+    /// A path as DALI names it: what is found in the folder itself is `./` and its name.
+    fn named(&self, path: &str) -> String {
+        let base = self.base.trim_end_matches('/');
+        let below = path.strip_prefix(base).and_then(|rest| rest.strip_prefix('/'));
+        let name = below.filter(|_| !self.base.is_empty()).unwrap_or(path);
+        match self.is_found && !name.contains('/') {
+            true => format!("./{name}"),
+            false => name.to_owned(),
+        }
+    }
+}
+
+impl Dataset for Arrays {
+    fn count(&self) -> usize {
+        self.paths.len()
+    }
+
+    fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
+        let path = self.paths.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
+        let file = read_file(Path::new(path), memory)?;
+        let array = array(&file, memory).context(|| format!("the file `{path}`"))?;
+        Ok(vec![Tensor { source: self.named(path), ..array }])
+    }
+}
+
+/// The array in a file: where it was read, or in order.
+fn array(file: &Tensor, memory: &Arc<HostPool>) -> Result<Tensor> {
+    let length = file.bytes.bytes().len();
+    let Npy { dtype, shape, is_fortran, bytes } = Npy::parse_front(file.bytes.bytes())?;
+    // The elements are the end of what was parsed, but for what is behind them.
+    let begin = bytes.as_ptr().addr() - file.bytes.bytes().as_ptr().addr();
+    let range = begin..begin + bytes.len();
+    let bytes = match &file.bytes {
+        Sample::Pooled(buffer, _)
+            if !is_fortran && begin.is_multiple_of(ALIGNMENT) && range.end <= length =>
+        {
+            Sample::Pooled(Arc::clone(buffer), range)
+        }
+        _ => {
+            let mut buffer = memory.take(bytes.len())?;
+            let to = buffer.bytes_mut().get_mut(..bytes.len()).unwrap_or_default();
+            let array = Npy { dtype, shape: shape.clone(), is_fortran, bytes };
+            in_order(&array, to);
+            Sample::Pooled(Arc::new(buffer), 0..array.bytes.len())
+        }
+    };
+    Ok(Tensor { dtype, shape, bytes, source: String::new() })
+}
+
+/// The elements of `array` row by row.
+fn in_order(array: &Npy<'_>, to: &mut [u8]) {
+    if !array.is_fortran {
+        to.copy_from_slice(array.bytes);
+        return;
+    }
+    let size = array.dtype.size();
+    for (to, place) in to.chunks_exact_mut(size).zip(array.places()) {
+        to.copy_from_slice(array.bytes.get(place * size..(place + 1) * size).unwrap_or_default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::ops::args::Value;
+    use crate::tensor::DType;
+
+    fn npy(header: &str, data: &[u8]) -> Vec<u8> {
+        let length = (header.len() as u16).to_le_bytes();
+        [b"\x93NUMPY", &[1, 0][..], &length, header.as_bytes(), data].concat()
+    }
+
+    fn opened(values: &[(&str, &[&str])]) -> Result<Box<dyn Dataset>> {
+        let value = |texts: &[&str]| Value::Strings(texts.iter().map(|&text| text.to_owned()).collect());
+        let values = values.iter().map(|(name, texts)| ((*name).to_owned(), value(texts)));
+        open(&Args::new(values.collect(), BTreeMap::new()))
+    }
+
+    #[test]
+    fn arrays_are_found_and_read_in_order() {
+        let root = std::env::temp_dir().join(format!("gesso-numpy-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("b")).unwrap();
+        let header =
+            |order: &str| format!("{{'descr': '<i2', 'fortran_order': {order}, 'shape': (2, 3), }}\n");
+        let data: Vec<u8> = [0_i16, 1, 2, 3, 4, 5].iter().flat_map(|number| number.to_le_bytes()).collect();
+        std::fs::write(root.join("a.npy"), npy(&header("True"), &data)).unwrap();
+        // A header that ends at a multiple of 64, as numpy writes it, with more behind the elements.
+        let aligned = format!("{:118}", header("False"));
+        std::fs::write(root.join("b/b.npy"), npy(&aligned, &[&data[..], &[9; 5]].concat())).unwrap();
+        std::fs::write(root.join("cut.npy"), &npy(&aligned, &data)[..130]).unwrap();
+        std::fs::write(root.join("list.txt"), "b/b.npy\n\n  ../a.npy \n").unwrap();
+        let path = root.display().to_string();
+        let dataset = opened(&[("file_root", &[&path])]).unwrap();
+        assert_eq!(dataset.count(), 3);
+        let memory = Arc::default();
+        let read = |dataset: &dyn Dataset, index| {
+            let tensor = dataset.read(index, &memory).unwrap().remove(0);
+            assert_eq!((tensor.dtype, &tensor.shape[..]), (DType::I16, &[2, 3][..]));
+            let words = tensor.bytes.bytes().as_chunks::<2>().0;
+            (words.iter().map(|&bytes| i16::from_le_bytes(bytes)).collect::<Vec<_>>(), tensor.source)
+        };
+        assert_eq!(read(&*dataset, 0), (vec![0, 2, 4, 1, 3, 5], "./a.npy".to_owned()));
+        assert_eq!(read(&*dataset, 1), (vec![0, 1, 2, 3, 4, 5], "b/b.npy".to_owned()));
+        let error = dataset.read(2, &memory).err().unwrap().to_string();
+        assert!(error.contains("cut.npy") && error.contains("2 bytes of data, expected 12"), "{error}");
+        assert!(dataset.read(3, &memory).is_err());
+
+        let list = root.join("list.txt").display().to_string();
+        let listed = opened(&[("file_list", &[&list])]).unwrap();
+        assert_eq!((listed.count(), read(&*listed, 0).1), (2, "b/b.npy".to_owned()));
+        let error = listed.read(1, &memory).err().unwrap().to_string();
+        assert!(error.contains("../a.npy"), "{error}");
+        let given = opened(&[("file_root", &[&path]), ("files", &["a.npy", "/nowhere"])]).unwrap();
+        assert_eq!(read(&*given, 0).1, "a.npy");
+        assert!(given.read(1, &memory).is_err());
+        assert!(opened(&[]).is_err() && opened(&[("files", &["a"]), ("file_list", &["b"])]).is_err());
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+}
