@@ -151,6 +151,9 @@ typedef struct {
   // Multiprocessors of the GPU that the work of the instance may take, beside a model's for example; the driver rounds them up. 0: all. Where the driver gives no part
   // of a GPU (it does from CUDA 12.4 on), an instance with a number of them is `GESSO_STATUS_UNAVAILABLE`.
   size_t gpu_multiprocessors;
+  // Not 0: a file becomes the same pixels in every run on a GPU, whatever runs beside it. The JPEG engines of the GPU, whose pixels differ by a level, are
+  // not used then.
+  int32_t deterministic;
 } gesso_instance_options;
 
 // One sample of an input.
@@ -255,6 +258,8 @@ typedef struct {
   uint64_t read;
   // As in `gesso_instance_options`, for all batches of the stream together.
   size_t gpu_multiprocessors;
+  // As in `gesso_instance_options`.
+  int32_t deterministic;
 } gesso_stream_options;
 
 // An argument of an operator, as the pipeline file gives it. Lives during the call.

@@ -21,7 +21,7 @@ WAYS, RECORDED = configurations(), json.loads(RECORD.read_text())
 EXPECTED_TO_DIFFER = {}
 
 #: Where the library has the reader, too, and may run all of the pipeline as one stream.
-NATIVE = {"file", "labels", "file+file"}
+NATIVE = {"file", "labels", "file+file", "webdataset", "tfrecord", "mxnet", "numpy", "coco"}
 
 
 def modes(way):
@@ -31,6 +31,8 @@ def modes(way):
     if way["kind"] == "labels":
         # Large: once in the library, once in the interpreter.
         return ["ahead", "function"]
+    if way["kind"] in NATIVE and "file" not in way["kind"]:
+        return ["plain", "ahead", "function"]
     if way["kind"] in NATIVE:
         return ["plain", "ahead", "function", *([] if "iterator" in way else ["fed"]), *loaded]
     # From a file the library reads videos itself.
