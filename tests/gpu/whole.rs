@@ -135,6 +135,12 @@ fn count() -> usize {
     count.unwrap_or(DAMAGED)
 }
 
+/// `file` with a fill byte in front of a stuffed zero of its data, in the middle; `None`: it has no such zero.
+fn filled(file: &[u8]) -> Option<Vec<u8>> {
+    let at = (file.len() / 2..file.len() - 2).find(|&at| file[at..at + 2] == [0xFF, 0])?;
+    Some([&file[..at], &[0xFF], &file[at..]].concat())
+}
+
 /// Files with one fault or several, each of another picture; and whole ones in between.
 fn files() -> Vec<Vec<u8>> {
     let file = |seed: usize| {
@@ -155,6 +161,7 @@ fn files() -> Vec<Vec<u8>> {
             3 => {
                 file[..file.len() - 2 - seed % (file.len() / 2)].iter().copied().chain([0xFF, 0xD9]).collect()
             }
+            4 => filled(&file).unwrap_or(file),
             _ => {
                 let damaged = damaged(&file, seed as u64);
                 let pixels = probe(&damaged, true).map_or(0, |info| info.width * info.height);
