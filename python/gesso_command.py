@@ -33,13 +33,19 @@ def _serialize(arguments):
             sys.exit(f"error: cannot run `{options.python}`: {error.strerror}")
     sys.path.insert(0, os.path.dirname(os.path.abspath(options.script)))
     try:
-        size = len(of_script(options.script, options.name).serialize(filename=options.output))
+        data = of_script(options.script, options.name).serialize()
     except Exception as error:
         import traceback
 
         traceback.print_exc()
         sys.exit(f"error: {options.script} could not be serialized: {error}")
-    print(f"{options.output}: {size} bytes")
+    try:
+        os.makedirs(os.path.dirname(os.path.abspath(options.output)), exist_ok=True)
+        with open(options.output, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        sys.exit(f"error: cannot write `{options.output}`: {error.strerror}")
+    print(f"{options.output}: {len(data)} bytes")
 
 
 def _command_line(arguments):

@@ -278,7 +278,8 @@ impl Pipeline {
         };
         match self.plan.graph.inputs.iter().find(is_read) {
             Some(input) => Err(Error::invalid(format!(
-                "input `{}` is fed by a source: a stream runs this pipeline, not an instance",
+                "input `{}` is fed by a source, such as a reader: such pipelines run as streams, by `gesso run`, in Python and from C, and not in \
+                 Triton",
                 input.name
             ))),
             None => Ok(Instance::new(self.executor(num_threads, gpu, preferences)?)),
