@@ -48,7 +48,7 @@ fn outputs(_: &Args) -> Result<Vec<ValueType>> {
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
     let root = args.string("file_root")?;
     let joined = |base: &str, path: &str| Path::new(base).join(path).display().to_string();
-    let (base, paths, is_found) = match (args.string("file_list")?, strings(args, "files"), root) {
+    let (paths, names) = match (args.string("file_list")?, strings(args, "files"), root) {
         (Some(_), Some(_), _) => {
             return Err(Error::invalid(
                 "files are given by `files` and by `file_list`, expected one of them",
@@ -56,47 +56,41 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
         }
         (None, Some(files), _) => {
             let base = root.unwrap_or_default();
-            (base.to_owned(), files.iter().map(|path| joined(base, path)).collect(), false)
+            (files.iter().map(|path| joined(base, path)).collect(), files)
         }
         (Some(listed), None, _) => {
             let folder = Path::new(listed).parent().map(|folder| folder.display().to_string());
             let base = root.map(str::to_owned).or(folder).unwrap_or_default();
             let text = text(listed)?;
             let lines = text.split('\n').map(str::trim).filter(|line| !line.is_empty());
-            let paths = lines.map(|line| joined(&base, line)).collect();
-            (base, paths, false)
+            let names: Vec<String> = lines.map(str::to_owned).collect();
+            (names.iter().map(|path| joined(&base, path)).collect(), names)
         }
         (None, None, Some(root)) => {
             let pattern = args.string("file_filter")?.unwrap_or("*.npy").to_owned();
             let filter = Filter { patterns: vec![pattern], is_case_sensitive: true };
-            (root.to_owned(), list::below(Path::new(root), &filter)?, true)
+            let paths = list::below(Path::new(root), &filter)?;
+            let names = paths.iter().map(|path| found(root, path)).collect();
+            (paths, names)
         }
         (None, None, None) => {
             return Err(Error::invalid("one of `file_root`, `files` and `file_list` must be given"));
         }
     };
-    Ok(Box::new(Arrays { paths, base, is_found }))
+    Ok(Box::new(Arrays { paths, names }))
+}
+
+/// A path as DALI names it that was found below `root`: what is in the folder itself is `./` and its name.
+fn found(root: &str, path: &str) -> String {
+    let below = path.strip_prefix(root.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
+    let name = below.unwrap_or(path);
+    if name.contains('/') { name.to_owned() } else { format!("./{name}") }
 }
 
 struct Arrays {
     paths: Vec<String>,
-    /// What paths are relative to.
-    base: String,
-    /// Whether they were found in it.
-    is_found: bool,
-}
-
-impl Arrays {
-    /// A path as DALI names it: what is found in the folder itself is `./` and its name.
-    fn named(&self, path: &str) -> String {
-        let base = self.base.trim_end_matches('/');
-        let below = path.strip_prefix(base).and_then(|rest| rest.strip_prefix('/'));
-        let name = below.filter(|_| !self.base.is_empty()).unwrap_or(path);
-        match self.is_found && !name.contains('/') {
-            true => format!("./{name}"),
-            false => name.to_owned(),
-        }
-    }
+    /// As they were given, or found.
+    names: Vec<String>,
 }
 
 impl Dataset for Arrays {
@@ -108,7 +102,8 @@ impl Dataset for Arrays {
         let path = self.paths.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
         let file = read_file(Path::new(path), memory)?;
         let array = array(&file, memory).context(|| format!("the file `{path}`"))?;
-        Ok(vec![Tensor { source: self.named(path), ..array }])
+        let source = self.names.get(index).cloned().unwrap_or_default();
+        Ok(vec![Tensor { source, ..array }])
     }
 }
 

@@ -156,6 +156,14 @@ fn a_sample_is_run_through() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.code() == Some(1) && text.contains("failed   good"), "{text}");
     assert!(text.contains("loads, but the sample fails"), "{text}");
+    let said = |sample: &str| errors(&gesso(&["check", &path, "--sample", sample]));
+    assert!(said("PICTURE=a.jpg").contains("no model that loads has an input `PICTURE`"));
+    assert!(said("IMAGE=").contains("expected `NAME=FILE`"));
+    let nothing = Folder::new("check nothing");
+    let output = gesso(&["check", &nothing.path("").display().to_string()]);
+    assert!(
+        output.status.code() == Some(1) && errors(&output).contains("there is no model of Gesso or DALI in")
+    );
 }
 
 /// To open one would wait for somebody to write.

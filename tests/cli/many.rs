@@ -35,10 +35,22 @@ fn recorded(folder: &Folder) -> Vec<(u64, String, bool)> {
 fn folders_patterns_and_lists_name_files() {
     let (folder, model) = photos("many files");
     let into = folder.path("out").display().to_string();
+    folder.write("photos/.hidden.jpg", b"no image");
+    std::os::unix::fs::symlink(folder.path("photos"), folder.path("photos/loop")).unwrap();
     let path = |name: &str| folder.path(name).display().to_string();
     let names = |input: &str| -> Vec<String> {
-        let ran =
-            json(&gesso(&["run", &model, "--json", "--out", &into, "--input", input, "--format", "npy"]));
+        let ran = json(&gesso(&[
+            "run",
+            &model,
+            "--json",
+            "--out",
+            &into,
+            "--input",
+            input,
+            "--format",
+            "npy",
+            "--overwrite",
+        ]));
         assert!(ran["outputs"].as_array().unwrap().iter().all(|output| output["picture"].is_null()), "{ran}");
         recorded(&folder).into_iter().map(|(_, file, _)| file).collect()
     };
@@ -52,7 +64,7 @@ fn folders_patterns_and_lists_name_files() {
     assert!(!folder.path("out/PIXELS.0.png").exists() && folder.path("out/PIXELS.0.npy").exists());
 
     let mut child = Command::new(env!("CARGO_BIN_EXE_gesso"))
-        .args(["run", &model, "--out", &into, "--input", "@-"])
+        .args(["run", &model, "--out", &into, "--input", "@-", "--overwrite"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()
@@ -92,9 +104,20 @@ fn a_run_goes_on_behind_an_earlier_one() {
     for (i, whole) in [0, 2, 6].into_iter().zip(whole) {
         assert_eq!(std::fs::read(folder.path(&format!("out/PIXELS.{i}.npy"))).unwrap(), whole);
     }
-    assert_eq!(recorded(&folder).len(), 8);
+    let numbers: Vec<u64> = recorded(&folder).into_iter().map(|(sample, ..)| sample).collect();
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6]);
     let ran = json(&run(&["--resume"]));
     assert_eq!((ran["samples"].as_array().unwrap().len(), &ran["samples_before"]), (0, &7.into()));
+    // What is gone is made again.
+    std::fs::remove_file(folder.path("out/PIXELS.4.npy")).unwrap();
+    assert_eq!(json(&run(&["--resume"]))["samples"].as_array().unwrap().len(), 1);
+    assert!(folder.path("out/PIXELS.4.npy").exists());
+
+    assert!(errors(&run(&[])).contains("`--resume` goes on behind it, `--overwrite` replaces them"));
+    let other = errors(&run(&["--resume", "--format", "npy"]));
+    assert!(other.contains("were made with"), "{other}");
+    folder.write("out/PIXELS.99.npy", b"of more files");
+    assert!(run(&["--overwrite"]).status.success() && !folder.path("out/PIXELS.99.npy").exists());
 
     std::fs::remove_file(folder.path("photos/0.jpg")).unwrap();
     let told = errors(&run(&["--resume"]));
@@ -120,4 +143,31 @@ fn a_file_that_cannot_be_read_fails_alone() {
     );
     let ended: Vec<bool> = recorded(&folder).into_iter().map(|(_, _, well)| well).collect();
     assert_eq!(ended.iter().filter(|well| !**well).count(), 1, "{ended:?}");
+}
+
+/// What a run writes is no input of the next one; and an array of another type fails alone.
+#[test]
+fn outputs_are_no_inputs() {
+    let (folder, model) = photos("many outputs");
+    let photos = folder.path("photos").display().to_string();
+    let into = folder.path("photos/out").display().to_string();
+    let run = |more: &[&str]| {
+        gesso(
+            &[&["run", &model, "--json", "--out", &into, "--input", &photos, "--batch", "2"], more].concat(),
+        )
+    };
+    for more in [&[][..], &["--resume"], &["--overwrite"]] {
+        let ran = json(&run(more));
+        assert_eq!(
+            ran["samples"].as_array().unwrap().len() + ran["samples_before"].as_u64().unwrap() as usize,
+            7
+        );
+    }
+    let array = crate::npy(&Recording::open("pipelines").case("region").inputs["ANCHOR"][0]);
+    folder.write("photos/0.npy", &array);
+    let output = run(&["--overwrite"]);
+    let ran = json(&output);
+    let failed =
+        ran["samples"].as_array().unwrap().iter().filter(|sample| !sample["error"].is_null()).count();
+    assert_eq!((output.status.code(), failed, ran["outputs"].as_array().unwrap().len()), (Some(1), 1, 7));
 }

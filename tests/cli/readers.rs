@@ -79,7 +79,7 @@ fn a_pipeline_reads_its_files_in_order() {
     let root = folder.path("set").display().to_string();
     let path = folder.write("model.dali", &reading(&root, r#""shard_id": 0"#));
     let to = folder.path("out").display().to_string();
-    let told = json(&gesso(&["run", &path, "--json", "--out", &to]));
+    let told = json(&gesso(&["run", &path, "--json", "--out", &to, "--overwrite"]));
     assert_eq!(told["samples"].as_array().map(Vec::len), Some(3), "an epoch: {told}");
     let file = |name: &str| std::fs::read(folder.path("out").join(name)).unwrap();
     for (i, (data, label)) in [("zero", 0), ("one", 0), ("two", 1)].iter().enumerate() {
@@ -102,7 +102,7 @@ fn run(folder: &Folder, reader: &str, outputs: usize, arguments: &str) -> (usize
     let file = Pipeline::author(&serde_json::from_str(&description).unwrap()).unwrap();
     let path = folder.write("model.dali", &file);
     let to = folder.path(reader).display().to_string();
-    let told = json(&gesso(&["run", &path, "--json", "--out", &to]));
+    let told = json(&gesso(&["run", &path, "--json", "--out", &to, "--overwrite"]));
     let samples = told["samples"].as_array().map_or(0, Vec::len);
     let file = |name: &String| std::fs::read(folder.path(reader).join(format!("{name}.0.npy"))).unwrap();
     (samples, names.iter().map(file).collect())

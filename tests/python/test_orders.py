@@ -50,11 +50,14 @@ def expected_runner(way, mode):
         return "StagedGraph"
     if way["kind"] == "video" and mode == "loaded":
         return "StreamEngine"
+    if "+" in way["kind"]:
+        return None
     if way["kind"] not in NATIVE:
         return "StagedGraph"
     if mode == "ahead":
-        # Behind a state the library shuffles epochs otherwise.
-        return "StagedGraph" if way["states"] and way["options"].get("shuffle_after_epoch") else "Reading"
+        # Behind a state the library shuffles epochs otherwise, but for readers that shuffle files.
+        of_files = way["kind"] in ("webdataset", "tfrecord", "mxnet")
+        return "StagedGraph" if way["states"] and way["options"].get("shuffle_after_epoch") and not of_files else "Reading"
     return None
 
 

@@ -84,7 +84,7 @@ pub(crate) fn bench(options: &Options) -> Result<Exit> {
     }
     let place = Place { device: options.device, gpu: options.gpu, threads: None };
     let (_, pipeline) = place.load(&options.pipeline)?;
-    let samples = Samples::named(pipeline.inputs(), &options.input)?.load_all()?;
+    let samples = Samples::named(pipeline.inputs(), &options.input, None)?.load_all()?;
     let gpu = place.open(&pipeline)?;
     let threads: Vec<Option<usize>> = match options.threads.as_slice() {
         [] => vec![pipeline.num_threads()],

@@ -64,6 +64,17 @@ impl Value {
                 input.ndim.map_or(String::new(), |ndim| format!(" of {ndim} dimensions"))
             )));
         };
+        let fits = input.dtype.is_none_or(|expected| expected == dtype)
+            && input.ndim.is_none_or(|expected| expected == shape.len());
+        if !fits {
+            return Err(Error::invalid(format!(
+                "`{}` is {dtype} of shape {shape}, but input `{}` takes {}{}",
+                path.display(),
+                input.name,
+                input.dtype.map_or("any type", DType::name),
+                input.ndim.map_or(String::new(), |ndim| format!(" of {ndim} dimensions"))
+            )));
+        }
         let elements = file.get(start..).unwrap_or_default();
         let mut words = vec![0; elements.len().div_ceil(8)];
         bytemuck::cast_slice_mut(&mut words)[..elements.len()].copy_from_slice(elements);
@@ -77,11 +88,11 @@ impl Value {
 
 impl Samples {
     /// The files of `NAME=WORD,WORD...`, each of which adds to input `NAME`; [`files`] says what a word names. With one input the name may be
-    /// left out. One file for an input stands for every sample.
+    /// left out. One file for an input stands for every sample. No word names what is below `without`.
     ///
     /// # Errors
     /// Not found for an unknown input and for a word that names nothing; invalid when numbers of samples differ.
-    pub(crate) fn named(inputs: &[Input], given: &[String]) -> Result<Self> {
+    pub(crate) fn named(inputs: &[Input], given: &[String], without: Option<&Path>) -> Result<Self> {
         let names = || inputs.iter().map(|input| format!("`{}`", input.name)).collect::<Vec<_>>().join(", ");
         let column =
             |input: &Input| Column { input: input.clone(), files: Vec::new(), constant: OnceCell::new() };
@@ -103,7 +114,7 @@ impl Samples {
             };
             let Some(column) = columns.get_mut(at) else { continue };
             for word in words.split(',').filter(|word| !word.is_empty()) {
-                column.files.extend(files(word)?);
+                column.files.extend(files(word, without)?);
             }
         }
         let count = columns.iter().map(|column| column.files.len()).max().unwrap_or(1);
@@ -125,6 +136,12 @@ impl Samples {
             }
         }
         Ok(Self { columns, count })
+    }
+
+    /// One sample of one input, which is a file.
+    pub(crate) fn of_file(input: &Input, file: &Path) -> Self {
+        let column = Column { input: input.clone(), files: vec![file.to_owned()], constant: OnceCell::new() };
+        Self { columns: vec![column], count: 1 }
     }
 
     /// So many samples of a pipeline that reads them by itself.

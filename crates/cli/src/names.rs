@@ -1,33 +1,42 @@
 //! The files that `--input` names: a file, a folder, a pattern, a list. It must not open what it finds.
 
-use std::io::BufRead;
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
 
 use gesso::error::{Error, Result};
+use glob::{MatchOptions, Pattern};
 
 /// Most files that one `--input` may name.
 const MAX_FILES: usize = 100_000_000;
 
+/// As a shell matches: `*` stays in a folder and takes no hidden file.
+const AS_SHELL: MatchOptions =
+    MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
+
+/// What some editors begin a text with.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// The files that one word names: those of a folder and of the folders in it, those that fit a pattern, those of a list, or itself. Sorted,
-/// but for a list's, which stay as they are.
+/// but for a list's, which stay as they are. None of a folder or a pattern is below `without`.
 ///
 /// # Errors
-/// Not found, where a pattern or a folder holds no file; what the system says of a list.
-pub(crate) fn files(word: &str) -> Result<Vec<PathBuf>> {
+/// Not found, where a pattern or a folder holds no file; what the system says of a file or a list.
+pub(crate) fn files(word: &str, without: Option<&Path>) -> Result<Vec<PathBuf>> {
     let path = Path::new(word);
-    let found = if path.is_dir() {
-        let mut found = Vec::new();
-        folder(path, &mut found)?;
-        found.sort();
-        found
-    } else if path.exists() {
-        return Ok(vec![path.to_owned()]);
-    } else if let Some(name) = word.strip_prefix('@') {
-        list(name)?
-    } else if word.contains(['*', '?', '[']) {
-        pattern(word)?
-    } else {
-        return Err(Error::not_found(format!("cannot read `{word}`: there is no such file")));
+    let found = match path.metadata() {
+        Ok(metadata) if metadata.is_dir() => {
+            let mut walk = Walk::new(without, None);
+            walk.folder(path, 1)?;
+            walk.sorted()
+        }
+        Ok(_) => return Ok(vec![path.to_owned()]),
+        Err(error) => match word.strip_prefix('@') {
+            Some(name) => list(name)?,
+            None if word.contains(['*', '?', '[']) => pattern(word, without)?,
+            None => return Err(Error::not_found(format!("cannot read `{word}`: {error}"))),
+        },
     };
     match found.len() {
         0 => Err(Error::not_found(format!("`{word}` names no file"))),
@@ -36,52 +45,99 @@ pub(crate) fn files(word: &str) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// The regular files below `folder`, without those whose names begin with a dot. A link to a folder is not followed: it may lead back.
-fn folder(path: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
-    let failed = |error| Error::invalid(format!("cannot read the folder `{}`: {error}", path.display()));
-    for entry in std::fs::read_dir(path).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let kind = entry.file_type().map_err(failed)?;
-        if entry.file_name().as_encoded_bytes().starts_with(b".") {
-            continue;
-        }
-        if kind.is_dir() {
-            folder(&entry.path(), found)?;
-        } else if kind.is_file() || entry.path().is_file() {
-            found.push(entry.path());
-        }
+/// A path as text that tells it from all others: bytes that are no UTF-8 are escaped.
+pub(crate) fn shown(path: &Path) -> String {
+    let escaped = || path.as_os_str().as_encoded_bytes().escape_ascii().to_string();
+    path.to_str().map_or_else(escaped, str::to_owned)
+}
+
+/// A search of folders, without files and folders whose names begin with a dot. A link to a folder is not followed: it may lead back.
+struct Walk<'a> {
+    /// Where nothing is looked for.
+    without: Option<PathBuf>,
+    /// What files must fit, and how many folders deep they may lie.
+    wanted: Option<(&'a Pattern, usize)>,
+    found: Vec<PathBuf>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(without: Option<&Path>, wanted: Option<(&'a Pattern, usize)>) -> Self {
+        let without = without.and_then(|path| std::path::absolute(path).ok());
+        Self { without, wanted, found: Vec::new() }
     }
-    Ok(())
+
+    fn folder(&mut self, path: &Path, depth: usize) -> Result<()> {
+        let failed = |error| Error::invalid(format!("cannot read the folder `{}`: {error}", path.display()));
+        if self.without.is_some() && std::path::absolute(path).ok() == self.without {
+            return Ok(());
+        }
+        let here = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        for entry in std::fs::read_dir(here).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let kind = entry.file_type().map_err(failed)?;
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            let below = path.join(entry.file_name());
+            if kind.is_dir() {
+                if self.wanted.is_none_or(|(_, deepest)| depth < deepest) {
+                    self.folder(&below, depth + 1)?;
+                }
+            } else if (kind.is_file() || below.is_file())
+                && self
+                    .wanted
+                    .is_none_or(|(pattern, _)| pattern.matches_with(&below.to_string_lossy(), AS_SHELL))
+            {
+                self.found.push(below);
+            }
+        }
+        Ok(())
+    }
+
+    fn sorted(mut self) -> Vec<PathBuf> {
+        self.found.sort();
+        self.found
+    }
 }
 
 /// The files that fit a shell's pattern; `**` stands for folders in folders.
-fn pattern(word: &str) -> Result<Vec<PathBuf>> {
-    let failed = |error: &dyn std::fmt::Display| Error::invalid(format!("the pattern `{word}`: {error}"));
-    let mut found = Vec::new();
-    for path in glob::glob(word).map_err(|error| failed(&error))? {
-        let path = path.map_err(|error| failed(&error))?;
-        if path.is_file() {
-            found.push(path);
-        }
+fn pattern(word: &str, without: Option<&Path>) -> Result<Vec<PathBuf>> {
+    let pattern =
+        Pattern::new(word).map_err(|error| Error::invalid(format!("the pattern `{word}`: {error}")))?;
+    let is_wild = |part: &Component<'_>| part.as_os_str().to_string_lossy().contains(['*', '?', '[']);
+    let parts: Vec<Component<'_>> = Path::new(word).components().collect();
+    let fixed = parts.iter().take_while(|part| !is_wild(part)).count();
+    let base: PathBuf = parts.iter().take(fixed).collect();
+    let deepest = if word.contains("**") { usize::MAX } else { parts.len() - fixed };
+    let mut walk = Walk::new(without, Some((&pattern, deepest)));
+    if base.as_os_str().is_empty() || base.is_dir() {
+        walk.folder(&base, 1)?;
     }
-    found.sort();
-    Ok(found)
+    Ok(walk.sorted())
 }
 
 /// The lines of a file, or with `-` of the standard input; empty ones do not count.
 fn list(name: &str) -> Result<Vec<PathBuf>> {
     let failed = |error| Error::invalid(format!("cannot read the list `{name}`: {error}"));
-    let lines: Box<dyn BufRead> = if name == "-" {
-        Box::new(std::io::stdin().lock())
+    let mut text = Vec::new();
+    if name == "-" {
+        std::io::stdin().lock().read_to_end(&mut text).map_err(failed)?;
     } else {
-        Box::new(std::io::BufReader::new(std::fs::File::open(name).map_err(failed)?))
-    };
-    let mut found = Vec::new();
-    for line in lines.lines() {
-        let line = line.map_err(failed)?;
-        if !line.is_empty() {
-            found.push(PathBuf::from(line));
-        }
+        std::fs::File::open(name).and_then(|mut file| file.read_to_end(&mut text)).map_err(failed)?;
     }
-    Ok(found)
+    let lines = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text).split(|&byte| byte == b'\n');
+    let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)).filter(|line| !line.is_empty());
+    Ok(lines.map(|line| PathBuf::from(OsString::from_vec(line.to_vec()))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_no_text_stay_apart() {
+        let name = |byte| PathBuf::from(OsString::from_vec(vec![b'a', byte]));
+        assert_eq!((shown(&name(0xE8)), shown(&name(0xE9))), ("a\\xe8".to_owned(), "a\\xe9".to_owned()));
+        assert_eq!(shown(Path::new("\u{e9}.jpg")), "\u{e9}.jpg");
+    }
 }

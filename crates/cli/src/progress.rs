@@ -34,11 +34,10 @@ impl Progress {
     /// Of so many of `what`, where that is known.
     pub(crate) fn new(total: Option<usize>, what: &'static str) -> Self {
         let (bar, template) = match total {
-            Some(total) => (
-                ProgressBar::new(total as u64),
-                "{msg} [{bar:40}] {pos}/{len} {per_sec} {elapsed} of about {duration}",
-            ),
-            None => (ProgressBar::new_spinner(), "{msg} {spinner} {pos} {per_sec} {elapsed}"),
+            Some(total) => {
+                (ProgressBar::new(total as u64), "{msg} [{bar:40}] {pos}/{len} {elapsed} of about {duration}")
+            }
+            None => (ProgressBar::new_spinner(), "{msg} {spinner} {pos} {elapsed}"),
         };
         let bar = shown(bar, what, template);
         let begun = Instant::now();

@@ -48,9 +48,12 @@ impl Work {
         match self {
             Self::Fed(instance) => {
                 let first = loaded.numbers.first().copied().unwrap_or_default() as u64;
-                let outcome = instance.run_at(first, loaded.numbers.len(), loaded.batches()?, &mut Keep)?;
+                // What fails a batch fails its samples: others may be well.
+                let outcome = loaded
+                    .batches()
+                    .and_then(|batches| instance.run_at(first, loaded.numbers.len(), batches, &mut Keep));
                 let tally = instance.tally().clone();
-                Ok(Some(Made { of: loaded.numbers.clone(), outcome: Ok(outcome), tally }))
+                Ok(Some(Made { of: loaded.numbers.clone(), outcome, tally }))
             }
             Self::Read(stream) => {
                 let delivered = stream.next().ok_or_else(|| Error::internal("a reader has ended"))??;

@@ -4,6 +4,7 @@
 mod repository;
 mod sample;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -75,10 +76,12 @@ pub(crate) fn check(options: &Options) -> Result<Exit> {
     for repository in &options.repository {
         directories.extend(repository::directories(repository)?);
     }
+    let given = sample::given(&options.sample)?;
+    let mut inputs = BTreeSet::new();
     let bar = progress::bar(directories.len(), "models");
     let mut reports = Vec::new();
     for directory in &directories {
-        reports.extend(model(directory, options));
+        reports.extend(model(directory, options, &given, &mut inputs));
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -87,11 +90,26 @@ pub(crate) fn check(options: &Options) -> Result<Exit> {
     } else {
         print(&text(&reports, options.config));
     }
+    if reports.iter().all(|report| matches!(report.outcome, Outcome::Skipped(_))) {
+        let places: Vec<String> =
+            options.repository.iter().map(|path| format!("`{}`", path.display())).collect();
+        return Err(Error::not_found(format!("there is no model of Gesso or DALI in {}", places.join(", "))));
+    }
+    if let Some((name, _)) = given.iter().find(|(name, _)| !inputs.contains(name)) {
+        return Err(Error::not_found(format!(
+            "`--sample {name}=`: no model that loads has an input `{name}`"
+        )));
+    }
     let failed = reports.iter().any(|report| matches!(report.outcome, Outcome::Fails { .. }));
     Ok(if failed { Exit::Failure } else { Exit::Success })
 }
 
-fn model(directory: &Path, options: &Options) -> Vec<Report> {
+fn model(
+    directory: &Path,
+    options: &Options,
+    given: &[(String, String)],
+    inputs: &mut BTreeSet<String>,
+) -> Vec<Report> {
     let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let report = |version, outcome| Report { model: name.clone(), version, outcome };
     let fails = |error| Outcome::Fails { error, line: None };
@@ -106,7 +124,7 @@ fn model(directory: &Path, options: &Options) -> Vec<Report> {
         Ok(versions) => versions,
         Err(error) => return vec![report(None, fails(error))],
     };
-    let load = |version| match load(&model, version, options) {
+    let mut load = |version| match load(&model, version, options, given, inputs) {
         Ok(loaded) => Outcome::Loads(loaded),
         Err(Failed { error, of_config }) => {
             let line = if of_config { model.line(&error.to_string()) } else { None };
@@ -133,7 +151,13 @@ fn in_config(error: Error) -> Failed {
 }
 
 /// What the plugin does when the server loads a model, and for each kind of its instances, one instance.
-fn load(model: &Model, version: u64, options: &Options) -> Result<Loaded, Failed> {
+fn load(
+    model: &Model,
+    version: u64,
+    options: &Options,
+    given: &[(String, String)],
+    inputs: &mut BTreeSet<String>,
+) -> Result<Loaded, Failed> {
     if model.fields.is_none() && options.disable_auto_complete_config {
         return Err(Error::not_found(
             "there is no config.pbtxt, which the server needs without auto-completion",
@@ -163,6 +187,7 @@ fn load(model: &Model, version: u64, options: &Options) -> Result<Loaded, Failed
         }
     }
     let (_, pipeline) = planned.first().ok_or_else(|| Error::internal("a model without an instance"))?;
+    inputs.extend(pipeline.inputs().iter().map(|input| input.name.clone()));
     let facts = Facts::from(pipeline);
     if !options.disable_auto_complete_config {
         config.complete(&facts).map_err(in_config)?;
@@ -193,7 +218,7 @@ fn load(model: &Model, version: u64, options: &Options) -> Result<Loaded, Failed
             (needed, _) => needed.then(|| Gpu::open_within(0, settings.allowance())).transpose()?,
         };
         let mut instance = pipeline.instance_with(settings.num_threads, gpu.as_ref(), &preferences)?;
-        ran = sample::run((&source.bytes, pipeline, &mut instance), &options.sample)?;
+        ran = sample::run((&source.bytes, pipeline, &mut instance), given)?;
     }
     if let Ran::No(inputs) = &ran {
         warnings.push(not_run(inputs));

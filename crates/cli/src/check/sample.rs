@@ -2,6 +2,7 @@
 //! an input that goes into a decoder.
 
 use std::io::Cursor;
+use std::path::Path;
 
 use gesso::error::{Context, Error, Result};
 use gesso::pipeline::{Description, Input, Instance, Keep, Pipeline};
@@ -24,13 +25,32 @@ pub(super) enum Ran {
     No(Vec<String>),
 }
 
+/// The inputs that `--sample` names, and their files.
+///
+/// # Errors
+/// Invalid for a word without a name, or a name that comes twice.
+pub(super) fn given(words: &[String]) -> Result<Vec<(String, String)>> {
+    let mut given: Vec<(String, String)> = Vec::new();
+    for word in words {
+        let (name, file) =
+            word.split_once('=')
+                .filter(|(name, file)| !name.is_empty() && !file.is_empty())
+                .ok_or_else(|| Error::invalid(format!("`--sample {word}`, expected `NAME=FILE`")))?;
+        if given.iter().any(|(other, _)| other == name) {
+            return Err(Error::invalid(format!("`--sample {name}=` is given twice, expected one file")));
+        }
+        given.push((name.to_owned(), file.to_owned()));
+    }
+    Ok(given)
+}
+
 /// Runs a sample of `given`, or one made here.
 ///
 /// # Errors
 /// What the sample fails with.
 pub(super) fn run(
     (bytes, pipeline, instance): (&[u8], &Pipeline, &mut Instance),
-    given: &[String],
+    given: &[(String, String)],
 ) -> Result<Ran> {
     if pipeline.reads() || pipeline.takes_videos() {
         return Ok(Ran::No(Vec::new()));
@@ -38,10 +58,8 @@ pub(super) fn run(
     let description = Pipeline::describe(bytes)?;
     let (mut loaded, mut made, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     for input in pipeline.inputs() {
-        let named = |text: &&String| text.split_once('=').is_some_and(|(name, _)| name == input.name);
-        if let Some(word) = given.iter().find(named) {
-            let samples = Samples::named(std::slice::from_ref(input), std::slice::from_ref(word))?;
-            let (sample, failed) = samples.load([0]);
+        if let Some((_, file)) = given.iter().find(|(name, _)| *name == input.name) {
+            let (sample, failed) = Samples::of_file(input, Path::new(file)).load([0]);
             failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))?;
             loaded.push(sample);
         } else if let Some(file) = file_for(input, &description)? {

@@ -20,7 +20,7 @@ use crate::progress::Progress;
 use crate::terminal::{print, print_json, read_pipeline, write_file};
 use crate::work::{Made, Work, epoch};
 use crate::{Exit, On, npy, preview};
-use record::{Line, Record};
+use record::{About, Line, Record};
 
 /// Outputs and operators that are listed one by one.
 const LISTED: usize = 32;
@@ -36,15 +36,18 @@ pub(crate) struct Options {
     #[arg(long, short, value_name = "NAME=FILE,...")]
     input: Vec<String>,
     /// Where the outputs go, as `OUTPUT.SAMPLE.npy` and `OUTPUT.SAMPLE.png`, and `samples.jsonl`, which says what files each sample
-    /// is made of; made when it is not there. Absent: nowhere.
+    /// is made of; made when it is not there. Absent: nowhere, what comes out is listed only.
     #[arg(long, short)]
     out: Option<PathBuf>,
     /// What outputs are written as.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "npy,png", requires = "out")]
     format: Vec<Format>,
     /// Go on behind an earlier run into the same folder: samples that it wrote are not run again, those that failed are.
-    #[arg(long, requires = "out")]
+    #[arg(long, requires = "out", conflicts_with = "overwrite")]
     resume: bool,
+    /// Replace what an earlier run left in the folder.
+    #[arg(long, requires = "out")]
+    overwrite: bool,
     #[command(flatten)]
     place: Place,
     /// Samples of a pipeline that reads them by itself; absent: those of an epoch.
@@ -100,8 +103,8 @@ struct Done {
     /// Those that ran, and which of those that were named each comes of.
     samples: Vec<(usize, usize)>,
     failed: BTreeMap<usize, Error>,
-    /// Samples of an earlier run, which this one goes on behind.
-    before: usize,
+    /// Which of those that were named an earlier run did, behind which this one goes on.
+    before: Vec<bool>,
     /// Outputs, of which all are listed for scripts, and the first ones for people.
     outputs: usize,
     written: Vec<Written>,
@@ -135,46 +138,38 @@ enum Format {
 pub(crate) fn run(options: &Options) -> Result<Exit> {
     let (bytes, pipeline) = options.place.load(&options.pipeline)?;
     let mut work = work(options, &pipeline)?;
+    let out = options.out.as_deref();
     let samples = match &work {
-        Work::Fed(_) | Work::Videos(..) => Samples::named(pipeline.inputs(), &options.input)?,
+        Work::Fed(_) | Work::Videos(..) => Samples::named(pipeline.inputs(), &options.input, out)?,
         Work::Read(stream) => Samples::counted(options.samples.unwrap_or_else(|| epoch(stream))),
     };
     let outputs = Outputs::new(options, &bytes, &pipeline)?;
-    let (mut record, before) = match (&options.out, options.resume, &work) {
-        (None, ..) => (None, Vec::new()),
-        (Some(folder), false, _) => (Some(Record::begin(folder)?), Vec::new()),
-        (Some(folder), true, Work::Fed(_)) => {
-            let (record, before) = Record::resume(folder, &samples)?;
-            (Some(record), before)
-        }
-        (Some(_), true, _) => {
-            return Err(Error::invalid(
-                "`--resume` is for inputs that are named, a sample a file: readers and videos begin anew",
-            ));
-        }
-    };
-    let is_done = |row: usize| before.get(row).copied().unwrap_or_default();
-    let mut rows = (0..samples.len()).filter(|&row| !is_done(row));
+    let most = options.batch.map_or(pipeline.max_batch_size(), |n| n as usize);
+    let (mut record, before) = record_of(options, (&bytes, most), &work, &samples, &outputs)?;
+    let expected = (!matches!(work, Work::Videos(..))).then_some(samples.len());
     let mut done = Done {
         samples: Vec::new(),
         failed: BTreeMap::new(),
-        before: (0..samples.len()).filter(|&row| is_done(row)).count(),
+        before,
         outputs: 0,
         written: Vec::new(),
         operators: vec![Duration::ZERO; pipeline.operators().len()],
         device: Duration::ZERO,
         running: Duration::ZERO,
     };
-    let most = options.batch.map_or(pipeline.max_batch_size(), |n| n as usize);
-    let expected = (!matches!(work, Work::Videos(..))).then(|| samples.len() - done.before);
-    let mut progress = Progress::new(expected, "samples");
-    let begun = Instant::now();
+    let mut progress = Progress::new(expected.map(|all| all - done.count_before()), "samples");
+    let (begun, mut next) = (Instant::now(), 0);
     loop {
-        let wanted: Vec<usize> = rows.by_ref().take(work.wants(most)).collect();
-        if wanted.is_empty() && !work.has_more() {
+        let batch = next..(next + work.wants(most)).min(samples.len());
+        next = batch.end;
+        if batch.is_empty() && !work.has_more() {
             break;
         }
-        let (loaded, unreadable) = samples.load(wanted);
+        // A batch runs as a whole if anything of it is missing, so that its random numbers are those of a run that was not cut off.
+        if !batch.is_empty() && batch.clone().all(|row| done.is_before(row)) {
+            continue;
+        }
+        let (loaded, unreadable) = samples.load(batch);
         let mut lines = Vec::new();
         for (row, error) in unreadable {
             let sample = if expected.is_some() { row } else { done.samples.len() };
@@ -194,6 +189,8 @@ pub(crate) fn run(options: &Options) -> Result<Exit> {
             record.add(&lines)?;
         }
     }
+    record.map_or(Ok(()), Record::finish)?;
+    done.samples.sort_unstable();
     progress.finish();
     if options.json {
         print_json(&report::as_json(&done, &samples, &pipeline));
@@ -203,9 +200,55 @@ pub(crate) fn run(options: &Options) -> Result<Exit> {
     Ok(if done.failed.is_empty() { Exit::Success } else { Exit::Failure })
 }
 
+/// The record of the run where there is a folder for it, and which samples an earlier run did.
+fn record_of(
+    options: &Options,
+    (pipeline, batch): (&[u8], usize),
+    work: &Work,
+    samples: &Samples,
+    outputs: &Outputs,
+) -> Result<(Option<Record>, Vec<bool>)> {
+    let Some(folder) = &options.out else { return Ok((None, Vec::new())) };
+    let format = options.format.iter().filter_map(ValueEnum::to_possible_value);
+    let about = About { batch, format: format.map(|format| format.get_name().to_owned()).collect() };
+    match (record::is_in(folder), options.resume) {
+        (true, true) if matches!(work, Work::Fed(_)) => {
+            let are_there = |sample| outputs.are_there(sample);
+            let (record, before) = Record::resume(folder, (pipeline, &about), samples, are_there)?;
+            return Ok((Some(record), before));
+        }
+        (true, true) => {
+            return Err(Error::invalid(
+                "`--resume` is for inputs that are named, a sample a file: readers and videos begin anew",
+            ));
+        }
+        (true, false) if !options.overwrite => {
+            return Err(Error::invalid(format!(
+                "`{}` holds the outputs of an earlier run: `--resume` goes on behind it, `--overwrite` replaces them",
+                folder.display()
+            )));
+        }
+        (true, false) => outputs.clear(folder)?,
+        (false, _) => {}
+    }
+    Ok((Some(Record::begin(folder, pipeline, &about)?), Vec::new()))
+}
+
 impl Done {
+    /// Whether an earlier run did what comes of `row`.
+    fn is_before(&self, row: usize) -> bool {
+        self.before.get(row).copied().unwrap_or_default()
+    }
+
+    fn count_before(&self) -> usize {
+        self.before.iter().filter(|&&done| done).count()
+    }
+
     /// Takes a sample that failed.
     fn fails(&mut self, sample: usize, row: usize, error: Error, samples: &Samples, lines: &mut Vec<Line>) {
+        if self.is_before(row) {
+            return;
+        }
         lines.push(Line::new(sample, row, samples, Some(&error)));
         self.samples.push((sample, row));
         self.failed.insert(sample, error);
@@ -238,7 +281,7 @@ impl Done {
         for (output, batch) in outcome.outputs.iter().enumerate() {
             let batch = work.downloaded(batch)?;
             for (i, &row) in made.of.iter().enumerate() {
-                if outcome.failures.get(i).is_none() {
+                if outcome.failures.get(i).is_none() && !self.is_before(row) {
                     let written = outputs.write(output, number(i, row), &batch, i)?;
                     self.outputs += 1;
                     if outputs.lists_all || self.written.len() < LISTED {
@@ -250,7 +293,7 @@ impl Done {
         for (i, &row) in made.of.iter().enumerate() {
             if let Some(error) = outcome.failures.get(i) {
                 self.fails(number(i, row), row, error.clone(), samples, lines);
-            } else {
+            } else if !self.is_before(row) {
                 lines.push(Line::new(number(i, row), row, samples, None));
                 self.samples.push((number(i, row), row));
             }
@@ -275,6 +318,12 @@ fn work(options: &Options, pipeline: &Pipeline) -> Result<Work> {
     };
     let gpu = options.place.open(pipeline)?;
     Ok(Work::Read(Box::new(pipeline.stream(&settings, gpu.as_ref())?)))
+}
+
+/// An output's name as the beginning of a file's.
+fn stem(output: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    output.chars().map(plain).collect()
 }
 
 /// Where outputs go, and as what.
@@ -304,6 +353,34 @@ impl Outputs {
         Ok(Self { folder, formats, named: named.collect(), lists_all: options.json })
     }
 
+    /// Whether all outputs of a sample are there; which of them look like pictures is not known.
+    fn are_there(&self, sample: usize) -> bool {
+        let is_there = |(name, _): &(String, Option<Normalization>)| {
+            let path = self.folder.as_ref().map(|folder| folder.join(format!("{}.{sample}.npy", stem(name))));
+            path.is_some_and(|path| path.metadata().is_ok_and(|metadata| metadata.len() > 0))
+        };
+        !self.formats.contains(&Format::Npy) || self.named.iter().all(is_there)
+    }
+
+    /// Removes what an earlier run left in `folder`.
+    fn clear(&self, folder: &Path) -> Result<()> {
+        let failed =
+            |error| Error::invalid(format!("cannot clear the folder `{}`: {error}", folder.display()));
+        for entry in std::fs::read_dir(folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_output = |(output, _): &(String, Option<Normalization>)| {
+                let rest = name.strip_prefix(&stem(output)).and_then(|rest| rest.strip_prefix('.'));
+                let number = rest.and_then(|rest| rest.strip_suffix(".npy").or(rest.strip_suffix(".png")));
+                number.is_some_and(|number| number.parse::<usize>().is_ok())
+            };
+            if self.named.iter().any(is_output) {
+                std::fs::remove_file(entry.path()).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes output `output` of the sample that is number `i` of `batch`.
     fn write(&self, output: usize, sample: usize, batch: &Batch<'_>, i: usize) -> Result<Written> {
         let view = batch.view(i);
@@ -320,8 +397,7 @@ impl Outputs {
             output: name,
         };
         let Some(folder) = &self.folder else { return Ok(written) };
-        let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
-        let stem: String = written.output.chars().map(plain).collect();
+        let stem = stem(&written.output);
         if self.formats.contains(&Format::Npy) {
             let path = folder.join(format!("{stem}.{sample}.npy"));
             let mut bytes = npy::header(view.dtype, view.shape);

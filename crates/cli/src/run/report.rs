@@ -9,28 +9,27 @@ use serde_json::{Value, json};
 
 use super::{Done, LISTED};
 use crate::inputs::Samples;
+use crate::names::shown;
 use crate::terminal::{BAD, BOLD, Table, WARN, clean, styled};
-
-/// A path in JSON, which knows text alone.
-fn shown(path: &Path) -> Value {
-    json!(path.display().to_string())
-}
 
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
 pub(super) fn text(done: &Done, samples: &Samples, pipeline: &Pipeline, all: Duration) -> String {
+    if done.samples.is_empty() && done.count_before() > 0 {
+        return format!("nothing to do: all {} samples are there\n", done.count_before());
+    }
     let mut outputs = Table::new(&["output", ">sample", "type", "shape", "file", "picture"]);
-    let shown = |path: &Path| clean(&path.display().to_string(), 80);
+    let brief = |path: &Path| clean(&path.display().to_string(), 80);
     for written in done.written.iter().take(LISTED) {
         outputs.row([
             clean(&written.output, 40),
             written.sample.to_string(),
             written.dtype.to_owned(),
             written.shape.clone(),
-            written.file.as_deref().map_or("-".to_owned(), shown),
-            written.picture.as_ref().map_or("-".to_owned(), |(path, how)| format!("{} ({how})", shown(path))),
+            written.file.as_deref().map_or("-".to_owned(), brief),
+            written.picture.as_ref().map_or("-".to_owned(), |(path, how)| format!("{} ({how})", brief(path))),
         ]);
     }
     let mut text = format!("{}\n{}", styled(BOLD, "outputs"), outputs.lines());
@@ -51,8 +50,8 @@ pub(super) fn text(done: &Done, samples: &Samples, pipeline: &Pipeline, all: Dur
         milliseconds(done.running),
         milliseconds(all)
     );
-    if done.before > 0 {
-        text += &format!("{} samples were there from an earlier run\n", done.before);
+    if done.count_before() > 0 {
+        text += &format!("{} samples were there from an earlier run\n", done.count_before());
     }
     for warning in pipeline.warnings() {
         text += &format!("{}: {}\n", styled(WARN, "note"), clean(warning, 400));
@@ -106,7 +105,7 @@ pub(super) fn as_json(done: &Done, samples: &Samples, pipeline: &Pipeline) -> Va
         .samples
         .iter()
         .map(|(sample, row)| {
-            let files = samples.files(*row).into_iter().map(|(name, path)| (name.to_owned(), shown(path)));
+            let files = samples.files(*row).into_iter().map(|(name, path)| (name.to_owned(), json!(shown(path))));
             let files: serde_json::Map<String, Value> = files.collect();
             json!({ "sample": sample, "files": files, "error": done.failed.get(sample).map(ToString::to_string) })
         })
@@ -118,7 +117,7 @@ pub(super) fn as_json(done: &Done, samples: &Samples, pipeline: &Pipeline) -> Va
         .map(|(name, &time)| json!({ "operator": name, "milliseconds": milliseconds(time) }))
         .collect();
     json!({
-        "outputs": outputs, "samples": inputs, "samples_before": done.before, "operators": operators, "milliseconds": milliseconds(done.running),
+        "outputs": outputs, "samples": inputs, "samples_before": done.count_before(), "operators": operators, "milliseconds": milliseconds(done.running),
         "device_milliseconds": milliseconds(done.device), "warnings": pipeline.warnings(),
     })
 }
