@@ -56,7 +56,7 @@ def test_many_files_offline(here, capsys):
     (here / "photos").mkdir()
     for i in range(9):
         (here / "photos" / f"{i}.jpg").write_bytes(b"no image" if i == 4 else jpeg(20 * i))
-    job, _ = blocks("offline.md")
+    job = next(block for block in blocks("offline.md") if block.startswith("# batch_job.py"))
     names = run(job)
     printed = capsys.readouterr().out
     assert "8 of 9 files" in printed and "4.jpg" in printed
@@ -123,22 +123,20 @@ def check(models):
 
 
 def test_the_command_for_many_files(here):
-    from gesso import fn, pipeline_def, types
-
-    @pipeline_def(batch_size=64, num_threads=1)
-    def preprocess():
-        return fn.resize(fn.decoders.image(fn.external_source(name="IMAGE", dtype=types.UINT8, ndim=1)), size=[20, 20])
-
-    preprocess().serialize(filename="preprocess.dali")
+    program = next(block for block in blocks("offline.md") if block.startswith("# preprocess.py"))
+    (here / "preprocess.py").write_text(program)
+    written, command = [block for block in blocks("offline.md", "") if block.startswith("gesso")]
+    subprocess.run(written.replace("gesso", f"{sys.executable} -m gesso", 1), shell=True, check=True)
     (here / "photos").mkdir()
     for name in "ab":
         (here / "photos" / f"{name}.jpg").write_bytes(jpeg())
-    (command,) = [block for block in blocks("offline.md", "") if block.startswith("gesso run")]
     done = subprocess.run(command.replace("gesso", f"{sys.executable} -m gesso", 1), shell=True, capture_output=True, text=True)
     if "has no command line" in done.stderr:
         pytest.skip("the library was built without the command line")
     assert done.returncode == 0 and len(list((here / "out").glob("*.npy"))) == 2, done.stderr
+    assert (here / "out" / "PIXELS.0.npy").exists()
     (here / "photos" / "b.jpg").write_bytes(b"no image")
+    command = command.rstrip() + " --overwrite"
     done = subprocess.run(command.replace("gesso", f"{sys.executable} -m gesso", 1), shell=True, capture_output=True, text=True)
     assert done.returncode == 1 and "photos/b.jpg" in done.stdout + done.stderr
 
@@ -155,7 +153,7 @@ def test_a_part_of_the_files(here):
 
     @pipeline_def(batch_size=2, num_threads=1)
     def quarter():
-        exec(blocks("offline.md")[1], names)
+        exec(next(block for block in blocks("offline.md") if block.startswith("encoded, number")), names)
         return names["number"]
 
     (numbers,) = quarter().run()
