@@ -171,3 +171,36 @@ fn outputs_are_no_inputs() {
         ran["samples"].as_array().unwrap().iter().filter(|sample| !sample["error"].is_null()).count();
     assert_eq!((output.status.code(), failed, ran["outputs"].as_array().unwrap().len()), (Some(1), 1, 7));
 }
+
+#[test]
+fn random_numbers_are_those_of_a_run_that_was_not_cut_off() {
+    let (folder, _) = photos("many random");
+    let model = folder.write("model.dali", &Recording::open("random").case("image_random_crop").pipeline);
+    let photos = folder.path("photos").display().to_string();
+    let run = |into: &str, more: &[&str]| {
+        let into = folder.path(into).display().to_string();
+        let arguments = ["run", &model, "--json", "--out", &into, "--input", &photos, "--batch", "2"];
+        json(&gesso(&[&arguments[..], more].concat()))
+    };
+    let files = |into: &str| {
+        let mut names: Vec<_> =
+            std::fs::read_dir(folder.path(into)).unwrap().map(|file| file.unwrap().path()).collect();
+        names.retain(|path| path.extension().is_some_and(|extension| extension == "npy"));
+        names.sort();
+        names.into_iter().map(|path| std::fs::read(path).unwrap()).collect::<Vec<_>>()
+    };
+    run("whole", &[]);
+    assert_eq!(files("whole").len() % 7, 0);
+    run("cut", &[]);
+    assert_eq!(files("cut"), files("whole"));
+    // Sample 1 of the first batch is gone, and all from the fourth on.
+    for file in std::fs::read_dir(folder.path("cut")).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if [1, 3, 4, 5, 6].iter().any(|i| name.ends_with(&format!(".{i}.npy"))) {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    assert_eq!(run("cut", &["--resume"])["samples_before"], 2);
+    assert_eq!(files("cut"), files("whole"));
+}
