@@ -58,6 +58,7 @@ fn folders_patterns_and_lists_name_files() {
     assert_eq!(names(&path("photos")), all);
     assert_eq!(names(&format!("IMAGE={}", path("photos/*.jpg"))), all[..4]);
     assert_eq!(names(&path("photos/**/[0-4].jpg")), all[..5]);
+    assert_eq!(names(&path("photos//more/./*.jpg")), all[4..]);
     let list = folder
         .write("list.txt", format!("{}\n\n{}\n", path("photos/3.jpg"), path("photos/0.jpg")).as_bytes());
     assert_eq!(names(&format!("IMAGE=@{list},{}", path("photos/more/6.jpg"))), ["3.jpg", "0.jpg", "6.jpg"]);

@@ -102,10 +102,12 @@ impl<'a> Walk<'a> {
 
 /// The files that fit a shell's pattern; `**` stands for folders in folders.
 fn pattern(word: &str, without: Option<&Path>) -> Result<Vec<PathBuf>> {
-    let pattern =
-        Pattern::new(word).map_err(|error| Error::invalid(format!("the pattern `{word}`: {error}")))?;
     let is_wild = |part: &Component<'_>| part.as_os_str().to_string_lossy().contains(['*', '?', '[']);
     let parts: Vec<Component<'_>> = Path::new(word).components().collect();
+    // As paths are put together: without doubled slashes.
+    let plain: PathBuf = parts.iter().collect();
+    let pattern = Pattern::new(&plain.to_string_lossy())
+        .map_err(|error| Error::invalid(format!("the pattern `{word}`: {error}")))?;
     let fixed = parts.iter().take_while(|part| !is_wild(part)).count();
     let base: PathBuf = parts.iter().take(fixed).collect();
     let deepest = if word.contains("**") { usize::MAX } else { parts.len() - fixed };
