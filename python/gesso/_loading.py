@@ -15,6 +15,7 @@ class Loading:
         seed = settings.get("seed")
         changed = {"max_batch_size": settings.get("batch_size"), "seed": seed if seed is None or seed >= 0 else None}
         changed["num_threads"] = settings.get("num_threads")
+        changed["enable_checkpointing"] = settings.get("enable_checkpointing")
         changed = {key: value for key, value in changed.items() if value is not None}
         if changed:
             described.update(changed)
@@ -23,6 +24,8 @@ class Loading:
         self._max_batch_size = described["max_batch_size"]
         self._num_threads = described["num_threads"]
         self._seed = described["seed"]
+        self._enable_checkpointing = bool(described.get("enable_checkpointing"))
+        self._checkpoint = settings.get("checkpoint", self._checkpoint)
         self._device_id = settings.get("device_id", described["device_id"])
         self._take_executor(described, settings)
 

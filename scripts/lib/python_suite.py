@@ -61,7 +61,8 @@ def without_gpu():
 def work(tests, module, found_file, is_dali):
     """Runs one module in this process."""
     os.chdir(tests)
-    sys.path.insert(0, os.getcwd())
+    # Not this script's folder, whose `coverage.py` would hide the package of that name.
+    sys.path[0] = os.getcwd()
     if is_dali:
         without_gpu()
     else:

@@ -54,9 +54,9 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     };
     let anchors = args.floats("anchors")?.unwrap_or_default();
     let (anchors, rest) = anchors.as_chunks::<4>();
-    if anchors.is_empty() || !rest.is_empty() || !anchors.iter().all(is_box) {
+    if anchors.is_empty() || !rest.is_empty() || !anchors.iter().all(has_area) {
         let text =
-            "argument `anchors` holds no boxes: expected left, top, right and bottom of each, from 0 to 1";
+            "argument `anchors` holds no boxes: expected left, top, right and bottom of each, with an area";
         return Err(Error::invalid(text));
     }
     let criteria = args.float("criteria")?.unwrap_or(0.5);
@@ -73,9 +73,15 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     }))
 }
 
-/// Whether these are corners within 0 to 1, in order.
-fn is_box(&[left, top, right, bottom]: &Corners) -> bool {
-    0.0 <= left && left < right && right <= 1.0 && 0.0 <= top && top < bottom && bottom <= 1.0
+/// Whether these are numbers, and corners in order. A box without an area is one: annotations have such boxes.
+fn is_box(corners: &Corners) -> bool {
+    let &[left, top, right, bottom] = corners;
+    corners.iter().all(|corner| corner.is_finite()) && left <= right && top <= bottom
+}
+
+fn has_area(corners: &Corners) -> bool {
+    let &[left, top, right, bottom] = corners;
+    is_box(corners) && left < right && top < bottom
 }
 
 fn intersection_over_union(a: &Corners, b: &Corners) -> f32 {
@@ -145,7 +151,9 @@ fn corners<'a>(view: &View<'a>) -> Result<&'a [Corners]> {
     count(view.shape)?;
     let corners = view.as_slice::<f32>()?.as_chunks::<4>().0;
     if let Some(wrong) = corners.iter().find(|corners| !is_box(corners)) {
-        return Err(Error::invalid(format!("a box {wrong:?}, expected its corners in order from 0 to 1")));
+        return Err(Error::invalid(format!(
+            "a box {wrong:?}, expected left, top, right and bottom in order"
+        )));
     }
     Ok(corners)
 }

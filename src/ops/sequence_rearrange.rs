@@ -66,6 +66,13 @@ impl Operator for SequenceRearrange {
         check(desc.layout, ndim)?;
         self.orders = inputs.map(|sample| {
             let frames = sample.input(0)?.shape.first().copied().unwrap_or_default();
+            if let Some(given) = self.new_order.tensor(&sample)?
+                && given.shape.len() != 1
+            {
+                let text =
+                    format!("argument `new_order` has shape {}, expected a list of frames", given.shape);
+                return Err(Error::invalid(text));
+            }
             let order = self.new_order.ints(&sample)?;
             if order.is_empty() {
                 return Err(Error::invalid("argument `new_order` is empty, expected a frame"));

@@ -69,14 +69,13 @@ impl SliceWindow {
     pub(super) fn new(args: &Args, inputs: usize) -> Result<Self> {
         let axes = Axes::new(args, Axes::Named(Layout::from_letters(b"WH")))?;
         let start = one_of(args, "start", "rel_start")?;
-        let end = one_of(args, "end", "rel_end")?;
-        let shape = one_of(args, "shape", "rel_shape")?;
-        let named = start.is_some() || end.is_some() || shape.is_some();
-        let stop = match (end, shape) {
-            (None, shape) => shape.map(Stop::Shape),
-            (end, None) => end.map(Stop::End),
+        let stop = match (one_of(args, "end", "rel_end")?, one_of(args, "shape", "rel_shape")?) {
+            (None, shape) => shape.filter(Coordinate::has_values).map(Stop::Shape),
+            (end, None) => end.filter(Coordinate::has_values).map(Stop::End),
             _ => return Err(Error::invalid("both an end and a shape are given, expected one")),
         };
+        let start = start.filter(Coordinate::has_values);
+        let named = start.is_some() || stop.is_some();
         let ends = match (inputs, named) {
             (1, true) => Ends::Named { start, stop },
             (3, false) => {
@@ -180,6 +179,11 @@ fn one_of(args: &Args, absolute: &'static str, relative: &'static str) -> Result
 type Value = (f64, bool);
 
 impl Coordinate {
+    /// As in DALI, an empty list is as none.
+    fn has_values(&self) -> bool {
+        !self.arg.known().is_some_and(<[f64]>::is_empty)
+    }
+
     /// One value for each of `len` axes; a single one serves for all.
     fn spread(&self, values: &[f64], len: usize) -> Result<Vec<Value>> {
         match values {

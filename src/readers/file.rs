@@ -66,10 +66,11 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
                 "files are given by `files` and by `file_list`, expected one of them",
             ));
         }
-        (_, _, Some(files)) => of_paths(files, args.ints("labels")?, root)?,
+        (_, _, Some(files)) => of_paths(files, args.ints("labels")?)?,
         (_, Some(listed), _) => {
+            // Without a root, paths are relative to the list's own folder.
             base = root.or(Path::new(listed).parent());
-            list::of_list(Path::new(listed), root)?
+            list::of_list(Path::new(listed))?
         }
         (Some(root), ..) => {
             let is_case_sensitive = args.bool("case_sensitive_filter")?.unwrap_or(false);
@@ -84,20 +85,18 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
     Ok(Box::new(Files { found, base: base.unwrap_or(Path::new("")).to_owned() }))
 }
 
-fn of_paths(files: Vec<String>, labels: Option<Vec<i64>>, root: Option<&Path>) -> Result<Vec<Labelled>> {
+fn of_paths(files: Vec<String>, labels: Option<Vec<i64>>) -> Result<Vec<Labelled>> {
     let count = files.len();
     let labels = labels.unwrap_or_else(|| (0..count as i64).collect());
     if labels.len() != count {
         return Err(Error::invalid(format!("{} `labels` for {count} `files`", labels.len())));
     }
-    let paths =
-        files.into_iter().map(|file| root.map_or_else(|| PathBuf::from(&file), |root| root.join(&file)));
-    Ok(paths.zip(labels.into_iter().map(|label| label as i32)).collect())
+    Ok(files.into_iter().map(PathBuf::from).zip(labels.into_iter().map(|label| label as i32)).collect())
 }
 
 struct Files {
+    /// Paths as they were given or found; those that are not absolute begin at `base`.
     found: Vec<Labelled>,
-    /// What paths are relative to.
     base: PathBuf,
 }
 
@@ -109,8 +108,9 @@ impl Dataset for Files {
     fn read(&self, index: usize, memory: &Arc<HostPool>) -> Result<Vec<Tensor>> {
         let (path, label) =
             self.found.get(index).ok_or_else(|| Error::internal("a sample that is not there"))?;
-        let source = path.strip_prefix(&self.base).unwrap_or(path).display().to_string();
-        Ok(vec![Tensor { source, ..read_file(path, memory)? }, tensors::list(&[*label], memory)?])
+        let source = path.display().to_string();
+        let file = read_file(&self.base.join(path), memory)?;
+        Ok(vec![Tensor { source, ..file }, tensors::list(&[*label], memory)?])
     }
 }
 

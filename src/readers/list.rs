@@ -69,14 +69,14 @@ fn one_of(pattern: &[u8], start: usize, byte: u8) -> Option<usize> {
     (is_in != negated).then_some(start + 1 + usize::from(negated) + end + 1)
 }
 
-/// The files of the folders of `root` that are wanted; the label is the number of the folder, in order of their names.
+/// The files of the folders of `root` that are wanted, as paths below it; the label is the number of the folder, in order of their names.
 pub(super) fn in_folders(root: &Path, files: &Filter, folders: Option<&Filter>) -> Result<Vec<Labelled>> {
     let mut found = Vec::new();
     let wanted =
         names(root, true)?.into_iter().filter(|name| folders.is_none_or(|filter| filter.takes(name)));
     for (label, folder) in (0..).zip(wanted) {
-        let folder = root.join(folder);
-        for name in names(&folder, false)?.into_iter().filter(|name| files.takes(name)) {
+        let folder = Path::new(&folder);
+        for name in names(&root.join(folder), false)?.into_iter().filter(|name| files.takes(name)) {
             found.push((folder.join(name), label));
         }
         check_count(found.len())?;
@@ -138,11 +138,10 @@ fn add_below(folder: &Path, files: &Filter, depth: usize, found: &mut Vec<String
     Ok(())
 }
 
-/// Each line `path label` of a text file. Paths are relative to `root`, else to the list's own folder.
-pub(super) fn of_list(list: &Path, root: Option<&Path>) -> Result<Vec<Labelled>> {
+/// Each line `path label` of a text file, with the path as it stands there.
+pub(super) fn of_list(list: &Path) -> Result<Vec<Labelled>> {
     let text = std::fs::read_to_string(list)
         .map_err(|error| Error::not_found(format!("the list `{}`: {error}", list.display())))?;
-    let base = root.or(list.parent()).unwrap_or(Path::new(""));
     let mut found = Vec::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let parsed =
@@ -150,7 +149,7 @@ pub(super) fn of_list(list: &Path, root: Option<&Path>) -> Result<Vec<Labelled>>
         let (name, label) = parsed.ok_or_else(|| {
             Error::invalid(format!("line {} of `{}`: expected `path label`", number + 1, list.display()))
         })?;
-        found.push((base.join(name), label));
+        found.push((name.into(), label));
     }
     check_count(found.len())?;
     Ok(found)
@@ -171,15 +170,15 @@ mod tests {
     fn a_line_is_a_path_and_a_label() {
         let path = std::env::temp_dir().join(format!("gesso-list-{}", std::process::id()));
         std::fs::write(&path, "a b.jpg 3\n\nc.jpg -1\n").unwrap();
-        let found = of_list(&path, Some(Path::new("/root"))).unwrap();
-        assert_eq!(found, [("/root/a b.jpg".into(), 3), ("/root/c.jpg".into(), -1)]);
+        let found = of_list(&path).unwrap();
+        assert_eq!(found, [("a b.jpg".into(), 3), ("c.jpg".into(), -1)]);
         for text in ["a.jpg", "a.jpg x", "a.jpg 99999999999"] {
             std::fs::write(&path, format!("a.jpg 1\n{text}\n")).unwrap();
-            let error = of_list(&path, None).err().unwrap().to_string();
+            let error = of_list(&path).err().unwrap().to_string();
             assert!(error.contains("line 2 of") && error.contains("expected `path label`"), "{error}");
         }
         std::fs::remove_file(&path).unwrap();
-        assert!(of_list(&path, None).is_err());
+        assert!(of_list(&path).is_err());
     }
 
     #[test]

@@ -80,8 +80,9 @@ pub(super) fn listed(args: &Args) -> Result<Vec<Listed>> {
         }
         (None, Some(root), None) => {
             let all = list::Filter { patterns: vec!["*".to_owned()], is_case_sensitive: true };
-            let found = list::in_folders(Path::new(root), &all, None)?;
-            Ok(found.into_iter().map(|(path, label)| Listed::whole(path, label)).collect())
+            let root = Path::new(root);
+            let found = list::in_folders(root, &all, None)?;
+            Ok(found.into_iter().map(|(path, label)| Listed::whole(root.join(path), label)).collect())
         }
         (None, None, Some(list)) => of_list(Path::new(list)),
         _ => Err(Error::invalid("expected one of `filenames`, `file_root` and `file_list`")),

@@ -90,6 +90,22 @@ def test_samples_say_where_they_come_from(tmp_path, inside):
     assert [sample.source_info() for sample in labels] == ["", ""]
 
 
+@pytest.mark.parametrize("inside", [False, True], ids=["library", "interpreter"])
+def test_a_source_is_the_path_as_it_was_given(tmp_path, inside):
+    names = [str(tmp_path / "a.jpg"), "b.jpg"]
+    for name in ("a.jpg", "b.jpg"):
+        (tmp_path / name).write_bytes(b"data")
+    listed = tmp_path / "list.txt"
+    listed.write_text(f"{names[0]} 0\n{names[1]} 1\n")
+
+    def define():
+        given = fn.readers.file(files=names, file_root=str(tmp_path))[0], fn.readers.file(file_list=str(listed))[0]
+        return tuple(fn.python_function(files, function=lambda array: array) if inside else files for files in given)
+
+    for files in run(define):
+        assert [sample.source_info() for sample in files] == names
+
+
 def test_different_sources_are_none(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.npy").write_bytes(b"")

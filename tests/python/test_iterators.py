@@ -139,6 +139,30 @@ def test_state_in_the_middle_of_an_epoch(torch, files):
     assert labels(begin(state), 2) == labels(first, 2)
 
 
+def test_state_of_a_loaded_pipeline(torch, files):
+    from gesso.plugin.pytorch import DALIClassificationIterator
+
+    pipeline = Pipeline(3, 1, seed=4, enable_checkpointing=True)
+    with pipeline:
+        pipeline.set_outputs(*fn.readers.file(files=files, name="files", random_shuffle=True))
+    serialized = pipeline.serialize()
+    silent = made(files, 3).serialize()
+
+    def begin(bytes_of_file, **settings):
+        return DALIClassificationIterator(Pipeline.deserialize(bytes_of_file, **settings), reader_name="files", auto_reset=True)
+
+    def labels(iterator, count):
+        return [next(iterator)[0]["label"].ravel().tolist() for _ in range(count)]
+
+    for bytes_of_file, settings in ((serialized, {}), (silent, {"enable_checkpointing": True})):
+        first = begin(bytes_of_file, **settings)
+        labels(first, 2)
+        state = first.checkpoints()[0]
+        assert labels(begin(bytes_of_file, checkpoint=state, **settings), 2) == labels(first, 2)
+    with pytest.raises(ValueError, match="checkpointing disabled"):
+        begin(silent).checkpoints()
+
+
 def test_an_iterator_of_ones_own(files):
     class Labels(BaseIterator):
         def __init__(self, *arguments, **options):

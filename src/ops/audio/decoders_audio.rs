@@ -40,7 +40,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu],
     inputs: (1, 1),
     args: &[
-        ArgSpec::float("sample_rate", "samples a second of the output, 0: the file's").tensor().or_float(0.0),
+        ArgSpec::float("sample_rate", "samples a second of the output, 0 or less: the file's")
+            .tensor()
+            .or_float(0.0),
         ArgSpec::bool("downmix", "whether the mean of all channels is taken").or_bool(false),
         ArgSpec::dtype("dtype", "element type of the output: float32, int16 or int32").or_dtype(DType::F32),
         ArgSpec::float("quality", "of resampling, 0 to 100").or_float(50.0),
@@ -72,9 +74,9 @@ impl DecodersAudio {
         // All of it is decoded, however short it is at another rate.
         Shape::from([header.frames, header.channels]).bytes(size_of::<f32>())?;
         let own = f64::from(header.rate);
-        // As in DALI, a rate of 0 that is asked for is reported as such.
-        let reported = self.sample_rate.as_ref().map_or(Ok(own), |arg| rate(arg, sample, 0.0))?;
-        let rate = if reported == 0.0 { own } else { reported };
+        // As in DALI, a rate of 0 or less is the file's, and is reported as it was asked for.
+        let reported = self.sample_rate.as_ref().map_or(Ok(own), |arg| rate(arg, sample, f64::MIN))?;
+        let rate = if reported > 0.0 { reported } else { own };
         let frames = frames(Resampler::length(header.frames, own, rate))?;
         Ok(Job { header, rate, reported, frames })
     }

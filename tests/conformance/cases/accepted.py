@@ -1,10 +1,22 @@
 """What DALI takes in several forms: one value for all axes, regions without extent, other words for a policy, steps and enumerations as tensors."""
+import io
+import wave as waves
+
 from record import case, fn, noise, np, source, types
 
 IMAGES = {"X": noise((20, 33, 3), (31, 17, 3), (9, 9, 3))}
 VOLUMES = {"X": noise((5, 12, 10, 3), (4, 7, 9, 3), (6, 5, 5, 3))}
 SIZE = {"S": [np.array(v, np.float32) for v in (7, 11, 8)]}
 BOXES = {"B": [np.array([[0.1, 0.1, 0.9, 0.9], [0.3, 0.2, 0.5, 0.7]], np.float32)] * 3, "L": [np.array([1, 2], np.int32)] * 3}
+
+
+def wave(frames):
+    """A mono WAV file of 8,000 Hz."""
+    out = io.BytesIO()
+    with waves.open(out, "wb") as file:
+        file.setparams((1, 2, 8000, 0, "NONE", ""))
+        file.writeframes((np.arange(frames) * 37 % 20011).astype("<i2").tobytes())
+    return np.frombuffer(out.getvalue(), np.uint8)
 
 
 def x(**kw):
@@ -127,3 +139,28 @@ def one_value_for_a_random_window():
 @case(inputs=IMAGES, tol=2, mean=0.1)
 def one_size_of_a_perspective():
     return fn.experimental.warp_perspective(x(), matrix=[1, 0.1, 0, 0, 1, 0.2, 0, 0, 1], size=9.0)
+
+
+FLAT = {"B": [np.array([[0.1, 0.1, 0.5, 0.1], [0.1, 0.1, 0.5, 0.6]], np.float32), np.array([[-0.1, 0.2, 1.5, 0.9]], np.float32),
+              np.array([[0.4, 0.4, 0.4, 0.4]], np.float32)],
+        "L": [np.array([1, 2], np.int32), np.array([3], np.int32), np.array([4], np.int32)]}
+
+
+@case(inputs=FLAT, tol=1e-5)
+def boxes_without_an_area_and_beyond_the_picture():
+    boxes, labels = source("B", types.FLOAT, 2), source("L", types.INT32, 1)
+    anchors = [-0.1, 0, 0.5, 0.5, 0.2, 0.2, 0.9, 0.9, 0.5, 0.5, 1.2, 1]
+    return *fn.box_encoder(boxes, labels, anchors=anchors), fn.box_encoder(boxes, labels, anchors=anchors, criteria=0.1)[1]
+
+
+@case(inputs=IMAGES)
+def an_empty_list_is_as_none():
+    image = x()
+    return (fn.slice(image, start=[], end=[7, 8], axes=[0, 1]), fn.slice(image, start=[1, 2], rel_end=[], axes=[0, 1]),
+            fn.slice(image, rel_start=[0.1, 0.2], shape=[], axes=[0, 1]), fn.slice(image, start=3, shape=[4, 5], axes=[0, 1]), fn.slice(image, start=2, end=[], axes=[1]))
+
+
+@case(inputs={"A": [wave(800), wave(333), wave(1)]}, tol=1e-6)
+def a_rate_below_zero_is_that_of_the_file():
+    encoded = source("A", types.UINT8, 1)
+    return *fn.decoders.audio(encoded, sample_rate=-1.0), *fn.decoders.audio(encoded, sample_rate=0.0)
