@@ -7,7 +7,7 @@ A record is a JSON file SERIES.DATE.json; `records.py` says what is in it. A pag
 
     SERIES          the newest record of the series
     SERIES DATE     that one, for pages that tell a history
-    front           the comparison with DALI of the README, out of the newest records of several series
+    front           the comparison with DALI and torchvision of the README, out of the newest records of several series
     newest          the newest record of each series that is compared with others, with machine and command
     history         every record, the newest first
 """
@@ -24,12 +24,12 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"(<!-- figures: ([^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 CHART = "docs/benchmarks/peers.svg"
 PEERS = "gpu-peers"
-# Of the README's comparison: what it is called, the series, the row's first cell, Gesso's column and DALI's.
+# Of the README's comparison: what it is called, the series, the row's first cell, Gesso's column, DALI's, and torchvision's if it ran, too.
 FRONT = (
-    ("one H200, batches of 128, four at a time", PEERS, "500 x 375, 128", "four", "DALI 2.4, best"),
-    ("one H200, batches of 512, four at a time", PEERS, "500 x 375, 512", "four", "DALI 2.4, best"),
-    ("one H200, one image at a time", PEERS, "500 x 375, 1", "Gesso, one", "DALI 2.4, best"),
-    ("two CPU cores, batches of 32", "cpu-peers", "500 x 375", "Gesso", "DALI 2.4, CPU"),
+    ("one H200, batches of 128, four at a time", PEERS, "500 x 375, 128", "four", "DALI 2.4, best", "torchvision"),
+    ("one H200, batches of 512, four at a time", PEERS, "500 x 375, 512", "four", "DALI 2.4, best", "torchvision"),
+    ("one H200, one image at a time", PEERS, "500 x 375, 1", "Gesso, one", "DALI 2.4, best", "torchvision"),
+    ("two CPU cores, batches of 32", "cpu-peers", "500 x 375", "Gesso", "DALI 2.4, CPU", None),
 )
 # Columns of the record of peers that the chart has, and what it calls them.
 DRAWN = {
@@ -41,7 +41,14 @@ DRAWN = {
     "CV-CUDA": "CV-CUDA",
 }
 # A row for each loader there.
-TRAINING = ("two CPU cores, training: files, random crop, flip", "training-cpu", "Gesso, files", "DALI 2.4, CPU, files", "images/s")
+TRAINING = (
+    "two CPU cores, training: files, random crop, flip",
+    "training-cpu",
+    "Gesso, files",
+    "DALI 2.4, CPU, files",
+    "PyTorch's `DataLoader`, torchvision",
+    "images/s",
+)
 # What a reader of the front page of benchmarks compares.
 COMPARED = (PEERS, "cpu-peers", "training-cpu", "triton-gpu", "behind-model-part", "video-cpu", "python-cost", "neighbours")
 
@@ -81,24 +88,27 @@ def picked(record, first, column):
 
 
 def compared():
-    """What the README compares: where, Gesso's rate, DALI's, the program that measures."""
+    """What the README compares: where, Gesso's rate, DALI's, torchvision's or None, the program that measures."""
     found = []
-    for name, series, first, own, others in FRONT:
+    for name, series, first, *columns in FRONT:
         record = records.newest(series)
-        found.append((name, picked(record, first, own), picked(record, first, others), record["command"].split()[0]))
-    name, series, own, others, column = TRAINING
+        found.append((name, *(column and picked(record, first, column) for column in columns), record["command"].split()[0]))
+    name, series, *loaders, column = TRAINING
     record = records.newest(series)
-    return [*found, (name, picked(record, own, column), picked(record, others, column), record["command"].split()[0])]
+    return [*found, (name, *(picked(record, loader, column) for loader in loaders), record["command"].split()[0])]
 
 
 def front():
     """The README's comparison as a table."""
 
-    def times(ratio):
-        return f"{ratio:.0f} times" if ratio >= 10 else f"{ratio:.1f} times"
+    def beside(own, other):
+        if other is None:
+            return ["", ""]
+        ratio = own / other
+        return [int(other), f"{ratio:.0f} times" if ratio >= 10 else f"{ratio:.1f} times"]
 
-    body = [[name, int(own), int(others), times(own / others), f"`{command}`"] for name, own, others, command in compared()]
-    return rows(["where", "Gesso", "DALI 2.4", "", "command"], body)
+    body = [[name, int(own), *beside(own, dali), *beside(own, torch), f"`{command}`"] for name, own, dali, torch, command in compared()]
+    return rows(["where", "Gesso", "DALI 2.4", "", "torchvision", "", "command"], body)
 
 
 def newest():

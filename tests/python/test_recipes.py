@@ -42,13 +42,16 @@ def here(tmp_path, monkeypatch):
 
 def test_training_with_pytorch(here, capsys):
     torch = pytest.importorskip("torch")
-    for i in range(70):
-        folder = here / "images" / ("cat", "dog")[i % 2]
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{i}.jpg").write_bytes(jpeg(200 * (i % 2)))
+    for part, count in (("images", 70), ("valid", 35)):
+        for i in range(count):
+            folder = here / part / ("cat", "dog")[i % 2]
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{i}.jpg").write_bytes(jpeg(200 * (i % 2)))
     names = run("".join(blocks("pytorch.md")))
     printed = capsys.readouterr().out
     assert re.findall(r"^epoch \d: loss ", printed, re.MULTILINE) == ["epoch 0: loss ", "epoch 1: loss "] and "(8, 224, 224, 3)" in printed
+    # Each file once, the last batch of three among them.
+    assert printed.count(" of 35 images") == 2
     assert names["numbers"].tolist() == list(range(8)) and torch.isfinite(names["loss"])
 
 
@@ -167,7 +170,8 @@ def test_the_program_of_the_readme(here, capsys):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{i}.jpg").write_bytes(jpeg(i))
     run("".join(blocks("../../README.md")))
-    assert capsys.readouterr().out.count("torch.Size([64, 3, 224, 224]) torch.Size([64, 1])") == 2
+    shapes = [f"torch.Size([{count}, 3, 224, 224]) torch.Size([{count}])" for count in (64, 6)]
+    assert capsys.readouterr().out.splitlines() == shapes
 
 
 def test_the_comparison_with_dali(here, capsys):

@@ -99,6 +99,30 @@ def test_the_guide_builds_with_pkg_config(work, archive_folder, tmp_path):
     assert "b.jpg -> out.1.npy" in out and (work / "out.0.npy").exists() and "224" in out
 
 
+def test_an_installed_program_brings_its_library(work, archive_folder, tmp_path):
+    needs("cmake", "cc", "c++")
+    with (work / "CMakeLists.txt").open("a") as lists:
+        lists.write(blocks("cmake")[1])
+    installing = next(block for block in blocks("") if "cmake --install" in block)
+    shell(installing.replace("$GESSO", '"$GESSO"'), work, archive_folder)
+    # Neither the program nor the library is where it was.
+    os.rename(work / "app", moved := tmp_path / "elsewhere")
+    os.rename(archive_folder, tmp_path / "gone")
+    shell(f"'{moved}/bin/jpeg_to_npy' classify.dali out a.jpg b.jpg", work, archive_folder)
+    assert np.load(work / "out.1.npy").shape == (3, 224, 224)
+
+
+def test_a_program_of_pkg_config_brings_its_library(work, archive_folder, tmp_path):
+    needs("pkg-config", "cc")
+    os.rename(archive_folder, plain := tmp_path / "gesso")
+    named = "export PKG_CONFIG_PATH=$GESSO/lib/pkgconfig\n"
+    shell(named + next(block for block in blocks("") if "$ORIGIN" in block), work, plain)
+    os.rename(work / "app", moved := tmp_path / "elsewhere")
+    os.rename(plain, tmp_path / "gone")
+    shell(f"'{moved}/bin/jpeg_to_npy' classify.dali out a.jpg b.jpg", work, plain)
+    assert np.load(work / "out.1.npy").shape == (3, 224, 224)
+
+
 @pytest.mark.parametrize(("asked", "found"), [("0.1", True), ("0.1.0", True), ("0.2", False), ("1.0", False), ("0.1.1", False), ("", True)])
 def test_versions_that_fit(asked, found, work, archive_folder):
     needs("cmake", "cc", "c++")
