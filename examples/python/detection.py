@@ -31,6 +31,7 @@ def training(images, annotations, side):
         ratio=True,
         skip_empty=True,
         random_shuffle=True,
+        pad_last_batch=True,
         shards="auto",
         name="coco",
     )

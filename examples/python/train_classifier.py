@@ -19,7 +19,7 @@ MEAN, STD = [0.485 * 255, 0.456 * 255, 0.406 * 255], [0.229 * 255, 0.224 * 255, 
 
 @pipeline_def(num_threads=2, seed=7)
 def training(folder, side):
-    encoded, labels = fn.readers.file(file_root=folder, random_shuffle=True, shards="auto", name="images")
+    encoded, labels = fn.readers.file(file_root=folder, random_shuffle=True, pad_last_batch=True, shards="auto", name="images")
     images = fn.decoders.image_random_crop(encoded, random_area=[0.08, 1.0], random_aspect_ratio=[3 / 4, 4 / 3])
     images = fn.resize(images, size=[side, side])
     images = fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip(), mean=MEAN, std=STD, dtype=types.FLOAT, output_layout="CHW")

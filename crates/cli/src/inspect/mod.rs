@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use gesso::error::{Error, Result};
 use gesso::pipeline::{ArgumentValue, Description, OperatorDescription, Output, Pipeline};
+use gesso::readers;
 use gesso::tensor::{DType, Device, ValueType};
 use serde_json::json;
 
@@ -338,6 +339,11 @@ fn verdict(description: &Description, loads: &Loads) -> String {
         for warning in load.as_ref().ok().map(Pipeline::warnings).unwrap_or_default() {
             text += &format!("  {}: {}\n", styled(WARN, "note"), clean(warning, 400));
         }
+    }
+    if let Some(op) = description.operators.iter().find(|op| readers::find(&op.name).is_some()) {
+        let why = "it finds its samples itself, and a model of a server gets them from requests";
+        let elsewhere = "Such pipelines run in Python, from C and by `gesso run`";
+        text += &format!("  {} in Triton, for `{}`: {why}. {elsewhere}\n", styled(BAD, "does not run"), short_name(op));
     }
     let missing = description.operators.iter().enumerate().filter(|(_, op)| op.unsupported.is_some());
     let missing = counts(description, missing.map(|(number, _)| number));
