@@ -5,6 +5,8 @@
 #[path = "common/recorded.rs"]
 #[expect(dead_code, reason = "shared with other tests")]
 mod recorded;
+#[path = "common/skips.rs"]
+mod skips;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,6 +17,7 @@ use gesso::gpu::Gpu;
 use gesso::pipeline::{Keep, Pipeline};
 use gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
 use recorded::{Array, Case, Folder, Recording};
+use skips::{Needs, skip};
 
 /// The example, built here, or where `GESSO_VIGNETTE` says; `None` without a compiler. It is loaded once.
 fn is_loaded() -> bool {
@@ -42,7 +45,7 @@ fn build(folder: &Folder) -> Option<PathBuf> {
     command.arg("-I").arg(root.join("include")).arg(root.join("examples/c/vignette_operator.c"));
     command.arg("-o").arg(&path).args(["-ldl", "-lpthread"]);
     let Ok(output) = command.output() else {
-        println!("skipped: no cc here");
+        skip(Needs::Tool, "no cc here");
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -140,7 +143,7 @@ fn it_runs_on_a_gpu() {
     }
     match Gpu::open(0) {
         Ok(gpu) => check_frames(Some(&gpu)),
-        Err(error) => println!("skipped: no GPU ({error})"),
+        Err(error) => skip(Needs::Gpu, format_args!("no GPU ({error})")),
     }
 }
 

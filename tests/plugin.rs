@@ -25,6 +25,8 @@ mod placement;
 mod replies;
 #[path = "plugin/shared_memory.rs"]
 mod shared_memory;
+#[path = "common/skips.rs"]
+mod skips;
 #[path = "plugin/types.rs"]
 mod types;
 #[path = "plugin/wrappers.rs"]
@@ -36,6 +38,7 @@ use host::objects::{self, Instance};
 use host::request::UINT8;
 use host::{Failure, Host, book, code};
 use library::Plugin;
+use skips::{Needs, skip};
 
 /// Triton's number of `TYPE_FP32`.
 const FP32: u32 = 11;
@@ -61,7 +64,7 @@ fn ready_of(host: &Host, plugin: &Plugin, name: &str) -> (*mut objects::Model, *
 #[test]
 fn exports_the_entry_points_and_nothing_else() {
     let Ok(nm) = Command::new("nm").args(["-D", "--defined-only"]).arg(library::path()).output() else {
-        println!("skipped: no nm here");
+        skip(Needs::Tool, "no nm here");
         return;
     };
     let listing = String::from_utf8(nm.stdout).unwrap();
@@ -97,7 +100,7 @@ fn exports_the_entry_points_and_nothing_else() {
 #[test]
 fn programs_find_it_by_its_name() {
     let Ok(readelf) = Command::new("readelf").arg("-d").arg(library::path()).output() else {
-        println!("skipped: no readelf here");
+        skip(Needs::Tool, "no readelf here");
         return;
     };
     let dynamic = String::from_utf8(readelf.stdout).unwrap();

@@ -163,8 +163,13 @@ setup_test_packages() {
   local key
   key="$(digest "$ROOT/scripts/requirements-tests.txt") $(<"$STAMPS/venv")"
   if fresh tests "$key"; then return; fi
-  step "installing h5py, pyarrow, JPEG XL for Pillow, matplotlib and PyYAML into .venv (once, 80 MB)" pip_install -r "$ROOT/scripts/requirements-tests.txt"
+  step "installing h5py, pyarrow, matplotlib and what else tests import into .venv (once, 100 MB)" pip_install -r "$ROOT/scripts/requirements-tests.txt"
   made tests "$key"
+}
+# With which bindgen makes the server's API again from its header, to compare. Headers of the language itself come from the C compiler.
+setup_libclang() {
+  compgen -G "/usr/lib/llvm-*/lib/libclang.so*" >/dev/null || install_packages libclang1
+  export BINDGEN_EXTRA_CLANG_ARGS="-isystem $(cc -print-file-name=include)"
 }
 pip_install() { "$VENV/bin/python" -m pip install --disable-pip-version-check --progress-bar off "$@"; }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Decodes changed files of images and sounds through the C API, and tells of panics, crashes, hangs, and what takes long or much memory.
+"""Decodes changed files of images, sounds and videos through the C API, and tells of panics, crashes, hangs, and what takes long or much memory.
 
     files.py --cases 100000 --seed 1                        in child processes, which may die
     files.py --seed 1 --from 640 --cases 32 --save FOLDER   those again; keeps what is found there
@@ -45,6 +45,9 @@ KINDS = {"sound": (b"RIFF", b"fLaC", b"OggS", b"FORM", b".snd"), "jpeg_xl": (b"\
          "jpeg_2000": (b"\0\0\0\x0cjP  ", b"\xffO\xffQ"), "tiff": (b"II*\0", b"MM\0*"), "gif": (b"GIF8",), "png": (b"\x89PNG",)}  # fmt: skip
 
 
+VIDEOS = ROOT / "tests" / "data" / "video"
+
+
 def kind_of(data):
     return next((kind for kind, starts in KINDS.items() if data.startswith(starts)), None)
 
@@ -59,6 +62,8 @@ def seeds():
         for case in cases(path.stem).values():
             files += [s.tobytes() for samples in case.inputs.values() for s in samples if s.dtype == np.uint8 and s.ndim == 1]
     found = {kind: sorted({data for data in files if kind_of(data) == kind and len(data) <= LARGEST}) for kind in KINDS}
+    videos = [path.read_bytes() for path in sorted(VIDEOS.iterdir()) if path.is_file() and path.suffix not in (".py", ".json")]
+    found["video"] = [data for data in videos if len(data) <= LARGEST]
     return {kind: files for kind, files in found.items() if files}
 
 
@@ -76,6 +81,7 @@ def pipelines():
         "image": made(lambda file: fn.decoders.image(file, output_type=types.RGB)),
         "any": made(lambda file: fn.decoders.image(file, output_type=types.ANY_DATA, dtype=types.UINT16)),
         "sound": made(lambda file: fn.decoders.audio(file)[0]),
+        "video": made(lambda file: fn.experimental.decoders.video(file)),
     }
 
 
@@ -140,7 +146,7 @@ def work(options):
             Path(options.progress).write_bytes(struct.pack("<q", number))
         rng = random.Random(f"{options.seed} {number}")
         kind = rng.choice(kinds)
-        name = "sound" if kind == "sound" else rng.choice(("image", "any"))
+        name = kind if kind in ("sound", "video") else rng.choice(("image", "any"))
         files = [changed(rng, mutator, found[kind]) for _ in range(TOGETHER)]
         defects, decoded, took, peak = decoders.measured(name, files)
         if took > MOST_SECONDS or peak > MOST_BYTES or defects:
@@ -181,7 +187,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--from", type=int, default=0, dest="begin")
     parser.add_argument("--cases", type=int, default=3200)
-    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--kinds", nargs="+", default=[*KINDS, "video"], choices=[*KINDS, "video"])
     parser.add_argument("--save", help="a folder for the files that are found")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--progress", help=argparse.SUPPRESS)

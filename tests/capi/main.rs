@@ -4,11 +4,14 @@
 
 #[path = "../common/recorded.rs"]
 mod recorded;
+#[path = "../common/skips.rs"]
+mod skips;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use recorded::{Folder, Recording, root};
+use skips::{Needs, skip};
 
 /// The library that cargo built for this test, or the one that `GESSO_PLUGIN` names.
 fn library() -> PathBuf {
@@ -46,7 +49,7 @@ fn build_with(folder: &Folder, compiler: &str, options: &[&str], source: &str) -
     command.arg("-I").arg(folder.path("include")).arg(root().join(source));
     command.arg(folder.path("libtriton_gesso.so")).arg("-o").arg(&program);
     let Ok(output) = command.output() else {
-        println!("skipped: no {compiler} here");
+        skip(Needs::Tool, format_args!("no {compiler} here"));
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -158,7 +161,10 @@ fn the_rust_example_shows_what_comes_out() {
     let folder = prepare("rust");
     let program = std::env::current_exe().unwrap().parent().unwrap().join("../examples/run_pipeline");
     if !program.exists() {
-        println!("skipped: `{}` is not built: cargo builds it when it builds all tests", program.display());
+        skip(
+            Needs::Tool,
+            format_args!("`{}` is not built: cargo builds it when it builds all tests", program.display()),
+        );
         return;
     }
     let output = run(&folder, &program, &["classify.dali", "0.jpg", "broken.jpg"]);

@@ -87,7 +87,10 @@ fn a_pipeline_reads_its_files_in_order() {
         assert!(file(&format!("label.{i}.npy")).ends_with(&i32::to_le_bytes(*label)));
     }
     let told = out(&gesso(&["inspect", &path]));
-    assert!(told.contains("runs on the CPU") && told.contains("does not run in Triton, for `readers.File`"), "{told}");
+    assert!(
+        told.contains("runs on the CPU") && told.contains("does not run in Triton, for `readers.File`"),
+        "{told}"
+    );
 }
 
 /// What `gesso run` finds of a pipeline with one reader: how many samples, and the files that it wrote.

@@ -11,6 +11,7 @@ use gesso::pipeline::{Instance, JpegPath, Keep, Pipeline, Preferences};
 use gesso::tensor::{Batch, BatchDesc, Device, Sample, Shape, View};
 
 use crate::recording::{Case, Recording, dtype, folder, recordings_in};
+use crate::skips::{Needs, skip};
 use crate::{align, difference};
 
 /// The bytes of every sample of a batch, output by output.
@@ -151,7 +152,7 @@ fn batches_in_any_order_draw_the_numbers_of_dali() {
 #[test]
 fn batches_in_any_order_draw_the_same_numbers_on_the_device() {
     if let Err(error) = gpu::devices() {
-        return println!("skipped: no GPU: {error}");
+        return skip(Needs::Gpu, format_args!("no GPU: {error}"));
     }
     check(Some(&Gpu::open(0).unwrap()));
 }

@@ -5,6 +5,8 @@
 mod author;
 mod batches;
 mod recording;
+#[path = "../common/skips.rs"]
+mod skips;
 mod streams;
 mod tolerance;
 mod unwritten;
@@ -20,6 +22,7 @@ use gesso::pipeline::{Keep, Pipeline};
 use gesso::tensor::{Batch, BatchDesc, Device, Element, Sample, Shape, View};
 use gesso::{dispatch, ops};
 use recording::{ANSWERED_THERE, Case, Recording, dtype, folder, recordings, recordings_in};
+use skips::{Needs, skip};
 use tolerance::Tolerance;
 
 /// Largest and mean difference of the outputs of a case.
@@ -179,7 +182,7 @@ fn every_recorded_case_agrees_with_dali() {
 #[test]
 fn every_recorded_case_agrees_on_the_device() {
     if let Err(error) = gpu::devices() {
-        return println!("skipped: no GPU: {error}");
+        return skip(Needs::Gpu, format_args!("no GPU: {error}"));
     }
     compare_all(Some(&Gpu::open(0).unwrap()));
 }

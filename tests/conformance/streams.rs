@@ -16,6 +16,7 @@ use gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape, Valu
 
 use crate::align;
 use crate::recording::{Recording, folder};
+use crate::skips::{Needs, skip};
 
 /// Bytes of an image of the tests.
 const IMAGE: [usize; 3] = [4, 5, 3];
@@ -154,7 +155,7 @@ fn any_number_of_lanes_gives_the_same_batches_in_the_same_order() {
 #[test]
 fn a_stream_runs_on_the_device() {
     if let Err(error) = gpu::devices() {
-        return println!("skipped: no GPU: {error}");
+        return skip(Needs::Gpu, format_args!("no GPU: {error}"));
     }
     let gpu = Gpu::open(0).unwrap();
     // Shot noise has no form for a device.

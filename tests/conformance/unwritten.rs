@@ -15,6 +15,7 @@ use gesso::pipeline::{Instance, JpegPath as Path, Keep, Pipeline, Preferences};
 use gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
 
 use crate::recording::{Case, Recording, dtype, folder, recordings};
+use crate::skips::{Needs, skip};
 
 /// Names the variable that tells the process of its own what to fill memory with, and that which says where its answers go.
 const PATTERN: &str = "GESSO_TEST_PATTERN";
@@ -242,7 +243,7 @@ fn no_answer_holds_what_was_in_memory_before() {
 #[test]
 fn no_answer_holds_what_was_in_the_memory_of_a_device_before() {
     if let Err(error) = gpu::devices() {
-        return println!("skipped: no GPU: {error}");
+        return skip(Needs::Gpu, format_args!("no GPU: {error}"));
     }
     // One device for all, so that its kernels are compiled once.
     let gpu = Gpu::open(0).unwrap();

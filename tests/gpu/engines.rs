@@ -10,12 +10,13 @@ use turbojpeg::Subsamp;
 
 use crate::gpu;
 use crate::pictures::{Recipe, SAMPLINGS};
+use crate::skips::{Needs, skip};
 
 /// Mean difference in levels between two decoders that do the same up to the rounding of their transforms.
 const MEAN: f64 = 0.2;
 
 fn open(gpu: &Arc<Gpu>, settings: Settings) -> Option<Engines> {
-    Engines::open(gpu, settings).inspect_err(|error| println!("skipped: {error}")).ok()
+    Engines::open(gpu, settings).inspect_err(|error| skip(Needs::Gpu, error)).ok()
 }
 
 /// Decodes on the engines; `None` for a file that they refused.

@@ -10,6 +10,7 @@ use gesso::pipeline::{Instance, Keep, Pipeline};
 use gesso::tensor::{Batch, BatchDesc, DType, Device, Sample, Shape};
 
 use crate::gpu;
+use crate::skips::{Needs, skip};
 
 /// Pixels along the borders of which nobody knows where they were, or whose blocks reach there.
 const BORDER: usize = 48;
@@ -76,7 +77,7 @@ fn instance(gpu: &Arc<Gpu>, name: &str) -> Option<Instance> {
         Ok(instance) => Some(instance),
         Err(error) => {
             let text = error.to_string();
-            println!("skipped: {text}");
+            skip(Needs::Gpu, &text);
             assert!(
                 text.contains("libnvidia-opticalflow.so.1") || text.contains("no optical flow engine"),
                 "{text}"

@@ -1,4 +1,4 @@
-//! What only a device can show. On hosts without one these tests print `skipped: no GPU`.
+//! What only a device can show. On hosts without one these tests are skipped (`common/skips.rs`).
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod coded;
@@ -18,6 +18,8 @@ mod predecessors;
 mod promises;
 mod repeatable;
 mod shared_files;
+#[path = "../common/skips.rs"]
+mod skips;
 mod soundness;
 mod spectra;
 mod video;
@@ -29,6 +31,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use gesso::gpu::Gpu;
+use skips::{Needs, skip};
 
 /// Held by tests while they use the device: by those that measure its memory alone, by others together.
 static DEVICE: RwLock<()> = RwLock::new(());
@@ -46,7 +49,7 @@ thread_local! {
 /// The first device, `held`; `None` where there is none, which a test says and passes.
 fn gpu_as(held: impl FnOnce() -> Held) -> Option<Arc<Gpu>> {
     if let Err(error) = gesso::gpu::devices() {
-        println!("skipped: no GPU ({error})");
+        skip(Needs::Gpu, format_args!("no GPU ({error})"));
         return None;
     }
     // One thread may run test after test.

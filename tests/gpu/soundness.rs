@@ -16,6 +16,7 @@ use turbojpeg::Subsamp;
 use crate::gpu;
 use crate::pictures::Recipe;
 use crate::promises::{PIPELINE, encoded, photos};
+use crate::skips::{Needs, skip};
 
 /// Records copies that keep the device busy for milliseconds.
 fn keep_busy(recorder: &mut Recorder) {
@@ -70,7 +71,7 @@ fn a_batch_that_is_given_up_while_engines_work_waits_for_them() {
         let settings = Settings { lanes: Some(lanes), ..Settings::new(Format::Rgb, false) };
         let mut engines = match Engines::open(&gpu, settings) {
             Ok(engines) => engines,
-            Err(error) => return println!("skipped: {error}"),
+            Err(error) => return skip(Needs::Gpu, error),
         };
         let mut recorder = Recorder::new(&gpu).unwrap();
         for _ in 0..3 {

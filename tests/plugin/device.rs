@@ -9,6 +9,7 @@ use crate::host::objects::{Instance, KIND_GPU, Model};
 use crate::host::request::{Chunk, Request, UINT8};
 use crate::host::{Host, book};
 use crate::library::Plugin;
+use crate::skips::{Needs, skip};
 
 /// Memory of device 0 that plays what clients and other models hold there.
 struct Far {
@@ -21,7 +22,7 @@ impl Far {
         match Gpu::open(0).and_then(|gpu| gpu.stream()) {
             Ok(stream) => Some(Self { stream }),
             Err(error) => {
-                println!("skipped: no GPU: {error}");
+                skip(Needs::Gpu, format_args!("no GPU: {error}"));
                 None
             }
         }

@@ -7,6 +7,8 @@ mod docs;
 mod gesso_h;
 mod layers;
 mod operators;
+#[path = "../common/skips.rs"]
+mod skips;
 mod triton_sys;
 
 use std::path::Path;

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use crate::root;
+use crate::skips::{Needs, skip};
 
 /// Each header and the struct of function pointers that its functions become. The functions of `triton.h` must all be
 /// there; each of `triton_newer.h` may be missing.
@@ -53,7 +54,7 @@ fn sys_is_made_from_the_headers() {
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map_or("unknown", String::as_str);
             assert!(text.contains("libclang"), "{text}");
-            println!("skipped: no libclang here: {text}");
+            skip(Needs::Tool, format_args!("no libclang here: {text}"));
             return;
         }
     };

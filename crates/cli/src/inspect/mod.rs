@@ -343,7 +343,11 @@ fn verdict(description: &Description, loads: &Loads) -> String {
     if let Some(op) = description.operators.iter().find(|op| readers::find(&op.name).is_some()) {
         let why = "it finds its samples itself, and a model of a server gets them from requests";
         let elsewhere = "Such pipelines run in Python, from C and by `gesso run`";
-        text += &format!("  {} in Triton, for `{}`: {why}. {elsewhere}\n", styled(BAD, "does not run"), short_name(op));
+        text += &format!(
+            "  {} in Triton, for `{}`: {why}. {elsewhere}\n",
+            styled(BAD, "does not run"),
+            short_name(op)
+        );
     }
     let missing = description.operators.iter().enumerate().filter(|(_, op)| op.unsupported.is_some());
     let missing = counts(description, missing.map(|(number, _)| number));
