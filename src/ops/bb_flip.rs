@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, one_output};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
+use crate::operator::shared::dtypes;
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Shape, ValueType};
 
 struct BbFlip {

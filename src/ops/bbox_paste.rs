@@ -1,8 +1,9 @@
 //! `BBoxPaste`: relative bounding boxes that move with their image onto a larger canvas.
 
 use super::bb_flip::{check, check_shape};
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, dtypes, one_output};
 use crate::error::{Error, Result};
+use crate::operator::shared::dtypes;
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct BBoxPaste {

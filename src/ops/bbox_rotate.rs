@@ -1,10 +1,11 @@
 //! `BBoxRotate`: bounding boxes turned with their image.
 
-use super::boxes::{self, BoxLayout};
 use super::transforms::radians;
 use super::warp::rotate::canvas;
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, dtypes};
 use crate::error::{Error, Result};
+use crate::operator::shared::boxes::BoxLayout;
+use crate::operator::shared::{boxes, dtypes};
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 struct BBoxRotate {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, boxes, dtypes};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
+use crate::operator::shared::{boxes, dtypes};
+use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, View};
 
 /// Left, top, right and bottom.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::cpu::convert::convert_slice;
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
+use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, ValueType, View, ViewMut};
 
 struct Cast {

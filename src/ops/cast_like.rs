@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::cast::{cast, kernel, record};
-use super::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::Result;
 use crate::gpu::Gpu;
+use crate::operator::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct CastLike;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, layouts, one_output};
 use crate::cpu::clahe::{Clahe as Tiles, LEVELS, scale};
 use crate::cpu::lab;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::limits;
+use crate::operator::shared::{dtypes, layouts};
+use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// Layouts of the images.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, layouts, one_output};
 use crate::cpu::color::{Space, convert_space};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
+use crate::operator::shared::{dtypes, layouts};
+use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Shape, ValueType};
 
 /// Layouts of the images, the one of samples without a layout first.

@@ -1,10 +1,10 @@
 //! `conditional__Split`, `Merge`, `Not_`, `ValidateLogical`: what `if`, `and`, `or` and `not` in a pipeline become. Samples are
 //! not copied: a branch has those of the batch that its predicate sends there, in their order.
 
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, Routing, one_output};
 use crate::cpu::convert::ConvertSat;
 use crate::dispatch;
 use crate::error::{Error, Result};
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, Routing, one_output};
 use crate::tensor::{BatchDesc, Bool, DType, Device, Layout, Shape, ValueType, View};
 
 const PREDICATE: &[ArgSpec] =

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::gather::{Fill, Gather};
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::cpu::window::Span;
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
+use crate::operator::shared::gather::{Fill, Gather};
+use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
 
 struct Constant {
@@ -35,7 +35,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
-    kernels: &[super::gather::kernels],
+    kernels: &[crate::operator::shared::gather::kernels],
     ..OpDef::BASE
 };
 
@@ -129,8 +129,8 @@ impl Operator for Constant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::testing::args;
+    use crate::operator::args::Value;
+    use crate::operator::testing::args;
 
     #[test]
     fn elements_that_do_not_fit_are_errors_at_load() {

@@ -1,7 +1,7 @@
 //! `Copy`: the same tensor. A view: nobody can tell it from a copy.
 
-use super::{Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::{Error, Result};
+use crate::operator::{Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct Copy;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::extract::{self, Extract};
-use super::window::{CROP_ARGS, CropWindow, image_layout};
-use super::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::Result;
 use crate::gpu::Gpu;
+use crate::operator::shared::window::{CROP_ARGS, CropWindow, image_layout};
+use crate::operator::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct Crop {
@@ -24,7 +24,7 @@ pub(super) const DEF: OpDef = OpDef {
     shared_args: &[CROP_ARGS, extract::ARGS[0], extract::ARGS[1]],
     build: &build,
     outputs: &one_output,
-    kernels: &[super::gather::kernels],
+    kernels: &[crate::operator::shared::gather::kernels],
     sequences: true,
     ..OpDef::BASE
 };
@@ -71,7 +71,8 @@ impl Operator for Crop {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::{Failures, args::Value};
+    use crate::operator::Failures;
+    use crate::operator::args::Value;
     use crate::tensor::{Batch, DType, Layout, Sample, Shape};
 
     #[test]

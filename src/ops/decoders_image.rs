@@ -13,10 +13,6 @@ mod reading;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{
-    ArgSpec, Args, CpuCx, Decoded, Deferred, Failures, GpuCx, GpuIo, Inputs, Io, OpDef, Operator,
-    Preferences, one_output,
-};
 use crate::cpu::decode::{
     self, ColorSpace, Conditions, DecodeOptions, Decoder, JpegDecoder, RowSink, Vectors,
 };
@@ -24,6 +20,10 @@ use crate::error::{Error, Result};
 use crate::gpu::jpeg::{Path, Wish, cores};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
+use crate::operator::{
+    ArgSpec, Args, CpuCx, Decoded, Deferred, Failures, GpuCx, GpuIo, Inputs, Io, OpDef, Operator,
+    Preferences, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
 use crate::waiting::{Effort, Watch};
 use decoding::Decoding;

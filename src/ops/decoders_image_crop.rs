@@ -1,9 +1,9 @@
 //! `decoders__ImageCrop`: encoded images to the pixels of a crop window.
 
 use super::decoders_image::{ARGS, Image, Region, plane};
-use super::window::{CROP_ARGS, CropWindow, Window};
-use super::{Args, OpDef, Operator, SampleInputs, one_output};
 use crate::error::Result;
+use crate::operator::shared::window::{CROP_ARGS, CropWindow, Window};
+use crate::operator::{Args, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::Device;
 
 /// The operator's line in [`super::OPS`].
@@ -47,8 +47,8 @@ impl Region for CropWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::testing::{args, batch, run};
+    use crate::operator::args::Value;
+    use crate::operator::testing::{args, batch, run};
     use crate::tensor::{DType, ValueType};
 
     /// Four columns and three rows, gray, 0 to 11.

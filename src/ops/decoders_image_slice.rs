@@ -1,10 +1,10 @@
 //! `decoders__ImageSlice`: encoded images to the pixels of a window given by its ends.
 
 use super::decoders_image::{ARGS, Image, Region, plane};
-use super::slice_window::{SLICE_ARGS, SliceWindow};
-use super::window::{OutOfBounds, Window};
-use super::{Args, OpDef, Operator, SampleInputs, one_output};
 use crate::error::Result;
+use crate::operator::shared::slice_window::{SLICE_ARGS, SliceWindow};
+use crate::operator::shared::window::{OutOfBounds, Window};
+use crate::operator::{Args, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::Device;
 
 /// The operator's line in [`super::OPS`].
@@ -40,8 +40,8 @@ impl Region for SliceWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::testing::{Outcome, args, batch, run};
+    use crate::operator::args::Value;
+    use crate::operator::testing::{Outcome, args, batch, run};
 
     /// Four columns and three rows, gray, 0 to 11.
     const IMAGE: &[u8] = b"P5 4 3 255\n\0\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b";

@@ -3,13 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::majority::of_one_rank;
-use super::{
-    Arg, ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, dtypes,
-};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams, Recorder, Report};
 use crate::limits;
+use crate::operator::shared::dtypes;
+use crate::operator::shared::majority::of_one_rank;
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs,
+};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 use crate::waiting::Effort;
 
@@ -352,8 +353,8 @@ fn check(dtype: DType) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::testing;
+    use crate::operator::args::Value;
+    use crate::operator::testing;
 
     #[test]
     fn chunks_lie_where_arguments_say() {

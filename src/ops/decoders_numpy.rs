@@ -1,11 +1,11 @@
 //! `decoders__Numpy`: arrays in numpy's file format.
 
-use super::majority::most;
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::cpu::convert::convert_slice;
 use crate::cpu::npy::Npy;
 use crate::dispatch;
 use crate::error::{Error, Result};
+use crate::operator::shared::majority::most;
+use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
 
 struct DecodersNumpy {
@@ -115,8 +115,8 @@ fn in_order<S: Element>(array: &Npy<'_>) -> Vec<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::testing;
+    use crate::operator::args::Value;
+    use crate::operator::testing;
 
     #[test]
     fn an_array_that_does_not_fit_the_batch_fails_alone() {
@@ -146,7 +146,7 @@ mod tests {
             (&[words.len()], &words),
             (&[bytes.len()], &bytes),
         ]);
-        let failures = crate::ops::Failures::none(3);
+        let failures = crate::operator::Failures::none(3);
         let desc = operator.setup(&Inputs::new("numpy", &[&odd], &[], &failures)).unwrap().remove(0);
         assert_eq!((desc.dtype, &desc.shapes[2]), (DType::U8, &Shape::from([2, 2])));
         assert!(failures.get(2).is_none());

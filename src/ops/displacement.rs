@@ -5,15 +5,15 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use super::random::{SEED, seed};
-use super::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleIo, dtypes, layouts,
-    one_output,
-};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_int};
 use crate::cpu::warp::{self, Pixels, Sampling, displace};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
+use crate::operator::shared::{dtypes, layouts};
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleIo, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
 use crate::waiting::{Effort, Watch};
 

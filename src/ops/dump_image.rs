@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, dtypes};
 use crate::error::{Error, Result};
+use crate::operator::shared::dtypes;
+use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
 
 struct DumpImage {
@@ -100,8 +101,8 @@ impl Operator for DumpImage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::testing;
+    use crate::operator::args::Value;
+    use crate::operator::testing;
 
     #[test]
     fn files_are_those_of_dali() {

@@ -1,8 +1,8 @@
 //! `ElementExtract`: single frames of a sequence, each an output of its own.
 
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 struct ElementExtract {
@@ -19,7 +19,7 @@ pub(super) const DEF: OpDef = OpDef {
     args: &[ArgSpec::ints("element_map", "the frame of each output").required()],
     build: &build,
     outputs: &|args, _| Ok(frames(args)?.len()),
-    kernels: &[super::gpu_io::kernels],
+    kernels: &[crate::operator::gpu_io::kernels],
     ..OpDef::BASE
 };
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, layouts, one_output};
 use crate::cpu::color::equalize;
 use crate::error::Result;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
+use crate::operator::shared::{dtypes, layouts};
+use crate::operator::{CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// Layouts of the images, the one of samples without a layout first.

@@ -1,8 +1,8 @@
 //! `ExpandDims`: puts dimensions of extent 1 in. A view: no byte moves.
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 struct ExpandDims {

@@ -1,8 +1,8 @@
 //! `ExternalSource`: an input of the pipeline. It stands in the table for what it accepts; nothing of it runs, as the importer
 //! makes an input of the graph of it.
 
-use super::{ArgSpec, OpDef};
 use crate::error::Error;
+use crate::operator::{ArgSpec, OpDef};
 
 /// The operator's line in [`super::OPS`].
 pub(super) const DEF: OpDef = OpDef {

@@ -1,13 +1,13 @@
 //! What `Crop` and `Slice` share once they know the window of a sample: element types, fill values, and the copy itself.
 
-use super::gather::{Fill, Gather};
-use super::window::{OUT_OF_BOUNDS_ARGS, OutOfBounds, Window, fill_values, image_layout};
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, SampleInputs, SampleIo};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::window::{FillValue, Outside, WindowCopy, fill_elements};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
+use crate::operator::shared::gather::{Fill, Gather};
+use crate::operator::shared::window::{OUT_OF_BOUNDS_ARGS, OutOfBounds, Window, fill_values, image_layout};
+use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, SampleInputs, SampleIo};
 use crate::tensor::{BatchDesc, DType, Element, Layout, Shape, ValueType, View};
 
 /// Arguments of operators that cut windows out of samples.

@@ -1,10 +1,10 @@
 //! `Full`, `Zeros`, `Ones` and their `Like` forms: tensors of a given shape that repeat a value or a smaller tensor.
 
-use super::shape_arg::ShapeArg;
-use super::{ArgSpec, Args, Build, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::dispatch;
 use crate::error::{Error, Result};
+use crate::operator::shared::shape_arg::ShapeArg;
+use crate::operator::{ArgSpec, Args, Build, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 const LAYOUT: ArgSpec = ArgSpec::layout("layout", "layout, as long as the shape");

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use multiversion::multiversion;
 
-use super::gather::{Fill, Gather};
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, layouts, one_output};
 use crate::cpu::window::Span;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
+use crate::operator::shared::gather::{Fill, Gather};
+use crate::operator::shared::layouts;
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Shape, ValueType};
 
 /// Letters of the axes that can be flipped, in the order of the arguments below.
@@ -37,7 +38,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
-    kernels: &[super::gather::kernels],
+    kernels: &[crate::operator::shared::gather::kernels],
     sequences: true,
     ..OpDef::BASE
 };

@@ -1,10 +1,10 @@
 //! Folds of samples on a device along some of their dimensions: sums, means, extremes. It makes the rows of `kernels/reduce.cu` and
 //! launches it, for a batch once or, where many elements have one result, twice. What the results are for, operators say.
 
-use super::gpu_io::{GpuCx, THREADS};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
+use crate::operator::gpu_io::{GpuCx, THREADS};
 use crate::tensor::{DType, Shape};
 
 /// Alternations of folded and kept dimensions: there cannot be more.

@@ -2,9 +2,9 @@
 
 use super::separable::{self, Job, Term, Weights};
 use super::spatial::{Spatial, per_axis};
-use super::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::operator::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::Device;
 
 struct GaussianBlur {
@@ -84,8 +84,8 @@ impl Weights for GaussianBlur {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::testing;
+    use crate::operator::args::Value;
+    use crate::operator::testing;
     use crate::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
 
     #[test]

@@ -1,7 +1,9 @@
 //! `GetProperty`: what is known of a tensor beside its elements, as bytes of text.
 
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::error::{Error, Result};
+use crate::operator::{
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 #[derive(Clone, Copy)]
@@ -28,7 +30,7 @@ pub(super) const DEF: OpDef = OpDef {
     .required()],
     build: &build,
     outputs: &one_output,
-    kernels: &[super::gpu_io::kernels],
+    kernels: &[crate::operator::gpu_io::kernels],
     ..OpDef::BASE
 };
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use multiversion::multiversion;
 
-use super::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, dtypes,
-    one_output,
-};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
+use crate::operator::shared::dtypes;
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
 
 struct GridMask {

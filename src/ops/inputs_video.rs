@@ -1,9 +1,9 @@
 //! `inputs.Video`: an input that takes a video and gives its sequences, batch after batch. Nothing of it runs here: the importer lets a
 //! source feed the pipeline.
 
-use super::{ArgSpec, Args, OpDef};
 use crate::cpu::video::Sequences;
 use crate::error::{Error, Result};
+use crate::operator::{ArgSpec, Args, OpDef};
 use crate::tensor::Device;
 
 /// The operator's line in [`super::OPS`].

@@ -5,13 +5,13 @@
 //! run     what each input has behind such a position, one after the other in the output
 //! ```
 
-use super::gpu_io::Runs;
-use super::{
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::operator::gpu_io::Runs;
+use crate::operator::{
     ArgSpec, Args, CpuCx, DeviceSample, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
     one_output,
 };
-use crate::error::{Error, Result};
-use crate::limits;
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 /// Arguments of both operators.
@@ -29,7 +29,7 @@ pub(super) const CAT: OpDef = OpDef {
     args: ARGS,
     build: &|args, _| Join::operator(args, false),
     outputs: &one_output,
-    kernels: &[super::gpu_io::kernels],
+    kernels: &[crate::operator::gpu_io::kernels],
     ..OpDef::BASE
 };
 

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, layouts, one_output,
-};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::decode::{DecodeOptions, Decoder};
 use crate::cpu::encode;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
+use crate::operator::shared::{dtypes, layouts};
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
 
 /// Layouts of the images, the one of samples without a layout first.

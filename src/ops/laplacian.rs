@@ -2,8 +2,8 @@
 
 use super::separable::{self, Job, Term, Weights};
 use super::spatial::{Spatial, per_axis};
-use super::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
 use crate::error::{Error, Result};
+use crate::operator::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::Device;
 
 /// Largest window: from there on float32 does not hold its weights.

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use super::spatial::{IMAGE_LAYOUTS, Images, per_axis};
-use super::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, dtypes, layouts,
-};
 use crate::cpu::extremes::{Extreme, extremes};
 use crate::cpu::window::{Border, Outside, WindowCopy};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
+use crate::operator::shared::{dtypes, layouts};
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType};
 use crate::waiting::{Effort, Watch};
 
@@ -320,8 +319,8 @@ fn kernels() -> Vec<KernelSpec> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::testing;
+    use crate::operator::args::Value;
+    use crate::operator::testing;
 
     #[test]
     fn a_mask_that_is_none_fails_its_sample() {

@@ -4,13 +4,14 @@ mod gpu;
 
 use std::sync::Arc;
 
-use super::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, layouts, one_output,
-};
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
+use crate::operator::shared::layouts;
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
 use crate::tensor::{Batch, BatchDesc, DType, Device, Element, Origins, Shape, ValueType};
 use crate::waiting::{Effort, Watch};
 
@@ -387,8 +388,8 @@ impl Operator for MultiPaste {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::testing::{args, batch, run};
+    use crate::operator::args::Value;
+    use crate::operator::testing::{args, batch, run};
 
     #[test]
     fn regions_outside_fail_their_sample() {

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleIo, one_output};
 use crate::cpu::convert::ConvertSat;
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
+use crate::operator::{
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleIo, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, bits};
 
 struct OneHot {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, dtypes, layouts};
 use crate::error::{Error, Result};
 use crate::gpu::flow::{Engine, Place, Session, Settings, Speed};
 use crate::gpu::{Gpu, KernelSpec};
+use crate::operator::shared::{dtypes, layouts};
+use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// Layouts of the sequences.
@@ -314,8 +315,8 @@ fn kernels() -> Vec<KernelSpec> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::{Failures, testing};
+    use crate::operator::args::Value;
+    use crate::operator::{Failures, testing};
     use crate::tensor::{Batch, Sample};
 
     fn instance(values: &[(&str, Value)], inputs: usize) -> Result<Box<dyn Operator>> {

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use super::axes::Axes;
-use super::gather::{Fill, Gather};
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::cpu::window::{Outside, WindowCopy, fill_elements};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
+use crate::operator::shared::axes::Axes;
+use crate::operator::shared::gather::{Fill, Gather};
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 struct Pad {
@@ -39,7 +41,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
-    kernels: &[super::gather::kernels],
+    kernels: &[crate::operator::shared::gather::kernels],
     ..OpDef::BASE
 };
 

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use super::extract::Extract;
-use super::window::Window;
-use super::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, layouts, one_output,
-};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
+use crate::operator::shared::window::Window;
+use crate::operator::shared::{dtypes, layouts};
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
 
 /// Layouts of the images.
@@ -41,7 +40,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
-    kernels: &[super::gather::kernels],
+    kernels: &[crate::operator::shared::gather::kernels],
     ..OpDef::BASE
 };
 

@@ -1,11 +1,11 @@
 //! `PeekImageShape`: height, width and channels of an encoded image, from its header.
 
 use super::decoders_image::{check_encoded, color_space};
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::decode::{self, DecodeOptions};
 use crate::dispatch;
 use crate::error::Result;
+use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 struct PeekImageShape {

@@ -1,8 +1,8 @@
 //! `PerFrame`: says that the first dimension of a tensor counts frames, so that an operator on sequences takes an argument's
 //! value for each frame from it. A view: no byte moves.
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::{Error, Result};
+use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Layout, ValueType};
 
 struct PerFrame {

@@ -1,7 +1,7 @@
 //! `PermuteBatch`: samples in another order. A view: no byte moves.
 
-use super::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::{Error, Result};
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Shape, ValueType};
 
 struct PermuteBatch {

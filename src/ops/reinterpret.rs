@@ -1,7 +1,7 @@
 //! `Reinterpret`: the same bytes as elements of another type, and [`super::reshape`] on the way.
 
 use super::reshape::{ARGS, operator};
-use super::{ArgSpec, OpDef, one_output};
+use crate::operator::{ArgSpec, OpDef, one_output};
 use crate::tensor::Device;
 
 /// The operator's line in [`super::OPS`].
@@ -14,7 +14,7 @@ pub(super) const DEF: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &|args, inputs| operator(args, inputs, args.dtype("dtype")?),
     outputs: &one_output,
-    kernels: &[super::gpu_io::kernels],
+    kernels: &[crate::operator::gpu_io::kernels],
     sequences: true,
     ..OpDef::BASE
 };
@@ -22,8 +22,8 @@ pub(super) const DEF: OpDef = OpDef {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::testing::{args, batch, run};
+    use crate::operator::args::Value;
+    use crate::operator::testing::{args, batch, run};
 
     #[test]
     fn bytes_that_make_no_whole_elements_fail_their_sample_alone() {

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{
-    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, dtypes, layouts,
-};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::warp::{Pixels, Sampling, displace};
 use crate::cpu::weights::{cubic, lanczos};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
+use crate::operator::shared::{dtypes, layouts};
+use crate::operator::{
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
+};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
 use crate::waiting::{Effort, Watch};
 
@@ -257,7 +258,7 @@ fn kernels() -> Vec<KernelSpec> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing;
+    use crate::operator::testing;
 
     #[test]
     fn maps_that_do_not_fit_fail_their_sample() {

@@ -1,10 +1,12 @@
 //! `Reshape`: the same elements under another shape or layout. A view: no byte moves.
 
-use super::majority::of_one_rank;
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::ops::args::numbers;
+use crate::operator::args::numbers;
+use crate::operator::shared::majority::of_one_rank;
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, View};
 
 struct Reshape {
@@ -37,7 +39,7 @@ pub(super) const DEF: OpDef = OpDef {
     args: ARGS,
     build: &build,
     outputs: &one_output,
-    kernels: &[super::gpu_io::kernels],
+    kernels: &[crate::operator::gpu_io::kernels],
     host_inputs: Some(1),
     sequences: true,
     ..OpDef::BASE
@@ -357,8 +359,8 @@ impl Operator for Reshape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::testing::{args, batch, run};
+    use crate::operator::args::Value;
+    use crate::operator::testing::{args, batch, run};
 
     #[test]
     fn a_shape_that_does_not_fit_fails_its_sample_alone() {

@@ -5,14 +5,16 @@
 
 use std::sync::Arc;
 
-use super::args::Value;
 use super::resize::attributes::{self, ResizeAttributes, Target};
 use super::resize::geometry::{Geometry, layout_of};
 use super::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
-use super::window::{CROP_ARGS, CropWindow};
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::error::Result;
 use crate::gpu::Gpu;
+use crate::operator::args::Value;
+use crate::operator::shared::window::{CROP_ARGS, CropWindow};
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
 use crate::tensor::{BatchDesc, Device, Layout, ValueType};
 use crate::waiting::Effort;
 

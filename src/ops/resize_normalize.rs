@@ -11,9 +11,9 @@ use super::resize::attributes::ResizeAttributes;
 use super::resize::geometry::Geometry;
 use super::resize::gpu::{MAX_CHANNELS, ResampleRow, Resampled, compile, kernel_for, launch, of_planes};
 use super::resize::{self, Job};
-use super::{Args, CpuCx, Deferred, Fusion, GpuCx, GpuIo, Inputs, Io, Operator};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
+use crate::operator::{Args, CpuCx, Deferred, Fusion, GpuCx, GpuIo, Inputs, Io, Operator};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// Dimensions of an image.

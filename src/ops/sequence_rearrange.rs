@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::gather::{Fill, Gather};
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::cpu::window::Span;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
+use crate::operator::shared::gather::{Fill, Gather};
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 struct SequenceRearrange {
@@ -24,7 +24,7 @@ pub(super) const DEF: OpDef = OpDef {
     args: &[ArgSpec::ints("new_order", "which frame comes first, second, ...").tensor().required()],
     build: &build,
     outputs: &one_output,
-    kernels: &[super::gather::kernels],
+    kernels: &[crate::operator::shared::gather::kernels],
     sequences: true,
     ..OpDef::BASE
 };

@@ -1,9 +1,11 @@
 //! `Shapes`: the extents of every sample as a list. The input may be on the device: only its shape is looked at.
 
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::cpu::convert::convert_slice;
 use crate::dispatch;
 use crate::error::{Error, Result};
+use crate::operator::{
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 struct Shapes {
@@ -23,7 +25,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
-    kernels: &[super::gpu_io::kernels],
+    kernels: &[crate::operator::gpu_io::kernels],
     sequences: true,
     ..OpDef::BASE
 };

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::extract::{self, Extract};
-use super::slice_window::{SLICE_ARGS, SliceWindow};
-use super::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::Result;
 use crate::gpu::Gpu;
+use crate::operator::shared::slice_window::{SLICE_ARGS, SliceWindow};
+use crate::operator::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct Slice {
@@ -24,7 +24,7 @@ pub(super) const DEF: OpDef = OpDef {
     shared_args: &[SLICE_ARGS, extract::ARGS[0], extract::ARGS[1]],
     build: &build,
     outputs: &one_output,
-    kernels: &[super::gather::kernels],
+    kernels: &[crate::operator::shared::gather::kernels],
     host_inputs: Some(1),
     ..OpDef::BASE
 };
@@ -72,7 +72,8 @@ impl Operator for Slice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::{Failures, args::Value};
+    use crate::operator::Failures;
+    use crate::operator::args::Value;
     use crate::tensor::{Batch, DType, Layout, Sample, Shape};
 
     /// Anchors and sizes that a request may hold.

@@ -1,7 +1,7 @@
 //! `Squeeze`: takes dimensions of extent 1 away. A view: no byte moves.
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::{Error, Result};
+use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 /// The dimensions to take away.

@@ -1,7 +1,7 @@
 //! `SubscriptDimCheck`: what Python's `x[:, np.newaxis]` puts before `ExpandDims`. A view that checks the rank.
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::error::{Error, Result};
+use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct SubscriptDimCheck {

@@ -1,6 +1,9 @@
 //! The table of all operators, and that of their kernels. It must not know what any of them does.
 
 use super::*;
+use crate::gpu::KernelSpec;
+use crate::operator::{Args, Fusion, OpDef};
+use crate::tensor::{Device, ValueType};
 
 /// All operators, sorted by name.
 pub const OPS: &[&OpDef] = &[
@@ -173,6 +176,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::operator::args::Value;
 
     #[test]
     fn the_table_is_sorted_and_unique() {
@@ -200,5 +204,12 @@ mod tests {
                 assert!(arg.doc.len() > 8, "{of} is not documented");
             }
         }
+    }
+
+    #[test]
+    fn an_unknown_argument_is_an_error_that_names_it() {
+        let args = Args::new([("angle".to_owned(), Value::Ints(vec![1]))].into(), [].into());
+        let error = find("Flip").unwrap().instantiate(&args, 1).err().unwrap().to_string();
+        assert!(error.contains("`angle`") && error.contains("`Flip`"), "{error}");
     }
 }

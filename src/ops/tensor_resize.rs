@@ -3,15 +3,17 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::axes::Axes;
 use super::resize::attributes::{ResizeAttributes, Target};
 use super::resize::geometry::Geometry;
 use super::resize::volume::VolumeJob;
 use super::resize::{Job, ScratchPool, effort, gpu, volume_gpu};
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::cpu::resample::FilterSpec;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
+use crate::operator::shared::axes::Axes;
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 use crate::waiting::Effort;
 

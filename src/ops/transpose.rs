@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use multiversion::multiversion;
 
-use super::gather::{Fill, Gather};
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::cpu::window::Span;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
+use crate::operator::shared::gather::{Fill, Gather};
+use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType, elements, elements_mut};
 
 struct Transpose {
@@ -37,7 +37,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
-    kernels: &[super::gather::kernels],
+    kernels: &[crate::operator::shared::gather::kernels],
     sequences: true,
     ..OpDef::BASE
 };
@@ -320,8 +320,8 @@ fn join<T: Copy>([a, b, c]: [&[T]; 3], pixels: &mut [T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::testing::{args, batch, run};
+    use crate::operator::args::Value;
+    use crate::operator::testing::{args, batch, run};
 
     /// Every permutation of shapes that cross the block size, against the definition.
     #[test]

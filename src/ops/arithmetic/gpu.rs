@@ -3,13 +3,13 @@
 
 use crate::error::{Error, Result};
 use crate::gpu::{KernelSpec, NoParams, cuda_type};
+use crate::operator::{DeviceSample, GpuCx, GpuIo};
 use crate::ops::arithmetic::broadcast;
 use crate::ops::arithmetic::evaluate::{Call, Operand, Program, Source};
 use crate::ops::arithmetic::functions::{Binary, Function};
 use crate::ops::arithmetic::grammar::Expression;
 use crate::ops::arithmetic::kernels::same_bytes;
 use crate::ops::arithmetic::promote::Kernel;
-use crate::ops::{DeviceSample, GpuCx, GpuIo};
 use crate::tensor::{DType, Sample, Shape};
 
 /// Dimensions of a result after those are joined that lie together in all operands.

@@ -17,11 +17,13 @@ mod promote;
 
 use std::sync::Arc;
 
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::cpu::convert::ConvertSat;
 use crate::dispatch;
 use crate::error::{Context, Error, Result};
 use crate::gpu::Gpu;
+use crate::operator::{
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 use broadcast::Access;
@@ -234,8 +236,8 @@ mod tests {
     use half::f16;
 
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::testing::{Outcome, args, batch, run};
+    use crate::operator::args::Value;
+    use crate::operator::testing::{Outcome, args, batch, run};
     use crate::tensor::{Batch, Bool};
 
     fn with(text: &str, integers: &[i64], reals: &[f32]) -> Args {

@@ -3,7 +3,7 @@
 
 use super::{PixelMap, Rule, build};
 use crate::error::Result;
-use crate::ops::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::{DType, Device};
 
 struct BrightnessContrast {

@@ -4,7 +4,7 @@
 use super::{PixelMap, Rule, build};
 use crate::cpu::color::Mix;
 use crate::error::Result;
-use crate::ops::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::{DType, Device};
 
 /// Degrees, and factors of everything else.

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs, layouts};
 use crate::cpu::color::{Mix, mix_channels, scale_add};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
-use crate::ops::dtypes;
+use crate::operator::shared::{dtypes, layouts};
+use crate::operator::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, ValueType};
 
 /// Layouts of the images, the one of samples without a layout first.

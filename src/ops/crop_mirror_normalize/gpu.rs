@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use super::{CropMirrorNormalize, Job};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
-use crate::ops::{GpuCx, GpuIo};
+use crate::operator::{GpuCx, GpuIo};
 use crate::tensor::{DType, ValueType};
 
 /// Dimensions that a row has room for: a sequence of volumes.

@@ -7,7 +7,7 @@ use crate::cpu::convert::ConvertSat;
 use crate::cpu::normalize::any_order::{Dimension, NormalizeAnyOrder};
 use crate::cpu::normalize::{Affine, Channels, Normalize, Normalized};
 use crate::error::{Error, Result};
-use crate::ops::window::Window;
+use crate::operator::shared::window::Window;
 use crate::tensor::Shape;
 
 /// What is done with samples: one, or all of a shape that differ at most in whether they are mirrored.

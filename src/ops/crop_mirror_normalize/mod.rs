@@ -8,17 +8,17 @@ use std::sync::{Arc, OnceLock};
 
 use half::f16;
 
-use super::window::{CROP_ARGS, CropWindow, OUT_OF_BOUNDS_ARGS, OutOfBounds, fill_values};
-use super::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output,
-};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::normalize::{Normalized, affine};
 use crate::cpu::window::Outside;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
-use crate::ops::dtypes;
+use crate::operator::shared::dtypes;
+use crate::operator::shared::window::{CROP_ARGS, CropWindow, OUT_OF_BOUNDS_ARGS, OutOfBounds, fill_values};
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
 pub(super) use job::{Job, Recent};
 pub(super) use order::Order;
@@ -293,7 +293,8 @@ fn per_channel(name: &str, values: &[f32], channels: usize, padded: usize) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::{Failures, args::Value};
+    use crate::operator::Failures;
+    use crate::operator::args::Value;
     use crate::tensor::{Batch, Sample};
 
     fn infer(values: &[(&str, Value)], input: ValueType) -> Option<Vec<Option<usize>>> {

@@ -2,7 +2,7 @@
 
 use crate::cpu::normalize::Channels;
 use crate::error::{Error, Result};
-use crate::ops::window::image_layout;
+use crate::operator::shared::window::image_layout;
 use crate::tensor::Layout;
 
 /// How the dimensions change places.

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use super::{DECODER, READER, is_plain, too_few, whole};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
+use crate::operator::{
+    Args, CpuCx, Decoded, Deferred, DeviceOutput, Fusion, GpuCx, GpuIo, Inputs, Io, OpDef, Operator,
+    Preferences,
+};
 use crate::ops::decoders_image::{self, Image};
 use crate::ops::random::crop;
 use crate::ops::resize::{self, Resize};
 use crate::ops::resize_normalize::{self, ResizeNormalize};
-use crate::ops::{
-    Args, CpuCx, Decoded, Deferred, DeviceOutput, Fusion, GpuCx, GpuIo, Inputs, Io, OpDef, Operator,
-    Preferences, crop_mirror_normalize, decoders_image_crop,
-};
+use crate::ops::{crop_mirror_normalize, decoders_image_crop};
 use crate::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, ValueType};
 
 struct DecodeAndRead {

@@ -7,14 +7,13 @@ use super::{DECODER, READER, is_plain, too_few, whole};
 use crate::cpu::decode::RowSink;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
+use crate::operator::{Args, CpuCx, Decoded, Deferred, Fusion, Inputs, Io, OpDef, Operator, Preferences};
 use crate::ops::decoders_image::{self, Image};
+use crate::ops::decoders_image_crop;
 use crate::ops::random::crop;
 use crate::ops::resize::attributes::ResizeAttributes;
 use crate::ops::resize::geometry::Geometry;
 use crate::ops::resize::{self, Job, ScratchPool};
-use crate::ops::{
-    Args, CpuCx, Decoded, Deferred, Fusion, Inputs, Io, OpDef, Operator, Preferences, decoders_image_crop,
-};
 use crate::tensor::{BatchDesc, DType, Device, Layout, ValueType, View};
 use crate::waiting::Effort;
 

@@ -4,9 +4,9 @@
 pub(super) mod device;
 pub(super) mod host;
 
-use super::Args;
 use super::decoders_image::Image;
 use crate::error::{Error, Result};
+use crate::operator::Args;
 use crate::tensor::DType;
 
 /// The decoder and its reader among the operators that it stands for.

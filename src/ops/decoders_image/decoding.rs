@@ -4,8 +4,8 @@
 use crate::cpu::decode::{self, ColorSpace, DecodeOptions, ImageInfo};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::ops::window::{OutOfBounds, Window};
-use crate::ops::{Args, SampleInputs};
+use crate::operator::shared::window::{OutOfBounds, Window};
+use crate::operator::{Args, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Layout, Shape, ValueType};
 
 /// Dimensions of a decoded image: rows, columns, channels.

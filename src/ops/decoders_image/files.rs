@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::gpu::jpeg::Header;
 use crate::limits;
 use crate::memory::{copied_once, copy_once};
-use crate::ops::SampleInputs;
+use crate::operator::SampleInputs;
 use crate::tensor::Sample;
 
 /// Bytes that are copied in search of a header's end before all of the file is.

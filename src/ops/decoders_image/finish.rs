@@ -8,7 +8,7 @@ use crate::gpu::jpeg::Format;
 use crate::gpu::jpeg::cores::Part;
 use crate::gpu::{Gpu, KernelSpec};
 use crate::memory::DeviceBytes;
-use crate::ops::GpuCx;
+use crate::operator::GpuCx;
 use crate::tensor::DType;
 
 /// Alignment of pictures in memory of the batch.

@@ -32,7 +32,7 @@ use crate::gpu::jpeg::{DevicePath, Engines, Header, Path, Relief, Settings, Spee
 use crate::gpu::{Gpu, Load};
 use crate::limits;
 use crate::memory::DeviceBytes;
-use crate::ops::{Decoded, GpuCx, GpuIo, Source};
+use crate::operator::{Decoded, GpuCx, GpuIo, Source};
 use choice::bound_sent;
 use groups::Grouped;
 use image::{Home, Image, bytes_of, homes};

@@ -12,7 +12,7 @@ use crate::gpu::jpeg::cores::{Batch, Coded, Cores, Cut, Planned, Recorded, Scan,
 use crate::gpu::jpeg::{Format, Header};
 use crate::gpu::{Gpu, Recorder, Report, Slot, Staged};
 use crate::memory::DeviceBytes;
-use crate::ops::{GpuCx, GpuIo, Source};
+use crate::operator::{GpuCx, GpuIo, Source};
 
 /// Bytes of a batch's files from which on the device gets data and begins to decode while the host still records: for less, more calls cost
 /// what the time is worth.

@@ -7,7 +7,7 @@ use super::Job;
 use super::files::{Files, unseen};
 use crate::cpu::decode::{Decoder, probe};
 use crate::error::Error;
-use crate::ops::Inputs;
+use crate::operator::Inputs;
 
 /// Decodes a sample on the host; an error or a panic fails it and no other. Returns whether it is decoded.
 pub(super) fn decode_on_host(

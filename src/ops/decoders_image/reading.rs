@@ -2,7 +2,7 @@
 //! know how they are.
 
 use crate::error::Result;
-use crate::ops::{GpuCx, Source};
+use crate::operator::{GpuCx, Source};
 
 /// Records what reads the images that are there, of all samples of a batch.
 pub(in crate::ops) type Read<'r> = &'r mut dyn FnMut(&mut GpuCx<'_>, &[Source]) -> Result<()>;

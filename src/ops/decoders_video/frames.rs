@@ -3,7 +3,7 @@
 
 use crate::cpu::video::Padding;
 use crate::error::{Error, Result};
-use crate::ops::{Arg, ArgSpec, Args, SampleInputs};
+use crate::operator::{Arg, ArgSpec, Args, SampleInputs};
 use crate::tensor::ValueType;
 
 /// The arguments that are read here.

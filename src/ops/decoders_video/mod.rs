@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{
-    ArgSpec, Args, CpuCx, Decoded, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, Preferences, SampleInputs,
-    one_output,
-};
 use crate::cpu::video::{Budget, Efforts, Video, fill_color};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
+use crate::operator::{
+    ArgSpec, Args, CpuCx, Decoded, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, Preferences, SampleInputs,
+    one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 use crate::waiting::{Effort, Watch};
 use frames::Frames;

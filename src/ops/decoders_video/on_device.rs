@@ -23,7 +23,7 @@ use crate::gpu::video::{Engines, decode};
 use crate::gpu::{Event, Gpu, KernelSpec, NoParams};
 use crate::limits;
 use crate::memory::DeviceBytes;
-use crate::ops::{Decoded, GpuCx, GpuIo, Inputs};
+use crate::operator::{Decoded, GpuCx, GpuIo, Inputs};
 use crate::waiting::Watch;
 
 /// The decoder of an instance on a device.

@@ -3,7 +3,7 @@
 use super::{Erase, Job};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
-use crate::ops::{GpuCx, GpuIo};
+use crate::operator::{GpuCx, GpuIo};
 use crate::tensor::{DType, Layout, Shape};
 
 /// Dimensions of a region after those are joined that lie together.

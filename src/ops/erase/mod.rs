@@ -2,16 +2,18 @@
 
 mod gpu;
 
-use crate::ops::dtypes;
+use crate::operator::shared::dtypes;
 use std::sync::Arc;
 
 use half::f16;
 
-use super::axes::Axes;
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
+use crate::operator::shared::axes::Axes;
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType, elements_mut};
 use crate::waiting::{Effort, Watch};
 
@@ -291,8 +293,8 @@ fn erase<T: Element>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::testing;
+    use crate::operator::args::Value;
+    use crate::operator::testing;
 
     #[test]
     fn more_regions_than_the_limit_fail_their_sample() {

@@ -6,7 +6,7 @@ use super::{Job, job_of};
 use crate::cpu::window::Outside;
 use crate::error::Result;
 use crate::gpu::KernelSpec;
-use crate::ops::{GpuCx, GpuIo};
+use crate::operator::{GpuCx, GpuIo};
 use crate::tensor::DType;
 
 /// An image, as the kernel sees it. Pairs are rows and columns.

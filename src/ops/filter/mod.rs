@@ -7,14 +7,16 @@ use std::sync::Arc;
 use multiversion::multiversion;
 
 use super::spatial::{Spatial, output_dtype};
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::convolve::{NEAR, Padded, correlate};
 use crate::cpu::window::{Border, Outside, WindowCopy};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
-use crate::ops::dtypes;
+use crate::operator::shared::dtypes;
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View};
 use crate::waiting::{Effort, Watch};
 

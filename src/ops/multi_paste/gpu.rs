@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use super::{Job, Region};
 use crate::error::{Error, Result};
 use crate::gpu::{KernelSpec, NoParams};
-use crate::ops::{GpuCx, GpuIo, Inputs};
+use crate::operator::{GpuCx, GpuIo, Inputs};
 use crate::tensor::DType;
 
 impl Job {

@@ -10,8 +10,8 @@ use super::{Given, Normalize};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
+use crate::operator::{GpuCx, GpuIo};
 use crate::ops::folds::{self, Finish, Fold, Term};
-use crate::ops::{GpuCx, GpuIo};
 use crate::tensor::DType;
 
 /// Alternations of reduced and kept dimensions: there cannot be more.

@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::axes::Axes;
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
+use crate::operator::shared::axes::Axes;
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, View};
 
 use statistics::{Arrangement, Parameters, Scaling, mean};
@@ -293,8 +295,8 @@ impl Operator for Normalize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::testing::{args, batch, run};
+    use crate::operator::args::Value;
+    use crate::operator::testing::{args, batch, run};
 
     #[test]
     fn a_tensor_of_another_shape_fails_its_sample_alone() {

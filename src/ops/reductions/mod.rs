@@ -6,13 +6,13 @@ mod gpu;
 
 use std::sync::Arc;
 
-use super::axes::Axes;
-use super::{
+use crate::error::{Error, Result};
+use crate::gpu::Gpu;
+use crate::operator::shared::axes::Axes;
+use crate::operator::{
     ArgSpec, Args, Build, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
     one_output,
 };
-use crate::error::{Error, Result};
-use crate::gpu::Gpu;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, ViewMut};
 use fold::{Number, Rule, fold, is_number, with_number};
 
@@ -379,7 +379,7 @@ impl Operator for Reduction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::{args, batch, run};
+    use crate::operator::testing::{args, batch, run};
 
     #[test]
     fn means_of_another_shape_fail_their_sample_alone() {

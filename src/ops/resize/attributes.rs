@@ -4,7 +4,7 @@
 use super::sizes::{Mode, adjust, all_or_each, bounded, rescale, sides, widened};
 use crate::cpu::resample::{Filter, FilterSpec};
 use crate::error::{Error, Result};
-use crate::ops::{Arg, ArgSpec, Args, SampleInputs};
+use crate::operator::{Arg, ArgSpec, Args, SampleInputs};
 use crate::tensor::DType;
 
 /// Names of the spatial dimensions' arguments, in the order D, H, W.

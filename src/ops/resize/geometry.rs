@@ -1,7 +1,7 @@
 //! Where images are in a sample: its rows, columns and channels, by its layout.
 
 use crate::error::{Error, Result};
-use crate::ops::layouts;
+use crate::operator::shared::layouts;
 use crate::tensor::{BatchDesc, Layout, Shape};
 
 /// Layouts of samples that have none.

@@ -10,7 +10,7 @@ use super::{Job, job};
 use crate::cpu::resample::{AxisParameters, axis_parameters};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Grid, KernelSpec, NoParams};
-use crate::ops::{GpuCx, GpuIo};
+use crate::operator::{GpuCx, GpuIo};
 use crate::tensor::{DType, ValueType};
 
 /// Rows and columns of the output that a block makes, and its threads; as in the kernel.

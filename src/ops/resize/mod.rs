@@ -11,13 +11,14 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, layouts};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::decode::RowSink;
 use crate::cpu::resample::{self, Output, Plan, Scratch, Stream};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
+use crate::operator::shared::layouts;
+use crate::operator::{ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View, ViewMut};
 use crate::waiting::{Effort, Watch};
 use attributes::{ResizeAttributes, Target};

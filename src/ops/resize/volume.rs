@@ -4,7 +4,7 @@ use super::attributes::{ResizeAttributes, Target};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::resample::{self, Output, VolumePlan};
 use crate::error::{Error, Result};
-use crate::ops::SampleInputs;
+use crate::operator::SampleInputs;
 use crate::tensor::{DType, Element, Layout, Shape, ValueType, View, ViewMut};
 use crate::waiting::{Effort, Watch};
 

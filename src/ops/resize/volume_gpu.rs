@@ -11,7 +11,7 @@ use crate::cpu::resample::volume_parameters;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
-use crate::ops::{GpuCx, GpuIo};
+use crate::operator::{GpuCx, GpuIo};
 use crate::tensor::{DType, ValueType};
 
 /// Elements of a resized slice: the kernel counts them in float32, in halves.

@@ -4,8 +4,8 @@ use crate::cpu::convert::ConvertSat;
 use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_int};
 use crate::dispatch;
 use crate::error::{Error, Result};
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::ops::random::{SEED, seed};
-use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View};
 
 struct RandomMaskPixel {

@@ -8,8 +8,9 @@ use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_int};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::operator::shared::dtypes;
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs};
 use crate::ops::random::{SEED, choice::by_sums, seed};
-use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, dtypes};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View};
 
 /// Types of labels.

@@ -1,7 +1,8 @@
 //! `segmentation__SelectMasks`: the polygons of some masks.
 
 use crate::error::{Error, Result};
-use crate::ops::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, dtypes};
+use crate::operator::shared::dtypes;
+use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 struct SelectMasks {

@@ -5,8 +5,8 @@ use bytemuck::{Pod, Zeroable};
 use super::Job;
 use crate::error::Result;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
+use crate::operator::{GpuCx, GpuIo};
 use crate::ops::spatial::Spatial;
-use crate::ops::{GpuCx, GpuIo};
 use crate::tensor::{DType, ValueType};
 
 /// A sample, as the kernel sees it.

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::spatial::{ScratchPool, Spatial, output_dtype};
-use super::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::cpu::convolve::Along;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
+use crate::operator::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Element, ValueType, View};
 use crate::waiting::{Effort, Watch};
 use crate::{dispatch, limits};

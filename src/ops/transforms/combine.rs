@@ -2,7 +2,7 @@
 
 use super::{ARGS, Affine, layout, ndim_of};
 use crate::error::{Error, Result};
-use crate::ops::{Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
 
 struct Combine {

@@ -2,7 +2,7 @@
 
 use super::{ARGS, Affine, Generator, build, for_all_axes};
 use crate::error::Result;
-use crate::ops::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
 use crate::tensor::Device;
 
 /// Where each argument is among [`Crop::corners`].

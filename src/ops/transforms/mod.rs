@@ -8,8 +8,8 @@ pub(super) mod scale;
 pub(super) mod shear;
 pub(super) mod translation;
 
-use super::{ArgSpec, Args, CpuCx, Inputs, Io, Operator, SampleInputs};
 use crate::error::{Error, Result};
+use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Layout, Shape, ValueType, View};
 
 /// Most dimensions of the points that are transformed.
@@ -206,8 +206,8 @@ pub(super) fn rotation_3d(axis: [f32; 3], angle: f32) -> Result<[[f32; 3]; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::args::Value;
-    use crate::ops::testing::{args, batch, run};
+    use crate::operator::args::Value;
+    use crate::operator::testing::{args, batch, run};
 
     #[test]
     fn what_is_no_matrix_fails_its_sample() {

@@ -2,7 +2,7 @@
 
 use super::{ARGS, Affine, Generator, build, for_all_axes};
 use crate::error::{Error, Result};
-use crate::ops::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
 use crate::tensor::Device;
 
 struct Scale {

@@ -3,8 +3,8 @@
 use super::{ARGS, Placement, build};
 use crate::cpu::warp::Map;
 use crate::error::{Error, Result};
-use crate::ops::args::numbers;
-use crate::ops::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::args::numbers;
+use crate::operator::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::Device;
 
 struct WarpAffine {

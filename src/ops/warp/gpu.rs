@@ -6,7 +6,7 @@ use super::{Job, job};
 use crate::cpu::warp::{Map, Sampling};
 use crate::error::Result;
 use crate::gpu::{KernelSpec, NoParams};
-use crate::ops::{GpuCx, GpuIo};
+use crate::operator::{GpuCx, GpuIo};
 use crate::tensor::DType;
 
 /// An image or a volume, as the kernel sees it.

@@ -10,10 +10,11 @@ pub(super) use gpu::kernels;
 
 use std::sync::Arc;
 
-use super::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs, layouts};
 use crate::cpu::warp::{self, Map, Pixels, Sampling, warp};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
+use crate::operator::shared::layouts;
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Layout, Shape, ValueType};
 use crate::waiting::Effort;
 

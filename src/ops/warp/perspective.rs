@@ -10,10 +10,10 @@ use crate::cpu::resample::Output;
 use crate::cpu::warp::Pixels;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
-use crate::ops::args::numbers;
-use crate::ops::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, dtypes,
-    layouts, one_output,
+use crate::operator::args::numbers;
+use crate::operator::shared::{dtypes, layouts};
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 use crate::waiting::{Effort, Watch};

@@ -12,7 +12,7 @@ use crate::gpu::jpeg::{
 };
 use crate::limits;
 use crate::memory::{Bounds, Size, bound};
-use crate::ops::Inputs;
+use crate::operator::Inputs;
 
 impl Mixed {
     /// Where each image is decoded.

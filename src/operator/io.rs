@@ -23,7 +23,7 @@ pub struct Inputs<'a> {
 
 impl<'a> Inputs<'a> {
     /// The inputs of the operator that errors shall call `operator`: regular ones in order, argument inputs in the
-    /// order of their indices in [`crate::ops::Args`].
+    /// order of their indices in [`crate::operator::Args`].
     pub fn new(
         operator: &'a str,
         regular: &'a [&'a Batch<'a>],
@@ -149,7 +149,7 @@ impl<'a> Inputs<'a> {
         self.failures.fail(index, error.context(self.operator));
     }
 
-    pub(super) fn sample(&self, index: usize) -> SampleInputs<'a> {
+    pub(crate) fn sample(&self, index: usize) -> SampleInputs<'a> {
         SampleInputs { index, regular: self.regular, arguments: self.arguments }
     }
 }
@@ -257,12 +257,12 @@ impl<'a> Io<'a> {
     }
 
     /// See [`Inputs::of_part`].
-    pub(super) fn set_part(&mut self, part: usize) {
+    pub(crate) fn set_part(&mut self, part: usize) {
         self.inputs = self.inputs.of_part(part);
     }
 
     /// Takes the outputs, so that their buffers can be written in other portions.
-    pub(super) fn take_outputs(&mut self) -> Vec<OutputSamples<'a>> {
+    pub(crate) fn take_outputs(&mut self) -> Vec<OutputSamples<'a>> {
         std::mem::take(&mut self.outputs)
     }
 

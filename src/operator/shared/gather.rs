@@ -1,10 +1,10 @@
 //! Copies on a device into dense outputs, of elements that lie at strides in their inputs: windows, mirrored and transposed
 //! copies, one element for many. It makes the rows of `kernels/gather.cu`; which elements those are, operators say.
 
-use super::gpu_io::GpuCx;
 use crate::cpu::window::{Border, Outside, Span, WindowCopy};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
+use crate::operator::gpu_io::GpuCx;
 use crate::tensor::DType;
 
 /// Dimensions of a copy after those are joined that are one in the input too. An image has two, a window of every dimension of
@@ -15,7 +15,7 @@ const MAX_AXES: usize = 6;
 const CHUNK_BYTES: usize = 8;
 
 /// A kernel for elements of certain types.
-pub(super) struct Gather {
+pub(crate) struct Gather {
     spec: KernelSpec,
     from_size: usize,
     to_size: usize,
@@ -24,13 +24,13 @@ pub(super) struct Gather {
 
 /// What stands for elements outside of the input.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Fill {
+pub(crate) struct Fill {
     /// Where they are on the device.
-    pub(super) address: u64,
+    pub(crate) address: u64,
     /// How many: one for each position of some dimension, or one.
-    pub(super) values: usize,
+    pub(crate) values: usize,
     /// Elements of the output behind a position of that dimension.
-    pub(super) repeat: usize,
+    pub(crate) repeat: usize,
 }
 
 /// One dimension of an output.
@@ -46,7 +46,7 @@ struct Axis {
 /// A sample, as `kernels/gather.cu` sees it.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub(super) struct Row {
+pub(crate) struct Row {
     to: u64,
     from: u64,
     fill: u64,
@@ -63,7 +63,7 @@ struct Params {
     border: u32,
 }
 
-pub(super) fn kernels() -> Vec<KernelSpec> {
+pub(crate) fn kernels() -> Vec<KernelSpec> {
     let mut specs: Vec<KernelSpec> = [1, 2, 4, 8].into_iter().map(|size| Gather::copy(size).spec).collect();
     for from in DType::ALL {
         let converted = [DType::U8, DType::F16, DType::F32].into_iter().filter(|&to| to != from);
@@ -74,7 +74,7 @@ pub(super) fn kernels() -> Vec<KernelSpec> {
 
 impl Gather {
     /// Copies of elements of `size` bytes.
-    pub(super) fn copy(size: usize) -> Self {
+    pub(crate) fn copy(size: usize) -> Self {
         let dtype = match size {
             1 => DType::U8,
             2 => DType::U16,
@@ -87,7 +87,7 @@ impl Gather {
 
     /// Copies from `from` to `to`: uint8, float16, float32 or the same type. Fractions are dropped, values out of range
     /// saturate.
-    pub(super) fn new(from: DType, to: DType) -> Self {
+    pub(crate) fn new(from: DType, to: DType) -> Self {
         if from == to {
             return Self::copy(from.size());
         }
@@ -100,7 +100,7 @@ impl Gather {
     }
 
     /// The same with another rule for what lies outside of the input.
-    pub(super) fn with_outside(self, outside: Outside) -> Self {
+    pub(crate) fn with_outside(self, outside: Outside) -> Self {
         Self { outside, ..self }
     }
 
@@ -108,7 +108,7 @@ impl Gather {
     ///
     /// # Errors
     /// Those of [`Gpu::kernel`].
-    pub(super) fn prepare(&self, gpu: &Gpu) -> Result<()> {
+    pub(crate) fn prepare(&self, gpu: &Gpu) -> Result<()> {
         gpu.kernel(&self.spec).map(drop)
     }
 
@@ -116,7 +116,7 @@ impl Gather {
     ///
     /// # Errors
     /// As [`Gather::row`].
-    pub(super) fn window(&self, to: u64, from: u64, copy: &WindowCopy, fill: Fill) -> Result<Row> {
+    pub(crate) fn window(&self, to: u64, from: u64, copy: &WindowCopy, fill: Fill) -> Result<Row> {
         self.row(to, from, &copy.spans(), fill)
     }
 
@@ -125,7 +125,7 @@ impl Gather {
     ///
     /// # Errors
     /// Unsupported, when more than [`MAX_AXES`] dimensions are left after joining; invalid, when the output is too large.
-    pub(super) fn row(&self, to: u64, from: u64, spans: &[Span], fill: Fill) -> Result<Row> {
+    pub(crate) fn row(&self, to: u64, from: u64, spans: &[Span], fill: Fill) -> Result<Row> {
         let elements = spans
             .iter()
             .try_fold(1u64, |elements, span| elements.checked_mul(span.extent as u64))
@@ -156,7 +156,7 @@ impl Gather {
     ///
     /// # Errors
     /// Those of [`GpuCx::launch`].
-    pub(super) fn launch(&self, cx: &mut GpuCx<'_>, rows: &[Row]) -> Result<()> {
+    pub(crate) fn launch(&self, cx: &mut GpuCx<'_>, rows: &[Row]) -> Result<()> {
         let border = match self.outside {
             Outside::Fill => 0,
             Outside::Border(Border::Clamp) => 1,

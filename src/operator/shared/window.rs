@@ -5,24 +5,24 @@
 //! args, shape, layout -> CropWindow::place -> OutOfBounds::settle -> Window { anchor, extent }
 //! ```
 
-use super::{Arg, ArgSpec, Args, SampleInputs};
 use crate::cpu::window::{Border, Outside};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::operator::{Arg, ArgSpec, Args, SampleInputs};
 use crate::tensor::{Layout, Shape};
 
 /// A box in a sample: for each of its dimensions the first position, which may lie outside, and the number of positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Window {
+pub(crate) struct Window {
     /// Position of the window's first element, one per dimension.
-    pub(super) anchor: Vec<i64>,
+    pub(crate) anchor: Vec<i64>,
     /// Positions in the window, one per dimension.
-    pub(super) extent: Vec<usize>,
+    pub(crate) extent: Vec<usize>,
 }
 
 impl Window {
     /// All of a sample.
-    pub(super) fn whole(shape: &[usize]) -> Self {
+    pub(crate) fn whole(shape: &[usize]) -> Self {
         Self { anchor: vec![0; shape.len()], extent: shape.to_vec() }
     }
 
@@ -34,7 +34,7 @@ impl Window {
 }
 
 /// The layout of an image, volume or sequence that carries none: `HW`, `HWC`, `DHWC` or `FDHWC`, by its rank.
-pub(super) fn image_layout(layout: Layout, ndim: usize) -> Layout {
+pub(crate) fn image_layout(layout: Layout, ndim: usize) -> Layout {
     let default: &[u8] = match ndim {
         2 => b"HW",
         3 => b"HWC",
@@ -46,7 +46,7 @@ pub(super) fn image_layout(layout: Layout, ndim: usize) -> Layout {
 }
 
 /// Arguments of every operator that takes a crop window.
-pub(super) const CROP_ARGS: &[ArgSpec] = &[
+pub(crate) const CROP_ARGS: &[ArgSpec] = &[
     ArgSpec::floats(
         "crop",
         "window's size (height, width) or (depth, height, width), fractions dropped, 0: all",
@@ -69,7 +69,7 @@ pub(super) const CROP_ARGS: &[ArgSpec] = &[
 
 /// The crop window that [`CROP_ARGS`] describe.
 #[derive(Debug)]
-pub(super) struct CropWindow {
+pub(crate) struct CropWindow {
     size: CropSize,
     /// Place along W, H, D.
     position: [Arg; 3],
@@ -90,7 +90,7 @@ impl CropWindow {
     ///
     /// # Errors
     /// When they contradict each other.
-    pub(super) fn new(args: &Args) -> Result<Self> {
+    pub(crate) fn new(args: &Args) -> Result<Self> {
         let size = match (args.arg("crop")?, args.arg("crop_w")?, args.arg("crop_h")?, args.arg("crop_d")?) {
             (None, None, None, None) => CropSize::Whole,
             (Some(size), None, None, None) => CropSize::Together(size),
@@ -123,12 +123,12 @@ impl CropWindow {
     }
 
     /// Whether the arguments ask for a window; without one it is the whole sample.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         matches!(self.size, CropSize::Whole)
     }
 
     /// Whether it is the same for all samples of a shape.
-    pub(super) fn is_fixed(&self) -> bool {
+    pub(crate) fn is_fixed(&self) -> bool {
         let sizes = match &self.size {
             CropSize::Whole => &[][..],
             CropSize::Together(size) => std::slice::from_ref(size),
@@ -142,7 +142,7 @@ impl CropWindow {
     ///
     /// # Errors
     /// A size that is not a number or too large, a place outside of 0 to 1, a layout without H and W.
-    pub(super) fn place(&self, sample: &SampleInputs<'_>, shape: &[usize], layout: Layout) -> Result<Window> {
+    pub(crate) fn place(&self, sample: &SampleInputs<'_>, shape: &[usize], layout: Layout) -> Result<Window> {
         let mut window = Window::whole(shape);
         let sizes = match &self.size {
             CropSize::Whole => return Ok(window),
@@ -168,7 +168,7 @@ impl CropWindow {
     ///
     /// # Errors
     /// As for [`CropWindow::place`].
-    pub(super) fn infer(
+    pub(crate) fn infer(
         &self,
         dims: &[Option<usize>],
         layout: Layout,
@@ -229,7 +229,7 @@ fn size_of(size: f32) -> Result<Option<usize>> {
 }
 
 /// Arguments of operators whose window may leave the sample.
-pub(super) const OUT_OF_BOUNDS_ARGS: &[ArgSpec] = &[
+pub(crate) const OUT_OF_BOUNDS_ARGS: &[ArgSpec] = &[
     ArgSpec::string(
         "out_of_bounds_policy",
         "`error`, `trim_to_shape`, `pad`, `edge`, `reflect`, `reflect_101` or `wrap`",
@@ -241,7 +241,7 @@ pub(super) const OUT_OF_BOUNDS_ARGS: &[ArgSpec] = &[
 
 /// What becomes of a window that leaves its sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OutOfBounds {
+pub(crate) enum OutOfBounds {
     /// The sample fails.
     Error,
     /// The window is cut to the sample, and may be empty then.
@@ -255,7 +255,7 @@ impl OutOfBounds {
     ///
     /// # Errors
     /// When there is no such policy.
-    pub(super) fn new(args: &Args) -> Result<Self> {
+    pub(crate) fn new(args: &Args) -> Result<Self> {
         let Some(name) = args.string("out_of_bounds_policy")? else { return Ok(OutOfBounds::Error) };
         let border = |border| Ok(OutOfBounds::Outside(Outside::Border(border)));
         match name.to_ascii_lowercase().as_str() {
@@ -274,12 +274,12 @@ impl OutOfBounds {
     }
 
     /// Whether outputs may be smaller than the window.
-    pub(super) fn trims(self) -> bool {
+    pub(crate) fn trims(self) -> bool {
         self == OutOfBounds::Trim
     }
 
     /// How what lies outside is made; of no consequence when nothing does.
-    pub(super) fn outside(self) -> Outside {
+    pub(crate) fn outside(self) -> Outside {
         match self {
             OutOfBounds::Outside(outside) => outside,
             OutOfBounds::Error | OutOfBounds::Trim => Outside::Fill,
@@ -290,7 +290,7 @@ impl OutOfBounds {
     ///
     /// # Errors
     /// Under [`OutOfBounds::Error`], when the window leaves the sample.
-    pub(super) fn settle(self, mut window: Window, shape: &[usize]) -> Result<Window> {
+    pub(crate) fn settle(self, mut window: Window, shape: &[usize]) -> Result<Window> {
         if let OutOfBounds::Outside(_) = self {
             return Ok(window);
         }
@@ -315,7 +315,7 @@ impl OutOfBounds {
 }
 
 /// Reads `fill_values`: never empty, 0 by default.
-pub(super) fn fill_values(args: &Args) -> Result<Vec<f32>> {
+pub(crate) fn fill_values(args: &Args) -> Result<Vec<f32>> {
     let values = args.floats("fill_values")?.unwrap_or_default();
     Ok(if values.is_empty() { vec![0.0] } else { values })
 }

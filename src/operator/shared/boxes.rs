@@ -1,13 +1,13 @@
 //! How arguments describe bounding boxes: which of a box's numbers is what, and in which order sizes stand. It must not know
 //! what is done with boxes.
 
-use super::{Arg, SampleInputs};
 use crate::error::{Error, Result};
+use crate::operator::{Arg, SampleInputs};
 use crate::tensor::View;
 
 /// The order of the numbers of a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct BoxLayout {
+pub(crate) struct BoxLayout {
     /// For each number its dimension, and whether it belongs to the end.
     places: Vec<(usize, bool)>,
     /// Whether ends are given; else sizes.
@@ -22,7 +22,7 @@ impl BoxLayout {
     ///
     /// # Errors
     /// When it is not an order of starts and ends, or of starts and sizes.
-    pub(super) fn parse(text: &str, ndim: usize) -> Result<Self> {
+    pub(crate) fn parse(text: &str, ndim: usize) -> Result<Self> {
         let has_ends = text.bytes().any(|letter| LETTERS[1].contains(&letter));
         let second = LETTERS[if has_ends { 1 } else { 2 }];
         let place = |letter: u8| {
@@ -44,7 +44,7 @@ impl BoxLayout {
     }
 
     /// Start and end of a box in `N` dimensions.
-    pub(super) fn read<const N: usize>(&self, numbers: &[f32]) -> [[f32; N]; 2] {
+    pub(crate) fn read<const N: usize>(&self, numbers: &[f32]) -> [[f32; N]; 2] {
         let mut corners = [[0.0; N]; 2];
         for (&(d, is_second), &number) in self.places.iter().zip(numbers) {
             corners[usize::from(is_second)][d] = number;
@@ -56,7 +56,7 @@ impl BoxLayout {
     }
 
     /// The numbers of the box from `low` to `high`.
-    pub(super) fn write<const N: usize>(&self, [low, high]: [[f32; N]; 2], numbers: &mut [f32]) {
+    pub(crate) fn write<const N: usize>(&self, [low, high]: [[f32; N]; 2], numbers: &mut [f32]) {
         for (&(d, is_second), number) in self.places.iter().zip(numbers) {
             *number = match (is_second, self.has_ends) {
                 (false, _) => low[d],
@@ -71,7 +71,7 @@ impl BoxLayout {
 ///
 /// # Errors
 /// When there are too few, or one is not a positive integer of 31 bits.
-pub(super) fn sizes<const N: usize>(arg: &Arg, sample: &SampleInputs<'_>, layout: &str) -> Result<[i32; N]> {
+pub(crate) fn sizes<const N: usize>(arg: &Arg, sample: &SampleInputs<'_>, layout: &str) -> Result<[i32; N]> {
     let given = arg.ints(sample)?;
     let mut sizes = [0; N];
     for (d, size) in sizes.iter_mut().enumerate() {
@@ -88,7 +88,7 @@ pub(super) fn sizes<const N: usize>(arg: &Arg, sample: &SampleInputs<'_>, layout
 ///
 /// # Errors
 /// When they are not.
-pub(super) fn check_labels(labels: &View<'_>, boxes: usize) -> Result<()> {
+pub(crate) fn check_labels(labels: &View<'_>, boxes: usize) -> Result<()> {
     match labels.shape[..] {
         [count] | [count, 1] if count == boxes => Ok(()),
         _ => Err(Error::invalid(format!("labels of shape {} for {boxes} boxes", labels.shape))),

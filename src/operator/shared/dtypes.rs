@@ -7,7 +7,7 @@ use crate::tensor::{DType, ValueType};
 ///
 /// # Errors
 /// Those of `check`, when the element type is known.
-pub(super) fn like_input(
+pub(crate) fn like_input(
     inputs: &[ValueType],
     check: impl Fn(DType) -> Result<()>,
 ) -> Result<Vec<ValueType>> {
@@ -19,7 +19,7 @@ pub(super) fn like_input(
 ///
 /// # Errors
 /// Unsupported, naming all of `allowed`.
-pub(super) fn accepted(what: &str, dtype: DType, allowed: &[DType]) -> Result<()> {
+pub(crate) fn accepted(what: &str, dtype: DType, allowed: &[DType]) -> Result<()> {
     if allowed.contains(&dtype) {
         return Ok(());
     }

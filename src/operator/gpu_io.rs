@@ -10,7 +10,7 @@ use crate::memory::DeviceBytes;
 use crate::tensor::{BatchDesc, Shape, View};
 
 /// Threads of a block in kernels without a reason for another number.
-pub(super) const THREADS: u32 = 256;
+pub(crate) const THREADS: u32 = 256;
 
 /// Blocks of a row: enough for any device.
 const MAX_BLOCKS: usize = 2048;
@@ -38,7 +38,7 @@ impl GpuCx<'_> {
     ///
     /// # Errors
     /// Those of `record`; internal, for a slot of another batch.
-    pub(super) fn mend(&mut self, slot: Slot, record: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+    pub(crate) fn mend(&mut self, slot: Slot, record: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let begin = self.recorder.recorded();
         record(self)?;
         self.recorder.mend(slot, begin)
@@ -83,17 +83,17 @@ impl GpuCx<'_> {
 /// Runs of bytes to copy, as `kernels/copy.cu` sees them: adjacent where they come from, at equal distances where they go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub(super) struct Runs {
+pub(crate) struct Runs {
     /// Address of the first in the output.
-    pub(super) to: u64,
+    pub(crate) to: u64,
     /// Address of all in the input.
-    pub(super) from: u64,
+    pub(crate) from: u64,
     /// Bytes of each.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// How many.
-    pub(super) count: u64,
+    pub(crate) count: u64,
     /// Bytes from one to the next in the output.
-    pub(super) pitch: u64,
+    pub(crate) pitch: u64,
 }
 
 /// The kernel that copies.
@@ -101,7 +101,7 @@ fn copy_kernel() -> KernelSpec {
     KernelSpec::new::<Runs, NoParams>("copy", "copy")
 }
 
-pub(super) fn kernels() -> Vec<KernelSpec> {
+pub(crate) fn kernels() -> Vec<KernelSpec> {
     vec![copy_kernel()]
 }
 
@@ -134,7 +134,7 @@ impl GpuCx<'_> {
     ///
     /// # Errors
     /// Those of [`Recorder::launch`].
-    pub(super) fn copy_runs(&mut self, rows: &[Runs]) -> Result<()> {
+    pub(crate) fn copy_runs(&mut self, rows: &[Runs]) -> Result<()> {
         let most = rows.iter().map(|row| row.bytes * row.count).max().unwrap_or_default() as usize;
         self.launch(&copy_kernel(), most.div_ceil(16), &NoParams::default(), rows)
     }
@@ -175,12 +175,12 @@ impl<'a> GpuIo<'a> {
     }
 
     /// The same for the samples whose first input `sources` has, and no others.
-    pub(super) fn of(inputs: Inputs<'a>, outputs: Vec<DeviceOutput<'a>>, sources: &'a [Source]) -> Self {
+    pub(crate) fn of(inputs: Inputs<'a>, outputs: Vec<DeviceOutput<'a>>, sources: &'a [Source]) -> Self {
         Self { inputs, outputs, sources: Some(sources) }
     }
 
     /// The outputs in order.
-    pub(super) fn outputs(&self) -> &[DeviceOutput<'a>] {
+    pub(crate) fn outputs(&self) -> &[DeviceOutput<'a>] {
         &self.outputs
     }
 
@@ -198,7 +198,7 @@ impl<'a> GpuIo<'a> {
     }
 
     /// The same by several threads if there are many samples.
-    pub(super) fn rows_by_threads<R: Send>(
+    pub(crate) fn rows_by_threads<R: Send>(
         &self,
         cx: &CpuCx<'_>,
         f: impl Fn(&DeviceSample<'_, 'a>) -> Result<R> + Sync,
@@ -275,7 +275,7 @@ impl<'s, 'a> DeviceSample<'s, 'a> {
     ///
     /// # Errors
     /// Internal, when it is not on the device.
-    pub(super) fn elements_or_planes(&self) -> Result<[u64; 2]> {
+    pub(crate) fn elements_or_planes(&self) -> Result<[u64; 2]> {
         match self.first {
             Some(Source::Planes(address)) => Ok([0, address]),
             _ => Ok([self.source(0)?, 0]),

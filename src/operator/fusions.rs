@@ -26,7 +26,7 @@ pub struct Fusion {
 
 impl Fusion {
     /// Whether it is of these operators on `device`, with these arguments and types of their inputs.
-    pub(super) fn fits(&self, device: Device, chain: &[(&OpDef, &Args)], types: &[&ValueType]) -> bool {
+    pub(crate) fn fits(&self, device: Device, chain: &[(&OpDef, &Args)], types: &[&ValueType]) -> bool {
         let args: Vec<&Args> = chain.iter().map(|(_, args)| *args).collect();
         self.device == device
             && self.of.iter().map(|def| def.name).eq(chain.iter().map(|(def, _)| def.name))

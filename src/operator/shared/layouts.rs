@@ -8,7 +8,7 @@ use crate::tensor::{BatchDesc, Layout, ValueType};
 ///
 /// # Errors
 /// When it is none of `allowed`, or there is none and no allowed one has `ndim` letters.
-pub(super) fn accepted(layout: Layout, ndim: usize, allowed: &[&str]) -> Result<Layout> {
+pub(crate) fn accepted(layout: Layout, ndim: usize, allowed: &[&str]) -> Result<Layout> {
     let fits = |name: &&&str| if layout.is_none() { name.len() == ndim } else { **name == layout.as_str() };
     let found = if layout.is_none() {
         format!("a sample without a layout has {ndim} dimensions")
@@ -23,7 +23,7 @@ pub(super) fn accepted(layout: Layout, ndim: usize, allowed: &[&str]) -> Result<
 }
 
 /// `layout`, or for samples of `ndim` dimensions without one the first of `defaults` with as many letters.
-pub(super) fn or_first(layout: Layout, ndim: usize, defaults: &[&str]) -> Layout {
+pub(crate) fn or_first(layout: Layout, ndim: usize, defaults: &[&str]) -> Layout {
     match defaults.iter().find(|name| layout.is_none() && name.len() == ndim) {
         Some(name) => Layout::from_letters(name.as_bytes()),
         None => layout,
@@ -31,7 +31,7 @@ pub(super) fn or_first(layout: Layout, ndim: usize, defaults: &[&str]) -> Layout
 }
 
 /// [`or_first`] as far as it is known at load.
-pub(super) fn of_type_or_first(ty: &ValueType, defaults: &[&str]) -> Option<Layout> {
+pub(crate) fn of_type_or_first(ty: &ValueType, defaults: &[&str]) -> Option<Layout> {
     let layout = ty.layout?;
     match ty.ndim() {
         Some(ndim) => Some(or_first(layout, ndim, defaults)),
@@ -40,12 +40,12 @@ pub(super) fn of_type_or_first(ty: &ValueType, defaults: &[&str]) -> Option<Layo
 }
 
 /// [`accepted`] for a batch; one without samples keeps its layout.
-pub(super) fn of_batch(desc: &BatchDesc, allowed: &[&str]) -> Result<Layout> {
+pub(crate) fn of_batch(desc: &BatchDesc, allowed: &[&str]) -> Result<Layout> {
     desc.shapes.first().map_or(Ok(desc.layout), |shape| accepted(desc.layout, shape.len(), allowed))
 }
 
 /// [`accepted`] as far as it is known at load.
-pub(super) fn of_type(ty: &ValueType, allowed: &[&str]) -> Result<Option<Layout>> {
+pub(crate) fn of_type(ty: &ValueType, allowed: &[&str]) -> Result<Option<Layout>> {
     match (ty.layout, ty.ndim()) {
         (Some(layout), Some(ndim)) => accepted(layout, ndim, allowed).map(Some),
         (Some(layout), None) if !layout.is_none() => {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::cpu::convert::ConvertSat;
 use crate::dispatch;
 use crate::error::{Error, Result};
-use crate::ops::SampleInputs;
+use crate::operator::SampleInputs;
 use crate::tensor::{DType, View};
 
 /// The value of an argument as the file gives it.

@@ -1,12 +1,12 @@
 //! The arguments `axes` and `axis_names`: which dimensions of a sample an operator works on.
 
-use super::{Arg, Args, SampleInputs};
 use crate::error::{Error, Result};
+use crate::operator::{Arg, Args, SampleInputs};
 use crate::tensor::Layout;
 
 /// Dimensions by number or by letter, fixed or per sample.
 #[derive(Debug, Clone)]
-pub(super) enum Axes {
+pub(crate) enum Axes {
     /// All of them, outermost first.
     All,
     /// Those with these letters.
@@ -20,7 +20,7 @@ impl Axes {
     ///
     /// # Errors
     /// When both are given.
-    pub(super) fn new(args: &Args, default: Axes) -> Result<Self> {
+    pub(crate) fn new(args: &Args, default: Axes) -> Result<Self> {
         if args.has("axes") && args.has("axis_names") {
             return Err(Error::invalid("arguments `axes` and `axis_names` are both given, expected one"));
         }
@@ -38,7 +38,7 @@ impl Axes {
     ///
     /// # Errors
     /// A dimension that the sample does not have, or that is given twice.
-    pub(super) fn of(&self, sample: &SampleInputs<'_>, layout: Layout, ndim: usize) -> Result<Vec<usize>> {
+    pub(crate) fn of(&self, sample: &SampleInputs<'_>, layout: Layout, ndim: usize) -> Result<Vec<usize>> {
         match self {
             Axes::Numbered(axes) => match axes.numbers(sample)?.as_slice() {
                 [] => Ok((0..ndim).collect()),
@@ -49,7 +49,7 @@ impl Axes {
     }
 
     /// The dimensions when they are the same for every sample: for type inference.
-    pub(super) fn known(&self, layout: Layout, ndim: usize) -> Option<Result<Vec<usize>>> {
+    pub(crate) fn known(&self, layout: Layout, ndim: usize) -> Option<Result<Vec<usize>>> {
         match self {
             Axes::All => Some(Ok((0..ndim).collect())),
             Axes::Named(names) => Some(named(*names, layout, ndim)),

@@ -275,7 +275,7 @@ impl ArgSpec {
 
     /// Whether the default is one of the argument's kind.
     #[cfg(test)]
-    pub(super) fn default_fits(&self) -> bool {
+    pub(crate) fn default_fits(&self) -> bool {
         use DefaultValue as D;
         match self.default {
             D::Required | D::None | D::Computed(_) => true,

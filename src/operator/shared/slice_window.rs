@@ -4,16 +4,16 @@
 //! Both ends of a window are rounded, half away from zero, so that its extent depends on where it starts: 0.25 of 10
 //! positions from 0.15 on is `[2, 4)`.
 
-use super::args::numbers;
 use super::axes::Axes;
 use super::window::{OutOfBounds, Window, image_layout};
-use super::{Arg, ArgSpec, Args, SampleInputs};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::operator::args::numbers;
+use crate::operator::{Arg, ArgSpec, Args, SampleInputs};
 use crate::tensor::{Layout, View};
 
 /// Arguments that place such a window.
-pub(super) const SLICE_ARGS: &[ArgSpec] = &[
+pub(crate) const SLICE_ARGS: &[ArgSpec] = &[
     ArgSpec::ints("axes", "dimensions that the other arguments speak of, in their order; empty: all")
         .tensor()
         .or_computed("those of `axis_names`"),
@@ -31,7 +31,7 @@ pub(super) const SLICE_ARGS: &[ArgSpec] = &[
 
 /// The window that [`SLICE_ARGS`], or two inputs behind the first, describe.
 #[derive(Debug)]
-pub(super) struct SliceWindow {
+pub(crate) struct SliceWindow {
     axes: Axes,
     ends: Ends,
 }
@@ -66,7 +66,7 @@ impl SliceWindow {
     ///
     /// # Errors
     /// When they contradict each other.
-    pub(super) fn new(args: &Args, inputs: usize) -> Result<Self> {
+    pub(crate) fn new(args: &Args, inputs: usize) -> Result<Self> {
         let axes = Axes::new(args, Axes::Named(Layout::from_letters(b"WH")))?;
         let start = one_of(args, "start", "rel_start")?;
         let end = one_of(args, "end", "rel_end")?;
@@ -98,7 +98,7 @@ impl SliceWindow {
     ///
     /// # Errors
     /// An axis that the sample does not have, a wrong number of values, an end before its start.
-    pub(super) fn place(&self, sample: &SampleInputs<'_>, shape: &[usize], layout: Layout) -> Result<Window> {
+    pub(crate) fn place(&self, sample: &SampleInputs<'_>, shape: &[usize], layout: Layout) -> Result<Window> {
         let axes = self.axes.of(sample, image_layout(layout, shape.len()), shape.len())?;
         let spans: Vec<(f64, f64)> = match &self.ends {
             Ends::Inputs { relative } => {
@@ -144,7 +144,7 @@ impl SliceWindow {
     ///
     /// # Errors
     /// Axes that no sample has.
-    pub(super) fn infer(
+    pub(crate) fn infer(
         &self,
         dims: &[Option<usize>],
         layout: Layout,

@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use super::Inputs;
 use crate::error::Error;
+use crate::operator::Inputs;
 use crate::tensor::Shape;
 
 /// The most frequent value; of several, the one that comes first.
-pub(super) fn most<T: Copy + Eq + Hash>(values: impl Iterator<Item = T>) -> Option<T> {
+pub(crate) fn most<T: Copy + Eq + Hash>(values: impl Iterator<Item = T>) -> Option<T> {
     let mut counts: HashMap<T, (usize, Reverse<usize>)> = HashMap::new();
     for (place, value) in values.enumerate() {
         counts.entry(value).or_insert((0, Reverse(place))).0 += 1;
@@ -18,7 +18,7 @@ pub(super) fn most<T: Copy + Eq + Hash>(values: impl Iterator<Item = T>) -> Opti
 }
 
 /// The shapes of a batch, all of one rank; those of failed samples have no elements.
-pub(super) fn of_one_rank(inputs: &Inputs<'_>, shapes: Vec<Option<Shape>>) -> Vec<Shape> {
+pub(crate) fn of_one_rank(inputs: &Inputs<'_>, shapes: Vec<Option<Shape>>) -> Vec<Shape> {
     let ndim = most(shapes.iter().flatten().map(|shape| shape.len())).unwrap_or(0);
     let of_rank = |(i, shape): (usize, Option<Shape>)| match shape {
         Some(shape) if shape.len() == ndim => shape,
@@ -36,7 +36,7 @@ pub(super) fn of_one_rank(inputs: &Inputs<'_>, shapes: Vec<Option<Shape>>) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::Failures;
+    use crate::operator::Failures;
 
     #[test]
     fn the_most_frequent_wins_and_the_first_of_equals() {

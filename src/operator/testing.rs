@@ -2,8 +2,8 @@
 //! arguments, types that DALI refuses.
 
 use crate::error::Error;
-use crate::ops::args::Value;
-use crate::ops::{Args, CpuCx, Failures, Inputs, Io, OpDef, OutputSamples};
+use crate::operator::args::Value;
+use crate::operator::{Args, CpuCx, Failures, Inputs, Io, OpDef, OutputSamples};
 use crate::tensor::{Batch, BatchDesc, Element, Layout, Sample, Shape};
 use crate::threads;
 use crate::waiting::Forever;

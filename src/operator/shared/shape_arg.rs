@@ -2,13 +2,13 @@
 //! are those of an input.
 
 use super::majority::of_one_rank;
-use super::{Arg, Args, Inputs, SampleInputs};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::operator::{Arg, Args, Inputs, SampleInputs};
 use crate::tensor::Shape;
 
 /// Where the shape of an output comes from.
-pub(super) enum ShapeArg {
+pub(crate) enum ShapeArg {
     /// The argument `shape`.
     Given(Arg),
     /// Regular input 0.
@@ -22,7 +22,7 @@ impl ShapeArg {
     ///
     /// # Errors
     /// When both do, or an extent is no extent.
-    pub(super) fn new(args: &Args, like: bool) -> Result<Self> {
+    pub(crate) fn new(args: &Args, like: bool) -> Result<Self> {
         let given = args.arg("shape")?;
         if let Some(extents) = given.as_ref().and_then(Arg::known) {
             shape(extents)?;
@@ -38,7 +38,7 @@ impl ShapeArg {
     }
 
     /// What is known of it at load, where input 0 has the extents `like`.
-    pub(super) fn infer(&self, like: Option<&Vec<Option<usize>>>) -> Option<Vec<Option<usize>>> {
+    pub(crate) fn infer(&self, like: Option<&Vec<Option<usize>>>) -> Option<Vec<Option<usize>>> {
         match self {
             ShapeArg::Given(arg) => {
                 arg.known().map(|all| all.iter().map(|&extent| Some(extent as usize)).collect())
@@ -67,7 +67,7 @@ impl ShapeArg {
     }
 
     /// The shapes of a batch. A sample whose rank is not that of most fails.
-    pub(super) fn shapes(&self, inputs: &Inputs<'_>) -> Vec<Shape> {
+    pub(crate) fn shapes(&self, inputs: &Inputs<'_>) -> Vec<Shape> {
         of_one_rank(inputs, inputs.map(|sample| self.of(&sample).map(Some)))
     }
 }
