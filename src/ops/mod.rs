@@ -3,14 +3,11 @@
 
 mod arithmetic;
 mod audio;
-mod bb_flip;
-mod bbox_paste;
-mod bbox_rotate;
 #[cfg(feature = "fault-injection")]
 mod boom;
 #[cfg(test)]
 mod bounded;
-mod box_encoder;
+mod boxes;
 mod cast;
 mod cast_like;
 mod clahe;
@@ -18,8 +15,6 @@ mod color;
 mod color_space_conversion;
 mod conditional;
 mod constant;
-mod coord_flip;
-mod coord_transform;
 mod copy;
 mod crop;
 mod crop_mirror_normalize;
@@ -74,7 +69,6 @@ mod resize;
 mod resize_crop_mirror;
 mod resize_normalize;
 pub mod schema;
-mod segmentation;
 mod separable;
 mod sequence_rearrange;
 mod shapes;

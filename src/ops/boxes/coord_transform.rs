@@ -36,8 +36,8 @@ struct PointMap {
     translation: [f32; MAX_COORDINATES],
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "CoordTransform",
     doc: "Multiplies points by a matrix and moves them",
     devices: &[Device::Cpu, Device::Gpu],
@@ -283,7 +283,7 @@ fn kernel(from: DType, to: DType) -> KernelSpec {
 }
 
 /// Those that tests compile.
-pub(super) fn kernels() -> Vec<KernelSpec> {
+pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     vec![kernel(DType::F32, DType::F32), kernel(DType::I16, DType::I16)]
 }
 

@@ -26,8 +26,8 @@ struct BoxEncoder {
     stds: [f32; 4],
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "BoxEncoder",
     doc: "For each anchor of a detector the bounding box that it stands for, and its label",
     devices: &[Device::Cpu, Device::Gpu],

@@ -1,11 +1,11 @@
 //! `BBoxRotate`: bounding boxes turned with their image.
 
-use super::transforms::radians;
-use super::warp::rotate::canvas;
 use crate::error::{Error, Result};
 use crate::operator::shared::boxes::BoxLayout;
 use crate::operator::shared::{boxes, dtypes};
 use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs};
+use crate::ops::transforms::radians;
+use crate::ops::warp::rotate::canvas;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 struct BBoxRotate {
@@ -36,8 +36,8 @@ enum Mode {
     Halfway,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "BBoxRotate",
     doc: "Bounding boxes turned with their image",
     devices: &[Device::Cpu],

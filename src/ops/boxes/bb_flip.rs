@@ -16,8 +16,8 @@ struct BbFlip {
     flips: Vec<[bool; 2]>,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "BbFlip",
     doc: "Mirrors relative bounding boxes with their image",
     devices: &[Device::Cpu, Device::Gpu],
@@ -45,12 +45,12 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 /// Boxes are float32.
-pub(super) fn check(dtype: DType) -> Result<()> {
+pub(in crate::ops) fn check(dtype: DType) -> Result<()> {
     dtypes::accepted("boxes", dtype, &[DType::F32])
 }
 
 /// Boxes are the last dimension.
-pub(super) fn check_shape(shape: &Shape) -> Result<()> {
+pub(in crate::ops) fn check_shape(shape: &Shape) -> Result<()> {
     if shape.last() == Some(&4) {
         return Ok(());
     }
@@ -134,6 +134,6 @@ fn kernel() -> KernelSpec {
 }
 
 /// Those that tests compile.
-pub(super) fn kernels() -> Vec<KernelSpec> {
+pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     vec![kernel()]
 }

@@ -21,8 +21,8 @@ struct CoordFlip {
     mirrors: Vec<Vec<Option<f32>>>,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "CoordFlip",
     doc: "Mirrors points at a center",
     devices: &[Device::Cpu, Device::Gpu],
@@ -148,6 +148,6 @@ fn kernel() -> KernelSpec {
 }
 
 /// Those that tests compile.
-pub(super) fn kernels() -> Vec<KernelSpec> {
+pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     vec![kernel()]
 }

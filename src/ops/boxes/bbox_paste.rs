@@ -22,8 +22,8 @@ struct Move {
     offset: [f32; 2],
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "BBoxPaste",
     doc: "Moves relative bounding boxes with their image onto a larger canvas",
     devices: &[Device::Cpu],
