@@ -17,8 +17,8 @@ struct ColorSpaceConversion {
     to: Space,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "ColorSpaceConversion",
     doc: "From RGB, BGR, gray or YCbCr to another of them, 8 bits a channel",
     devices: &[Device::Cpu, Device::Gpu],
@@ -122,7 +122,7 @@ fn kernel(from: Space, to: Space) -> KernelSpec {
 }
 
 /// Those that tests compile.
-pub(super) fn kernels() -> Vec<KernelSpec> {
+pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     use Space::{Bgr, Gray, Rgb, YCbCr};
     [(Rgb, Gray), (Rgb, YCbCr), (YCbCr, Bgr), (Gray, YCbCr), (YCbCr, Gray), (Gray, Rgb)]
         .map(|(from, to)| kernel(from, to))

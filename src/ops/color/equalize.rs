@@ -14,8 +14,8 @@ const LAYOUTS: [&str; 6] = ["HW", "HWC", "CHW", "FHW", "FHWC", "FCHW"];
 
 struct Equalize;
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Equalize",
     aliases: &["experimental__Equalize"],
     doc: "Equalizes the histogram of every channel of 8-bit images",
@@ -99,7 +99,7 @@ fn kernel() -> KernelSpec {
 }
 
 /// Those that tests compile.
-pub(super) fn kernels() -> Vec<KernelSpec> {
+pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     vec![kernel()]
 }
 

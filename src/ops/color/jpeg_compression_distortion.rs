@@ -20,8 +20,8 @@ struct JpegCompressionDistortion {
     decoder: Decoder,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "JpegCompressionDistortion",
     doc: "RGB images as they come back from a JPEG file",
     devices: &[Device::Cpu, Device::Gpu],
@@ -147,7 +147,7 @@ fn kernel() -> KernelSpec {
 }
 
 /// Those that tests compile.
-pub(super) fn kernels() -> Vec<KernelSpec> {
+pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     vec![kernel()]
 }
 

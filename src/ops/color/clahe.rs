@@ -22,8 +22,8 @@ struct Clahe {
     luma_only: bool,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Clahe",
     doc: "Contrast-limited adaptive histogram equalization",
     devices: &[Device::Cpu, Device::Gpu],

@@ -23,8 +23,8 @@ struct Debayer {
     blues: Vec<[usize; 2]>,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Debayer",
     aliases: &["experimental__Debayer"],
     doc: "Colours from the pattern of a sensor",
