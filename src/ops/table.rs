@@ -63,7 +63,7 @@ pub const OPS: &[&OpDef] = &[
     &optical_flow::DEF,
     &pad::DEF,
     &paste::DEF,
-    &peek_image_shape::DEF,
+    &decode::peek_image_shape::DEF,
     &per_frame::DEF,
     &permute_batch::DEF,
     &audio::power_spectrum::DEF,
@@ -100,13 +100,13 @@ pub const OPS: &[&OpDef] = &[
     &conditional::SPLIT,
     &conditional::VALIDATE_LOGICAL,
     &audio::decoders_audio::DEF,
-    &decoders_image::DEF,
-    &decoders_image_crop::DEF,
+    &decode::decoders_image::DEF,
+    &decode::decoders_image_crop::DEF,
     &random::crop::DECODER,
-    &decoders_image_slice::DEF,
-    &decoders_inflate::DEF,
-    &decoders_numpy::DEF,
-    &decoders_video::DEF,
+    &decode::decoders_image_slice::DEF,
+    &decode::decoders_inflate::DEF,
+    &decode::decoders_numpy::DEF,
+    &decode::decoders_video::DEF,
     &morphology::DILATE,
     &morphology::ERODE,
     &median_blur::DEF,
@@ -142,7 +142,7 @@ pub const OPS: &[&OpDef] = &[
 
 /// Chains that become one operator.
 fn fusions() -> impl Iterator<Item = &'static Fusion> {
-    let decoders = decode_resize::host::FUSIONS.iter().chain(&decode_resize::device::FUSIONS);
+    let decoders = decode::decode_resize::host::FUSIONS.iter().chain(&decode::decode_resize::device::FUSIONS);
     [&resize_normalize::FUSION].into_iter().chain(decoders)
 }
 

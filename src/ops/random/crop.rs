@@ -13,7 +13,8 @@ use crate::operator::shared::window::Window;
 use crate::operator::{
     ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
-use crate::ops::decoders_image::{self, Image, Region};
+use crate::ops::decode::decoders_image;
+use crate::ops::decode::decoders_image::{Image, Region};
 use crate::ops::resize::attributes::ResizeAttributes;
 use crate::ops::resize::geometry::{Geometry, layout_of};
 use crate::ops::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};

@@ -15,8 +15,8 @@ struct PeekImageShape {
     found: Vec<[i64; 3]>,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "PeekImageShape",
     aliases: &["experimental__PeekImageShape"],
     doc: "Height, width and channels of an encoded image, without decoding it",

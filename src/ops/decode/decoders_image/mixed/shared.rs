@@ -15,11 +15,11 @@ use crate::gpu::jpeg::cores::{self, Batch, Data, Scan};
 use crate::gpu::jpeg::{DevicePath, Engines, Size, Task, Turn, Watch};
 use crate::gpu::{Staged, demote};
 use crate::operator::{GpuCx, Inputs, Source};
-use crate::ops::decoders_image::files::{File, Files, unseen};
-use crate::ops::decoders_image::finish::ALIGNMENT;
-use crate::ops::decoders_image::on_engines::Proving;
-use crate::ops::decoders_image::on_host::decode_on_host;
-use crate::ops::decoders_image::reading::Unread;
+use crate::ops::decode::decoders_image::files::{File, Files, unseen};
+use crate::ops::decode::decoders_image::finish::ALIGNMENT;
+use crate::ops::decode::decoders_image::on_engines::Proving;
+use crate::ops::decode::decoders_image::on_host::decode_on_host;
+use crate::ops::decode::decoders_image::reading::Unread;
 use crate::threads::call;
 
 /// Who decodes files on the host.

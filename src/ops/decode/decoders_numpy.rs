@@ -15,8 +15,8 @@ struct DecodersNumpy {
     expected: ValueType,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "decoders__Numpy",
     doc: "Decodes arrays in numpy's file format",
     devices: &[Device::Cpu],

@@ -30,14 +30,14 @@ use decoding::Decoding;
 use files::Files;
 use mixed::Mixed;
 
-pub(super) use decoding::{Job, Region, check_encoded, color_space, plane};
-pub(super) use reading::Read;
+pub(in crate::ops) use decoding::{Job, Region, check_encoded, color_space, plane};
+pub(in crate::ops) use reading::Read;
 
 /// Pixels of so many bytes are worth waking other threads for.
 const SHARED_BYTES: usize = 1 << 20;
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "decoders__Image",
     aliases: &["ImageDecoder", "experimental__decoders__Image"],
     doc: "Decodes JPEG, JPEG 2000, PNG, BMP, GIF, TIFF, WebP, AVIF, JPEG XL and PNM to HWC pixels",
@@ -52,7 +52,7 @@ pub(super) const DEF: OpDef = OpDef {
 };
 
 /// Arguments of every image decoder.
-pub(super) const ARGS: &[ArgSpec] = &[
+pub(in crate::ops) const ARGS: &[ArgSpec] = &[
     ArgSpec::image_type("output_type", "0 RGB, 1 BGR, 2 gray, 3 YCbCr, 4 as in the file").or_int(0),
     ArgSpec::dtype("dtype", "element type, values scaled to its range").or_dtype(DType::U8),
     ArgSpec::bool("adjust_orientation", "turn the image as its EXIF orientation says").or_bool(true),
@@ -108,7 +108,7 @@ impl OnDevice {
 }
 
 /// An image decoder: images, or the parts of them that its [`Region`] gives.
-pub(super) struct Image {
+pub(in crate::ops) struct Image {
     decoding: Decoding,
     decoder: Decoder,
     on_device: OnDevice,
@@ -129,7 +129,7 @@ impl Image {
     ///
     /// # Errors
     /// Those of [`Decoding::new`].
-    pub(super) fn new(args: &Args, region: Option<Box<dyn Region>>) -> Result<Self> {
+    pub(in crate::ops) fn new(args: &Args, region: Option<Box<dyn Region>>) -> Result<Self> {
         let (decoding, on_device) = (Decoding::new(args, region)?, OnDevice::new(args)?);
         Ok(Self {
             decoding,
@@ -149,12 +149,15 @@ impl Image {
     ///
     /// # Errors
     /// Those of [`Image::new`].
-    pub(super) fn operator(args: &Args, region: Option<Box<dyn Region>>) -> Result<Box<dyn Operator>> {
+    pub(in crate::ops) fn operator(
+        args: &Args,
+        region: Option<Box<dyn Region>>,
+    ) -> Result<Box<dyn Operator>> {
         Ok(Box::new(Self::new(args, region)?))
     }
 
     /// Lets whole images be left as planes on a device (`kernels/planes.cuh`) to who reads them at once. Returns whether some may be.
-    pub(super) fn may_leave_planes(&mut self) -> bool {
+    pub(in crate::ops) fn may_leave_planes(&mut self) -> bool {
         let DecodeOptions { color, dtype, .. } = self.decoding.options;
         let three_bytes = dtype == DType::U8 && matches!(color, ColorSpace::Rgb | ColorSpace::Bgr);
         // Smooth chroma is made of neighbours, by a kernel of its own.
@@ -167,7 +170,12 @@ impl Image {
     ///
     /// # Errors
     /// What a broken device answers, or one without memory; those of `read`.
-    pub(super) fn run_for(&mut self, cx: &mut GpuCx<'_>, inputs: Inputs<'_>, read: Read<'_>) -> Result<()> {
+    pub(in crate::ops) fn run_for(
+        &mut self,
+        cx: &mut GpuCx<'_>,
+        inputs: Inputs<'_>,
+        read: Read<'_>,
+    ) -> Result<()> {
         self.record(cx, &GpuIo::new(inputs, Vec::new()), Some(read))
     }
 
@@ -175,7 +183,7 @@ impl Image {
     ///
     /// # Errors
     /// The same.
-    pub(super) fn settle_for(
+    pub(in crate::ops) fn settle_for(
         &mut self,
         cx: &mut GpuCx<'_>,
         inputs: Inputs<'_>,
@@ -197,7 +205,7 @@ impl Image {
     }
 
     /// What decodes the batch that was set up on the host's threads.
-    pub(super) fn by_threads<'a>(&'a self, cx: &'a CpuCx<'a>) -> ByThreads<'a> {
+    pub(in crate::ops) fn by_threads<'a>(&'a self, cx: &'a CpuCx<'a>) -> ByThreads<'a> {
         // Threads without an image help with large ones.
         let idle = self.jobs.iter().flatten().count() < cx.pool.current_num_threads();
         ByThreads { decoder: &self.decoder, jobs: &self.jobs, decoded: &self.decoded_on_host, cx, idle }
@@ -205,7 +213,7 @@ impl Image {
 }
 
 /// Decodes the images of a batch on threads of the host.
-pub(super) struct ByThreads<'a> {
+pub(in crate::ops) struct ByThreads<'a> {
     decoder: &'a Decoder,
     jobs: &'a [Option<Job>],
     decoded: &'a AtomicUsize,
@@ -218,7 +226,7 @@ impl ByThreads<'_> {
     ///
     /// # Errors
     /// Those of [`Decoder::decode_under`].
-    pub(super) fn decode(
+    pub(in crate::ops) fn decode(
         &self,
         failures: &Failures,
         index: usize,
@@ -235,12 +243,12 @@ impl ByThreads<'_> {
     }
 
     /// Whether several threads decode an image of so many bytes.
-    pub(super) fn share(&self, bytes: usize) -> bool {
+    pub(in crate::ops) fn share(&self, bytes: usize) -> bool {
         self.idle && bytes >= SHARED_BYTES
     }
 
     /// The same row by row, if the decoder can: see [`Decoder::decode_rows`].
-    pub(super) fn decode_rows(
+    pub(in crate::ops) fn decode_rows(
         &self,
         failures: &Failures,
         index: usize,
@@ -355,6 +363,6 @@ impl Deferred for Image {
     }
 }
 
-pub(super) fn kernels() -> Vec<KernelSpec> {
+pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     finish::kernels().chain(cores::kernels()).collect()
 }

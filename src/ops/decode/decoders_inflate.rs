@@ -43,8 +43,8 @@ struct Chunk {
     bytes: usize,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "decoders__Inflate",
     aliases: &["experimental__Inflate"],
     doc: "Decompresses tensors: blocks of LZ4",
@@ -342,7 +342,7 @@ fn kernel() -> KernelSpec {
 }
 
 /// Those that tests compile.
-pub(super) fn kernels() -> Vec<KernelSpec> {
+pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     vec![kernel()]
 }
 

@@ -7,8 +7,8 @@ use crate::operator::shared::window::{OutOfBounds, Window};
 use crate::operator::{Args, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::Device;
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "decoders__ImageSlice",
     aliases: &["ImageDecoderSlice", "experimental__decoders__ImageSlice"],
     doc: "Decodes images and keeps what lies between absolute or relative ends",

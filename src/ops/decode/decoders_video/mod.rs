@@ -78,8 +78,8 @@ impl Job {
     }
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "decoders__Video",
     aliases: &["experimental__decoders__Video"],
     doc: "Decodes frames of MP4, Matroska, WebM, AVI, IVF, H.264 and H.265 files to FHWC pixels",

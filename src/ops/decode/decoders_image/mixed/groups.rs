@@ -10,10 +10,10 @@ use crate::gpu::jpeg::Turn;
 use crate::gpu::jpeg::cores::Scratch;
 use crate::memory::DeviceBytes;
 use crate::operator::{GpuCx, Source};
-use crate::ops::decoders_image::files::unseen;
-use crate::ops::decoders_image::finish::{ALIGNMENT, Extent};
-use crate::ops::decoders_image::on_cores::{EARLY_BYTES, MOST_BESIDE, SIDES, groups};
-use crate::ops::decoders_image::reading::Unread;
+use crate::ops::decode::decoders_image::files::unseen;
+use crate::ops::decode::decoders_image::finish::{ALIGNMENT, Extent};
+use crate::ops::decode::decoders_image::on_cores::{EARLY_BYTES, MOST_BESIDE, SIDES, groups};
+use crate::ops::decode::decoders_image::reading::Unread;
 
 /// What became of a batch.
 pub(super) struct Grouped<'s, 'a> {

@@ -1,8 +1,8 @@
 //! An image decoder and the `Resize` behind it as one operator, so that a batch of decoded images is never in memory. The graph puts it in
 //! place of the two (`graph/fuse.rs`); it stands in no file.
 
-pub(super) mod device;
-pub(super) mod host;
+pub(in crate::ops) mod device;
+pub(in crate::ops) mod host;
 
 use super::decoders_image::Image;
 use crate::error::{Error, Result};

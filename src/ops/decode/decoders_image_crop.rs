@@ -6,8 +6,8 @@ use crate::operator::shared::window::{CROP_ARGS, CropWindow, Window};
 use crate::operator::{Args, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::Device;
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "decoders__ImageCrop",
     aliases: &["ImageDecoderCrop", "experimental__decoders__ImageCrop"],
     doc: "Decodes images and keeps a crop window of each",
@@ -30,7 +30,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 ///
 /// # Errors
 /// When one of them has no such value.
-pub(super) fn decoder(args: &Args) -> Result<Image> {
+pub(in crate::ops) fn decoder(args: &Args) -> Result<Image> {
     Image::new(args, Some(Box::new(CropWindow::new(args)?)))
 }
 
