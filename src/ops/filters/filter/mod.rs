@@ -45,8 +45,8 @@ struct Job {
     before: [usize; 2],
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Filter",
     aliases: &["experimental__Filter"],
     doc: "Correlates images with a rectangle of weights",

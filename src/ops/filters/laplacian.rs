@@ -17,8 +17,8 @@ struct Laplacian {
     is_normalized: bool,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Laplacian",
     doc: "The sum of second derivatives along one to three dimensions",
     devices: &[Device::Cpu, Device::Gpu],

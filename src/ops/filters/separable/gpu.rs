@@ -6,7 +6,7 @@ use super::Job;
 use crate::error::Result;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::{GpuCx, GpuIo};
-use crate::ops::spatial::Spatial;
+use crate::ops::filters::spatial::Spatial;
 use crate::tensor::{DType, ValueType};
 
 /// A sample, as the kernel sees it.

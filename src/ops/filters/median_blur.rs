@@ -27,8 +27,8 @@ struct Job {
     window: [usize; 2],
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "experimental__MedianBlur",
     doc: "The median of a window around every pixel",
     devices: &[Device::Cpu, Device::Gpu],

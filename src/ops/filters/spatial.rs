@@ -8,15 +8,15 @@ use crate::limits;
 use crate::tensor::{DType, Layout};
 
 /// Most dimensions that are filtered.
-pub(super) const MAX_AXES: usize = 3;
+pub(in crate::ops) const MAX_AXES: usize = 3;
 
 /// The dimensions of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Spatial {
+pub(in crate::ops) struct Spatial {
     /// The first that is filtered; those before are filtered one by one.
-    pub(super) start: usize,
+    pub(in crate::ops) start: usize,
     /// How many are filtered.
-    pub(super) axes: usize,
+    pub(in crate::ops) axes: usize,
 }
 
 impl Spatial {
@@ -24,7 +24,7 @@ impl Spatial {
     ///
     /// # Errors
     /// When none or more than [`MAX_AXES`] are left, or frames or channels lie between them.
-    pub(super) fn new(layout: Layout, ndim: usize) -> Result<Self> {
+    pub(in crate::ops) fn new(layout: Layout, ndim: usize) -> Result<Self> {
         let letters = layout.letters();
         let is_outer = |letter: &u8| matches!(letter, b'F' | b'C');
         let start = letters.iter().take_while(|letter| is_outer(letter)).count();
@@ -45,27 +45,27 @@ impl Spatial {
     }
 
     /// The dimensions that are filtered.
-    pub(super) fn range(self) -> std::ops::Range<usize> {
+    pub(in crate::ops) fn range(self) -> std::ops::Range<usize> {
         self.start..self.start + self.axes
     }
 }
 
 /// Layouts of what operators on images in two dimensions take, the one of samples without a layout first.
-pub(super) const IMAGE_LAYOUTS: [&str; 5] = ["HW", "HWC", "FHWC", "CHW", "FCHW"];
+pub(in crate::ops) const IMAGE_LAYOUTS: [&str; 5] = ["HW", "HWC", "FHWC", "CHW", "FCHW"];
 
 /// A sample as images one behind the other, each of pixels with interleaved channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Images {
+pub(in crate::ops) struct Images {
     /// How many: frames, and channels that are not interleaved.
-    pub(super) planes: usize,
-    pub(super) rows: usize,
-    pub(super) columns: usize,
-    pub(super) channels: usize,
+    pub(in crate::ops) planes: usize,
+    pub(in crate::ops) rows: usize,
+    pub(in crate::ops) columns: usize,
+    pub(in crate::ops) channels: usize,
 }
 
 impl Images {
     /// Those of a sample of shape `shape`, whose layout is one of [`IMAGE_LAYOUTS`].
-    pub(super) fn new(layout: Layout, shape: &[usize]) -> Result<Self> {
+    pub(in crate::ops) fn new(layout: Layout, shape: &[usize]) -> Result<Self> {
         let start = layout.find(b'H').unwrap_or_default();
         let (outer, image) = shape.split_at(start.min(shape.len()));
         let [rows, columns, rest @ ..] = image else {
@@ -76,12 +76,17 @@ impl Images {
     }
 
     /// Elements of one image.
-    pub(super) fn elements(&self) -> usize {
+    pub(in crate::ops) fn elements(&self) -> usize {
         self.rows * self.columns * self.channels
     }
 
     /// Where each image is written to and read from, when those of a sample lie one behind the other from `to` and `from` on.
-    pub(super) fn places(&self, to: u64, from: u64, dtype: DType) -> impl Iterator<Item = (u64, u64)> {
+    pub(in crate::ops) fn places(
+        &self,
+        to: u64,
+        from: u64,
+        dtype: DType,
+    ) -> impl Iterator<Item = (u64, u64)> {
         let bytes = (self.elements() * dtype.size()) as u64;
         (0..self.planes as u64).map(move |plane| (to + plane * bytes, from + plane * bytes))
     }
@@ -90,7 +95,7 @@ impl Images {
     ///
     /// # Errors
     /// When it has more than [`limits::MAX_FILTERED_ELEMENTS`].
-    pub(super) fn check_with(&self, more: [usize; 2]) -> Result<()> {
+    pub(in crate::ops) fn check_with(&self, more: [usize; 2]) -> Result<()> {
         let pixels = (self.columns + more[0]).checked_mul(self.rows + more[1]);
         match pixels.and_then(|pixels| pixels.checked_mul(self.channels)) {
             Some(elements) if elements <= limits::MAX_FILTERED_ELEMENTS => Ok(()),
@@ -106,11 +111,11 @@ impl Images {
 
 /// Scratch memory for as many threads as filter at once; kept for the next batch.
 #[derive(Default)]
-pub(super) struct ScratchPool(Mutex<Vec<Scratch>>);
+pub(in crate::ops) struct ScratchPool(Mutex<Vec<Scratch>>);
 
 impl ScratchPool {
     /// Runs `f` with a scratch of its own, and keeps it unless it became large.
-    pub(super) fn with<T>(&self, f: impl FnOnce(&mut Scratch) -> T) -> T {
+    pub(in crate::ops) fn with<T>(&self, f: impl FnOnce(&mut Scratch) -> T) -> T {
         let mut scratch = self.0.lock().pop().unwrap_or_default();
         let result = f(&mut scratch);
         if scratch.bytes() <= limits::MAX_RETAINED_SCRATCH_BYTES {
@@ -124,7 +129,7 @@ impl ScratchPool {
 ///
 /// # Errors
 /// Unsupported when `wanted` is another one.
-pub(super) fn output_dtype(from: DType, wanted: Option<DType>) -> Result<DType> {
+pub(in crate::ops) fn output_dtype(from: DType, wanted: Option<DType>) -> Result<DType> {
     match wanted {
         None => Ok(from),
         Some(to) if to == from || to == DType::F32 => Ok(to),
@@ -138,7 +143,7 @@ pub(super) fn output_dtype(from: DType, wanted: Option<DType>) -> Result<DType> 
 ///
 /// # Errors
 /// When it has another number of values.
-pub(super) fn per_axis<T: Copy>(name: &str, values: &[T], axes: usize) -> Result<Vec<T>> {
+pub(in crate::ops) fn per_axis<T: Copy>(name: &str, values: &[T], axes: usize) -> Result<Vec<T>> {
     match values {
         [value] => Ok(vec![*value; axes]),
         _ if values.len() == axes => Ok(values.to_vec()),

@@ -12,8 +12,8 @@ struct GaussianBlur {
     window_size: Arg,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "GaussianBlur",
     doc: "Blurs along one to three dimensions by a Gaussian",
     devices: &[Device::Cpu, Device::Gpu],

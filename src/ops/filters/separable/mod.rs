@@ -16,23 +16,23 @@ use crate::tensor::{BatchDesc, DType, Element, ValueType, View};
 use crate::waiting::{Effort, Watch};
 use crate::{dispatch, limits};
 
-pub(super) use gpu::kernels;
+pub(in crate::ops) use gpu::kernels;
 
 /// One sample's work: a sum of terms.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Job {
+pub(in crate::ops) struct Job {
     /// The dimensions that are filtered.
-    pub(super) extents: Vec<usize>,
+    pub(in crate::ops) extents: Vec<usize>,
     /// Channels of an element.
-    pub(super) inner: usize,
-    pub(super) terms: Vec<Term>,
+    pub(in crate::ops) inner: usize,
+    pub(in crate::ops) terms: Vec<Term>,
 }
 
 /// The weights along each dimension, and what the result is multiplied by.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Term {
-    pub(super) windows: Vec<Vec<f32>>,
-    pub(super) scale: f32,
+pub(in crate::ops) struct Term {
+    pub(in crate::ops) windows: Vec<Vec<f32>>,
+    pub(in crate::ops) scale: f32,
 }
 
 impl Job {
@@ -40,7 +40,7 @@ impl Job {
     ///
     /// # Errors
     /// When a frame of it has too many elements.
-    pub(super) fn new(input: &View<'_>, spatial: Spatial, terms: Vec<Term>) -> Result<Self> {
+    pub(in crate::ops) fn new(input: &View<'_>, spatial: Spatial, terms: Vec<Term>) -> Result<Self> {
         let inner =
             input.shape[spatial.range().end..].iter().try_fold(1, |all: usize, &n| all.checked_mul(n));
         let extents = input.shape[spatial.range()].to_vec();
@@ -60,12 +60,12 @@ impl Job {
     ///
     /// # Errors
     /// Internal, for a sample that failed.
-    pub(super) fn of(jobs: &[Option<Job>], index: usize) -> Result<&Job> {
+    pub(in crate::ops) fn of(jobs: &[Option<Job>], index: usize) -> Result<&Job> {
         jobs.get(index).and_then(Option::as_ref).ok_or_else(|| Error::internal("a live sample has no window"))
     }
 
     /// Elements of a frame.
-    pub(super) fn plane(&self) -> usize {
+    pub(in crate::ops) fn plane(&self) -> usize {
         self.extents.iter().product::<usize>() * self.inner
     }
 
@@ -89,7 +89,7 @@ impl Job {
 }
 
 /// Where the weights of a sample come from.
-pub(super) trait Weights: Send + Sync {
+pub(in crate::ops) trait Weights: Send + Sync {
     /// Whether there is a term for each dimension, not one in all.
     const TERM_FOR_EACH: bool;
 
@@ -112,7 +112,7 @@ struct Separable<W> {
 ///
 /// # Errors
 /// When `dtype` is no type.
-pub(super) fn operator<W: Weights + 'static>(weights: W, args: &Args) -> Result<Box<dyn Operator>> {
+pub(in crate::ops) fn operator<W: Weights + 'static>(weights: W, args: &Args) -> Result<Box<dyn Operator>> {
     let dtype = args.dtype("dtype")?;
     let (jobs, efforts, scratch) = (Vec::new(), Vec::new(), ScratchPool::default());
     Ok(Box::new(Separable { weights, dtype, jobs, efforts, scratch }))

@@ -29,16 +29,16 @@ const ARGS: &[ArgSpec] = &[
     .or_string("constant"),
 ];
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DILATE: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DILATE: OpDef = OpDef {
     name: "experimental__Dilate",
     doc: "The largest value under a rectangle",
     build: &|args, _| build(args, Extreme::Largest),
     ..BOTH
 };
 
-/// The operator's line in [`super::OPS`].
-pub(super) const ERODE: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const ERODE: OpDef = OpDef {
     name: "experimental__Erode",
     doc: "The smallest value under a rectangle",
     build: &|args, _| build(args, Extreme::Smallest),
