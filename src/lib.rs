@@ -10,7 +10,7 @@
 //! Programs that embed it use [`pipeline`] from Rust and [`capi`] from C. The plugin for Triton Inference Server
 //! (`crates/plugin`) and the command line (`crates/cli`) are such programs.
 //!
-//! To read: [`pipeline`] is what programs see, [`tensor`] what flows, `ops/flip.rs` a small operator.
+//! To read: [`pipeline`] is what programs see, [`tensor`] what flows, `ops/geometry/flip.rs` a small operator.
 
 pub mod capi;
 pub mod cpu;

@@ -4,8 +4,8 @@ use crate::error::{Error, Result};
 use crate::operator::shared::boxes::BoxLayout;
 use crate::operator::shared::{boxes, dtypes};
 use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs};
-use crate::ops::transforms::radians;
-use crate::ops::warp::rotate::canvas;
+use crate::ops::geometry::transforms::radians;
+use crate::ops::geometry::warp::rotate::canvas;
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 struct BBoxRotate {

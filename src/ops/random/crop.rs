@@ -15,9 +15,9 @@ use crate::operator::{
 };
 use crate::ops::decode::decoders_image;
 use crate::ops::decode::decoders_image::{Image, Region};
-use crate::ops::resize::attributes::ResizeAttributes;
-use crate::ops::resize::geometry::{Geometry, layout_of};
-use crate::ops::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
+use crate::ops::geometry::resize::attributes::ResizeAttributes;
+use crate::ops::geometry::resize::geometry::{Geometry, layout_of};
+use crate::ops::geometry::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 use crate::waiting::Effort;
 
@@ -248,7 +248,7 @@ pub(in crate::ops) const RESIZED: OpDef = OpDef {
         }))
     },
     outputs: &one_output,
-    kernels: &[super::super::resize::gpu::kernels],
+    kernels: &[crate::ops::geometry::resize::gpu::kernels],
     sequences: true,
     ..OpDef::BASE
 };

@@ -10,12 +10,12 @@ use crate::operator::{
     Args, CpuCx, Decoded, Deferred, DeviceOutput, Fusion, GpuCx, GpuIo, Inputs, Io, OpDef, Operator,
     Preferences,
 };
-use crate::ops::crop_mirror_normalize;
 use crate::ops::decode::decoders_image::Image;
 use crate::ops::decode::{decoders_image, decoders_image_crop};
+use crate::ops::geometry::resize::Resize;
+use crate::ops::geometry::resize_normalize::ResizeNormalize;
+use crate::ops::geometry::{crop_mirror_normalize, resize, resize_normalize};
 use crate::ops::random::crop;
-use crate::ops::resize::{self, Resize};
-use crate::ops::resize_normalize::{self, ResizeNormalize};
 use crate::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, ValueType};
 
 struct DecodeAndRead {

@@ -10,10 +10,11 @@ use crate::limits;
 use crate::operator::{Args, CpuCx, Decoded, Deferred, Fusion, Inputs, Io, OpDef, Operator, Preferences};
 use crate::ops::decode::decoders_image::Image;
 use crate::ops::decode::{decoders_image, decoders_image_crop};
+use crate::ops::geometry::resize;
+use crate::ops::geometry::resize::attributes::ResizeAttributes;
+use crate::ops::geometry::resize::geometry::Geometry;
+use crate::ops::geometry::resize::{Job, ScratchPool};
 use crate::ops::random::crop;
-use crate::ops::resize::attributes::ResizeAttributes;
-use crate::ops::resize::geometry::Geometry;
-use crate::ops::resize::{self, Job, ScratchPool};
 use crate::tensor::{BatchDesc, DType, Device, Layout, ValueType, View};
 use crate::waiting::Effort;
 

@@ -59,8 +59,8 @@ impl Job {
     }
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Erase",
     doc: "Fills regions of a tensor with a value",
     devices: &[Device::Cpu, Device::Gpu],

@@ -34,8 +34,8 @@ struct ResizeCropMirror {
     scratch: ScratchPool,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "ResizeCropMirror",
     doc: "Resize, crop and mirror in one pass",
     devices: &[Device::Cpu, Device::Gpu],
@@ -49,8 +49,8 @@ pub(super) const DEF: OpDef = OpDef {
     ..OpDef::BASE
 };
 
-/// The operator's line in [`super::OPS`]. An old name, for which filters are not stretched unless the file says so.
-pub(super) const FAST: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`]. An old name, for which filters are not stretched unless the file says so.
+pub(in crate::ops) const FAST: OpDef = OpDef {
     name: "FastResizeCropMirror",
     args: &[attributes::antialias(false)],
     build: &|args, inputs| build(&args.or("antialias", Value::Bools(vec![false])), inputs),

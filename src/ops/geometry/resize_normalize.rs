@@ -19,7 +19,7 @@ use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 /// Dimensions of an image.
 const NDIM: usize = 3;
 
-pub(super) struct ResizeNormalize {
+pub(in crate::ops) struct ResizeNormalize {
     attributes: ResizeAttributes,
     normalize: CropMirrorNormalize,
     order: Order,
@@ -29,7 +29,7 @@ pub(super) struct ResizeNormalize {
 }
 
 /// `Resize` and `CropMirrorNormalize` in one.
-pub(super) const FUSION: Fusion = Fusion {
+pub(in crate::ops) const FUSION: Fusion = Fusion {
     name: "Resize + CropMirrorNormalize",
     device: Device::Gpu,
     of: &[&resize::DEF, &crop_mirror_normalize::DEF],
@@ -39,7 +39,7 @@ pub(super) const FUSION: Fusion = Fusion {
 };
 
 /// Whether the two can be one kernel, for images of type `input` and resized images of type `between`.
-pub(super) fn can(args: &[&Args], types: &[&ValueType]) -> bool {
+pub(in crate::ops) fn can(args: &[&Args], types: &[&ValueType]) -> bool {
     let (&[first, second], &[input, between]) = (args, types) else { return false };
     let channels = input.dims.as_ref().and_then(|dims| *dims.get(NDIM - 1)?);
     let plain_order = second
@@ -57,7 +57,7 @@ impl ResizeNormalize {
     ///
     /// # Errors
     /// When one of them has no such value.
-    pub(super) fn new(args: &[Args]) -> Result<Self> {
+    pub(in crate::ops) fn new(args: &[Args]) -> Result<Self> {
         let [first, second] = args else {
             return Err(Error::internal(format!("{} operators, expected 2", args.len())));
         };

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::random::{SEED, seed};
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_int};
 use crate::cpu::warp::{self, Pixels, Sampling, displace};
@@ -14,6 +13,7 @@ use crate::operator::shared::{dtypes, layouts};
 use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleIo, one_output,
 };
+use crate::ops::random::{SEED, seed};
 use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
 use crate::waiting::{Effort, Watch};
 
@@ -30,8 +30,8 @@ const ARGS: &[ArgSpec] = &[
     ArgSpec::interp_type("interp_type", "0 nearest neighbour, 1 linear").or_int(0),
 ];
 
-/// The operator's line in [`super::OPS`].
-pub(super) const SPHERE: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const SPHERE: OpDef = OpDef {
     name: "Sphere",
     doc: "An image as if it lay on a sphere",
     devices: &[Device::Cpu, Device::Gpu],
@@ -44,8 +44,8 @@ pub(super) const SPHERE: OpDef = OpDef {
     ..OpDef::BASE
 };
 
-/// The operator's line in [`super::OPS`].
-pub(super) const WATER: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const WATER: OpDef = OpDef {
     name: "Water",
     doc: "An image as if it were under water",
     devices: &[Device::Cpu, Device::Gpu],
@@ -65,8 +65,8 @@ pub(super) const WATER: OpDef = OpDef {
     ..OpDef::BASE
 };
 
-/// The operator's line in [`super::OPS`].
-pub(super) const JITTER: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const JITTER: OpDef = OpDef {
     name: "Jitter",
     doc: "An image whose every pixel is taken from a random place near by",
     devices: &[Device::Cpu, Device::Gpu],

@@ -7,7 +7,7 @@ use multiversion::multiversion;
 use crate::cpu::window::Span;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
-use crate::operator::shared::gather::{Fill, Gather};
+use crate::operator::shared::gather::{self, Fill, Gather};
 use crate::operator::shared::layouts;
 use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Shape, ValueType};
@@ -25,8 +25,8 @@ struct Flip {
     flipped: Vec<Vec<bool>>,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Flip",
     doc: "Mirrors horizontally, vertically or in depth",
     devices: &[Device::Cpu, Device::Gpu],
@@ -38,7 +38,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
-    kernels: &[crate::operator::shared::gather::kernels],
+    kernels: &[gather::kernels],
     sequences: true,
     ..OpDef::BASE
 };

@@ -6,7 +6,7 @@ use super::extract::Extract;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::shared::window::Window;
-use crate::operator::shared::{dtypes, layouts};
+use crate::operator::shared::{dtypes, gather, layouts};
 use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
 
@@ -24,8 +24,8 @@ struct Paste {
     extract: Extract,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Paste",
     doc: "Puts an image on a larger canvas of one colour",
     devices: &[Device::Cpu, Device::Gpu],
@@ -40,7 +40,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
-    kernels: &[crate::operator::shared::gather::kernels],
+    kernels: &[gather::kernels],
     ..OpDef::BASE
 };
 

@@ -33,8 +33,8 @@ struct Grid {
     shift: [f32; 2],
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "GridMask",
     doc: "Zeroes squares of an image in a grid",
     devices: &[Device::Cpu, Device::Gpu],

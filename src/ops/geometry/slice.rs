@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::extract::{self, Extract};
 use crate::error::Result;
 use crate::gpu::Gpu;
+use crate::operator::shared::gather;
 use crate::operator::shared::slice_window::{SLICE_ARGS, SliceWindow};
 use crate::operator::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
@@ -14,8 +15,8 @@ struct Slice {
     extract: Extract,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Slice",
     doc: "Cuts a window out of tensors, between absolute or relative ends",
     devices: &[Device::Cpu, Device::Gpu],
@@ -24,7 +25,7 @@ pub(super) const DEF: OpDef = OpDef {
     shared_args: &[SLICE_ARGS, extract::ARGS[0], extract::ARGS[1]],
     build: &build,
     outputs: &one_output,
-    kernels: &[crate::operator::shared::gather::kernels],
+    kernels: &[gather::kernels],
     host_inputs: Some(1),
     ..OpDef::BASE
 };

@@ -1,12 +1,12 @@
 //! Operators that see images and volumes through an affine map: [`affine`] and [`rotate`] say which ([`Placement`]), [`Warp`]
 //! does it.
 
-pub(super) mod affine;
+pub(in crate::ops) mod affine;
 mod gpu;
-pub(super) mod perspective;
-pub(super) mod rotate;
+pub(in crate::ops) mod perspective;
+pub(in crate::ops) mod rotate;
 
-pub(super) use gpu::kernels;
+pub(in crate::ops) use gpu::kernels;
 
 use std::sync::Arc;
 

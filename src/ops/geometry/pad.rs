@@ -7,7 +7,7 @@ use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::shared::axes::Axes;
-use crate::operator::shared::gather::{Fill, Gather};
+use crate::operator::shared::gather::{self, Fill, Gather};
 use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
@@ -24,8 +24,8 @@ struct Pad {
     copies: Vec<Option<(WindowCopy, f32)>>,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Pad",
     doc: "Adds elements at the end of dimensions, up to the batch's largest sample, a shape or an alignment",
     devices: &[Device::Cpu, Device::Gpu],
@@ -41,7 +41,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
-    kernels: &[crate::operator::shared::gather::kernels],
+    kernels: &[gather::kernels],
     ..OpDef::BASE
 };
 

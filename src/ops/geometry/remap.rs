@@ -37,8 +37,8 @@ struct Remap {
     efforts: Vec<Effort>,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "experimental__Remap",
     doc: "An image whose pixels come from the places in two maps, of x and of y; 0 where they lie outside",
     devices: &[Device::Cpu, Device::Gpu],

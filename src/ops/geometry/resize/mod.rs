@@ -1,11 +1,11 @@
 //! `Resize`: images and volumes to another size.
 
-pub(super) mod attributes;
-pub(super) mod geometry;
-pub(super) mod gpu;
+pub(in crate::ops) mod attributes;
+pub(in crate::ops) mod geometry;
+pub(in crate::ops) mod gpu;
 mod sizes;
-pub(super) mod volume;
-pub(super) mod volume_gpu;
+pub(in crate::ops) mod volume;
+pub(in crate::ops) mod volume_gpu;
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use attributes::{ResizeAttributes, Target};
 use geometry::{Geometry, LAYOUTS, layout_of, rows_axis};
 use volume::{VolumeJob, is_volume};
 
-pub(super) struct Resize {
+pub(in crate::ops) struct Resize {
     attributes: ResizeAttributes,
     /// Whether there is a second output with the input's size.
     save_attrs: bool,
@@ -37,8 +37,8 @@ pub(super) struct Resize {
     scratch: ScratchPool,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Resize",
     aliases: &["experimental__Resize"],
     doc: "Another size, by six filters, with or without antialiasing, of a region or the whole image",
@@ -66,7 +66,7 @@ impl Resize {
     ///
     /// # Errors
     /// When one of them has no such value.
-    pub(super) fn new(args: &Args) -> Result<Self> {
+    pub(in crate::ops) fn new(args: &Args) -> Result<Self> {
         Ok(Self {
             attributes: ResizeAttributes::new(args)?,
             save_attrs: args.bool("save_attrs")?.unwrap_or(false),
@@ -217,9 +217,9 @@ impl Operator for Resize {
 }
 
 /// One image's (or one sequence's) resize.
-pub(super) struct Job {
-    pub(super) geometry: Geometry,
-    pub(super) target: Target,
+pub(in crate::ops) struct Job {
+    pub(in crate::ops) geometry: Geometry,
+    pub(in crate::ops) target: Target,
 }
 
 impl Job {
@@ -227,14 +227,14 @@ impl Job {
     ///
     /// # Errors
     /// Those of [`resample::check`].
-    pub(super) fn new(geometry: Geometry, target: Target) -> Result<Self> {
+    pub(in crate::ops) fn new(geometry: Geometry, target: Target) -> Result<Self> {
         let filters = [target.filter; 2];
         resample::check(geometry.size, geometry.channels, target.size, target.roi, filters)?;
         Ok(Self { geometry, target })
     }
 
     /// What it is expected to take.
-    pub(super) fn effort(&self) -> Effort {
+    pub(in crate::ops) fn effort(&self) -> Effort {
         let (geometry, target) = (&self.geometry, &self.target);
         let filters = [target.filter; 2];
         let Effort { time, scratch } =
@@ -247,7 +247,7 @@ impl Job {
     ///
     /// # Errors
     /// Those of [`Plan::new`]; when nobody waits any more; internal, when a buffer does not have the planned size or an unplanned type.
-    pub(super) fn run(
+    pub(in crate::ops) fn run(
         &self,
         input: &View<'_>,
         output: &mut ViewMut<'_>,
@@ -271,7 +271,7 @@ impl Job {
     ///
     /// # Errors
     /// Those of [`Job::run`].
-    pub(super) fn run_rows(
+    pub(in crate::ops) fn run_rows(
         &self,
         output: &mut ViewMut<'_>,
         scratch: &mut Scratch,
@@ -336,17 +336,17 @@ impl<T: Output> RowSink for Rows<'_, T> {
 }
 
 /// The job of a live sample.
-pub(super) fn job(jobs: &[Option<Job>], index: usize) -> Result<&Job> {
+pub(in crate::ops) fn job(jobs: &[Option<Job>], index: usize) -> Result<&Job> {
     jobs.get(index).and_then(Option::as_ref).ok_or_else(|| Error::internal("a live sample was not planned"))
 }
 
 /// What the job of a sample is expected to take, if it has one.
-pub(super) fn effort(jobs: &[Option<Job>], index: usize) -> Effort {
+pub(in crate::ops) fn effort(jobs: &[Option<Job>], index: usize) -> Effort {
     jobs.get(index).and_then(Option::as_ref).map_or_else(Effort::default, Job::effort)
 }
 
 /// Shapes of the outputs: the inputs' with rows and columns as planned, empty for failed samples.
-pub(super) fn output_shapes(desc: &BatchDesc, jobs: &[Option<Job>]) -> Vec<Shape> {
+pub(in crate::ops) fn output_shapes(desc: &BatchDesc, jobs: &[Option<Job>]) -> Vec<Shape> {
     desc.shapes
         .iter()
         .zip(jobs)
@@ -362,7 +362,7 @@ pub(super) fn output_shapes(desc: &BatchDesc, jobs: &[Option<Job>]) -> Vec<Shape
 }
 
 /// The type of a resized image whose height and width are `size` where they are known.
-pub(super) fn infer_resized(
+pub(in crate::ops) fn infer_resized(
     input: &ValueType,
     attributes: &ResizeAttributes,
     size: [Option<usize>; 2],
@@ -379,11 +379,11 @@ pub(super) fn infer_resized(
 
 /// Scratch memory for as many threads as resize at once; kept for the next batch.
 #[derive(Default)]
-pub(super) struct ScratchPool(Mutex<Vec<Scratch>>);
+pub(in crate::ops) struct ScratchPool(Mutex<Vec<Scratch>>);
 
 impl ScratchPool {
     /// Runs `f` with a scratch of its own, and keeps it unless it became large.
-    pub(super) fn with<T>(&self, f: impl FnOnce(&mut Scratch) -> T) -> T {
+    pub(in crate::ops) fn with<T>(&self, f: impl FnOnce(&mut Scratch) -> T) -> T {
         let mut scratch = self.0.lock().pop().unwrap_or_default();
         let result = f(&mut scratch);
         if scratch.bytes() <= limits::MAX_RETAINED_SCRATCH_BYTES {

@@ -58,8 +58,8 @@ struct Region {
 /// As DALI.
 const MAX_INPUTS: usize = 64;
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "MultiPaste",
     doc: "Regions of several images on one canvas",
     devices: &[Device::Cpu, Device::Gpu],

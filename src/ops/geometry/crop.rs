@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::extract::{self, Extract};
 use crate::error::Result;
 use crate::gpu::Gpu;
+use crate::operator::shared::gather;
 use crate::operator::shared::window::{CROP_ARGS, CropWindow, image_layout};
 use crate::operator::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
@@ -14,8 +15,8 @@ struct Crop {
     extract: Extract,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Crop",
     doc: "Cuts a window out of images, volumes or sequences",
     devices: &[Device::Cpu, Device::Gpu],
@@ -24,7 +25,7 @@ pub(super) const DEF: OpDef = OpDef {
     shared_args: &[CROP_ARGS, extract::ARGS[0], extract::ARGS[1]],
     build: &build,
     outputs: &one_output,
-    kernels: &[crate::operator::shared::gather::kernels],
+    kernels: &[gather::kernels],
     sequences: true,
     ..OpDef::BASE
 };

@@ -39,8 +39,8 @@ struct Plan {
     filter: FilterSpec,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "TensorResize",
     aliases: &["experimental__TensorResize"],
     doc: "Another size along dimensions of a tensor: three neighbours at most",

@@ -11,7 +11,7 @@ use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, SampleInpu
 use crate::tensor::{BatchDesc, DType, Element, Layout, Shape, ValueType, View};
 
 /// Arguments of operators that cut windows out of samples.
-pub(super) const ARGS: [&[ArgSpec]; 2] = [
+pub(in crate::ops) const ARGS: [&[ArgSpec]; 2] = [
     OUT_OF_BOUNDS_ARGS,
     &[
         ArgSpec::dtype("dtype", "element type of the output: uint8, float16, float32 or the input's")
@@ -22,7 +22,7 @@ pub(super) const ARGS: [&[ArgSpec]; 2] = [
 ];
 
 /// Cuts a window out of every sample.
-pub(super) struct Extract {
+pub(in crate::ops) struct Extract {
     dtype: Option<DType>,
     policy: OutOfBounds,
     fill: Vec<f32>,
@@ -33,7 +33,7 @@ pub(super) struct Extract {
 
 impl Extract {
     /// Reads [`ARGS`].
-    pub(super) fn new(args: &Args) -> Result<Self> {
+    pub(in crate::ops) fn new(args: &Args) -> Result<Self> {
         let dtype = match args.dtype("dtype")? {
             Some(dtype) => Some(dtype),
             None => args.dtype("output_dtype")?,
@@ -43,13 +43,13 @@ impl Extract {
     }
 
     /// For windows that hold `fill` where they leave their sample: one value, or one for each channel.
-    pub(super) fn onto(fill: Vec<f32>) -> Self {
+    pub(in crate::ops) fn onto(fill: Vec<f32>) -> Self {
         let policy = OutOfBounds::Outside(Outside::Fill);
         Self { dtype: None, policy, fill, copies: Vec::new(), channel: None }
     }
 
     /// What happens to windows that leave their sample.
-    pub(super) fn policy(&self) -> OutOfBounds {
+    pub(in crate::ops) fn policy(&self) -> OutOfBounds {
         self.policy
     }
 
@@ -57,7 +57,7 @@ impl Extract {
     ///
     /// # Errors
     /// Unsupported when that is neither `from` nor one that DALI converts to.
-    pub(super) fn output(&self, from: DType) -> Result<DType> {
+    pub(in crate::ops) fn output(&self, from: DType) -> Result<DType> {
         let to = self.dtype.unwrap_or(from);
         if to == from || matches!(to, DType::U8 | DType::F16 | DType::F32) {
             return Ok(to);
@@ -68,12 +68,12 @@ impl Extract {
     }
 
     /// [`Extract::output`] when the input's type may not be known yet.
-    pub(super) fn infer(&self, from: Option<DType>) -> Result<Option<DType>> {
+    pub(in crate::ops) fn infer(&self, from: Option<DType>) -> Result<Option<DType>> {
         from.map_or(Ok(self.dtype), |from| self.output(from).map(Some))
     }
 
     /// Works out the copies and describes the output, which has layout `layout`. `place` gives the window of a sample.
-    pub(super) fn setup(
+    pub(in crate::ops) fn setup(
         &mut self,
         inputs: &Inputs<'_>,
         layout: Layout,
@@ -111,7 +111,7 @@ impl Extract {
     }
 
     /// Cuts the windows that the last setup worked out.
-    pub(super) fn run(&self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+    pub(in crate::ops) fn run(&self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         let from = io.inputs().desc(0)?.dtype;
         let to = self.output(from)?;
         if from == to {
@@ -125,12 +125,12 @@ impl Extract {
     }
 
     /// Compiles the kernel for inputs of a known type.
-    pub(super) fn prepare_gpu(&self, gpu: &Gpu, input: &ValueType) -> Result<()> {
+    pub(in crate::ops) fn prepare_gpu(&self, gpu: &Gpu, input: &ValueType) -> Result<()> {
         input.dtype.map_or(Ok(()), |from| Gather::new(from, self.output(from)?).prepare(gpu))
     }
 
     /// [`Extract::run`] on a device.
-    pub(super) fn run_gpu(&self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
+    pub(in crate::ops) fn run_gpu(&self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let from = io.inputs().desc(0)?.dtype;
         let to = self.output(from)?;
         let gather = Gather::new(from, to).with_outside(self.policy.outside());

@@ -1,6 +1,6 @@
 //! `CropMirrorNormalize`: cuts a window out of an image, mirrors it, normalises its channels and reorders its dimensions.
 
-pub(super) mod gpu;
+pub(in crate::ops) mod gpu;
 mod job;
 mod order;
 
@@ -20,10 +20,10 @@ use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
-pub(super) use job::{Job, Recent};
-pub(super) use order::Order;
+pub(in crate::ops) use job::{Job, Recent};
+pub(in crate::ops) use order::Order;
 
-pub(super) struct CropMirrorNormalize {
+pub(in crate::ops) struct CropMirrorNormalize {
     window: CropWindow,
     policy: OutOfBounds,
     fill: Vec<f32>,
@@ -42,8 +42,8 @@ pub(super) struct CropMirrorNormalize {
     jobs: Vec<Option<Arc<Job>>>,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "CropMirrorNormalize",
     doc: "Crops, mirrors, normalises per channel and reorders dimensions, such as HWC to CHW",
     devices: &[Device::Cpu, Device::Gpu],
@@ -80,7 +80,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 
 impl CropMirrorNormalize {
     /// Reads the arguments.
-    pub(super) fn new(args: &Args) -> Result<Self> {
+    pub(in crate::ops) fn new(args: &Args) -> Result<Self> {
         let dtype = match args.dtype("dtype")? {
             Some(dtype) => dtype,
             None => args.dtype("output_dtype")?.unwrap_or(DType::F32),
@@ -187,12 +187,12 @@ fn check_input(dtype: DType) -> Result<()> {
 
 impl CropMirrorNormalize {
     /// Element type of the output.
-    pub(super) fn dtype(&self) -> DType {
+    pub(in crate::ops) fn dtype(&self) -> DType {
         self.dtype
     }
 
     /// How an input of `layout` with `ndim` dimensions is reordered.
-    pub(super) fn order_of(&self, layout: Layout, ndim: usize) -> Result<Order> {
+    pub(in crate::ops) fn order_of(&self, layout: Layout, ndim: usize) -> Result<Order> {
         Order::new(layout, self.output_layout, ndim)
     }
 
@@ -201,7 +201,7 @@ impl CropMirrorNormalize {
     }
 
     /// What is done with a sample of `shape`, which is not the input's where that is resized first.
-    pub(super) fn job(
+    pub(in crate::ops) fn job(
         &self,
         sample: &SampleInputs<'_>,
         shape: &Shape,

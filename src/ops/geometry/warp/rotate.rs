@@ -4,7 +4,7 @@ use super::{ARGS, Extents, Placement, build};
 use crate::cpu::warp::Map;
 use crate::error::{Error, Result};
 use crate::operator::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
-use crate::ops::transforms::{radians, rotation_3d};
+use crate::ops::geometry::transforms::{radians, rotation_3d};
 use crate::tensor::Device;
 
 /// Part of a pixel by which a turned image may stand out of its canvas.

@@ -1,12 +1,12 @@
 //! `transforms__*`: matrices of affine transformations, alone or applied to another one. Each operator's file says which
 //! matrix it makes ([`Generator`]); [`Transform`] applies it.
 
-pub(super) mod combine;
-pub(super) mod crop;
-pub(super) mod rotation;
-pub(super) mod scale;
-pub(super) mod shear;
-pub(super) mod translation;
+pub(in crate::ops) mod combine;
+pub(in crate::ops) mod crop;
+pub(in crate::ops) mod rotation;
+pub(in crate::ops) mod scale;
+pub(in crate::ops) mod shear;
+pub(in crate::ops) mod translation;
 
 use crate::error::{Error, Result};
 use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, Operator, SampleInputs};
@@ -175,7 +175,7 @@ impl<G: Generator> Operator for Transform<G> {
 }
 
 /// Radians of an angle in degrees, as DALI rounds them.
-pub(super) fn radians(degrees: f32) -> f32 {
+pub(in crate::ops) fn radians(degrees: f32) -> f32 {
     degrees * (std::f64::consts::PI / 180.0) as f32
 }
 
@@ -183,7 +183,7 @@ pub(super) fn radians(degrees: f32) -> f32 {
 ///
 /// # Errors
 /// When the axis has no direction.
-pub(super) fn rotation_3d(axis: [f32; 3], angle: f32) -> Result<[[f32; 3]; 3]> {
+pub(in crate::ops) fn rotation_3d(axis: [f32; 3], angle: f32) -> Result<[[f32; 3]; 3]> {
     let length = (axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2]).sqrt();
     if !(length > 0.0 && length.is_finite()) {
         return Err(Error::invalid(format!(
