@@ -1,15 +1,12 @@
 //! The operators, by family, and the table of all of them. What an operator is, `operator` says; nothing here knows how a plan runs
 //! them (`executor` does). One file per operator; each can be read without the others.
 
-mod arithmetic;
 mod audio;
 #[cfg(feature = "fault-injection")]
 mod boom;
 #[cfg(test)]
 mod bounded;
 mod boxes;
-mod cast;
-mod cast_like;
 mod color;
 mod conditional;
 mod constant;
@@ -24,19 +21,16 @@ mod expand_dims;
 mod external_source;
 mod fill;
 mod filters;
-mod folds;
 mod geometry;
 mod get_property;
 mod inputs_video;
 mod join;
-mod lookup_table;
-mod normalize;
+mod math;
 mod one_hot;
 mod optical_flow;
 mod per_frame;
 mod permute_batch;
 mod random;
-mod reductions;
 mod reinterpret;
 mod reshape;
 pub mod schema;

@@ -6,7 +6,7 @@
 use multiversion::multiversion;
 
 use crate::cpu::elementary;
-use crate::ops::arithmetic::functions::Real;
+use crate::ops::math::arithmetic::functions::Real;
 use crate::tensor::Element;
 
 /// `out[i] = f(values[i])`.

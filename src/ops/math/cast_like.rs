@@ -10,8 +10,8 @@ use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct CastLike;
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "CastLike",
     doc: "The first input in the element type of the second",
     devices: &[Device::Cpu, Device::Gpu],

@@ -11,7 +11,7 @@
 //! DALI's CPU operators refuse float16. Here it is computed in float32.
 
 use crate::error::{Error, Result};
-use crate::ops::arithmetic::functions::{Binary, Bits, Compare, Function, Real, RealBinary, Same};
+use crate::ops::math::arithmetic::functions::{Binary, Bits, Compare, Function, Real, RealBinary, Same};
 use crate::tensor::DType;
 
 /// How one function is computed for operands of known types.

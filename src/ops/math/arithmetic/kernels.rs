@@ -4,10 +4,10 @@
 use crate::cpu::convert::convert_slice;
 use crate::dispatch;
 use crate::error::{Error, Result};
-use crate::ops::arithmetic::functions::Real;
-use crate::ops::arithmetic::loops;
-use crate::ops::arithmetic::numbers::Float;
-use crate::ops::arithmetic::promote::Kernel;
+use crate::ops::math::arithmetic::functions::Real;
+use crate::ops::math::arithmetic::loops;
+use crate::ops::math::arithmetic::numbers::Float;
+use crate::ops::math::arithmetic::promote::Kernel;
 use crate::tensor::{DType, elements, elements_mut};
 
 /// Runs `$body` with `$T` bound to the integer type `$dtype`; for another type, what stands behind.

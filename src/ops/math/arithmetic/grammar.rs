@@ -8,7 +8,7 @@
 
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::ops::arithmetic::functions::Function;
+use crate::ops::math::arithmetic::functions::Function;
 use crate::tensor::DType;
 
 /// A parsed expression.
@@ -176,7 +176,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ops::arithmetic::functions::{Binary, Real};
+    use crate::ops::math::arithmetic::functions::{Binary, Real};
 
     #[test]
     fn reads_what_dali_writes() {

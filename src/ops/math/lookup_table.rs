@@ -19,8 +19,8 @@ struct LookupTable {
     default: f32,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "LookupTable",
     doc: "Values from a table in the place of integer keys",
     devices: &[Device::Cpu, Device::Gpu],
@@ -149,7 +149,7 @@ fn kernel(from: DType, to: DType) -> KernelSpec {
 }
 
 /// Those that tests compile.
-pub(super) fn kernels() -> Vec<KernelSpec> {
+pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     let from = [DType::U8, DType::I16, DType::U64, DType::I64].map(|from| kernel(from, DType::F32));
     from.into_iter().chain([DType::F16, DType::Bool].map(|to| kernel(DType::U8, to))).collect()
 }

@@ -13,8 +13,8 @@ struct Cast {
     dtype: DType,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Cast",
     doc: "Another element type; floats are rounded, values out of range saturate",
     devices: &[Device::Cpu, Device::Gpu],
@@ -63,18 +63,18 @@ struct Row {
     elements: u64,
 }
 
-pub(super) fn kernels() -> Vec<KernelSpec> {
+pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     let from = DType::ALL.into_iter().map(|from| kernel(from, DType::I16));
     from.chain([DType::F16, DType::Bool, DType::U64, DType::F64].map(|to| kernel(DType::F32, to))).collect()
 }
 
 /// The kernel that converts from one type to another.
-pub(super) fn kernel(from: DType, to: DType) -> KernelSpec {
+pub(in crate::ops) fn kernel(from: DType, to: DType) -> KernelSpec {
     KernelSpec::new::<Row, NoParams>("cast", "cast").dtype("FROM", from).dtype("TO", to)
 }
 
 /// Converts input 0 of every live sample to output 0.
-pub(super) fn cast(cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+pub(in crate::ops) fn cast(cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
     io.for_each_sample(cx, |sample| {
         let (input, output) = sample.unary()?;
         convert(&input, output)
@@ -82,7 +82,7 @@ pub(super) fn cast(cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
 }
 
 /// Converts the elements of one sample to the type of another.
-pub(super) fn convert(input: &View<'_>, output: &mut ViewMut<'_>) -> Result<()> {
+pub(in crate::ops) fn convert(input: &View<'_>, output: &mut ViewMut<'_>) -> Result<()> {
     dispatch!(input.dtype, From => {
         let from = input.as_slice::<From>()?;
         dispatch!(output.dtype, To => convert_slice::<From, To>(from, output.as_slice_mut()?));
@@ -91,7 +91,7 @@ pub(super) fn convert(input: &View<'_>, output: &mut ViewMut<'_>) -> Result<()> 
 }
 
 /// [`cast`] on a device.
-pub(super) fn record(cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>, to: DType) -> Result<()> {
+pub(in crate::ops) fn record(cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>, to: DType) -> Result<()> {
     let mut most = 0;
     let rows = io.rows(|sample| {
         let elements = sample.output_shape(0)?.volume()?;

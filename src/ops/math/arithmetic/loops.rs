@@ -5,8 +5,8 @@
 use multiversion::multiversion;
 
 use crate::error::{Error, Result};
-use crate::ops::arithmetic::functions::{Binary, Bits, Compare, Same};
-use crate::ops::arithmetic::numbers::{Float, Integer, Number, map};
+use crate::ops::math::arithmetic::functions::{Binary, Bits, Compare, Same};
+use crate::ops::math::arithmetic::numbers::{Float, Integer, Number, map};
 use crate::tensor::Bool;
 
 #[inline(always)]

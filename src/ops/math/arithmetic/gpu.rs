@@ -4,12 +4,12 @@
 use crate::error::{Error, Result};
 use crate::gpu::{KernelSpec, NoParams, cuda_type};
 use crate::operator::{DeviceSample, GpuCx, GpuIo};
-use crate::ops::arithmetic::broadcast;
-use crate::ops::arithmetic::evaluate::{Call, Operand, Program, Source};
-use crate::ops::arithmetic::functions::{Binary, Function};
-use crate::ops::arithmetic::grammar::Expression;
-use crate::ops::arithmetic::kernels::same_bytes;
-use crate::ops::arithmetic::promote::Kernel;
+use crate::ops::math::arithmetic::broadcast;
+use crate::ops::math::arithmetic::evaluate::{Call, Operand, Program, Source};
+use crate::ops::math::arithmetic::functions::{Binary, Function};
+use crate::ops::math::arithmetic::grammar::Expression;
+use crate::ops::math::arithmetic::kernels::same_bytes;
+use crate::ops::math::arithmetic::promote::Kernel;
 use crate::tensor::{DType, Sample, Shape};
 
 /// Dimensions of a result after those are joined that lie together in all operands.
@@ -275,7 +275,7 @@ pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::arithmetic::evaluate::Constant;
+    use crate::ops::math::arithmetic::evaluate::Constant;
 
     fn device(text: &str, types: &[DType]) -> DeviceProgram {
         let constant = |_, dtype| Ok(Constant { dtype, bytes: [0; 8] });

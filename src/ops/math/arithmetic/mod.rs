@@ -46,8 +46,8 @@ struct Constants {
     reals: Vec<f32>,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "ArithmeticGenericOp",
     aliases: &["_ArithmeticGenericOp"],
     doc: "Arithmetic, comparisons, bits and mathematical functions of tensors and constants",

@@ -8,10 +8,10 @@
 //! Types are decided once per stretch and call, never per element.
 
 use crate::error::{Error, Result};
-use crate::ops::arithmetic::broadcast::{Access, cycle};
-use crate::ops::arithmetic::grammar::Expression;
-use crate::ops::arithmetic::kernels::{convert, run_loop, same_bytes};
-use crate::ops::arithmetic::promote::{Typed, typed};
+use crate::ops::math::arithmetic::broadcast::{Access, cycle};
+use crate::ops::math::arithmetic::grammar::Expression;
+use crate::ops::math::arithmetic::kernels::{convert, run_loop, same_bytes};
+use crate::ops::math::arithmetic::promote::{Typed, typed};
 use crate::tensor::DType;
 
 /// Elements of a stretch: with operands of 4 bytes, 8 KiB each.

@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::operator::{GpuCx, GpuIo};
-use crate::ops::folds::{self, Finish, Fold, Term};
+use crate::ops::math::folds;
+use crate::ops::math::folds::{Finish, Fold, Term};
 use crate::tensor::DType;
 
 /// Alternations of reduced and kept dimensions: there cannot be more.

@@ -59,45 +59,47 @@ const fn def(
     }
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const SUM: OpDef = def(
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const SUM: OpDef = def(
     "reductions__Sum",
     "Sums along dimensions; of integers by default as int64 or uint64",
     DTYPE,
     &|args, _| Reduction::operator(args, Kind::Sum),
 );
-/// The operator's line in [`super::OPS`].
-pub(super) const MEAN: OpDef = def("reductions__Mean", "Means along dimensions", DTYPE, &|args, _| {
-    Reduction::operator(args, Kind::Mean)
-});
-/// The operator's line in [`super::OPS`].
-pub(super) const MEAN_SQUARE: OpDef =
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const MEAN: OpDef =
+    def("reductions__Mean", "Means along dimensions", DTYPE, &|args, _| {
+        Reduction::operator(args, Kind::Mean)
+    });
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const MEAN_SQUARE: OpDef =
     def("reductions__MeanSquare", "Means of squares along dimensions", DTYPE, &|args, _| {
         Reduction::operator(args, Kind::MeanSquare)
     });
-/// The operator's line in [`super::OPS`].
-pub(super) const RMS: OpDef =
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const RMS: OpDef =
     def("reductions__RMS", "Roots of the means of squares along dimensions", DTYPE, &|args, _| {
         Reduction::operator(args, Kind::Rms)
     });
-/// The operator's line in [`super::OPS`].
-pub(super) const MIN: OpDef =
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const MIN: OpDef =
     def("reductions__Min", "Smallest elements along dimensions", &[], &|args, _| {
         Reduction::operator(args, Kind::Min)
     });
-/// The operator's line in [`super::OPS`].
-pub(super) const MAX: OpDef = def("reductions__Max", "Largest elements along dimensions", &[], &|args, _| {
-    Reduction::operator(args, Kind::Max)
-});
-/// The operator's line in [`super::OPS`].
-pub(super) const VARIANCE: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const MAX: OpDef =
+    def("reductions__Max", "Largest elements along dimensions", &[], &|args, _| {
+        Reduction::operator(args, Kind::Max)
+    });
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const VARIANCE: OpDef = OpDef {
     inputs: (2, 2),
     ..def("reductions__Variance", "Variances along dimensions around given means", DDOF, &|args, _| {
         Reduction::operator(args, Kind::Variance)
     })
 };
-/// The operator's line in [`super::OPS`].
-pub(super) const STD_DEV: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const STD_DEV: OpDef = OpDef {
     inputs: (2, 2),
     ..def(
         "reductions__StdDev",

@@ -21,7 +21,7 @@ const MAX_CHUNKS: usize = 1024;
 
 /// What is folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Term {
+pub(in crate::ops) enum Term {
     /// The sum of the elements.
     Sum,
     /// The sum of their squares.
@@ -36,7 +36,7 @@ pub(super) enum Term {
 
 /// What becomes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Finish {
+pub(in crate::ops) enum Finish {
     /// It is the result.
     Plain,
     /// It is divided by the number of elements, less [`Params::ddof`].
@@ -49,45 +49,45 @@ pub(super) enum Finish {
 
 /// A kind of fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fold {
-    pub(super) term: Term,
-    pub(super) finish: Finish,
+pub(in crate::ops) struct Fold {
+    pub(in crate::ops) term: Term,
+    pub(in crate::ops) finish: Finish,
     /// Type of the elements.
-    pub(super) from: DType,
+    pub(in crate::ops) from: DType,
     /// Type of the results.
-    pub(super) to: DType,
+    pub(in crate::ops) to: DType,
 }
 
 /// What [`Finish`] needs to know.
 #[derive(Debug, Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub(super) struct Params {
-    pub(super) scale: f32,
-    pub(super) epsilon: f32,
-    pub(super) ddof: i64,
+pub(in crate::ops) struct Params {
+    pub(in crate::ops) scale: f32,
+    pub(in crate::ops) epsilon: f32,
+    pub(in crate::ops) ddof: i64,
 }
 
 /// A dimension of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub(super) struct Axis {
-    pub(super) extent: u64,
+pub(in crate::ops) struct Axis {
+    pub(in crate::ops) extent: u64,
     stride: u64,
     /// Distance of the results of neighbours; 0 when they have the same.
-    pub(super) result: u64,
+    pub(in crate::ops) result: u64,
 }
 
 /// A sample, as the kernel sees it. Whoever makes one sets the addresses.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub(super) struct Row {
-    pub(super) from: u64,
-    pub(super) to: u64,
+pub(in crate::ops) struct Row {
+    pub(in crate::ops) from: u64,
+    pub(in crate::ops) to: u64,
     parts: u64,
-    pub(super) means: u64,
+    pub(in crate::ops) means: u64,
     /// Distance of the means of neighbouring results: 1, or 0 when there is one for all.
-    pub(super) mean_step: u64,
-    pub(super) results: u64,
+    pub(in crate::ops) mean_step: u64,
+    pub(in crate::ops) results: u64,
     each: u64,
     chunks: u64,
     lanes: u64,
@@ -101,7 +101,7 @@ impl Row {
     ///
     /// # Errors
     /// When one of them is too large.
-    pub(super) fn new(shape: &Shape, kept: &Shape) -> Result<Self> {
+    pub(in crate::ops) fn new(shape: &Shape, kept: &Shape) -> Result<Self> {
         let (elements, results) = (shape.volume()?, kept.volume()?);
         let mut row: Row = bytemuck::Zeroable::zeroed();
         let each = elements.checked_div(results).unwrap_or_default();
@@ -124,7 +124,7 @@ impl Row {
     }
 
     /// The dimensions, innermost first. Those of extent 1 are left out; neighbours of one kind are joined.
-    pub(super) fn axes(&self) -> &[Axis] {
+    pub(in crate::ops) fn axes(&self) -> &[Axis] {
         self.axis.get(..self.axes as usize).unwrap_or_default()
     }
 }
@@ -170,7 +170,7 @@ impl Fold {
     }
 
     /// The kernels, that which folds first.
-    pub(super) fn kernels(self) -> [KernelSpec; 2] {
+    pub(in crate::ops) fn kernels(self) -> [KernelSpec; 2] {
         let term = match self.term {
             Term::Sum => "SUM",
             Term::Squares => "SQUARES",
@@ -199,7 +199,7 @@ impl Fold {
     ///
     /// # Errors
     /// Those of [`Gpu::kernel`].
-    pub(super) fn prepare(self, gpu: &Gpu) -> Result<()> {
+    pub(in crate::ops) fn prepare(self, gpu: &Gpu) -> Result<()> {
         self.kernels().iter().try_for_each(|spec| gpu.kernel(spec).map(drop))
     }
 
@@ -207,7 +207,7 @@ impl Fold {
     ///
     /// # Errors
     /// Those of the recorder.
-    pub(super) fn record(
+    pub(in crate::ops) fn record(
         self,
         cx: &mut GpuCx<'_>,
         rows: &[Row],

@@ -46,8 +46,8 @@ struct Reduction {
     shape: Shape,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Normalize",
     doc: "Subtracts the mean and divides by the standard deviation along some dimensions",
     devices: &[Device::Cpu, Device::Gpu],

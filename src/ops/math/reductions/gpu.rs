@@ -5,7 +5,7 @@ use super::{Kind, Reduction};
 use crate::error::Result;
 use crate::gpu::KernelSpec;
 use crate::operator::{GpuCx, GpuIo};
-use crate::ops::folds::{Finish, Fold, Params, Row, Term};
+use crate::ops::math::folds::{Finish, Fold, Params, Row, Term};
 use crate::tensor::{DType, Shape};
 
 fn fold(kind: Kind, from: DType, to: DType) -> Fold {
