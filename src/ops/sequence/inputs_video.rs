@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::operator::{ArgSpec, Args, OpDef};
 use crate::tensor::Device;
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "experimental__inputs__Video",
     aliases: &["inputs__Video"],
     doc: "An input of the pipeline: callers feed a video, and its frames come as sequences, FHWC, batch after batch",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cpu::window::Span;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
-use crate::operator::shared::gather::{Fill, Gather};
+use crate::operator::shared::gather::{self, Fill, Gather};
 use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
@@ -15,8 +15,8 @@ struct SequenceRearrange {
     orders: Vec<Vec<usize>>,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "SequenceRearrange",
     doc: "The frames of a sequence in another order",
     devices: &[Device::Cpu, Device::Gpu],
@@ -24,7 +24,7 @@ pub(super) const DEF: OpDef = OpDef {
     args: &[ArgSpec::ints("new_order", "which frame comes first, second, ...").tensor().required()],
     build: &build,
     outputs: &one_output,
-    kernels: &[crate::operator::shared::gather::kernels],
+    kernels: &[gather::kernels],
     sequences: true,
     ..OpDef::BASE
 };

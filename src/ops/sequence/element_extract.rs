@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
+use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, gpu_io};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 struct ElementExtract {
@@ -10,8 +10,8 @@ struct ElementExtract {
     frames: Vec<usize>,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "ElementExtract",
     doc: "Frames of a sequence, one output for each",
     devices: &[Device::Cpu, Device::Gpu],
@@ -19,7 +19,7 @@ pub(super) const DEF: OpDef = OpDef {
     args: &[ArgSpec::ints("element_map", "the frame of each output").required()],
     build: &build,
     outputs: &|args, _| Ok(frames(args)?.len()),
-    kernels: &[crate::operator::gpu_io::kernels],
+    kernels: &[gpu_io::kernels],
     ..OpDef::BASE
 };
 

@@ -10,8 +10,8 @@ struct PerFrame {
     replace: bool,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "PerFrame",
     doc: "Marks the first dimension of a tensor as frames",
     devices: &[Device::Cpu, Device::Gpu],

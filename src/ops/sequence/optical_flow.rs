@@ -17,8 +17,8 @@ const LAYOUTS: [&str; 1] = ["FHWC"];
 /// A vector: along x and along y.
 const COMPONENTS: usize = 2;
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "OpticalFlow",
     doc: "For each frame of a sequence but the first, where its content was in the frame before: a vector for each block, \
           in pixels along x and y, as (frames - 1, blocks, blocks, 2) float32; by the GPU's optical flow engine",
