@@ -11,8 +11,8 @@ enum Squeeze {
     Named(Layout),
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Squeeze",
     doc: "Takes dimensions of extent 1 away, without a copy",
     devices: &[Device::Cpu, Device::Gpu],

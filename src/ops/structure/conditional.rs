@@ -11,7 +11,7 @@ const PREDICATE: &[ArgSpec] =
     &[ArgSpec::bool("predicate", "a scalar a sample; nonzero is true").tensor().required()];
 
 /// A batch in two parts.
-pub(super) const SPLIT: OpDef = OpDef {
+pub(in crate::ops) const SPLIT: OpDef = OpDef {
     name: "conditional__Split",
     aliases: &["_conditional__Split"],
     doc: "Sends each sample into one of two branches, without a copy",
@@ -27,7 +27,7 @@ pub(super) const SPLIT: OpDef = OpDef {
 };
 
 /// The two parts as one batch again.
-pub(super) const MERGE: OpDef = OpDef {
+pub(in crate::ops) const MERGE: OpDef = OpDef {
     name: "conditional__Merge",
     aliases: &["_conditional__Merge"],
     doc: "Brings the samples of two branches together, without a copy",
@@ -40,7 +40,7 @@ pub(super) const MERGE: OpDef = OpDef {
 };
 
 /// Python's `not`.
-pub(super) const NOT: OpDef = OpDef {
+pub(in crate::ops) const NOT: OpDef = OpDef {
     name: "conditional__Not_",
     aliases: &["_conditional__Not_"],
     doc: "Whether a scalar is zero",
@@ -53,7 +53,7 @@ pub(super) const NOT: OpDef = OpDef {
 };
 
 /// The check of what `and` and `or` work on.
-pub(super) const VALIDATE_LOGICAL: OpDef = OpDef {
+pub(in crate::ops) const VALIDATE_LOGICAL: OpDef = OpDef {
     name: "conditional__ValidateLogical",
     aliases: &["_conditional__ValidateLogical"],
     doc: "Checks that an operand of `and` or `or` is a scalar of type bool",

@@ -7,7 +7,7 @@
 
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::operator::gpu_io::Runs;
+use crate::operator::gpu_io::{self, Runs};
 use crate::operator::{
     ArgSpec, Args, CpuCx, DeviceSample, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
     one_output,
@@ -21,7 +21,7 @@ const ARGS: &[ArgSpec] = &[
 ];
 
 /// Joins of a dimension that the inputs have.
-pub(super) const CAT: OpDef = OpDef {
+pub(in crate::ops) const CAT: OpDef = OpDef {
     name: "Cat",
     doc: "Joins tensors along a dimension",
     devices: &[Device::Cpu, Device::Gpu],
@@ -29,12 +29,12 @@ pub(super) const CAT: OpDef = OpDef {
     args: ARGS,
     build: &|args, _| Join::operator(args, false),
     outputs: &one_output,
-    kernels: &[crate::operator::gpu_io::kernels],
+    kernels: &[gpu_io::kernels],
     ..OpDef::BASE
 };
 
 /// Joins along a new dimension.
-pub(super) const STACK: OpDef = OpDef {
+pub(in crate::ops) const STACK: OpDef = OpDef {
     name: "Stack",
     doc: "Joins tensors of equal shapes along a new dimension",
     build: &|args, _| Join::operator(args, true),

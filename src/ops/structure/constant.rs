@@ -8,7 +8,7 @@ use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
-use crate::operator::shared::gather::{Fill, Gather};
+use crate::operator::shared::gather::{self, Fill, Gather};
 use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
 
@@ -20,8 +20,8 @@ struct Constant {
     bytes: Vec<u8>,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Constant",
     doc: "A tensor that is written in the pipeline, once per sample",
     devices: &[Device::Cpu, Device::Gpu],
@@ -35,7 +35,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
-    kernels: &[crate::operator::shared::gather::kernels],
+    kernels: &[gather::kernels],
     ..OpDef::BASE
 };
 

@@ -5,7 +5,7 @@ use crate::limits;
 use crate::operator::args::numbers;
 use crate::operator::shared::majority::of_one_rank;
 use crate::operator::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, gpu_io, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, View};
 
@@ -30,8 +30,8 @@ enum Extents {
     Source,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Reshape",
     doc: "The same elements under another shape or layout, without a copy",
     devices: &[Device::Cpu, Device::Gpu],
@@ -39,7 +39,7 @@ pub(super) const DEF: OpDef = OpDef {
     args: ARGS,
     build: &build,
     outputs: &one_output,
-    kernels: &[crate::operator::gpu_io::kernels],
+    kernels: &[gpu_io::kernels],
     host_inputs: Some(1),
     sequences: true,
     ..OpDef::BASE

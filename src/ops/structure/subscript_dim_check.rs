@@ -8,8 +8,8 @@ struct SubscriptDimCheck {
     subscripts: usize,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "SubscriptDimCheck",
     aliases: &["_SubscriptDimCheck"],
     doc: "Checks that a tensor has as many dimensions as it has subscripts",

@@ -6,8 +6,8 @@ use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct Copy;
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Copy",
     doc: "The same tensor",
     devices: &[Device::Cpu, Device::Gpu],

@@ -24,8 +24,8 @@ struct OneHot {
     flat: bool,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "OneHot",
     doc: "A list with one element on for each class number",
     devices: &[Device::Cpu, Device::Gpu],
@@ -227,7 +227,7 @@ fn kernel(from: DType, to: DType) -> KernelSpec {
 }
 
 /// Those that tests compile.
-pub(super) fn kernels() -> Vec<KernelSpec> {
+pub(in crate::ops) fn kernels() -> Vec<KernelSpec> {
     let from = DType::ALL.into_iter().map(|from| kernel(from, DType::F32));
     from.chain([DType::U8, DType::F16, DType::I64].map(|to| kernel(DType::I32, to))).collect()
 }

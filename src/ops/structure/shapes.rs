@@ -4,7 +4,7 @@ use crate::cpu::convert::convert_slice;
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::operator::{
-    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, gpu_io, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
@@ -12,8 +12,8 @@ struct Shapes {
     dtype: DType,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Shapes",
     aliases: &["_Shape"],
     doc: "The extents of each sample as a list",
@@ -25,7 +25,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
-    kernels: &[crate::operator::gpu_io::kernels],
+    kernels: &[gpu_io::kernels],
     sequences: true,
     ..OpDef::BASE
 };

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::operator::{
-    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, gpu_io, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
@@ -17,8 +17,8 @@ struct GetProperty {
     property: Property,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "GetProperty",
     doc: "The layout of a tensor, or where it comes from, as text",
     devices: &[Device::Cpu, Device::Gpu],
@@ -30,7 +30,7 @@ pub(super) const DEF: OpDef = OpDef {
     .required()],
     build: &build,
     outputs: &one_output,
-    kernels: &[crate::operator::gpu_io::kernels],
+    kernels: &[gpu_io::kernels],
     ..OpDef::BASE
 };
 

@@ -8,7 +8,7 @@ use crate::cpu::window::Span;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
-use crate::operator::shared::gather::{Fill, Gather};
+use crate::operator::shared::gather::{self, Fill, Gather};
 use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType, elements, elements_mut};
 
@@ -24,8 +24,8 @@ enum OutputLayout {
     Fixed(Layout),
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Transpose",
     doc: "Another order of the dimensions",
     devices: &[Device::Cpu, Device::Gpu],
@@ -37,7 +37,7 @@ pub(super) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
-    kernels: &[crate::operator::shared::gather::kernels],
+    kernels: &[gather::kernels],
     sequences: true,
     ..OpDef::BASE
 };

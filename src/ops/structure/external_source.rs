@@ -4,8 +4,8 @@
 use crate::error::Error;
 use crate::operator::{ArgSpec, OpDef};
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "ExternalSource",
     aliases: &["_ExternalSource"],
     doc: "An input of the pipeline: what callers feed",

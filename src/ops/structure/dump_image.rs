@@ -13,8 +13,8 @@ struct DumpImage {
     suffix: String,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "DumpImage",
     doc: "Writes each image of the batch to a file in the folder where the process runs, a PPM called after its place; for tests",
     devices: &[Device::Cpu],

@@ -10,7 +10,7 @@ use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 const LAYOUT: ArgSpec = ArgSpec::layout("layout", "layout, as long as the shape");
 const SHAPE: ArgSpec = ArgSpec::ints("shape", "shape of the output").tensor().or_computed("a scalar");
 
-/// A line of [`super::OPS`] for an operator without a value of its own.
+/// A line of [`crate::ops::OPS`] for an operator without a value of its own.
 const fn constant(
     name: &'static str,
     doc: &'static str,
@@ -33,29 +33,29 @@ const fn constant(
 const OF_SHAPE: &[ArgSpec] = &[SHAPE, LAYOUT, ArgSpec::dtype("dtype", "element type").or_dtype(DType::I32)];
 const LIKE: &[ArgSpec] = &[ArgSpec::dtype("dtype", "element type").or_computed("the input's")];
 
-/// The operator's line in [`super::OPS`].
-pub(super) const ZEROS: OpDef =
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const ZEROS: OpDef =
     constant("Zeros", "A tensor of zeros", 0, OF_SHAPE, &|args, _| Fill::operator(args, Some(0.0), false));
-/// The operator's line in [`super::OPS`].
-pub(super) const ONES: OpDef =
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const ONES: OpDef =
     constant("Ones", "A tensor of ones", 0, OF_SHAPE, &|args, _| Fill::operator(args, Some(1.0), false));
-/// The operator's line in [`super::OPS`].
-pub(super) const ZEROS_LIKE: OpDef =
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const ZEROS_LIKE: OpDef =
     constant("ZerosLike", "Zeros in the shape of the input", 1, LIKE, &|args, _| {
         Fill::operator(args, Some(0.0), true)
     });
-/// The operator's line in [`super::OPS`].
-pub(super) const ONES_LIKE: OpDef =
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const ONES_LIKE: OpDef =
     constant("OnesLike", "Ones in the shape of the input", 1, LIKE, &|args, _| {
         Fill::operator(args, Some(1.0), true)
     });
-/// The operator's line in [`super::OPS`].
-pub(super) const FULL: OpDef =
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const FULL: OpDef =
     constant("Full", "The input, repeated to fill a shape", 1, &[SHAPE, LAYOUT], &|args, _| {
         Fill::operator(args, None, false)
     });
-/// The operator's line in [`super::OPS`].
-pub(super) const FULL_LIKE: OpDef =
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const FULL_LIKE: OpDef =
     constant("FullLike", "The second input, repeated to fill the shape of the first", 2, &[], &|args, _| {
         Fill::operator(args, None, true)
     });

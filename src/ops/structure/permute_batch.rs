@@ -10,8 +10,8 @@ struct PermuteBatch {
     sources: Vec<usize>,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "PermuteBatch",
     doc: "The samples of a batch in another order, without a copy",
     devices: &[Device::Cpu, Device::Gpu],

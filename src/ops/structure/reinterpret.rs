@@ -1,11 +1,11 @@
 //! `Reinterpret`: the same bytes as elements of another type, and [`super::reshape`] on the way.
 
 use super::reshape::{ARGS, operator};
-use crate::operator::{ArgSpec, OpDef, one_output};
+use crate::operator::{ArgSpec, OpDef, gpu_io, one_output};
 use crate::tensor::Device;
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "Reinterpret",
     doc: "The same bytes as elements of another type, shape or layout",
     devices: &[Device::Cpu, Device::Gpu],
@@ -14,7 +14,7 @@ pub(super) const DEF: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &|args, inputs| operator(args, inputs, args.dtype("dtype")?),
     outputs: &one_output,
-    kernels: &[crate::operator::gpu_io::kernels],
+    kernels: &[gpu_io::kernels],
     sequences: true,
     ..OpDef::BASE
 };

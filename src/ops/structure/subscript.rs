@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cpu::window::Span;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
-use crate::operator::shared::gather::{Fill, Gather};
+use crate::operator::shared::gather::{self, Fill, Gather};
 use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
@@ -64,8 +64,8 @@ macro_rules! subscript_arguments {
 }
 subscript_arguments!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "TensorSubscript",
     aliases: &["_TensorSubscript"],
     doc: "Part of a tensor by indices and ranges, as Python's `x[...]`",
@@ -74,7 +74,7 @@ pub(super) const DEF: OpDef = OpDef {
     args: ARGS,
     build: &build,
     outputs: &one_output,
-    kernels: &[crate::operator::shared::gather::kernels],
+    kernels: &[gather::kernels],
     underscored: true,
     ..OpDef::BASE
 };

@@ -10,8 +10,8 @@ struct ExpandDims {
     axes: Vec<(usize, Option<u8>)>,
 }
 
-/// The operator's line in [`super::OPS`].
-pub(super) const DEF: OpDef = OpDef {
+/// The operator's line in [`crate::ops::OPS`].
+pub(in crate::ops) const DEF: OpDef = OpDef {
     name: "ExpandDims",
     doc: "Puts dimensions of extent 1 in, without a copy",
     devices: &[Device::Cpu, Device::Gpu],
