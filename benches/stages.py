@@ -21,7 +21,7 @@ import batch  # noqa: E402
 import test_resample_kernel as resampling  # noqa: E402
 
 KERNELS = ROOT / "kernels"
-# As src/ops/resize/gpu.rs has it: tiles down and across, and how many blocks of threads are enough.
+# As src/ops/geometry/resize/gpu.rs has it: tiles down and across, and how many blocks of threads are enough.
 SIDE, DOWN, ACROSS, THREADS, MAX_TAPS, ENOUGH_BLOCKS, MAX_TILES = 224, 14, 7, 128, 48, 8192, 4
 RUNS, WARM_UP = 20, 3
 # As src/gpu/jpeg/cores/rows.rs cuts batches of few bytes and of many.

@@ -11,7 +11,7 @@ struct Row {
 };
 CHECK_LAYOUT(Row, NoParams);
 
-// What became of a block, in the order of OUTCOMES in src/ops/decoders_inflate.rs.
+// What became of a block, in the order of OUTCOMES in src/ops/decode/decoders_inflate.rs.
 enum Outcome : uint32_t { INFLATED, ENDS_EARLY, TOO_LONG, ZERO_OFFSET, OFFSET_OUTSIDE };
 
 constexpr uint32_t WARP = 32;

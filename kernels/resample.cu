@@ -31,7 +31,7 @@ constexpr int BLOCKS = 5;
 #else
 constexpr int BLOCKS = 6;
 #endif
-// The most tiles that a block makes; as in src/ops/resize/gpu.rs.
+// The most tiles that a block makes; as in src/ops/geometry/resize/gpu.rs.
 constexpr int MAX_TILES = 4;
 // Taps along x whose weights are kept in shared memory.
 constexpr int MAX_TAPS = 24;

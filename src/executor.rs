@@ -25,7 +25,8 @@ use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
 use crate::graph::{BranchId, NodeKind, Placement, Plan, ValueId};
 use crate::memory::HostPool;
-use crate::ops::{self, CpuCx, Decoded, Failures, GpuCx, Inputs, Preferences, Routing};
+use crate::operator;
+use crate::operator::{CpuCx, Decoded, Failures, GpuCx, Inputs, Preferences, Routing};
 use crate::tensor::{Batch, Device, ValueType};
 use crate::threads::{self, Others, Threads};
 use crate::waiting::Forever;
@@ -419,7 +420,7 @@ impl Executor {
         let mut made = made;
         let operator = self.operators[step.node].as_deref();
         origins::hand_on(
-            operator.map(|operator| operator as &dyn ops::Operator),
+            operator.map(|operator| operator as &dyn operator::Operator),
             &inputs,
             &regular,
             &mut made,
@@ -434,7 +435,7 @@ impl Executor {
 /// Lets every operator that runs on the device compile its kernels.
 fn prepare(plan: &Plan, operators: &mut Operators, gpu: &Arc<Gpu>) -> Result<()> {
     let _bound = gpu.bind()?;
-    ops::prepare_copy(gpu)?;
+    operator::prepare_copy(gpu)?;
     for (node, operator) in plan.graph.nodes.iter().zip(operators) {
         let (Some(operator), true) = (operator, node.placement != Placement::Cpu) else { continue };
         let inputs: Vec<ValueType> = node.inputs.iter().map(|&id| plan.graph.value(id).ty.clone()).collect();

@@ -1,16 +1,16 @@
 //! The engine of Gesso: runs pipelines serialized by NVIDIA DALI, on the CPU and on GPUs.
 //!
 //! ```text
-//! error, limits  <-  lanes, threads, waiting, memory, tensor  <-  cpu, gpu  <-  ops, source  <-  readers  <-  graph, executor  <-  pipeline  <-  capi
+//! error, limits  <-  lanes, threads, waiting, memory, tensor  <-  cpu, gpu  <-  footage, operator  <-  ops, source  <-  readers  <-  graph, executor  <-  pipeline  <-  capi
 //! ```
 //!
 //! A file becomes a graph, the graph a plan ([`graph`]), once per model. A request becomes part of a batch, and each operator
-//! ([`ops`]) makes a batch of the batches before it ([`executor`]).
+//! ([`operator`], [`ops`]) makes a batch of the batches before it ([`executor`]).
 //!
 //! Programs that embed it use [`pipeline`] from Rust and [`capi`] from C. The plugin for Triton Inference Server
 //! (`crates/plugin`) and the command line (`crates/cli`) are such programs.
 //!
-//! To read: [`pipeline`] is what programs see, [`tensor`] what flows, `ops/flip.rs` a small operator.
+//! To read: [`pipeline`] is what programs see, [`tensor`] what flows, `ops/geometry/flip.rs` a small operator.
 
 pub mod capi;
 pub mod cpu;
@@ -22,6 +22,7 @@ pub mod graph;
 pub mod lanes;
 pub mod limits;
 pub mod memory;
+pub mod operator;
 pub mod ops;
 pub mod pipeline;
 pub mod readers;

@@ -26,8 +26,8 @@ pub use crate::graph::import::describe::{
     ArgumentType, Description, InputDescription, OperatorDescription, OutputDescription, StoredArgument,
 };
 pub use crate::memory::DeviceBytes;
-pub use crate::ops::args::Value as ArgumentValue;
-pub use crate::ops::{Decoded, Failures, Preferences};
+pub use crate::operator::args::Value as ArgumentValue;
+pub use crate::operator::{Decoded, Failures, Preferences};
 pub use crate::waiting::{Forever, Waiting};
 pub use dataset::Dataset;
 pub use feeding::Feeding;
@@ -242,7 +242,7 @@ impl Pipeline {
     /// The nodes that draw numbers from a seed.
     fn seeded(&self) -> impl Iterator<Item = usize> + '_ {
         let seeded =
-            |kind: &NodeKind| matches!(kind, NodeKind::Operator(_, args) if args.has(crate::ops::SEED));
+            |kind: &NodeKind| matches!(kind, NodeKind::Operator(_, args) if args.has(crate::operator::SEED));
         (0..).zip(&self.plan.graph.nodes).filter(move |(_, node)| seeded(&node.kind)).map(|(i, _)| i)
     }
 

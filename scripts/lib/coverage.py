@@ -17,7 +17,7 @@ PARSERS = {
     "sound": ["src/cpu/audio/decode"],
     "video": ["src/cpu/video/"],
     "pipeline files": ["src/graph/proto", "src/graph/import"],
-    "expressions": ["src/ops/arithmetic/grammar"],
+    "expressions": ["src/ops/math/arithmetic/grammar"],
     "configurations": ["crates/plugin/src/config/"],
     "lists and indices": ["src/readers/list.rs", "src/readers/video_list.rs", "crates/cli/src/index.rs"],
 }

@@ -10,8 +10,8 @@ use super::types::{self, ElementType, GESSO_MAX_NDIM, Tensor, TensorInfo};
 use crate::error::{Error, Result};
 use crate::gpu::Stream;
 use crate::limits;
-use crate::ops::args::Value;
-use crate::ops::{Args, CpuCx, DeviceSample, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
+use crate::operator::args::Value;
+use crate::operator::{Args, CpuCx, DeviceSample, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, View};
 
 /// Makes an instance of the operator that `table` describes.

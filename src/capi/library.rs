@@ -13,7 +13,8 @@ use super::status::{Status, c_text, guard};
 use super::types;
 use crate::error::{Context, Error, ErrorKind, Result};
 use crate::limits;
-use crate::ops::{ArgSpec, OpDef, custom, schema};
+use crate::operator::{ArgSpec, OpDef};
+use crate::ops::{custom, schema};
 use crate::tensor::Device;
 
 /// The function that a library exports.

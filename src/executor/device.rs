@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::{Download, Gpu, Recorder};
 use crate::graph::{GraphOutput, ValueId};
 use crate::memory::{Bounds, DeviceBytes, HostPool, align_up};
-use crate::ops::{DeviceOutput, Failures, Inputs};
+use crate::operator::{DeviceOutput, Failures, Inputs};
 use crate::tensor::{Batch, BatchDesc, Sample};
 
 /// Alignment of a sample in a buffer of the device.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::OutputSink;
 use crate::error::{Error, Result};
 use crate::memory::{Bounds, HostBuffer, HostPool, Size, align_up, bound};
-use crate::ops::{Failures, Inputs, OutputSamples};
+use crate::operator::{Failures, Inputs, OutputSamples};
 use crate::tensor::{Batch, BatchDesc, Sample};
 use crate::waiting::Effort;
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::ops::{Inputs, Operator};
+use crate::operator::{Inputs, Operator};
 use crate::tensor::{Batch, Origins};
 
 /// Gives what an operator `made` of inputs the origins of these; `operator` is none for a copy.

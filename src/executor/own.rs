@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::error::Result;
 use crate::memory::{Bounds, HostPool, Size, align_up, bound, copy_once};
-use crate::ops::Failures;
+use crate::operator::Failures;
 use crate::tensor::{Batch, Sample};
 use crate::threads::Threads;
 

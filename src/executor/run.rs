@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::graph::Plan;
 use crate::graph::plan::Step;
 use crate::memory::HostPool;
-use crate::ops::{CpuCx, GpuCx, GpuIo, Inputs, Io, Operator};
+use crate::operator::{CpuCx, GpuCx, GpuIo, Inputs, Io, Operator};
 use crate::tensor::{Batch, BatchDesc, Sample};
 use crate::threads::Threads;
 use crate::waiting::Effort;

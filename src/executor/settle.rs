@@ -3,7 +3,7 @@
 use super::{Executor, State, caught, device, value};
 use crate::error::{Context, Result};
 use crate::graph::{Placement, Plan, ValueId};
-use crate::ops::{CpuCx, DeviceOutput, GpuCx, GpuIo, Inputs};
+use crate::operator::{CpuCx, DeviceOutput, GpuCx, GpuIo, Inputs};
 use crate::tensor::Batch;
 use crate::waiting::Forever;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::memory::DeviceBytes;
-use crate::ops::Failures;
+use crate::operator::Failures;
 use crate::tensor::{BatchDesc, Device};
 use crate::waiting::{Forever, Waiting};
 

@@ -4,7 +4,7 @@ use super::device::Landing;
 use super::settle::Unsettled;
 use crate::error::{Error, Result};
 use crate::graph::{BranchId, Plan, ValueId};
-use crate::ops::Failures;
+use crate::operator::Failures;
 use crate::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
 
 /// A batch while its steps run.

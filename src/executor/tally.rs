@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::ops::{Decoded, Operator};
+use crate::operator::{Decoded, Operator};
 
 /// What a batch took.
 #[derive(Debug, Clone, Default, PartialEq)]

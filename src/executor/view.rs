@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::graph::plan::Step;
-use crate::ops::{Inputs, Operator, Routing};
+use crate::operator::{Inputs, Operator, Routing};
 use crate::tensor::{Batch, BatchDesc, Sample};
 
 /// Descriptions of what an operator makes, one for each of its outputs.

@@ -13,7 +13,7 @@ use super::import::describe::{
 use super::proto::{Argument, InputOutput, OpDef, PipelineDef};
 use crate::error::{Context, Error, Result};
 use crate::limits;
-use crate::ops::args::Value;
+use crate::operator::args::Value;
 use crate::tensor::DType;
 
 /// What DALI writes where nothing is declared.

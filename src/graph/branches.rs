@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use super::infer::Operators;
 use super::{Graph, Node, ValueId};
 use crate::error::{Context, Error, Result};
-use crate::ops::Routing;
+use crate::operator::Routing;
 
 /// A set of samples of the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

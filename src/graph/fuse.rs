@@ -1,7 +1,8 @@
 //! Several operators as one, where nothing else sees the values between them. Runs after types are known.
 
 use super::{Graph, Node, NodeKind, Placement, ValueId};
-use crate::ops::{self, Args, Fusion, MAX_FUSED};
+use crate::operator::{Args, Fusion, MAX_FUSED, OpDef};
+use crate::ops;
 
 /// Between the names of the operators.
 pub(super) const AND: &str = " + ";
@@ -49,7 +50,7 @@ fn fusion(graph: &Graph, i: usize) -> Option<(Vec<usize>, &'static Fusion)> {
 }
 
 /// An operator that stands by itself, and its arguments.
-fn operator(node: &Node) -> Option<(&'static ops::OpDef, &Args)> {
+fn operator(node: &Node) -> Option<(&'static OpDef, &Args)> {
     match &node.kind {
         NodeKind::Operator(def, args) => Some((def, args)),
         NodeKind::Fused(..) | NodeKind::Transfer => None,

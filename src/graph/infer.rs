@@ -4,7 +4,7 @@
 use super::{Graph, GraphOutput, Node, NodeKind, ValueId};
 use crate::error::{Context, Error, Result};
 use crate::limits;
-use crate::ops::Operator;
+use crate::operator::Operator;
 use crate::tensor::{DType, Device, ValueType};
 
 /// The operators of a graph, in the order of its nodes; `None` for a transfer.

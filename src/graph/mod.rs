@@ -11,7 +11,7 @@ pub mod plan;
 mod proto;
 mod sources;
 
-use crate::ops::{Args, Fusion, OpDef};
+use crate::operator::{Args, Fusion, OpDef};
 use crate::source::MakeSource;
 use crate::tensor::{DType, Device, ValueType};
 

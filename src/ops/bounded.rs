@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::args::Value;
-use super::{Args, CpuCx, Failures, Inputs, Io, OPS, OutputSamples, find, testing};
+use super::{OPS, find};
 use crate::error::{Error, Result};
+use crate::operator::args::Value;
+use crate::operator::{Args, CpuCx, Failures, Inputs, Io, OutputSamples, testing};
 use crate::tensor::{Batch, BatchDesc, DType, Layout, Sample, Shape};
 use crate::threads;
 use crate::waiting::{Effort, Waiting};

@@ -3,9 +3,10 @@
 
 use parking_lot::RwLock;
 
-use super::{OPS, OpDef};
+use super::OPS;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
+use crate::operator::OpDef;
 
 static CUSTOM: RwLock<Vec<&'static OpDef>> = RwLock::new(Vec::new());
 
@@ -59,11 +60,13 @@ fn check_names(names: &[&str], custom: &[&OpDef]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Device, OpDef, Operator, Result, one_output};
     use super::*;
+    use crate::error::Result;
+    use crate::operator::{OpDef, Operator, one_output};
+    use crate::tensor::Device;
 
     fn definition(name: &'static str) -> OpDef {
-        fn build(_: &super::super::Args, _: usize) -> Result<Box<dyn Operator>> {
+        fn build(_: &crate::operator::Args, _: usize) -> Result<Box<dyn Operator>> {
             Err(Error::unsupported("not to be built"))
         }
         OpDef {

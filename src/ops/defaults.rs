@@ -1,8 +1,9 @@
 //! The defaults in the tables are those that operators work with: an operator that is given all of them does what it does
 //! without. Only a test.
 
-use super::args::Value;
-use super::{OPS, OpDef, SEED, testing};
+use super::OPS;
+use crate::operator::args::Value;
+use crate::operator::{OpDef, SEED, testing};
 use crate::tensor::DType::{self, Bool, F32, I32, U8};
 use crate::tensor::{Batch, BatchDesc, Layout, Sample, Shape};
 

@@ -3,7 +3,8 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{ArgKind, ArgSpec, Args, DefaultValue, OPS, OpDef, custom};
+use super::{OPS, custom};
+use crate::operator::{ArgKind, ArgSpec, Args, DefaultValue, OpDef};
 use crate::tensor::Device;
 
 /// All operators, those of libraries too, as a JSON list sorted by name. An entry has:

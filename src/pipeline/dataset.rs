@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::executor::Outcome;
 use crate::graph::import::PipelineFile;
 use crate::memory::HostPool;
-use crate::ops::Failures;
+use crate::operator::Failures;
 use crate::readers;
 use crate::tensor::{Batch, BatchDesc, Layout, ValueType};
 

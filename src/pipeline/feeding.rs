@@ -9,7 +9,7 @@ use crate::gpu::Gpu;
 use crate::gpu::video::Engines;
 use crate::graph::{Fed, Feed, Graph};
 use crate::memory::HostPool;
-use crate::ops::Failures;
+use crate::operator::Failures;
 use crate::source::Source;
 use crate::tensor::{Batch, BatchDesc, Device, Sample};
 use crate::waiting::Waiting;

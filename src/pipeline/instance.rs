@@ -10,7 +10,7 @@ use crate::gpu::Counters;
 use crate::gpu::video::Engines;
 use crate::graph::Feed;
 use crate::memory::HostPool;
-use crate::ops::{Decoded, Failures, Preferences};
+use crate::operator::{Decoded, Failures, Preferences};
 use crate::tensor::{Batch, Sample, ValueType};
 use crate::threads::Others;
 use crate::waiting::Waiting;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{Context, Error, Result};
 use crate::graph::{Feed, Graph, GraphInput};
 use crate::memory::HostPool;
-use crate::ops::Failures;
+use crate::operator::Failures;
 use crate::source::{Pulled, Source, Upcoming};
 use crate::tensor::{Batch, Sample, ValueType};
 use crate::waiting::Waiting;

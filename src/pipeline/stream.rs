@@ -28,7 +28,7 @@ use crate::executor::{Executor, Outcome, Tally};
 use crate::graph::{Feed, Graph};
 use crate::lanes::Lanes;
 use crate::memory::HostPool;
-use crate::ops::Preferences;
+use crate::operator::Preferences;
 use crate::source::{Facts, Interrupt, Source};
 use crate::tensor::Batch;
 use puller::{Asked, Puller, Sources};

@@ -8,7 +8,7 @@ use super::file::{read_file, strings};
 use super::{Dataset, ReaderDef, Tensor, tensors};
 use crate::error::{Error, Result};
 use crate::memory::HostPool;
-use crate::ops::{ArgSpec, Args};
+use crate::operator::{ArgSpec, Args};
 use crate::tensor::{DType, Shape, ValueType};
 
 /// The reader's line in [`super::READERS`].
@@ -154,7 +154,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::ops::args::Value;
+    use crate::operator::args::Value;
 
     /// A reader of the annotations `text`, in a folder of the test's own.
     fn opened(name: &str, text: &str, given: &[(&str, Value)]) -> Result<Box<dyn Dataset>> {

@@ -9,8 +9,8 @@ use super::{Dataset, ReaderDef, Tensor, tensors};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
-use crate::ops::args::Value;
-use crate::ops::{ArgSpec, Args};
+use crate::operator::args::Value;
+use crate::operator::{ArgSpec, Args};
 use crate::tensor::{DType, ValueType};
 
 /// The reader's line in [`super::READERS`].

@@ -44,8 +44,9 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::memory::HostPool;
-use crate::ops::args::Value;
-use crate::ops::{self, ArgSpec, Args, EVERYWHERE, OpDef};
+use crate::operator::args::Value;
+use crate::operator::{ArgSpec, Args, EVERYWHERE, OpDef};
+use crate::ops;
 use crate::source::MakeSource;
 use crate::tensor::{DType, Sample, Shape, ValueType};
 

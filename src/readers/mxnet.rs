@@ -9,7 +9,7 @@ use super::records::{Place, Records, index};
 use super::{Dataset, ReaderDef, Tensor, tensors};
 use crate::error::{Error, Result};
 use crate::memory::{HostBuffer, HostPool};
-use crate::ops::{ArgSpec, Args};
+use crate::operator::{ArgSpec, Args};
 use crate::tensor::{DType, ValueType};
 
 /// The reader's line in [`super::READERS`].

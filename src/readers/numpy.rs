@@ -10,7 +10,7 @@ use super::{Dataset, ReaderDef, Tensor};
 use crate::cpu::npy::Npy;
 use crate::error::{Context, Error, Result};
 use crate::memory::{ALIGNMENT, HostPool};
-use crate::ops::{ArgSpec, Args};
+use crate::operator::{ArgSpec, Args};
 use crate::tensor::{Sample, ValueType};
 
 /// The reader's line in [`super::READERS`].
@@ -148,7 +148,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::ops::args::Value;
+    use crate::operator::args::Value;
     use crate::tensor::DType;
 
     fn npy(header: &str, data: &[u8]) -> Vec<u8> {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::engines::{Mersenne32, Mersenne64, Minimal, shuffle, uniform};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::ops::{Args, SEED};
+use crate::operator::{Args, SEED};
 
 /// With what lists are shuffled, whatever the seed.
 pub(super) const FIXED_SEED: u32 = 524_287;
@@ -245,7 +245,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::ops::args::Value;
+    use crate::operator::args::Value;
 
     fn order(size: usize, given: &[(&str, i64)]) -> Order {
         let values: BTreeMap<_, _> =

@@ -9,7 +9,7 @@ use super::records::{Records, index};
 use super::{Dataset, ReaderDef, Tensor};
 use crate::error::{Error, Result};
 use crate::memory::HostPool;
-use crate::ops::{ArgSpec, Args};
+use crate::operator::{ArgSpec, Args};
 use crate::tensor::ValueType;
 
 /// The reader's line in [`super::READERS`].

@@ -10,8 +10,8 @@ use crate::cpu::video::{Budget, Padding, fill_color};
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
-use crate::ops::args::Value;
-use crate::ops::{ArgSpec, Args};
+use crate::operator::args::Value;
+use crate::operator::{ArgSpec, Args};
 use crate::tensor::{DType, Layout, Sample, Shape, ValueType};
 
 /// Red, green, blue.

@@ -7,7 +7,7 @@ use super::{file, list};
 use crate::cpu::video::Video;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::ops::Args;
+use crate::operator::Args;
 
 /// A video file.
 pub(super) struct Listed {

@@ -12,7 +12,7 @@ use super::{Dataset, ReaderDef, Tensor, tensors};
 use crate::error::{Context, Error, Result};
 use crate::limits;
 use crate::memory::HostPool;
-use crate::ops::{ArgSpec, Args};
+use crate::operator::{ArgSpec, Args};
 use crate::tensor::{DType, ValueType};
 
 /// The reader's line in [`super::READERS`].

@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gesso::gpu::{self, Gpu};
-use gesso::ops;
 use gesso::pipeline::{Instance, JpegPath, Keep, Pipeline, Preferences};
 use gesso::tensor::{Batch, BatchDesc, Device, Sample, Shape, View};
+use gesso::{operator, ops};
 
 use crate::recording::{Case, Recording, dtype, folder, recordings_in};
 use crate::skips::{Needs, skip};
@@ -138,7 +138,7 @@ fn check(gpu: Option<&Arc<Gpu>>) {
             }
         }
     }
-    let draws = |op: &ops::OpDef| op.all_args().any(|spec| spec.name == "seed");
+    let draws = |op: &operator::OpDef| op.all_args().any(|spec| spec.name == "seed");
     let missing: Vec<_> =
         ops::OPS.iter().filter(|op| draws(op) && !covered.contains(op.name)).map(|op| op.name).collect();
     assert!(missing.is_empty(), "operators without a case of several batches: {missing:?}");
@@ -161,7 +161,7 @@ fn batches_in_any_order_draw_the_same_numbers_on_the_device() {
 #[test]
 fn operators_that_draw_numbers_take_no_arguments_per_frame() {
     for op in ops::OPS {
-        let has = |f: &dyn Fn(&ops::ArgSpec) -> bool| op.all_args().any(f);
+        let has = |f: &dyn Fn(&operator::ArgSpec) -> bool| op.all_args().any(f);
         assert!(!has(&|spec| spec.name == "seed") || !has(&|spec| spec.per_frame), "{}", op.name);
     }
 }

@@ -20,7 +20,7 @@ use gesso::cpu::convert::ConvertSat;
 use gesso::gpu::{self, Gpu};
 use gesso::pipeline::{Keep, Pipeline};
 use gesso::tensor::{Batch, BatchDesc, Device, Element, Sample, Shape, View};
-use gesso::{dispatch, ops};
+use gesso::{dispatch, operator, ops};
 use recording::{ANSWERED_THERE, Case, Recording, dtype, folder, recordings, recordings_in};
 use skips::{Needs, skip};
 use tolerance::Tolerance;
@@ -352,7 +352,7 @@ fn every_operator_has_cases() {
         .flat_map(|bytes| Pipeline::load(&bytes, Device::Cpu).map(|p| p.operators()).unwrap_or_default())
         .collect();
     // What runs on a GPU only is compared in `tests/gpu`.
-    let on_host = |op: &&&ops::OpDef| !op.is_input && op.devices.contains(&Device::Cpu);
+    let on_host = |op: &&&operator::OpDef| !op.is_input && op.devices.contains(&Device::Cpu);
     let operators = ops::OPS.iter().filter(on_host).map(|op| op.name);
     let missing: Vec<&str> = operators.filter(|name| !used.iter().any(|used| used == name)).collect();
     assert!(missing.is_empty(), "operators without a conformance case: {missing:?}");

@@ -4,7 +4,8 @@ use std::sync::Mutex;
 
 use gesso::cpu::decode::JpegDecoder;
 use gesso::error::Result;
-use gesso::ops::{Args, CpuCx, Inputs, Io, OpDef, Operator, Preferences, custom, one_output};
+use gesso::operator::{Args, CpuCx, Inputs, Io, OpDef, Operator, Preferences, one_output};
+use gesso::ops::custom;
 use gesso::pipeline::Pipeline;
 use gesso::tensor::{BatchDesc, Device, ValueType};
 

@@ -9,7 +9,7 @@ use gesso::executor::OutputSink;
 use gesso::gpu::Gpu;
 use gesso::gpu::jpeg::cores::Coded;
 use gesso::gpu::jpeg::{Path, Picture};
-use gesso::ops::Failures;
+use gesso::operator::Failures;
 use gesso::pipeline::{Instance, Pipeline, Preferences};
 use gesso::tensor::{Batch, BatchDesc, DType, Device, Layout, Sample, Shape};
 use turbojpeg::Subsamp;

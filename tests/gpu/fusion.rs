@@ -8,7 +8,7 @@ use gesso::gpu::jpeg::Path;
 use gesso::gpu::{Allowance, Gpu};
 use gesso::graph::import::PipelineFile;
 use gesso::graph::{Graph, Plan};
-use gesso::ops::{Failures, Preferences};
+use gesso::operator::{Failures, Preferences};
 use gesso::tensor::Device;
 
 use crate::coder::{Recipe, damaged};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use gesso::gpu::Gpu;
 use gesso::gpu::jpeg::Path;
-use gesso::ops::Preferences;
+use gesso::operator::Preferences;
 use gesso::pipeline::{Instance, Keep, Pipeline};
 use turbojpeg::Subsamp;
 

@@ -30,7 +30,7 @@ def both(resample):
 
 
 def has_many_rows(y):
-    """Whether tiles of rows of bytes are made of more than are multiplied at once, as src/ops/resize/gpu.rs has it."""
+    """Whether tiles of rows of bytes are made of more than are multiplied at once, as src/ops/geometry/resize/gpu.rs has it."""
     _, scale, _, _, taps, length, *_ = y
     return math.ceil((TILE_H - 1) * abs(scale) + 0.01 + 1e-6 * length) + taps + 1 > ROWS_AT_ONCE
 

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use gesso::ops::{ArgSpec, DefaultValue, SEED, find};
+use gesso::operator::{ArgSpec, DefaultValue, SEED};
+use gesso::ops::find;
 use serde::Deserialize;
 use serde_json::Value;
 

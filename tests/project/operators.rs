@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use gesso::ops::{ArgSpec, DefaultValue, EVERYWHERE, OPS, OpDef};
+use gesso::operator::{ArgSpec, DefaultValue, EVERYWHERE, OpDef};
+use gesso::ops::OPS;
 
 use crate::dali::{self, DIFFERENT, MISSING};
 

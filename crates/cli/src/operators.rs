@@ -2,7 +2,8 @@
 
 use clap::Args;
 use gesso::error::{Error, Result};
-use gesso::ops::{ArgSpec, OpDef, find, schema};
+use gesso::operator::{ArgSpec, OpDef};
+use gesso::ops::{find, schema};
 
 use crate::Exit;
 use crate::terminal::{BOLD, DIM, Table, clean, print, styled};

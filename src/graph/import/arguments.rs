@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::super::proto::Argument;
 use crate::error::{Context, Error, Result};
 use crate::limits;
-use crate::ops::args::Value as ArgValue;
-use crate::ops::{EVERYWHERE, SEED};
+use crate::operator::args::Value as ArgValue;
+use crate::operator::{EVERYWHERE, SEED};
 
 /// Prefix of the arguments that hold the Python stack of the author's machine.
 const ORIGIN_PREFIX: &str = "_origin_stack";

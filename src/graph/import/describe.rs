@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::proto::{InputOutput, OpDef, PipelineDef};
 use super::{PipelineFile, argument, is_bookkeeping, is_source};
+use crate::operator::args::Value;
 use crate::ops;
-use crate::ops::args::Value;
 use crate::tensor::DType;
 use unsupported::check;
 pub(super) use unsupported::unknown;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::cpu::random::operator_seeds;
 use crate::graph::proto::PipelineDef;
-use crate::ops::SEED;
-use crate::ops::args::Value;
+use crate::operator::SEED;
+use crate::operator::args::Value;
 
 /// Seeds for the operators of a pipeline that has one: by their order in the file, one for each that can be seeded and is not.
 pub(super) struct Seeds {

@@ -8,7 +8,7 @@ use super::{Level, floats, frames, level_for, rate, resampler};
 use crate::cpu::audio::resample::Resampler;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
-use crate::ops::{
+use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Shape, ValueType, View, ViewMut};

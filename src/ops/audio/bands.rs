@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::error::Result;
 use crate::gpu::{KernelSpec, NoParams};
-use crate::ops::GpuCx;
+use crate::operator::GpuCx;
 
 /// One band, as the kernel sees it: `count` elements from `first` on, their weights from `start` on.
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]

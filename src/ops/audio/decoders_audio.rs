@@ -5,7 +5,7 @@ use crate::cpu::audio::decode::{decode, effort, header};
 use crate::cpu::audio::resample::Resampler;
 use crate::cpu::audio::sound::{Block, Header};
 use crate::error::{Error, Result};
-use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs};
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, ViewMut};
 use crate::waiting::{Effort, Watch};
 

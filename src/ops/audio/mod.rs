@@ -11,12 +11,12 @@ pub(super) mod preemphasis_filter;
 pub(super) mod spectrogram;
 pub(super) mod to_decibels;
 
-use super::{Arg, SampleInputs};
 use crate::cpu::audio::resample::Resampler;
 use crate::cpu::convert::ConvertSat;
 use crate::error::{Error, Result};
 use crate::gpu::KernelSpec;
-use crate::ops::dtypes;
+use crate::operator::shared::dtypes;
+use crate::operator::{Arg, SampleInputs};
 use crate::tensor::DType;
 
 /// Those that tests compile.

@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::cpu::convert::ConvertSat;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
-use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
+use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
 use crate::{dispatch, limits};
 

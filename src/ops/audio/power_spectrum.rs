@@ -5,7 +5,7 @@ use realfft::RealFftPlanner;
 use super::floats_only;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::ops::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Shape, ValueType};
 
 struct PowerSpectrum {

@@ -9,8 +9,8 @@ use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
-use crate::ops::cast;
-use crate::ops::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::ops::math::cast;
 use crate::tensor::{BatchDesc, DType, Device, Element, ValueType, View, ViewMut};
 
 /// What comes before the first element.

@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use super::floats_only;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
-use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct ToDecibels {

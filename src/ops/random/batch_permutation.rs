@@ -4,7 +4,7 @@ use super::{SEED, seed};
 use crate::cpu::random::standard::shuffle;
 use crate::cpu::random::{Seed, uniform_int};
 use crate::error::{Error, Result};
-use crate::ops::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 struct BatchPermutation {

@@ -5,8 +5,9 @@ use super::{SEED, seed};
 use crate::cpu::random::{BatchRandom, Seed};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::ops::boxes::{self, BoxLayout};
-use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, dtypes};
+use crate::operator::shared::boxes::BoxLayout;
+use crate::operator::shared::{boxes, dtypes};
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 struct RandomBBoxCrop {

@@ -4,8 +4,8 @@ use super::{SEED, STRETCH, counts, drawing, seed};
 use crate::cpu::random::standard::{Beta32, Beta64};
 use crate::cpu::random::{BatchRandom, Seed};
 use crate::error::{Error, Result};
-use crate::ops::shape_arg::ShapeArg;
-use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::shared::shape_arg::ShapeArg;
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Layout, ValueType};
 use crate::waiting::Effort;
 

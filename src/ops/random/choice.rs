@@ -6,8 +6,8 @@ use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_u64};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::ops::shape_arg::ShapeArg;
-use crate::ops::{
+use crate::operator::shared::shape_arg::ShapeArg;
+use crate::operator::{
     Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output,
 };
 use crate::tensor::{BatchDesc, Device, Element, Layout, Shape, ValueType, View};

@@ -3,7 +3,7 @@
 use super::{ARGS, Distribution, Draw, Random};
 use crate::cpu::random::Philox;
 use crate::error::{Error, Result};
-use crate::ops::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
 use crate::tensor::{DType, Device};
 
 /// The operator's line in [`crate::ops::OPS`].

@@ -8,13 +8,16 @@ use crate::cpu::random::{BatchRandom, Philox, Seed, canonical_f32, uniform_int};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
-use crate::ops::args::numbers;
-use crate::ops::decoders_image::{self, Image, Region};
-use crate::ops::resize::attributes::ResizeAttributes;
-use crate::ops::resize::geometry::{Geometry, layout_of};
-use crate::ops::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
-use crate::ops::window::Window;
-use crate::ops::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::args::numbers;
+use crate::operator::shared::window::Window;
+use crate::operator::{
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
+use crate::ops::decode::decoders_image;
+use crate::ops::decode::decoders_image::{Image, Region};
+use crate::ops::geometry::resize::attributes::ResizeAttributes;
+use crate::ops::geometry::resize::geometry::{Geometry, layout_of};
+use crate::ops::geometry::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 use crate::waiting::Effort;
 
@@ -245,7 +248,7 @@ pub(in crate::ops) const RESIZED: OpDef = OpDef {
         }))
     },
     outputs: &one_output,
-    kernels: &[super::super::resize::gpu::kernels],
+    kernels: &[crate::ops::geometry::resize::gpu::kernels],
     sequences: true,
     ..OpDef::BASE
 };

@@ -7,7 +7,7 @@ use super::is_wide;
 use crate::cpu::random::BatchRandom;
 use crate::error::Result;
 use crate::gpu::{KernelSpec, NoParams};
-use crate::ops::{GpuCx, GpuIo};
+use crate::operator::{GpuCx, GpuIo};
 use crate::tensor::DType;
 
 /// How the numbers of a sample are drawn; each distribution reads what it needs.

@@ -24,13 +24,13 @@ use std::sync::Arc;
 
 use multiversion::multiversion;
 
-use super::shape_arg::ShapeArg;
-use super::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
 use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::cpu::random::{BatchRandom, Elements, Philox, Seed};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
+use crate::operator::shared::shape_arg::ShapeArg;
+use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Element, Layout, Shape, ValueType};
 use crate::waiting::{Effort, Watch};
 use gpu::Draw;

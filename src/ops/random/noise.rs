@@ -12,7 +12,8 @@ use crate::cpu::random::{BatchRandom, Elements, Seed};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
-use crate::ops::{CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, one_output};
+use crate::operator::shared::dtypes;
+use crate::operator::{CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
 use crate::waiting::Effort;
 

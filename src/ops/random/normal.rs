@@ -3,7 +3,7 @@
 use super::{ARGS, Distribution, Draw, NUMBERS, Random};
 use crate::cpu::random::{Philox, normal_f32, normal_f64};
 use crate::error::Result;
-use crate::ops::{Arg, ArgSpec, Args, OpDef, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, Args, OpDef, SampleInputs, one_output};
 use crate::tensor::{DType, Device};
 
 /// The arguments that say which normal distribution.

@@ -3,7 +3,7 @@
 use super::{SEED, seed};
 use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_int};
 use crate::error::{Error, Result};
-use crate::ops::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// Where the window of a sample may begin in one dimension.

@@ -9,8 +9,9 @@ use crate::cpu::random::{BatchRandom, Seed};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
-use crate::ops::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleIo, dtypes, one_output,
+use crate::operator::shared::dtypes;
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleIo, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType, bits, of_bits};
 use crate::waiting::{Effort, Watch};

@@ -11,7 +11,8 @@ use crate::cpu::random::{BatchRandom, Seed};
 use crate::dispatch;
 use crate::error::Result;
 use crate::gpu::Gpu;
-use crate::ops::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, dtypes, one_output};
+use crate::operator::shared::dtypes;
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 use crate::waiting::Effort;
 

@@ -6,7 +6,8 @@ use super::{SEED, seed};
 use crate::cpu::random::{Philox, Seed, canonical_f32, uniform_int};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::ops::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, boxes, dtypes};
+use crate::operator::shared::{boxes, dtypes};
+use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// Least overlaps (intersection over union) of which one is drawn that every box must have with the window; the last choice, one more,

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use super::Delivered;
 use crate::error::{Error, ErrorKind, Result, caught};
 use crate::executor::{Executor, Keep, OutputSink};
-use crate::ops::Failures;
+use crate::operator::Failures;
 use crate::pipeline::pull::Ready;
 use crate::tensor::BatchDesc;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::ops::args::Value;
+use crate::operator::args::Value;
 
 fn part(kind: u32, data: &[u8]) -> Vec<u8> {
     let word = kind << KIND_BITS | data.len() as u32;

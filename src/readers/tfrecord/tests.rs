@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::ops::args::Value;
+use crate::operator::args::Value;
 
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     let length = bytes.len();

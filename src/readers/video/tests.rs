@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::ops::{self, testing};
+use crate::operator::testing;
+use crate::ops;
 use crate::readers::ReaderDef;
 use crate::tensor::{Batch, BatchDesc};
 

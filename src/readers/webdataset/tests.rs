@@ -1,7 +1,7 @@
 //! Samples of archives, and archives and indices that nobody would write.
 
 use super::*;
-use crate::ops::args::Value;
+use crate::operator::args::Value;
 
 /// A folder of a test, which is gone behind it.
 struct Folder(std::path::PathBuf);

@@ -1,7 +1,8 @@
 //! Operators: the bytes choose one of the table, its arguments and its inputs. So what is tried is nearly always a pipeline, which
 //! any bytes would hardly be.
 
-use gesso::ops::{ArgKind, DefaultValue, OPS, OpDef};
+use gesso::operator::{ArgKind, DefaultValue, OpDef};
+use gesso::ops::OPS;
 use gesso::pipeline::{
     ArgumentType, ArgumentValue, Description, Input, InputDescription, Keep, OperatorDescription,
     OutputDescription, Pipeline, StoredArgument,

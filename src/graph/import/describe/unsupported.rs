@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::super::super::proto::OpDef;
 use super::super::is_bookkeeping;
 use crate::error::{Error, Result};
-use crate::ops::{self, Args};
+use crate::operator::{Args, SEED};
+use crate::ops;
 use crate::readers;
 
 /// Whether an operator by itself can be built.
@@ -16,8 +17,7 @@ pub(super) fn check(op: &OpDef) -> Result<()> {
         return reader.source(&Args::new(values, BTreeMap::new()), None).map(drop);
     }
     if let Some(def) = ops::find(name).filter(|def| def.videos.is_some()) {
-        let values =
-            values.into_iter().filter(|(keyword, _)| !is_bookkeeping(keyword) && keyword != ops::SEED);
+        let values = values.into_iter().filter(|(keyword, _)| !is_bookkeeping(keyword) && keyword != SEED);
         return super::super::sources::videos(def, &Args::new(values.collect(), BTreeMap::new())).map(drop);
     }
     let Some(def) = ops::find(name) else { return Err(unknown(name)) };
@@ -26,7 +26,7 @@ pub(super) fn check(op: &OpDef) -> Result<()> {
         fed.enumerate().map(|(i, edge)| (edge.arg_name.clone().unwrap_or_default(), i)).collect();
     let regular = op.input.iter().filter(|edge| !edge.is_argument_input.unwrap_or(false)).count();
     // Old versions write a seed for every operator.
-    let counts = |keyword: &str| !is_bookkeeping(keyword) && keyword != ops::SEED;
+    let counts = |keyword: &str| !is_bookkeeping(keyword) && keyword != SEED;
     let values = values.into_iter().filter(|(keyword, _)| counts(keyword)).collect();
     def.instantiate(&Args::new(values, tensors), regular).map(drop)
 }

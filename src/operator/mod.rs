@@ -1,0 +1,283 @@
+//! What an operator is: the trait that it implements, its definition as data, and what it sees of a batch. It must not know which operators there
+//! are (`ops` does), nor how a plan runs them (`executor` does).
+
+pub mod args;
+mod deferred;
+mod failures;
+mod frames;
+mod fusions;
+pub(crate) mod gpu_io;
+mod instance;
+mod io;
+pub(crate) mod shared;
+pub mod spec;
+#[cfg(test)]
+pub(crate) mod testing;
+
+use std::sync::Arc;
+
+use crate::cpu::video::Sequences;
+use crate::error::{Error, Result};
+use crate::gpu::{Gpu, KernelSpec};
+use crate::tensor::{BatchDesc, Device, Origins, ValueType};
+use crate::waiting::Effort;
+
+pub use args::{Arg, Args};
+pub use deferred::Deferred;
+pub use failures::Failures;
+pub use fusions::{Fusion, MAX_FUSED};
+pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo, Source, prepare_copy};
+pub use io::{CpuCx, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
+pub use spec::{ArgKind, ArgSpec, DefaultValue, EVERYWHERE, SEED};
+
+/// One instance of an operator: parameters read once at load, scratch state of the batch at hand.
+///
+/// For every batch the executor calls `setup`, allocates the outputs that it describes, and calls `run_cpu` or `run_gpu`.
+pub trait Operator: Send {
+    /// What is known of the argument inputs before there is a batch, ahead of [`Operator::infer`].
+    fn infer_arguments(&mut self, _arguments: &[ValueType]) {}
+
+    /// What is known of the outputs before there is a batch. An error here fails the load of the model.
+    ///
+    /// `inputs` holds the regular inputs in order.
+    fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>>;
+
+    /// Types and shapes of the outputs for this batch, from shapes and argument values only; never from pixels.
+    /// A sample that cannot be processed is marked in `inputs` (see [`Inputs::map`]); an error fails the whole batch.
+    fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>>;
+
+    /// [`Operator::setup`] of frames, of which as many as `counts` says follow one another in each sequence. Where shapes depend on an
+    /// argument that differs from frame to frame, those of a sequence get one shape.
+    fn setup_frames(&mut self, inputs: &Inputs<'_>, _counts: &[usize]) -> Result<Vec<BatchDesc>> {
+        self.setup(inputs)
+    }
+
+    /// After [`Operator::setup`]: what sample `sample` is expected to take on the host, beyond writing its outputs once.
+    fn effort(&self, _sample: usize) -> Effort {
+        Effort::default()
+    }
+
+    /// Computes the outputs of every live sample on host threads.
+    fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()>;
+
+    /// Called once for an instance on a device, before the first batch: compiles the kernels that `inputs`, as far as they
+    /// are known, will need, so that no request waits for a compiler.
+    fn prepare_gpu(&mut self, _gpu: &Arc<Gpu>, _inputs: &[ValueType]) -> Result<()> {
+        Ok(())
+    }
+
+    /// Records what computes the outputs of every live sample on the device. Nothing has run yet, so inputs on the device
+    /// have addresses and shapes but no bytes; those on the host (arguments, encoded images) can be read.
+    fn run_gpu(&mut self, _cx: &mut GpuCx<'_>, _io: &mut GpuIo<'_>) -> Result<()> {
+        Err(Error::unsupported("this operator does not run on a GPU"))
+    }
+
+    /// Takes what the model's author wishes, before [`Operator::prepare_gpu`].
+    fn prefer(&mut self, _preferences: &Preferences) {}
+
+    /// Itself, if it puts work off or takes work that another puts off.
+    fn deferred(&mut self) -> Option<&mut dyn Deferred> {
+        None
+    }
+
+    /// Whether a sample of the output depends on other samples of the batch, so that a failure must be known before.
+    fn mixes_samples(&self) -> bool {
+        false
+    }
+
+    /// Images and frames decoded since the last call, for an operator that decodes some.
+    fn take_decoded(&mut self) -> Decoded {
+        Decoded::default()
+    }
+
+    /// Whether the outputs' samples are those of inputs under other descriptions, so that no byte needs to move and
+    /// `run_cpu` is not called.
+    fn is_view(&self) -> bool {
+        false
+    }
+
+    /// For a view, after `setup`: the regular input, and the sample of it, that sample `sample` of output `output` is.
+    fn source(&self, _output: usize, sample: usize) -> (usize, usize) {
+        (0, sample)
+    }
+
+    /// After `setup`, of an operator whose output has several samples in one: where each sample of it comes from.
+    fn origins(&self, _inputs: &Inputs<'_>) -> Option<Origins> {
+        None
+    }
+
+    /// Takes what whoever runs the pipeline expects of its outputs, as far as that is not known from the file: where every sample brings a
+    /// type of its own, those of another fail alone, and have no say in what the batch is.
+    fn expect(&mut self, _outputs: &[ValueType]) {}
+
+    /// Whether the bytes of regular input `input` decide where the operator reads and writes: encoded files, extents, anchors. It
+    /// looks at them more than once, so they must not change meanwhile: it never gets them in memory that somebody else can
+    /// write to. The same holds for every argument input.
+    fn is_steered_by(&self, _input: usize) -> bool {
+        false
+    }
+
+    /// Of a regular input that steers it: whether on a device it copies itself what it looks at more than once, so that it may get it
+    /// in memory that somebody else can write to.
+    fn copies_itself(&self, _input: usize) -> bool {
+        false
+    }
+
+    /// Whether outputs have other samples of the batch than inputs, by the one argument input.
+    fn routing(&self) -> Option<Routing> {
+        None
+    }
+}
+
+/// How a conditional changes which samples of the batch a value has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Routing {
+    /// From one to two branches: where a predicate is true, and where it is false.
+    Split,
+    /// From the two branches back.
+    Merge,
+}
+
+/// What the author of a model, or who makes an instance of it, may wish beyond what the pipeline says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Preferences {
+    /// Where JPEGs are decoded that can be decoded there; `None`: where it takes least time.
+    pub jpeg_path: Option<crate::gpu::jpeg::Path>,
+    /// Whether a file becomes the same pixels in every run, whatever runs beside it; then `jpeg_path` does not count.
+    pub deterministic: bool,
+    /// Who decodes JPEGs on the host.
+    pub jpeg_decoder: crate::cpu::decode::JpegDecoder,
+    /// Whether decoders may make smaller images where an operator behind them makes them smaller anyway: other pixels than DALI's.
+    pub jpeg_scaled_decode: bool,
+    /// Whether somebody may write to the memory of inputs while a batch runs, as a client of a server who shares it. What decides where
+    /// operators read and write is copied first, then.
+    pub inputs_may_change: bool,
+    /// Pixels of one encoded image; `None` is as many as [`crate::limits::MAX_IMAGE_PIXELS`].
+    pub max_pixels: Option<u64>,
+    /// Bytes of host memory that a batch may take at a time; `None`: only its single values are bounded.
+    pub max_memory: Option<usize>,
+}
+
+/// Numbers of decoded images.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Decoded {
+    /// By the JPEG engines of a device.
+    pub engine: usize,
+    /// By the device's own cores, damaged ones included.
+    pub cores: usize,
+    /// By threads of the host.
+    pub cpu: usize,
+    /// Frames of videos, by threads of the host.
+    pub frames: usize,
+    /// Frames of videos, by the video engines of a device.
+    pub engine_frames: usize,
+}
+
+impl std::ops::AddAssign for Decoded {
+    fn add_assign(&mut self, more: Self) {
+        self.engine += more.engine;
+        self.cores += more.cores;
+        self.cpu += more.cpu;
+        self.frames += more.frames;
+        self.engine_frames += more.engine_frames;
+    }
+}
+
+/// The definition of an operator: one line of the table of all operators.
+pub struct OpDef {
+    /// Schema name in a file, without a leading underscore.
+    pub name: &'static str,
+    /// Other spellings, of older or newer versions of DALI.
+    pub aliases: &'static [&'static str],
+    /// One sentence for `docs/reference/operators.md`.
+    pub doc: &'static str,
+    /// Where it runs.
+    pub devices: &'static [Device],
+    /// Fewest and most regular inputs.
+    pub inputs: (usize, usize),
+    /// Arguments it accepts.
+    pub args: &'static [ArgSpec],
+    /// Argument tables it shares with other operators.
+    pub shared_args: &'static [&'static [ArgSpec]],
+    /// Makes an instance from its arguments. `inputs` is the number of regular inputs.
+    pub build: &'static Build,
+    /// How many outputs an instance with these arguments and so many inputs has.
+    pub outputs: &'static Outputs,
+    /// The kernels it launches: those that tests compile for all architectures. One for each path through the source, not one
+    /// for each type.
+    pub kernels: &'static [fn() -> Vec<KernelSpec>],
+    /// The first of the regular inputs that are read on the host wherever the operator runs, as they say what to do rather than
+    /// what to do it with. 0: it reads all of them there and writes to the device, which DALI calls `mixed`.
+    pub host_inputs: Option<usize>,
+    /// Whether samples may be sequences, whose layout begins with `F`.
+    pub sequences: bool,
+    /// Whether such inputs, the first one too, are taken apart into frames: the operator itself knows no sequences.
+    pub splits_inputs: bool,
+    /// Whether DALI writes the name with a leading underscore since 2.0.
+    pub underscored: bool,
+    /// Whether it is an input of the pipeline, which callers feed and nothing computes.
+    pub is_input: bool,
+    /// Of an input that videos are fed to: how they are cut into samples.
+    pub videos: Option<&'static OfVideos>,
+}
+
+/// Makes an instance of an operator.
+pub type Build = dyn Fn(&Args, usize) -> Result<Box<dyn Operator>> + Send + Sync;
+
+/// What the arguments say of sequences.
+pub type OfVideos = dyn Fn(&Args) -> Result<Sequences> + Send + Sync;
+
+/// Counts the outputs of an instance, from its arguments and the number of its regular inputs.
+pub type Outputs = dyn Fn(&Args, usize) -> Result<usize> + Send + Sync;
+
+impl OpDef {
+    /// What most operators have: one output, on the host; no arguments, other spellings or kernels. It cannot be built.
+    pub const BASE: Self = Self {
+        name: "",
+        aliases: &[],
+        doc: "",
+        devices: &[Device::Cpu],
+        inputs: (1, 1),
+        args: &[],
+        shared_args: &[],
+        build: &|_, _| Err(Error::internal("an operator without `build`")),
+        outputs: &one_output,
+        kernels: &[],
+        host_inputs: None,
+        sequences: false,
+        splits_inputs: false,
+        underscored: false,
+        is_input: false,
+        videos: None,
+    };
+
+    /// Whether it runs on a device.
+    pub fn runs_on_gpu(&self) -> bool {
+        self.devices.contains(&Device::Gpu)
+    }
+
+    /// Whether regular input `i` is read on the host, wherever the operator runs.
+    pub fn reads_on_host(&self, i: usize) -> bool {
+        self.host_inputs.is_some_and(|first| i >= first)
+    }
+
+    /// Whether it reads on the host what it writes to a device.
+    pub fn is_mixed(&self) -> bool {
+        self.host_inputs == Some(0) && self.runs_on_gpu()
+    }
+
+    /// Whether it draws random numbers.
+    pub fn is_random(&self) -> bool {
+        self.all_args().any(|arg| arg.name == SEED)
+    }
+
+    /// Every argument in the operator's tables.
+    pub fn all_args(&self) -> impl Iterator<Item = &'static ArgSpec> {
+        self.args.iter().chain(self.shared_args.iter().copied().flatten())
+    }
+}
+
+/// `outputs` of an operator that has one.
+pub fn one_output(_: &Args, _inputs: usize) -> Result<usize> {
+    Ok(1)
+}

@@ -1,0 +1,132 @@
+//! Which image of a batch is decoded where. It must not know how.
+
+use super::super::Job;
+use super::super::finish::{Extent, Finish};
+use super::super::on_cores::{OnCores, SIDES};
+use super::super::on_nvjpeg2000::Takes;
+use super::Mixed;
+use super::image::Image;
+use crate::gpu::jpeg::cores::Planned;
+use crate::gpu::jpeg::{
+    Candidate, CoresNeed, DevicePath, Engines, Header, Path, Picture, Sampling, Wish, assign,
+};
+use crate::limits;
+use crate::memory::{Bounds, Size, bound};
+use crate::operator::Inputs;
+
+impl Mixed {
+    /// Where each image is decoded.
+    pub(super) fn paths(&self, images: &[Image<'_>], threads: usize, wish: Option<Wish>) -> Vec<Path> {
+        let candidate = |image: &Image<'_>| Candidate {
+            size: image.size(),
+            upload: image.bytes,
+            engines: image.picture.is_some(),
+            cores: image.planned.as_ref().map(|planned| CoresNeed {
+                scratch: self.cores_bytes(image, planned),
+                mcu_bits: planned.coded.mcu_bits(),
+            }),
+        };
+        let candidates: Vec<Candidate> = images.iter().map(candidate).collect();
+        assign(&candidates, threads, &self.speeds, wish)
+    }
+
+    /// Bytes on the device for an image until the cores have decoded it, and until it is read if that is at once.
+    pub(super) fn cores_bytes(&self, image: &Image<'_>, planned: &Planned<'_>) -> usize {
+        let at_once = image.target.is_none();
+        planned.scratch_bytes() + if at_once { image.home_bytes(&self.finish, Extent::Window) } else { 0 }
+    }
+
+    /// What says which decoders take an image.
+    pub(super) fn takers(&self) -> Takers<'_> {
+        Takers {
+            samplings: self.engines.as_ref().map_or(&[], Engines::samplings),
+            cores: &self.cores,
+            nvjpeg2000: self.nvjpeg2000.takes(),
+            finish: &self.finish,
+            leaves_planes: self.leaves_planes,
+        }
+    }
+
+    /// Takes images from engines, cores and libraries whose pixels would take too much memory of the batch.
+    pub(super) fn limit(&self, images: &mut [Image<'_>]) {
+        let mut room = limits::MAX_PICTURE_BYTES.max(self.memory / limits::PICTURE_PART);
+        for image in images {
+            let [picture, mut window] =
+                [Extent::Picture, Extent::Window].map(|extent| image.home_bytes(&self.finish, extent));
+            if image.target.is_none() {
+                // The next group of them has the same memory.
+                window = 0;
+            }
+            image.picture = image.picture.filter(|_| picture <= room);
+            image.planned = image.planned.take().filter(|_| window <= room);
+            image.is_wavelets &= picture <= room;
+            let is_whole = image.picture.is_some() || image.is_wavelets;
+            let taken = [is_whole.then_some(picture), image.planned.as_ref().map(|_| window)];
+            room -= taken.into_iter().flatten().max().unwrap_or_default();
+        }
+    }
+
+    /// Bytes of the device that `images` take at least, wherever they are decoded: groups of the cores, as many as there are at a time, and pixels
+    /// that only the host makes, where these are read at once.
+    pub(super) fn least_bytes(&self, images: &[Image<'_>]) -> usize {
+        let (mut groups, mut sent) = (0, 0);
+        for image in images {
+            match &image.planned {
+                Some(planned) => groups += self.cores_bytes(image, planned),
+                None => sent += image.only_sent_bytes(),
+            }
+        }
+        groups.min(SIDES * self.speeds.scratch()) + sent
+    }
+}
+
+/// Fails, the largest first, those of `images` whose pixels the host cannot send to a reader, of whose value there may be `most` bytes and `sent`
+/// are. Returns how many are then.
+pub(super) fn bound_sent(
+    images: &mut Vec<&Image<'_>>,
+    inputs: Inputs<'_>,
+    most: usize,
+    sent: usize,
+) -> usize {
+    let sizes = images.iter().filter(|image| image.target.is_none());
+    let sizes = sizes.map(|image| Size { bytes: image.bytes, scratch: 0, sample: image.index }).collect();
+    let bounds = Bounds { value: most.saturating_sub(sent), all: usize::MAX };
+    let taken = bound(sizes, 1, bounds, |index, error| inputs.fail(index, error));
+    images.retain(|image| inputs.failures().get(image.index).is_none());
+    sent + taken
+}
+
+/// Says which decoders take an image, to several threads at once.
+#[derive(Clone, Copy)]
+pub(super) struct Takers<'m> {
+    samplings: &'m [Sampling],
+    cores: &'m OnCores,
+    nvjpeg2000: Takes,
+    finish: &'m Finish,
+    leaves_planes: bool,
+}
+
+impl Takers<'_> {
+    /// The file as the engines take it.
+    pub(super) fn picture<'a>(&self, job: &Job, header: &Header<'a>) -> Option<Picture<'a>> {
+        if job.options.shrink > 0 || self.samplings.is_empty() {
+            return None;
+        }
+        let picture = Picture::of(header)?;
+        let frame = *picture.frame();
+        // Both have read the same header.
+        let same = (frame.width, frame.height) == job.info.stored_size();
+        (same && self.samplings.contains(&frame.sampling)).then_some(picture)
+    }
+
+    /// Whether nvJPEG2000 may take it.
+    pub(super) fn wavelets(&self, job: &Job, file: &[u8]) -> bool {
+        job.options.shrink == 0 && self.nvjpeg2000.may_take(job, file)
+    }
+
+    /// How the cores would decode it. Its pixels may be left to the reader of the output if the cores would store just them.
+    pub(super) fn planned<'a>(&self, job: &Job, header: &Header<'a>) -> Option<Planned<'a>> {
+        let may_leave_planes = self.leaves_planes && self.finish.is_needless(job, Extent::Window);
+        self.cores.plan(job, header, may_leave_planes)
+    }
+}
