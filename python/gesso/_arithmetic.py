@@ -3,7 +3,7 @@
 from . import _context, types
 from ._arguments import TypedValue
 from ._operator import Node, choose_device
-from .data_node import DataNode
+from .data_node import DataNode, _numpy_cannot
 
 _SYMBOLS = {
     "add": "+",
@@ -27,6 +27,17 @@ _SYMBOLS = {
     "leq": "<=",
     "gt": ">",
     "geq": ">=",
+}
+# Functions of numpy that operators compute.
+_UFUNCS = {
+    **dict(add="add", subtract="sub", multiply="mul", divide="fdiv", true_divide="fdiv", floor_divide="div", remainder="mod", power="pow"),
+    **dict(equal="eq", not_equal="neq", less="lt", less_equal="leq", greater="gt", greater_equal="geq"),
+    **dict(bitwise_and="bitand", bitwise_or="bitor", bitwise_xor="bitxor", invert="bitnot", left_shift="lshift", right_shift="rshift"),
+    **dict(negative="minus", absolute="abs", minimum="min", maximum="max", float_power="fpow"),
+    **{name: name for name in ("sqrt", "cbrt", "exp", "log", "log2", "log10", "fabs", "floor", "ceil")},
+    **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    "arctan2": "atan2",
 }
 _NAMES = {types.DALIDataType.FLOAT: "float32"}
 
@@ -92,3 +103,34 @@ def apply(name, *inputs):
 
 def _number(value, kind):
     return kind(value.value if isinstance(value, types.ScalarConstant) else value)
+
+
+def _array_ufunc(self, function, method, *inputs, **keywords):
+    """What numpy calls for its functions of elements, and for operators of its arrays."""
+    name = _UFUNCS.get(function.__name__)
+    if name is None or method != "__call__" or keywords:
+        raise TypeError(_numpy_cannot(function.__name__))
+    return apply(name, *inputs)
+
+
+def _add_operators():
+    def plain(name):
+        return lambda self, other: apply(name, self, other)
+
+    def mirrored(name):
+        return lambda self, other: apply(name, other, self)
+
+    both = {"add": "add", "sub": "sub", "mul": "mul", "pow": "pow", "truediv": "fdiv", "floordiv": "div", "mod": "mod"}
+    both |= {"and": "bitand", "or": "bitor", "xor": "bitxor", "lshift": "lshift", "rshift": "rshift"}
+    comparisons = {"eq": "eq", "ne": "neq", "lt": "lt", "le": "leq", "gt": "gt", "ge": "geq"}
+    for python, name in (both | comparisons).items():
+        setattr(DataNode, f"__{python}__", plain(name))
+    for python, name in both.items():
+        setattr(DataNode, f"__r{python}__", mirrored(name))
+    DataNode.__neg__ = lambda self: apply("minus", self)
+    DataNode.__invert__ = lambda self: apply("bitnot", self)
+    DataNode.__abs__ = lambda self: apply("abs", self)
+    DataNode.__array_ufunc__ = _array_ufunc
+
+
+_add_operators()

@@ -152,24 +152,7 @@ def _add_casts():
         setattr(ScalarConstant, name, caster(name, dtype))
 
 
-def _add_arithmetic():
-    """A constant combines with an operator's result as a Python number does."""
-
-    def binary(name):
-        def method(self, other):
-            from .data_node import DataNode
-
-            return getattr(DataNode, name)(other, self) if isinstance(other, DataNode) else NotImplemented
-
-        return method
-
-    pairs = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
-    for name, mirrored in pairs.items():
-        setattr(ScalarConstant, f"__{name}__", binary(f"__{mirrored}__"))
-
-
 _add_casts()
-_add_arithmetic()
 
 
 def _is_numpy_array(value):
