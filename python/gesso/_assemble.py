@@ -1,6 +1,7 @@
 """Fills `fn` and `ops` when the package is imported."""
 
-from . import _modules, _naming, _schema
+# `_arithmetic` and `_subscript` set the operators of `DataNode`.
+from . import _arithmetic, _modules, _naming, _schema, _subscript  # noqa: F401
 
 
 def assemble(ops, fn):

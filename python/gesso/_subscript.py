@@ -1,12 +1,11 @@
 """`node[...]`: indices, slices and new axes become operators."""
 
-from .data_node import _NewAxis
+from . import fn
+from .data_node import DataNode, _NewAxis
 
 
 def subscript(node, index):
     """What `node[index]` is."""
-    from . import fn
-
     parts = index if isinstance(index, tuple) else (index,)
     arguments, axes, names = {}, [], []
     subscripts = dimension = 0
@@ -44,3 +43,6 @@ def _add_range(arguments, position, part):
     for name, bound in (("lo", part.start), ("hi", part.stop), ("step", part.step)):
         if bound is not None:
             arguments[f"{name}_{position}"] = bound
+
+
+DataNode.__getitem__ = subscript

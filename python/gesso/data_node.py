@@ -1,6 +1,7 @@
-"""`DataNode`: what an operator in a pipeline's definition returns, a batch that is not there yet. `_arithmetic` gives it its operators."""
+"""`DataNode`: what an operator in a pipeline's definition returns, a batch that is not there yet. Its operators come from
+`_arithmetic`, `node[...]` from `_subscript`."""
 
-from . import _context
+from . import _context, fn
 
 
 class _NewAxis:
@@ -113,16 +114,12 @@ class DataNode:
 
     def shape(self, *, dtype=None, device="cpu"):
         """The shapes of the samples, as a batch of one-dimensional tensors."""
-        from . import fn
-
         if device == "cpu":
             self._check_gpu2cpu()
         return fn._shape(self, dtype=dtype, device=device)
 
     def property(self, key, *, device="cpu"):
         """What is known of the samples: `"source_info"` (the file or record) or `"layout"`, as text in `uint8` tensors."""
-        from . import fn
-
         if device == "cpu":
             self._check_gpu2cpu()
         return fn.get_property(self, key=key, device=device)
@@ -159,11 +156,6 @@ class DataNode:
 
     # Not iterable, and not an `Iterable` for those who ask, though it has `__getitem__`.
     __iter__ = None
-
-    def __getitem__(self, index):
-        from ._subscript import subscript
-
-        return subscript(self, index)
 
 
 def _check(maybe_node):
