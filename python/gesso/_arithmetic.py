@@ -2,6 +2,7 @@
 
 from . import _context, types
 from ._arguments import TypedValue
+from ._modules import class_of
 from ._operator import Node, choose_device
 from .data_node import DataNode, _numpy_cannot
 
@@ -74,8 +75,6 @@ def _refuse_nested(name, position, value):
 
 def apply(name, *inputs):
     """The operator that computes `name` of `inputs`, nodes and constants."""
-    from .ops import _class_of
-
     symbol = _SYMBOLS.get(name, name)
     edges, integers, reals, description = [], [], [], []
     for position, value in enumerate(inputs):
@@ -92,7 +91,7 @@ def apply(name, *inputs):
         numbers.append(value)
     device = choose_device(edges)
     package = _context.package
-    operator = _class_of("_ArithmeticGenericOp")(device=device, _module=f"{package}.math", _display_name=symbol)
+    operator = class_of("_ArithmeticGenericOp")(device=device, _module=f"{package}.math", _display_name=symbol)
     operator.values["expression_desc"] = TypedValue("string", False, [f"{name}({' '.join(description)})"])
     if integers:
         operator.values["integer_constants"] = TypedValue("int64", True, [_number(value, int) for value in integers])

@@ -8,6 +8,14 @@ from ._operator import Operator, choose_device
 from ._video_input import TARGET, VideoInput
 from .data_node import DataNode
 
+# By their names in files.
+_classes = {}
+
+
+def class_of(schema_name):
+    """The class of an operator by its name in files."""
+    return _classes[schema_name]
+
 
 def submodule(parent, path):
     """The module `path` below `parent`, made where it is not there."""
@@ -75,6 +83,7 @@ def add(ops, fn, named):
 def attach(ops, fn, operator_class, path, named, function=None):
     """Puts a class and its function where they belong; hidden ones also a level up, where they are found but not listed."""
     place, parents = submodule(ops, path), submodule(ops, named.modules)
+    _classes[named.name] = operator_class
     operator_class.__module__ = place.__name__
     operator_class.__qualname__ = named.class_name
     setattr(place, named.class_name, operator_class)
