@@ -5,7 +5,9 @@ import os
 
 import numpy as np
 
-from . import _origin, types
+from . import _origin
+from ._arrays import is_scalar_value
+from ._constants import ScalarConstant
 from ._enums import DALIDataType, DALIImageType, DALIInterpType, to_dali_type
 
 _ENUMS = {
@@ -139,7 +141,7 @@ def _converted(argument, value):
     item = getattr(value, "item", None)
     if item is not None and not isinstance(value, type) and getattr(value, "size", 1) == 1:
         value = item()
-    if isinstance(value, (types.DALIDataType, types.DALIImageType, types.DALIInterpType)) and kind == "int64":
+    if isinstance(value, (DALIDataType, DALIImageType, DALIInterpType)) and kind == "int64":
         value = int(value)
     if is_list:
         values = value if isinstance(value, (list, tuple)) else [value]
@@ -154,9 +156,9 @@ def is_tensor(name, value, node_type):
     if isinstance(value, node_type):
         return True
     # A type of numpy's is none of ours, and no data.
-    if isinstance(value, (str, list, tuple, type, np.dtype, types.ScalarConstant)):
+    if isinstance(value, (str, list, tuple, type, np.dtype, ScalarConstant)):
         return False
-    return not types._is_scalar_value(value)
+    return not is_scalar_value(value)
 
 
 def separate(keywords, node_type):
@@ -168,7 +170,7 @@ def separate(keywords, node_type):
         if is_tensor(name, value, node_type):
             tensors[name] = value
         else:
-            scalars[name] = value.value if isinstance(value, types.ScalarConstant) else value
+            scalars[name] = value.value if isinstance(value, ScalarConstant) else value
     return scalars, tensors
 
 

@@ -1,7 +1,9 @@
 """Arithmetic on `DataNode`s: one operator for each Python operator, told by a text what to compute. Constants stay numbers."""
 
-from . import _context, types
+from . import _context
 from ._arguments import TypedValue
+from ._constants import Constant, ScalarConstant, int_like_types
+from ._enums import DALIDataType
 from ._modules import class_of
 from ._operator import Node, choose_device
 from .data_node import DataNode, _numpy_cannot
@@ -40,13 +42,13 @@ _UFUNCS = {
     **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     "arctan2": "atan2",
 }
-_NAMES = {types.DALIDataType.FLOAT: "float32"}
+_NAMES = {DALIDataType.FLOAT: "float32"}
 
 
 def _kind_of(value):
     """(is it an integer, the type's name in an expression)"""
-    if isinstance(value, types.ScalarConstant):
-        return value.dtype in types._int_like_types, _NAMES.get(value.dtype, value.dtype.name.lower())
+    if isinstance(value, ScalarConstant):
+        return value.dtype in int_like_types, _NAMES.get(value.dtype, value.dtype.name.lower())
     if type(value) is bool:
         return True, "bool"
     if type(value) is int:
@@ -79,8 +81,8 @@ def apply(name, *inputs):
     edges, integers, reals, description = [], [], [], []
     for position, value in enumerate(inputs):
         _refuse_nested(symbol, position, value)
-        if not isinstance(value, (DataNode, types.ScalarConstant, int, float)):
-            value = types.Constant(value)
+        if not isinstance(value, (DataNode, ScalarConstant, int, float)):
+            value = Constant(value)
         if isinstance(value, DataNode):
             description.append(f"&{len(edges)}")
             edges.append(value)
@@ -101,7 +103,7 @@ def apply(name, *inputs):
 
 
 def _number(value, kind):
-    return kind(value.value if isinstance(value, types.ScalarConstant) else value)
+    return kind(value.value if isinstance(value, ScalarConstant) else value)
 
 
 def _array_ufunc(self, function, method, *inputs, **keywords):

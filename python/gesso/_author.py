@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from . import _library, types
+from . import _library
+from ._constants import CPU_ONLY_DEVICE_ID
 from ._enums import DALIDataType, to_numpy_type
 
 SOURCE = "ExternalSource"
@@ -108,4 +109,4 @@ def write(description):
         _library.library().gesso_bytes_free(data, length)
 
 
-NO_DEVICE = types.CPU_ONLY_DEVICE_ID
+NO_DEVICE = CPU_ONLY_DEVICE_ID

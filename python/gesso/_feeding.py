@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from . import _dlpack, types
+from . import _dlpack
+from ._arrays import is_cupy_array, is_mxnet_array, is_torch_tensor
 from ._enums import dtype_of
 from ._feeding_device import device_arrays
 from ._tensor import TensorCPU, check_layout, layout_text
@@ -38,15 +39,15 @@ def to_array(value):
         return value
     if isinstance(value, TensorCPU):
         return value.array
-    if types._is_torch_tensor(value):
+    if is_torch_tensor(value):
         return value.detach().cpu().numpy()
-    if types._is_mxnet_array(value):
+    if is_mxnet_array(value):
         return value.asnumpy()
     if isinstance(value, (bytes, bytearray)):
         return np.frombuffer(value, np.uint8)
     if _dlpack.is_capsule(value):
         return _dlpack.from_capsule(value)
-    if types._is_cupy_array(value):
+    if is_cupy_array(value):
         return value.get()
     return np.asarray(value)
 

@@ -1,6 +1,6 @@
 """From what a definition returned to a graph in order: outputs checked, operators collected, producers first."""
 
-from . import types
+from ._constants import Constant, ScalarConstant
 from ._operator import constant_input
 from .data_node import DataNode, _check
 
@@ -13,7 +13,7 @@ def as_outputs(returned):
     """The outputs of a pipeline as nodes; constants become operators."""
     outputs = list(returned) if isinstance(returned, (tuple, list)) else [returned]
     for i, value in enumerate(outputs):
-        if isinstance(value, types.ScalarConstant):
+        if isinstance(value, ScalarConstant):
             outputs[i] = constant_input(value, "cpu", i, "output")
         elif _holds_node(value):
             raise TypeError(
@@ -22,7 +22,7 @@ def as_outputs(returned):
             )
         elif not isinstance(value, DataNode):
             try:
-                outputs[i] = types.Constant(value, device="cpu")
+                outputs[i] = Constant(value, device="cpu")
             except TypeError:
                 raise TypeError(
                     f"output {i} is a `{type(value)}`, expected a `DataNode`, or what `types.Constant` takes: a number, a list or an array of "

@@ -4,8 +4,9 @@ import itertools
 import threading
 import weakref
 
-from . import _arguments, _context, _origin, _outputs, types
+from . import _arguments, _context, _origin, _outputs, _schema
 from ._arguments import TypedValue
+from ._constants import Constant, ConstantNode, ScalarConstant
 from .data_node import DataNode
 
 _detached = itertools.count()
@@ -160,10 +161,10 @@ def constant_input(value, device, where, name):
     """`value` as a `DataNode`: itself, or a constant."""
     if isinstance(value, DataNode):
         return value
-    if isinstance(value, types.ScalarConstant):
-        return types.ConstantNode(device, value.value, value.dtype, value.shape, None)
+    if isinstance(value, ScalarConstant):
+        return ConstantNode(device, value.value, value.dtype, value.shape, None)
     try:
-        return types.Constant(value, device=device)
+        return Constant(value, device=device)
     except Exception as error:
         raise TypeError(
             f"input `{where}` of operator `{name}` is a `{type(value).__name__}`, expected a `DataNode`, a list of them, or a constant"
@@ -174,7 +175,7 @@ def _is_input_set(value):
     if not isinstance(value, list):
         return False
     is_node = [isinstance(element, DataNode) for element in value]
-    return any(is_node) and all(n or isinstance(e, types.ScalarConstant) for n, e in zip(is_node, value))
+    return any(is_node) and all(n or isinstance(e, ScalarConstant) for n, e in zip(is_node, value))
 
 
 def choose_device(inputs):
@@ -238,9 +239,7 @@ class Operator:
             return
         text = f"WARNING: `{self.display}` is now deprecated."
         if schema.replacement:
-            from ._schema import find
-
-            other = find(schema.replacement)
+            other = _schema.find(schema.replacement)
             name = ".".join([*other.modules, other.function_name]) if other else schema.replacement
             text += f" Use `{_context.package}.fn.{name}` instead."
         _origin.warn(text + "\n" + schema.deprecation, DeprecationWarning)

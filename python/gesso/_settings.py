@@ -2,7 +2,7 @@
 
 import operator
 
-from .types import NO_TYPE, DALIDataType
+from ._enums import DALIDataType
 
 _PIPELINED, _ASYNC, _SEPARATED, _DYNAMIC = 1, 2, 4, 8
 _AFFINITY = 1
@@ -61,7 +61,7 @@ def check_output_declarations(dtype, ndim, layout):
         if not isinstance(value, (DALIDataType, type(None))):
             found = f"Found type {type(value)}{where}." if where else f"Found type: {type(value)}."
             raise TypeError(f"`output_dtype` must be either a data type, a list of them with None where it is not known, or None. {found}")
-        if value == NO_TYPE:
+        if value == DALIDataType.NO_TYPE:
             found = f"Found {value}{where}." if where else f"Found value: {value}"
             raise ValueError(f"`output_dtype` can't be a types.NO_TYPE. {found}")
     values, where = _each(ndim)

@@ -3,10 +3,10 @@
 from . import _context, _schema
 from ._conditionals.convert import is_converted
 from ._arguments import TypedValue, convert, lookup
+from ._enums import DALIDataType
 from ._groups import SourceGroup
 from ._operator import Node, Operator, unwrap
 from ._sources import SourceKind, get_callback_from_source
-from .types import DALIDataType
 
 _PER_CALL = (
     "cuda_stream",

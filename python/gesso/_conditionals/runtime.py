@@ -1,6 +1,7 @@
 """What rewritten definitions call. With plain values each function does what Python does."""
 
-from .. import fn, types
+from .. import fn
+from .._constants import Constant
 from ..data_node import DataNode
 from .scopes import enabled
 from .trees import leaves_like, map_tree, same_structure, shown
@@ -106,7 +107,7 @@ def _as_node(conditions, value):
     if isinstance(value, Undefined):
         return value
     if not isinstance(value, DataNode):
-        value = types.Constant(value, device="cpu")
+        value = Constant(value, device="cpu")
     return conditions.use(value)
 
 
