@@ -2,15 +2,14 @@
 
 # `_arithmetic` and `_subscript` set the operators of `DataNode`.
 from . import _arithmetic, _modules, _naming, _schema, _subscript  # noqa: F401
+from ._compose import Compose
+from ._python_function import DLTensorPythonFunction, PythonFunction
+from ._readers.registry import OLD_NAMES, READERS
+from .external_source import ExternalSource, external_source
 
 
 def assemble(ops, fn):
     """Adds every operator, and those that are written in Python."""
-    from ._compose import Compose
-    from ._readers.registry import OLD_NAMES, READERS
-    from ._python_function import DLTensorPythonFunction, PythonFunction
-    from .external_source import ExternalSource, external_source
-
     ExternalSource.schema = ExternalSource.named_schema = _schema.find("ExternalSource")
     ExternalSource.__module__ = "gesso.ops"
     external_source.__module__ = "gesso.fn"

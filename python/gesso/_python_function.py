@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import _dlpack
+from . import _context, _dlpack
 from ._arguments import TypedValue
 from ._enums import dtype_of
 from ._feeding import Batch, _check_rank, _dense, to_array
@@ -80,8 +80,6 @@ class PythonFunction(Operator):
         return self.num_outputs
 
     def _promote(self, inputs):
-        from . import _context
-
         if _context.current() is None:
             require_pipeline("PythonFunction")
         for value in inputs:

@@ -5,7 +5,7 @@ import weakref
 
 import numpy as np
 
-from . import _author, _origin
+from . import _author, _origin, _schema
 from ._ahead import Ahead
 from ._device import DeviceArray, on_host
 from ._branches import Branches, is_split, run as run_conditional
@@ -95,9 +95,7 @@ class Stage:
         self.inputs = [node.name for node in operators if node.schema.target == _author.SOURCE]
         self.needed = needed
         self.given = given
-        from ._schema import find
-
-        external = find(_author.SOURCE)
+        external = _schema.find(_author.SOURCE)
         on_device = {edge.name for node in operators for edge in node.inputs if edge.device == "gpu"}
         stands = [_Stand(edge, "gpu" if edge.name in on_device and _is_made_on_gpu(edge) else "cpu", external) for edge in needed]
         outputs = [(edge.name, "gpu" if edge.name in stays else "cpu", None, None) for edge in given]

@@ -2,7 +2,8 @@
 
 import inspect
 
-from . import _schema
+from . import _schema, fn
+from ._readers.registry import READERS
 from ._signature import input_names
 
 _TYPES = {"int64": "int", "float": "float", "bool": "bool", "string": "str", "object": "Any"}
@@ -45,9 +46,6 @@ def _function(schema):
 
 def make():
     """The stubs: path in the package > text."""
-    from . import fn
-    from ._readers.registry import READERS
-
     modules = {}
     schemas = {**_schema.all_schemas(), **{name: kind.schema for name, kind in READERS.items()}}
     for schema in schemas.values():

@@ -5,9 +5,10 @@ import math
 
 import numpy as np
 
-from .. import _storage
+from .. import _storage, fn
 from .._enums import DALIDataType
 from .._feeding import Batch
+from ..math import floor, min as minimum
 from .source import Reader, schema
 
 _OWN = {
@@ -101,8 +102,6 @@ def _run(pipeline, encoded, windows, paths):
 
 def _pipeline(node, wanted):
     """Decodes, cuts and, if a rate is `wanted`, resamples."""
-    from .. import fn
-    from ..math import floor, min
     from ..pipeline import Pipeline
 
     get, size, threads = node.values_of, node.pipeline.max_batch_size, node.pipeline.num_threads
@@ -115,7 +114,7 @@ def _pipeline(node, wanted):
         audio, rate = fn.decoders.audio(encoded, dtype=dtype if wanted is None else DALIDataType.FLOAT, downmix=get("downmix", True))
         start = floor(offset * fn.cast(rate, dtype=exact))
         left = fn.cast(fn.shapes(audio)[0], dtype=exact) - start
-        count = min(floor(duration * fn.cast(rate, dtype=exact)), left)
+        count = minimum(floor(duration * fn.cast(rate, dtype=exact)), left)
         audio = fn.slice(audio, fn.cast(start, dtype=whole), fn.cast(count, dtype=whole), axes=[0])
         if wanted is not None:
             audio = fn.audio_resample(audio, in_rate=rate, out_rate=wanted, quality=get("quality", 50.0), dtype=dtype)

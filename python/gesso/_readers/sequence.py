@@ -4,7 +4,8 @@ import os
 
 import numpy as np
 
-from .. import _storage
+from .. import _storage, fn
+from .._enums import DALIDataType
 from .._feeding import Batch
 from .source import Reader, schema
 
@@ -74,8 +75,6 @@ class Sequence(Reader):
 
 def _decoder(node, length):
     """A pipeline that decodes the frames of a batch."""
-    from .. import fn
-    from .._enums import DALIDataType
     from ..pipeline import Pipeline
 
     size, threads = node.pipeline.max_batch_size * length, node.pipeline.num_threads

@@ -1,7 +1,7 @@
 """`fn.experimental.readers.video`, the older `fn.readers.video`, and that with a resize behind it: sequences of frames. The library reads them, the order
 is decided here."""
 
-from .. import _author, _library, _schema
+from .. import _author, _library, _schema, ops
 from .._dataset import Dataset
 from .source import Reader, schema
 
@@ -111,8 +111,6 @@ class VideoResize(OlderVideo):
     schema = named_schema = _resized()
 
     def __init__(self, *, device="cpu", **keywords):
-        from .. import ops
-
         resizing, reading = self._divided(keywords)
         shown = {name: reading[name] for name in ("_module", "_display_name") if name in reading}
         self._reader, self._resize = OlderVideo(device=device, **reading), ops.Resize(device=device, **resizing, **shown)
