@@ -321,6 +321,11 @@ class Pipeline(Running):
         with open(filename, "w", encoding="utf-8") as file:
             file.write(_drawing.as_dot(self.description(), show_tensors, use_colors))
 
+    def _for_operator(self, batch_size):
+        """A pipeline that an operator of this one runs: one batch at a time, in the same thread; errors are told by sample."""
+        settings = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False, "on_error": "mark"}
+        return Pipeline(batch_size, self._num_threads, None, **settings)
+
     def _stub(self):
         """A copy that cannot be run: what operators see of their pipeline inside of a callback."""
         stub = copy.copy(self)

@@ -102,10 +102,8 @@ def _run(pipeline, encoded, windows, paths):
 
 def _pipeline(node, wanted):
     """Decodes, cuts and, if a rate is `wanted`, resamples."""
-    from ..pipeline import Pipeline
-
-    get, size, threads = node.values_of, node.pipeline.max_batch_size, node.pipeline.num_threads
-    pipeline = Pipeline(size, threads, None, prefetch_queue_depth=1, exec_async=False, exec_pipelined=False, on_error="mark")
+    get = node.values_of
+    pipeline = node.pipeline._for_operator(node.pipeline.max_batch_size)
     dtype = DALIDataType(get("dtype", DALIDataType.FLOAT))
     exact, whole = DALIDataType.FLOAT64, DALIDataType.INT64
     with pipeline:

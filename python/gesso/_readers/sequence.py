@@ -75,10 +75,7 @@ class Sequence(Reader):
 
 def _decoder(node, length):
     """A pipeline that decodes the frames of a batch."""
-    from ..pipeline import Pipeline
-
-    size, threads = node.pipeline.max_batch_size * length, node.pipeline.num_threads
-    pipeline = Pipeline(size, threads, None, prefetch_queue_depth=1, exec_async=False, exec_pipelined=False, on_error="mark")
+    pipeline = node.pipeline._for_operator(node.pipeline.max_batch_size * length)
     with pipeline:
         encoded = fn.external_source(name="encoded", dtype=DALIDataType.UINT8, ndim=1)
         pipeline.set_outputs(fn.decoders.image(encoded, output_type=node.values_of("image_type", 0)))
