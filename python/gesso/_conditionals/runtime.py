@@ -1,4 +1,4 @@
-"""What rewritten definitions call. With plain values each function does what Python does."""
+"""What rewritten definitions call, beside `call` and `mark`, which `convert` adds. With plain values each function does what Python does."""
 
 from .. import fn
 from .._constants import Constant
@@ -192,17 +192,3 @@ def or_(left, right):
 def is_defined(value):
     """Whether a variable has a value."""
     return not isinstance(value, Undefined)
-
-
-def mark(function):
-    """Notes that a function is rewritten already."""
-    from .convert import mark as note
-
-    return note(function)
-
-
-def call(function):
-    """What to call in place of `function`."""
-    from .convert import convert_callee
-
-    return convert_callee(function)
