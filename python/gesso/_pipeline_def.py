@@ -3,7 +3,7 @@
 import functools
 import inspect
 
-from . import _origin
+from ._authoring import call_site
 from ._conditionals import convert, is_left_alone, leave_alone
 from ._conditionals.scopes import Conditions
 from .data_node import DataNode
@@ -73,7 +73,7 @@ def pipeline_def(fn=None, *, enable_conditionals=False, **pipeline_kwargs):
         def create_pipeline(*args, **kwargs):
             on = kwargs.get("enable_conditionals", enable_conditionals)
             if kwargs.get("debug", debugs):
-                _origin.warn(_NO_DEBUG, UserWarning)
+                call_site.warn(_NO_DEBUG, UserWarning)
             definition = function
             if on:
                 definition = convert(function)

@@ -2,9 +2,10 @@
 
 import inspect
 
-from . import _schema, fn
+from . import fn
+from ._authoring import schema as _schema
+from ._authoring.signature import input_names
 from ._readers.registry import READERS
-from ._signature import input_names
 
 _TYPES = {"int64": "int", "float": "float", "bool": "bool", "string": "str", "object": "Any"}
 _ENUMS = {"DATA_TYPE": "DALIDataType", "IMAGE_TYPE": "DALIImageType", "INTERP_TYPE": "DALIInterpType"}

@@ -1,5 +1,5 @@
-"""`DataNode`: what an operator in a pipeline's definition returns, a batch that is not there yet. Its operators come from
-`_arithmetic`, `node[...]` from `_subscript`."""
+"""`DataNode`: what an operator in a pipeline's definition returns, a batch that is not there yet. Its operators are in
+`_authoring.arithmetic`, `node[...]` in `_authoring.subscript`."""
 
 from . import _context, fn
 

@@ -3,16 +3,7 @@
 import ctypes
 from enum import Enum, unique
 
-from ._arrays import (  # noqa: F401
-    is_compatible_array_type as _is_compatible_array_type,
-    is_cupy_array as _is_cupy_array,
-    is_mxnet_array as _is_mxnet_array,
-    is_numpy_array as _is_numpy_array,
-    is_scalar_shape as _is_scalar_shape,
-    is_scalar_value as _is_scalar_value,
-    is_torch_tensor as _is_torch_tensor,
-)
-from ._constants import (  # noqa: F401
+from ._authoring.constants import (  # noqa: F401
     CPU_ONLY_DEVICE_ID,
     Constant,
     ConstantNode,
@@ -24,7 +15,16 @@ from ._constants import (  # noqa: F401
     int_like_types as _int_like_types,
     int_types as _int_types,
 )
-from ._enums import (  # noqa: F401
+from ._tensors.arrays import (  # noqa: F401
+    is_compatible_array_type as _is_compatible_array_type,
+    is_cupy_array as _is_cupy_array,
+    is_mxnet_array as _is_mxnet_array,
+    is_numpy_array as _is_numpy_array,
+    is_scalar_shape as _is_scalar_shape,
+    is_scalar_value as _is_scalar_value,
+    is_torch_tensor as _is_torch_tensor,
+)
+from ._tensors.enums import (  # noqa: F401
     DALIDataType,
     DALIImageType,
     DALIInterpType,

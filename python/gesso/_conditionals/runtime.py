@@ -1,7 +1,7 @@
 """What rewritten definitions call, beside `call` and `mark`, which `convert` adds. With plain values each function does what Python does."""
 
 from .. import fn
-from .._constants import Constant
+from .._authoring.constants import Constant
 from ..data_node import DataNode
 from .scopes import enabled
 from .trees import leaves_like, map_tree, same_structure, shown

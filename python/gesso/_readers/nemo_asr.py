@@ -5,10 +5,11 @@ import math
 
 import numpy as np
 
-from .. import _storage, fn
-from .._enums import DALIDataType
-from .._feeding import Batch
+from .. import fn
+from .._tensors.enums import DALIDataType
+from .._tensors.feeding import Batch
 from ..math import floor, min as minimum
+from . import storage
 from .source import Reader, schema
 
 _OWN = {
@@ -40,7 +41,7 @@ class _Speech:
 
 
 def _lines(path):
-    for number, line in enumerate(_storage.text(path).split("\n"), 1):
+    for number, line in enumerate(storage.text(path).split("\n"), 1):
         if line.strip():
             try:
                 yield _Speech(json.loads(line))
@@ -59,13 +60,13 @@ class _Manifests:
                     speech.number = len(self.found) - first
                     self.found.append(speech)
         self.size = len(self.found)
-        self.is_remote = any(_storage.is_remote(speech.path) for speech in self.found)
+        self.is_remote = any(storage.is_remote(speech.path) for speech in self.found)
 
     def read(self, index):
         speech = self.found[index]
         text = np.frombuffer(speech.text.encode(), np.uint8)
         window = np.float64([speech.offset, speech.duration if speech.duration > 0 else math.inf])
-        return (_storage.read(speech.path), window, text, np.array([speech.number], np.int64)), speech.path
+        return (storage.read(speech.path), window, text, np.array([speech.number], np.int64)), speech.path
 
 
 class _Decoder:

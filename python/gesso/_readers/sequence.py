@@ -4,9 +4,10 @@ import os
 
 import numpy as np
 
-from .. import _storage, fn
-from .._enums import DALIDataType
-from .._feeding import Batch
+from .. import fn
+from .._tensors.enums import DALIDataType
+from .._tensors.feeding import Batch
+from . import storage
 from .source import Reader, schema
 
 _OWN = {
@@ -35,7 +36,7 @@ class _Sequences:
 
     def read(self, index):
         paths = self.found[index]
-        return [_storage.read(path) for path in paths], paths[0]
+        return [storage.read(path) for path in paths], paths[0]
 
 
 class Sequence(Reader):
