@@ -15,7 +15,7 @@ _ASKED = "GESSO_SERIALIZE_BY"
 def _serialize(arguments):
     import argparse
 
-    from gesso._serialize import of_script
+    from gesso._authoring.autoserialize import of_script
 
     parser = argparse.ArgumentParser(prog="gesso serialize", description="Writes the pipeline of a Python program as a file.")
     parser.add_argument("script", help="a program with a function marked by pipeline_def")

@@ -127,8 +127,8 @@ class Synthetic:
 
 class Gesso:
     def __init__(self, options, files, batch, lanes, load, place):
-        import gesso
         from gesso import fn, pipeline_def, types
+        from gesso._native import library
 
         @pipeline_def(batch_size=batch, num_threads=max(1, options.threads // lanes), device_id=0)
         def chain():
@@ -137,7 +137,7 @@ class Gesso:
             image = fn.resize(image, resize_x=SIDE, resize_y=SIDE)
             return fn.crop_mirror_normalize(image, dtype=types.FLOAT16, output_layout="CHW", mean=MEAN, std=STD)
 
-        self.library, self.batch, self.files, self.place, self.buffers = gesso._library, batch, files, place, lanes + 2
+        self.library, self.batch, self.files, self.place, self.buffers = library, batch, files, place, lanes + 2
         data, pipeline = chain().serialize(), ctypes.c_void_p()
         self.library.call("gesso_pipeline_load", data, len(data), 1, ctypes.byref(pipeline))
         self.lib = self.library.library()

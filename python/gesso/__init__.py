@@ -14,13 +14,13 @@ pipeline = preprocess(prefetch_queue_depth=1)
 """
 
 from . import fn, math, ops, types  # noqa: F401
-from ._assemble import assemble as _assemble
-from ._enums import DALIDataType, DALIImageType, DALIInterpType  # noqa: F401
-from ._library import GessoError, version as _version
+from ._registry import assemble as _assemble
+from ._tensors.enums import DALIDataType, DALIImageType, DALIInterpType  # noqa: F401
+from ._native.library import GessoError, version as _version
 from ._peek_video import peek_video_shape
 from ._pipeline_def import do_not_convert, pipeline_def
-from ._tensor import TensorCPU, TensorGPU
-from ._tensor_list import TensorListCPU, TensorListGPU
+from ._tensors.tensor import TensorCPU, TensorGPU
+from ._tensors.tensor_list import TensorListCPU, TensorListGPU
 from .data_node import DataNode, newaxis
 from .pipeline import OperatorConcurrency, Pipeline, StreamPolicy
 

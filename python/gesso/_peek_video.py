@@ -2,6 +2,9 @@
 
 import os
 
+from . import fn
+from .pipeline import Pipeline
+
 
 def peek_video_shape(video):
     """The shape that `decoders.video` would give: `(frames, height, width, 3)`. One frame is decoded.
@@ -21,9 +24,6 @@ def peek_video_shape(video):
 
 
 def _shape(path):
-    from . import fn
-    from .pipeline import Pipeline
-
     pipeline = Pipeline(batch_size=1, num_threads=1, prefetch_queue_depth=1)
     with pipeline:
         pipeline.set_outputs(fn.experimental.readers.video(filenames=[path], sequence_length=1, name="video"))

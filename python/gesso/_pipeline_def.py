@@ -3,7 +3,9 @@
 import functools
 import inspect
 
-from . import _origin
+from ._authoring import call_site
+from ._conditionals import convert, is_left_alone, leave_alone
+from ._conditionals.scopes import Conditions
 from .data_node import DataNode
 from .pipeline import Pipeline
 
@@ -48,8 +50,6 @@ def _define(pipeline, function, arguments, keywords):
 
 
 def _begin_conditions(pipeline, arguments, keywords):
-    from ._conditionals.scopes import Conditions
-
     pipeline._conditions = Conditions()
     for value in (*arguments, *keywords.values()):
         if isinstance(value, DataNode):
@@ -66,8 +66,6 @@ def pipeline_def(fn=None, *, enable_conditionals=False, **pipeline_kwargs):
     debugs = pipeline_kwargs.pop("debug", False)
 
     def decorate(function):
-        from ._conditionals import is_left_alone
-
         if is_left_alone(function):
             raise ValueError("a definition of a pipeline is marked by `@do_not_convert`, expected only functions that it calls")
 
@@ -75,11 +73,9 @@ def pipeline_def(fn=None, *, enable_conditionals=False, **pipeline_kwargs):
         def create_pipeline(*args, **kwargs):
             on = kwargs.get("enable_conditionals", enable_conditionals)
             if kwargs.get("debug", debugs):
-                _origin.warn(_NO_DEBUG, UserWarning)
+                call_site.warn(_NO_DEBUG, UserWarning)
             definition = function
             if on:
-                from ._conditionals import convert
-
                 definition = convert(function)
             settings, arguments = _split(function, kwargs)
             pipeline = Pipeline(**{**pipeline_kwargs, **settings})
@@ -100,6 +96,4 @@ def do_not_convert(func=None):
         return do_not_convert
     if getattr(func, "_is_pipeline_def", False):
         raise ValueError("a definition of a pipeline is marked by `@do_not_convert`, expected only functions that it calls")
-    from ._conditionals import leave_alone
-
     return leave_alone(func)

@@ -2,8 +2,10 @@
 
 import inspect
 
-from . import _schema
-from ._signature import input_names
+from . import fn
+from ._authoring import schema as _schema
+from ._authoring.signature import input_names
+from ._readers.registry import READERS
 
 _TYPES = {"int64": "int", "float": "float", "bool": "bool", "string": "str", "object": "Any"}
 _ENUMS = {"DATA_TYPE": "DALIDataType", "IMAGE_TYPE": "DALIImageType", "INTERP_TYPE": "DALIInterpType"}
@@ -45,9 +47,6 @@ def _function(schema):
 
 def make():
     """The stubs: path in the package > text."""
-    from . import fn
-    from ._readers.registry import READERS
-
     modules = {}
     schemas = {**_schema.all_schemas(), **{name: kind.schema for name, kind in READERS.items()}}
     for schema in schemas.values():

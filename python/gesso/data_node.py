@@ -1,6 +1,7 @@
-"""`DataNode`: what an operator in a pipeline's definition returns, a batch that is not there yet."""
+"""`DataNode`: what an operator in a pipeline's definition returns, a batch that is not there yet. Its operators are in
+`_authoring.arithmetic`, `node[...]` in `_authoring.subscript`."""
 
-from . import _context
+from . import _context, fn
 
 
 class _NewAxis:
@@ -25,12 +26,6 @@ class _NewAxis:
 newaxis = _NewAxis()
 
 
-def _arithmetic(name, *inputs):
-    from ._arithmetic import apply
-
-    return apply(name, *inputs)
-
-
 # What people look for in a `DataNode`, and where it is.
 _RUN = "it holds no data before the pipeline runs. Return it as an output, and look at what `run` gives"
 _NOT_HERE = {
@@ -47,17 +42,7 @@ _NOT_HERE = {
 }
 
 
-# Functions of numpy that operators compute, and operators that are there for others.
-_UFUNCS = {
-    **dict(add="add", subtract="sub", multiply="mul", divide="fdiv", true_divide="fdiv", floor_divide="div", remainder="mod", power="pow"),
-    **dict(equal="eq", not_equal="neq", less="lt", less_equal="leq", greater="gt", greater_equal="geq"),
-    **dict(bitwise_and="bitand", bitwise_or="bitor", bitwise_xor="bitxor", invert="bitnot", left_shift="lshift", right_shift="rshift"),
-    **dict(negative="minus", absolute="abs", minimum="min", maximum="max", float_power="fpow"),
-    **{name: name for name in ("sqrt", "cbrt", "exp", "log", "log2", "log10", "fabs", "floor", "ceil")},
-    **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
-    **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
-    "arctan2": "atan2",
-}
+# What is there for functions of numpy that take no `DataNode`.
 _INSTEAD = {
     **{name: f"fn.reductions.{name}" for name in ("mean", "sum", "min", "max")},
     **dict(amin="fn.reductions.min", amax="fn.reductions.max", std="fn.reductions.std_dev", var="fn.reductions.variance"),
@@ -129,16 +114,12 @@ class DataNode:
 
     def shape(self, *, dtype=None, device="cpu"):
         """The shapes of the samples, as a batch of one-dimensional tensors."""
-        from . import fn
-
         if device == "cpu":
             self._check_gpu2cpu()
         return fn._shape(self, dtype=dtype, device=device)
 
     def property(self, key, *, device="cpu"):
         """What is known of the samples: `"source_info"` (the file or record) or `"layout"`, as text in `uint8` tensors."""
-        from . import fn
-
         if device == "cpu":
             self._check_gpu2cpu()
         return fn.get_property(self, key=key, device=device)
@@ -155,9 +136,6 @@ class DataNode:
     def __pos__(self):
         return self
 
-    def __abs__(self):
-        return _arithmetic("abs", self)
-
     def __bool__(self):
         raise TypeError(
             "a `DataNode` was asked whether it is true, by `if`, `and`, `or`, `not` or `bool`: it has no value before the pipeline runs. With "
@@ -169,15 +147,8 @@ class DataNode:
         hint = _NOT_HERE.get(name)
         raise AttributeError(f"a `DataNode` has no `{name}`" + (f": {hint}" if hint else ""))
 
-    def __array_ufunc__(self, function, method, *inputs, **keywords):
-        """What numpy calls for its functions of elements, and for operators of its arrays."""
-        name = _UFUNCS.get(function.__name__)
-        if name is None or method != "__call__" or keywords:
-            raise TypeError(_numpy_cannot(function.__name__))
-        return _arithmetic(name, *inputs)
-
     def __array_function__(self, function, *_):
-        """What numpy calls for its other functions."""
+        """What numpy calls for functions that are not computed element by element."""
         raise TypeError(_numpy_cannot(function.__name__))
 
     def __array__(self, *_, **__):
@@ -185,32 +156,6 @@ class DataNode:
 
     # Not iterable, and not an `Iterable` for those who ask, though it has `__getitem__`.
     __iter__ = None
-
-    def __getitem__(self, index):
-        from ._subscript import subscript
-
-        return subscript(self, index)
-
-
-def _add_operators():
-    def plain(name):
-        return lambda self, other: _arithmetic(name, self, other)
-
-    def mirrored(name):
-        return lambda self, other: _arithmetic(name, other, self)
-
-    both = {"add": "add", "sub": "sub", "mul": "mul", "pow": "pow", "truediv": "fdiv", "floordiv": "div", "mod": "mod"}
-    both |= {"and": "bitand", "or": "bitor", "xor": "bitxor", "lshift": "lshift", "rshift": "rshift"}
-    comparisons = {"eq": "eq", "ne": "neq", "lt": "lt", "le": "leq", "gt": "gt", "ge": "geq"}
-    for python, name in (both | comparisons).items():
-        setattr(DataNode, f"__{python}__", plain(name))
-    for python, name in both.items():
-        setattr(DataNode, f"__r{python}__", mirrored(name))
-    DataNode.__neg__ = lambda self: _arithmetic("minus", self)
-    DataNode.__invert__ = lambda self: _arithmetic("bitnot", self)
-
-
-_add_operators()
 
 
 def _check(maybe_node):

@@ -15,11 +15,11 @@ import threading
 import numpy as np
 
 from . import fn as _fn
-from ._enums import dtype_of
-from ._feeding import to_array
+from ._native.prepared_call import Array, Single, as_dense, with_layout
 from ._pipeline_def import pipeline_def
-from ._single import Array, Single, as_dense, with_layout
-from ._tensor import TensorCPU
+from ._tensors.enums import dtype_of
+from ._tensors.feeding import to_array
+from ._tensors.tensor import TensorCPU
 
 _KEPT = 256
 # Operators that work along every dimension which no layout says to be channels.

@@ -1,12 +1,13 @@
 """`fn.external_source`: data from the user's program as an input of a pipeline."""
 
-from . import _context, _schema
+from . import _context
+from ._authoring import schema as _schema
+from ._authoring.arguments import TypedValue, convert, lookup
+from ._authoring.operator import Node, Operator, unwrap
+from ._callbacks.source_group import SourceGroup
+from ._callbacks.sources import SourceKind, get_callback_from_source
 from ._conditionals.convert import is_converted
-from ._arguments import TypedValue, convert, lookup
-from ._groups import SourceGroup
-from ._operator import Node, Operator, unwrap
-from ._sources import SourceKind, get_callback_from_source
-from .types import DALIDataType
+from ._tensors.enums import DALIDataType
 
 _PER_CALL = (
     "cuda_stream",

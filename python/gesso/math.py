@@ -2,7 +2,7 @@
 
 import sys as _sys
 
-from ._arithmetic import apply as _apply
+from ._authoring.arithmetic import apply as _apply
 
 _UNARY = {
     "sqrt": "Square root",

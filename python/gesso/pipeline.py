@@ -1,13 +1,14 @@
-"""`Pipeline`: its settings, its definition, its file. Running is in `_running`, the decorator in `_pipeline_def`."""
+"""`Pipeline`: its settings, its definition, its file. Running is in `_run.running`, the decorator in `_pipeline_def`."""
 
 import copy
 import inspect
 from enum import Enum
 
-from . import _author, _context, _drawing, _graph, _origin, types
+from . import _context, types
+from ._authoring import call_site as _call_site, drawing as _drawing, graph as _graph, serialization as _serialization
+from ._authoring.settings import check_output_declarations, count_of_multiprocessors, executor_flags, executor_type, integer, wishes
 from ._readers import features
-from ._running import Running
-from ._settings import check_output_declarations, count_of_multiprocessors, executor_flags, executor_type, integer, wishes
+from ._run.running import Running
 from .data_node import DataNode  # noqa: F401
 
 
@@ -76,12 +77,12 @@ class Pipeline(Running):
         deterministic=False,
     ):
         if experimental_exec_dynamic is not None:
-            _origin.warn("experimental_exec_dynamic is deprecated, please use exec_dynamic instead", Warning)
+            _call_site.warn("experimental_exec_dynamic is deprecated, please use exec_dynamic instead", Warning)
             exec_dynamic = experimental_exec_dynamic
         if default_cuda_stream_priority is not None:
-            _origin.warn("`default_cuda_stream_priority` does nothing any more.", Warning)
+            _call_site.warn("`default_cuda_stream_priority` does nothing any more.", Warning)
         if max_streams is not None:
-            _origin.warn("`max_streams` does nothing any more.", Warning)
+            _call_site.warn("`max_streams` does nothing any more.", Warning)
         batch_size, num_threads, device_id = (
             integer("batch_size", batch_size),
             integer("num_threads", num_threads),
@@ -89,7 +90,7 @@ class Pipeline(Running):
         )
         seed, bytes_per_sample = integer("seed", seed), integer("bytes_per_sample", bytes_per_sample)
         if seed is not None and seed < 0:
-            _origin.warn("a negative `seed` is an old way to say that there is none: leave it out, or give None.", UserWarning)
+            _call_site.warn("a negative `seed` is an old way to say that there is none: leave it out, or give None.", UserWarning)
             seed = None
         if on_error not in ("raise", "skip", "mark"):
             raise ValueError(f'`on_error` must be "raise", "skip" or "mark", got {on_error!r}.')
@@ -262,7 +263,7 @@ class Pipeline(Running):
         if self._description is not None:
             return self._description
         self._build_graph()
-        return _author.describe(self._operators, self._declared_outputs()[0], self._parameters())
+        return _serialization.describe(self._operators, self._declared_outputs()[0], self._parameters())
 
     def serialize(self, define_graph=None, filename=None):
         """The pipeline as the bytes of a file that Gesso and DALI load; also written to `filename`, if that is given."""
@@ -273,7 +274,7 @@ class Pipeline(Running):
             )
         if self._bytes is None:
             self._build_graph(define_graph)
-            self._bytes = features.of_nodes(_author.write(self.description()), self._operators)
+            self._bytes = features.of_nodes(_serialization.write(self.description()), self._operators)
         if filename is not None:
             with open(filename, "wb") as file:
                 file.write(self._bytes)
@@ -289,7 +290,7 @@ class Pipeline(Running):
                 serialized_pipeline = file.read()
         for name in settings.keys() - inspect.signature(Pipeline.__init__).parameters.keys():
             # DALI takes any.
-            _origin.warn(f"`{name}` is no argument of a pipeline: `deserialize` leaves it out", UserWarning)
+            _call_site.warn(f"`{name}` is no argument of a pipeline: `deserialize` leaves it out", UserWarning)
         # What no file says.
         pipeline = cls(**{name: settings[name] for name in OF_GESSO if name in settings})
         pipeline._load(serialized_pipeline, settings)
@@ -317,9 +318,14 @@ class Pipeline(Running):
     def save_graph_to_dot_file(self, filename, *, show_tensors=False, show_ids=None, use_colors=False):
         """Writes its graph in the language of Graphviz."""
         if show_ids is not None:
-            _origin.warn("The argument `show_ids` has no effect any more.", DeprecationWarning)
+            _call_site.warn("The argument `show_ids` has no effect any more.", DeprecationWarning)
         with open(filename, "w", encoding="utf-8") as file:
             file.write(_drawing.as_dot(self.description(), show_tensors, use_colors))
+
+    def _for_operator(self, batch_size):
+        """A pipeline that an operator of this one runs: one batch at a time, in the same thread; errors are told by sample."""
+        settings = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False, "on_error": "mark"}
+        return Pipeline(batch_size, self._num_threads, None, **settings)
 
     def _stub(self):
         """A copy that cannot be run: what operators see of their pipeline inside of a callback."""
@@ -376,7 +382,7 @@ def _device_id(self):
 
 def _batch_size(self):
     """Deprecated: `max_batch_size`."""
-    _origin.warn("batch_size is deprecated, please use max_batch_size instead", Warning)
+    _call_site.warn("batch_size is deprecated, please use max_batch_size instead", Warning)
     return self._max_batch_size
 
 

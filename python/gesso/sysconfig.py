@@ -2,7 +2,7 @@
 
 import os
 
-from . import _library
+from ._native import library as _library
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 

@@ -19,7 +19,7 @@ import nvidia.dali
 import nvidia.dali.auto_aug.auto_augment
 import nvidia.dali.auto_aug.rand_augment
 import nvidia.dali.auto_aug.trivial_augment
-from gesso._engine import describe
+from gesso._native.engine import describe
 from gesso.auto_aug import auto_augment, rand_augment, trivial_augment
 from nvidia.dali._utils import dali_trace
 

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gesso import Pipeline, _storage, fn, tfrecord
+
+from gesso import Pipeline, fn, tfrecord
+from gesso._readers import storage
 
 
 def pipeline(make, batch_size=4):
@@ -200,7 +202,7 @@ def test_the_page(bucket):
 def test_without_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "obstore", None)
     monkeypatch.setitem(sys.modules, "obstore.store", None)
-    _storage._store.cache_clear()
+    storage._store.cache_clear()
     with pytest.raises(RuntimeError, match=r"pip install gesso-pipelines\[cloud\]"):
         pipeline(lambda: fn.readers.file(files=["gs://bucket/a.jpg"])).run()
 
@@ -262,35 +264,35 @@ def test_a_transfer_may_take_long_while_bytes_come(monkeypatch):
     pytest.importorskip("obstore")
     import datetime
 
-    monkeypatch.setattr(_storage, "_STALLED", datetime.timedelta(seconds=2))
-    monkeypatch.setattr(_storage, "_RETRIES", 0)
-    _storage._store.cache_clear()
+    monkeypatch.setattr(storage, "_STALLED", datetime.timedelta(seconds=2))
+    monkeypatch.setattr(storage, "_RETRIES", 0)
+    storage._store.cache_clear()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Slow)
     server.pause, server.daemon_threads = threading.Event(), True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         root = f"http://127.0.0.1:{server.server_port}"
-        assert _storage.read(f"{root}/all").tobytes() == b"byte by byte"
+        assert storage.read(f"{root}/all").tobytes() == b"byte by byte"
         with pytest.raises(RuntimeError, match="Could not open file .*stops"):
-            _storage.read(f"{root}/stops")
+            storage.read(f"{root}/stops")
     finally:
         server.pause.set()
         server.shutdown()
-        _storage._store.cache_clear()
+        storage._store.cache_clear()
 
 
 def test_the_whole_of_a_transfer_has_no_short_limit(monkeypatch):
     given = {}
     store = pytest.importorskip("obstore.store")
     monkeypatch.setattr(store, "from_url", lambda root, **settings: given.update(settings) or root)
-    _storage._store.cache_clear()
-    _storage._store("s3://bucket", 0)
-    _storage._store.cache_clear()
+    storage._store.cache_clear()
+    storage._store("s3://bucket", 0)
+    storage._store.cache_clear()
     assert given["client_options"]["timeout"].total_seconds() >= 3600 > given["client_options"]["read_timeout"].total_seconds()
 
 
 def test_paths_of_this_machine_with_colons(tmp_path):
     path = tmp_path / "a:b"
     path.write_bytes(b"here")
-    assert not _storage.is_remote(str(path)) and not _storage.is_remote("C://a") and _storage.is_remote("s3://a/b")
+    assert not storage.is_remote(str(path)) and not storage.is_remote("C://a") and storage.is_remote("s3://a/b")
     assert texts(pipeline(lambda: fn.readers.file(files=[str(path)]), 1).run()[0]) == [b"here"]

@@ -4,9 +4,12 @@ import gc
 
 import numpy as np
 import pytest
-from gesso import Pipeline, TensorListGPU, _device, _engine, fn, pipeline_def, types
 
-if not _engine.has_gpu():
+from gesso import Pipeline, TensorListGPU, fn, pipeline_def, types
+from gesso._native import engine
+from gesso._tensors import device_array
+
+if not engine.has_gpu():
     pytest.skip("no GPU", allow_module_level=True)
 
 # Other shapes than one, so that samples do not lie at even distances.
@@ -115,7 +118,7 @@ def test_memory_comes_back():
     def free():
         gc.collect()
         left, total = ctypes.c_size_t(), ctypes.c_size_t()
-        _device.driver().run(0, "cuMemGetInfo_v2", ctypes.byref(left), ctypes.byref(total))
+        device_array.driver().run(0, "cuMemGetInfo_v2", ctypes.byref(left), ctypes.byref(total))
         return left.value
 
     pipe = of(lambda: fn.external_source(name="x").gpu() * 2)

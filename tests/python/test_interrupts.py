@@ -120,7 +120,7 @@ def test_a_function_cannot_run_its_own_pipeline(depth):
 
 
 def test_an_interrupt_is_told_once_and_by_the_handler_that_was_there():
-    from gesso._interrupts import held, let
+    from gesso._threads.interrupts import held, let
 
     told = []
     before = signal.signal(signal.SIGINT, lambda *_: told.append(1))

@@ -8,10 +8,12 @@ import tarfile
 
 import numpy as np
 import pytest
-from gesso import Pipeline, _execution, fn, pipeline_def, tfrecord, types
-from gesso._reading import Reading
-from gesso._stages import StagedGraph
-from gesso._stream import StreamEngine
+
+from gesso import Pipeline, fn, pipeline_def, tfrecord, types
+from gesso._native.stream import StreamEngine
+from gesso._run import runner
+from gesso._run.native_readers import Reading
+from gesso._run.stages import StagedGraph
 
 # Orders that every kind of reader is read in.
 ORDERS = [
@@ -38,7 +40,7 @@ def runs_on(pipeline):
 def interpreted(monkeypatch, make):
     """What `make` gives with readers in the interpreter."""
     with monkeypatch.context() as patch:
-        patch.setattr(_execution._reading, "opened", lambda *_: None)
+        patch.setattr(runner.native_readers, "opened", lambda *_: None)
         pipeline = make()
         assert runs_on(pipeline) is StagedGraph
     return pipeline

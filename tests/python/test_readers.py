@@ -6,7 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from gesso import Pipeline, _storage, fn, pipeline_def
+from gesso import Pipeline, fn, pipeline_def
+from gesso._readers import storage
 from gesso._readers.order import Order
 
 
@@ -113,13 +114,13 @@ def batch_in_files(folder, function, depth):
 @pytest.fixture
 def read(monkeypatch):
     """The threads that read files, one for each that was read."""
-    plain, threads = _storage.read, []
+    plain, threads = storage.read, []
 
     def counted(path):
         threads.append(threading.current_thread())
         return plain(path)
 
-    monkeypatch.setattr(_storage, "read", counted)
+    monkeypatch.setattr(storage, "read", counted)
     return threads
 
 

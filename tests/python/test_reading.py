@@ -6,9 +6,12 @@ import weakref
 
 import numpy as np
 import pytest
-from gesso import Pipeline, _execution, _library, fn, pipeline_def, types
-from gesso._reading import Reading
-from gesso._stages import StagedGraph
+
+from gesso import Pipeline, fn, pipeline_def, types
+from gesso._native import library
+from gesso._run import runner
+from gesso._run.native_readers import Reading
+from gesso._run.stages import StagedGraph
 
 FILES = 11
 
@@ -34,7 +37,7 @@ def runs_on(pipeline):
 def interpreted(monkeypatch, make):
     """What `make` gives with readers in the interpreter."""
     with monkeypatch.context() as patch:
-        patch.setattr(_execution._reading, "opened", lambda *_: None)
+        patch.setattr(runner.native_readers, "opened", lambda *_: None)
         pipeline = make()
         assert runs_on(pipeline) is StagedGraph
     return pipeline
@@ -240,15 +243,15 @@ class Planned:
 
     def __init__(self, serialized, outputs_on_host=False):
         pipeline = ctypes.c_void_p()
-        _library.call("gesso_pipeline_load", serialized, len(serialized), _library.GPU, ctypes.byref(pipeline))
+        library.call("gesso_pipeline_load", serialized, len(serialized), library.GPU, ctypes.byref(pipeline))
         self.made.append((self._infos("input", pipeline), self._infos("output", pipeline), outputs_on_host))
-        _library.library().gesso_pipeline_free(pipeline)
+        library.library().gesso_pipeline_free(pipeline)
 
     def _infos(self, kind, pipeline):
-        info, found = _library.TensorInfo(struct_size=ctypes.sizeof(_library.TensorInfo)), {}
-        for i in range(getattr(_library.library(), f"gesso_pipeline_{kind}_count")(pipeline)):
-            _library.call(f"gesso_pipeline_{kind}", pipeline, i, ctypes.byref(info))
-            found[info.name.decode()] = "gpu" if info.device == _library.GPU else "cpu"
+        info, found = library.TensorInfo(struct_size=ctypes.sizeof(library.TensorInfo)), {}
+        for i in range(getattr(library.library(), f"gesso_pipeline_{kind}_count")(pipeline)):
+            library.call(f"gesso_pipeline_{kind}", pipeline, i, ctypes.byref(info))
+            found[info.name.decode()] = "gpu" if info.device == library.GPU else "cpu"
         return found
 
 
@@ -300,7 +303,7 @@ def test_numbers_are_the_same_with_any_number_of_lanes(folder, monkeypatch):
         return (data, labels, *drawn, *pixels)
 
     alone = of(define, 4)
-    monkeypatch.setattr(_execution._reading, "lanes", lambda *_: {"lanes": 4, "num_threads": 1, "prefetch": 6})
+    monkeypatch.setattr(runner.native_readers, "lanes", lambda *_: {"lanes": 4, "num_threads": 1, "prefetch": 6})
     together = of(define, 4)
     staged = interpreted(monkeypatch, lambda: of(define, 4))
     assert runs_on(alone) is Reading and runs_on(together) is Reading

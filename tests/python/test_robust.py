@@ -14,7 +14,8 @@ import time
 import numpy as np
 import pytest
 
-from gesso import Pipeline, _library, fn, tfrecord, types
+from gesso import Pipeline, fn, tfrecord, types
+from gesso._native import library as _library
 
 
 def pipeline(make, batch_size=4, **settings):

@@ -7,9 +7,12 @@ import time
 
 import numpy as np
 import pytest
-from gesso import Pipeline, TensorListCPU, TensorListGPU, _device, _engine, fn, pipeline_def, types
-from gesso._reading import Reading
-from gesso._stages import StagedGraph
+
+from gesso import Pipeline, TensorListCPU, TensorListGPU, fn, pipeline_def, types
+from gesso._native import engine as _engine
+from gesso._run.native_readers import Reading
+from gesso._run.stages import StagedGraph
+from gesso._tensors import device_array
 
 if not _engine.has_gpu():
     pytest.skip("no GPU", allow_module_level=True)
@@ -263,7 +266,7 @@ def free():
     # A thread gives back what was lent.
     time.sleep(0.3)
     left, total = ctypes.c_size_t(), ctypes.c_size_t()
-    _device.driver().run(0, "cuMemGetInfo_v2", ctypes.byref(left), ctypes.byref(total))
+    device_array.driver().run(0, "cuMemGetInfo_v2", ctypes.byref(left), ctypes.byref(total))
     return left.value
 
 

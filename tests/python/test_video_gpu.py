@@ -4,9 +4,11 @@ import pathlib
 
 import numpy as np
 import pytest
-from gesso import Pipeline, TensorListGPU, _engine, fn, pipeline_def
 
-if not _engine.has_gpu():
+from gesso import Pipeline, TensorListGPU, fn, pipeline_def
+from gesso._native import engine
+
+if not engine.has_gpu():
     pytest.skip("no GPU", allow_module_level=True)
 
 ROOT = pathlib.Path(__file__).parents[1]

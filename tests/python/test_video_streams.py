@@ -9,7 +9,8 @@ import weakref
 import numpy as np
 import pytest
 
-from gesso import Pipeline, _author, fn, pipeline_def, types
+from gesso import Pipeline, fn, pipeline_def, types
+from gesso._authoring import serialization
 
 CLIPS = pathlib.Path(__file__).parents[1] / "data/video"
 ANSWERS = json.loads((CLIPS / "streams/answers.json").read_text())
@@ -314,13 +315,13 @@ def test_a_file_with_a_resizing_reader(arguments, name):
     reader["arguments"].update(added)
     reader["stored"] += [entry for entry in resize["stored"] if entry["name"] in added]
     reader.update(name=name, outputs=[resize["outputs"][0], *reader["outputs"][1:]])
-    one, two = (Pipeline.deserialize(written, prefetch_queue_depth=1) for written in (_author.write(description), pipe.serialize()))
+    one, two = (Pipeline.deserialize(written, prefetch_queue_depth=1) for written in (serialization.write(description), pipe.serialize()))
     for found, expected in zip(outputs_of(one), outputs_of(two)):
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_array_equal(a, b)
     reader["arguments"]["save_attrs"] = [True]
     with pytest.raises(RuntimeError, match="`save_attrs` is not supported"):
-        Pipeline.deserialize(_author.write(description)).run()
+        Pipeline.deserialize(serialization.write(description)).run()
 
 
 @pytest.mark.parametrize("arguments, said", [

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gesso import _library
+from gesso._native import library as _library
 
 OLDEST_GLIBC = (2, 28)
 # As it lies on a disk; zipped, `scripts/wheel` lets it have 8 MiB.

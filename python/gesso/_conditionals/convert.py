@@ -218,6 +218,10 @@ def _future_mask():
     return __future__.annotations.compiler_flag
 
 
+# Rewritten code calls `runtime`, which has no way back to what rewrites.
+runtime.call, runtime.mark = convert_callee, mark
+
+
 def rewritten(function):
     """The rewritten function, with the old one's variables, defaults and attributes."""
     code = _new_code(function.__code__)

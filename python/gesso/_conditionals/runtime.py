@@ -1,6 +1,7 @@
-"""What rewritten definitions call. With plain values each function does what Python does."""
+"""What rewritten definitions call, beside `call` and `mark`, which `convert` adds. With plain values each function does what Python does."""
 
-from .. import fn, types
+from .. import fn
+from .._authoring.constants import Constant
 from ..data_node import DataNode
 from .scopes import enabled
 from .trees import leaves_like, map_tree, same_structure, shown
@@ -106,7 +107,7 @@ def _as_node(conditions, value):
     if isinstance(value, Undefined):
         return value
     if not isinstance(value, DataNode):
-        value = types.Constant(value, device="cpu")
+        value = Constant(value, device="cpu")
     return conditions.use(value)
 
 
@@ -191,17 +192,3 @@ def or_(left, right):
 def is_defined(value):
     """Whether a variable has a value."""
     return not isinstance(value, Undefined)
-
-
-def mark(function):
-    """Notes that a function is rewritten already."""
-    from .convert import mark as note
-
-    return note(function)
-
-
-def call(function):
-    """What to call in place of `function`."""
-    from .convert import convert_callee
-
-    return convert_callee(function)

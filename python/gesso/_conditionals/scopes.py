@@ -1,6 +1,6 @@
 """The branches that a definition is in while it runs. A batch that comes from outside of a branch is split when it is used inside."""
 
-from .. import _context
+from .. import _context, fn
 from ..data_node import DataNode
 
 
@@ -70,8 +70,6 @@ class Conditions:
         return self._split_down(node, level)
 
     def _split_down(self, node, level):
-        from .. import fn
-
         part, inner = self._scopes[level].get(node), self._scopes[level + 1 :]
         del self._scopes[level + 1 :]
         try:

@@ -4,8 +4,7 @@ import json
 
 import numpy as np
 
-from .. import _storage
-from . import damage, masks
+from . import damage, masks, storage
 
 
 class Image:
@@ -24,7 +23,7 @@ def load(get):
     """The images that the arguments of a reader ask for, in the order of their numbers or as `images` lists them."""
     path = get("annotations_file")
     with damage.named(f"the annotation file {path}"):
-        return _images(json.loads(_storage.text(path)), get)
+        return _images(json.loads(storage.text(path)), get)
 
 
 def _images(content, get):

@@ -4,8 +4,7 @@ import os
 
 import numpy as np
 
-from .. import _storage
-from . import annotations, annotations_saved, masks
+from . import annotations, annotations_saved, masks, storage
 from .source import Reader, schema
 
 _OWN = {
@@ -39,7 +38,7 @@ class _Annotated:
         self.images = annotations_saved.load(saved) if saved else annotations.load(get)
         self.size = len(self.images)
         self._root = get("file_root") or ""
-        self.is_remote = _storage.is_remote(self._root)
+        self.is_remote = storage.is_remote(self._root)
         self._has_pixels = get("pixelwise_masks")
         self._has_polygons = get("polygon_masks") or get("masks")
         self._counts = "coordinates" if get("masks") else "vertices"
@@ -48,7 +47,7 @@ class _Annotated:
     def read(self, index):
         image = self.images[index]
         path = os.path.join(self._root, image.name)
-        outputs = [_storage.read(path), image.boxes, image.labels]
+        outputs = [storage.read(path), image.boxes, image.labels]
         if self._has_polygons:
             scale = [1, 2, 2] if self._counts == "coordinates" else 1
             outputs += [image.polygons * np.array(scale, np.int32), image.vertices]

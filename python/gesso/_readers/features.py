@@ -2,7 +2,7 @@
 
 import struct
 
-from .. import _author
+from .._authoring import serialization
 from ..tfrecord import Feature, float32, int64, string
 from . import wire
 
@@ -130,7 +130,7 @@ def rewritten(serialized, described):
     """The bytes of a file whose description was changed; with the features that the description has no place for."""
     found = of_file(serialized)
     if not found:
-        return _author.write(described)
+        return serialization.write(described)
     return _written(described, found)
 
 
@@ -140,7 +140,7 @@ def _written(described, found):
         if entry["instance"] in found:
             entry["arguments"] = {name: value for name, value in entry["arguments"].items() if name != "feature_names"}
             entry["stored"] = [stored for stored in entry["stored"] if stored["name"] != "feature_names"]
-    return add(_author.write({**described, "operators": operators}), found)
+    return add(serialization.write({**described, "operators": operators}), found)
 
 
 def _of(nodes):

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from .. import _storage
-from . import files
+from . import files, storage
 from .source import Reader, schema
 
 _OWN = {
@@ -21,7 +20,7 @@ class _Files:
     def __init__(self, found, base=""):
         self.found, self._base = found, base
         self.size = len(found)
-        self.is_remote = any(_storage.is_remote(path) for path, _ in found)
+        self.is_remote = any(storage.is_remote(path) for path, _ in found)
 
     def name(self, index):
         """The path of a sample."""
@@ -29,7 +28,7 @@ class _Files:
 
     def read(self, index):
         path, label = self.found[index]
-        return (_storage.read(path), np.array([label], np.int32)), files.relative(self._base, path)
+        return (storage.read(path), np.array([label], np.int32)), files.relative(self._base, path)
 
 
 def _given(paths, labels, root):

@@ -1,10 +1,10 @@
 """`fn.io.file.read`: the bytes of the files that the input names."""
 
-from .. import _storage
-from .._enums import DALIDataType
-from .._feeding import Batch
-from .._operator import Operator
-from .._schema import Argument, Schema
+from .._authoring.operator import Operator
+from .._authoring.schema import Argument, Schema
+from .._tensors.enums import DALIDataType
+from .._tensors.feeding import Batch
+from . import storage
 
 _NAME = "io__file__Read"
 _ARGUMENTS = {
@@ -27,7 +27,7 @@ class Read(Operator):
     def run_python(self, node, inputs, batch_size):
         """The files of a batch."""
         paths = [_path(array) for array in inputs[0].arrays]
-        return [Batch([_storage.read(path) for path in paths], DALIDataType.UINT8, "", paths)]
+        return [Batch([storage.read(path) for path in paths], DALIDataType.UINT8, "", paths)]
 
 
 def _path(array):

@@ -3,7 +3,7 @@
 import fnmatch
 import os
 
-from .. import _storage
+from . import storage
 
 IMAGES_AND_SOUND = "*.jpg *.jpeg *.png *.bmp *.tif *.tiff *.pnm *.ppm *.pgm *.pbm *.jp2 *.webp *.flac *.ogg *.wav".split()
 
@@ -16,8 +16,8 @@ def _matches(name, patterns, case_sensitive):
 
 def in_folders(root, file_filters=None, dir_filters=None, case_sensitive=False):
     """(path, label) of the files in the folders of `root`; the label is the number of the folder, in order of their names."""
-    if _storage.is_remote(root):
-        names = [path.split("/") for path in _storage.below(root)]
+    if storage.is_remote(root):
+        names = [path.split("/") for path in storage.below(root)]
         inside = {folder: [] for folder in sorted({parts[0] for parts in names if len(parts) > 1})}
         for parts in names:
             if len(parts) == 2:
@@ -38,7 +38,7 @@ def in_folders(root, file_filters=None, dir_filters=None, case_sensitive=False):
 
 def below(root, patterns):
     """Paths of all files below `root` that match, sorted."""
-    paths = [name for name in _storage.below(root) if _matches(name.rpartition("/")[2], patterns, True)]
+    paths = [name for name in storage.below(root) if _matches(name.rpartition("/")[2], patterns, True)]
     return sorted(os.path.join(root, name) for name in paths)
 
 
@@ -46,7 +46,7 @@ def of_list(path, root):
     """(path, label) of each line `path label` of a text file; paths are relative to `root`, else to the list's folder."""
     base = base_of(path, root)
     found = []
-    for number, line in enumerate(_storage.text(path).split("\n"), 1):
+    for number, line in enumerate(storage.text(path).split("\n"), 1):
         if not line.strip():
             continue
         name, _, label = line.strip().rpartition(" ")
@@ -58,7 +58,7 @@ def of_list(path, root):
 
 
 def _folder(path):
-    return path.rpartition("/")[0] if _storage.is_remote(path) else os.path.dirname(os.path.abspath(path))
+    return path.rpartition("/")[0] if storage.is_remote(path) else os.path.dirname(os.path.abspath(path))
 
 
 def base_of(listed, root):
@@ -80,7 +80,7 @@ def joined(base, path):
     """A path below `base`, unless it says itself where it is."""
     if base and os.path.isabs(path):
         return _Whole(path)
-    return path if not base or _storage.is_remote(path) else os.path.join(base, path)
+    return path if not base or storage.is_remote(path) else os.path.join(base, path)
 
 
 def of_arguments(get, pattern):
@@ -92,7 +92,7 @@ def of_arguments(get, pattern):
         return [joined(root, path) for path in given]
     if listed is not None:
         base = root or _folder(listed)
-        return [joined(base, line.strip()) for line in _storage.text(listed).split("\n") if line.strip()]
+        return [joined(base, line.strip()) for line in storage.text(listed).split("\n") if line.strip()]
     if root is None:
         raise RuntimeError("Either `file_root`, `files` or `file_list` must be specified.")
     return below(root, [get("file_filter", pattern)])

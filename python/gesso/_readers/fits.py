@@ -1,6 +1,6 @@
 """`fn.experimental.readers.fits`: images of FITS files."""
 
-from .._enums import DALIDataType, dtype_of
+from .._tensors.enums import DALIDataType, dtype_of
 from . import files, fits_file
 from .source import Reader, schema
 

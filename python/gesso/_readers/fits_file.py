@@ -5,8 +5,7 @@ import os
 
 import numpy as np
 
-from .. import _storage
-from . import fits_tiles
+from . import fits_tiles, storage
 
 _BLOCK, _CARD, _MAGIC = 2880, 80, b"SIMPLE  ="
 # What files may ask for.
@@ -131,7 +130,7 @@ def images(path, indices):
     """The images of the parts (HDUs) of a file that are asked for; the first one has the number 1."""
     found, wanted = {}, set(indices)
     try:
-        with _storage.open_local(path) as file:
+        with storage.open_local(path) as file:
             file_size = os.fstat(file.fileno()).st_size
             if file.read(len(_MAGIC)) != _MAGIC:
                 raise RuntimeError(f"{path} is no FITS file: it does not begin with `{_MAGIC.decode()}`.")

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from .. import _storage
-from . import damage, files, rows
+from . import damage, files, rows, storage
 from .source import Reader, schema
 
 _OWN = {
@@ -57,7 +56,7 @@ class _Rows:
         if file is None:
             path = self._paths[number]
             try:
-                file = self._h5py.File(_storage.open_file(path).stream() if _storage.is_remote(path) else path, "r")
+                file = self._h5py.File(storage.open_file(path).stream() if storage.is_remote(path) else path, "r")
                 datasets = [file[name] for name in self._names]
             except KeyError as error:
                 raise RuntimeError(f"{path} has no such dataset: {error.args[0]}; it has {_names(file, self._h5py)}.") from None

@@ -3,7 +3,7 @@
 import os
 import struct
 
-from .. import _storage
+from . import storage
 
 _HEADER = 16
 _BRANCH, _LEAF = 1, 2
@@ -21,7 +21,7 @@ class Lmdb:
     def __init__(self, path):
         file = os.path.join(path, "data.mdb") if os.path.isdir(path) else path
         try:
-            self._file = _storage.open_local(file)
+            self._file = storage.open_local(file)
             self._size = os.fstat(self._file.fileno()).st_size
         except OSError as error:
             raise RuntimeError(f"LMDB Error: {error.strerror or error}, with file: {path}") from None

@@ -5,9 +5,11 @@ import math
 
 import numpy as np
 
-from .. import _storage
-from .._enums import DALIDataType
-from .._feeding import Batch
+from .. import fn
+from .._tensors.enums import DALIDataType
+from .._tensors.feeding import Batch
+from ..math import floor, min as minimum
+from . import storage
 from .source import Reader, schema
 
 _OWN = {
@@ -39,7 +41,7 @@ class _Speech:
 
 
 def _lines(path):
-    for number, line in enumerate(_storage.text(path).split("\n"), 1):
+    for number, line in enumerate(storage.text(path).split("\n"), 1):
         if line.strip():
             try:
                 yield _Speech(json.loads(line))
@@ -58,13 +60,13 @@ class _Manifests:
                     speech.number = len(self.found) - first
                     self.found.append(speech)
         self.size = len(self.found)
-        self.is_remote = any(_storage.is_remote(speech.path) for speech in self.found)
+        self.is_remote = any(storage.is_remote(speech.path) for speech in self.found)
 
     def read(self, index):
         speech = self.found[index]
         text = np.frombuffer(speech.text.encode(), np.uint8)
         window = np.float64([speech.offset, speech.duration if speech.duration > 0 else math.inf])
-        return (_storage.read(speech.path), window, text, np.array([speech.number], np.int64)), speech.path
+        return (storage.read(speech.path), window, text, np.array([speech.number], np.int64)), speech.path
 
 
 class _Decoder:
@@ -101,12 +103,8 @@ def _run(pipeline, encoded, windows, paths):
 
 def _pipeline(node, wanted):
     """Decodes, cuts and, if a rate is `wanted`, resamples."""
-    from .. import fn
-    from ..math import floor, min
-    from ..pipeline import Pipeline
-
-    get, size, threads = node.values_of, node.pipeline.max_batch_size, node.pipeline.num_threads
-    pipeline = Pipeline(size, threads, None, prefetch_queue_depth=1, exec_async=False, exec_pipelined=False, on_error="mark")
+    get = node.values_of
+    pipeline = node.pipeline._for_operator(node.pipeline.max_batch_size)
     dtype = DALIDataType(get("dtype", DALIDataType.FLOAT))
     exact, whole = DALIDataType.FLOAT64, DALIDataType.INT64
     with pipeline:
@@ -115,7 +113,7 @@ def _pipeline(node, wanted):
         audio, rate = fn.decoders.audio(encoded, dtype=dtype if wanted is None else DALIDataType.FLOAT, downmix=get("downmix", True))
         start = floor(offset * fn.cast(rate, dtype=exact))
         left = fn.cast(fn.shapes(audio)[0], dtype=exact) - start
-        count = min(floor(duration * fn.cast(rate, dtype=exact)), left)
+        count = minimum(floor(duration * fn.cast(rate, dtype=exact)), left)
         audio = fn.slice(audio, fn.cast(start, dtype=whole), fn.cast(count, dtype=whole), axes=[0])
         if wanted is not None:
             audio = fn.audio_resample(audio, in_rate=rate, out_rate=wanted, quality=get("quality", 50.0), dtype=dtype)

@@ -7,8 +7,7 @@ import threading
 
 import numpy as np
 
-from .. import _storage
-from . import damage, files
+from . import damage, files, storage
 from .source import Reader, schema
 
 _OWN = {
@@ -168,16 +167,16 @@ class _Arrays:
         self.paths = paths
         self._base, self._is_found = base, is_found
         self.size = len(paths)
-        self.is_remote = any(map(_storage.is_remote, paths))
+        self.is_remote = any(map(storage.is_remote, paths))
         self.region = region
 
     def read(self, index, fed=None):
         path = self.paths[index]
         with damage.named(f"the array file {path}"):
             if self.is_remote:
-                part = self._part(np.load(io.BytesIO(_storage.read(path)), allow_pickle=False), path, fed)
+                part = self._part(np.load(io.BytesIO(storage.read(path)), allow_pickle=False), path, fed)
             else:
-                with _storage.open_local(path) as file:
+                with storage.open_local(path) as file:
                     part = self._part(_File(file, os.fstat(file.fileno()).st_size), path, fed)
         return (np.ascontiguousarray(part).reshape(part.shape),), self._named(path)
 

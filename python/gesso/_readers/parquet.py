@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from .. import _storage
-from . import damage, files, rows
+from . import damage, files, rows, storage
 from .source import Reader, schema
 
 _OWN = {
@@ -120,7 +119,7 @@ class _Groups:
 
     def _file(self, path, metadata=None):
         try:
-            source = _storage.open_file(path).stream() if _storage.is_remote(path) else path
+            source = storage.open_file(path).stream() if storage.is_remote(path) else path
             return self._arrow.parquet.ParquetFile(source, metadata=metadata, pre_buffer=True)
         except (OSError, self._arrow.pyarrow.ArrowException) as error:
             raise RuntimeError(f"Could not open file {path}: {error}") from None

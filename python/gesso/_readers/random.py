@@ -1,6 +1,6 @@
 """Engines and distributions of the C++ library, as GNU's libstdc++ has them: what DALI shuffles with."""
 
-from .._seeds import seed_sequence
+from .._authoring.seeds import seed_sequence
 
 _M32, _M64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 

@@ -5,9 +5,9 @@ import struct
 
 import numpy as np
 
-from .. import _context, _storage
+from .. import _context
 from ..tfrecord import Feature
-from . import damage, wire
+from . import damage, storage, wire
 from .source import Reader, schema
 
 _OWN = {"path": ("_STRING_VEC", None), "index_path": ("_STRING_VEC", None), "use_o_direct": ("BOOL", False)}
@@ -17,8 +17,8 @@ class _Indexed:
     """Pieces of files: (file, where, how long)."""
 
     def __init__(self, paths, places):
-        self._files = [_storage.open_file(path) for path in paths]
-        self.is_remote = any(map(_storage.is_remote, paths))
+        self._files = [storage.open_file(path) for path in paths]
+        self.is_remote = any(map(storage.is_remote, paths))
         self.places = places
         self.groups = [[i for i, place in enumerate(places) if place[0] == k] for k in range(len(paths))]
         self.size = len(places)
@@ -46,7 +46,7 @@ def _count(paths, indices, what):
 def _index(path):
     """The two numbers in each line of an index."""
     pairs = []
-    for number, line in enumerate(_storage.text(path).splitlines(), 1):
+    for number, line in enumerate(storage.text(path).splitlines(), 1):
         words = line.split()[:2]
         if not words:
             continue
@@ -172,7 +172,7 @@ class _RecordIO(_Indexed):
     def __init__(self, paths, indices):
         if len(indices) != 1:
             raise RuntimeError(f"The reader of RecordIO takes a single index file for all files, got {len(indices)}.")
-        ends = np.cumsum([_storage.open_file(path).size for path in paths]).tolist()
+        ends = np.cumsum([storage.open_file(path).size for path in paths]).tolist()
         offsets = sorted(at for _, at in _index(indices[0]))
         if offsets and offsets[-1] >= ends[-1]:
             raise RuntimeError(

@@ -4,8 +4,10 @@ import os
 
 import numpy as np
 
-from .. import _storage
-from .._feeding import Batch
+from .. import fn
+from .._tensors.enums import DALIDataType
+from .._tensors.feeding import Batch
+from . import storage
 from .source import Reader, schema
 
 _OWN = {
@@ -34,7 +36,7 @@ class _Sequences:
 
     def read(self, index):
         paths = self.found[index]
-        return [_storage.read(path) for path in paths], paths[0]
+        return [storage.read(path) for path in paths], paths[0]
 
 
 class Sequence(Reader):
@@ -74,12 +76,7 @@ class Sequence(Reader):
 
 def _decoder(node, length):
     """A pipeline that decodes the frames of a batch."""
-    from .. import fn
-    from .._enums import DALIDataType
-    from ..pipeline import Pipeline
-
-    size, threads = node.pipeline.max_batch_size * length, node.pipeline.num_threads
-    pipeline = Pipeline(size, threads, None, prefetch_queue_depth=1, exec_async=False, exec_pipelined=False, on_error="mark")
+    pipeline = node.pipeline._for_operator(node.pipeline.max_batch_size * length)
     with pipeline:
         encoded = fn.external_source(name="encoded", dtype=DALIDataType.UINT8, ndim=1)
         pipeline.set_outputs(fn.decoders.image(encoded, output_type=node.values_of("image_type", 0)))

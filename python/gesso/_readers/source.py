@@ -6,12 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from .. import _shards, _storage
-from .._enums import dtype_of
-from .._feeding import Batch
-from .._operator import Operator
-from .._schema import Argument, Schema
-from . import damage, elastic
+from .._authoring.operator import Operator
+from .._authoring.schema import Argument, Schema
+from .._tensors.enums import dtype_of
+from .._tensors.feeding import Batch
+from . import damage, elastic, shards as _shards, storage
 from .order import Order
 from .sampling import Sampled
 
@@ -146,7 +145,7 @@ class Reader(Operator):
         if getattr(node.samples, "is_remote", False):
             # From afar a batch comes at once; what is read again because something is missing, one by one.
             if node.connections is None:
-                node.connections = ThreadPoolExecutor(_storage.CONNECTIONS, "gesso-read")
+                node.connections = ThreadPoolExecutor(storage.CONNECTIONS, "gesso-read")
             firsts = [node.connections.submit(first).result for first in firsts]
         rows, numbers = [], []
         for i, (index, first) in enumerate(zip(indices, firsts)):

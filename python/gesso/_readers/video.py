@@ -1,8 +1,10 @@
 """`fn.experimental.readers.video`, the older `fn.readers.video`, and that with a resize behind it: sequences of frames. The library reads them, the order
 is decided here."""
 
-from .. import _author, _library, _schema
-from .._dataset import Dataset
+from .. import ops
+from .._authoring import schema as _schema, serialization
+from .._native import library
+from .._native.dataset import Dataset
 from .source import Reader, schema
 
 _OWN = {
@@ -46,10 +48,10 @@ class _Sequences:
 
     def __init__(self, node):
         outputs = [(edge.name, edge.device, None, None) for edge in node.outputs]
-        description = _author.describe([node], outputs, node.pipeline._parameters())
+        description = serialization.describe([node], outputs, node.pipeline._parameters())
         try:
-            self._dataset = Dataset(_author.write(description), len(outputs))
-        except _library.GessoError as error:
+            self._dataset = Dataset(serialization.write(description), len(outputs))
+        except library.GessoError as error:
             raise RuntimeError(str(error)) from error
         self.size = self._dataset.size
         self.layouts = ["FHWC"] + [""] * (len(outputs) - 1)
@@ -61,7 +63,7 @@ class _Sequences:
     def read(self, index):
         try:
             arrays, _ = self._dataset.read(index)
-        except _library.GessoError as error:
+        except library.GessoError as error:
             raise RuntimeError(str(error)) from error
         return arrays, self.name(index)
 
@@ -111,8 +113,6 @@ class VideoResize(OlderVideo):
     schema = named_schema = _resized()
 
     def __init__(self, *, device="cpu", **keywords):
-        from .. import ops
-
         resizing, reading = self._divided(keywords)
         shown = {name: reading[name] for name in ("_module", "_display_name") if name in reading}
         self._reader, self._resize = OlderVideo(device=device, **reading), ops.Resize(device=device, **resizing, **shown)

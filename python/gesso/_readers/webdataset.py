@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 
-from .. import _storage
-from .._enums import DALIDataType, to_numpy_type
+from .._tensors.enums import DALIDataType, to_numpy_type
+from . import storage
 from .source import Reader, schema
 
 _BLOCK = 512
@@ -89,7 +89,7 @@ def members(file):
 def of_archive(path):
     """The samples of an archive: lists of (extension, offset, size)."""
     samples, last = [], None
-    archive = _storage.open_file(path)
+    archive = storage.open_file(path)
     with archive.stream() as file:
         try:
             found = list(members(file))
@@ -111,7 +111,7 @@ def of_archive(path):
 
 def of_index(path):
     """The samples that an index file lists: a line with the version and the number of samples, then a line for each."""
-    lines = _storage.text(path).splitlines()
+    lines = storage.text(path).splitlines()
     head = lines[0].split() if lines else []
     if len(head) < 2 or head[0] not in _VERSIONS:
         raise RuntimeError(f"Unsupported version of the index file ({head[0] if head else 'empty'}): {path}; expected one of {_VERSIONS}.")
@@ -164,7 +164,7 @@ class _Archives:
             self.groups.append(list(range(first, len(self.samples))))
         self.size = len(self.samples)
         self._files = {}
-        self.is_remote = any(map(_storage.is_remote, paths))
+        self.is_remote = any(map(storage.is_remote, paths))
 
     def _add(self, number, parts):
         places = [None] * self._count
@@ -187,7 +187,7 @@ class _Archives:
     def read(self, index):
         number, places = self.samples[index]
         if number not in self._files:
-            self._files[number] = _storage.open_file(self.paths[number])
+            self._files[number] = storage.open_file(self.paths[number])
         first = min((place[0] for place in places if place), default=0)
         where = f"{self.paths[number]} at index {first}"
         found = [self._component(number, place, dtype, where) for place, dtype in zip(places, self._dtypes)]

@@ -1,5 +1,5 @@
 """The pool of worker processes of one pipeline: tasks out, batches in, in order. A worker that dies is an error, never a wait. Who calls it holds
-Ctrl-C off (`_interrupts`): it comes through where a worker is waited for."""
+Ctrl-C off (`_threads.interrupts`): it comes through where a worker is waited for."""
 
 import itertools
 import multiprocessing
@@ -11,9 +11,9 @@ import weakref
 from collections import deque
 
 from .. import _context
-from .._ahead import Process
-from .._interrupts import let
-from .._sources import SourceKind
+from .._callbacks.sources import SourceKind
+from .._threads.fork import Process
+from .._threads.interrupts import let
 from . import pickling
 from .shared import Receiver
 from .worker import run

@@ -8,9 +8,9 @@ import traceback
 
 import numpy as np
 
-from .._feeding import to_array
-from .._sources import get_callback_from_source
-from .._tensor_list import TensorListCPU
+from .._callbacks.sources import get_callback_from_source
+from .._tensors.feeding import to_array
+from .._tensors.tensor_list import TensorListCPU
 from .shared import Sender
 
 

@@ -2,10 +2,13 @@
 
 import ctypes
 
-from .. import _dlpack, _library, _schema, types  # noqa: F401
-from .._dlpack import DLDeviceType  # noqa: F401
-from .._tensor import TensorCPU, TensorGPU  # noqa: F401
-from .._tensor_list import TensorListCPU, TensorListGPU  # noqa: F401
+from .. import types  # noqa: F401
+from .._authoring import schema as _schema  # noqa: F401
+from .._native import library as _library  # noqa: F401
+from .._tensors import dlpack as _dlpack  # noqa: F401
+from .._tensors.dlpack import DLDeviceType  # noqa: F401
+from .._tensors.tensor import TensorCPU, TensorGPU  # noqa: F401
+from .._tensors.tensor_list import TensorListCPU, TensorListGPU  # noqa: F401
 from ..pipeline import Pipeline  # noqa: F401
 
 
@@ -79,9 +82,8 @@ class OpSchema:
 
 def TryGetSchema(name, follow_aliases=False):
     """The schema of an operator, or None."""
-    from ..ops import _special
-
     from .._readers.registry import READERS
+    from ..ops import _special
 
     if name in READERS:
         return OpSchema(READERS[name].schema)
@@ -136,7 +138,7 @@ def Init(*_, **__):
 
 def IsDriverInitialized():
     """Whether there is a GPU."""
-    from .._engine import has_gpu
+    from .._native.engine import has_gpu
 
     return has_gpu()
 

@@ -1,6 +1,7 @@
 """`nvidia.dali.plugin_manager`: libraries with operators of Gesso's own kind."""
 
-from .. import _modules, _schema, fn, ops
+from .. import fn, ops
+from .._authoring import namespaces as _namespaces, schema as _schema
 from .backend_impl import LoadLibrary
 
 
@@ -8,7 +9,7 @@ def load_library(library_path, global_symbols=False):
     """Loads a library with operators; they are in `fn` and `ops` then."""
     LoadLibrary(library_path)
     _schema.reload()
-    _modules.install(ops, fn)
+    _namespaces.install(ops, fn)
 
 
 def load_directory(plugin_dir_path, global_symbols=False):

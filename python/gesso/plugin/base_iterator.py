@@ -8,7 +8,7 @@ from enum import Enum, unique
 
 import numpy as np
 
-from .._epochs import Shards
+from .._run.epochs import Shards
 from ..types import PipelineAPIType
 
 

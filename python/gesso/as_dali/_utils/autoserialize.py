@@ -1,3 +1,3 @@
 """`nvidia.dali._utils.autoserialize`"""
 
-from ..._serialize import invoke_autoserialize  # noqa: F401
+from ..._authoring.autoserialize import invoke_autoserialize  # noqa: F401

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ..._feeding import to_array
-from ..._sources import SourceDescription, SourceKind, accepted_arg_count, get_callback_from_source  # noqa: F401
-from ..._tensor_list import TensorListCPU
+from ..._callbacks.sources import SourceDescription, SourceKind, accepted_arg_count, get_callback_from_source  # noqa: F401
+from ..._tensors.feeding import to_array
+from ..._tensors.tensor_list import TensorListCPU
 
 _UNSUPPORTED = "Unsupported callback return type. Got: `{}`."
 _UNEVEN = "expected samples of one shape, found {}"

@@ -5,8 +5,8 @@ import functools
 import jax
 import numpy as np
 
-from ..._operator import choose_device
-from ..._python_function import PythonFunction
+from ..._authoring.operator import choose_device
+from ..._callbacks.python_function import PythonFunction
 
 
 class JaxFunction(PythonFunction):

@@ -7,10 +7,10 @@ import types as _types
 import numba
 import numpy as np
 
-from ..._enums import to_numpy_type
-from ..._feeding import Batch
-from ..._modules import make_function
-from ..._python_function import PythonFunction
+from ..._authoring.namespaces import make_function
+from ..._callbacks.python_function import PythonFunction
+from ..._tensors.enums import to_numpy_type
+from ..._tensors.feeding import Batch
 
 
 class NumbaFunction(PythonFunction):

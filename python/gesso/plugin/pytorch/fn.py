@@ -2,8 +2,8 @@
 
 import torch
 
-from ... import _modules
-from ..._python_function import PythonFunction
+from ..._authoring import namespaces as _namespaces
+from ..._callbacks.python_function import PythonFunction
 from . import tensors
 
 
@@ -18,5 +18,5 @@ class TorchPythonFunction(PythonFunction):
         return tensor.cuda() if self.device == "gpu" and torch.cuda.is_available() else tensor
 
 
-torch_python_function = _modules.make_function(TorchPythonFunction, "torch_python_function")
+torch_python_function = _namespaces.make_function(TorchPythonFunction, "torch_python_function")
 torch_python_function.__module__ = __name__

@@ -6,10 +6,10 @@ import contextlib
 import numpy as np
 import torch
 
-from ..._device import side_by_side
-from ..._enums import DALIDataType
-from ..._tensor import TensorCPU, TensorGPU
-from ..._tensor_list import TensorListCPU, TensorListGPU
+from ..._tensors.device_array import side_by_side
+from ..._tensors.enums import DALIDataType
+from ..._tensors.tensor import TensorCPU, TensorGPU
+from ..._tensors.tensor_list import TensorListCPU, TensorListGPU
 
 to_torch_type = {
     DALIDataType.BOOL: torch.bool,

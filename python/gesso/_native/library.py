@@ -1,0 +1,238 @@
+"""The shared library: where it is, its functions and structures by ctypes, its errors. Knows nothing of pipelines in Python."""
+
+import ctypes
+import os
+import threading
+from ctypes import POINTER, c_char_p, c_int32, c_int64, c_size_t, c_uint8, c_void_p
+
+NAME = "libtriton_gesso.so"
+ABI_VERSION = 1
+MAX_NDIM = 16
+CPU, GPU = 0, 1
+
+
+class GessoError(RuntimeError):
+    """A call of the library failed. `status` is its `gesso_status`; the text is the library's."""
+
+    def __init__(self, message, status=1):
+        super().__init__(message)
+        self.status = status
+
+
+class Sample(ctypes.Structure):
+    """gesso_sample"""
+
+    _fields_ = [("struct_size", c_size_t), ("data", c_void_p), ("shape", POINTER(c_int64)), ("ndim", c_size_t)]
+
+
+class Input(ctypes.Structure):
+    """gesso_input"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_char_p),
+        ("dtype", c_int32),
+        ("device", c_int32),
+        ("samples", POINTER(Sample)),
+        ("layout", c_char_p),
+        ("origins", POINTER(c_char_p)),
+    ]
+
+
+class TensorInfo(ctypes.Structure):
+    """gesso_tensor_info"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_char_p),
+        ("layout", c_char_p),
+        ("dtype", c_int32),
+        ("device", c_int32),
+        ("ndim", c_int32),
+        ("shape", c_int64 * MAX_NDIM),
+    ]
+
+
+class InstanceOptions(ctypes.Structure):
+    """gesso_instance_options"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("num_threads", c_size_t),
+        ("gpu", c_int32),
+        ("outputs_on_host", c_int32),
+        ("inputs_may_change", c_int32),
+        ("gpu_multiprocessors", c_size_t),
+        ("deterministic", c_int32),
+    ]
+
+
+class StreamOptions(ctypes.Structure):
+    """gesso_stream_options"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("batch_size", c_size_t),
+        ("prefetch", c_size_t),
+        ("lanes", c_size_t),
+        ("num_threads", c_size_t),
+        ("first", ctypes.c_uint64),
+        ("gpu", c_int32),
+        ("outputs_on_host", c_int32),
+        ("next_epoch", c_int32),
+        ("read", ctypes.c_uint64),
+        ("gpu_multiprocessors", c_size_t),
+        ("deterministic", c_int32),
+    ]
+
+
+class Tensor(ctypes.Structure):
+    """gesso_tensor"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("data", c_void_p),
+        ("bytes", c_size_t),
+        ("dtype", c_int32),
+        ("device", c_int32),
+        ("device_id", c_int32),
+        ("ndim", c_int32),
+        ("shape", POINTER(c_int64)),
+        ("layout", c_char_p),
+        ("origin", c_char_p),
+    ]
+
+
+# Every function that is called, with its arguments; all that return a `gesso_status` are checked by `call`.
+_SIGNATURES = {
+    "gesso_describe": [c_char_p, c_size_t, POINTER(c_void_p)],
+    "gesso_pipeline_load": [c_char_p, c_size_t, c_int32, POINTER(c_void_p)],
+    "gesso_pipeline_output": [c_void_p, c_size_t, POINTER(TensorInfo)],
+    "gesso_instance_create": [c_void_p, POINTER(InstanceOptions), POINTER(c_void_p)],
+    "gesso_instance_run": [c_void_p, c_size_t, POINTER(Input), c_size_t, POINTER(c_void_p)],
+    "gesso_stream_create": [c_void_p, POINTER(StreamOptions), POINTER(c_void_p)],
+    "gesso_stream_feed": [c_void_p, c_size_t, POINTER(Input)],
+    "gesso_stream_feed_kept": [c_void_p, POINTER(Input)],
+    "gesso_dataset_open": [c_char_p, c_size_t, POINTER(c_void_p)],
+    "gesso_dataset_read": [c_void_p, c_size_t, POINTER(c_void_p)],
+    "gesso_stream_next": [c_void_p, POINTER(c_void_p), POINTER(ctypes.c_uint64)],
+    "gesso_stream_readers": [c_void_p, POINTER(c_void_p)],
+    "gesso_result_sample_status": [c_void_p, c_size_t, POINTER(c_char_p)],
+    "gesso_result_tensors": [c_void_p, c_size_t, c_void_p, c_size_t],
+    "gesso_load_operators": [c_char_p],
+    "gesso_operators_json": [POINTER(c_char_p)],
+    "gesso_author": [c_char_p, c_size_t, POINTER(POINTER(c_uint8)), POINTER(c_size_t)],
+}
+_FREES = (
+    "gesso_string_free",
+    "gesso_pipeline_free",
+    "gesso_instance_free",
+    "gesso_stream_free",
+    "gesso_dataset_free",
+    "gesso_result_free",
+)
+
+
+def path():
+    """The library that is loaded: `GESSO_LIBRARY`, else the one inside of the package."""
+    given = os.environ.get("GESSO_LIBRARY")
+    if given:
+        return given
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return os.path.join(package, NAME)
+
+
+_loaded = None
+_lock = threading.Lock()
+
+
+def library():
+    """The loaded library; loads it at the first call."""
+    global _loaded
+    if _loaded is None:
+        with _lock:
+            if _loaded is None:
+                _loaded = _load()
+    return _loaded
+
+
+def _load():
+    file = path()
+    try:
+        lib = ctypes.CDLL(file)
+    except OSError as error:
+        raise ImportError(
+            f"Cannot load the Gesso library {file}: {error}. A wheel of Gesso contains it; with a source tree, build it with "
+            f"`cargo build --release` and let the environment variable GESSO_LIBRARY name it."
+        ) from error
+    lib.gesso_last_error.restype = c_char_p
+    lib.gesso_version.restype = c_char_p
+    lib.gesso_abi_version.restype = ctypes.c_uint32
+    if lib.gesso_abi_version() != ABI_VERSION:
+        raise ImportError(f"{file} has version {lib.gesso_abi_version()} of the C interface; this package needs version {ABI_VERSION}.")
+    for name, arguments in _SIGNATURES.items():
+        getattr(lib, name).argtypes = arguments
+    for name in _FREES:
+        function = getattr(lib, name)
+        function.argtypes, function.restype = [c_void_p], None
+    lib.gesso_bytes_free.argtypes, lib.gesso_bytes_free.restype = [c_void_p, c_size_t], None
+    lib.gesso_pipeline_needs_gpu.argtypes = [c_void_p]
+    lib.gesso_pipeline_max_batch_size.argtypes = [c_void_p]
+    lib.gesso_pipeline_max_batch_size.restype = c_size_t
+    for name in ("gesso_pipeline_input_count", "gesso_pipeline_output_count", "gesso_result_batch_size", "gesso_dataset_count"):
+        function = getattr(lib, name)
+        function.argtypes, function.restype = [c_void_p], c_size_t
+    return lib
+
+
+def version():
+    """The version of the library."""
+    return library().gesso_version().decode()
+
+
+def last_error():
+    """Why the last call of this thread failed."""
+    return (library().gesso_last_error() or b"").decode("utf-8", "replace")
+
+
+# A Ctrl-C that came while a destructor ran, out of which Python lets no exception.
+_interrupt = None
+
+
+def interrupt_later(error):
+    """Keeps `error` for `check_interrupt`."""
+    global _interrupt
+    _interrupt = error
+
+
+def check_interrupt():
+    """Raises what was kept, in the main thread, which alone has interrupts."""
+    global _interrupt
+    if _interrupt is not None and threading.current_thread() is threading.main_thread():
+        error, _interrupt = _interrupt, None
+        raise error
+
+
+def call(name, *arguments):
+    """Calls a function that returns a `gesso_status`; raises `GessoError` unless it is 0."""
+    check_interrupt()
+    status = getattr(library(), name)(*arguments)
+    if status != 0:
+        raise GessoError(last_error(), status)
+
+
+def operators_json():
+    """The operators that there are now, as the text of a JSON array. The library keeps the text."""
+    text = c_char_p()
+    call("gesso_operators_json", ctypes.byref(text))
+    return text.value.decode()
+
+
+def take_string(name, *arguments):
+    """Calls a function whose last argument takes a text that the caller owns; returns it."""
+    text = c_void_p()
+    call(name, *arguments, ctypes.byref(text))
+    try:
+        return ctypes.string_at(text).decode()
+    finally:
+        library().gesso_string_free(text)

@@ -1,0 +1,103 @@
+"""One loaded file that runs small batches of one size and kind: what ctypes needs is made once, so that a call costs little."""
+
+import ctypes
+import threading
+
+import numpy as np
+
+from . import library as _library
+from .engine import _TYPES, Engine, Result, _array, errors_of
+from .library import Input, Sample, Tensor
+
+_FAILED = -1
+
+
+class Array(np.ndarray):
+    """An array that an operator returned, with its `layout`. What numpy makes of it has none."""
+
+    def __array_finalize__(self, _):
+        self.layout = ""
+
+    def __array_wrap__(self, array, _context=None, _return_scalar=False):
+        return array[()] if array.ndim == 0 else np.asarray(array)
+
+
+def with_layout(array, layout):
+    """The array, which says its layout."""
+    array = array.view(Array)
+    array.layout = layout
+    return array
+
+
+class Single:
+    """Runs one file. `inputs`: name, `DALIDataType` and rank of each; `size` samples a batch."""
+
+    def __init__(self, serialized, inputs, size):
+        self._engine = Engine(serialized, num_threads=2)
+        self._lock = threading.Lock()
+        self._size = size
+        self._shapes = [[(ctypes.c_int64 * max(ndim, 1))() for _ in range(size)] for _, _, ndim in inputs]
+        self._samples = [(Sample * size)() for _ in inputs]
+        self._inputs = (Input * max(len(inputs), 1))()
+        for i, (name, dtype, ndim) in enumerate(inputs):
+            for sample, shape in zip(self._samples[i], self._shapes[i]):
+                sample.struct_size, sample.shape, sample.ndim = ctypes.sizeof(Sample), shape, ndim
+            self._inputs[i] = Input(ctypes.sizeof(Input), name.encode(), int(dtype), _library.CPU, self._samples[i])
+        self._count = len(inputs)
+        self._tensors = (Tensor * size)(*(Tensor(ctypes.sizeof(Tensor)) for _ in range(size)))
+        library = _library.library()
+        self._run, self._read = library.gesso_instance_run, library.gesso_result_tensors
+        self._table = ctypes.addressof(self._tensors)
+
+    def run(self, batches):
+        """For each output a list of arrays; `batches`, one for each input, hold dense arrays of the input's type and rank."""
+        with self._lock:
+            self._take(batches)
+            return self._outputs(self.run_as_it_is())
+
+    def run_as_it_is(self):
+        """Runs what the structures say; the result. Apart from `run` so that it can be measured."""
+        handle = ctypes.c_void_p()
+        if self._run(self._engine._instance, self._size, self._inputs, self._count, ctypes.byref(handle)) != 0:
+            raise RuntimeError(_library.last_error())
+        return Result(handle, self._engine._process)
+
+    def _take(self, batches):
+        for samples, shapes, arrays in zip(self._samples, self._shapes, batches):
+            for sample, shape, array in zip(samples, shapes, arrays):
+                sample.data = array.__array_interface__["data"][0] if array.size else None
+                if array.ndim:
+                    shape[:] = array.shape
+
+    def _outputs(self, result):
+        outputs = []
+        for index in range(self._engine.output_count):
+            if self._read(result.handle, index, self._table, self._size) != 0:
+                self._fail(result)
+            outputs.append([self._output(tensor, result) for tensor in self._tensors])
+        return outputs
+
+    def _fail(self, result):
+        """Raises what a sample failed with."""
+        errors = errors_of(result, range(self._size)) or {0: _library.last_error()}
+        index = min(errors)
+        raise RuntimeError(f"Sample {index} of the batch failed. {errors[index]}" if self._size > 1 else errors[index])
+
+    def _output(self, tensor, result):
+        if tensor.dtype == _FAILED:
+            self._fail(result)
+        shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
+        array = _array(tensor.data, shape, _TYPES[tensor.dtype], result)
+        return with_layout(array, tensor.layout.decode()) if tensor.layout else array
+
+
+def is_dense(array):
+    """Whether the library can read an array where it is."""
+    return array.flags.c_contiguous and array.dtype.isnative
+
+
+def as_dense(array):
+    """The array, or a dense copy of it in the library's byte order."""
+    if is_dense(array):
+        return array
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)

@@ -1,0 +1,106 @@
+"""A loaded file that reads its data set by itself: batches one after the other, prepared ahead in threads of the library."""
+
+import ctypes
+import json
+
+from .._threads.fork import Process
+from . import library as _library
+from .engine import Result, _inputs, outcome_of
+
+
+class StreamEngine:
+    """Runs a file whose inputs are all fed by readers, or that takes videos. It is opened when it is first asked for something. What is made on a
+    GPU is left there, as `DeviceArray`s."""
+
+    def __init__(
+        self, serialized, device=_library.CPU, gpu=0, gpu_multiprocessors=0, deterministic=False, *, num_threads=0, batch_size=0, prefetch=0, lanes=1
+    ):
+        self._pipeline, self._stream = ctypes.c_void_p(), None
+        self._process = Process()
+        _library.call("gesso_pipeline_load", serialized, len(serialized), device, ctypes.byref(self._pipeline))
+        self.output_count = _library.library().gesso_pipeline_output_count(self._pipeline)
+        size = ctypes.sizeof(_library.StreamOptions)
+        self._options = _library.StreamOptions(
+            size, batch_size, prefetch, lanes, num_threads, gpu=gpu, gpu_multiprocessors=gpu_multiprocessors, deterministic=deterministic
+        )
+        self._batch_size = batch_size
+        # What the stream reads where it is. It goes behind the stream.
+        self._kept = None
+
+    def __del__(self):
+        if not self._process.is_here():
+            return
+        try:
+            library = _library.library()
+        except Exception:  # the interpreter is going
+            return
+        library.gesso_stream_free(self._stream)
+        library.gesso_pipeline_free(self._pipeline)
+
+    def open(self):
+        """Finds the samples, if that was not done yet."""
+        self._opened()
+
+    def _opened(self):
+        self._process.check("A pipeline")
+        if self._stream is None:
+            stream = ctypes.c_void_p()
+            _library.call("gesso_stream_create", self._pipeline, ctypes.byref(self._options), ctypes.byref(stream))
+            self._stream = stream
+        return self._stream
+
+    def run(self, batch_size, fed):
+        """The next batch: arrays and layout of each output, errors of samples."""
+        outcome = self.next()
+        return outcome.outputs, outcome.errors
+
+    def next(self):
+        """The next batch, or None at the end of what was fed."""
+        handle = ctypes.c_void_p()
+        _library.call("gesso_stream_next", self._opened(), ctypes.byref(handle), None)
+        if not handle:
+            self._kept = None
+            return None
+        return outcome_of(Result(handle, self._process), _library.library().gesso_result_batch_size(handle), self.output_count)
+
+    def end(self):
+        """Goes to the end of what was fed."""
+        while True:
+            try:
+                if self.next() is None:
+                    return
+            except _library.GessoError:
+                pass
+
+    def feed(self, name, batch):
+        """Gives an input a batch: of a video, or of what stands beside it."""
+        given, keep = _inputs([(name, batch)], frozenset())
+        _library.call("gesso_stream_feed", self._opened(), len(batch.arrays), given)
+        del keep
+
+    def feed_kept(self, name, batch):
+        """Gives an input a video, which nobody changes before the stream has ended."""
+        given, self._kept = _inputs([(name, batch)], frozenset())
+        _library.call("gesso_stream_feed_kept", self._opened(), given)
+
+    def skip(self, batches):
+        """Goes on behind so many batches; before the first one."""
+        self._options.first = batches * self._batch_size
+
+    def restart(self, begun, read):
+        """Goes on behind `begun` batches; readers with the epoch behind the one that `read` batches have got to."""
+        self._options.first, self._options.next_epoch, self._options.read = begun * self._batch_size, 1, read * self._batch_size
+        _library.library().gesso_stream_free(self._stream)
+        self._stream = None
+
+    def reader_meta(self):
+        """What `Pipeline.reader_meta` says, by the names of readers."""
+        readers = json.loads(_library.take_string("gesso_stream_readers", self._opened()))
+        return {name: _meta(facts) for name, facts in readers.items()}
+
+
+def _meta(facts):
+    size, shards = facts["epoch_size"], facts["number_of_shards"]
+    padded = -(-size // shards) * shards if facts["pad_last_batch"] else size
+    others = {name: int(facts[name]) for name in ("number_of_shards", "shard_id", "pad_last_batch", "stick_to_shard")}
+    return {"epoch_size": size, "epoch_size_padded": padded, **others}

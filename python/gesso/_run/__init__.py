@@ -1,0 +1,1 @@
+"""What a built pipeline runs on, and the parts of `Pipeline` that run it."""

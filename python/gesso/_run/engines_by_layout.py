@@ -1,0 +1,61 @@
+"""Engines of one description. A layout that data brings along changes what a file means, so there is one for each combination of layouts."""
+
+import copy
+
+from .._authoring import schema as _schema, serialization
+from .._threads.interrupts import let
+
+
+class LayoutEngines:
+    """Makes the engine for the data at hand; the one for data without layouts is made at once, to find errors."""
+
+    def __init__(self, description, open_engine):
+        self._description = description
+        self._open = open_engine
+        self._engines = {}
+        self._free = {source["name"] for source in description["inputs"] if not source.get("layout")}
+        self._error = None
+        self._skipped = 0
+        self._is_random = any(_draws(operator["name"]) for operator in description["operators"])
+        try:
+            self._engines[()] = open_engine(serialization.write(description))
+        except RuntimeError as error:
+            # A layout may be what is missing.
+            if not self._free:
+                raise
+            self._error = error
+
+    def _key(self, inputs):
+        return tuple(sorted((name, batch.layout) for name, batch in inputs if batch.layout and name in self._free))
+
+    def _engine(self, key):
+        if key not in self._engines:
+            if not key and self._error is not None:
+                raise self._error
+            described = copy.deepcopy(self._description)
+            layouts = dict(key)
+            for source in described["inputs"]:
+                if source["name"] in layouts:
+                    source["layout"] = layouts[source["name"]]
+                    source["stored"] = [*source["stored"], {"name": "layout", "type": "string"}]
+            self._engines[key] = self._open(serialization.write(described))
+        return self._engines[key]
+
+    def run(self, batch_size, inputs):
+        """Runs a batch of `inputs`: pairs of a name and a `Batch`."""
+        engine = self._engine(self._key(inputs))
+        while self._skipped:
+            # There may be many.
+            with let():
+                self._skipped -= 1
+            engine.run(batch_size, inputs)
+        return engine.run(batch_size, inputs)
+
+    def skip(self, batches):
+        """Draws the random numbers of so many batches when the next one runs."""
+        self._skipped = batches if self._is_random else 0
+
+
+def _draws(name):
+    schema = _schema.find(name)
+    return schema is not None and schema.random

@@ -1,0 +1,157 @@
+"""A graph from a file: for files with readers and other operators that run in the interpreter. What the library runs alone needs no graph here."""
+
+import dataclasses
+from types import SimpleNamespace
+
+from .._authoring import schema as _schema, serialization
+from .._authoring.arguments import TypedValue
+from .._authoring.video_input import TARGET
+from .._readers import features
+from .._readers.file_read import Read
+from .._readers.registry import OLD_NAMES, READERS
+from .._readers.video import OlderVideo, Video, VideoResize
+from .._tensors.enums import DALIDataType
+from ..data_node import DataNode
+
+# Where DALI's files have other names than its functions.
+_HIDDEN = {"readers___TFRecord": READERS["readers__TFRecord"]}
+_CLASSES = {**READERS, **OLD_NAMES, **_HIDDEN}
+_VIDEOS = (Video, OlderVideo, VideoResize)
+
+
+def _is_of_library(name):
+    """Whether the library runs an operator by itself."""
+    return _CLASSES.get(name) is None or _CLASSES[name] in _VIDEOS
+
+
+def needs_graph(described):
+    """Whether the interpreter runs operators of a file, of which this is the description."""
+    return not all(_is_of_library(operator["name"]) for operator in described["operators"])
+
+
+class FileNode:
+    """An operator of a file, with what its graph needs of a `Node`."""
+
+    def __init__(self, pipeline, name, schema, device, entry, group):
+        self.pipeline, self.name, self.schema, self.device, self.group = pipeline, name, schema, device, group
+        self.origin = _origin(entry.get("bookkeeping", {}))
+        self.values = {"device": TypedValue("string", False, [device]), **_values(entry)}
+        self.inputs, self.tensors, self.outputs = [], {}, []
+        self.operator = SimpleNamespace(display=_display(entry, name), schema=schema)
+
+    def values_of(self, keyword, default=None):
+        """The value of an argument, else `default`."""
+        value = self.values.get(keyword)
+        return default if value is None else value.value
+
+    def is_foreign(self, pipeline):
+        """Whether it was made in another pipeline."""
+        return self.pipeline is not pipeline
+
+    def __repr__(self):
+        return f'{self.operator.display} "{self.name}" of a file'
+
+
+def _origin(bookkeeping):
+    """Where the author's program made it, if the file says so."""
+    keys = [f"_origin_stack_{part}" for part in ("filename", "lineno", "name")]
+    return list(zip(*(bookkeeping.get(key, ()) for key in keys)))
+
+
+def _display(entry, name):
+    given = [(entry.get("bookkeeping", {}).get(key) or entry["arguments"].get(key) or [""])[0] for key in ("_module", "_display_name")]
+    return ".".join(given) if all(given) else entry.get("name", name)
+
+
+def _values(entry):
+    """The arguments with their types, as the file has them."""
+    given, found = {**entry.get("arguments", {}), **entry.get("bookkeeping", {})}, {}
+    for stored in entry["stored"]:
+        if stored["name"] in given:
+            found[stored["name"]] = TypedValue(stored["type"], stored.get("list", False), list(given[stored["name"]]))
+    return found
+
+
+def _schema_of(name):
+    found = _schema.find(name)
+    if found is None:
+        # The library says why it does not run it.
+        return _schema.Schema(name, ("cpu", "gpu", "mixed"), 0, 99, 1, {})
+    # The name that the file has stays.
+    return dataclasses.replace(found, name=name, alias="")
+
+
+def _reader(node, features_of):
+    """Makes what runs a node in the interpreter."""
+    kind = _CLASSES[node.schema.name]
+    # Of one that resizes, the library knows the rest.
+    kind = OlderVideo if kind is VideoResize else kind
+    own = kind.schema.arguments
+    keywords = {name: value.value for name, value in node.values.items() if name in own}
+    if kind is READERS["readers__TFRecord"]:
+        keywords["features"] = features_of.get(node.name, {})
+    operator = kind(device=node.device, **keywords)
+    operator.display = node.operator.display
+    node.operator = operator
+    if kind is not Read:
+        node.schema = dataclasses.replace(kind.schema, name=node.schema.name)
+
+
+def _input(pipeline, entry, edges):
+    if entry.get("operator") == TARGET:
+        raise NotImplementedError(f"the file has the input of videos `{entry['name']}` beside readers that run in Python: such a file cannot be run")
+    node = FileNode(pipeline, entry["name"], _schema.find(serialization.SOURCE), entry["device"], entry, ("input", entry["name"]))
+    for name, value in (("dtype", entry["dtype"]), ("ndim", entry["ndim"])):
+        if value is not None:
+            value = int(DALIDataType[_NUMBERS[value]]) if name == "dtype" else value
+            node.values[name] = TypedValue("int64", False, [value])
+    if entry["layout"]:
+        node.values["layout"] = TypedValue("string", False, [entry["layout"]])
+    node.layout = entry["layout"]
+    # An edge of another name than its input's is in files made by hand only.
+    edges[entry["edge"]] = DataNode(entry["name"], entry["device"], node, 0)
+    node.outputs = [edges[entry["edge"]]]
+    return node
+
+
+# Types as descriptions name them > as `DALIDataType` does.
+_NUMBERS = {serialization._dtype_name(dtype): dtype.name for dtype in list(DALIDataType)[1:13] if dtype.name != "STRING"}
+
+
+def _operator(pipeline, entry, edges, place):
+    name = entry["instance"] or f"operator_{place}"
+    group = ("group", entry["logical_id"]) if entry["logical_id"] is not None else ("operator", place)
+    node = FileNode(pipeline, name, _schema_of(entry["name"]), entry["device"], entry, group)
+    wanted = entry.get("input_devices") or ["gpu" if node.device == "gpu" else "cpu"] * len(entry["inputs"])
+    try:
+        node.inputs = [_on(edges[edge], device) for edge, device in zip(entry["inputs"], wanted)]
+        node.tensors = {keyword: _on(edges[edge], "cpu") for keyword, edge in entry["argument_inputs"].items()}
+    except KeyError as error:
+        raise RuntimeError(f"operator `{entry['name']}` (`{name}`): nothing before it makes its input {error}") from None
+    made = "gpu" if node.device in ("gpu", "mixed") else "cpu"
+    devices = entry.get("output_devices") or [made] * len(entry["outputs"])
+    for i, (edge, device) in enumerate(zip(entry["outputs"], devices)):
+        edges[edge] = DataNode(edge, device, node, i)
+        node.outputs.append(edges[edge])
+    return node
+
+
+def _on(edge, device):
+    return edge if edge.device == device else DataNode(edge.name, device, edge.source, edge.index)
+
+
+def graph(pipeline, described, serialized):
+    """(operators, outputs) of a file."""
+    features_of = features.of_file(serialized) if any("TFRecord" in entry["name"] for entry in described["operators"]) else {}
+    edges = {}
+    inputs = sorted(described["inputs"], key=lambda entry: entry["place"] or 0)
+    nodes = [_input(pipeline, entry, edges) for entry in inputs]
+    for place, entry in enumerate(described["operators"]):
+        node = _operator(pipeline, entry, edges, place)
+        if not _is_of_library(entry["name"]) or _CLASSES.get(entry["name"]) in _VIDEOS:
+            _reader(node, features_of)
+        nodes.append(node)
+    missing = next((output["name"] for output in described["outputs"] if output["name"] not in edges), None)
+    if missing is not None:
+        raise RuntimeError(f"nothing in the file makes its output `{missing}`")
+    return nodes, [_on(edges[output["name"]], output["device"]) for output in described["outputs"]]

@@ -1,0 +1,1 @@
+"""Threads, forks and Ctrl-C. Knows nothing of data."""

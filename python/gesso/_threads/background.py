@@ -1,0 +1,64 @@
+"""A thread that runs calls one after the other while the caller does something else. Knows no pipelines."""
+
+import atexit
+import itertools
+import queue
+import threading
+import weakref
+from concurrent.futures import Future
+
+# How long the end of the program waits for a call that is under way; one that never returns must not keep it.
+_PATIENCE = 1.0
+# In the order in which they were made: one may need those made after it until its end.
+_threads = weakref.WeakValueDictionary()
+_numbers = itertools.count()
+
+
+def _serve(calls, end):
+    while (call := calls.get()) is not None:
+        future, function, arguments = call
+        try:
+            future.set_result(function(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+        # Nothing of a call is kept while the thread waits for the next.
+        del call, future, function, arguments
+    if end is not None:
+        end()
+
+
+def _drop(calls):
+    """Ends a thread whose owner is gone; calls that did not begin are cancelled."""
+    # The interpreter may be going, and the names of modules with it: what is used here are methods.
+    while not calls.empty():
+        try:
+            future, _, _ = calls.get_nowait()
+        except Exception:  # the thread was sooner
+            break
+        future.cancel()
+    calls.put(None)
+
+
+class Ahead:
+    """Runs calls in order in a thread of its own, which ends with it. `end`: what the thread does last, when no call is under way any more."""
+
+    def __init__(self, end=None):
+        self._calls = queue.SimpleQueue()
+        thread = threading.Thread(target=_serve, args=(self._calls, end), name="gesso", daemon=True)
+        thread.start()
+        thread.calls = self._calls
+        _threads[next(_numbers)] = thread
+        weakref.finalize(self, _drop, self._calls).atexit = False
+
+    def submit(self, function, *arguments):
+        """Queues a call; a future of what it returns."""
+        future = Future()
+        self._calls.put((future, function, arguments))
+        return future
+
+
+@atexit.register
+def _end():
+    for thread in list(_threads.values()):
+        thread.calls.put(None)
+        thread.join(_PATIENCE)
