@@ -6,7 +6,7 @@ use std::fmt::Display;
 
 /// What a test needs.
 #[derive(Clone, Copy)]
-pub enum Needs {
+pub(crate) enum Needs {
     /// A program or a library of the build: a compiler, binutils, NVRTC.
     Tool,
     /// A GPU, or an engine of it.
@@ -18,7 +18,7 @@ pub enum Needs {
 /// # Panics
 /// Where `GESSO_REQUIRE_TOOLS` or `GESSO_REQUIRE_GPU` says that this machine has what the test needs.
 #[track_caller]
-pub fn skip(needs: Needs, why: impl Display) {
+pub(crate) fn skip(needs: Needs, why: impl Display) {
     let required = match needs {
         Needs::Tool => "GESSO_REQUIRE_TOOLS",
         Needs::Gpu => "GESSO_REQUIRE_GPU",
