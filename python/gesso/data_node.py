@@ -137,11 +137,12 @@ class DataNode:
         return self
 
     def __bool__(self):
-        raise TypeError(
+        message = (
             "a `DataNode` was asked whether it is true, by `if`, `and`, `or`, `not` or `bool`: it has no value before the pipeline runs. With "
             f"`enable_conditionals=True` in `@{_context.package}.pipeline_def` these become operators; `cast` makes "
             "bools of numbers."
         )
+        raise TypeError(_context.add_words(message))
 
     def __getattr__(self, name):
         hint = _NOT_HERE.get(name)

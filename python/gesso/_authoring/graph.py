@@ -1,5 +1,6 @@
 """From what a definition returned to a graph in order: outputs checked, operators collected, producers first."""
 
+from .. import _context
 from ..data_node import DataNode, _check
 from .constants import Constant, ScalarConstant
 from .operator import constant_input
@@ -16,18 +17,20 @@ def as_outputs(returned):
         if isinstance(value, ScalarConstant):
             outputs[i] = constant_input(value, "cpu", i, "output")
         elif _holds_node(value):
-            raise TypeError(
+            message = (
                 f"output {i} is a sequence with `DataNode`s in it, expected one `DataNode`: "
                 "unpack what an operator with several outputs returns (`*`)"
             )
+            raise TypeError(_context.add_words(message))
         elif not isinstance(value, DataNode):
             try:
                 outputs[i] = Constant(value, device="cpu")
             except TypeError:
-                raise TypeError(
+                message = (
                     f"output {i} is a `{type(value)}`, expected a `DataNode`, or what `types.Constant` takes: a number, a list or an array of "
                     "numbers"
-                ) from None
+                )
+                raise TypeError(_context.add_words(message)) from None
         _check(outputs[i])
     return outputs
 
@@ -97,8 +100,9 @@ def require_own(pipeline, operators, message):
     """Raises if operators were made outside of the pipeline's definition."""
     foreign = [operator.name for operator in operators if operator.pipeline is not pipeline]
     if foreign:
-        raise RuntimeError(
+        message = (
             f"{message}, as these of its operators belong to no pipeline or to another:\n{foreign}\n"
             "Operators belong to the pipeline that is the current one when they are made; in a function that `@pipeline_def` marks that is "
             "its own."
         )
+        raise RuntimeError(_context.add_words(message))

@@ -1,6 +1,6 @@
 """What rewritten definitions call, beside `call` and `mark`, which `convert` adds. With plain values each function does what Python does."""
 
-from .. import fn
+from .. import _context, fn
 from .._authoring.constants import Constant
 from ..data_node import DataNode
 from .scopes import enabled
@@ -8,7 +8,7 @@ from .trees import leaves_like, map_tree, same_structure, shown
 
 _INCONSISTENT = "after an `if` a variable has a value from one branch alone: give it one in both."
 _DIVERGENT = """Divergent data found in different branches of `if/else` control flow statement. Variables in all code paths are merged into common \
-output batches. The values assigned to a given variable need to have the same nesting structure in every code path (both `if` branches): a \
+output batches. The values assigned to a given variable need to have the same nesting structure in every code path (both `if` branches). A \
 node, or tuples of one length, or dictionaries with the same keys; what is inside may differ.
 """
 
@@ -95,8 +95,8 @@ def _check_defined(first, second, names):
             continue
         branch, missing = ("else", other) if is_defined(one) else ("if", one)
         if isinstance(missing, NoReturn):
-            raise RuntimeError(f"{_INCONSISTENT} There is no `return` in the branch `{branch}`.")
-        raise RuntimeError(f"{_INCONSISTENT} `{name}` has none in the branch `{branch}`.")
+            raise RuntimeError(_context.add_words(f"{_INCONSISTENT} There is no `return` in the branch `{branch}`."))
+        raise RuntimeError(_context.add_words(f"{_INCONSISTENT} `{name}` has none in the branch `{branch}`."))
 
 
 def _branch_values(conditions, values):

@@ -4,6 +4,7 @@ are drawn again."""
 import json
 import warnings
 
+from .. import _context
 from .._callbacks.sources import SourceKind
 
 # Of what `save` writes.
@@ -89,9 +90,8 @@ def warn_of_sources(pipeline):
             reason = "with parameterless callable as a 'source'"
         else:
             reason = f"with {described.kind} as a 'source'"
-        warnings.warn(
+        message = (
             f"the checkpoint does not hold where the source of an external source is: {reason}. Who goes on from it must bring the source to that "
-            "point, or it begins anew beside data that goes on",
-            Warning,
-            stacklevel=5,
+            "point, or it begins anew beside data that goes on"
         )
+        warnings.warn(_context.add_words(message), Warning, stacklevel=5)

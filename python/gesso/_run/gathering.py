@@ -2,6 +2,7 @@
 
 from collections import deque
 
+from .. import _context
 from .._tensors.feeding import is_constant, to_batch
 from .._threads.interrupts import held, let
 from ..data_node import _check
@@ -47,7 +48,8 @@ class Gathering:
             node = next((node for node in self._operators if node.name == name), None)
             group = getattr(node, "group_of_sources", None)
             if group is not None and group.callback is not None:
-                raise RuntimeError(f"the external source `{name}` has a `source`, which feeds it; `feed_input` is for those without")
+                message = f"the external source `{name}` has a `source`, which feeds it; `feed_input` is for those without"
+                raise RuntimeError(_context.add_words(message))
         self._feed_input(name, data, layout)
 
     def _feed_input(self, name, data, layout=None, copy=True):

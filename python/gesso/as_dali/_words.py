@@ -123,6 +123,7 @@ _OF_OPERATORS = (
         r"axis (-?\d+) of a sample with (\d+) dimensions",
         lambda match: f"Axis {match[1]} out of range. Expected range is [-{match[2]}, {int(match[2]) - 1}] for a {match[2]}D input",
     ),
+    ("Paste", "argument `min_canvas_size` is", "min_canvas_size_ of less than 0 is not supported"),
     ("Paste", r"images of type (\w+), expected uint8", lambda match: f"requested type: uint8 current buffer type: {_DALIS.get(match[1], match[1])}"),
     (
         "Slice",
@@ -139,6 +140,7 @@ _OF_OPERATORS = (
         r"the probability (\S+) at (\d+) is",
         r"Probabilities must be in range [0, 1], but got: \1 for sample: 0 at index \2.",
     ),
+    ("random__Choice", r"probabilities with the sum (\S+), expected", r"Sum of probabilities must be 1.0, but got \1 for sample: 0."),
     ("random__Choice", r"(-?\d+) things to choose from", r"Expected positive number of elements for sampling, got: \1 for sample: 0."),
     (
         "random__Choice",
@@ -233,6 +235,10 @@ _OF_OPERATORS = (
     ),
 )
 _DALIS = {"float32": "float", "float64": "double"}
+_UNEQUAL = (
+    "Encountered inconsistent outputs out of the `if/else` control flow statement. Variables need to be initialized in every code path "
+    "(both `if` branches)."
+)
 _GENERAL = (
     (r"function `(\w+)` takes integers or bools", r"Inputs to bitwise operator `\1` must be of integral type."),
     (
@@ -246,6 +252,40 @@ _GENERAL = (
     (r"operands of shapes (.*) do not fit", r"Can't broadcast shapes: \1"),
     (r"operands have layouts `(\w*)` and `(\w*)`", r"They must be equal or one must be a suffix of the other: \1, \2"),
     (r"argument `axis_name` is not one letter", "Unsupported axis_name value"),
+    (
+        "a `DataNode` was asked whether it is true",
+        '"DataNode" was used in conditional context - it might have been used in truth evaluation for `if` statement, logical expression or cast to a '
+        "boolean. To use conditional execution via `if` statements you need to specify `enable_conditionals=True` in `@nvidia.dali.pipeline_def` "
+        "decorator. You can read more about conditional execution in specific section of the Pipeline documentation. Bool conversion can be achieved "
+        "with the `cast` operator.",
+    ),
+    ("the checkpoint does not hold where the source", "DALI doesn't capture state of such 'source'."),
+    (
+        r"the external source `(\w+)` has a `source`, which feeds it",
+        r"Cannot use `feed_input` on the external source '\1' with a `source` argument specified.",
+    ),
+    (
+        r"output (\d+) is a sequence with `DataNode`s in it",
+        r"Illegal pipeline output type. The output \1 contains a nested `DataNode`. Missing list/tuple expansion (*) is the likely cause.",
+    ),
+    (r"output (\d+) is a `(<class .*?>)`, expected", r"Illegal output type. The output \1 is a `\2`. Allowed types are `DataNode` and constants."),
+    (
+        r"support checkpointing, as these of its operators .*?\n\[(.*?)\]",
+        r"The pipeline does not support checkpointing because it contains operator \1 outside the pipeline.",
+    ),
+    ("arrays of JAX have one shape", "JAX iterator does not support partial last batch policy."),
+    ("without a size and a reader's name there must be one pipeline", "Negative size is supported only for a single pipeline"),
+    ("no checkpoint while a batch is peeked at", "Checkpointing is not supported for peekable iterators with peeked data."),
+    (
+        "a variable has a value from one branch alone.*There is no `return` in the branch `(.*?)`",
+        rf"{_UNEQUAL} The `\1` branch must also have a return statement.",
+    ),
+    (
+        "a variable has a value from one branch alone.*`(.*?)` has none in the branch `(.*?)`",
+        rf"{_UNEQUAL} Variable '\1' must also be initialized in the `\2` branch.",
+    ),
+    ("`n`, how many augmentations an image gets", "The number of operations to apply `n` must be a non-negative integer"),
+    (r"a `\w+` of (.*) has no place in", r"Failed to serialize object as C-like structure. Tried to populate following fields: \1"),
     (r"`(\w+)` is given together with `(\w+)`", r'"\1" and "\2" arguments are mutually exclusive'),
 )
 _COMPILED = [(re.compile(pattern), words) for pattern, words in _GENERAL]

@@ -8,6 +8,7 @@ from enum import Enum, unique
 
 import numpy as np
 
+from .. import _context
 from .._run.epochs import Shards
 from ..types import PipelineAPIType
 
@@ -57,7 +58,8 @@ class BaseIterator:
         self._size = int(size)
         self._padded = last_batch_padded
         assert self._size != 0, "Size cannot be 0"
-        assert self._size > 0 or self._num_gpus == 1 or reader_name, "without a size and a reader's name there must be one pipeline"
+        if self._size < 0 and self._num_gpus > 1 and not reader_name:
+            raise AssertionError(_context.add_words("without a size and a reader's name there must be one pipeline"))
         assert not reader_name or self._size < 0, "`reader_name` says the size: leave `size` out"
         assert not reader_name or not last_batch_padded, "`reader_name` says whether the data is padded: leave `last_batch_padded` out"
         if self._size < 0 and not reader_name:

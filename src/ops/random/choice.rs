@@ -82,9 +82,12 @@ impl Choice {
         if each.len() != count || count > limits::MAX_LIST_ARGUMENT {
             return Err(Error::invalid(format!("{} probabilities for {count} choices", each.len())));
         }
+        if let Some((i, p)) = each.iter().enumerate().find(|(_, p)| !(0.0..=1.0).contains(*p)) {
+            return Err(Error::invalid(format!("the probability {p} at {i} is not from 0 to 1")));
+        }
         let total: f64 = each.iter().map(|&p| f64::from(p)).sum();
-        if each.iter().any(|p| !(0.0..=1.0).contains(p)) || (total - 1.0).abs() >= 1e-4 {
-            return Err(Error::invalid("the probabilities are not from 0 to 1 with the sum 1"));
+        if (total - 1.0).abs() >= 1e-4 {
+            return Err(Error::invalid(format!("probabilities with the sum {total}, expected 1")));
         }
         let mut sum = 0.0;
         let mut sums: Vec<f64> = each

@@ -2,6 +2,8 @@
 
 import struct
 
+from ... import _context
+
 
 class Record:
     """Numbers with names. Subclasses say the `names`, and the `format` that the module `struct` writes them in."""
@@ -30,7 +32,8 @@ class Record:
             return struct.pack(self.format, *self.get_values())
         except struct.error as error:
             fields = ", ".join(f"{name}={value}" for name, value in zip(self.names, self.get_values()))
-            raise RuntimeError(f"a `{type(self).__name__}` of {fields} has no place in {self.size()} bytes: {error}") from None
+            message = f"a `{type(self).__name__}` of {fields} has no place in {self.size()} bytes: {error}"
+            raise RuntimeError(_context.add_words(message)) from None
 
     @classmethod
     def unpack(cls, data):

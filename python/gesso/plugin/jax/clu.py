@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ... import _context
 from ..base_iterator import LastBatchPolicy
 from .iterator import DALIGenericIterator, decorator
 
@@ -104,7 +105,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
     def checkpoints(self):
         """The state of each pipeline, to go on from. Not while a batch is peeked at."""
         if self._peeked is not None:
-            raise RuntimeError("no checkpoint while a batch is peeked at: take it first")
+            raise RuntimeError(_context.add_words("no checkpoint while a batch is peeked at: take it first"))
         return super().checkpoints()
 
 

@@ -5,6 +5,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from ... import _context
 from ..._pipeline_def import pipeline_def
 from ..base_iterator import BaseIterator, LastBatchPolicy, _distinct
 
@@ -35,7 +36,8 @@ class DALIGenericIterator(BaseIterator):
         pmap_compatible=None,
     ):
         assert sharding is None or isinstance(sharding, jax.sharding.Sharding), "`sharding` is a `jax.sharding.Sharding`"
-        assert last_batch_policy != LastBatchPolicy.PARTIAL, "arrays of JAX have one shape: `last_batch_policy` cannot be PARTIAL"
+        if last_batch_policy == LastBatchPolicy.PARTIAL:
+            raise AssertionError(_context.add_words("arrays of JAX have one shape: `last_batch_policy` cannot be PARTIAL"))
         self.output_map = _distinct(output_map)
         self._sharding = sharding
         self._pmap_compatible = bool(pmap_compatible)
