@@ -166,11 +166,8 @@ setup_test_packages() {
   step "installing h5py, pyarrow, matplotlib and what else tests import into .venv (once, 100 MB)" pip_install -r "$ROOT/scripts/requirements-tests.txt"
   made tests "$key"
 }
-# With which bindgen makes the server's API again from its header, to compare. Headers of the language itself come from the C compiler.
-setup_libclang() {
-  compgen -G "/usr/lib/llvm-*/lib/libclang.so*" >/dev/null || install_packages libclang1
-  export BINDGEN_EXTRA_CLANG_ARGS="-isystem $(cc -print-file-name=include)"
-}
+# With which bindgen makes the server's API again from its header, to compare.
+setup_libclang() { compgen -G "/usr/lib/llvm-*/lib/libclang.so*" >/dev/null || install_packages libclang1; }
 pip_install() { "$VENV/bin/python" -m pip install --disable-pip-version-check --progress-bar off "$@"; }
 
 # Cargo with sanitizers, in a folder of its own. AddressSanitizer is no stable option of rustc, but a build for tests alone may ask for it.

@@ -2,6 +2,7 @@
 //! again and compares; with `GESSO_BLESS=1` in the environment it writes the file instead.
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::root;
 use crate::skips::{Needs, skip};
@@ -18,12 +19,19 @@ const HEADER: &str = "\
 /// The oldest Rust with edition 2024.
 const RUST: &str = "1.85";
 
+/// Where headers of the language itself are, which a libclang without its own finds beside the C compiler.
+fn language_headers() -> Vec<String> {
+    let Ok(output) = Command::new("cc").arg("-print-file-name=include").output() else { return Vec::new() };
+    vec!["-idirafter".to_owned(), String::from_utf8_lossy(&output.stdout).trim().to_owned()]
+}
+
 fn generate(root: &Path) -> Result<String, bindgen::BindgenError> {
     let mut text = String::from(HEADER);
     for (header, table, require_all) in TABLES {
         let file = root.join("include").join(header);
         let bindings = bindgen::builder()
             .header(file.display().to_string())
+            .clang_args(language_headers())
             .allowlist_file(format!(".*/{}", header.replace('.', r"\.")))
             .allowlist_recursively(false)
             .dynamic_library_name(table)
