@@ -26,8 +26,8 @@ const TIFF_BYTE: f64 = 4.0;
 const CODED_BYTE: f64 = 1.0;
 /// For each pixel of a GIF: its codes, and the colours that they name.
 const GIF_PIXEL: f64 = 20.0;
-/// For each byte of its codes, which may be more than there are pixels.
-const GIF_BYTE: f64 = 25.0;
+/// For each of its codes, which may be more than there are pixels.
+const GIF_CODE: f64 = 34.0;
 /// For each pixel of a WebP: a lossy one, which takes longer than others.
 const WEBP_PIXEL: f64 = 17.0;
 /// For each pixel of an AVIF, of which alpha is half as much again: 40 of a smooth one; and for each byte of codes, from 50 to 150.
@@ -72,7 +72,7 @@ pub fn effort(bytes: &[u8], info: &ImageInfo, options: &DecodeOptions) -> Effort
         Format::Gif => {
             // Its pixels with alpha, and those of a frame that is smaller.
             scratch += 8.0 * pixels;
-            pixels * GIF_PIXEL + gif::coded_bytes(bytes) as f64 * GIF_BYTE
+            pixels * GIF_PIXEL + gif::codes(bytes) as f64 * GIF_CODE
         }
         Format::WebP => {
             // Of a lossless one what was decoded, and its pixels.

@@ -34,8 +34,8 @@ pub(super) fn decode(bytes: &[u8], job: &Job<'_>, out: &mut [u8]) -> Result<()> 
     read_pixels(decoder, Luma::Bits14, job, out)
 }
 
-/// Bytes of codes of the first frame, of which there may be any number for a few pixels.
-pub(super) fn coded_bytes(bytes: &[u8]) -> usize {
+/// Most codes that the first frame may have, of which there may be any number for a few pixels.
+pub(super) fn codes(bytes: &[u8]) -> usize {
     // Behind signature and canvas, of which a bit says that colours follow, stand blocks.
     const HEAD: usize = 13;
     let colors = |flags: u8| if flags & 0x80 == 0 { 0 } else { 3 << (usize::from(flags & 7) + 1) };
@@ -48,11 +48,13 @@ pub(super) fn coded_bytes(bytes: &[u8]) -> usize {
         };
         at += if is_frame { 11 + bytes.get(at + 9).copied().map_or(0, colors) } else { 2 };
         let first = at;
+        // A code has a bit more than a colour at first, and again when it says that the table is empty.
+        let bits = usize::from(bytes.get(at.saturating_sub(1)).copied().unwrap_or_default()).clamp(1, 12) + 1;
         while let Some(&length @ 1..) = bytes.get(at) {
             at += 1 + usize::from(length);
         }
         if is_frame {
-            return at - first;
+            return (at - first).saturating_mul(8) / bits;
         }
         at += 1;
     }
@@ -62,4 +64,22 @@ fn open<'a>(bytes: &'a [u8], watch: &'a Watch<'a>) -> image::ImageResult<GifDeco
     let mut decoder = GifDecoder::new(Watched::new(bytes, watch))?;
     decoder.set_limits(scratch_limits())?;
     Ok(decoder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_counted_by_their_bits() {
+        let file = |bits: u8| {
+            let mut file = b"GIF89a\x08\0\x08\0\0\0\0\x2C\0\0\0\0\x08\0\x08\0\0".to_vec();
+            file.push(bits);
+            file.extend([[3, 0x24, 0x49, 0x92]; 90].as_flattened());
+            file.push(0);
+            file
+        };
+        assert_eq!([2, 8].map(|bits| codes(&file(bits))), [360 * 8 / 3, 360 * 8 / 9]);
+        assert_eq!(codes(b"GIF89a"), 0);
+    }
 }

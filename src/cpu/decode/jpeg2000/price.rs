@@ -27,6 +27,8 @@ const PACKET: u64 = 40;
 const BLOCK_BITS: u64 = 6;
 const SEGMENT_BITS: u64 = 3;
 
+/// Nanoseconds of a tile, however small.
+const TILE_TIME: f64 = 1500.0;
 /// Nanoseconds of a band, a precinct, a block, a call that builds a node of a tree, a precinct that is sorted.
 const BAND_TIME: f64 = 90.0;
 const PRECINCT_TIME: f64 = 60.0;
@@ -73,7 +75,8 @@ pub(super) fn price(bytes: &[u8]) -> Result<Price> {
     let pixels: u64 = stream.size().iter().product();
     let planes = stream.bits.len() as u64;
     let bytes = kept + largest.bytes(length) + planes.saturating_mul(pixels).saturating_mul(4);
-    Ok(Price { bytes, nanoseconds: parts.nanoseconds(length) + bytes as f64 * BYTE_TIME })
+    let tiles = stream.tiles as f64 * TILE_TIME;
+    Ok(Price { bytes, nanoseconds: tiles + parts.nanoseconds(length) + bytes as f64 * BYTE_TIME })
 }
 
 impl Tile {
