@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use gesso::operator::{ArgSpec, DefaultValue, EVERYWHERE, OpDef};
 use gesso::ops::OPS;
+use gesso::readers::{READERS, SHARED};
 
 use crate::dali::{self, DIFFERENT, MISSING};
 
@@ -28,13 +29,55 @@ fn anchor(name: &str) -> String {
     name.to_lowercase()
 }
 
+/// What stands above the operators of each family: the folders of `src/ops`, in the order of the page.
+const FAMILIES: &[(&str, &str)] = &[
+    ("decode", "Decoding"),
+    ("geometry", "Geometry"),
+    ("color", "Colour"),
+    ("filters", "Filters"),
+    ("boxes", "Boxes, points and masks"),
+    ("math", "Arithmetic and statistics"),
+    ("random", "Random numbers and random windows"),
+    ("audio", "Sound"),
+    ("sequence", "Sequences of frames"),
+    ("structure", "Shapes, batches and conditionals"),
+];
+
+/// The family of each operator, in the order of `OPS`: where `src/ops/table.rs` finds it.
+fn families() -> Vec<String> {
+    let table = std::fs::read_to_string(crate::root().join("src/ops/table.rs")).unwrap();
+    let entries = table.lines().filter_map(|line| line.strip_prefix("    &")?.split_once("::"));
+    let found: Vec<String> =
+        entries.map(|(family, _)| family.to_owned()).filter(|name| name != "boom").collect();
+    assert_eq!(found.len(), OPS.len(), "a line of the table that is not read");
+    found
+}
+
 fn index() -> String {
-    let mut text = "| operator | on | what it does |\n| --- | --- | --- |\n".to_owned();
-    for op in OPS {
-        let devices = op.placements().join(", ");
-        text += &format!("| [`{}`](#{}) | {devices} | {} |\n", op.name, anchor(op.name), cell(op.doc));
+    let mut text = String::new();
+    let families = families();
+    assert!(families.iter().all(|name| FAMILIES.iter().any(|(known, _)| known == name)), "{families:?}");
+    for (family, heading) in FAMILIES {
+        text += &format!("## {heading}\n\n| operator | on | what it does |\n| --- | --- | --- |\n");
+        for (op, _) in OPS.iter().zip(&families).filter(|(_, name)| name == family) {
+            let devices = op.placements().join(", ");
+            text += &format!("| [`{}`](#{}) | {devices} | {} |\n", op.name, anchor(op.name), cell(op.doc));
+        }
+        text.push('\n');
     }
-    text
+    text + &readers()
+}
+
+/// The readers that the library has itself.
+fn readers() -> String {
+    let mut text = "## Readers\n\nThese run in the library. The package in Python has [more](python-api.md). The arguments that all of them take \
+                    stand below.\n\n| reader | what it reads | arguments of its own |\n| --- | --- | --- |\n"
+        .to_owned();
+    for reader in READERS {
+        let own: Vec<String> = reader.args.iter().map(|argument| argument.name.to_owned()).collect();
+        text += &format!("| `{}` | {} | {} |\n", reader.name, cell(reader.doc), code(&own));
+    }
+    text + "\n"
 }
 
 fn default(argument: &ArgSpec) -> String {
@@ -132,9 +175,10 @@ fn page() -> String {
     let everywhere: Vec<&ArgSpec> = EVERYWHERE.iter().collect();
     let sections: String = OPS.iter().map(|op| section(op)).collect();
     format!(
-        "{}\n## Arguments of every operator\n\n{}\n## Each operator\n\n{sections}{}",
+        "{}## Arguments of every operator\n\n{}\n## Arguments of every reader\n\n{}\n## Each operator\n\n{sections}{}",
         index(),
         arguments(&everywhere),
+        arguments(&SHARED.iter().filter(|argument| argument.read).collect::<Vec<_>>()),
         missing()
     )
 }
