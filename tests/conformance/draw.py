@@ -296,7 +296,9 @@ def resize(d, name):
     ways = [dict(size=size), dict(resize_x=size[0]), dict(resize_y=size[1]), dict(resize_shorter=size[0], max_size=[40.]), dict(resize_longer=size[0]),
             dict(size=size, mode=d.pick("stretch", "not_larger", "not_smaller")), dict(size=size, roi_start=[.2, .1], roi_end=[.9, .7], roi_relative=True)]
     if d.chance(.4):
-        region = dict(roi_start=d.all_or_each(2, 0, 4), roi_end=d.all_or_each(2, 0, 9)) if d.chance(.4) else {}
+        # Beyond the picture DALI's nearest neighbour reads memory that is not the picture's.
+        most = (1, 2) if filters["interp_type"] == 0 else (4, 9)
+        region = dict(roi_start=d.all_or_each(2, 0, most[0]), roi_end=d.all_or_each(2, 0, most[1])) if d.chance(.4) else {}
         ways = [dict(size=d.all_or_each(2, 1, 30), mode=d.pick(None, "stretch", "not_larger", "not_smaller"), max_size=d.pick(None, 25., [20.], [0., 22.]), **region)]
     if name == "Resize":
         return d.op("resize", x, **d.pick(*ways), subpixel_scale=optional(d, .2, lambda: False), **filters)
