@@ -111,13 +111,12 @@ impl SliceWindow {
                     .collect()
             }
             Ends::Named { start, stop } => {
-                let read =
-                    |coordinate: &Coordinate| coordinate.spread(&coordinate.arg.numbers(sample)?, axes.len());
-                let start = start.as_ref().map(read).transpose()?;
+                let read = |coordinate: &Coordinate| coordinate.of(sample, axes.len());
+                let start = start.as_ref().map(read).transpose()?.flatten();
                 let stop = match stop {
                     None => None,
-                    Some(Stop::End(end)) => Some((read(end)?, false)),
-                    Some(Stop::Shape(size)) => Some((read(size)?, true)),
+                    Some(Stop::End(end)) => read(end)?.map(|values| (values, false)),
+                    Some(Stop::Shape(size)) => read(size)?.map(|values| (values, true)),
                 };
                 let ends = axes.iter().enumerate().map(|(i, &axis)| {
                     let start = start.as_ref().map(|values| values[i]);
@@ -182,6 +181,12 @@ impl Coordinate {
     /// As in DALI, an empty list is as none.
     fn has_values(&self) -> bool {
         !self.arg.known().is_some_and(<[f64]>::is_empty)
+    }
+
+    /// The values for `len` axes of a sample; none where its tensor is empty.
+    fn of(&self, sample: &SampleInputs<'_>, len: usize) -> Result<Option<Vec<Value>>> {
+        let values = self.arg.numbers(sample)?;
+        if values.is_empty() { Ok(None) } else { self.spread(&values, len).map(Some) }
     }
 
     /// One value for each of `len` axes; a single one serves for all.
