@@ -1,8 +1,8 @@
 """`fn.experimental.readers.video`, the older `fn.readers.video`, and that with a resize behind it: sequences of frames. The library reads them, the order
 is decided here."""
 
-from .. import _author, _library, _schema
-from .._dataset import Dataset
+from .. import _schema
+from .library import Samples
 from .source import Reader, schema
 
 _OWN = {
@@ -39,30 +39,17 @@ _OLDER = {
 }
 
 
-class _Sequences:
-    """The library's samples. Several are read at a time: each takes a thread for as long as it is decoded."""
-
-    is_remote = True
-
+class _Sequences(Samples):
     def __init__(self, node):
-        outputs = [(edge.name, edge.device, None, None) for edge in node.outputs]
-        description = _author.describe([node], outputs, node.pipeline._parameters())
-        try:
-            self._dataset = Dataset(_author.write(description), len(outputs))
-        except _library.GessoError as error:
-            raise RuntimeError(str(error)) from error
-        self.size = self._dataset.size
-        self.layouts = ["FHWC"] + [""] * (len(outputs) - 1)
+        super().__init__(node)
+        self.layouts = ["FHWC"] + [""] * (len(node.outputs) - 1)
 
     def name(self, index):
         """What a sample is called."""
         return f"sequence {index}"
 
     def read(self, index):
-        try:
-            arrays, _ = self._dataset.read(index)
-        except _library.GessoError as error:
-            raise RuntimeError(str(error)) from error
+        arrays, _ = super().read(index)
         return arrays, self.name(index)
 
 
