@@ -35,6 +35,12 @@ pub const MAX_OPEN_PIECES: usize = 128;
 /// Bytes of a long name or of a header of the pax kind in a tar archive. Stops a size in a header from filling memory.
 pub const MAX_TAR_NAME_BYTES: u64 = 1 << 20;
 
+/// Bytes of a page of an LMDB file; LMDB makes none that is larger. Stops a size in a header from filling memory.
+pub const MAX_LMDB_PAGE_BYTES: usize = 1 << 16;
+
+/// Columns of a table of labels. Stops a line of commas from becoming a text for each of them.
+pub const MAX_CSV_COLUMNS: usize = 1 << 16;
+
 /// Bytes of an index, a list or annotations that a reader takes. Stops a file that fills memory; annotations of the largest public sets have a gigabyte.
 pub const MAX_READER_TEXT_BYTES: usize = 4 << 30;
 

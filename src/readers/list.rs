@@ -85,7 +85,7 @@ pub(super) fn in_folders(root: &Path, files: &Filter, folders: Option<&Filter>) 
 }
 
 /// Sorted names of what is in a folder: its folders, or its files.
-fn names(folder: &Path, is_folder: bool) -> Result<Vec<String>> {
+pub(super) fn names(folder: &Path, is_folder: bool) -> Result<Vec<String>> {
     let failed =
         |error: std::io::Error| Error::not_found(format!("the folder `{}`: {error}", folder.display()));
     let mut found = Vec::new();
@@ -155,7 +155,8 @@ pub(super) fn of_list(list: &Path) -> Result<Vec<Labelled>> {
     Ok(found)
 }
 
-fn check_count(count: usize) -> Result<()> {
+/// Fails for more than a data set may have.
+pub(super) fn check_count(count: usize) -> Result<()> {
     match count <= limits::MAX_DATASET_SAMPLES {
         true => Ok(()),
         false => Err(Error::invalid(format!("more than {} files", limits::MAX_DATASET_SAMPLES))),

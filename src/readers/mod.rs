@@ -6,6 +6,8 @@
 //! webdataset.rs samples of tar archives     tar.rs, tar_index.rs        where they are
 //! tfrecord.rs   features of examples        features.rs, wire.rs          what is in one
 //! mxnet.rs      images and labels of RecordIO files                   records.rs  records and their index
+//! caffe.rs, caffe2.rs  images and labels of databases               lmdb.rs     where they are
+//! csv.rs        files and labels of a table                         sequence.rs, nemo_asr.rs  frames of folders, speech
 //! numpy.rs      arrays                                              coco.rs, annotations.rs  images with boxes
 //! pieces.rs     open files of many samples, and the bytes of one
 //! order.rs      which sample comes next                               engines.rs  the random numbers that decide it
@@ -15,17 +17,23 @@
 //! ```
 
 mod annotations;
+mod caffe;
+mod caffe2;
 mod coco;
+mod csv;
 mod engines;
 mod features;
 mod file;
 mod list;
+mod lmdb;
 mod mxnet;
+mod nemo_asr;
 mod numpy;
 mod order;
 mod pieces;
 mod reader;
 mod records;
+mod sequence;
 mod tar;
 mod tar_index;
 mod tensors;
@@ -104,9 +112,14 @@ pub struct Step {
 pub const READERS: &[&ReaderDef] = &[
     &video::DEF,
     &coco::DEF,
+    &caffe::DEF,
+    &caffe2::DEF,
+    &csv::DEF,
     &file::DEF,
     &mxnet::DEF,
+    &nemo_asr::DEF,
     &numpy::DEF,
+    &sequence::DEF,
     &video::OLDER,
     &video_resize::DEF,
     &webdataset::DEF,

@@ -173,6 +173,58 @@ fn data_sets_of_every_kind_are_read() {
     assert!(found[3].ends_with(&3_i32.to_le_bytes()));
 }
 
+/// A database of LMDB with one record.
+fn database(record: &[u8]) -> Vec<u8> {
+    const PAGE: usize = 512;
+    let mut pages = vec![0; 3 * PAGE];
+    let mut put = |place: usize, bytes: &[u8]| pages[place..place + bytes.len()].copy_from_slice(bytes);
+    for page in [0, PAGE] {
+        // The mark, the size of pages, and the root.
+        put(page + 16, &0xBEEF_C0DE_u32.to_le_bytes());
+        put(page + 16 + 24, &(PAGE as u32).to_le_bytes());
+        put(page + 16 + 112, &2_u64.to_le_bytes());
+    }
+    // A leaf with one node at its byte 18.
+    put(2 * PAGE + 10, &[2, 0, 18, 0, 0, 0, 18, 0]);
+    put(2 * PAGE + 18, &[&(record.len() as u32).to_le_bytes()[..], &[0, 0, 1, 0], b"k", record].concat());
+    pages
+}
+
+#[test]
+fn databases_tables_speech_and_sequences_are_read() {
+    let folder = Folder::new("reads more");
+    let path = folder.write("a.mdb", &database(b"\x22\x05image\x28\x07\x38\x01"));
+    let (samples, found) = run(&folder, "readers__Caffe", 2, &format!(r#""path": [{path:?}]"#));
+    assert!(samples == 1 && found[0].ends_with(b"image") && found[1].ends_with(&7_i32.to_le_bytes()));
+
+    let record = b"\x0a\x09\x10\x04\x32\x05image\x0a\x07\x08\x01\x10\x02\x22\x01\x07";
+    let path = folder.write("b.mdb", &database(record));
+    let (samples, found) = run(&folder, "readers__Caffe2", 2, &format!(r#""path": [{path:?}]"#));
+    assert!(samples == 1 && found[0].ends_with(b"image") && found[1].ends_with(&7_i32.to_le_bytes()));
+
+    folder.write("set/0/0.pgm", b"P5 1 1 255\n\x05");
+    folder.write("set/0/1.pgm", b"P5 1 1 255\n\x06");
+    let root = folder.path("set").display().to_string();
+    let arguments = format!(r#""file_root": {root:?}, "sequence_length": 2, "image_type": 2"#);
+    let (samples, found) = run(&folder, "readers__Sequence", 1, &arguments);
+    assert!(samples == 1 && found[0].ends_with(&[5, 6]));
+
+    let path = folder.write("set/labels.csv", b"name,image,x,y\nfive,0/0.pgm,1,2.5\nsix,0/1.pgm,3,4\n");
+    let arguments = format!(r#""file_list": {path:?}, "path_column": "image", "label_columns": ["y", "x"]"#);
+    let (samples, found) = run(&folder, "readers__Csv", 2, &arguments);
+    assert!(samples == 2 && found[0].ends_with(b"\x05"));
+    assert!(found[1].ends_with(&[2.5_f32.to_le_bytes(), 1.0_f32.to_le_bytes()].concat()));
+
+    let front = b"RIFF\x28\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x0a\0\0\0\x14\0\0\0\x02\0\x10\0data\x04\0\0\0";
+    let path = folder.write("a.wav", &[&front[..], &300_i16.to_le_bytes(), &400_i16.to_le_bytes()].concat());
+    let line = format!(r#"{{"audio_filepath": {path:?}, "text": "two", "offset": 0.1}}"#);
+    let path = folder.write("all.json", line.as_bytes());
+    let (samples, found) =
+        run(&folder, "readers__NemoAsr", 3, &format!(r#""manifest_filepaths": [{path:?}], "dtype": 5"#));
+    assert!(samples == 1 && found[0].ends_with(&400_i16.to_le_bytes()));
+    assert!(found[1].ends_with(&10.0_f32.to_le_bytes()) && found[2].ends_with(b"two"));
+}
+
 #[test]
 fn a_reader_says_what_is_wrong() {
     let folder = Folder::new("reads wrong");

@@ -113,7 +113,7 @@ for read, name in zip(readers, ("mdb", "npy")):
     try:
         made.run()
     except RuntimeError as error:
-        print("Could not read" in str(error) and f"a.{name}" in str(error))
+        print(("Could not read" in str(error) or "is cut off" in str(error)) and f"a.{name}" in str(error))
 """
 
 
@@ -127,7 +127,7 @@ def test_files_that_become_shorter_are_errors(tmp_path):
 @pytest.mark.parametrize("record", [b"\x22\xff", b"\x2f", b"\x2a\x01a", b"\x28"])
 def test_records_of_a_database(tmp_path, record):
     content = database([datum(5), record, datum(7)], tree=[3])
-    with pytest.raises(RuntimeError, match="Could not read .*data.mdb at index 1: "):
+    with pytest.raises(RuntimeError, match="Could not read .*data.mdb at key .*: "):
         read_database(tmp_path / "data.mdb", content)
     assert read_database(tmp_path / "data.mdb", content, on_missing="skip") == [5, 7]
 
@@ -194,7 +194,7 @@ def test_speech(tmp_path):
     (tmp_path / "a.json").write_text("\n".join(lines))
     (tmp_path / "1.wav").write_bytes((tmp_path / "1.wav").read_bytes()[:60])
     for options in ({}, {"sample_rate": 16000.0}):
-        with pytest.raises(RuntimeError, match="Could not read .*1.wav: .*audio"):
+        with pytest.raises(RuntimeError, match="Could not read .*1.wav`?: .*audio"):
             pipeline(lambda: fn.readers.nemo_asr(manifest_filepaths=[str(tmp_path / "a.json")], **options)).run()
 
 
@@ -204,5 +204,5 @@ def test_frames(tmp_path):
         (tmp_path / "a").mkdir(exist_ok=True)
         image.fromarray(np.zeros((4, 6, 3), np.uint8)).save(tmp_path / "a" / f"{i}.png")
     (tmp_path / "a" / "2.png").write_bytes(b"no image")
-    with pytest.raises(RuntimeError, match="Could not read frame 0 of the sequence that begins with .*2.png: "):
+    with pytest.raises(RuntimeError, match="Could not read frame 0 of the sequence that begins with .*2.png`?: "):
         pipeline(lambda: fn.readers.sequence(file_root=str(tmp_path), sequence_length=2, step=2)).run()

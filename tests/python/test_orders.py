@@ -21,7 +21,7 @@ WAYS, RECORDED = configurations(), json.loads(RECORD.read_text())
 EXPECTED_TO_DIFFER = {}
 
 #: Where the library has the reader, too, and may run all of the pipeline as one stream.
-NATIVE = {"file", "labels", "file+file", "webdataset", "tfrecord", "mxnet", "numpy", "coco"}
+NATIVE = {"file", "labels", "file+file", "webdataset", "tfrecord", "mxnet", "numpy", "coco", "caffe", "caffe2", "nemo_asr", "sequence"}
 
 
 def modes(way):

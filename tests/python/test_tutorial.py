@@ -116,6 +116,19 @@ def test_a_folder_of_images(images):
     assert names["images"].shape == (6, 3, 224, 224) and set(names["labels"].ravel().tolist()) <= {0, 1}
 
 
+def test_images_with_a_csv_file(here):
+    pytest.importorskip("torch")
+    (here / "photos").mkdir()
+    for i in range(70):
+        (here / "photos" / f"{i}.jpg").write_bytes(jpeg(i))
+    (here / "photos/labels.csv").write_text("image,age,height\n" + "".join(f"{i}.jpg,{i},{i / 2}\n" for i in range(70)))
+    (here / "names.csv").write_text("image,name\n1.jpg,cat\n2.jpg,dog\n")
+    names = run_page("csv-labels")
+    assert names["images"].shape == (6, 3, 224, 224) and names["labels"].shape == (6, 2)
+    assert (names["labels"][:, 0] == 2 * names["labels"][:, 1]).all()
+    assert (here / "photos/classes.csv").read_text() == "image,class\n1.jpg,0\n2.jpg,1\n"
+
+
 def test_going_on_after_a_stop(images):
     torch = pytest.importorskip("torch")
     run_page("image-folder", "resume")

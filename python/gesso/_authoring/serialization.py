@@ -55,10 +55,10 @@ def _source(node, place, logical_id):
     return {**described, "logical_id": logical_id, "arguments": values, "stored": stored}
 
 
-def _operator(node, logical_id):
+def _operator(node, logical_id, is_whole):
     if not getattr(node.operator, "in_files", True):
         raise RuntimeError(f"The operator `{node.operator.display}` runs in Python only: it cannot be serialized.")
-    if only := getattr(node.operator, "only_in_python", []):
+    if is_whole and (only := getattr(node.operator, "only_in_python", [])):
         raise RuntimeError(f"The operator `{node.operator.display}` has `{only[0]}`, which no file can hold: it cannot be serialized.")
     values, stored = _arguments(node)
     return {
@@ -75,10 +75,11 @@ def _operator(node, logical_id):
     }
 
 
-def describe(operators, outputs, parameters):
+def describe(operators, outputs, parameters, is_whole=True):
     """The description of a graph that `gesso_author` takes.
 
-    `outputs` are (name, device, dtype, ndim); `parameters` the fields of the description that say how it runs.
+    `outputs` are (name, device, dtype, ndim); `parameters` the fields of the description that say how it runs. `is_whole`: what no file can hold is an
+    error; else it is left out.
     """
     groups, inputs, others = {}, [], []
     for place, node in enumerate(operators):
@@ -86,7 +87,7 @@ def describe(operators, outputs, parameters):
         if node.schema.target == SOURCE:
             inputs.append(_source(node, place, logical_id))
         else:
-            others.append(_operator(node, logical_id))
+            others.append(_operator(node, logical_id, is_whole))
     described = []
     for name, device, dtype, ndim in outputs:
         one = {"name": name, "device": device}

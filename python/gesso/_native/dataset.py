@@ -25,9 +25,10 @@ class Dataset:
         library.gesso_dataset_free(self._handle)
 
     def read(self, index):
-        """The arrays of all outputs, and their layouts."""
+        """The arrays of all outputs, their layouts, and where each is from."""
         self._process.check("A reader")
         handle = ctypes.c_void_p()
         _library.call("gesso_dataset_read", self._handle, index, ctypes.byref(handle))
         outcome = outcome_of(Result(handle, self._process), 1, self._outputs)
-        return [arrays[0] for arrays, _, _ in outcome.outputs], [layout for _, layout, _ in outcome.outputs]
+        arrays, layouts, infos = zip(*outcome.outputs)
+        return [array[0] for array in arrays], list(layouts), [info[0] for info in infos]

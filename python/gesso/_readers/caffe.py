@@ -27,15 +27,16 @@ def _datum(record, has_image, has_label):
 
 class _Records:
     def __init__(self, paths, read):
-        self._paths = paths
         self._records = Joined(paths)
         self._read = read
         self.size = len(self._records)
 
     def read(self, index):
-        where = f"{self._paths[0]} at index {index}"
+        part, number = self._records.find(index)
+        with damage.named(part.path):
+            where = f"{part.path} at key {part.key(number)}"
         with damage.named(where):
-            return self._read(self._records[index]), where
+            return self._read(part[number]), where
 
     def close(self):
         """Closes the databases."""

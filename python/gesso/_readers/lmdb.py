@@ -25,7 +25,7 @@ class Lmdb:
             self._size = os.fstat(self._file.fileno()).st_size
         except OSError as error:
             raise RuntimeError(f"LMDB Error: {error.strerror or error}, with file: {path}") from None
-        self.places, self._seen = [], set()
+        self.path, self.places, self._keys, self._seen = path, [], [], set()
         try:
             self._page_size, root = self._newest_root()
             if root != _NONE:
@@ -71,6 +71,7 @@ class Lmdb:
                 self._walk(low | high << 16 | node_flags << 32)
                 continue
             at, size = node + 8 + key_size, low | high << 16
+            self._keys.append((base + node + 8, key_size))
             if node_flags & _BIG:
                 self.places.append((struct.unpack_from("<Q", page, at)[0] * self._page_size + _HEADER, size))
             else:
@@ -81,6 +82,10 @@ class Lmdb:
 
     def __getitem__(self, index):
         return self._bytes(*self.places[index])
+
+    def key(self, index):
+        """The key of a value, as text."""
+        return self._bytes(*self._keys[index]).decode("utf-8", "replace")
 
     def close(self):
         """Closes the file."""
@@ -96,10 +101,11 @@ class Joined:
     def __len__(self):
         return sum(map(len, self._parts))
 
-    def __getitem__(self, index):
+    def find(self, index):
+        """The database of a value, and its number there."""
         for part in self._parts:
             if index < len(part):
-                return part[index]
+                return part, index
             index -= len(part)
         raise IndexError(index)
 

@@ -2,6 +2,7 @@
 
 from .caffe import Caffe, Caffe2
 from .coco import COCO
+from .csv import Csv
 from .file import File
 from .file_read import Read
 from .fits import Fits
@@ -14,7 +15,7 @@ from .sequence import Sequence
 from .video import OlderVideo, Video, VideoResize
 from .webdataset import Webdataset
 
-_ALL = (File, Caffe, Caffe2, COCO, Fits, HDF5, MXNet, NemoAsr, Numpy, Parquet, Read, Sequence, TFRecord, Video, OlderVideo, VideoResize, Webdataset)
+_ALL = (File, Caffe, Caffe2, COCO, Csv, Fits, HDF5, MXNet, NemoAsr, Numpy, Parquet, Read, Sequence, TFRecord, Video, OlderVideo, VideoResize, Webdataset)
 READERS = {kind.schema_name: kind for kind in _ALL}
 OLD_NAMES = {
     "FileReader": File,

@@ -2,9 +2,8 @@
 is decided here."""
 
 from .. import ops
-from .._authoring import schema as _schema, serialization
-from .._native import library
-from .._native.dataset import Dataset
+from .._authoring import schema as _schema
+from .library import Samples
 from .source import Reader, schema
 
 _OWN = {
@@ -41,30 +40,17 @@ _OLDER = {
 }
 
 
-class _Sequences:
-    """The library's samples. Several are read at a time: each takes a thread for as long as it is decoded."""
-
-    is_remote = True
-
+class _Sequences(Samples):
     def __init__(self, node):
-        outputs = [(edge.name, edge.device, None, None) for edge in node.outputs]
-        description = serialization.describe([node], outputs, node.pipeline._parameters())
-        try:
-            self._dataset = Dataset(serialization.write(description), len(outputs))
-        except library.GessoError as error:
-            raise RuntimeError(str(error)) from error
-        self.size = self._dataset.size
-        self.layouts = ["FHWC"] + [""] * (len(outputs) - 1)
+        super().__init__(node)
+        self.layouts = ["FHWC"] + [""] * (len(node.outputs) - 1)
 
     def name(self, index):
         """What a sample is called."""
         return f"sequence {index}"
 
     def read(self, index):
-        try:
-            arrays, _ = self._dataset.read(index)
-        except library.GessoError as error:
-            raise RuntimeError(str(error)) from error
+        arrays, _ = super().read(index)
         return arrays, self.name(index)
 
 

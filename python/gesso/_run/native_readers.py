@@ -8,10 +8,14 @@ from .._authoring.seeds import assign
 from .._native import library
 from .._native.stream import StreamEngine
 from .._readers import damage, features as _features, storage
+from .._readers.caffe import Caffe, Caffe2
 from .._readers.coco import COCO
+from .._readers.csv import Csv
 from .._readers.file import File
+from .._readers.nemo_asr import NemoAsr
 from .._readers.numpy import REGION, Numpy
 from .._readers.records import MXNet, TFRecord
+from .._readers.sequence import Sequence
 from .._readers.video import Video
 from .._readers.webdataset import Webdataset
 from ..tfrecord import string
@@ -32,7 +36,14 @@ _PATHS = {
     MXNet: ("path", "index_path"),
     Numpy: ("file_root", "file_list", "files"),
     COCO: ("file_root", "annotations_file"),
+    Caffe: ("path",),
+    Caffe2: ("path",),
+    Sequence: ("file_root",),
+    NemoAsr: ("manifest_filepaths",),
+    Csv: ("file_root", "file_list"),
 }
+# Those whose arguments name texts with paths in them.
+_LISTS = ("file_list", "manifest_filepaths")
 # Those that shuffle files, not samples, before each epoch.
 _OF_FILES = (Webdataset, TFRecord, MXNet)
 
@@ -55,7 +66,9 @@ def _paths(node):
 
 def _is_local(node):
     """Whether the library finds the same files as the reader in the interpreter."""
-    root, listed = node.values_of("file_root"), node.values_of("file_list")
+    root = node.values_of("file_root")
+    given = [node.values_of(name) or [] for name in _LISTS]
+    listed = [path for paths in given for path in ([paths] if isinstance(paths, str) else paths)]
     patterns = [*(node.values_of("file_filters") or ()), *(node.values_of("dir_filters") or ()), node.values_of("file_filter", "")]
     if root == "" or any(map(storage.is_remote, _paths(node))):
         return False
@@ -63,7 +76,7 @@ def _is_local(node):
         return False
     try:
         # A list may name files in an object store.
-        return listed is None or "://" not in storage.text(listed)
+        return not any("://" in storage.text(path) for path in listed)
     except (RuntimeError, OSError, ValueError):
         return False
 
@@ -157,8 +170,8 @@ class Reading:
                     storage.read(path)
             except (RuntimeError, OSError) as error:
                 raise failed(node, error) from error
-            # Now it is there.
-            raise failed(node, RuntimeError(text))
+            # Now it is there, or the library decodes it.
+            raise failed(node, RuntimeError(f"Could not read {text.partition('`): ')[2]}"))
 
     def skip(self, batches, readers, batch_size):
         """Nothing: a stream is opened where it goes on."""

@@ -10,6 +10,7 @@ mod crc;
 pub mod decode;
 mod fields;
 mod flac;
+pub mod level;
 pub mod mel;
 mod ogg;
 pub mod resample;

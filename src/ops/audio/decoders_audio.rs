@@ -1,9 +1,10 @@
 //! `decoders__Audio`: sound files to samples, and their sampling rate.
 
-use super::{Level, floats, frames, rate, resampler};
-use crate::cpu::audio::decode::{decode, effort, header};
+use super::{floats, frames, rate, resampler};
+use crate::cpu::audio::decode::{effort, header};
+use crate::cpu::audio::level::{Stored, store, write};
 use crate::cpu::audio::resample::Resampler;
-use crate::cpu::audio::sound::{Block, Header};
+use crate::cpu::audio::sound::Header;
 use crate::error::{Error, Result};
 use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, ViewMut};
@@ -112,9 +113,9 @@ impl DecodersAudio {
         let dtype = output.dtype;
         let Some(channels) = self.kept(job) else {
             return match dtype {
-                DType::I16 => self.decode(bytes, job, watch, output.as_slice_mut::<i16>()?),
-                DType::I32 => self.decode(bytes, job, watch, output.as_slice_mut::<i32>()?),
-                _ => self.decode(bytes, job, watch, output.as_slice_mut::<f32>()?),
+                DType::I16 => self.decode::<i16>(bytes, job, watch, output.as_slice_mut()?),
+                DType::I32 => self.decode::<i32>(bytes, job, watch, output.as_slice_mut()?),
+                _ => self.decode::<f32>(bytes, job, watch, output.as_slice_mut()?),
             };
         };
         let mut signal = floats(job.header.frames * channels)?;
@@ -132,67 +133,9 @@ impl DecodersAudio {
         Ok(())
     }
 
-    /// Writes a file's samples, their mean over channels if that is asked for.
-    fn decode<T: Stored>(&self, bytes: &[u8], job: &Job, watch: &Watch<'_>, mut dst: &mut [T]) -> Result<()> {
-        let channels = job.header.channels;
-        let mixes = self.downmixes && channels > 1;
-        let weight = 1.0 / channels as f32;
-        let mut levels = Vec::new();
-        decode(bytes, &job.header, watch, &mut |block| {
-            let count = if mixes { block.len() / channels } else { block.len() };
-            let to =
-                dst.split_off_mut(..count).ok_or_else(|| Error::internal("more samples than expected"))?;
-            match block {
-                Block::Integers(samples) if !mixes => T::store_integers(samples, to),
-                Block::Floats(samples) if !mixes => store(samples, to),
-                block => {
-                    levels.clear();
-                    match block {
-                        Block::Integers(samples) => levels.extend(samples.iter().copied().map(level)),
-                        Block::Floats(samples) => levels.extend_from_slice(samples),
-                    }
-                    for (to, frame) in to.iter_mut().zip(levels.chunks_exact(channels)) {
-                        let mean = frame.iter().skip(1).fold(frame[0] * weight, |sum, x| sum + x * weight);
-                        *to = T::from_level(mean);
-                    }
-                }
-            }
-            Ok(())
-        })
+    fn decode<T: Stored>(&self, bytes: &[u8], job: &Job, watch: &Watch<'_>, dst: &mut [T]) -> Result<()> {
+        write(bytes, &job.header, self.downmixes, 0..job.header.frames, watch, dst)
     }
-}
-
-/// A sample of 32 bits as a float.
-fn level(sample: i32) -> f32 {
-    sample as f32 * (1.0 / 2_147_483_648.0)
-}
-
-/// An element of the output.
-trait Stored: Level {
-    /// Writes samples of 32 bits. Integers stay what they are.
-    fn store_integers(samples: &[i32], dst: &mut [Self]);
-}
-
-impl Stored for i16 {
-    fn store_integers(samples: &[i32], dst: &mut [Self]) {
-        dst.iter_mut().zip(samples).for_each(|(to, from)| *to = (from >> 16) as Self);
-    }
-}
-
-impl Stored for i32 {
-    fn store_integers(samples: &[i32], dst: &mut [Self]) {
-        dst.iter_mut().zip(samples).for_each(|(to, from)| *to = *from);
-    }
-}
-
-impl Stored for f32 {
-    fn store_integers(samples: &[i32], dst: &mut [Self]) {
-        dst.iter_mut().zip(samples).for_each(|(to, from)| *to = level(*from));
-    }
-}
-
-fn store<T: Level>(signal: &[f32], dst: &mut [T]) {
-    dst.iter_mut().zip(signal).for_each(|(to, &level)| *to = T::from_level(level));
 }
 
 impl Operator for DecodersAudio {

@@ -11,8 +11,8 @@ pub(super) mod preemphasis_filter;
 pub(super) mod spectrogram;
 pub(super) mod to_decibels;
 
+use crate::cpu::audio::level::Level;
 use crate::cpu::audio::resample::Resampler;
-use crate::cpu::convert::ConvertSat;
 use crate::error::{Error, Result};
 use crate::gpu::KernelSpec;
 use crate::operator::shared::dtypes;
@@ -77,39 +77,6 @@ fn floats(samples: usize) -> Result<Vec<f32>> {
     let room = floats.try_reserve_exact(samples);
     room.map_err(|_| Error::invalid(format!("no memory for a signal of {samples} samples")))?;
     Ok(floats)
-}
-
-/// An element of a signal as a float: signed ones between -1 and 1, unsigned ones between 0 and 1.
-trait Level: Copy {
-    /// Whether there is nothing below silence.
-    const IS_UNSIGNED: bool;
-    fn level(self) -> f32;
-    fn from_level(level: f32) -> Self;
-}
-
-macro_rules! integer_levels {
-    ($($t:ty),*) => { $(impl Level for $t {
-        const IS_UNSIGNED: bool = <$t>::MIN == 0;
-        fn level(self) -> f32 {
-            let (value, full): (f32, f32) = (self.convert_sat(), <$t>::MAX.convert_sat());
-            value * (1.0 / full)
-        }
-        fn from_level(level: f32) -> Self {
-            let full: f32 = <$t>::MAX.convert_sat();
-            (level * full).convert_sat()
-        }
-    })* };
-}
-integer_levels!(u8, i8, u16, i16, u32, i32);
-
-impl Level for f32 {
-    const IS_UNSIGNED: bool = false;
-    fn level(self) -> f32 {
-        self
-    }
-    fn from_level(level: f32) -> Self {
-        level
-    }
 }
 
 /// An element of a signal as the level that elements of type `T` have there.

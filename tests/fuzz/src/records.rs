@@ -1,4 +1,5 @@
-//! Data sets of many samples in a file, as readers read them: archives, records, arrays and annotations, with their indices.
+//! Data sets of many samples in a file, as readers read them: archives, records, databases, arrays and annotations, with their indices; tables,
+//! manifests and frames of folders.
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
@@ -21,13 +22,18 @@ static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
 /// The readers: arguments for the file and its index, other arguments, outputs.
 type Reader =
     (&'static str, &'static str, &'static str, &'static [(&'static str, &'static [&'static str])], usize);
-const READERS: [Reader; 6] = [
+const READERS: [Reader; 11] = [
     ("readers__Webdataset", "paths", "", &[("ext", &["jpg;a", "cls"])], 2),
     ("readers__Webdataset", "paths", "index_paths", &[("ext", &["jpg;a", "cls"])], 2),
     ("readers___TFRecord", "path", "index_path", FEATURES, 3),
     ("readers__MXNet", "path", "index_path", &[], 2),
     ("readers__Numpy", "files", "", &[], 1),
     ("readers__COCO", "annotations_file", "", &[], 3),
+    ("readers__Caffe", "path", "", &[], 2),
+    ("readers__Caffe2", "path", "", &[], 2),
+    ("readers__Csv", "file_list", "", &[], 2),
+    ("readers__NemoAsr", "manifest_filepaths", "", &[], 3),
+    ("readers__Sequence", "file_root", "", &[], 1),
 ];
 const FEATURES: &[(&str, &[&str])] = &[
     ("feature_names", &["a", "b", "c"]),
@@ -45,9 +51,20 @@ pub(crate) fn run(input: &[u8]) {
         let path = ROOT.join(name);
         std::fs::write(&path, bytes).ok().map(|()| path.display().to_string())
     };
-    let (Some(file), Some(listed)) = (written("file", file), written("index", &listed)) else { return };
+    if path == "file_root" {
+        // A folder in a folder, with the same frame twice.
+        let _ = std::fs::create_dir_all(ROOT.join("frames/0"));
+        let frames = ["frames/0/0", "frames/0/1"].map(|name| written(name, file));
+        if frames.contains(&None) {
+            return;
+        }
+    }
+    let (Some(mut file), Some(listed)) = (written("file", file), written("index", &listed)) else { return };
+    if path == "file_root" {
+        file = ROOT.join("frames").display().to_string();
+    }
     let mut set = |name: &str, texts: Vec<String>| {
-        let is_list = name != "annotations_file";
+        let is_list = !matches!(name, "annotations_file" | "file_list" | "file_root");
         set_argument(&mut reader, name, (ArgumentValue::Strings(texts), ArgumentType::String, is_list));
     };
     set(path, vec![file]);
@@ -56,6 +73,10 @@ pub(crate) fn run(input: &[u8]) {
     }
     for (name, texts) in others {
         set(name, texts.iter().map(|&text| text.to_owned()).collect());
+    }
+    if path == "file_root" {
+        let length = ArgumentValue::Ints(vec![2]);
+        set_argument(&mut reader, "sequence_length", (length, ArgumentType::Int64, false));
     }
     let mut description = pipeline_of(reader, Vec::new());
     set_outputs(&mut description, outputs);
