@@ -55,12 +55,12 @@ def test_shorter_sides_are_cut_and_the_window_in_the_middle_rounds_to_even():
     image = photo(375, 501)
     (made,) = outputs(
         [image],
-        lambda images: fn.resize_crop_mirror(images, resize_shorter=256, crop=[225, 224], mirror=1, arithmetic="pillow"),
+        lambda images: fn.resize_crop_mirror(images, resize_shorter=256, crop=[255, 224], mirror=1, arithmetic="pillow"),
     )
     width = int(256 * 501 / 375)
     whole = Image.fromarray(image).resize((width, 256), Image.BILINEAR)
-    top, left = round((256 - 225) / 2), round((width - 224) / 2)
-    expected = np.asarray(whole)[top : top + 225, left : left + 224][:, ::-1]
+    top, left = round((256 - 255) / 2), round((width - 224) / 2)
+    expected = np.asarray(whole)[top : top + 255, left : left + 224][:, ::-1]
     np.testing.assert_array_equal(made[0], expected)
 
 
