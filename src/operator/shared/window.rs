@@ -62,7 +62,7 @@ pub(crate) const CROP_ARGS: &[ArgSpec] = &[
         .or_float(0.5),
     ArgSpec::string(
         "rounding",
-        "of the window's first position: `round` (half away from zero) or `truncate`",
+        "of the window's first position: `round` (half away from zero), `even` (half to even, as torchvision) or `truncate`",
     )
     .or_string("round"),
 ];
@@ -73,7 +73,7 @@ pub(crate) struct CropWindow {
     size: CropSize,
     /// Place along W, H, D.
     position: [Arg; 3],
-    truncate: bool,
+    rounding: fn(f64) -> f64,
 }
 
 #[derive(Debug)]
@@ -109,17 +109,18 @@ impl CropWindow {
             }
         };
         let position = |name| args.arg_or(name, &[0.5]);
-        let truncate = match args.string("rounding")? {
-            None | Some("round") => false,
-            Some("truncate") => true,
+        let rounding = match args.string("rounding")? {
+            None | Some("round") => f64::round,
+            Some("even") => f64::round_ties_even,
+            Some("truncate") => f64::trunc,
             Some(other) => {
                 return Err(Error::invalid(format!(
-                    "argument `rounding` is `{other}`, expected `round` or `truncate`"
+                    "argument `rounding` is `{other}`, expected `round`, `even` or `truncate`"
                 )));
             }
         };
         let position = [position("crop_pos_x")?, position("crop_pos_y")?, position("crop_pos_z")?];
-        Ok(Self { size, position, truncate })
+        Ok(Self { size, position, rounding })
     }
 
     /// Whether the arguments ask for a window; without one it is the whole sample.
@@ -157,7 +158,7 @@ impl CropWindow {
                 return Err(Error::invalid(format!("a crop window is placed at {place}, expected 0 to 1")));
             }
             let start = f64::from(place) * (shape[axis] as f64 - extent as f64);
-            window.anchor[axis] = if self.truncate { start.trunc() } else { start.round() } as i64;
+            window.anchor[axis] = (self.rounding)(start) as i64;
             window.extent[axis] = extent;
         }
         Ok(window)

@@ -6,8 +6,10 @@
 use std::sync::Arc;
 
 use super::resize::attributes::{self, ResizeAttributes, Target};
+use super::resize::exact;
 use super::resize::geometry::{Geometry, layout_of};
 use super::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
+use crate::cpu::exact::Task;
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::operator::args::Value;
@@ -41,7 +43,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     devices: &[Device::Cpu, Device::Gpu],
     inputs: (1, 1),
     args: &[attributes::antialias(true)],
-    shared_args: &[MIRROR, attributes::ARGS, CROP_ARGS],
+    shared_args: &[MIRROR, attributes::ARGS, CROP_ARGS, exact::ARGS],
     build: &build,
     outputs: &one_output,
     kernels: &[super::resize::gpu::kernels],
@@ -53,13 +55,18 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 pub(in crate::ops) const FAST: OpDef = OpDef {
     name: "FastResizeCropMirror",
     args: &[attributes::antialias(false)],
+    shared_args: &[MIRROR, attributes::ARGS, CROP_ARGS],
     build: &|args, inputs| build(&args.or("antialias", Value::Bools(vec![false])), inputs),
     ..DEF
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    let attributes = ResizeAttributes::new(args)?;
+    let args = &attributes
+        .rounding_of_windows()
+        .map_or_else(|| args.clone(), |rounding| args.or("rounding", Value::Strings(vec![rounding.into()])));
     Ok(Box::new(ResizeCropMirror {
-        attributes: ResizeAttributes::new(args)?,
+        attributes,
         crop: CropWindow::new(args)?,
         mirror: args.arg_or("mirror", &[0.0])?,
         jobs: Vec::new(),
@@ -79,6 +86,9 @@ impl Operator for ResizeCropMirror {
         let dtype = self.attributes.output_dtype(desc.dtype)?;
         self.jobs = inputs.map(|sample| {
             let geometry = Geometry::new(sample.input(0)?.shape, desc.layout)?;
+            if let Some(task) = self.attributes.task(&sample, &geometry, desc.layout, None)? {
+                return Ok(Some(Job::exact(geometry, self.task(&sample, &task)?)));
+            }
             let target = self.attributes.target(&sample, geometry.size)?;
             Job::new(geometry, self.window(&sample, &target)?).map(Some)
         });
@@ -99,6 +109,7 @@ impl Operator for ResizeCropMirror {
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        self.attributes.check_device()?;
         gpu::prepare(gpu, &inputs[0], &self.attributes, false)
     }
 
@@ -109,6 +120,13 @@ impl Operator for ResizeCropMirror {
 }
 
 impl ResizeCropMirror {
+    /// [`ResizeCropMirror::window`] with another library's arithmetic.
+    fn task(&self, sample: &SampleInputs<'_>, task: &Task) -> Result<Task> {
+        let window = self.crop.place(sample, &task.size, hw())?;
+        let mirror = self.mirror.int(sample)?;
+        exact::windowed(task, &window.anchor, &window.extent, MIRROR_BITS.map(|bit| mirror & bit != 0))
+    }
+
     /// The resize that makes just the crop window of `target`, mirrored.
     fn window(&self, sample: &SampleInputs<'_>, target: &Target) -> Result<Target> {
         // A window that leaves the resized image shows its edge again, as a region that leaves an image does.

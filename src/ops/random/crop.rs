@@ -16,6 +16,7 @@ use crate::operator::{
 use crate::ops::decode::decoders_image;
 use crate::ops::decode::decoders_image::{Image, Region};
 use crate::ops::geometry::resize::attributes::ResizeAttributes;
+use crate::ops::geometry::resize::exact;
 use crate::ops::geometry::resize::geometry::{Geometry, layout_of};
 use crate::ops::geometry::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
@@ -238,7 +239,7 @@ pub(in crate::ops) const RESIZED: OpDef = OpDef {
         ArgSpec::int("minibatch_size", "a hint for DALI's GPU kernel").no_effect().or_int(32),
         ArgSpec::int("temp_buffer_hint", "a hint for DALI's memory").no_effect().or_int(0),
     ],
-    shared_args: &[ARGS],
+    shared_args: &[ARGS, exact::ARGS],
     build: &|args, _| {
         Ok(Box::new(RandomResizedCrop {
             attributes: ResizeAttributes::new(args)?,
@@ -272,8 +273,8 @@ impl Operator for RandomResizedCrop {
         self.jobs = inputs.map(|sample| {
             let geometry = Geometry::new(sample.input(0)?.shape, desc.layout)?;
             let Window { anchor, extent } = self.crop.window(sample.index, &geometry.size)?;
-            let region = [0, 1].map(|d| (anchor[d] as f32, (anchor[d] + extent[d] as i64) as f32));
-            Job::new(geometry, self.attributes.target_of(&sample, region)?).map(Some)
+            let part = [0, 1].map(|d| (anchor[d] as usize, anchor[d] as usize + extent[d]));
+            self.attributes.job(&sample, geometry, desc.layout, Some(part)).map(Some)
         });
         Ok(vec![BatchDesc::new(dtype, layout_of(desc), output_shapes(desc, &self.jobs))])
     }
@@ -292,6 +293,7 @@ impl Operator for RandomResizedCrop {
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        self.attributes.check_device()?;
         gpu::prepare(gpu, &inputs[0], &self.attributes, false)
     }
 

@@ -1,11 +1,15 @@
 //! The arguments that say how large a resized image is and where it is sampled from: shared by the resizing operators.
 //! Rules and examples are those of DALI's resize attributes; all sizes are float32 until the last step.
 
-use super::sizes::{Mode, adjust, all_or_each, bounded, rescale, sides, widened};
+use super::Job;
+use super::exact::{Asked, Exact, Ranges};
+use super::geometry::Geometry;
+use super::sizes::{Mode, adjust, all_or_each, bounded, rescale, sides, swapped, widened};
+use crate::cpu::exact::Task;
 use crate::cpu::resample::{Filter, FilterSpec};
 use crate::error::{Error, Result};
 use crate::operator::{Arg, ArgSpec, Args, SampleInputs};
-use crate::tensor::DType;
+use crate::tensor::{DType, Layout};
 
 /// Names of the spatial dimensions' arguments, in the order D, H, W.
 const SEPARATE: [&str; 3] = ["resize_z", "resize_y", "resize_x"];
@@ -85,6 +89,8 @@ pub(in crate::ops) struct ResizeAttributes {
     mag_filter: Option<Arg>,
     antialias: bool,
     dtype: Option<DType>,
+    /// Another library's arithmetic.
+    exact: Option<Exact>,
 }
 
 /// What one image or volume becomes: output size and the source region it shows, both (D then) H then W.
@@ -171,6 +177,7 @@ impl ResizeAttributes {
             mag_filter: args.arg("mag_filter")?,
             antialias: args.bool("antialias")?.unwrap_or(true),
             dtype,
+            exact: Exact::new(args)?,
         })
     }
 
@@ -184,6 +191,9 @@ impl ResizeAttributes {
                 "{dtype} cannot be resized, expected uint8, int16, uint16 or float32"
             )));
         }
+        if let Some(exact) = &self.exact {
+            exact.check_dtype(dtype)?;
+        }
         match self.dtype {
             None => Ok(dtype),
             Some(wanted) if wanted == dtype || wanted == DType::F32 => Ok(wanted),
@@ -195,7 +205,8 @@ impl ResizeAttributes {
 
     /// The sides that every image gets, as far as they do not depend on the image.
     pub(in crate::ops) fn known_size<const N: usize>(&self) -> [Option<usize>; N] {
-        if !matches!(self.mode, Mode::Default | Mode::Stretch) {
+        let bounds_both = self.exact.is_some() && self.max_size.is_some();
+        if !matches!(self.mode, Mode::Default | Mode::Stretch) || bounds_both {
             return [None; N];
         }
         let Ok(max_size) = self.max_size::<N>() else { return [None; N] };
@@ -216,10 +227,73 @@ impl ResizeAttributes {
         })
     }
 
-    /// The height and width that every image gets which is seen whole, when they are known.
+    /// The height and width that every image gets which is seen whole, when they are known: larger images may be made smaller before. With another
+    /// library's arithmetic they may not.
     pub(in crate::ops) fn whole_image_size(&self) -> Option<[usize; 2]> {
         let [height, width] = self.known_size::<2>();
-        Some([height?, width?]).filter(|_| self.roi.is_none())
+        Some([height?, width?]).filter(|_| self.roi.is_none() && self.exact.is_none())
+    }
+
+    /// Whether there is code for a device.
+    ///
+    /// # Errors
+    /// Unsupported for another library's arithmetic.
+    pub(in crate::ops) fn check_device(&self) -> Result<()> {
+        match &self.exact {
+            None => Ok(()),
+            Some(exact) => Err(Error::unsupported(format!(
+                "argument `arithmetic` is `{}`, which there is on the CPU only: expected the device `cpu`",
+                exact.arithmetic.name()
+            ))),
+        }
+    }
+
+    /// What becomes of an image, or of its pixels in `part` as if the others were not there.
+    ///
+    /// # Errors
+    /// Those of [`ResizeAttributes::target`] and [`Job::new`].
+    pub(in crate::ops) fn job(
+        &self,
+        sample: &SampleInputs<'_>,
+        geometry: Geometry,
+        layout: Layout,
+        part: Option<Ranges>,
+    ) -> Result<Job> {
+        match (self.task(sample, &geometry, layout, part)?, part) {
+            (Some(task), _) => Ok(Job::exact(geometry, task)),
+            (None, None) => Job::new(geometry, self.target(sample, geometry.size)?),
+            (None, Some(part)) => {
+                let region = part.map(|(start, end)| (start as f32, end as f32));
+                Job::new(geometry, self.target_of(sample, region)?)
+            }
+        }
+    }
+
+    /// What another library's arithmetic does with it, where one is asked for.
+    ///
+    /// # Errors
+    /// Where the library has no such filter, size or region.
+    pub(in crate::ops) fn task(
+        &self,
+        sample: &SampleInputs<'_>,
+        geometry: &Geometry,
+        layout: Layout,
+        part: Option<Ranges>,
+    ) -> Result<Option<Task>> {
+        let Some(exact) = &self.exact else { return Ok(None) };
+        let asked = Asked {
+            sides: self.requested_size(sample)?,
+            mode: self.mode,
+            max_size: self.max_size()?,
+            region: self.given_region(sample, geometry.size)?,
+            interp: self.interp(sample)?,
+        };
+        exact.task(&asked, geometry, layout, part).map(Some)
+    }
+
+    /// How another library's programs round the place of a window in the middle.
+    pub(in crate::ops) fn rounding_of_windows(&self) -> Option<&'static str> {
+        self.exact.as_ref().map(Exact::rounding_of_windows)
     }
 
     fn max_size<const N: usize>(&self) -> Result<Option<[f32; N]>> {
@@ -253,12 +327,9 @@ impl ResizeAttributes {
         sample: &SampleInputs<'_>,
         roi: [(f32, f32); N],
     ) -> Result<Target<N>> {
-        let (mut requested, mut roi) = (self.requested_size(sample)?, roi);
-        for (request, (start, end)) in requested.iter_mut().zip(&mut roi) {
-            if end < start {
-                std::mem::swap(start, end);
-                *request = -*request;
-            }
+        let (mut requested, (mut roi, turned)) = (self.requested_size(sample)?, swapped(roi));
+        for (request, _) in requested.iter_mut().zip(turned).filter(|(_, turned)| *turned) {
+            *request = -*request;
         }
         let extent = roi.map(|(start, end)| end - start);
         if extent.contains(&0.0) {
@@ -293,6 +364,7 @@ impl ResizeAttributes {
         Ok(Target { size, roi, filter: self.filter(sample)? })
     }
 
+    /// The sides that are asked for: 0 is not given, negative flips.
     fn requested_size<const N: usize>(&self, sample: &SampleInputs<'_>) -> Result<[f32; N]> {
         let size = match &self.requested {
             Requested::Size(arg) => all_or_each("size", &arg.floats(sample)?)?,
@@ -315,35 +387,51 @@ impl ResizeAttributes {
         sample: &SampleInputs<'_>,
         image: [usize; N],
     ) -> Result<[(f32, f32); N]> {
-        let full = image.map(|extent| extent as f32);
-        let Some((start, end)) = &self.roi else { return Ok(full.map(|extent| (0.0, extent))) };
+        let full = image.map(|extent| (0.0, extent as f32));
+        Ok(self.given_region(sample, image)?.unwrap_or(full))
+    }
+
+    /// The region, if one is given; its ends may have changed places.
+    fn given_region<const N: usize>(
+        &self,
+        sample: &SampleInputs<'_>,
+        image: [usize; N],
+    ) -> Result<Option<[(f32, f32); N]>> {
+        let Some((start, end)) = &self.roi else { return Ok(None) };
         let start: [f32; N] = all_or_each("roi_start", &start.floats(sample)?)?;
         let end: [f32; N] = all_or_each("roi_end", &end.floats(sample)?)?;
-        let scale = if self.roi_relative { full } else { [1.0; N] };
+        let scale = if self.roi_relative { image.map(|extent| extent as f32) } else { [1.0; N] };
         let place = |value: f32, d: usize| f64::from(value) * f64::from(scale[d]);
         let roi = std::array::from_fn(|d| widened(place(start[d], d), place(end[d], d)));
         if roi.iter().all(|(start, end)| start.is_finite() && end.is_finite()) {
-            return Ok(roi);
+            return Ok(Some(roi));
         }
         Err(Error::invalid(format!("expected a finite region, found {roi:?}")))
     }
 
+    /// The filter that `interp_type` names.
+    fn interp(&self, sample: &SampleInputs<'_>) -> Result<Filter> {
+        Ok(named_filter(&self.interp, sample)?.unwrap_or(Filter::Linear))
+    }
+
     fn filter(&self, sample: &SampleInputs<'_>) -> Result<FilterSpec> {
-        let read = |arg: &Option<Arg>| -> Result<Option<Filter>> {
-            let Some(arg) = arg else { return Ok(None) };
-            let id = arg.int(sample)?;
-            let filter = Filter::from_dali(id);
-            filter
-                .map(Some)
-                .ok_or_else(|| Error::invalid(format!("interpolation {id} is not known, expected 0 to 5")))
-        };
-        let both = read(&self.interp)?.unwrap_or(Filter::Linear);
+        let read = |arg| named_filter(arg, sample);
+        let both = self.interp(sample)?;
         Ok(FilterSpec {
             min: read(&self.min_filter)?.unwrap_or(both),
             mag: read(&self.mag_filter)?.unwrap_or(both),
             antialias: self.antialias,
         })
     }
+}
+
+fn named_filter(arg: &Option<Arg>, sample: &SampleInputs<'_>) -> Result<Option<Filter>> {
+    let Some(arg) = arg else { return Ok(None) };
+    let id = arg.int(sample)?;
+    let filter = Filter::from_dali(id);
+    filter
+        .map(Some)
+        .ok_or_else(|| Error::invalid(format!("interpolation {id} is not known, expected 0 to 5")))
 }
 
 /// How sizes become whole.

@@ -360,7 +360,7 @@ pub(in crate::ops) fn run(cx: &mut GpuCx<'_>, io: &GpuIo<'_>, jobs: &[Option<Job
         let [address, planes] = sample.elements_or_planes()?;
         let source = Images { address, dtype: from };
         let made = Images { address: sample.target(0)?, dtype: to };
-        let Job { geometry, target } = job;
+        let Job { geometry, target, .. } = job;
         let axes = axis_parameters(geometry.size, target.size, target.roi, [target.filter; 2]);
         let mut rows: Vec<_> = made.rows(source, geometry, target.size, axes, at_once).collect();
         if planes != 0 {

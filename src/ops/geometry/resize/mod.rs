@@ -1,6 +1,7 @@
 //! `Resize`: images and volumes to another size.
 
 pub(in crate::ops) mod attributes;
+pub(in crate::ops) mod exact;
 pub(in crate::ops) mod geometry;
 pub(in crate::ops) mod gpu;
 mod sizes;
@@ -13,7 +14,8 @@ use parking_lot::Mutex;
 
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::decode::RowSink;
-use crate::cpu::resample::{self, Output, Plan, Scratch, Stream};
+use crate::cpu::exact::{self as libraries, Task};
+use crate::cpu::resample::{self, FilterSpec, Output, Plan, Stream};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
@@ -49,7 +51,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::bool("save_attrs", "a second output with the input's (depth,) height and width as int32")
             .or_bool(false),
     ],
-    shared_args: &[attributes::ARGS],
+    shared_args: &[attributes::ARGS, exact::ARGS],
     build: &build,
     outputs: &|args, _| Ok(if args.bool("save_attrs")?.unwrap_or(false) { 2 } else { 1 }),
     kernels: &[gpu::kernels],
@@ -147,7 +149,7 @@ impl Operator for Resize {
             self.volumes.clear();
             self.jobs = inputs.map(|sample| {
                 let geometry = Geometry::new(sample.input(0)?.shape, desc.layout)?;
-                Job::new(geometry, self.attributes.target(&sample, geometry.size)?).map(Some)
+                self.attributes.job(&sample, geometry, desc.layout, None).map(Some)
             });
             output_shapes(desc, &self.jobs)
         };
@@ -184,6 +186,7 @@ impl Operator for Resize {
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        self.attributes.check_device()?;
         if inputs[0].layout.is_some_and(is_volume) {
             return volume_gpu::prepare(gpu, &inputs[0], &self.attributes);
         }
@@ -220,6 +223,8 @@ impl Operator for Resize {
 pub(in crate::ops) struct Job {
     pub(in crate::ops) geometry: Geometry,
     pub(in crate::ops) target: Target,
+    /// What is done in place of `target`, which has its size, with another library's arithmetic.
+    pub(in crate::ops) task: Option<Task>,
 }
 
 impl Job {
@@ -230,15 +235,23 @@ impl Job {
     pub(in crate::ops) fn new(geometry: Geometry, target: Target) -> Result<Self> {
         let filters = [target.filter; 2];
         resample::check(geometry.size, geometry.channels, target.size, target.roi, filters)?;
-        Ok(Self { geometry, target })
+        Ok(Self { geometry, target, task: None })
+    }
+
+    /// To do `task`, which was checked, with each of the images in `geometry`.
+    pub(super) fn exact(geometry: Geometry, task: Task) -> Self {
+        let (size, roi) = (task.made(), task.region);
+        Self { geometry, target: Target { size, roi, filter: FilterSpec::default() }, task: Some(task) }
     }
 
     /// What it is expected to take.
     pub(in crate::ops) fn effort(&self) -> Effort {
         let (geometry, target) = (&self.geometry, &self.target);
         let filters = [target.filter; 2];
-        let Effort { time, scratch } =
-            resample::effort(geometry.size, geometry.channels, target.size, target.roi, filters);
+        let Effort { time, scratch } = match &self.task {
+            Some(task) => task.effort(),
+            None => resample::effort(geometry.size, geometry.channels, target.size, target.roi, filters),
+        };
         let planes = u32::try_from(geometry.planes).unwrap_or(u32::MAX);
         Effort { time: time.saturating_mul(planes), scratch }
     }
@@ -254,6 +267,10 @@ impl Job {
         scratch: &mut Scratch,
         watch: &Watch<'_>,
     ) -> Result<()> {
+        if let Some(task) = &self.task {
+            return self.run_task(task, input, output, &mut scratch.exact, watch);
+        }
+        let scratch = &mut scratch.dali;
         match (input.dtype, output.dtype) {
             (DType::U8, DType::U8) => self.run_as::<u8, u8>(input, output, scratch, watch),
             (DType::I16, DType::I16) => self.run_as::<i16, i16>(input, output, scratch, watch),
@@ -277,6 +294,10 @@ impl Job {
         scratch: &mut Scratch,
         make: impl FnOnce(&mut dyn RowSink) -> bool,
     ) -> Result<bool> {
+        if self.task.is_some() {
+            return Ok(false);
+        }
+        let scratch = &mut scratch.dali;
         let (geometry, target) = (&self.geometry, &self.target);
         let plan = Plan::new(geometry.size, geometry.channels, target.size, target.roi, [target.filter; 2])?;
         if geometry.planes != 1 || !plan.takes_rows() {
@@ -288,11 +309,25 @@ impl Job {
         }
     }
 
+    fn run_task(
+        &self,
+        task: &Task,
+        input: &View<'_>,
+        output: &mut ViewMut<'_>,
+        scratch: &mut libraries::Scratch,
+        watch: &Watch<'_>,
+    ) -> Result<()> {
+        let elements = |size: [usize; 2]| size.iter().product::<usize>() * self.geometry.channels;
+        let sources = input.as_slice::<u8>()?.chunks_exact(elements(self.geometry.size));
+        let made = output.as_slice_mut::<u8>()?.chunks_exact_mut(elements(task.made()));
+        sources.zip(made).try_for_each(|(src, dst)| task.run(src, dst, scratch, watch))
+    }
+
     fn run_as<S, T>(
         &self,
         input: &View<'_>,
         output: &mut ViewMut<'_>,
-        scratch: &mut Scratch,
+        scratch: &mut resample::Scratch,
         watch: &Watch<'_>,
     ) -> Result<()>
     where
@@ -377,6 +412,13 @@ pub(in crate::ops) fn infer_resized(
     Ok(ty)
 }
 
+/// Memory that a [`Job`] needs while it runs.
+#[derive(Default)]
+pub(in crate::ops) struct Scratch {
+    dali: resample::Scratch,
+    exact: libraries::Scratch,
+}
+
 /// Scratch memory for as many threads as resize at once; kept for the next batch.
 #[derive(Default)]
 pub(in crate::ops) struct ScratchPool(Mutex<Vec<Scratch>>);
@@ -386,7 +428,7 @@ impl ScratchPool {
     pub(in crate::ops) fn with<T>(&self, f: impl FnOnce(&mut Scratch) -> T) -> T {
         let mut scratch = self.0.lock().pop().unwrap_or_default();
         let result = f(&mut scratch);
-        if scratch.bytes() <= limits::MAX_RETAINED_SCRATCH_BYTES {
+        if scratch.dali.bytes() + scratch.exact.bytes() <= limits::MAX_RETAINED_SCRATCH_BYTES {
             self.0.lock().push(scratch);
         }
         result

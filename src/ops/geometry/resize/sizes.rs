@@ -42,6 +42,12 @@ pub(super) fn widened(start: f64, end: f64) -> (f32, f32) {
     ((start - half) as f32, (end + half) as f32)
 }
 
+/// A region whose ends are in order, and which of them changed places.
+pub(super) fn swapped<const N: usize>(region: [(f32, f32); N]) -> ([(f32, f32); N], [bool; N]) {
+    let turned = region.map(|(start, end)| end < start);
+    (region.map(|(start, end)| (start.min(end), start.max(end))), turned)
+}
+
 /// A size of dimension `d`, no larger than `max` says; a limit of 0 or less is none.
 pub(super) fn bounded<const N: usize>(size: f32, max: Option<[f32; N]>, d: usize) -> f32 {
     match max.map(|max| max[d]) {

@@ -1,0 +1,27 @@
+//! Resizing of images of bytes with the arithmetic of Pillow, torchvision and OpenCV, to the bit: what models are trained behind. It must not
+//! know operators, or how an output size is computed.
+//!
+//! ```text
+//! pillow, torchvision    columns by integer weights -> bytes -> rows by integer weights -> bytes
+//! pillow13               the same; rows first where the height shrinks much more than the width
+//! torchvision-float      columns by float32 weights -> rows by float32 weights -> bytes
+//! opencv                 columns by weights of 11 bits -> rows by weights of 11 bits -> bytes; means
+//! ```
+//!
+//! A [`Task`] describes one image's resize. It may make a window of the resized image only, mirrored.
+
+mod alpha;
+mod axis;
+mod filters;
+mod floats;
+mod libraries;
+mod nearest;
+mod opencv;
+mod opencv_area;
+mod passes;
+mod rows;
+mod task;
+mod turn;
+
+pub use libraries::{Arithmetic, Filter};
+pub use task::{Scratch, Task};

@@ -1,0 +1,125 @@
+//! Nearest neighbours, as each library finds them. It must not know weights.
+
+use super::filters::Line;
+use super::rows::Rows;
+use crate::error::Result;
+use crate::waiting::Watch;
+
+/// Which pixel is the nearest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    Pillow,
+    Torchvision,
+    TorchvisionExact,
+    OpenCv,
+}
+
+/// For outputs with at most so many rows and columns together, torch finds the exact ones by other code.
+const SMALL: usize = 128;
+
+/// The pixels of all rows and columns.
+pub(super) fn all_places(lines: [Line; 2], rule: Rule) -> [Vec<Option<usize>>; 2] {
+    let is_small = lines[0].outputs + lines[1].outputs <= SMALL;
+    lines.map(|line| match rule {
+        Rule::TorchvisionExact => exact_places(&line, is_small),
+        _ => places(&line, rule),
+    })
+}
+
+/// torchvision's exact ones: the same place, rounded in two ways.
+fn exact_places(line: &Line, is_small: bool) -> Vec<Option<usize>> {
+    let (scale, last) = (line.length as f32 / line.outputs as f32, line.length - 1);
+    let place = |i: usize| match is_small {
+        true => ((i as f64 + 0.5) * f64::from(scale)) as f32,
+        false => {
+            let before = scale.mul_add(i as f32 + 0.5, -0.5).max(0.0);
+            (f64::from(before) + 0.5) as f32
+        }
+    };
+    (0..line.outputs).map(|i| Some((place(i) as usize).min(last))).collect()
+}
+
+/// The pixel of every output. `None`: there is none, and it is 0.
+fn places(line: &Line, rule: Rule) -> Vec<Option<usize>> {
+    let last = line.length - 1;
+    let inside = |place: usize| (place <= last).then_some(place);
+    match rule {
+        Rule::Pillow => {
+            // A sum of steps, whose rounding may leave the line.
+            let (step, start) = (line.scale(), f64::from(line.start));
+            let places = std::iter::successors(Some(start + step * 0.5), |place| Some(place + step));
+            places.take(line.outputs).map(|place| inside(place as usize)).collect()
+        }
+        Rule::Torchvision => {
+            let scale = line.length as f32 / line.outputs as f32;
+            (0..line.outputs).map(|i| Some(((i as f32 * scale) as usize).min(last))).collect()
+        }
+        Rule::TorchvisionExact => exact_places(line, false),
+        Rule::OpenCv => {
+            let scale = 1.0 / (line.outputs as f64 / line.length as f64);
+            (0..line.outputs).map(|i| Some(((i as f64 * scale) as usize).min(last))).collect()
+        }
+    }
+}
+
+/// Copies pixels of `channels` elements.
+///
+/// # Errors
+/// When nobody waits any more.
+///
+/// # Panics
+/// When a pixel is not in `src`.
+pub(super) fn copy(
+    src: &Rows<'_>,
+    channels: usize,
+    [rows, columns]: [&[Option<usize>]; 2],
+    dst: &mut [u8],
+    watch: &Watch<'_>,
+) -> Result<()> {
+    for (row, dst) in rows.iter().zip(dst.chunks_exact_mut(columns.len() * channels)) {
+        match row.map(|y| src.row(y)) {
+            None => dst.fill(0),
+            Some(row) => match channels {
+                1 => pick::<1>(row, columns, dst),
+                3 => pick::<3>(row, columns, dst),
+                4 => pick::<4>(row, columns, dst),
+                _ => pick_any(row, columns, channels, dst),
+            },
+        }
+        watch.spend(dst.len())?;
+    }
+    Ok(())
+}
+
+fn pick<const C: usize>(row: &[u8], columns: &[Option<usize>], dst: &mut [u8]) {
+    let (pixels, dst) = (row.as_chunks::<C>().0, dst.as_chunks_mut::<C>().0);
+    for (to, column) in dst.iter_mut().zip(columns) {
+        *to = column.map_or([0; C], |x| pixels[x]);
+    }
+}
+
+fn pick_any(row: &[u8], columns: &[Option<usize>], channels: usize, dst: &mut [u8]) {
+    for (to, column) in dst.chunks_exact_mut(channels).zip(columns) {
+        match column {
+            Some(x) => to.copy_from_slice(&row[x * channels..][..channels]),
+            None => to.fill(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_differ() {
+        let of = |rule, length, outputs| -> Vec<usize> {
+            places(&Line::whole(length, outputs), rule).into_iter().flatten().collect()
+        };
+        assert_eq!(of(Rule::Pillow, 4, 2), [1, 3]);
+        assert_eq!(of(Rule::Torchvision, 4, 2), [0, 2]);
+        assert_eq!(of(Rule::TorchvisionExact, 4, 2), [1, 3]);
+        assert_eq!(of(Rule::OpenCv, 4, 2), [0, 2]);
+        assert_eq!(of(Rule::Torchvision, 2, 4), [0, 0, 1, 1]);
+    }
+}
