@@ -108,7 +108,7 @@ pub fn write<T: Stored>(
         let to = dst.split_off_mut(..count).ok_or_else(missing)?;
         match block {
             Block::Integers(samples) if !mixes => {
-                T::store_integers(samples.get(inside).ok_or_else(missing)?, to)
+                T::store_integers(samples.get(inside).ok_or_else(missing)?, to);
             }
             Block::Floats(samples) if !mixes => store(samples.get(inside).ok_or_else(missing)?, to),
             block => {

@@ -60,7 +60,7 @@ fn turn_block(mut block: Block) -> Block {
 
 #[inline(always)]
 fn interleave(a: [u8; LINES], b: [u8; LINES]) -> ([u8; LINES], [u8; LINES]) {
-    let pick = |i: usize| if i % 2 == 0 { a[i / 2] } else { b[i / 2] };
+    let pick = |i: usize| if i.is_multiple_of(2) { a[i / 2] } else { b[i / 2] };
     (std::array::from_fn(pick), std::array::from_fn(|i| pick(i + LINES)))
 }
 

@@ -170,7 +170,7 @@ impl Exact {
         if is_planar
             && self.arithmetic.is_pillow()
             && task.filter != Filter::Nearest
-            && geometry.planes % 2 == 0
+            && geometry.planes.is_multiple_of(2)
         {
             return Err(Error::unsupported(format!(
                 "Pillow (`arithmetic` is `{}`) resizes colours with alpha together, found planes (layout `{layout}`), expected HWC",
