@@ -80,11 +80,20 @@ RECORDS2 = {
     "scalar": lambda i: [tensor_proto([], 1, floats(i / 3))],
     "bytes": lambda i: [tensor_proto([2, 1], 3, field(5, bytes([i, 0])))],
     "misfit": lambda i: [tensor_proto([9], 2, integers(*range(i)))],
-    "box": lambda i: [tensor_proto([1], 2, integers(i)), tensor_proto([1, 4], 1, floats(i, 0.1, 1e9, -0.0)), tensor_proto([2], 1, integers(i, -i))],
+    "box": lambda i: [
+        tensor_proto([1], 2, integers(i)),
+        tensor_proto([1, 4], 1, floats(i, 0.1, 1e9, -0.0)),
+        tensor_proto([2], 1, integers(i, -i)),
+    ],
     "sparse": lambda i: [tensor_proto([2], 2, integers(i % 5, 4))],
     "weighted": lambda i: [tensor_proto([2], 2, integers(i % 5, 4)), tensor_proto([2], 1, floats(0.5, i))],
 }
-OPTIONS2 = {"box": {"bbox": True, "additional_inputs": 1}, "sparse": {"label_type": 1, "num_labels": 6}, "weighted": {"label_type": 3, "num_labels": 5}, "bytes": {"label_type": 2}}
+OPTIONS2 = {
+    "box": {"bbox": True, "additional_inputs": 1},
+    "sparse": {"label_type": 1, "num_labels": 6},
+    "weighted": {"label_type": 3, "num_labels": 5},
+    "bytes": {"label_type": 2},
+}
 
 
 @pytest.mark.parametrize("kind", RECORDS2)

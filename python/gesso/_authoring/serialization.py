@@ -78,8 +78,8 @@ def _operator(node, logical_id, is_whole):
 def describe(operators, outputs, parameters, is_whole=True):
     """The description of a graph that `gesso_author` takes.
 
-    `outputs` are (name, device, dtype, ndim); `parameters` the fields of the description that say how it runs. `is_whole`: what no file can hold is an
-    error; else it is left out.
+    `outputs` are (name, device, dtype, ndim); `parameters` the fields of the description that say how it runs. `is_whole`: what no file can hold
+    is an error; else it is left out.
     """
     groups, inputs, others = {}, [], []
     for place, node in enumerate(operators):

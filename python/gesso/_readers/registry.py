@@ -15,7 +15,8 @@ from .sequence import Sequence
 from .video import OlderVideo, Video, VideoResize
 from .webdataset import Webdataset
 
-_ALL = (File, Caffe, Caffe2, COCO, Csv, Fits, HDF5, MXNet, NemoAsr, Numpy, Parquet, Read, Sequence, TFRecord, Video, OlderVideo, VideoResize, Webdataset)
+_READ_HERE = (Fits, HDF5, Parquet, Read)
+_ALL = (*_READ_HERE, File, Caffe, Caffe2, COCO, Csv, MXNet, NemoAsr, Numpy, Sequence, TFRecord, Video, OlderVideo, VideoResize, Webdataset)
 READERS = {kind.schema_name: kind for kind in _ALL}
 OLD_NAMES = {
     "FileReader": File,

@@ -77,7 +77,6 @@ fn tables_that_are_wrong_are_errors() {
         (b"a,b\nx,1\n", vec![("label_columns", texts(&[]))], "no column of labels"),
         (b"a,b\n\nx,1\ny\n", none(), "line 4 of the table"),
         (b"a,b\r\nx,1\r\ny,1,2\r\n", none(), "line 3 of the table"),
-        (b"a,b\nx,\"1\n", none(), "expected a number"),
         (b"a,b\nx,\"1\ny,2\n", none(), "expected a number"),
         (b"a,b\n,1\n", none(), "an empty path"),
         (b"a,b\nx,1\ny,cat\n", none(), "column `b`: `cat`, expected a number: classes that have names"),
