@@ -75,7 +75,8 @@ fn records_are_images_and_labels() {
 fn sparse_labels_are_spread_over_the_classes() {
     let classes = message(&[2], 2, &field(4, &[3, 1]));
     let given = [("image_available", 0), ("num_labels", 4)];
-    let tensors = read("sparse", std::slice::from_ref(&classes), &[&given[..], &[("label_type", 1)]].concat()).unwrap();
+    let tensors =
+        read("sparse", std::slice::from_ref(&classes), &[&given[..], &[("label_type", 1)]].concat()).unwrap();
     assert_eq!((integers(&tensors[0]), integers(&tensors[1])), (vec![0, 1, 0, 1], vec![3, 1]));
     let given = [&given[..], &[("label_type", 3)]].concat();
     let weights = |values: &[f32]| message(&[values.len() as u8], 1, &floats(values));
