@@ -239,13 +239,7 @@ impl ResizeAttributes {
     /// # Errors
     /// Unsupported for another library's arithmetic.
     pub(in crate::ops) fn check_device(&self) -> Result<()> {
-        match &self.exact {
-            None => Ok(()),
-            Some(exact) => Err(Error::unsupported(format!(
-                "argument `arithmetic` is `{}`, which there is on the CPU only: expected the device `cpu`",
-                exact.arithmetic.name()
-            ))),
-        }
+        self.exact.as_ref().map_or(Ok(()), |exact| Err(exact.no_device()))
     }
 
     /// What becomes of an image, or of its pixels in `part` as if the others were not there.
@@ -281,14 +275,17 @@ impl ResizeAttributes {
         part: Option<Ranges>,
     ) -> Result<Option<Task>> {
         let Some(exact) = &self.exact else { return Ok(None) };
+        let planar = layout.find(b'C').filter(|&axis| axis < geometry.axis);
+        let planes = planar.map(|axis| Ok(sample.input(0)?.shape.get(axis).copied().unwrap_or(1)));
         let asked = Asked {
+            planes: planes.transpose()?,
             sides: self.requested_size(sample)?,
             mode: self.mode,
             max_size: self.max_size()?,
             region: self.given_region(sample, geometry.size)?,
             interp: self.interp(sample)?,
         };
-        exact.task(&asked, geometry, layout, part).map(Some)
+        exact.task(&asked, geometry, part).map(Some)
     }
 
     /// How another library's programs round the place of a window in the middle.
@@ -327,6 +324,9 @@ impl ResizeAttributes {
         sample: &SampleInputs<'_>,
         roi: [(f32, f32); N],
     ) -> Result<Target<N>> {
+        if let Some(exact) = &self.exact {
+            return Err(exact.no_volumes());
+        }
         let (mut requested, (mut roi, turned)) = (self.requested_size(sample)?, swapped(roi));
         for (request, _) in requested.iter_mut().zip(turned).filter(|(_, turned)| *turned) {
             *request = -*request;

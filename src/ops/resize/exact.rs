@@ -7,7 +7,7 @@ use crate::cpu::exact::{Arithmetic, Filter, Task};
 use crate::cpu::resample;
 use crate::error::{Error, Result};
 use crate::ops::{ArgSpec, Args};
-use crate::tensor::{DType, Layout};
+use crate::tensor::DType;
 
 /// The arguments of operators that have it.
 pub(in crate::ops) const ARGS: &[ArgSpec] = &[
@@ -43,6 +43,8 @@ pub(super) struct Asked {
     /// Its ends may have changed places.
     pub(super) region: Option<[(f32, f32); 2]>,
     pub(super) interp: resample::Filter,
+    /// Channels, where they come before rows.
+    pub(super) planes: Option<usize>,
 }
 
 /// A part of an image that is resized as if the rest were not there, and what of the result is made.
@@ -110,13 +112,7 @@ impl Exact {
     ///
     /// # Errors
     /// Where the library has no such filter, size or region.
-    pub(super) fn task(
-        &self,
-        asked: &Asked,
-        geometry: &Geometry,
-        layout: Layout,
-        part: Option<Ranges>,
-    ) -> Result<Task> {
+    pub(super) fn task(&self, asked: &Asked, geometry: &Geometry, part: Option<Ranges>) -> Result<Task> {
         let filter = match self.filter {
             Some(filter) => filter,
             None => of_dali(self.arithmetic, asked.interp)?,
@@ -137,7 +133,7 @@ impl Exact {
         task.size = size(self.arithmetic, sides, seen, asked.mode, asked.max_size)?;
         task.mirror = flips;
         task.window = task.size.map(|extent| (0, extent));
-        self.check_alpha(&task, geometry, layout)?;
+        self.check_alpha(&task, asked.planes)?;
         task.check()?;
         Ok(task)
     }
@@ -164,16 +160,26 @@ impl Exact {
         Ok(())
     }
 
+    /// That there is no code for a device.
+    pub(super) fn no_device(&self) -> Error {
+        Error::unsupported(format!(
+            "argument `arithmetic` is `{}`, which there is on the CPU only: expected the device `cpu`",
+            self.arithmetic.name()
+        ))
+    }
+
+    /// That volumes are not resized.
+    pub(super) fn no_volumes(&self) -> Error {
+        let (name, library) = (self.arithmetic.name(), self.arithmetic.library());
+        Error::unsupported(format!("{library} (`arithmetic` is `{name}`) resizes images, found volumes"))
+    }
+
     /// Pillow's colours with alpha are resized together; planes are resized one by one.
-    fn check_alpha(&self, task: &Task, geometry: &Geometry, layout: Layout) -> Result<()> {
-        let is_planar = layout.find(b'C').is_some_and(|channel| channel < geometry.axis);
-        if is_planar
-            && self.arithmetic.is_pillow()
-            && task.filter != Filter::Nearest
-            && geometry.planes % 2 == 0
-        {
+    fn check_alpha(&self, task: &Task, planes: Option<usize>) -> Result<()> {
+        let has_alpha = planes.is_some_and(|planes| matches!(planes, 2 | 4));
+        if has_alpha && self.arithmetic.is_pillow() && task.filter != Filter::Nearest {
             return Err(Error::unsupported(format!(
-                "Pillow (`arithmetic` is `{}`) resizes colours with alpha together, found planes (layout `{layout}`), expected HWC",
+                "Pillow (`arithmetic` is `{}`) resizes colours with alpha together, found them in planes, expected the layout `HWC`",
                 self.arithmetic.name()
             )));
         }
