@@ -75,6 +75,12 @@ def shell(commands, folder, gesso):
     return done.stdout
 
 
+def of_archive(*blocks_of_page):
+    """Blocks behind the one that says where an archive is. Its folder has a space in its name."""
+    where = next(block for block in blocks("") if "$GESSO/lib/cmake" in block)
+    return "".join([where.replace("$GESSO", '"$GESSO"'), *blocks_of_page])
+
+
 def needs(*programs):
     for program in programs:
         if not shutil.which(program):
@@ -84,7 +90,7 @@ def needs(*programs):
 def test_the_guide_builds_with_cmake(work, archive_folder):
     needs("cmake", "cc", "c++")
     with_cmake = next(block for block in blocks("") if "cmake -S" in block)
-    shell(with_cmake.replace("$GESSO", '"$GESSO"'), work, archive_folder)
+    shell(of_archive(with_cmake), work, archive_folder)
     shell("build/jpeg_to_npy classify.dali out a.jpg b.jpg", work, archive_folder)
     made = np.load(work / "out.1.npy")
     assert made.shape == (3, 224, 224) and made.min() == made.max() == 1
@@ -94,8 +100,8 @@ def test_the_guide_builds_with_pkg_config(work, archive_folder, tmp_path):
     needs("pkg-config", "cc", "c++")
     # Names with spaces are more than `$(...)` takes.
     os.rename(archive_folder, plain := tmp_path / "gesso")
-    building, running = (next(block for block in blocks("") if word in block) for word in ("pkg-config", "./jpeg"))
-    out = shell(building + running, work, plain)
+    building, running = (next(block for block in blocks("") if word in block) for word in ("$(pkg-config", "./jpeg"))
+    out = shell(of_archive(building, running), work, plain)
     assert "b.jpg -> out.1.npy" in out and (work / "out.0.npy").exists() and "224" in out
 
 
@@ -104,7 +110,7 @@ def test_an_installed_program_brings_its_library(work, archive_folder, tmp_path)
     with (work / "CMakeLists.txt").open("a") as lists:
         lists.write(blocks("cmake")[1])
     installing = next(block for block in blocks("") if "cmake --install" in block)
-    shell(installing.replace("$GESSO", '"$GESSO"'), work, archive_folder)
+    shell(of_archive(installing), work, archive_folder)
     # Neither the program nor the library is where it was.
     os.rename(work / "app", moved := tmp_path / "elsewhere")
     os.rename(archive_folder, tmp_path / "gone")
@@ -115,8 +121,7 @@ def test_an_installed_program_brings_its_library(work, archive_folder, tmp_path)
 def test_a_program_of_pkg_config_brings_its_library(work, archive_folder, tmp_path):
     needs("pkg-config", "cc")
     os.rename(archive_folder, plain := tmp_path / "gesso")
-    named = "export PKG_CONFIG_PATH=$GESSO/lib/pkgconfig\n"
-    shell(named + next(block for block in blocks("") if "$ORIGIN" in block), work, plain)
+    shell(of_archive(next(block for block in blocks("") if "$ORIGIN" in block)), work, plain)
     os.rename(work / "app", moved := tmp_path / "elsewhere")
     os.rename(plain, tmp_path / "gone")
     shell(f"'{moved}/bin/jpeg_to_npy' classify.dali out a.jpg b.jpg", work, plain)
