@@ -78,7 +78,14 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
             let files =
                 Filter { patterns: strings(args, "file_filters").unwrap_or_else(usual), is_case_sensitive };
             let folders = strings(args, "dir_filters").map(|patterns| Filter { patterns, is_case_sensitive });
-            list::in_folders(root, &files, folders.as_ref())?
+            let found = list::in_folders(root, &files, folders.as_ref())?;
+            if found.is_empty() {
+                return Err(Error::not_found(format!(
+                    "the reader found no samples: expected in `{}` a folder for each label, with files that match in it",
+                    root.display()
+                )));
+            }
+            found
         }
         _ => return Err(Error::invalid("one of `file_root`, `files` and `file_list` must be given")),
     };

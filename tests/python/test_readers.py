@@ -160,3 +160,11 @@ def test_a_restart_forgets_what_was_read_ahead(folder):
     for _ in range(3):
         assert [pipeline.run()[0].as_array().ravel().tolist() for _ in range(2)] == [[0, 1], [2, 3]]
         pipeline.restart()
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["library", "interpreter"])
+def test_a_flat_folder_is_told_from_one_with_classes(tmp_path, inside):
+    (tmp_path / "a.jpg").write_bytes(b"data")
+    extra = {"on_missing": "skip"} if inside else {}
+    with pytest.raises(RuntimeError, match=f"found no samples: expected in `{tmp_path}` a folder for each label"):
+        pipeline_def(lambda: fn.readers.file(file_root=str(tmp_path), **extra)[1], batch_size=1, num_threads=1)().run()

@@ -52,6 +52,13 @@ class File(Reader):
     schema_name = "readers__File"
     schema = named_schema = schema("readers__File", "Reads files and labels.", _OWN)
 
+    def expected(self, node):
+        """Of folders: that files lie in folders of their own."""
+        get = node.values_of
+        if get("files") is not None or get("file_list") is not None:
+            return ""
+        return f": expected in `{get('file_root')}` a folder for each label, with files that match in it"
+
     def begin(self, node):
         """Finds the files."""
         get = node.values_of

@@ -74,6 +74,10 @@ class Reader(Operator):
         given = {"sampler": self._sampler is not None, "weights": self._weights is not None, "on_missing": self._on_missing != "raise"}
         return [name for name, is_given in given.items() if is_given]
 
+    def expected(self, node):
+        """What an error for a data set without samples says of where they should be."""
+        return ""
+
     def begin(self, node):
         """Makes what reads for one pipeline: an object with `size` and `read(index)` > arrays of all outputs, where the sample is from: a text, or
         a list with one for each output."""
@@ -86,7 +90,7 @@ class Reader(Operator):
         with damage.named(f"the data set of `{self.display}`", but=(RuntimeError, OSError)):
             node.samples = self.begin(node)
         if node.samples.size == 0:
-            raise RuntimeError(f"The reader `{self.display}` found no samples.")
+            raise RuntimeError(f"The reader `{self.display}` found no samples{self.expected(node)}.")
         if options.get("num_shards", 1) > node.samples.size:
             raise RuntimeError(
                 f"The number of input samples: {node.samples.size}, needs to be at least equal to the requested number of shards: "
