@@ -163,7 +163,7 @@ setup_test_packages() {
   local key
   key="$(digest "$ROOT/scripts/requirements-tests.txt") $(<"$STAMPS/venv")"
   if fresh tests "$key"; then return; fi
-  step "installing h5py, pyarrow, matplotlib and what else tests import into .venv (once, 100 MB)" pip_install -r "$ROOT/scripts/requirements-tests.txt"
+  step "installing h5py, pyarrow, matplotlib and what else tests import into .venv (once, 130 MB)" pip_install -r "$ROOT/scripts/requirements-tests.txt"
   made tests "$key"
 }
 # With which bindgen makes the server's API again from its header, to compare.
