@@ -100,6 +100,8 @@ impl Operator for DecodeResize {
         io.for_each_sample(cx, |sample| {
             let index = sample.index();
             let (job, shape) = (resize::job(jobs, index)?, &decoded.shapes[index]);
+            // Memory for a large picture takes a while by itself.
+            cx.watch(failures, index).check()?;
             let (input, output) = sample.unary()?;
             let (file, bytes) = (input.as_slice()?, shape.volume()?);
             if bytes > CACHED_BYTES && !threads.share(bytes) {
