@@ -24,6 +24,12 @@ const MAX_AREA_CHANNELS: usize = 4;
 const WEIGHT: f64 = 10.0;
 const PRODUCT: f64 = 0.3;
 
+/// Bytes of a weight, in float64 and as it is used, and of a place in a list of them.
+const TAP_BYTES: usize = 16;
+
+/// Bytes for each element of a row that OpenCV's passes keep: four rows of sums.
+const OPENCV_LINES: f64 = 16.0;
+
 /// What becomes of an image. Pairs are rows, then columns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Task {
@@ -100,7 +106,8 @@ impl Task {
     /// Whether it can be done; cheap, and before any weight is made.
     ///
     /// # Errors
-    /// When the library does not have the filter or resizes no such image, a size is 0 or too large, or a region or a window does not lie inside.
+    /// When the library does not have the filter or resizes no such image, a size is 0 or too large, a region or a window does not lie inside, or
+    /// it needs more than [`limits::MAX_SAMPLE_BYTES`] of memory.
     pub fn check(&self) -> Result<()> {
         let (name, library) = (self.arithmetic.name(), self.arithmetic.library());
         let Some(method) = self.arithmetic.method(self.filter) else {
@@ -151,7 +158,36 @@ impl Task {
                 self.channels
             )));
         }
+        let memory = self.memory(method);
+        if memory > limits::MAX_SAMPLE_BYTES as f64 {
+            return Err(Error::invalid(format!(
+                "resizing needs {memory} bytes of memory, more than the limit of {}",
+                limits::MAX_SAMPLE_BYTES
+            )));
+        }
         Ok(())
+    }
+
+    /// Bytes that it takes at most, beside the image and what is made of it.
+    fn memory(&self, method: Method) -> f64 {
+        let (rows, c) = (self.extent(Y) as f64, self.channels as f64);
+        let [height, width] = self.made().map(|extent| extent as f64);
+        let (row, made_row) = (self.extent(X) as f64 * c, width * c);
+        let axes: f64 = [Y, X].map(|d| (self.taps(method, d) * self.size[d] * TAP_BYTES) as f64).iter().sum();
+        let passes = match method {
+            Method::Nearest(_) => 0.0,
+            Method::Sums(_) => {
+                let between = if self.rows_first() { height * row } else { rows * made_row };
+                let multiplied = if alpha::has_alpha(self.channels) { rows * row } else { 0.0 };
+                between + multiplied + LINES as f64 * (row + made_row)
+            }
+            Method::Floats(_) => rows * made_row * size_of::<f32>() as f64,
+            Method::OpenCv(_) | Method::Means => {
+                let whole_row = self.size[X] as f64 * c;
+                (self.size[Y] as f64 + OPENCV_LINES) * whole_row
+            }
+        };
+        axes + passes
     }
 
     /// Weights of an output, about.
@@ -182,13 +218,7 @@ impl Task {
         let (row, rows) = ((width * self.channels) as f64, self.extent(Y) as f64);
         let products = row * rows * taps[X] + row * height as f64 * taps[Y];
         let weights = (taps[Y] * self.size[Y] as f64 + taps[X] * self.size[X] as f64) * WEIGHT;
-        let between = match method {
-            Method::Nearest(_) => 0.0,
-            Method::OpenCv(_) | Method::Means => (self.size[Y] * self.size[X] * self.channels) as f64,
-            Method::Floats(_) => row * rows * size_of::<f32>() as f64,
-            Method::Sums(_) => row * rows + (LINES * self.image[X] * self.channels) as f64,
-        };
-        Effort::new(weights + products * PRODUCT, between as usize)
+        Effort::new(weights + products * PRODUCT, self.memory(method) as usize)
     }
 
     /// Resizes `src`, a dense image (H, W, C), to `dst`, [`Task::made`] pixels.
@@ -372,5 +402,25 @@ impl Task {
             _ => Kernel::LinearOfArea,
         };
         opencv::resize(src, self.channels, self.size, kernel, dst, lines, watch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_between_the_passes_is_bounded() {
+        // Image and output are small, and what is between them has 120 GB.
+        let of = |arithmetic| {
+            Task::whole(arithmetic, Filter::Linear, [4_000_000, 1], 1, [1, 30_000])
+                .check()
+                .unwrap_err()
+                .to_string()
+        };
+        for arithmetic in [Arithmetic::Pillow, Arithmetic::Torchvision, Arithmetic::TorchvisionFloat] {
+            assert!(of(arithmetic).contains("bytes of memory, more than the limit"), "{}", of(arithmetic));
+        }
+        assert!(Task::whole(Arithmetic::Pillow, Filter::Cubic, [4000, 6000], 4, [224, 224]).check().is_ok());
     }
 }

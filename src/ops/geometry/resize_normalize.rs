@@ -46,7 +46,7 @@ pub(in crate::ops) fn can(args: &[&Args], types: &[&ValueType]) -> bool {
         .string("output_layout")
         .is_ok_and(|order| order.is_none_or(|order| matches!(order, "" | "HWC" | "CHW")));
     !first.bool("save_attrs").is_ok_and(|save| save == Some(true))
-        && !first.has("arithmetic")
+        && first.string("arithmetic").is_ok_and(|name| name.is_none_or(|name| name == "dali"))
         && plain_order
         && between.layout == Some(Layout::hwc())
         && input.ndim() == Some(NDIM)

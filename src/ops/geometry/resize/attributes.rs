@@ -324,6 +324,7 @@ impl ResizeAttributes {
         sample: &SampleInputs<'_>,
         roi: [(f32, f32); N],
     ) -> Result<Target<N>> {
+        // Images have a task, so what comes here is a volume.
         if let Some(exact) = &self.exact {
             return Err(exact.no_volumes());
         }

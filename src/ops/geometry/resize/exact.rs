@@ -299,8 +299,9 @@ pub(in crate::ops) fn windowed(
 ) -> Result<Task> {
     let mut made = *task;
     for d in 0..2 {
-        let start = usize::try_from(anchor[d]).ok().filter(|start| start + extent[d] <= task.size[d]);
-        let Some(start) = start else {
+        let end = |start: usize| start.checked_add(extent[d]).filter(|&end| end <= task.size[d]);
+        let place = usize::try_from(anchor[d]).ok().and_then(|start| Some((start, end(start)?)));
+        let Some((start, end)) = place else {
             return Err(Error::invalid(format!(
                 "a window of {} pixels from {} on leaves the resized image of {} pixels: {} (`arithmetic` is `{}`) crops inside of it",
                 extent[d],
@@ -310,7 +311,6 @@ pub(in crate::ops) fn windowed(
                 task.arithmetic.name()
             )));
         };
-        let end = start + extent[d];
         made.window[d] =
             if task.mirror[d] { (task.size[d] - end, task.size[d] - start) } else { (start, end) };
         made.mirror[d] = task.mirror[d] != mirror[d];
