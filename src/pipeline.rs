@@ -28,7 +28,7 @@ pub use crate::graph::import::describe::{
 pub use crate::memory::DeviceBytes;
 pub use crate::operator::args::Value as ArgumentValue;
 pub use crate::operator::{Decoded, Failures, Preferences};
-pub use crate::waiting::{Forever, Waiting};
+pub use crate::waiting::{Forever, Waiting, Watch};
 pub use dataset::Dataset;
 pub use feeding::Feeding;
 pub use instance::Instance;

@@ -14,6 +14,8 @@ from harness import Server, wait_until
 from recorded import cases, write_model
 from sending import INVALID, alone, infer
 
+from gesso import fn, pipeline_def, types
+
 CASE = cases("pipelines")["classify"]
 # Large enough to be set aside on any machine, small enough for one that is slow.
 SIDE = 4_000
@@ -28,6 +30,12 @@ UNAVAILABLE = "StatusCode.UNAVAILABLE"
 MERGING = 'backend: "gesso"\nmax_batch_size: 16\ndynamic_batching { }\ninstance_group [ { kind: KIND_CPU count: 1 } ]\n'
 
 
+@pipeline_def(batch_size=16, num_threads=2)
+def enlarge():
+    image = fn.decoders.image(fn.external_source(name="IMAGE", dtype=types.UINT8, ndim=1), output_type=types.RGB)
+    return fn.resize(image, size=fn.external_source(name="SIZE", dtype=types.INT32, ndim=1))
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     repository = tmp_path_factory.mktemp("models")
@@ -40,6 +48,7 @@ def served(tmp_path_factory):
     }
     for name, lines in limits.items():
         write_model(repository, name, CASE.pipeline, MERGING + "".join(line + "\n" for line in lines))
+    write_model(repository, "little_time_to_enlarge", enlarge().serialize(), MERGING + parameter("max_request_ms", 200))
     with Server(repository) as server:
         yield server
 
@@ -152,6 +161,18 @@ def test_a_request_beyond_a_limit_of_its_model_fails_and_the_next_does_not(serve
         assert (error.status(), any(part in error.message() for part in text.split("|"))) == (status, True), error.message()
         (answer,) = infer(client, model, alone({"IMAGE": CASE.inputs["IMAGE"][0]}))
         assert np.abs(answer[0] - CASE.outputs[0][0]).max() <= CASE.tol
+
+
+def test_memory_of_an_answer_that_does_not_come_in_time_is_not_asked_for(served):
+    image = CASE.inputs["IMAGE"][0]
+    with triton.InferenceServerClient(served.grpc_url) as client:
+        before = served.rss
+        error = infer(client, "little_time_to_enlarge", alone({"IMAGE": image, "SIZE": np.array([10_000, 10_000], np.int32)}))
+        assert isinstance(error, Exception), "the request was answered"
+        assert error.status() == UNAVAILABLE and "memory for 300000000 bytes: is expected to take 300 ms" in error.message(), error.message()
+        assert served.rss - before < GROWTH_BYTES
+        (answer,) = infer(client, "little_time_to_enlarge", alone({"IMAGE": image, "SIZE": np.array([30, 40], np.int32)}))
+        assert answer.shape == (1, 30, 40, 3)
 
 
 def test_a_cancelled_request_stops_in_the_middle_of_an_image(served):

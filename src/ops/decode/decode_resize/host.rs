@@ -145,11 +145,11 @@ impl Pictures {
     fn with(&self, len: usize, work: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
         let mut picture = self.0.lock().pop().unwrap_or_default();
         if picture.len() < len {
-            let missing = len - picture.len();
-            picture.try_reserve_exact(missing).map_err(|error| {
-                Error::new(ErrorKind::Unavailable, format!("a picture of {len} bytes: {error}"))
+            drop(picture);
+            // Zeroed by the system, page by page as they are touched: nobody waits for memory of which little is used in the end.
+            picture = bytemuck::allocation::try_zeroed_vec(len).map_err(|()| {
+                Error::new(ErrorKind::Unavailable, format!("no memory for a picture of {len} bytes"))
             })?;
-            picture.resize(len, 0);
         }
         let result = work(&mut picture[..len]);
         if picture.len() <= limits::MAX_RETAINED_PIXEL_BYTES {
