@@ -34,17 +34,18 @@ MACHINES = {62: "x86_64", 183: "aarch64"}
 
 
 def _project():
-    """Name, version, description, Python, dependencies and extras from pyproject.toml: tomllib is not in Python 3.10."""
+    """The version from Cargo.toml; name, description, Python, dependencies and extras from pyproject.toml: tomllib is not in Python 3.10."""
     text = (HERE / "pyproject.toml").read_text(encoding="utf-8")
+    cargo = (HERE.parent / "Cargo.toml").read_text(encoding="utf-8")
 
-    def field(name):
+    def field(name, text=text):
         return re.search(rf'^{name} = "(.*)"$', text, re.MULTILINE).group(1)
 
     dependencies = re.findall(r'"([^"]+)"', re.search(r"^dependencies = \[(.*)\]$", text, re.MULTILINE).group(1))
     section = text.partition("[project.optional-dependencies]\n")[2].partition("\n[")[0]
     extras = {name: re.findall(r'"([^"]+)"', listed) for name, listed in re.findall(r"^(\w+) = \[(.*)\]$", section, re.MULTILINE)}
-    fields = {name: field(name) for name in ("name", "version", "description", "requires-python")}
-    return fields | {"dependencies": dependencies, "extras": extras}
+    fields = {name: field(name) for name in ("name", "description", "requires-python")}
+    return fields | {"version": field("version", cargo)} | {"dependencies": dependencies, "extras": extras}
 
 
 def glibc(library):

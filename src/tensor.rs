@@ -1,5 +1,5 @@
 //! What a tensor is, without saying where its bytes are used: element type, layout, shape, device. Its bytes are in
-//! [`batch`]. It must not know operators, Triton or files.
+//! `tensor/batch.rs`. It must not know operators, Triton or files.
 
 mod batch;
 

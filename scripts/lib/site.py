@@ -1,14 +1,14 @@
-"""Lays the pages out as MkDocs wants them: `site.py FOLDER` writes FOLDER/mkdocs.yml, FOLDER/pages and FOLDER/pages/llms.txt.
+"""Lays the pages out as MkDocs wants them: `site.py [--rust DOC] FOLDER` writes FOLDER/mkdocs.yml, FOLDER/pages and FOLDER/pages/llms.txt.
 
 The pages of the root become pages of the site; every link between pages is written anew for their new places. What a page links to and is no page, a source file say,
-becomes its name.
+becomes its name. DOC is where `cargo doc` wrote; it becomes FOLDER/pages/rust.
 """
 
+import argparse
 import json
 import os
 import re
 import shutil
-import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,6 +24,9 @@ OUTSIDE = {
 }
 # The order of the folders in the menu.
 SECTIONS = ["getting-started", "guides", "reference", "explanation", "benchmarks", "reports", "contributing"]
+# Its pages of the Rust library, and where a reader begins.
+RUST = "rust"
+RUST_FIRST = f"{RUST}/gesso/index.html"
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
@@ -62,22 +65,25 @@ def title(text):
 def summary(text):
     """The first sentence below the heading."""
     paragraphs = [part for part in re.split(r"\n\s*\n", text) if part.strip() and not part.startswith(("#", "```", "|", "<", "!", "-"))]
-    words = " ".join(LINK.sub(r"\2", paragraphs[0]).split()) if paragraphs else ""
+    words = " ".join(LINK.sub(r"\2", paragraphs[0]).replace("**", "").split()) if paragraphs else ""
     return re.split(r"(?<=[.:]) ", words)[0].rstrip(":")
 
 
-def menu(pages):
+def menu(pages, with_rust):
     """MkDocs' `nav`: the first screen, then a section for each folder."""
     entries = [{"Gesso": "index.md"}]
     for section in SECTIONS:
         # The page of a folder itself comes first.
         names = sorted((name for name in pages if name.startswith(f"{section}/")), key=lambda name: (not name.endswith(("README.md", "index.md")), name))
-        if names:
-            entries.append({section.replace("-", " ").capitalize(): [{title(pages[name]): name} for name in names]})
+        listed = [{title(pages[name]): name} for name in names]
+        if section == "reference" and with_rust:
+            listed.append({"Rust library": RUST_FIRST})
+        if listed:
+            entries.append({section.replace("-", " ").capitalize(): listed})
     return [*entries, {"Changelog": "changelog.md"}]
 
 
-def main(folder):
+def main(folder, rust=None):
     """Writes the folder anew."""
     folder = Path(folder)
     shutil.rmtree(folder, ignore_errors=True)
@@ -90,6 +96,8 @@ def main(folder):
             target.write_text(pages[place], encoding="utf-8")
         else:
             shutil.copyfile(ROOT / source, target)
+    if rust:
+        shutil.copytree(rust, folder / "pages" / RUST)
     listed = "\n".join(f"- [{title(text)}]({name}): {summary(text)}" for name, text in sorted(pages.items()))
     (folder / "pages" / "llms.txt").write_text(f"# Gesso\n\n> {summary(pages['index.md'])}\n\n## Pages\n\n{listed}\n", encoding="utf-8")
     # JSON is YAML.
@@ -100,10 +108,14 @@ def main(folder):
         "plugins": ["search"],
         "markdown_extensions": ["tables", "fenced_code", {"toc": {"permalink": True}}, "pymdownx.superfences"],
         "validation": {"links": {"anchors": "warn", "not_found": "warn"}},
-        "nav": menu(pages),
+        "nav": menu(pages, bool(rust)),
     }
     (folder / "mkdocs.yml").write_text(json.dumps(settings, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rust", help="the folder that `cargo doc` wrote")
+    parser.add_argument("folder")
+    options = parser.parse_args()
+    main(options.folder, options.rust)

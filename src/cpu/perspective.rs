@@ -27,7 +27,7 @@ pub enum Sampling {
     Nearest,
     /// The weighted mean of the four pixels around it.
     Linear,
-    /// That of sixteen pixels, with the weights of [`cubic_weights`].
+    /// That of sixteen pixels, with the weights of `cubic_weights`.
     Cubic,
 }
 

@@ -66,7 +66,7 @@ pub trait OutputSink<'r> {
     }
 }
 
-/// A sink without buffers of its own: outputs stay in the instance's memory, see [`Outcome::outputs`].
+/// A sink without buffers of its own: outputs stay in the instance's memory.
 pub struct Keep;
 
 impl<'r> OutputSink<'r> for Keep {

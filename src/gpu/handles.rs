@@ -15,7 +15,7 @@ impl Report {
     }
 }
 
-/// A place in what is recorded that more can be put into later, see [`super::Recorder::mend`].
+/// A place in what is recorded that more can be put into later, see `Recorder::mend`.
 #[derive(Debug, Clone, Copy)]
 pub struct Slot(pub(super) usize);
 

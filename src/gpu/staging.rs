@@ -66,7 +66,7 @@ impl Drop for Pinned {
     }
 }
 
-/// A place in the slab: write to the host side with [`Staging::bytes_mut`] or at once, read on the device at `address`.
+/// A place in the slab: write to the host side with `Staging::bytes_mut` or at once, read on the device at `address`.
 #[derive(Debug, Clone, Copy)]
 pub struct Staged {
     piece: usize,

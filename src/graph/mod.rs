@@ -1,4 +1,4 @@
-//! From a file to a plan: [`proto`] is the wire format, [`import`] makes a [`Graph`] of typed operators with named
+//! From a file to a plan: `proto` is the wire format, [`import`] makes a [`Graph`] of typed operators with named
 //! wires and a device each, [`plan`] orders it and says when each value is freed. [`author`] writes files.
 
 pub mod author;

@@ -23,7 +23,7 @@ pub trait Deferred {
     }
 
     /// Looks at what the device found out while it ran the batch. What came out wrong is made once more on the host and put
-    /// in its place with [`GpuCx::mend`], or fails its sample. Returns whether the batch must run on from
+    /// in its place with `GpuCx::mend`, or fails its sample. Returns whether the batch must run on from
     /// there again.
     /// `io` has the regular inputs of the batch, and the outputs.
     ///

@@ -44,7 +44,7 @@ impl GpuCx<'_> {
         self.recorder.mend(slot, begin)
     }
 
-    /// Records a launch of blocks of [`THREADS`] over a table whose rows have at most `elements` elements each: x counts
+    /// Records a launch of blocks of `THREADS` over a table whose rows have at most `elements` elements each: x counts
     /// blocks of a row, y rows. A kernel loops when a row has more elements than its blocks have threads.
     ///
     /// # Errors

@@ -59,7 +59,7 @@ impl Default for FilterSpec {
     }
 }
 
-/// What a device needs to know of one axis to make its weights as [`Axis::new`] does, but for one rounding (`source_of` in
+/// What a device needs to know of one axis to make its weights as `Axis::new` does, but for one rounding (`source_of` in
 /// `kernels/resample_axis.cuh`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AxisParameters {
