@@ -16,7 +16,7 @@ fn planes<T: Copy>(src: &[T], channels: usize) -> Vec<T> {
     (0..channels).flat_map(|c| src.iter().skip(c).step_by(channels).copied()).collect()
 }
 
-fn run<S: ConvertSat<f32>, T: Normalized + Default>(normalize: &Normalize<'_>, src: &[S]) -> Vec<T> {
+fn run<S: ConvertSat<f32>, T: Normalized + Default>(normalize: &Normalize<'_, Affine>, src: &[S]) -> Vec<T> {
     let mut dst = vec![T::default(); normalize.window[0] * normalize.window[1] * normalize.fill.len()];
     match normalize.input {
         Channels::Interleaved => normalize.run(src, &mut dst).unwrap(),
