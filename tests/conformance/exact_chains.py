@@ -1,6 +1,6 @@
-"""Compares whole preprocessings, file to floats, with those of torchvision's weights and of timm, installed and live.
+"""Compares whole preprocessings, file to floats, with those of torchvision's weights, timm and transformers, installed and live.
 
-    pip install pillow torch torchvision timm
+    pip install pillow torch torchvision timm transformers
     python3 tests/conformance/exact_chains.py --files 500
 
 It needs the libraries, numpy and the package `gesso` (or `PYTHONPATH=python` and `GESSO_LIBRARY`). Draws files of all kinds: JPEGs that are turned by
@@ -124,6 +124,7 @@ class Chain:
     std: tuple
     arithmetic: str = "pillow"
     normalization: str = "torchvision"
+    rounding: str = "even"
     is_turned: bool = False
 
 
@@ -221,6 +222,31 @@ def timm_chains():
     return [chain(*each) for each in settings]
 
 
+def transformers_chains():
+    """Image processors of CLIP and ViT, those of numpy and those of torch."""
+
+    def chain(module, name, arithmetic, normalization):
+        processor = getattr(importlib.import_module(f"transformers.models.{module}"), name)()
+        size, crop = processor.size, processor.crop_size if processor.do_center_crop else processor.size
+
+        def reference(path):
+            # Of an image that still says which colour is transparent CLIP's would make that one white.
+            image = Image.fromarray(np.asarray(loaded(path)))
+            return np.asarray(processor(image, return_tensors="np")["pixel_values"][0])
+
+        resize = size["shortest_edge"] if "shortest_edge" in size else [size["height"], size["width"]]
+        filters = {Image.BILINEAR: "linear", Image.BICUBIC: "cubic"}
+        mean, std = tuple(processor.image_mean), tuple(processor.image_std)
+        return Chain(name, reference, resize, crop["height"], filters[processor.resample], mean, std, arithmetic, normalization, "truncate")
+
+    return [
+        chain("clip.image_processing_pil_clip", "CLIPImageProcessorPil", pillow_arithmetic(), "transformers"),
+        chain("vit.image_processing_pil_vit", "ViTImageProcessorPil", pillow_arithmetic(), "transformers"),
+        chain("clip.image_processing_clip", "CLIPImageProcessor", "torchvision", "transformers-fast"),
+        chain("vit.image_processing_vit", "ViTImageProcessor", "torchvision", "transformers-fast"),
+    ]
+
+
 def pipeline(chain):
     """The same for Gesso."""
     from gesso import fn, pipeline_def, types
@@ -231,7 +257,7 @@ def pipeline(chain):
     def definition():
         encoded = fn.external_source(name="FILE", dtype=types.UINT8, ndim=1)
         images = fn.decoders.image(encoded, adjust_orientation=chain.is_turned, arithmetic="pillow")
-        images = fn.resize_crop_mirror(images, crop=[chain.crop] * 2, arithmetic=chain.arithmetic, filter=chain.filter, **size)
+        images = fn.resize_crop_mirror(images, crop=[chain.crop] * 2, rounding=chain.rounding, arithmetic=chain.arithmetic, filter=chain.filter, **size)
         return fn.crop_mirror_normalize(images, mean=chain.mean, std=chain.std, arithmetic=chain.normalization)
 
     return definition()
@@ -247,7 +273,7 @@ def main():
     import gesso
 
     chains = []
-    for library, make in (("torchvision", torchvision_chains), ("timm", timm_chains)):
+    for library, make in (("torchvision", torchvision_chains), ("timm", timm_chains), ("transformers", transformers_chains)):
         try:
             chains += make()
         except ImportError as error:
