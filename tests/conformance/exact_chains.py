@@ -240,8 +240,8 @@ def transformers_chains():
         return Chain(name, reference, resize, crop["height"], filters[processor.resample], mean, std, arithmetic, normalization, "truncate")
 
     return [
-        chain("clip.image_processing_pil_clip", "CLIPImageProcessorPil", pillow_arithmetic(), "transformers"),
-        chain("vit.image_processing_pil_vit", "ViTImageProcessorPil", pillow_arithmetic(), "transformers"),
+        chain("clip.image_processing_pil_clip", "CLIPImageProcessorPil", pillow_arithmetic(), "torchvision"),
+        chain("vit.image_processing_pil_vit", "ViTImageProcessorPil", pillow_arithmetic(), "torchvision"),
         chain("clip.image_processing_clip", "CLIPImageProcessor", "torchvision", "transformers-fast"),
         chain("vit.image_processing_vit", "ViTImageProcessor", "torchvision", "transformers-fast"),
     ]

@@ -33,7 +33,7 @@ BYTES = np.repeat(np.arange(256, dtype=np.uint8).reshape(16, 16, 1), 3, 2)
 class Torchvision:
     """`ToTensor` and `Normalize`."""
 
-    arithmetic = "torchvision"
+    name = arithmetic = "torchvision"
 
     def __init__(self):
         self.torch = importlib.import_module("torch")
@@ -51,7 +51,7 @@ class Torchvision:
 class TorchvisionV2(Torchvision):
     """`ToDtype(scale=True)` and `Normalize` of version 2."""
 
-    arithmetic = "torchvision-v2"
+    name = arithmetic = "torchvision-v2"
 
     def scaled(self, image):
         functional = importlib.import_module("torchvision.transforms.v2.functional")
@@ -61,7 +61,7 @@ class TorchvisionV2(Torchvision):
 class Transformers:
     """`rescale` and `normalize` of numpy."""
 
-    arithmetic = "transformers"
+    name, arithmetic = "transformers-numpy", "torchvision"
 
     def __init__(self):
         self.transforms = importlib.import_module("transformers.image_transforms")
@@ -76,7 +76,7 @@ class Transformers:
 class TransformersFast:
     """`rescale_and_normalize` of torch."""
 
-    arithmetic = "transformers-fast"
+    name = arithmetic = "transformers-fast"
 
     def __init__(self):
         self.torch = importlib.import_module("torch")
@@ -89,7 +89,7 @@ class TransformersFast:
         return (made.half() if half else made).numpy()
 
 
-LIBRARIES = {library.arithmetic: library for library in (Torchvision, TorchvisionV2, Transformers, TransformersFast)}
+LIBRARIES = {library.name: library for library in (Torchvision, TorchvisionV2, Transformers, TransformersFast)}
 
 
 def case(number):
@@ -131,7 +131,7 @@ def compare(library, cases):
             continue
         differ += 1
         print(f"  mean {mean}, std {std}, {found.dtype}: {(expected != found).sum()} values differ", flush=True)
-    print(f"{library.version} ({library.arithmetic}): {differ} of {cases} cases differ", flush=True)
+    print(f"{library.version} ({library.name}): {differ} of {cases} cases differ", flush=True)
     return differ == 0
 
 
@@ -144,7 +144,7 @@ def main():
     """Compares with all libraries that are there."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=1000, help="for each library")
-    parser.add_argument("--only", choices=LIBRARIES, nargs="+", default=list(LIBRARIES), metavar="ARITHMETIC")
+    parser.add_argument("--only", choices=LIBRARIES, nargs="+", default=list(LIBRARIES), metavar="LIBRARY")
     parser.add_argument("--record", action="store_true", help=f"write {RECORDING.name} instead")
     options = parser.parse_args()
     equal, recorded = True, {"about": "CRC-32 of what the libraries make: tests/conformance/exact_normalization.py --record"}

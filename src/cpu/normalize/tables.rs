@@ -8,27 +8,24 @@ use super::Channel;
 /// A library that normalizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Library {
-    /// `ToTensor` or `convert_image_dtype`, then `Normalize`: `(x / 255 - mean) / std`.
+    /// `ToTensor` or `convert_image_dtype`, then `Normalize`: `(x / 255 - mean) / std`. numpy's image processors of transformers make the same: they
+    /// multiply in float64 and round once, which is that quotient for every byte.
     Torchvision,
     /// `v2.ToDtype(scale=True)`, then `Normalize`: `(x * (1 / 255) - mean) / std`.
     TorchvisionV2,
-    /// numpy's image processors of transformers: `(x * (1 / 255) - mean) / std`, where the product is one of float64 that is rounded once.
-    Transformers,
     /// torch's image processors of transformers: `(x - 255 * mean) / (255 * std)`.
     TransformersFast,
 }
 
 impl Library {
     /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::Torchvision, Self::TorchvisionV2, Self::Transformers, Self::TransformersFast];
+    pub const ALL: [Self; 3] = [Self::Torchvision, Self::TorchvisionV2, Self::TransformersFast];
 
     /// The value of the argument `arithmetic`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Torchvision => "torchvision",
             Self::TorchvisionV2 => "torchvision-v2",
-            Self::Transformers => "transformers",
             Self::TransformersFast => "transformers-fast",
         }
     }
@@ -39,7 +36,6 @@ impl Library {
         let scaled = match self {
             Self::Torchvision => value / 255.0,
             Self::TorchvisionV2 => value * (1.0 / 255.0),
-            Self::Transformers => (f64::from(byte) * (1.0 / 255.0)) as f32,
             Self::TransformersFast => return (value - mean * 255.0) / (std * 255.0),
         };
         (scaled - mean) / std

@@ -8,7 +8,7 @@ use crate::tensor::DType;
 
 pub(super) const ARGS: &[ArgSpec] = &[ArgSpec::string(
     "arithmetic",
-    "whose normalization, to the bit, of uint8 images on a CPU: `dali`, `torchvision`, `torchvision-v2`, `transformers` or `transformers-fast`; \
+    "whose normalization, to the bit, of uint8 images on a CPU: `dali`, `torchvision`, `torchvision-v2` or `transformers-fast`; \
      `mean` and `std` are then those of values from 0 to 1",
 )
 .or_string("dali")];
