@@ -1,4 +1,4 @@
-"""The program `gesso`: `serialize` is Python's, all else the library's. Outside of the package, so that it starts without it and without numpy."""
+"""The program `gesso`: `serialize` and `compare` are Python's, all else the library's. Outside of the package, so that it starts without it and without numpy."""
 
 import ctypes
 import os
@@ -104,4 +104,8 @@ def main():
     arguments = sys.argv[1:]
     if arguments[:1] == ["serialize"]:
         return _serialize(arguments[1:])
+    if arguments[:1] == ["compare"]:
+        from gesso._comparison.command import main as compare
+
+        return compare(arguments[1:])
     return _command_line(arguments)

@@ -14,6 +14,8 @@ pipeline = preprocess(prefetch_queue_depth=1)
 """
 
 from . import fn, math, ops, types  # noqa: F401
+from ._comparison.compare import compare
+from ._comparison.differences import Comparison
 from ._registry import assemble as _assemble
 from ._tensors.enums import DALIDataType, DALIImageType, DALIInterpType  # noqa: F401
 from ._native.library import GessoError, version as _version
@@ -27,6 +29,7 @@ from .pipeline import OperatorConcurrency, Pipeline, StreamPolicy
 _assemble(ops, fn)
 __version__ = _version()
 __all__ = [
+    "Comparison",
     "DataNode",
     "GessoError",
     "OperatorConcurrency",
@@ -36,6 +39,7 @@ __all__ = [
     "TensorGPU",
     "TensorListCPU",
     "TensorListGPU",
+    "compare",
     "do_not_convert",
     "fn",
     "math",

@@ -17,7 +17,7 @@ functions of `gesso.dynamic`, are on a page of their own: [operators](operators.
 # (module, what of it: names, or None for all public ones that are defined there)
 MODULES = (
     ("gesso", ("pipeline_def", "do_not_convert", "Pipeline", "DataNode", "TensorCPU", "TensorListCPU", "TensorGPU", "TensorListGPU", "peek_video_shape",
-               "GessoError")),
+               "compare", "Comparison", "GessoError")),
     ("gesso.fn", ("external_source", "python_function")),
     ("gesso.types", ("Constant", "SampleInfo", "BatchInfo")),
     ("gesso.math", None),

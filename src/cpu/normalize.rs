@@ -3,6 +3,7 @@
 
 pub mod any_order;
 mod loops;
+pub mod tables;
 
 use std::ops::Range;
 
@@ -24,9 +25,17 @@ impl Affine {
     pub fn factor_and_bias(self) -> (f32, f32) {
         (self.factor, -self.mean * self.factor)
     }
+}
 
+/// What is done with the pixels of one channel, of type `S`.
+pub trait Channel<S>: Copy {
+    /// A normalised pixel.
+    fn apply(self, value: S) -> f32;
+}
+
+impl<S: ConvertSat<f32>> Channel<S> for Affine {
     #[inline(always)]
-    fn apply<S: ConvertSat<f32>>(self, value: S) -> f32 {
+    fn apply(self, value: S) -> f32 {
         (value.convert_sat() - self.mean) * self.factor
     }
 }
@@ -77,7 +86,7 @@ pub enum Channels {
 
 /// Crops, mirrors and normalises images of one size.
 #[derive(Debug, Clone, Copy)]
-pub struct Normalize<'a> {
+pub struct Normalize<'a, A> {
     /// Height and width of the source, in pixels.
     pub image: [usize; 2],
     /// Channel order of the source.
@@ -91,13 +100,13 @@ pub struct Normalize<'a> {
     /// Whether columns are reversed, those outside of the source too.
     pub mirror: bool,
     /// One per channel of the source.
-    pub affine: &'a [Affine],
+    pub channels: &'a [A],
     /// One per channel of the output, which has at least as many as the source: the value of pixels outside of the source
     /// and of surplus channels. Not normalised, and converted by [`Normalized::from_fill`].
     pub fill: &'a [f32],
 }
 
-impl Normalize<'_> {
+impl<A: Copy> Normalize<'_, A> {
     /// Writes the window of `src` to `dst`, both dense. The source is uint8, int16, uint16, int32, float or float16, the
     /// output float, float16, uint8 or int8.
     ///
@@ -105,22 +114,23 @@ impl Normalize<'_> {
     /// When a slice does not have the size that the fields say.
     pub fn run<S, T>(&self, src: &[S], dst: &mut [T]) -> Result<()>
     where
-        S: ConvertSat<f32>,
+        S: Copy,
+        A: Channel<S>,
         T: Normalized,
     {
-        self.check(volume(self.image, self.affine.len()), src.len(), dst.len())?;
+        self.check(volume(self.image, self.channels.len()), src.len(), dst.len())?;
         let (width, mut stage) = (self.image[1], Stage::new());
         for y in 0..self.window[0] {
             match (self.source_row(y), self.input) {
                 (Some(row), Channels::Interleaved) => {
-                    let row_len = width * self.affine.len();
+                    let row_len = width * self.channels.len();
                     self.pixels(y, &src[row * row_len..][..row_len], dst, &mut stage);
                 }
                 (Some(row), Channels::Planar) => {
                     let plane = self.image[0] * width;
-                    for (c, &affine) in self.affine.iter().enumerate() {
+                    for (c, &channel) in self.channels.iter().enumerate() {
                         let row = (&src[c * plane + row * width..][..width], 1);
-                        self.channel([y, c], row, affine, dst, &mut stage);
+                        self.channel([y, c], row, channel, dst, &mut stage);
                     }
                     self.fill_rest(y, dst);
                 }
@@ -138,10 +148,11 @@ impl Normalize<'_> {
     /// When a slice does not have the size that the fields say.
     pub fn run_row<S, T>(&self, row: usize, src: &[S], dst: &mut [T]) -> Result<()>
     where
-        S: ConvertSat<f32>,
+        S: Copy,
+        A: Channel<S>,
         T: Normalized,
     {
-        self.check(self.image[1].checked_mul(self.affine.len()), src.len(), dst.len())?;
+        self.check(self.image[1].checked_mul(self.channels.len()), src.len(), dst.len())?;
         let y = i64::try_from(row).ok().and_then(|row| row.checked_sub(self.anchor[0]));
         let y = y.and_then(|y| usize::try_from(y).ok()).filter(|&y| y < self.window[0]);
         if let Some(y) = y {
@@ -152,7 +163,7 @@ impl Normalize<'_> {
 
     fn check(&self, expected_src: Option<usize>, src: usize, dst: usize) -> Result<()> {
         let expected_dst = volume(self.window, self.fill.len());
-        if expected_src == Some(src) && expected_dst == Some(dst) && self.fill.len() >= self.affine.len() {
+        if expected_src == Some(src) && expected_dst == Some(dst) && self.fill.len() >= self.channels.len() {
             return Ok(());
         }
         Err(Error::internal(format!(
@@ -161,7 +172,7 @@ impl Normalize<'_> {
             self.window,
             self.fill.len(),
             self.image,
-            self.affine.len()
+            self.channels.len()
         )))
     }
 
@@ -187,15 +198,16 @@ impl Normalize<'_> {
     /// Output row `y` from a source row of interleaved channels.
     fn pixels<S, T>(&self, y: usize, row: &[S], dst: &mut [T], stage: &mut Stage)
     where
-        S: ConvertSat<f32>,
+        S: Copy,
+        A: Channel<S>,
         T: Normalized,
     {
-        let channels = self.affine.len();
+        let channels = self.channels.len();
         let (columns, first) = self.columns();
         let src = &row[first * channels..][..columns.len() * channels];
         let out = self.output_columns();
         let (height, width) = (self.window[0], self.window[1]);
-        match (self.output, self.affine) {
+        match (self.output, self.channels) {
             (Channels::Planar, &[a, b, c]) if self.fill.len() >= 3 && height * width > 0 => {
                 let mut planes = dst.chunks_exact_mut(height * width);
                 if let (Some(p), Some(q), Some(r)) = (planes.next(), planes.next(), planes.next()) {
@@ -208,9 +220,9 @@ impl Normalize<'_> {
                 keep3(src, dst, [a, b, c], self.mirror, stage);
             }
             _ => {
-                for (c, &affine) in self.affine.iter().enumerate() {
+                for (c, &channel) in self.channels.iter().enumerate() {
                     let row = (&row[c.min(row.len())..], channels);
-                    self.channel([y, c], row, affine, dst, stage);
+                    self.channel([y, c], row, channel, dst, stage);
                 }
             }
         }
@@ -222,11 +234,12 @@ impl Normalize<'_> {
         &self,
         [y, c]: [usize; 2],
         (row, step): (&[S], usize),
-        affine: Affine,
+        channel: A,
         dst: &mut [T],
         stage: &mut Stage,
     ) where
-        S: ConvertSat<f32>,
+        S: Copy,
+        A: Channel<S>,
         T: Normalized,
     {
         let (columns, first) = self.columns();
@@ -239,9 +252,9 @@ impl Normalize<'_> {
         let dst = &mut dst[start + out.start * out_step..];
         let dst = &mut dst[..(out.len() - 1) * out_step + 1];
         if step == 1 && out_step == 1 {
-            contiguous(&src[..out.len()], dst, affine, self.mirror, stage);
+            contiguous(&src[..out.len()], dst, channel, self.mirror, stage);
         } else {
-            strided((src, step), (dst, out_step), affine, self.mirror, stage);
+            strided((src, step), (dst, out_step), channel, self.mirror, stage);
         }
     }
 
@@ -258,7 +271,7 @@ impl Normalize<'_> {
     fn fill_rest<T: Normalized>(&self, y: usize, dst: &mut [T]) {
         let inside = self.output_columns();
         for c in 0..self.fill.len() {
-            if c < self.affine.len() {
+            if c < self.channels.len() {
                 self.fill_columns(y, c, 0..inside.start, dst);
                 self.fill_columns(y, c, inside.end..self.window[1], dst);
             } else {

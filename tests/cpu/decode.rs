@@ -61,6 +61,7 @@ fn options(case: &Value) -> DecodeOptions {
         adjust_orientation: case["orient"].as_bool().unwrap(),
         fast_idct: false,
         smooth_chroma: true,
+        as_pillow: false,
         window,
         shrink: 0,
     }

@@ -16,11 +16,11 @@ fn planes<T: Copy>(src: &[T], channels: usize) -> Vec<T> {
     (0..channels).flat_map(|c| src.iter().skip(c).step_by(channels).copied()).collect()
 }
 
-fn run<S: ConvertSat<f32>, T: Normalized + Default>(normalize: &Normalize<'_>, src: &[S]) -> Vec<T> {
+fn run<S: ConvertSat<f32>, T: Normalized + Default>(normalize: &Normalize<'_, Affine>, src: &[S]) -> Vec<T> {
     let mut dst = vec![T::default(); normalize.window[0] * normalize.window[1] * normalize.fill.len()];
     match normalize.input {
         Channels::Interleaved => normalize.run(src, &mut dst).unwrap(),
-        Channels::Planar => normalize.run(&planes(src, normalize.affine.len()), &mut dst).unwrap(),
+        Channels::Planar => normalize.run(&planes(src, normalize.channels.len()), &mut dst).unwrap(),
     }
     dst
 }
@@ -52,7 +52,7 @@ fn agrees_with_dali() {
             window: [row[4] as usize, row[5] as usize],
             output: order(row[2]),
             mirror: row[8] != 0.0,
-            affine: &affine,
+            channels: &affine,
             fill: &fill,
         };
         macro_rules! check {
@@ -100,7 +100,7 @@ proptest! {
         let fill: Vec<f32> = (0..channels + surplus).map(|c| -1.0 - c as f32).collect();
         let maps: Vec<Affine> = (0..channels).map(|c| affine(c as f32, 0.5, 1.0, 0.0)).collect();
         let normalize = Normalize {
-            image, input: order(planar_input), anchor, window, output: order(planar_output), mirror, affine: &maps,
+            image, input: order(planar_input), anchor, window, output: order(planar_output), mirror, channels: &maps,
             fill: &fill,
         };
         let ([height, width], [rows, columns], all) = (image, window, channels + surplus);
@@ -144,7 +144,7 @@ fn wrong_buffers_and_extreme_anchors_are_no_panic() {
         window: [1, 3],
         output: Channels::Planar,
         mirror: true,
-        affine: &maps,
+        channels: &maps,
         fill: &[7.0],
     };
     let mut dst = [0f32; 3];

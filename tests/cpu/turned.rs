@@ -11,6 +11,7 @@ pub(crate) const AS_STORED: DecodeOptions = DecodeOptions {
     adjust_orientation: false,
     fast_idct: false,
     smooth_chroma: true,
+    as_pillow: false,
     window: None,
     shrink: 0,
 };

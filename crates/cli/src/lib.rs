@@ -15,8 +15,8 @@ mod npy;
 mod operators;
 mod preview;
 mod progress;
+mod python;
 mod run;
-mod serialize;
 mod terminal;
 mod work;
 
@@ -54,7 +54,12 @@ enum Command {
     Operators(operators::Options),
     #[command(subcommand)]
     Index(index::Kind),
-    Serialize(serialize::Options),
+    /// Write the pipeline of a Python program as a file; by the Python package `gesso`, which must be there.
+    #[command(disable_help_flag = true)]
+    Serialize(python::Options),
+    /// Compare a pipeline with the preprocessing of training; by the Python package `gesso`, which must be there.
+    #[command(disable_help_flag = true)]
+    Compare(python::Options),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -128,6 +133,7 @@ fn run(cli: &Cli) -> Result<Exit> {
         Command::Doctor(options) => doctor::doctor(options),
         Command::Operators(options) => operators::operators(options),
         Command::Index(kind) => index::index(kind),
-        Command::Serialize(options) => serialize::serialize(options),
+        Command::Serialize(options) => python::run("serialize", options),
+        Command::Compare(options) => python::run("compare", options),
     }
 }

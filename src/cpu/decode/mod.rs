@@ -33,6 +33,7 @@ mod jpeg2000;
 mod jpeg_xl;
 mod orientation;
 mod picture;
+mod pillow;
 mod png;
 mod pnm;
 mod raster;
@@ -104,6 +105,8 @@ pub struct DecodeOptions {
     /// Whether chroma of a JPEG is upsampled smoothly, as DALI does on a CPU; else the nearest sample is taken, as its GPU
     /// decoders do unless asked otherwise.
     pub smooth_chroma: bool,
+    /// Whether colours become 8-bit RGB as Pillow's `convert("RGB")` makes it: see [`pillow`].
+    pub as_pillow: bool,
     /// The part of the image to return; `None` is all of it.
     pub window: Option<Window>,
     /// How often the sides of a JPEG are halved, rounded up, by transforming less of it: at most [`MAX_SHRINK`]. The window is one of
@@ -122,6 +125,7 @@ impl Default for DecodeOptions {
             adjust_orientation: true,
             fast_idct: false,
             smooth_chroma: true,
+            as_pillow: false,
             window: None,
             shrink: 0,
         }

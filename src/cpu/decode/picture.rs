@@ -4,6 +4,7 @@
 use std::any::TypeId;
 
 use super::color::{Level, Luma, Stored, rescale, studio, studio_range};
+use super::pillow;
 use super::{ColorSpace, ImageInfo, Job, Window};
 use crate::error::{Error, Result};
 use crate::tensor::{DType, elements_mut};
@@ -136,6 +137,7 @@ impl Picture<'_> {
         let pick = |view, row: &mut [S]| self.pick(samples, view, job, row);
         match as_stored(out) {
             Ok(out) => pick(view, out),
+            Err(out) if options.as_pillow => by_rows(view, channels, out, pick, pillow::narrowed(&job.info)),
             Err(out) => by_rows(view, channels, out, pick, rescale),
         }
     }

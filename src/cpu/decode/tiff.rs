@@ -69,7 +69,8 @@ pub(super) fn decode(bytes: &[u8], jpegs: &jpeg::Decoder, job: &Job<'_>, out: &m
         (_, Some(format)) => files::read(&layout, format, jpegs, job.conditions)?,
         _ => (pixels::read(&layout, job.conditions.watch)?, false),
     };
-    let channels = if is_done { layout.kept() } else { colors::convert(&layout, &mut pixels)? };
+    let channels =
+        if is_done { layout.kept() } else { colors::convert(&layout, job.options.as_pillow, &mut pixels)? };
     // Of 9 to 15 bits gray is computed in those bits, as in DALI.
     let luma = match (layout.format, layout.bits) {
         (Format::Unsigned, bits @ 9..=15) => Luma::Bits14Above(16 - bits as u32),

@@ -4,8 +4,7 @@
 use std::ops::Range;
 
 use super::loops::{Stage, contiguous, strided};
-use super::{Affine, Normalized};
-use crate::cpu::convert::ConvertSat;
+use super::{Channel, Normalized};
 use crate::error::{Error, Result};
 
 /// One dimension of the output and where it lies in the source.
@@ -42,23 +41,26 @@ impl Dimension {
 
 /// Crops, mirrors, normalises and transposes a tensor.
 #[derive(Debug, Clone, Copy)]
-pub struct NormalizeAnyOrder<'a> {
+pub struct NormalizeAnyOrder<'a, A> {
     /// The output's dimensions, outermost first.
     pub dimensions: &'a [Dimension],
     /// Which of them holds the channels.
     pub channel: usize,
     /// One per channel of the source.
-    pub affine: &'a [Affine],
+    pub channels: &'a [A],
     /// One per channel of the output: the value of elements outside of the source, see [`super::Normalize::fill`].
     pub fill: &'a [f32],
 }
 
-impl NormalizeAnyOrder<'_> {
+impl<A: Copy> NormalizeAnyOrder<'_, A> {
     /// Writes the window of `src` to `dst`, both dense. Types as for [`super::Normalize::run`].
     ///
     /// # Errors
     /// When a slice does not have the size that the fields say.
-    pub fn run<S: ConvertSat<f32>, T: Normalized>(&self, src: &[S], dst: &mut [T]) -> Result<()> {
+    pub fn run<S: Copy, T: Normalized>(&self, src: &[S], dst: &mut [T]) -> Result<()>
+    where
+        A: Channel<S>,
+    {
         let source: usize = self.dimensions.iter().map(|dimension| dimension.source).product();
         let window: usize = self.dimensions.iter().map(|dimension| dimension.window).product();
         let channels = self.dimensions.get(self.channel).map_or(0, |dimension| dimension.window);
@@ -78,18 +80,20 @@ impl NormalizeAnyOrder<'_> {
     }
 
     /// Writes `dst`, the elements below `dimensions`. They start at `at` in the source, or lie outside of it.
-    fn part<S: ConvertSat<f32>, T: Normalized>(
+    fn part<S: Copy, T: Normalized>(
         &self,
         dimensions: &[Dimension],
         at: Option<usize>,
         channel: usize,
         (src, stage): (&[S], &mut Stage),
         dst: &mut [T],
-    ) {
+    ) where
+        A: Channel<S>,
+    {
         let Some((dimension, inner)) = dimensions.split_first() else {
-            let pixel = at.and_then(|at| src.get(at)).zip(self.affine.get(channel));
+            let pixel = at.and_then(|at| src.get(at)).zip(self.channels.get(channel));
             let value = match pixel {
-                Some((&pixel, affine)) => T::from_pixel(affine.apply(pixel)),
+                Some((&pixel, channel)) => T::from_pixel(channel.apply(pixel)),
                 None => T::from_fill(self.fill.get(channel).copied().unwrap_or_default()),
             };
             dst.fill(value);
@@ -108,27 +112,29 @@ impl NormalizeAnyOrder<'_> {
     }
 
     /// Writes `dst`, the elements of one channel along the last dimension of the output.
-    fn row<S: ConvertSat<f32>, T: Normalized>(
+    fn row<S: Copy, T: Normalized>(
         &self,
         dimension: &Dimension,
         at: Option<usize>,
         channel: usize,
         (src, stage): (&[S], &mut Stage),
         dst: &mut [T],
-    ) {
+    ) where
+        A: Channel<S>,
+    {
         let inside = dimension.inside();
-        if inside.len() < dst.len() || at.is_none() || channel >= self.affine.len() {
+        if inside.len() < dst.len() || at.is_none() || channel >= self.channels.len() {
             dst.fill(T::from_fill(self.fill.get(channel).copied().unwrap_or_default()));
         }
-        let (Some(at), Some(&affine), false) = (at, self.affine.get(channel), inside.is_empty()) else {
+        let (Some(at), Some(&of_channel), false) = (at, self.channels.get(channel), inside.is_empty()) else {
             return;
         };
         let src = src.get(at + dimension.anchor.max(0) as usize * dimension.stride..).unwrap_or_default();
         let dst = &mut dst[inside];
         if dimension.stride == 1 {
-            contiguous(src, dst, affine, dimension.mirror, stage);
+            contiguous(src, dst, of_channel, dimension.mirror, stage);
         } else {
-            strided((src, dimension.stride), (dst, 1), affine, dimension.mirror, stage);
+            strided((src, dimension.stride), (dst, 1), of_channel, dimension.mirror, stage);
         }
     }
 }
@@ -147,7 +153,7 @@ mod tests {
         let normalize = NormalizeAnyOrder {
             dimensions: &[channel, row],
             channel: 0,
-            affine: &affines,
+            channels: &affines,
             fill: &[-1.0, -2.0, -3.0, -4.0],
         };
         let mut dst = [0f32; 12];

@@ -6,8 +6,7 @@ use std::ops::Range;
 
 use multiversion::multiversion;
 
-use super::{Affine, Normalized};
-use crate::cpu::convert::ConvertSat;
+use super::{Channel, Normalized};
 
 /// Pixels that are normalised before they are converted and stored.
 const BLOCK: usize = 128;
@@ -33,18 +32,18 @@ fn place(len: usize, done: usize, count: usize, mirror: bool) -> Range<usize> {
 }
 
 /// Three interleaved channels to three planes.
-pub(super) fn split3<S, T>(
+pub(super) fn split3<S: Copy, A, T>(
     src: &[S],
     mut planes: [&mut [T]; 3],
-    affine: [Affine; 3],
+    channels: [A; 3],
     mirror: bool,
     stage: &mut Stage,
 ) where
-    S: ConvertSat<f32>,
+    A: Channel<S>,
     T: Normalized,
 {
     if let [Ok(p), Ok(q), Ok(r)] = planes.each_mut().map(|plane| floats(plane)) {
-        normalize_split(src, [&mut *p, &mut *q, &mut *r], affine);
+        normalize_split(src, [&mut *p, &mut *q, &mut *r], channels);
         if mirror {
             [p, q, r].into_iter().for_each(<[f32]>::reverse);
         }
@@ -53,7 +52,7 @@ pub(super) fn split3<S, T>(
     let ([p, q, r], mut done) = (planes, 0);
     for pixels in src.chunks(3 * BLOCK) {
         let n = pixels.len() / 3;
-        normalize_split(pixels, stage.0.each_mut().map(|values| &mut values[..n]), affine);
+        normalize_split(pixels, stage.0.each_mut().map(|values| &mut values[..n]), channels);
         let place = place(p.len(), done, n, mirror);
         store3(&stage.0, [&mut p[place.clone()], &mut q[place.clone()], &mut r[place]], mirror);
         done += n;
@@ -61,19 +60,24 @@ pub(super) fn split3<S, T>(
 }
 
 /// Three interleaved channels to three interleaved channels.
-pub(super) fn keep3<S, T>(src: &[S], dst: &mut [T], affine: [Affine; 3], mirror: bool, stage: &mut Stage)
-where
-    S: ConvertSat<f32>,
+pub(super) fn keep3<S: Copy, A, T>(
+    src: &[S],
+    dst: &mut [T],
+    channels: [A; 3],
+    mirror: bool,
+    stage: &mut Stage,
+) where
+    A: Channel<S>,
     T: Normalized,
 {
     let dst = match floats(dst) {
-        Ok(dst) => return normalize_kept(src, dst, affine, mirror),
+        Ok(dst) => return normalize_kept(src, dst, channels, mirror),
         Err(dst) => dst,
     };
     let (values, mut done) = (stage.0.as_flattened_mut(), 0);
     for pixels in src.chunks(3 * BLOCK) {
         let n = pixels.len();
-        normalize_kept(pixels, &mut values[..n], affine, mirror);
+        normalize_kept(pixels, &mut values[..n], channels, mirror);
         let place = place(dst.len(), done, n, mirror);
         store(values, &mut dst[place], false);
         done += n;
@@ -81,14 +85,14 @@ where
 }
 
 /// One channel, dense on both sides.
-pub(super) fn contiguous<S, T>(src: &[S], dst: &mut [T], affine: Affine, mirror: bool, stage: &mut Stage)
+pub(super) fn contiguous<S: Copy, A, T>(src: &[S], dst: &mut [T], channel: A, mirror: bool, stage: &mut Stage)
 where
-    S: ConvertSat<f32>,
+    A: Channel<S>,
     T: Normalized,
 {
     let dst = match floats(dst) {
         Ok(dst) => {
-            normalize(src, dst, affine);
+            normalize(src, dst, channel);
             if mirror {
                 dst.reverse();
             }
@@ -98,26 +102,26 @@ where
     };
     let (values, len) = (stage.0.as_flattened_mut(), dst.len());
     for (i, src) in src[..len.min(src.len())].chunks(3 * BLOCK).enumerate() {
-        normalize(src, values, affine);
+        normalize(src, values, channel);
         store(values, &mut dst[place(len, i * 3 * BLOCK, src.len(), mirror)], mirror);
     }
 }
 
 /// One channel, elements any distance apart on either side.
-pub(super) fn strided<S, T>(
+pub(super) fn strided<S: Copy, A, T>(
     (src, src_step): (&[S], usize),
     (dst, dst_step): (&mut [T], usize),
-    affine: Affine,
+    channel: A,
     mirror: bool,
     stage: &mut Stage,
 ) where
-    S: ConvertSat<f32>,
+    A: Channel<S>,
     T: Normalized,
 {
     let (values, len) = (stage.0.as_flattened_mut(), dst.len().div_ceil(dst_step));
     for done in (0..len).step_by(3 * BLOCK) {
         let values = &mut values[..(len - done).min(3 * BLOCK)];
-        normalize_apart(&src[done * src_step..], src_step, values, affine);
+        normalize_apart(&src[done * src_step..], src_step, values, channel);
         let place = place(len, done, values.len(), mirror);
         let dst = &mut dst[place.start * dst_step..][..(place.len() - 1) * dst_step + 1];
         store_apart(values, dst, dst_step, mirror);
@@ -129,12 +133,12 @@ pub(super) fn strided<S, T>(
     "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl+f16c",
     "x86_64+avx+avx2+f16c"
 ))]
-fn normalize_split<S: ConvertSat<f32>>(src: &[S], planes: [&mut [f32]; 3], affine: [Affine; 3]) {
+fn normalize_split<S: Copy, A: Channel<S>>(src: &[S], planes: [&mut [f32]; 3], channels: [A; 3]) {
     let [a, b, c] = planes;
     for (((a, b), c), pixel) in a.iter_mut().zip(b).zip(c).zip(src.chunks_exact(3)) {
-        *a = affine[0].apply(pixel[0]);
-        *b = affine[1].apply(pixel[1]);
-        *c = affine[2].apply(pixel[2]);
+        *a = channels[0].apply(pixel[0]);
+        *b = channels[1].apply(pixel[1]);
+        *c = channels[2].apply(pixel[2]);
     }
 }
 
@@ -143,10 +147,10 @@ fn normalize_split<S: ConvertSat<f32>>(src: &[S], planes: [&mut [f32]; 3], affin
     "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl+f16c",
     "x86_64+avx+avx2+f16c"
 ))]
-fn normalize_kept<S: ConvertSat<f32>>(src: &[S], values: &mut [f32], affine: [Affine; 3], mirror: bool) {
+fn normalize_kept<S: Copy, A: Channel<S>>(src: &[S], values: &mut [f32], channels: [A; 3], mirror: bool) {
     // Arrays, not slices of three: of those the compiler makes no vector code.
     let ((values, _), (src, _)) = (values.as_chunks_mut(), src.as_chunks());
-    let [a, b, c] = affine;
+    let [a, b, c] = channels;
     let normalized = |&[x, y, z]: &[S; 3]| [a.apply(x), b.apply(y), c.apply(z)];
     if mirror {
         values.iter_mut().rev().zip(src).for_each(|(to, from)| *to = normalized(from));
@@ -160,14 +164,14 @@ fn normalize_kept<S: ConvertSat<f32>>(src: &[S], values: &mut [f32], affine: [Af
     "x86_64+avx+avx2+avx512f+avx512bw+avx512cd+avx512dq+avx512vl+f16c",
     "x86_64+avx+avx2+f16c"
 ))]
-fn normalize<S: ConvertSat<f32>>(src: &[S], values: &mut [f32], affine: Affine) {
-    values.iter_mut().zip(src).for_each(|(to, &from)| *to = affine.apply(from));
+fn normalize<S: Copy, A: Channel<S>>(src: &[S], values: &mut [f32], channel: A) {
+    values.iter_mut().zip(src).for_each(|(to, &from)| *to = channel.apply(from));
 }
 
 /// One channel, elements of the source `step` apart.
 #[multiversion(targets("x86_64+avx+avx2+f16c"))]
-fn normalize_apart<S: ConvertSat<f32>>(src: &[S], step: usize, values: &mut [f32], affine: Affine) {
-    values.iter_mut().zip(src.iter().step_by(step)).for_each(|(to, &from)| *to = affine.apply(from));
+fn normalize_apart<S: Copy, A: Channel<S>>(src: &[S], step: usize, values: &mut [f32], channel: A) {
+    values.iter_mut().zip(src.iter().step_by(step)).for_each(|(to, &from)| *to = channel.apply(from));
 }
 
 /// The first values of each plane of `stage`, as many as there is room for, in reverse when `mirror`.

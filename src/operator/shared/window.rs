@@ -62,7 +62,8 @@ pub(crate) const CROP_ARGS: &[ArgSpec] = &[
         .or_float(0.5),
     ArgSpec::string(
         "rounding",
-        "of the window's first position: `round` (half away from zero), `even` (half to even, as torchvision) or `truncate`",
+        "of the window's first position: `round` (half away from zero), `even` (half to even, and cut for a window that is larger than the image, \
+         as torchvision) or `truncate`",
     )
     .or_string("round"),
 ];
@@ -111,7 +112,7 @@ impl CropWindow {
         let position = |name| args.arg_or(name, &[0.5]);
         let rounding = match args.string("rounding")? {
             None | Some("round") => f64::round,
-            Some("even") => f64::round_ties_even,
+            Some("even") => even,
             Some("truncate") => f64::trunc,
             Some(other) => {
                 return Err(Error::invalid(format!(
@@ -198,6 +199,11 @@ impl CropWindow {
         }
         Ok(dims)
     }
+}
+
+/// As torchvision's `CenterCrop` rounds: halves to even; what it adds around an image that is too small is a half each, with the odd pixel behind.
+fn even(start: f64) -> f64 {
+    if start < 0.0 { start.trunc() } else { start.round_ties_even() }
 }
 
 /// The dimensions of W, H and the depth: D, or F in a sequence.

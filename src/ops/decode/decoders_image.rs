@@ -56,6 +56,11 @@ pub(in crate::ops) const ARGS: &[ArgSpec] = &[
     ArgSpec::image_type("output_type", "0 RGB, 1 BGR, 2 gray, 3 YCbCr, 4 as in the file").or_int(0),
     ArgSpec::dtype("dtype", "element type, values scaled to its range").or_dtype(DType::U8),
     ArgSpec::bool("adjust_orientation", "turn the image as its EXIF orientation says").or_bool(true),
+    ArgSpec::string(
+        "arithmetic",
+        "whose arithmetic makes RGB of inks and of 16 bits: `dali`, or `pillow`, to the bit; then a GPU also decodes JPEGs as the CPU does",
+    )
+    .or_string("dali"),
     ArgSpec::bool("use_fast_idct", "the accurate IDCT is always used").no_effect().or_bool(false),
     ArgSpec::bool("jpeg_fancy_upsampling", "on a GPU: upsample chroma of a JPEG smoothly, not by the nearest sample; on the CPU it is always smooth").or_bool(false),
     ArgSpec::bool("affine", "threads are not bound to cores").no_effect().or_bool(true),
@@ -89,13 +94,14 @@ struct OnDevice {
 }
 
 impl OnDevice {
-    fn new(args: &Args) -> Result<Self> {
+    /// Pillow decodes with smooth chroma, and not as JPEG engines do.
+    fn new(args: &Args, as_pillow: bool) -> Result<Self> {
         let load = args.float("hw_decoder_load")?;
         if let Some(load) = load.filter(|load| !(0.0..=1.0).contains(load)) {
             return Err(Error::invalid(format!("argument `hw_decoder_load` is {load}, expected 0 to 1")));
         }
-        let smooth_chroma = args.bool("jpeg_fancy_upsampling")?.unwrap_or(false);
-        Ok(Self { smooth_chroma, load, path: None, deterministic: false })
+        let smooth_chroma = args.bool("jpeg_fancy_upsampling")?.unwrap_or(false) || as_pillow;
+        Ok(Self { smooth_chroma, load, path: None, deterministic: as_pillow })
     }
 
     /// The author of the model has the last word, the author of the pipeline the one before.
@@ -130,7 +136,8 @@ impl Image {
     /// # Errors
     /// Those of [`Decoding::new`].
     pub(in crate::ops) fn new(args: &Args, region: Option<Box<dyn Region>>) -> Result<Self> {
-        let (decoding, on_device) = (Decoding::new(args, region)?, OnDevice::new(args)?);
+        let decoding = Decoding::new(args, region)?;
+        let on_device = OnDevice::new(args, decoding.options.as_pillow)?;
         Ok(Self {
             decoding,
             decoder: Decoder::new(),
@@ -326,7 +333,7 @@ impl Operator for Image {
 
     fn prefer(&mut self, preferences: &Preferences) {
         self.on_device.path = preferences.jpeg_path;
-        self.on_device.deterministic = preferences.deterministic;
+        self.on_device.deterministic |= preferences.deterministic;
         self.files.may_change = preferences.inputs_may_change;
         if let Some(most) = preferences.max_pixels {
             self.decoding.max_pixels = most.min(limits::MAX_IMAGE_PIXELS);

@@ -45,8 +45,11 @@ pub(in crate::ops) fn can(args: &[&Args], types: &[&ValueType]) -> bool {
     let plain_order = second
         .string("output_layout")
         .is_ok_and(|order| order.is_none_or(|order| matches!(order, "" | "HWC" | "CHW")));
+    let is_dali =
+        |args: &Args| args.string("arithmetic").is_ok_and(|name| name.is_none_or(|name| name == "dali"));
     !first.bool("save_attrs").is_ok_and(|save| save == Some(true))
-        && first.string("arithmetic").is_ok_and(|name| name.is_none_or(|name| name == "dali"))
+        && is_dali(first)
+        && is_dali(second)
         && plain_order
         && between.layout == Some(Layout::hwc())
         && input.ndim() == Some(NDIM)

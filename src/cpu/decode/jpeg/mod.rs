@@ -41,7 +41,7 @@ use parking_lot::Mutex;
 
 use super::color::Luma;
 use super::picture::{Picture, Samples, View, stored_window};
-use super::{ColorSpace, Conditions, ImageInfo, Job, MAX_SHRINK, Orientation, RowSink, Window};
+use super::{ColorSpace, Conditions, ImageInfo, Job, MAX_SHRINK, Orientation, RowSink, Window, pillow};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::pattern;
@@ -238,23 +238,32 @@ fn ask(job: &Job<'_>, direct: bool) -> Ask {
 fn finish(bytes: &[u8], job: &Job<'_>, pixels: &mut Vec<u8>, out: &mut [u8]) -> Result<()> {
     let (width, height) = job.info.stored_size();
     if job.info.channels == 4 {
-        rgb_of_inks(pixels, header::read_header(bytes)?.1);
+        match job.options.as_pillow {
+            true => rgb_of_inks(pixels, true, pillow::light),
+            false => rgb_of_inks(pixels, header::read_header(bytes)?.1, multiplied),
+        }
     }
     let channels = pixels.len() / (width * height);
     Picture { samples: Samples::U8(pixels), channels, luma: Luma::FloatFloor }.write(job, out)
 }
 
-/// Turns CMYK to RGB in place and drops the fourth quarter. Adobe writes inks `inverted`, 255 for none.
-fn rgb_of_inks(pixels: &mut Vec<u8>, inverted: bool) {
+/// Turns CMYK to RGB in place and drops the fourth quarter. Adobe writes inks `inverted`, 255 for none. `light` makes what is seen of an ink and of
+/// black, both inverted.
+fn rgb_of_inks(pixels: &mut Vec<u8>, inverted: bool, light: impl Fn(u16, u16) -> u8) {
     let flip = if inverted { 0 } else { 255 };
     let count = pixels.len() / 4;
     for i in 0..count {
         let black = u16::from(pixels[4 * i + 3] ^ flip);
         for c in 0..3 {
-            pixels[3 * i + c] = (u16::from(pixels[4 * i + c] ^ flip) * black / 255) as u8;
+            pixels[3 * i + c] = light(u16::from(pixels[4 * i + c] ^ flip), black);
         }
     }
     pixels.truncate(3 * count);
+}
+
+/// Light behind an ink and black, as DALI has it.
+fn multiplied(ink: u16, black: u16) -> u8 {
+    (ink * black / 255) as u8
 }
 
 #[cfg(test)]
@@ -264,10 +273,10 @@ mod tests {
     #[test]
     fn inks_multiply() {
         let mut pixels = vec![255, 128, 0, 255, 200, 100, 50, 128];
-        rgb_of_inks(&mut pixels, true);
+        rgb_of_inks(&mut pixels, true, multiplied);
         assert_eq!(pixels, [255, 128, 0, 100, 50, 25]);
         let mut pixels = vec![0, 127, 255, 0];
-        rgb_of_inks(&mut pixels, false);
+        rgb_of_inks(&mut pixels, false, multiplied);
         assert_eq!(pixels, [255, 128, 0]);
     }
 }

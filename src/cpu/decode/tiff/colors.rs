@@ -1,5 +1,6 @@
 //! What samples of a TIFF mean, as libtiff converts them: palettes, inks, chroma, CIE L*a*b*. It must not know how they were stored.
 
+use super::super::pillow;
 use super::lab::Lab;
 use super::layout::{Colors, Layout, tag};
 use super::ycbcr::YCbCr;
@@ -13,11 +14,11 @@ pub(super) enum Pixels {
     F32(Vec<f32>),
 }
 
-/// Makes gray or RGB of samples, `kept` of each pixel; what follows them stays. Returns the samples of a pixel then.
+/// Makes gray or RGB of samples, `kept` of each pixel, `as_pillow` where that is asked for; what follows them stays. Returns the samples of a pixel then.
 ///
 /// # Errors
 /// Colours that there are not for such samples.
-pub(super) fn convert(layout: &Layout<'_>, pixels: &mut Pixels) -> Result<usize> {
+pub(super) fn convert(layout: &Layout<'_>, as_pillow: bool, pixels: &mut Pixels) -> Result<usize> {
     let kept = layout.kept();
     if let (Pixels::U8(samples), 1..8) = (&mut *pixels, layout.bits)
         && layout.colors != Colors::Palette
@@ -37,6 +38,7 @@ pub(super) fn convert(layout: &Layout<'_>, pixels: &mut Pixels) -> Result<usize>
         },
         Colors::Palette => *pixels = Pixels::U16(of_palette(layout, pixels)?),
         Colors::Inks => match pixels {
+            Pixels::U8(samples) if as_pillow => each(samples, kept, pillow::rgb_of_inks),
             Pixels::U8(samples) => each(samples, kept, rgb_of_inks),
             Pixels::U16(samples) => each(samples, kept, rgb_of_wide_inks),
             Pixels::F32(_) => return Err(unknown(layout)),

@@ -15,15 +15,31 @@ const NDIM: usize = 3;
 fn options(args: &Args) -> Result<DecodeOptions> {
     let dtype = args.dtype("dtype")?.unwrap_or(DType::U8);
     decode::check_dtype(dtype)?;
+    let color = color_space(args, "output_type")?;
     Ok(DecodeOptions {
-        color: color_space(args, "output_type")?,
+        color,
         dtype,
         adjust_orientation: args.bool("adjust_orientation")?.unwrap_or(true),
         fast_idct: false,
         smooth_chroma: true,
+        as_pillow: is_as_pillow(args, color, dtype)?,
         window: None,
         shrink: 0,
     })
+}
+
+/// Whether argument `arithmetic` asks for Pillow's colours.
+fn is_as_pillow(args: &Args, color: ColorSpace, dtype: DType) -> Result<bool> {
+    match args.string("arithmetic")?.unwrap_or("dali") {
+        "dali" => Ok(false),
+        "pillow" if (color, dtype) == (ColorSpace::Rgb, DType::U8) => Ok(true),
+        "pillow" => Err(Error::unsupported(
+            "argument `arithmetic` is `pillow`, which makes uint8 RGB: expected neither another `output_type` nor another `dtype`",
+        )),
+        other => {
+            Err(Error::invalid(format!("argument `arithmetic` is `{other}`, expected `dali` or `pillow`")))
+        }
+    }
 }
 
 /// The colour space in argument `name`, RGB by default.

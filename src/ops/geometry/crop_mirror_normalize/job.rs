@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use super::Order;
-use crate::cpu::convert::ConvertSat;
 use crate::cpu::normalize::any_order::{Dimension, NormalizeAnyOrder};
-use crate::cpu::normalize::{Affine, Channels, Normalize, Normalized};
+use crate::cpu::normalize::tables::Table;
+use crate::cpu::normalize::{Affine, Channel, Channels, Normalize, Normalized};
 use crate::error::{Error, Result};
 use crate::operator::shared::window::Window;
 use crate::tensor::Shape;
@@ -15,8 +15,10 @@ pub(in crate::ops) struct Job {
     /// In the input's order of dimensions.
     pub(super) window: Window,
     pub(super) mirror: bool,
-    /// One per channel of the input.
+    /// One per channel of the input, with DALI's arithmetic.
     pub(super) affine: Vec<Affine>,
+    /// The same with a library's.
+    pub(super) tables: Vec<Table>,
     /// One per channel of the output.
     pub(super) fill: Vec<f32>,
     /// What a device is given of these, when it was asked for.
@@ -60,8 +62,9 @@ impl Job {
     }
 
     /// Images whose dimensions but the last three stay where they are: one image after the other.
-    pub(super) fn images<S, T>(
+    pub(super) fn images<S: Copy, A, T>(
         &self,
+        channels: &[A],
         shape: &[usize],
         from: Channels,
         to: Channels,
@@ -69,7 +72,7 @@ impl Job {
         dst: &mut [T],
     ) -> Result<()>
     where
-        S: ConvertSat<f32>,
+        A: Channel<S>,
         T: Normalized,
     {
         let frames = shape.len().saturating_sub(3);
@@ -82,7 +85,7 @@ impl Job {
             window: [window[rows], window[rows + 1]],
             output: to,
             mirror: self.mirror,
-            affine: &self.affine,
+            channels,
             fill: &self.fill,
         };
         let image: usize = shape[frames..].iter().product();
@@ -90,7 +93,7 @@ impl Job {
         for (i, part) in dst.chunks_exact_mut(size).enumerate() {
             match self.frame(i, &shape[..frames]) {
                 Some(frame) => normalize.run(&src[frame * image..][..image], part)?,
-                None => Normalize { image: [0, 0], ..normalize }.run::<S, T>(&[], part)?,
+                None => Normalize { image: [0, 0], ..normalize }.run(&[], part)?,
             }
         }
         Ok(())
@@ -108,9 +111,16 @@ impl Job {
         Some(frame)
     }
 
-    pub(super) fn any_order<S, T>(&self, shape: &Shape, order: &Order, src: &[S], dst: &mut [T]) -> Result<()>
+    pub(super) fn any_order<S: Copy, A, T>(
+        &self,
+        channels: &[A],
+        shape: &Shape,
+        order: &Order,
+        src: &[S],
+        dst: &mut [T],
+    ) -> Result<()>
     where
-        S: ConvertSat<f32>,
+        A: Channel<S>,
         T: Normalized,
     {
         let strides = shape.strides();
@@ -124,7 +134,7 @@ impl Job {
         NormalizeAnyOrder {
             dimensions: &order.axes.iter().map(dimension).collect::<Vec<_>>(),
             channel: order.axes.iter().position(|&axis| axis == order.channel).unwrap_or_default(),
-            affine: &self.affine,
+            channels,
             fill: &self.fill,
         }
         .run(src, dst)

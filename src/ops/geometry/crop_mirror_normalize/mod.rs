@@ -2,6 +2,7 @@
 
 pub(in crate::ops) mod gpu;
 mod job;
+mod library;
 mod order;
 
 use std::sync::{Arc, OnceLock};
@@ -9,7 +10,8 @@ use std::sync::{Arc, OnceLock};
 use half::f16;
 
 use crate::cpu::convert::ConvertSat;
-use crate::cpu::normalize::{Normalized, affine};
+use crate::cpu::normalize::tables::{Library, Table};
+use crate::cpu::normalize::{Affine, Channel, Normalized, affine};
 use crate::cpu::window::Outside;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
@@ -32,6 +34,8 @@ pub(in crate::ops) struct CropMirrorNormalize {
     std: Arg,
     scale: f32,
     shift: f32,
+    /// Whose arithmetic; `None`: DALI's.
+    library: Option<Library>,
     dtype: DType,
     /// [`Layout::NONE`]: the input's.
     output_layout: Layout,
@@ -66,7 +70,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::bool("pad_output", "more channels, up to a power of two").or_bool(false),
         ArgSpec::image_type("image_type", "no longer used by DALI either").no_effect().deprecated(),
     ],
-    shared_args: &[CROP_ARGS, OUT_OF_BOUNDS_ARGS],
+    shared_args: &[library::ARGS, CROP_ARGS, OUT_OF_BOUNDS_ARGS],
     build: &build,
     outputs: &one_output,
     kernels: &[gpu::kernels],
@@ -106,6 +110,7 @@ impl CropMirrorNormalize {
             std: arg("std", 1.0)?,
             scale: args.float("scale")?.unwrap_or(1.0),
             shift: args.float("shift")?.unwrap_or(0.0),
+            library: library::asked(args, dtype)?,
             dtype,
             output_layout: Layout::new(args.string("output_layout")?.unwrap_or("CHW"))?,
             pad_output: args.bool("pad_output")?.unwrap_or(false),
@@ -119,7 +124,7 @@ impl Operator for CropMirrorNormalize {
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let input = &inputs[0];
         if let Some(dtype) = input.dtype {
-            check_input(dtype)?;
+            self.check_input(dtype)?;
         }
         // Dimensions are reordered only, so the output's letters tell them as well as the input's.
         let known = input.dims.as_ref().zip(input.layout);
@@ -144,7 +149,7 @@ impl Operator for CropMirrorNormalize {
 
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         let input = inputs.desc(0)?;
-        check_input(input.dtype)?;
+        self.check_input(input.dtype)?;
         let ndim = input.shapes.first().map_or(0, |shape| shape.len());
         let order = Order::new(input.layout, self.output_layout, ndim)?;
         let mut recent = Recent::default();
@@ -161,17 +166,19 @@ impl Operator for CropMirrorNormalize {
 
     fn run_cpu(&mut self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
         match io.inputs().desc(0)?.dtype {
+            DType::U8 if self.library.is_some() => self.run_tables(cx, io),
             DType::U8 => self.run_from::<u8>(cx, io),
             DType::U16 => self.run_from::<u16>(cx, io),
             DType::I16 => self.run_from::<i16>(cx, io),
             DType::I32 => self.run_from::<i32>(cx, io),
             DType::F16 => self.run_from::<f16>(cx, io),
             DType::F32 => self.run_from::<f32>(cx, io),
-            other => check_input(other),
+            other => self.check_input(other),
         }
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
+        self.library.map_or(Ok(()), |library| Err(library::no_device(library)))?;
         gpu::prepare(gpu, &inputs[0], self.dtype)
     }
 
@@ -180,15 +187,16 @@ impl Operator for CropMirrorNormalize {
     }
 }
 
-fn check_input(dtype: DType) -> Result<()> {
-    use DType::{F16, F32, I16, I32, U8, U16};
-    dtypes::accepted("input", dtype, &[U8, U16, I16, I32, F16, F32])
-}
-
 impl CropMirrorNormalize {
     /// Element type of the output.
     pub(in crate::ops) fn dtype(&self) -> DType {
         self.dtype
+    }
+
+    fn check_input(&self, dtype: DType) -> Result<()> {
+        use DType::{F16, F32, I16, I32, U8, U16};
+        self.library.map_or(Ok(()), |library| library::check_input(library, dtype))?;
+        dtypes::accepted("input", dtype, &[U8, U16, I16, I32, F16, F32])
     }
 
     /// How an input of `layout` with `ndim` dimensions is reordered.
@@ -234,7 +242,11 @@ impl CropMirrorNormalize {
         let mean = per_channel("mean", &self.mean.floats(sample)?, channels, padded)?;
         let std = per_channel("std", &self.std.floats(sample)?, channels, padded)?;
         let statistics = mean.into_iter().zip(std).take(channels);
-        let affine = statistics.map(|(mean, std)| affine(mean, std, self.scale, self.shift)).collect();
+        let (mut dali, mut tables) = (Vec::new(), Vec::new());
+        match self.library {
+            None => dali.extend(statistics.map(|(mean, std)| affine(mean, std, self.scale, self.shift))),
+            Some(library) => tables.extend(statistics.map(|(mean, std)| self.table(library, mean, std))),
+        }
         let fill = match self.policy {
             // DALI 2.4's CPU operator zeroes all channels but the first when there are several fill values but one mean
             // and one std; that is a defect, and not done here.
@@ -242,21 +254,44 @@ impl CropMirrorNormalize {
             // DALI writes 0 to surplus channels unless the policy is to pad, whatever the fill values.
             OutOfBounds::Error | OutOfBounds::Trim => vec![0.0; padded],
         };
-        Ok(Job { window, mirror, affine, fill, per_channel: OnceLock::new() })
+        Ok(Job { window, mirror, affine: dali, tables, fill, per_channel: OnceLock::new() })
     }
 
-    fn run_from<S: Element + ConvertSat<f32>>(&self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+    fn table(&self, library: Library, mean: f32, std: f32) -> Table {
+        let table = Table::new(library, mean, std);
+        if self.dtype == DType::F16 { table.in_half_precision() } else { table }
+    }
+
+    fn run_tables(&self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        fn tables(job: &Job) -> Vec<&Table> {
+            job.tables.iter().collect()
+        }
         match self.dtype {
-            DType::F16 => io.for_each_sample(cx, |sample| self.run_sample::<S, f16>(sample)),
-            DType::U8 => io.for_each_sample(cx, |sample| self.run_sample::<S, u8>(sample)),
-            DType::I8 => io.for_each_sample(cx, |sample| self.run_sample::<S, i8>(sample)),
-            _ => io.for_each_sample(cx, |sample| self.run_sample::<S, f32>(sample)),
+            DType::F16 => io.for_each_sample(cx, |sample| self.run_sample::<u8, _, f16>(sample, tables)),
+            _ => io.for_each_sample(cx, |sample| self.run_sample::<u8, _, f32>(sample, tables)),
         }
     }
 
-    fn run_sample<S, T>(&self, sample: &mut SampleIo<'_>) -> Result<()>
+    fn run_from<S: Element + ConvertSat<f32>>(&self, cx: &CpuCx<'_>, io: &mut Io<'_>) -> Result<()> {
+        fn affine(job: &Job) -> Vec<Affine> {
+            job.affine.clone()
+        }
+        match self.dtype {
+            DType::F16 => io.for_each_sample(cx, |sample| self.run_sample::<S, _, f16>(sample, affine)),
+            DType::U8 => io.for_each_sample(cx, |sample| self.run_sample::<S, _, u8>(sample, affine)),
+            DType::I8 => io.for_each_sample(cx, |sample| self.run_sample::<S, _, i8>(sample, affine)),
+            _ => io.for_each_sample(cx, |sample| self.run_sample::<S, _, f32>(sample, affine)),
+        }
+    }
+
+    fn run_sample<'s, S, A, T>(
+        &'s self,
+        sample: &mut SampleIo<'_>,
+        channels: fn(&'s Job) -> Vec<A>,
+    ) -> Result<()>
     where
-        S: Element + ConvertSat<f32>,
+        S: Element,
+        A: Channel<S>,
         T: Element + Normalized,
     {
         let job = self.jobs.get(sample.index()).and_then(Option::as_ref);
@@ -266,9 +301,10 @@ impl CropMirrorNormalize {
         if dst.is_empty() {
             return Ok(());
         }
+        let channels = &channels(job);
         match self.order.images {
-            Some([from, to]) => job.images(input.shape, from, to, src, dst),
-            None => job.any_order(input.shape, &self.order, src, dst),
+            Some([from, to]) => job.images(channels, input.shape, from, to, src, dst),
+            None => job.any_order(channels, input.shape, &self.order, src, dst),
         }
     }
 }

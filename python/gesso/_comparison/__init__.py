@@ -1,0 +1,1 @@
+"""A pipeline beside the preprocessing of training: `gesso.compare`, and the command of that name."""

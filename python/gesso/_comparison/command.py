@@ -1,0 +1,68 @@
+"""`gesso compare`: the command line of `gesso.compare`. Ends with 0 when nothing differs, 1 when something does, 2 when there was an error."""
+
+import argparse
+import glob
+import os
+import sys
+
+_SAME, _DIFFERENT, _FAILED = 0, 1, 2
+
+
+def _list_of(kind):
+    return lambda text: [kind(part) for part in text.split(",")]
+
+
+def _one_or_two(text):
+    sizes = _list_of(int)(text)
+    return sizes[0] if len(sizes) == 1 else sizes
+
+
+def parser():
+    """What the command takes."""
+    made = argparse.ArgumentParser(
+        prog="gesso compare",
+        description="Runs a pipeline beside what was done in training and tells how far they are apart.",
+        epilog="The exit status is 0 when no element differs by more than the tolerance, 1 when one does, 2 when there was an error.",
+    )
+    made.add_argument("pipeline", help="a serialized pipeline, or a Python program with one")
+    made.add_argument("files", nargs="+", help="encoded images; all files of folders")
+    made.add_argument("--reference", required=True, metavar="REFERENCE", help="pillow, torchvision, opencv, or module:function: a path becomes an array")
+    made.add_argument("--output", type=int, default=0, metavar="N", help="the number of the pipeline's output [0]")
+    made.add_argument("--tolerance", type=float, default=0.0, metavar="MOST", help="the largest difference that counts as none [0]")
+    made.add_argument("--picture", metavar="FILE.png", help="write where the worst file differs: the pipeline's, the reference's, the difference")
+    of_library = made.add_argument_group("what pillow, torchvision or opencv does, in this order")
+    of_library.add_argument("--resize", type=_one_or_two, metavar="SIZE", help="the shorter side, or HEIGHT,WIDTH")
+    of_library.add_argument("--filter", help="nearest, linear, cubic, lanczos, box, hamming or area [linear]")
+    of_library.add_argument("--crop", type=_one_or_two, metavar="SIZE", help="a window in the middle: one size, or HEIGHT,WIDTH")
+    of_library.add_argument("--mean", type=_list_of(float), metavar="A,B,C", help="subtracted from values between 0 and 1")
+    of_library.add_argument("--std", type=_list_of(float), metavar="A,B,C", help="they are divided by it")
+    return made
+
+
+def _files(paths):
+    """The files, with those of folders in order."""
+    found = []
+    for path in paths:
+        inside = sorted(filter(os.path.isfile, glob.glob(os.path.join(glob.escape(path), "**"), recursive=True))) if os.path.isdir(path) else [path]
+        found += inside
+    return found
+
+
+def main(arguments):
+    """Runs the command; returns the exit status."""
+    options = parser().parse_args(arguments)
+    from .._authoring.autoserialize import of_script
+    from .compare import compare
+
+    try:
+        pipeline = of_script(options.pipeline) if options.pipeline.endswith(".py") else options.pipeline
+        of_library = {name: getattr(options, name) for name in ("resize", "filter", "crop", "mean", "std")}
+        found = compare(pipeline, _files(options.files), options.reference, output=options.output, **of_library)
+        print(found)
+        if options.picture:
+            found.save_picture(options.picture)
+            print(f"{options.picture}: {found.worst.path}")
+    except Exception as error:
+        print(f"error: {error}", file=sys.stderr)
+        return _FAILED
+    return _SAME if found.within(options.tolerance) else _DIFFERENT
