@@ -67,6 +67,7 @@ sources!(
     "distort",
     "equalize",
     "erase",
+    "exact",
     "filter",
     "gather",
     "grid_mask",

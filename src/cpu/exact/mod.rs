@@ -12,6 +12,7 @@
 
 mod alpha;
 mod axis;
+mod device;
 mod filters;
 mod floats;
 mod libraries;
@@ -23,5 +24,6 @@ mod rows;
 mod task;
 mod turn;
 
+pub use device::{Pass, Passes, Sum};
 pub use libraries::{Arithmetic, Filter};
 pub use task::{Scratch, Task};

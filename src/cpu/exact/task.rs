@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::waiting::{Effort, Watch};
 
-const Y: usize = 0;
-const X: usize = 1;
+pub(super) const Y: usize = 0;
+pub(super) const X: usize = 1;
 
 /// Channels that OpenCV's `INTER_AREA` takes.
 const MAX_AREA_CHANNELS: usize = 4;
@@ -201,11 +201,17 @@ impl Task {
     }
 
     /// Pixels of the crop.
-    fn extent(&self, d: usize) -> usize {
+    pub(super) fn extent(&self, d: usize) -> usize {
         self.crop[d].1.saturating_sub(self.crop[d].0)
     }
 
-    fn line(&self, d: usize) -> Line {
+    /// Whether pixels stay as they are.
+    pub(super) fn is_copy(&self) -> bool {
+        let is_whole = |d: usize| self.region[d] == (0.0, self.extent(d) as f32);
+        (0..2).all(|d| self.extent(d) == self.size[d] && is_whole(d))
+    }
+
+    pub(super) fn line(&self, d: usize) -> Line {
         let (start, end) = self.region[d];
         Line { length: self.extent(d), start, end, outputs: self.size[d] }
     }
@@ -241,8 +247,7 @@ impl Task {
         let (stride, c) = (self.image[X] * self.channels, self.channels);
         let src = Rows::dense(src, stride).part(self.crop[Y], (self.crop[X].0 * c, self.crop[X].1 * c));
         let extent = [Y, X].map(|d| self.extent(d));
-        let is_whole = (0..2).all(|d| self.region[d] == (0.0, extent[d] as f32));
-        if extent == self.size && is_whole {
+        if self.is_copy() {
             let places = extent.map(|extent| (0..extent).map(Some).collect());
             return self.copy(&src, places, dst, watch);
         }
@@ -287,7 +292,7 @@ impl Task {
     }
 
     /// The weights of one axis, for the window, and their bits.
-    fn axis(&self, d: usize, curve: Curve) -> (Axis<i32>, u32) {
+    pub(super) fn axis(&self, d: usize, curve: Curve) -> (Axis<i32>, u32) {
         let line = self.line(d);
         let is_whole = line.start == 0.0 && line.end == line.outputs as f32;
         let axis = if is_whole && line.outputs == line.length {
@@ -329,9 +334,15 @@ impl Task {
     }
 
     /// Pillow 13 makes the rows first where the height shrinks by more pixels than twice what the width does.
-    fn rows_first(&self) -> bool {
+    pub(super) fn rows_first(&self) -> bool {
         let shrinks = [Y, X].map(|d| self.extent(d) as i64 - self.size[d] as i64);
         self.arithmetic == Arithmetic::Pillow13 && shrinks[Y] > 0 && shrinks[Y] > 2 * shrinks[X]
+    }
+
+    /// The weights of one axis, for the window, in float32.
+    pub(super) fn float_axis(&self, d: usize, cubic: bool) -> Axis<f32> {
+        let axis = floats::weights(self.extent(d), self.size[d], cubic);
+        axis.part(self.window[d], self.mirror[d])
     }
 
     fn floats(
@@ -342,11 +353,7 @@ impl Task {
         scratch: &mut Scratch,
         watch: &Watch<'_>,
     ) -> Result<()> {
-        let axis = |d: usize| {
-            let axis = floats::weights(self.extent(d), self.size[d], cubic);
-            axis.part(self.window[d], self.mirror[d])
-        };
-        let (rows, columns) = (axis(Y), axis(X));
+        let [rows, columns] = [Y, X].map(|d| self.float_axis(d, cubic));
         let (first, end) = rows.span();
         let row_len = columns.len() * self.channels;
         let between = &mut scratch.floats;

@@ -237,9 +237,14 @@ impl ResizeAttributes {
     /// Whether there is code for a device.
     ///
     /// # Errors
-    /// Unsupported for another library's arithmetic.
+    /// Unsupported for OpenCV's arithmetic.
     pub(in crate::ops) fn check_device(&self) -> Result<()> {
-        self.exact.as_ref().map_or(Ok(()), |exact| Err(exact.no_device()))
+        self.exact.as_ref().map_or(Ok(()), Exact::check_device)
+    }
+
+    /// Whether another library's arithmetic is asked for.
+    pub(super) fn has_other_arithmetic(&self) -> bool {
+        self.exact.is_some()
     }
 
     /// What becomes of an image, or of its pixels in `part` as if the others were not there.

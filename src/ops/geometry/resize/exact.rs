@@ -13,8 +13,8 @@ use crate::tensor::DType;
 pub(in crate::ops) const ARGS: &[ArgSpec] = &[
     ArgSpec::string(
         "arithmetic",
-        "whose arithmetic, to the bit, for uint8 images on a CPU: `dali`, `pillow` (before 13), `pillow13`, `torchvision`, `torchvision-float` \
-         or `opencv`",
+        "whose arithmetic, to the bit, for uint8 images: `dali`, `pillow` (before 13), `pillow13`, `torchvision`, `torchvision-float` or, on a \
+         CPU, `opencv`",
     )
     .or_string("dali"),
     ArgSpec::string(
@@ -160,12 +160,17 @@ impl Exact {
         Ok(())
     }
 
-    /// That there is no code for a device.
-    pub(super) fn no_device(&self) -> Error {
-        Error::unsupported(format!(
-            "argument `arithmetic` is `{}`, which there is on the CPU only: expected the device `cpu`",
-            self.arithmetic.name()
-        ))
+    /// Whether there is code for a device.
+    ///
+    /// # Errors
+    /// Unsupported for OpenCV's.
+    pub(super) fn check_device(&self) -> Result<()> {
+        if self.arithmetic == Arithmetic::OpenCv {
+            return Err(Error::unsupported(
+                "argument `arithmetic` is `opencv`, which there is on the CPU only: expected the device `cpu`",
+            ));
+        }
+        Ok(())
     }
 
     /// That volumes are not resized.

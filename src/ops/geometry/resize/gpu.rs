@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::attributes::{ResizeAttributes, Target};
 use super::geometry::Geometry;
-use super::{Job, job};
+use super::{Job, exact_gpu, job};
 use crate::cpu::resample::{AxisParameters, axis_parameters};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Grid, KernelSpec, NoParams};
@@ -297,6 +297,9 @@ pub(in crate::ops) fn prepare(
     attributes: &ResizeAttributes,
     planes: bool,
 ) -> Result<()> {
+    if attributes.has_other_arithmetic() {
+        return exact_gpu::prepare(gpu);
+    }
     let channels = match (input.layout, &input.dims) {
         (Some(layout), Some(dims)) => layout.find(b'C').and_then(|axis| *dims.get(axis)?),
         _ => None,
@@ -353,6 +356,9 @@ impl Images {
 
 /// Records the resize of every live sample to elements of type `to`.
 pub(in crate::ops) fn run(cx: &mut GpuCx<'_>, io: &GpuIo<'_>, jobs: &[Option<Job>], to: DType) -> Result<()> {
+    if jobs.iter().flatten().any(|job| job.task.is_some()) {
+        return exact_gpu::run(cx, io, jobs);
+    }
     let from = io.inputs().desc(0)?.dtype;
     let at_once = channels_at_once(jobs.iter().flatten().map(|job| job.geometry.channels));
     let rows = io.rows(|sample| {

@@ -2,6 +2,7 @@
 
 pub(in crate::ops) mod attributes;
 pub(in crate::ops) mod exact;
+mod exact_gpu;
 pub(in crate::ops) mod geometry;
 pub(in crate::ops) mod gpu;
 mod sizes;
@@ -54,7 +55,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     shared_args: &[attributes::ARGS, exact::ARGS],
     build: &build,
     outputs: &|args, _| Ok(if args.bool("save_attrs")?.unwrap_or(false) { 2 } else { 1 }),
-    kernels: &[gpu::kernels],
+    kernels: &[gpu::kernels, exact_gpu::kernels],
     sequences: true,
     ..OpDef::BASE
 };
