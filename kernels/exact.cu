@@ -5,10 +5,6 @@
 //   FLOATS  weights are float32     else integers in fixed point, and SRC and DST are bytes
 #include "common.cuh"
 
-// Of the products of floats behind the first one so many at a time are rounded before they are added; the others are not. As in
-// src/cpu/exact/floats.rs.
-constexpr uint32_t ROUNDED = 4;
-
 struct Row {
   DST *dst;               // dense: lines, outputs of a line, elements
   const SRC *src;
@@ -25,6 +21,10 @@ struct Row {
 CHECK_LAYOUT(Row, NoParams);
 
 #ifdef FLOATS
+// Of the products of floats behind the first one so many at a time are rounded before they are added; the others are not. As in
+// src/cpu/exact/floats.rs.
+constexpr uint32_t ROUNDED = 4;
+
 __device__ inline uint8_t rounded(float sum, uint8_t *) { return (uint8_t)rintf(fminf(fmaxf(sum, 0.0f), 255.0f)); }
 __device__ inline float rounded(float sum, float *) { return sum; }
 
