@@ -128,6 +128,28 @@ def test_behind_a_decoder_the_whole_image_is_resized():
     np.testing.assert_array_equal(made[0][0], expected[0])
 
 
+def test_from_file_to_pixels():
+    """JPEGs that a GPU decodes as Pillow does, and resizes as Pillow does."""
+    image = pytest.importorskip("PIL.Image")
+    files = []
+    for number, photo in enumerate(photos(6)):
+        file = io.BytesIO()
+        image.fromarray(photo).resize((320 + number, 240), image.BICUBIC).save(file, "JPEG", subsampling=number % 3)
+        files.append(np.frombuffer(file.getvalue(), np.uint8))
+    made = []
+    for device in ("cpu", "mixed"):
+        pipe = Pipeline(batch_size=len(files), num_threads=2, device_id=0)
+        with pipe:
+            decoded = fn.decoders.image(fn.external_source(name="files", dtype=types.UINT8, ndim=1), device=device, arithmetic="pillow")
+            pipe.set_outputs(fn.resize(decoded, size=[100, 90], arithmetic="pillow"))
+        pipe.build()
+        pipe.feed_input("files", files)
+        (batch,) = pipe.run()
+        batch = batch.as_cpu() if device == "mixed" else batch
+        made.append([np.asarray(batch.at(i)) for i in range(len(files))])
+    assert_equal(*made, range(len(files)))
+
+
 def test_opencv_is_refused():
     with pytest.raises(RuntimeError, match="argument `arithmetic` is `opencv`, which there is on the CPU only"):
         outputs(photos(1), lambda images: fn.resize(images, size=[8, 8], arithmetic="opencv"), devices=("gpu",))
