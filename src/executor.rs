@@ -23,7 +23,7 @@ use crate::error::{Context, Error, Result, caught};
 use crate::gpu::{Counters, Gpu, Recorder};
 use crate::graph::infer::Operators;
 use crate::graph::plan::Step;
-use crate::graph::{BranchId, NodeKind, Placement, Plan, ValueId};
+use crate::graph::{BranchId, Node, NodeKind, Placement, Plan, ValueId};
 use crate::memory::HostPool;
 use crate::operator;
 use crate::operator::{CpuCx, Decoded, Failures, GpuCx, Inputs, Preferences, Routing};
@@ -118,7 +118,7 @@ impl Executor {
             prepare(&plan, &mut operators, gpu)?;
         }
         let recorder = gpu.map(Recorder::new).transpose()?;
-        let may_settle = !operators.iter().flatten().any(|operator| operator.mixes_samples());
+        let may_settle = !plan.graph.nodes.iter().any(Node::mixes_samples);
         let branch_samples = vec![0; plan.branches.count()];
         Ok(Self {
             plan,

@@ -276,11 +276,6 @@ fn operator_sample(index: usize, [inputs, arguments, outputs]: &[Vec<Tensor>; 3]
 }
 
 impl Operator for Foreign {
-    // What it does with them is its own affair.
-    fn is_steered_by(&self, _input: usize) -> bool {
-        true
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         self.ask(inputs, &[])
     }

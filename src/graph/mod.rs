@@ -102,6 +102,38 @@ pub enum NodeKind {
     Transfer,
 }
 
+impl Node {
+    /// Whether regular input `input` is read where it is. Of several operators in one, the first has the inputs.
+    pub fn reads_in_place(&self, input: usize) -> bool {
+        self.first().is_none_or(|def| def.reads_in_place.has(input))
+    }
+
+    /// Whether the operator, on a device, copies itself what it looks at more than once of regular input `input`.
+    pub fn copies_itself(&self, input: usize) -> bool {
+        self.first().is_some_and(|def| def.copies_itself.has(input))
+    }
+
+    /// Whether a sample of the output depends on other samples of the batch.
+    pub fn mixes_samples(&self) -> bool {
+        match &self.kind {
+            NodeKind::Operator(def, args) => (def.mixes_samples)(args),
+            NodeKind::Fused(fusion, args) => {
+                fusion.of.iter().zip(args).any(|(def, args)| (def.mixes_samples)(args))
+            }
+            NodeKind::Transfer => false,
+        }
+    }
+
+    /// The operator that has the inputs; none of a transfer, which is a copy itself.
+    fn first(&self) -> Option<&'static OpDef> {
+        match self.kind {
+            NodeKind::Operator(def, _) => Some(def),
+            NodeKind::Fused(fusion, _) => fusion.of.first().copied(),
+            NodeKind::Transfer => None,
+        }
+    }
+}
+
 /// Where a node runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {

@@ -170,7 +170,7 @@ fn steers(graph: &Graph, operators: &Operators) -> Vec<bool> {
         let Some(operator) = operator else { continue };
         let views = operator.is_view() && node.outputs.iter().any(|id| steers[id.0]);
         for (i, id) in node.inputs.iter().enumerate() {
-            steers[id.0] |= views || operator.is_steered_by(i);
+            steers[id.0] |= views || !node.reads_in_place(i);
         }
         node.arguments.iter().for_each(|id| steers[id.0] = true);
     }
@@ -184,8 +184,8 @@ fn copied_by_readers(graph: &Graph, operators: &Operators) -> Vec<bool> {
         let Some(operator) = operator else { continue };
         let on_device = node.placement != Placement::Cpu;
         for (i, id) in node.inputs.iter().enumerate() {
-            let own = on_device && operator.copies_itself(i);
-            copied[id.0] &= own || !(operator.is_steered_by(i) || operator.is_view());
+            let own = on_device && node.copies_itself(i);
+            copied[id.0] &= own || node.reads_in_place(i) && !operator.is_view();
         }
         node.arguments.iter().for_each(|id| copied[id.0] = false);
     }

@@ -24,6 +24,8 @@ struct Frames {
     inner: Box<dyn Operator>,
     /// Whether the operator knows no sequences, so that the first input is one of frames as well.
     always: bool,
+    /// Whether a sample of the output depends on others of the batch.
+    mixes_samples: bool,
     /// Argument inputs that may differ from frame to frame.
     arguments: Vec<usize>,
     /// Whether one of them does in all batches.
@@ -45,7 +47,8 @@ pub(crate) fn wrapped(
     if arguments.is_empty() && !always && (inputs < 2 || specs().next().is_none()) {
         return inner;
     }
-    Box::new(Frames { inner, always, arguments, is_known: false, unfolded: None })
+    let mixes_samples = (def.mixes_samples)(args);
+    Box::new(Frames { inner, always, mixes_samples, arguments, is_known: false, unfolded: None })
 }
 
 fn has_frames(layout: Layout) -> bool {
@@ -118,7 +121,7 @@ impl Frames {
             })
         };
         let counts = known.map_or_else(|| bounded(inputs, count()), <[usize]>::to_vec);
-        if self.inner.mixes_samples() && counts.iter().any(|&count| count > 1) {
+        if self.mixes_samples && counts.iter().any(|&count| count > 1) {
             return Err(Error::unsupported("sequences of several frames whose samples are named by number"));
         }
         let take = |batches: &[&'a Batch<'a>], splits: &[bool]| -> Result<Vec<Batch<'a>>> {
@@ -240,14 +243,6 @@ impl Operator for Frames {
 
     fn expect(&mut self, outputs: &[ValueType]) {
         self.inner.expect(outputs);
-    }
-
-    fn is_steered_by(&self, input: usize) -> bool {
-        self.inner.is_steered_by(input)
-    }
-
-    fn mixes_samples(&self) -> bool {
-        self.inner.mixes_samples()
     }
 
     fn origins(&self, inputs: &Inputs<'_>) -> Option<Origins> {

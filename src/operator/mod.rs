@@ -80,11 +80,6 @@ pub trait Operator: Send {
         None
     }
 
-    /// Whether a sample of the output depends on other samples of the batch, so that a failure must be known before.
-    fn mixes_samples(&self) -> bool {
-        false
-    }
-
     /// Images and frames decoded since the last call, for an operator that decodes some.
     fn take_decoded(&mut self) -> Decoded {
         Decoded::default()
@@ -109,19 +104,6 @@ pub trait Operator: Send {
     /// Takes what whoever runs the pipeline expects of its outputs, as far as that is not known from the file: where every sample brings a
     /// type of its own, those of another fail alone, and have no say in what the batch is.
     fn expect(&mut self, _outputs: &[ValueType]) {}
-
-    /// Whether the bytes of regular input `input` decide where the operator reads and writes: encoded files, extents, anchors. It
-    /// looks at them more than once, so they must not change meanwhile: it never gets them in memory that somebody else can
-    /// write to. The same holds for every argument input.
-    fn is_steered_by(&self, _input: usize) -> bool {
-        false
-    }
-
-    /// Of a regular input that steers it: whether on a device it copies itself what it looks at more than once, so that it may get it
-    /// in memory that somebody else can write to.
-    fn copies_itself(&self, _input: usize) -> bool {
-        false
-    }
 
     /// Whether outputs have other samples of the batch than inputs, by the one argument input.
     fn routing(&self) -> Option<Routing> {
@@ -183,6 +165,28 @@ impl std::ops::AddAssign for Decoded {
     }
 }
 
+/// Some of an operator's regular inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputSet {
+    /// No input.
+    None,
+    /// The first.
+    First,
+    /// Every input.
+    All,
+}
+
+impl InputSet {
+    /// Whether regular input `input` is one of them.
+    pub fn has(self, input: usize) -> bool {
+        match self {
+            Self::None => false,
+            Self::First => input == 0,
+            Self::All => true,
+        }
+    }
+}
+
 /// The definition of an operator: one line of the table of all operators.
 pub struct OpDef {
     /// Schema name in a file, without a leading underscore.
@@ -209,6 +213,14 @@ pub struct OpDef {
     /// The first of the regular inputs that are read on the host wherever the operator runs, as they say what to do rather than
     /// what to do it with. 0: it reads all of them there and writes to the device, which DALI calls `mixed`.
     pub host_inputs: Option<usize>,
+    /// The regular inputs that are read where they are, in memory that a client may write to meanwhile. Their bytes decide values of
+    /// outputs and nothing else. Those of all others may decide where the operator reads and writes (encoded files, extents, anchors):
+    /// they are copied first, as every argument input is. Views do not read the input that they show.
+    pub reads_in_place: InputSet,
+    /// Of the other regular inputs: those of which the operator, on a device, copies itself what it looks at more than once.
+    pub copies_itself: InputSet,
+    /// Whether, by the arguments, a sample of the output depends on other samples of the batch: then a failure must be known before.
+    pub mixes_samples: fn(&Args) -> bool,
     /// Whether samples may be sequences, whose layout begins with `F`.
     pub sequences: bool,
     /// Whether such inputs, the first one too, are taken apart into frames: the operator itself knows no sequences.
@@ -231,7 +243,8 @@ pub type OfVideos = dyn Fn(&Args) -> Result<Sequences> + Send + Sync;
 pub type Outputs = dyn Fn(&Args, usize) -> Result<usize> + Send + Sync;
 
 impl OpDef {
-    /// What most operators have: one output, on the host; no arguments, other spellings or kernels. It cannot be built.
+    /// What most operators have: one output, on the host; no arguments, other spellings or kernels. It cannot be built. Its inputs are
+    /// copied before a client can change them: that is always safe.
     pub const BASE: Self = Self {
         name: "",
         aliases: &[],
@@ -244,6 +257,9 @@ impl OpDef {
         outputs: &one_output,
         kernels: &[],
         host_inputs: None,
+        reads_in_place: InputSet::None,
+        copies_itself: InputSet::None,
+        mixes_samples: |_| false,
         sequences: false,
         splits_inputs: false,
         underscored: false,

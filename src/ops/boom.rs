@@ -2,7 +2,7 @@
 //! 2 (while shapes are worked out). Only in builds with the feature `fault-injection`.
 
 use crate::error::Result;
-use crate::operator::{Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Shape, ValueType};
 
 struct Boom;
@@ -16,6 +16,7 @@ pub(super) const DEF: OpDef = OpDef {
     args: &[],
     build: &|_: &Args, _| Ok(Box::new(Boom)),
     outputs: &one_output,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

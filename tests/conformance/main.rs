@@ -4,6 +4,7 @@
 
 mod author;
 mod batches;
+mod changing;
 mod recording;
 #[path = "../common/skips.rs"]
 mod skips;

@@ -139,10 +139,6 @@ impl DecodersAudio {
 }
 
 impl Operator for DecodersAudio {
-    fn is_steered_by(&self, _input: usize) -> bool {
-        true
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         if let Some(dtype) = inputs[0].dtype.filter(|&dtype| dtype != DType::U8) {
             return Err(Error::invalid(format!("encoded audio of type {dtype}, expected uint8")));

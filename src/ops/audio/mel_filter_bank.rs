@@ -8,7 +8,9 @@ use crate::cpu::audio::mel::{Bank, Scale, Share};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
-use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
+};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 use crate::waiting::Effort;
 
@@ -41,6 +43,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &build,
     outputs: &one_output,
     kernels: &[super::kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

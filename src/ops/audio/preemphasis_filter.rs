@@ -9,7 +9,9 @@ use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
-use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
+};
 use crate::ops::math::cast;
 use crate::tensor::{BatchDesc, DType, Device, Element, ValueType, View, ViewMut};
 
@@ -43,6 +45,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &build,
     outputs: &one_output,
     kernels: &[super::kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -10,7 +10,9 @@ use crate::cpu::audio::spectrogram::{Spectrogram as Plan, hann};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
-use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 use crate::waiting::Effort;
 
@@ -49,6 +51,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &build,
     outputs: &one_output,
     kernels: &[super::kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

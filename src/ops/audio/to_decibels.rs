@@ -7,7 +7,9 @@ use bytemuck::{Pod, Zeroable};
 use super::floats_only;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
-use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
+};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct ToDecibels {
@@ -32,6 +34,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &build,
     outputs: &one_output,
     kernels: &[super::kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::shared::dtypes;
-use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Shape, ValueType};
 
 struct BbFlip {
@@ -31,6 +33,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &build,
     outputs: &one_output,
     kernels: &[kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

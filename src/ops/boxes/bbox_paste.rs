@@ -3,7 +3,7 @@
 use super::bb_flip::{check, check_shape};
 use crate::error::{Error, Result};
 use crate::operator::shared::dtypes;
-use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct BBoxPaste {
@@ -37,6 +37,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

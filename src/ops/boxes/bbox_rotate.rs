@@ -206,10 +206,6 @@ fn labels(kept: usize, ndim: usize) -> Shape {
 }
 
 impl Operator for BBoxRotate {
-    fn is_steered_by(&self, _input: usize) -> bool {
-        true
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         inputs[0].dtype.map_or(Ok(()), |dtype| dtypes::accepted("boxes", dtype, &[DType::F32]))?;
         let boxes = ValueType {

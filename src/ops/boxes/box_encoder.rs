@@ -167,10 +167,6 @@ impl Operator for BoxEncoder {
         Ok(vec![ty(DType::F32, vec![count, Some(4)]), ty(DType::I32, vec![count])])
     }
 
-    fn is_steered_by(&self, _input: usize) -> bool {
-        true
-    }
-
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         dtypes::accepted("boxes", inputs.desc(0)?.dtype, &[DType::F32])?;
         dtypes::accepted("labels", inputs.desc(1)?.dtype, &[DType::I32])?;

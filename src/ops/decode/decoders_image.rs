@@ -21,7 +21,7 @@ use crate::gpu::jpeg::{Path, Wish, cores};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::operator::{
-    ArgSpec, Args, CpuCx, Decoded, Deferred, Failures, GpuCx, GpuIo, Inputs, Io, OpDef, Operator,
+    ArgSpec, Args, CpuCx, Decoded, Deferred, Failures, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator,
     Preferences, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
@@ -48,6 +48,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[kernels],
     host_inputs: Some(0),
+    copies_itself: InputSet::First,
     ..OpDef::BASE
 };
 
@@ -276,14 +277,6 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for Image {
-    fn is_steered_by(&self, _input: usize) -> bool {
-        true
-    }
-
-    fn copies_itself(&self, input: usize) -> bool {
-        input == 0
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         Ok(vec![self.decoding.infer(inputs)?])
     }

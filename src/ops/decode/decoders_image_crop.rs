@@ -3,7 +3,7 @@
 use super::decoders_image::{ARGS, Image, Region, plane};
 use crate::error::Result;
 use crate::operator::shared::window::{CROP_ARGS, CropWindow, Window};
-use crate::operator::{Args, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::{Args, InputSet, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::Device;
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -19,6 +19,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[super::decoders_image::kernels],
     host_inputs: Some(0),
+    copies_itself: InputSet::First,
     ..OpDef::BASE
 };
 

@@ -4,7 +4,7 @@ use super::decoders_image::{ARGS, Image, Region, plane};
 use crate::error::Result;
 use crate::operator::shared::slice_window::{SLICE_ARGS, SliceWindow};
 use crate::operator::shared::window::{OutOfBounds, Window};
-use crate::operator::{Args, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::{Args, InputSet, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::Device;
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -20,6 +20,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[super::decoders_image::kernels],
     host_inputs: Some(0),
+    copies_itself: InputSet::First,
     ..OpDef::BASE
 };
 

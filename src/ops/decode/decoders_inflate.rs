@@ -213,10 +213,6 @@ impl DecodersInflate {
 }
 
 impl Operator for DecodersInflate {
-    fn is_steered_by(&self, _input: usize) -> bool {
-        true
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         inputs[0].dtype.map_or(Ok(()), check)?;
         let known = self.shape.known().map(extents_of).transpose()?;

@@ -56,10 +56,6 @@ impl Operator for DecodersNumpy {
         self.expected = outputs.first().cloned().unwrap_or_default();
     }
 
-    fn is_steered_by(&self, _input: usize) -> bool {
-        true
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         if let Some(dtype) = inputs[0].dtype.filter(|&dtype| dtype != DType::U8) {
             return Err(Error::invalid(format!("encoded arrays of type {dtype}, expected uint8")));

@@ -47,10 +47,6 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for PeekImageShape {
-    fn is_steered_by(&self, _input: usize) -> bool {
-        true
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         check_encoded(&inputs[0])?;
         Ok(vec![ValueType { dtype: Some(self.dtype), dims: Some(vec![Some(3)]), layout: Some(Layout::NONE) }])

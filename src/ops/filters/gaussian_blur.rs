@@ -4,7 +4,7 @@ use super::separable::{self, Job, Term, Weights};
 use super::spatial::{Spatial, per_axis};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::operator::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, Args, InputSet, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::Device;
 
 struct GaussianBlur {
@@ -34,6 +34,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[super::separable::kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -3,7 +3,7 @@
 use super::separable::{self, Job, Term, Weights};
 use super::spatial::{Spatial, per_axis};
 use crate::error::{Error, Result};
-use crate::operator::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, Args, InputSet, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::Device;
 
 /// Largest window: from there on float32 does not hold its weights.
@@ -44,6 +44,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[super::separable::kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

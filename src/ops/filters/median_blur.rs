@@ -9,7 +9,9 @@ use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::limits;
 use crate::operator::shared::{dtypes, layouts};
-use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs};
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs,
+};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType};
 use crate::waiting::{Effort, Watch};
 
@@ -36,6 +38,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &build,
     kernels: &[kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

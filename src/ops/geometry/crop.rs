@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::operator::shared::gather;
 use crate::operator::shared::window::{CROP_ARGS, CropWindow, image_layout};
-use crate::operator::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct Crop {
@@ -27,6 +27,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[gather::kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

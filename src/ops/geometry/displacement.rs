@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::shared::{dtypes, layouts};
 use crate::operator::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleIo, one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleIo, one_output,
 };
 use crate::ops::random::{SEED, seed};
 use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
@@ -41,6 +41,7 @@ pub(in crate::ops) const SPHERE: OpDef = OpDef {
     build: &|args, _| operator(args, Field::Sphere),
     outputs: &one_output,
     kernels: &[kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 
@@ -62,6 +63,7 @@ pub(in crate::ops) const WATER: OpDef = OpDef {
     build: &|args, _| operator(args, Field::water(args)?),
     outputs: &one_output,
     kernels: &[kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 
@@ -78,6 +80,7 @@ pub(in crate::ops) const JITTER: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &|args, _| operator(args, Field::jitter(args)?),
     kernels: &[kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

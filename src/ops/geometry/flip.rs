@@ -9,7 +9,9 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::shared::gather::{self, Fill, Gather};
 use crate::operator::shared::layouts;
-use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
+};
 use crate::tensor::{BatchDesc, Device, Shape, ValueType};
 
 /// Letters of the axes that can be flipped, in the order of the arguments below.
@@ -40,6 +42,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[gather::kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

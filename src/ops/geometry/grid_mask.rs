@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::shared::dtypes;
 use crate::operator::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
+    one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, ValueType};
 
@@ -51,6 +52,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &build,
     outputs: &one_output,
     kernels: &[kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

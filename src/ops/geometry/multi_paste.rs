@@ -10,7 +10,7 @@ use crate::gpu::Gpu;
 use crate::limits;
 use crate::operator::shared::layouts;
 use crate::operator::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::tensor::{Batch, BatchDesc, DType, Device, Element, Origins, Shape, ValueType};
 use crate::waiting::{Effort, Watch};
@@ -93,6 +93,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     kernels: &[gpu::kernels],
     sequences: true,
     splits_inputs: true,
+    reads_in_place: InputSet::All,
+    mixes_samples: |args| args.has("in_ids"),
     ..OpDef::BASE
 };
 
@@ -306,10 +308,6 @@ impl Operator for MultiPaste {
             sources.filter(|origin| !origin.is_empty()).collect::<Vec<_>>().join(";").into()
         };
         Some(self.jobs.iter().map(origin).collect())
-    }
-
-    fn mixes_samples(&self) -> bool {
-        self.in_ids.is_some()
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {

@@ -9,7 +9,7 @@ use crate::gpu::Gpu;
 use crate::operator::shared::axes::Axes;
 use crate::operator::shared::gather::{self, Fill, Gather};
 use crate::operator::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
@@ -42,6 +42,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &build,
     outputs: &one_output,
     kernels: &[gather::kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -7,7 +7,9 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::shared::window::Window;
 use crate::operator::shared::{dtypes, gather, layouts};
-use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
 
 /// Layouts of the images.
@@ -41,6 +43,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &build,
     outputs: &one_output,
     kernels: &[gather::kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

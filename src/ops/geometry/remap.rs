@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::shared::{dtypes, layouts};
 use crate::operator::{
-    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
 use crate::waiting::{Effort, Watch};
@@ -52,6 +52,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     kernels: &[kernels],
     sequences: true,
     splits_inputs: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -15,7 +15,7 @@ use crate::gpu::Gpu;
 use crate::operator::args::Value;
 use crate::operator::shared::window::{CROP_ARGS, CropWindow};
 use crate::operator::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::tensor::{BatchDesc, Device, Layout, ValueType};
 use crate::waiting::Effort;
@@ -48,6 +48,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[super::resize::gpu::kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::operator::shared::gather;
 use crate::operator::shared::slice_window::{SLICE_ARGS, SliceWindow};
-use crate::operator::{Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct Slice {
@@ -27,6 +27,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[gather::kernels],
     host_inputs: Some(1),
+    reads_in_place: InputSet::First,
     ..OpDef::BASE
 };
 
@@ -35,10 +36,6 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for Slice {
-    fn is_steered_by(&self, input: usize) -> bool {
-        input > 0
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let mut ty = inputs[0].clone();
         ty.dtype = self.extract.infer(ty.dtype)?;

@@ -200,10 +200,6 @@ fn dimensions(shape: &Shape) -> Result<usize> {
 }
 
 impl Operator for RandomBBoxCrop {
-    fn is_steered_by(&self, _input: usize) -> bool {
-        true
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         inputs[0].dtype.map_or(Ok(()), |dtype| dtypes::accepted("boxes", dtype, &[DType::F32]))?;
         let numbers = inputs[0].dims.as_ref().and_then(|dims| *dims.get(1)?);

@@ -5,7 +5,9 @@ use crate::cpu::random::standard::{Beta32, Beta64};
 use crate::cpu::random::{BatchRandom, Seed};
 use crate::error::{Error, Result};
 use crate::operator::shared::shape_arg::ShapeArg;
-use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Layout, ValueType};
 use crate::waiting::Effort;
 
@@ -39,6 +41,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

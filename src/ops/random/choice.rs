@@ -157,10 +157,6 @@ pub(in crate::ops) fn by_sums(random: &mut Philox, sums: &[f64]) -> usize {
 }
 
 impl Operator for Choice {
-    fn is_steered_by(&self, _input: usize) -> bool {
-        true
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let from = &inputs[0];
         let outer = match inputs.get(1) {

@@ -3,7 +3,7 @@
 use super::{ARGS, Distribution, Draw, Random};
 use crate::cpu::random::Philox;
 use crate::error::{Error, Result};
-use crate::operator::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, InputSet, OpDef, SampleInputs, one_output};
 use crate::tensor::{DType, Device};
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -21,6 +21,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     },
     outputs: &one_output,
     kernels: &[super::kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

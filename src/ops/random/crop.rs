@@ -11,7 +11,7 @@ use crate::limits;
 use crate::operator::args::numbers;
 use crate::operator::shared::window::Window;
 use crate::operator::{
-    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::ops::decode::decoders_image;
 use crate::ops::decode::decoders_image::{Image, Region};
@@ -148,6 +148,7 @@ pub(in crate::ops) const DECODER: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[decoders_image::kernels],
     host_inputs: Some(0),
+    copies_itself: InputSet::First,
     ..OpDef::BASE
 };
 
@@ -183,6 +184,7 @@ pub(in crate::ops) const GENERATOR: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &|args, _| Ok(Box::new(Generator(RandomCrop::new(args)?))),
     outputs: &|_, _| Ok(2),
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 
@@ -251,6 +253,7 @@ pub(in crate::ops) const RESIZED: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[crate::ops::geometry::resize::gpu::kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

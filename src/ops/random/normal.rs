@@ -3,7 +3,7 @@
 use super::{ARGS, Distribution, Draw, NUMBERS, Random};
 use crate::cpu::random::{Philox, normal_f32, normal_f64};
 use crate::error::Result;
-use crate::operator::{Arg, ArgSpec, Args, OpDef, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, Args, InputSet, OpDef, SampleInputs, one_output};
 use crate::tensor::{DType, Device};
 
 /// The arguments that say which normal distribution.
@@ -24,6 +24,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &|args, inputs| Random::operator(Normal::new(args)?, args, inputs),
     outputs: &one_output,
     kernels: &[super::kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

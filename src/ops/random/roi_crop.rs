@@ -3,7 +3,9 @@
 use super::{SEED, seed};
 use crate::cpu::random::{BatchRandom, Philox, Seed, uniform_int};
 use crate::error::{Error, Result};
-use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// Where the window of a sample may begin in one dimension.
@@ -44,6 +46,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &one_output,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::shared::dtypes;
 use crate::operator::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleIo, one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleIo, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType, bits, of_bits};
 use crate::waiting::{Effort, Watch};
@@ -37,6 +37,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &SaltAndPepper::operator,
     outputs: &one_output,
     kernels: &[super::kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

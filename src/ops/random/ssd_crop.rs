@@ -7,7 +7,7 @@ use crate::cpu::random::{Philox, Seed, canonical_f32, uniform_int};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::operator::shared::{boxes, dtypes};
-use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, SampleInputs};
+use crate::operator::{ArgSpec, Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, SampleInputs};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// Least overlaps (intersection over union) of which one is drawn that every box must have with the window; the last choice, one more,
@@ -47,6 +47,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     ],
     build: &build,
     outputs: &|_, _| Ok(3),
+    reads_in_place: InputSet::First,
     ..OpDef::BASE
 };
 
@@ -174,10 +175,6 @@ fn check(inputs: [DType; 3]) -> Result<()> {
 }
 
 impl Operator for SsdRandomCrop {
-    fn is_steered_by(&self, input: usize) -> bool {
-        input > 0
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         if let [Some(image), Some(boxes), Some(labels)] = [0, 1, 2].map(|i| inputs[i].dtype) {
             check([image, boxes, labels])?;

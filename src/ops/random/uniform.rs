@@ -4,7 +4,7 @@ use super::{ARGS, Distribution, Draw, NUMBERS, Random};
 use crate::cpu::random::{Philox, scale_f32, scale_f64, uniform_f32, uniform_f64};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::operator::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, InputSet, OpDef, SampleInputs, one_output};
 use crate::tensor::{DType, Device};
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -27,6 +27,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     },
     outputs: &one_output,
     kernels: &[super::kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

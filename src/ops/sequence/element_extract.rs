@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, gpu_io};
+use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, gpu_io};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 struct ElementExtract {
@@ -20,6 +20,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &build,
     outputs: &|args, _| Ok(frames(args)?.len()),
     kernels: &[gpu_io::kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

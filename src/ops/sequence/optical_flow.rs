@@ -8,7 +8,9 @@ use crate::error::{Error, Result};
 use crate::gpu::flow::{Engine, Place, Session, Settings, Speed};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::operator::shared::{dtypes, layouts};
-use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs};
+use crate::operator::{
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs,
+};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 /// Layouts of the sequences.
@@ -36,6 +38,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &build,
     kernels: &[kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

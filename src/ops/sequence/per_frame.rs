@@ -2,7 +2,7 @@
 //! value for each frame from it. A view: no byte moves.
 
 use crate::error::{Error, Result};
-use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{ArgSpec, Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Layout, ValueType};
 
 struct PerFrame {
@@ -19,6 +19,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     args: &[ArgSpec::bool("replace", "whether another first letter of the layout gives way").or_bool(false)],
     build: &build,
     outputs: &one_output,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -6,7 +6,9 @@ use crate::cpu::window::Span;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::shared::gather::{self, Fill, Gather};
-use crate::operator::{Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
+};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 struct SequenceRearrange {
@@ -26,6 +28,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[gather::kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -4,7 +4,9 @@
 use crate::cpu::convert::ConvertSat;
 use crate::dispatch;
 use crate::error::{Error, Result};
-use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, Routing, one_output};
+use crate::operator::{
+    Arg, ArgSpec, Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, Routing, one_output,
+};
 use crate::tensor::{BatchDesc, Bool, DType, Device, Layout, Shape, ValueType, View};
 
 const PREDICATE: &[ArgSpec] =
@@ -23,6 +25,7 @@ pub(in crate::ops) const SPLIT: OpDef = OpDef {
         Ok(Box::new(Split { predicate, sources: [Vec::new(), Vec::new()] }))
     },
     outputs: &|_, _| Ok(2),
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 
@@ -36,6 +39,7 @@ pub(in crate::ops) const MERGE: OpDef = OpDef {
     args: PREDICATE,
     build: &|args, _| Ok(Box::new(Merge { predicate: predicate(args)?, sources: Vec::new() })),
     outputs: &one_output,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 
@@ -49,6 +53,7 @@ pub(in crate::ops) const NOT: OpDef = OpDef {
     args: &[],
     build: &|_, _| Ok(Box::new(Not)),
     outputs: &one_output,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 
@@ -65,6 +70,7 @@ pub(in crate::ops) const VALIDATE_LOGICAL: OpDef = OpDef {
     ],
     build: &|_, _| Ok(Box::new(ValidateLogical)),
     outputs: &one_output,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

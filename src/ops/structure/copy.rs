@@ -1,7 +1,7 @@
 //! `Copy`: the same tensor. A view: nobody can tell it from a copy.
 
 use crate::error::{Error, Result};
-use crate::operator::{Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct Copy;
@@ -16,6 +16,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &|_: &Args, _| Ok(Box::new(Copy)),
     outputs: &one_output,
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

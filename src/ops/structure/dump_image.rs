@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::operator::shared::dtypes;
-use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator};
+use crate::operator::{ArgSpec, Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
 
 struct DumpImage {
@@ -24,6 +24,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::layout("input_layout", "that of the images: `HWC`").or_string("HWC"),
     ],
     build: &build,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{ArgSpec, Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 struct ExpandDims {
@@ -24,6 +24,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &build,
     outputs: &one_output,
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -4,7 +4,7 @@ use crate::cpu::convert::{ConvertSat, convert_slice};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::operator::shared::shape_arg::ShapeArg;
-use crate::operator::{ArgSpec, Args, Build, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{ArgSpec, Args, Build, CpuCx, InputSet, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
 const LAYOUT: ArgSpec = ArgSpec::layout("layout", "layout, as long as the shape");
@@ -26,6 +26,7 @@ const fn constant(
         args,
         build,
         outputs: &one_output,
+        reads_in_place: InputSet::All,
         ..OpDef::BASE
     }
 }

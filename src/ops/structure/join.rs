@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::operator::gpu_io::{self, Runs};
 use crate::operator::{
-    ArgSpec, Args, CpuCx, DeviceSample, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
-    one_output,
+    ArgSpec, Args, CpuCx, DeviceSample, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs,
+    SampleIo, one_output,
 };
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
@@ -30,6 +30,7 @@ pub(in crate::ops) const CAT: OpDef = OpDef {
     build: &|args, _| Join::operator(args, false),
     outputs: &one_output,
     kernels: &[gpu_io::kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::gpu::{Gpu, KernelSpec};
 use crate::limits;
 use crate::operator::{
-    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleIo, one_output,
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleIo, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, bits};
 
@@ -41,6 +41,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &build,
     outputs: &one_output,
     kernels: &[kernels],
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

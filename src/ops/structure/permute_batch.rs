@@ -1,7 +1,7 @@
 //! `PermuteBatch`: samples in another order. A view: no byte moves.
 
 use crate::error::{Error, Result};
-use crate::operator::{Arg, ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{Arg, ArgSpec, Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Shape, ValueType};
 
 struct PermuteBatch {
@@ -19,6 +19,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     args: &[ArgSpec::ints("indices", "which sample comes first, second, ...").tensor().required()],
     build: &build,
     outputs: &one_output,
+    reads_in_place: InputSet::All,
+    mixes_samples: |_| true,
     ..OpDef::BASE
 };
 
@@ -28,10 +30,6 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for PermuteBatch {
-    fn mixes_samples(&self) -> bool {
-        true
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         // The samples come from anywhere, but their extents are those of all.
         Ok(vec![inputs[0].clone()])

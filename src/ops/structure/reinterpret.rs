@@ -1,7 +1,7 @@
 //! `Reinterpret`: the same bytes as elements of another type, and [`super::reshape`] on the way.
 
 use super::reshape::{ARGS, operator};
-use crate::operator::{ArgSpec, OpDef, gpu_io, one_output};
+use crate::operator::{ArgSpec, InputSet, OpDef, gpu_io, one_output};
 use crate::tensor::Device;
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -16,6 +16,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[gpu_io::kernels],
     sequences: true,
+    reads_in_place: InputSet::First,
     ..OpDef::BASE
 };
 

@@ -5,7 +5,8 @@ use crate::limits;
 use crate::operator::args::numbers;
 use crate::operator::shared::majority::of_one_rank;
 use crate::operator::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, gpu_io, one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, gpu_io,
+    one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, View};
 
@@ -42,6 +43,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     kernels: &[gpu_io::kernels],
     host_inputs: Some(1),
     sequences: true,
+    reads_in_place: InputSet::First,
     ..OpDef::BASE
 };
 
@@ -305,10 +307,6 @@ impl Reshape {
 }
 
 impl Operator for Reshape {
-    fn is_steered_by(&self, input: usize) -> bool {
-        input > 0
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let input = &inputs[0];
         let dims = self.known_dims(input)?;

@@ -4,7 +4,8 @@ use crate::cpu::convert::convert_slice;
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::operator::{
-    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, gpu_io, one_output,
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, gpu_io,
+    one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
@@ -27,6 +28,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[gpu_io::kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -1,7 +1,7 @@
 //! `Squeeze`: takes dimensions of extent 1 away. A view: no byte moves.
 
 use crate::error::{Error, Result};
-use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{ArgSpec, Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
 /// The dimensions to take away.
@@ -24,6 +24,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &build,
     outputs: &one_output,
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::shared::gather::{self, Fill, Gather};
 use crate::operator::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType};
 
@@ -76,6 +76,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[gather::kernels],
     underscored: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

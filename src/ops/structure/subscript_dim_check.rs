@@ -1,7 +1,7 @@
 //! `SubscriptDimCheck`: what Python's `x[:, np.newaxis]` puts before `ExpandDims`. A view that checks the rank.
 
 use crate::error::{Error, Result};
-use crate::operator::{ArgSpec, Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{ArgSpec, Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, Device, ValueType};
 
 struct SubscriptDimCheck {
@@ -19,6 +19,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &build,
     outputs: &one_output,
     underscored: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

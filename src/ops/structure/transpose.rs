@@ -9,7 +9,9 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
 use crate::operator::shared::gather::{self, Fill, Gather};
-use crate::operator::{ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
+};
 use crate::tensor::{BatchDesc, Device, Layout, Shape, ValueType, elements, elements_mut};
 
 struct Transpose {
@@ -39,6 +41,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[gather::kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -100,10 +100,6 @@ impl Operator for RandomMaskPixel {
         Ok(vec![ValueType { dtype: Some(DType::I64), dims, layout: Some(Layout::NONE) }])
     }
 
-    fn is_steered_by(&self, _input: usize) -> bool {
-        true
-    }
-
     fn setup(&mut self, inputs: &Inputs<'_>) -> Result<Vec<BatchDesc>> {
         self.batch = self.seed.batch(inputs.first_sample());
         self.chosen = inputs.map(|sample| self.choice(&sample));

@@ -274,10 +274,6 @@ fn weighted(classes: &[(i64, f64)], random: &mut Philox) -> Option<usize> {
 }
 
 impl Operator for RandomObjectBBox {
-    fn is_steered_by(&self, _input: usize) -> bool {
-        true
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         inputs[0].dtype.map_or(Ok(()), |dtype| dtypes::accepted("labels", dtype, &TYPES))?;
         let ndim = inputs[0].ndim();

@@ -90,10 +90,6 @@ impl SelectMasks {
 }
 
 impl Operator for SelectMasks {
-    fn is_steered_by(&self, _input: usize) -> bool {
-        true
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let coordinates = inputs[2].dims.as_ref().and_then(|dims| *dims.get(1)?);
         let ty = |dtype, dims| ValueType { dtype, dims: Some(dims), layout: Some(Layout::NONE) };

@@ -3,7 +3,7 @@
 
 use super::{PixelMap, Rule, build};
 use crate::error::Result;
-use crate::operator::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, Args, InputSet, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::{DType, Device};
 
 struct BrightnessContrast {
@@ -45,6 +45,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[super::kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

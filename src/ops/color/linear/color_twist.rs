@@ -4,7 +4,7 @@
 use super::{PixelMap, Rule, build};
 use crate::cpu::color::Mix;
 use crate::error::Result;
-use crate::operator::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, Args, InputSet, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::{DType, Device};
 
 /// Degrees, and factors of everything else.
@@ -43,6 +43,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[super::kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

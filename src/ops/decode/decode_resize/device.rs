@@ -119,14 +119,6 @@ impl DecodeAndRead {
 }
 
 impl Operator for DecodeAndRead {
-    fn is_steered_by(&self, input: usize) -> bool {
-        self.image.is_steered_by(input)
-    }
-
-    fn copies_itself(&self, input: usize) -> bool {
-        self.image.copies_itself(input)
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         self.reader.infer(&self.image.infer(inputs)?)
     }

@@ -64,10 +64,6 @@ fn make(decoder: fn(&Args) -> Result<Image>, args: &[Args]) -> Result<Box<dyn Op
 }
 
 impl Operator for DecodeResize {
-    fn is_steered_by(&self, input: usize) -> bool {
-        self.image.is_steered_by(input)
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let decoded = self.image.infer(inputs)?;
         Ok(vec![resize::infer_resized(&decoded[0], &self.attributes, self.attributes.known_size())?])

@@ -134,10 +134,6 @@ impl DecodersVideo {
 }
 
 impl Operator for DecodersVideo {
-    fn is_steered_by(&self, _input: usize) -> bool {
-        true
-    }
-
     fn infer_arguments(&mut self, arguments: &[ValueType]) {
         self.frames.infer_arguments(arguments);
     }

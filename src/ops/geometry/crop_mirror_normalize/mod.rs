@@ -19,7 +19,8 @@ use crate::limits;
 use crate::operator::shared::dtypes;
 use crate::operator::shared::window::{CROP_ARGS, CropWindow, OUT_OF_BOUNDS_ARGS, OutOfBounds, fill_values};
 use crate::operator::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
+    one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType};
 pub(in crate::ops) use job::{Job, Recent};
@@ -75,6 +76,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[gpu::kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -12,7 +12,7 @@ use crate::gpu::Gpu;
 use crate::limits;
 use crate::operator::shared::axes::Axes;
 use crate::operator::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, ValueType, elements_mut};
 use crate::waiting::{Effort, Watch};
@@ -86,6 +86,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[gpu::kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::limits;
 use crate::operator::shared::layouts;
-use crate::operator::{ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, Inputs, Io, OpDef, Operator};
+use crate::operator::{ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator};
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View, ViewMut};
 use crate::waiting::{Effort, Watch};
 use attributes::{ResizeAttributes, Target};
@@ -57,6 +57,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &|args, _| Ok(if args.bool("save_attrs")?.unwrap_or(false) { 2 } else { 1 }),
     kernels: &[gpu::kernels, exact_gpu::kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

@@ -2,7 +2,7 @@
 
 use super::{ARGS, Affine, layout, ndim_of};
 use crate::error::{Error, Result};
-use crate::operator::{Args, CpuCx, Inputs, Io, OpDef, Operator, one_output};
+use crate::operator::{Args, CpuCx, InputSet, Inputs, Io, OpDef, Operator, one_output};
 use crate::tensor::{BatchDesc, DType, Device, ValueType};
 
 struct Combine {
@@ -21,6 +21,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     sequences: true,
     splits_inputs: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

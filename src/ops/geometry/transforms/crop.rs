@@ -2,7 +2,7 @@
 
 use super::{ARGS, Affine, Generator, build, for_all_axes};
 use crate::error::Result;
-use crate::operator::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, InputSet, OpDef, SampleInputs, one_output};
 use crate::tensor::Device;
 
 /// Where each argument is among [`Crop::corners`].
@@ -47,6 +47,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     sequences: true,
     splits_inputs: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

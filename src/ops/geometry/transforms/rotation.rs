@@ -2,7 +2,7 @@
 
 use super::{ARGS, Affine, Generator, build, for_all_axes, radians, rotation_3d};
 use crate::error::{Error, Result};
-use crate::operator::{Arg, ArgSpec, OpDef, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, InputSet, OpDef, SampleInputs, one_output};
 use crate::tensor::Device;
 
 struct Rotation {
@@ -32,6 +32,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     sequences: true,
     splits_inputs: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

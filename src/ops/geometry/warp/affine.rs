@@ -4,7 +4,7 @@ use super::{ARGS, Placement, build};
 use crate::cpu::warp::Map;
 use crate::error::{Error, Result};
 use crate::operator::args::numbers;
-use crate::operator::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, Args, InputSet, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::Device;
 
 struct WarpAffine {
@@ -32,6 +32,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[super::kernels],
     host_inputs: Some(1),
+    reads_in_place: InputSet::First,
     ..OpDef::BASE
 };
 

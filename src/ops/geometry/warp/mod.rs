@@ -197,10 +197,6 @@ fn job(jobs: &[Option<Job>], index: usize) -> Result<&Job> {
 }
 
 impl<P: Placement> Operator for Warp<P> {
-    fn is_steered_by(&self, input: usize) -> bool {
-        input > 0
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let mut ty = inputs[0].clone();
         ty.dtype = ty.dtype.map(|from| output_dtype(from, self.dtype)).transpose()?;

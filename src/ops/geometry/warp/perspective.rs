@@ -13,7 +13,8 @@ use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::args::numbers;
 use crate::operator::shared::{dtypes, layouts};
 use crate::operator::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo, one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
+    one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 use crate::waiting::{Effort, Watch};
@@ -81,6 +82,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     kernels: &[kernels],
     host_inputs: Some(1),
     sequences: true,
+    reads_in_place: InputSet::First,
     ..OpDef::BASE
 };
 
@@ -238,10 +240,6 @@ fn rows(layout: Layout) -> usize {
 }
 
 impl Operator for WarpPerspective {
-    fn is_steered_by(&self, input: usize) -> bool {
-        input > 0
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let mut ty = inputs[0].clone();
         ty.dtype.map_or(Ok(()), check)?;

@@ -3,7 +3,7 @@
 use super::{ARGS, Extents, Placement, build};
 use crate::cpu::warp::Map;
 use crate::error::{Error, Result};
-use crate::operator::{Arg, ArgSpec, Args, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, Args, InputSet, OpDef, Operator, SampleInputs, one_output};
 use crate::ops::geometry::transforms::{radians, rotation_3d};
 use crate::tensor::Device;
 
@@ -32,6 +32,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &new,
     outputs: &one_output,
     kernels: &[super::kernels],
+    reads_in_place: InputSet::First,
     ..OpDef::BASE
 };
 

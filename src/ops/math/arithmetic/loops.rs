@@ -161,6 +161,16 @@ mod tests {
         assert_eq!(two(Binary::Div, &[-128i8], &[-1]), [-128]);
     }
 
+    /// A client may write the zero after it was looked for.
+    #[test]
+    fn a_divisor_of_zero_that_was_not_seen_does_not_panic() {
+        let mut out = [1; 2];
+        zip(&[1i64, -7], &[0, 2], &mut out, Number::div);
+        assert_eq!(out, [0, -3]);
+        zip(&[1i64, -7], &[0, 2], &mut out, Number::rem);
+        assert_eq!(out, [0, -1]);
+    }
+
     #[test]
     fn only_integers_mind_a_divisor_of_zero() {
         let mut out = [0; 3];

@@ -22,7 +22,7 @@ use crate::dispatch;
 use crate::error::{Context, Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::{
-    ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+    ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
 
@@ -62,6 +62,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[gpu::kernels],
     underscored: true,
+    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 

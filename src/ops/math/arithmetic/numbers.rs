@@ -27,9 +27,9 @@ pub(super) trait Number: Element + PartialOrd {
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
-    /// Towards zero. An integer divisor is not zero.
+    /// Towards zero. An integer by zero is zero: a divisor is looked at before, but a client may change it since.
     fn div(self, other: Self) -> Self;
-    /// With the sign of `self`. An integer divisor is not zero.
+    /// With the sign of `self`. An integer by zero is zero, as for [`Number::div`].
     fn rem(self, other: Self) -> Self;
     fn pow(self, exponent: Self) -> Self;
 }
@@ -72,11 +72,11 @@ macro_rules! integers {
             }
             #[inline(always)]
             fn div(self, other: Self) -> Self {
-                self.wrapping_div(other)
+                if other == 0 { 0 } else { self.wrapping_div(other) }
             }
             #[inline(always)]
             fn rem(self, other: Self) -> Self {
-                self.wrapping_rem(other)
+                if other == 0 { 0 } else { self.wrapping_rem(other) }
             }
             /// Zero for every negative exponent, as DALI has it.
             #[inline(always)]

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::shared::axes::Axes;
 use crate::operator::{
-    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+    Arg, ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, View};
 
@@ -69,6 +69,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     outputs: &one_output,
     kernels: &[gpu::kernels],
     sequences: true,
+    reads_in_place: InputSet::All,
+    mixes_samples: |args| matches!(args.bool("batch"), Ok(Some(true))),
     ..OpDef::BASE
 };
 
@@ -243,10 +245,6 @@ impl Normalize {
 }
 
 impl Operator for Normalize {
-    fn mixes_samples(&self) -> bool {
-        self.batch
-    }
-
     fn infer(&self, inputs: &[ValueType]) -> Result<Vec<ValueType>> {
         let input = &inputs[0];
         if let (Some(ndim), Some(layout)) = (input.ndim(), input.layout) {

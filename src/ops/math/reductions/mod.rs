@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::operator::shared::axes::Axes;
 use crate::operator::{
-    ArgSpec, Args, Build, CpuCx, GpuCx, GpuIo, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
+    ArgSpec, Args, Build, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, SampleIo,
     one_output,
 };
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType, ViewMut};
@@ -55,6 +55,7 @@ const fn def(
         build,
         outputs: &one_output,
         kernels: &[gpu::kernels],
+        reads_in_place: InputSet::All,
         ..OpDef::BASE
     }
 }
