@@ -21,7 +21,7 @@ INTERPOLATIONS = {"linear": types.INTERP_LINEAR, "cubic": types.INTERP_CUBIC}
 
 
 def pipeline(batch, arithmetic, name, times):
-    pipe = Pipeline(batch_size=batch, num_threads=4, device_id=0)
+    pipe = Pipeline(batch_size=batch, num_threads=4, device_id=0, exec_async=False, exec_pipelined=False)
     with pipe:
         images = fn.external_source(name="images", layout="HWC", dtype=types.UINT8, ndim=3).gpu()
         options = {"interp_type": INTERPOLATIONS[name], "arithmetic": arithmetic}
