@@ -184,7 +184,6 @@ pub(in crate::ops) const GENERATOR: OpDef = OpDef {
     shared_args: &[ARGS],
     build: &|args, _| Ok(Box::new(Generator(RandomCrop::new(args)?))),
     outputs: &|_, _| Ok(2),
-    reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
 
