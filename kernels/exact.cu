@@ -58,7 +58,7 @@ __device__ inline uint32_t sum_of(const Row &row, const SRC *src, uint32_t chann
 extern "C" __global__ void __launch_bounds__(256) exact(const Row *rows, uint32_t count, NoParams) {
   begin_early();
   const Row row = rows[blockIdx.y];
-  // Images have fewer than 2^31 elements.
+  // At most 2^31, between the passes, too: Task::check in src/cpu/exact/task.rs.
   const uint32_t all = row.lines * row.outputs * row.elements, threads = gridDim.x * blockDim.x;
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += threads) {
     const uint32_t element = i % row.elements, output = i / row.elements % row.outputs, line = i / row.elements / row.outputs;

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from installed import installed
+
 RECORDING = Path(__file__).with_name("exact_normalization.json")
 RECORDED = 24
 
@@ -148,14 +150,9 @@ def main():
     parser.add_argument("--record", action="store_true", help=f"write {RECORDING.name} instead")
     options = parser.parse_args()
     equal, recorded = True, {"about": "CRC-32 of what the libraries make: tests/conformance/exact_normalization.py --record"}
-    for name in options.only:
-        try:
-            library = LIBRARIES[name]()
-        except ImportError as error:
-            print(f"{name}: left out, {error}")
-            continue
+    for library in installed(LIBRARIES, options.only):
         if options.record:
-            recorded[name] = {"library": library.version, "fingerprints": fingerprints(library.normalize)}
+            recorded[library.name] = {"library": library.version, "fingerprints": fingerprints(library.normalize)}
         else:
             equal &= compare(library, options.cases)
     if options.record:

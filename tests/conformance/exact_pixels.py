@@ -18,6 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from installed import installed
+
 LARGEST = 4000
 MOST_PIXELS = 500_000
 RARELY_PIXELS = 16_000_000
@@ -265,20 +267,12 @@ def main():
     parser.add_argument("--only", choices=LIBRARIES, nargs="+", default=list(LIBRARIES), metavar="ARITHMETIC")
     parser.add_argument("--record", action="store_true", help=f"write {RECORDING.name} instead: what the libraries make of a few small cases")
     options = parser.parse_args()
-    equal, found = True, 0
-    for name in options.only:
-        try:
-            library = LIBRARIES[name]()
-        except ImportError as error:
-            print(f"{name}: left out, {error}")
-            continue
-        found += 1
+    equal = True
+    for library in installed(LIBRARIES, options.only):
         if options.record:
             record(library)
         else:
             equal &= compare(library, options.cases, options.seed, ours)
-    if not found:
-        sys.exit("no library to compare with is installed")
     sys.exit(0 if equal else 1)
 
 

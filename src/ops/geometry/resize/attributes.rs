@@ -90,7 +90,7 @@ pub(in crate::ops) struct ResizeAttributes {
     antialias: bool,
     dtype: Option<DType>,
     /// Another library's arithmetic.
-    exact: Option<Exact>,
+    pub(super) exact: Option<Exact>,
 }
 
 /// What one image or volume becomes: output size and the source region it shows, both (D then) H then W.
@@ -240,11 +240,6 @@ impl ResizeAttributes {
     /// Unsupported for OpenCV's arithmetic.
     pub(in crate::ops) fn check_device(&self) -> Result<()> {
         self.exact.as_ref().map_or(Ok(()), Exact::check_device)
-    }
-
-    /// Whether another library's arithmetic is asked for.
-    pub(super) fn has_other_arithmetic(&self) -> bool {
-        self.exact.is_some()
     }
 
     /// What becomes of an image, or of its pixels in `part` as if the others were not there.

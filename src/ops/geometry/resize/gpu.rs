@@ -297,7 +297,7 @@ pub(in crate::ops) fn prepare(
     attributes: &ResizeAttributes,
     planes: bool,
 ) -> Result<()> {
-    if attributes.has_other_arithmetic() {
+    if attributes.exact.is_some() {
         return exact_gpu::prepare(gpu);
     }
     let channels = match (input.layout, &input.dims) {
