@@ -112,12 +112,13 @@ def batch_in_files(folder, function, depth):
 
 
 @pytest.fixture
-def read(monkeypatch):
-    """The threads that read files, one for each that was read."""
+def read(monkeypatch, folder):
+    """The threads that read files of this test, one for each that was read. Pipelines of tests before may still be reading theirs."""
     plain, threads = storage.read, []
 
     def counted(path):
-        threads.append(threading.current_thread())
+        if str(path).startswith(str(folder)):
+            threads.append(threading.current_thread())
         return plain(path)
 
     monkeypatch.setattr(storage, "read", counted)
