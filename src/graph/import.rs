@@ -223,8 +223,8 @@ impl<'d> Importer<'d> {
         }
         let mut values = values.into_iter().filter(|(keyword, _)| !is_bookkeeping(keyword)).collect();
         seeds::give(&mut self.seeds, def.is_random(), op.logical_id, &mut values);
-        let args = Args::new(values, tensors);
-        let expected = (def.outputs)(&args, inputs.len())?;
+        let args = Args::new(values, tensors).with_defaults(def.arg_table());
+        let expected = def.output_count(&args, inputs.len())?;
         if op.output.len() != expected {
             return Err(Error::invalid(format!("{} outputs, expected {expected}", op.output.len())));
         }
@@ -253,12 +253,12 @@ impl<'d> Importer<'d> {
         args: &BTreeMap<String, ArgValue>,
     ) -> Result<()> {
         let args = Args::new(args.clone(), BTreeMap::new());
-        let dtype = match args.int("dtype")? {
+        let dtype = match args.given_int("dtype")? {
             None | Some(-1) => None,
-            Some(_) => args.dtype("dtype")?,
+            Some(_) => args.given_dtype("dtype")?,
         };
-        let layout = args.string("layout")?.map(Layout::new).transpose()?.unwrap_or(Layout::NONE);
-        let ndim = match args.int("ndim")? {
+        let layout = args.given_string("layout")?.map(Layout::new).transpose()?.unwrap_or(Layout::NONE);
+        let ndim = match args.given_int("ndim")? {
             Some(n) => Some(usize::try_from(n).ok().filter(|&n| n <= limits::MAX_NDIM).ok_or_else(|| {
                 Error::invalid(format!("`ndim` is {n}, expected 0 to {}", limits::MAX_NDIM))
             })?),

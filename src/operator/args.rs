@@ -10,55 +10,29 @@ use crate::cpu::convert::ConvertSat;
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::operator::SampleInputs;
+use crate::operator::spec::{ArgSpec, ArgTable, DefaultValue};
+pub use crate::operator::value::Value;
 use crate::tensor::{DType, View};
-
-/// The value of an argument as the file gives it.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-#[serde(untagged)]
-pub enum Value {
-    /// A scalar or list of integers (enumerations too).
-    Ints(Vec<i64>),
-    /// A scalar or list of floats.
-    Floats(Vec<f32>),
-    /// A scalar or list of truth values.
-    Bools(Vec<bool>),
-    /// A scalar or list of texts.
-    Strings(Vec<String>),
-}
-
-impl Value {
-    fn ints(&self) -> Option<Vec<i64>> {
-        match self {
-            Value::Ints(v) => Some(v.clone()),
-            Value::Bools(v) => Some(v.iter().map(|&b| i64::from(b)).collect()),
-            Value::Floats(v) => {
-                v.iter().map(|&f| (f == f.trunc() && f.abs() < 9e18).then_some(f as i64)).collect()
-            }
-            Value::Strings(_) => None,
-        }
-    }
-
-    fn floats(&self) -> Option<Vec<f32>> {
-        match self {
-            Value::Floats(v) => Some(v.clone()),
-            Value::Ints(v) => Some(v.iter().map(|&i| i as f32).collect()),
-            Value::Bools(v) => Some(v.iter().map(|&b| f32::from(u8::from(b))).collect()),
-            Value::Strings(_) => None,
-        }
-    }
-}
 
 /// The arguments of one operator instance: fixed values, and which tensor feeds which keyword.
 #[derive(Debug, Clone, Default)]
 pub struct Args {
     values: BTreeMap<String, Value>,
     tensors: BTreeMap<String, usize>,
+    table: ArgTable,
 }
 
 impl Args {
-    /// Arguments with fixed `values`, and `tensors`: keyword to index among the operator's argument inputs.
+    /// Arguments with fixed `values`, and `tensors`: keyword to index among the operator's argument inputs. They have no
+    /// defaults yet.
     pub fn new(values: BTreeMap<String, Value>, tensors: BTreeMap<String, usize>) -> Self {
-        Self { values, tensors }
+        Self { values, tensors, table: ArgTable::default() }
+    }
+
+    /// The same arguments with the defaults of `table`.
+    #[must_use]
+    pub fn with_defaults(&self, table: ArgTable) -> Self {
+        Self { table, ..self.clone() }
     }
 
     /// How many arguments are tensors.
@@ -70,7 +44,7 @@ impl Args {
     #[must_use]
     pub fn shifted(&self, by: usize) -> Self {
         let tensors = self.tensors.iter().map(|(name, index)| (name.clone(), index + by)).collect();
-        Self { values: self.values.clone(), tensors }
+        Self { values: self.values.clone(), tensors, table: self.table }
     }
 
     /// The same arguments where what is called `from` is called `to`.
@@ -126,91 +100,163 @@ impl Args {
         self.values.contains_key(name) || self.tensors.contains_key(name)
     }
 
-    /// A fixed list of integers.
-    pub fn ints(&self, name: &str) -> Result<Option<Vec<i64>>> {
-        self.list(name, "integers", Value::ints)
+    /// A fixed list of integers; the table's default where it was not given.
+    pub fn ints(&self, name: &str) -> Result<Vec<i64>> {
+        self.or_default(name, to_ints)
     }
 
-    /// A fixed list of floats.
-    pub fn floats(&self, name: &str) -> Result<Option<Vec<f32>>> {
-        self.list(name, "floats", Value::floats)
+    /// A fixed list of integers; `None` where it was not given.
+    pub fn given_ints(&self, name: &str) -> Result<Option<Vec<i64>>> {
+        self.given(name, to_ints)
     }
 
-    /// A fixed integer.
-    pub fn int(&self, name: &str) -> Result<Option<i64>> {
-        self.ints(name)?.map(|v| single(name, &v)).transpose()
+    /// A fixed list of floats; the table's default where it was not given.
+    pub fn floats(&self, name: &str) -> Result<Vec<f32>> {
+        self.or_default(name, to_floats)
     }
 
-    /// A fixed float.
-    pub fn float(&self, name: &str) -> Result<Option<f32>> {
-        self.floats(name)?.map(|v| single(name, &v)).transpose()
+    /// A fixed list of floats; `None` where it was not given.
+    pub fn given_floats(&self, name: &str) -> Result<Option<Vec<f32>>> {
+        self.given(name, to_floats)
     }
 
-    /// A fixed truth value.
-    pub fn bool(&self, name: &str) -> Result<Option<bool>> {
-        Ok(self.int(name)?.map(|v| v != 0))
+    /// A fixed integer; the table's default where it was not given.
+    pub fn int(&self, name: &str) -> Result<i64> {
+        self.or_default(name, to_int)
     }
 
-    /// A fixed text.
-    pub fn string(&self, name: &str) -> Result<Option<&str>> {
+    /// A fixed integer; `None` where it was not given.
+    pub fn given_int(&self, name: &str) -> Result<Option<i64>> {
+        self.given(name, to_int)
+    }
+
+    /// A fixed float; the table's default where it was not given.
+    pub fn float(&self, name: &str) -> Result<f32> {
+        self.or_default(name, to_float)
+    }
+
+    /// A fixed float; `None` where it was not given.
+    pub fn given_float(&self, name: &str) -> Result<Option<f32>> {
+        self.given(name, to_float)
+    }
+
+    /// A fixed truth value; the table's default where it was not given.
+    pub fn bool(&self, name: &str) -> Result<bool> {
+        self.or_default(name, to_bool)
+    }
+
+    /// A fixed truth value; `None` where it was not given.
+    pub fn given_bool(&self, name: &str) -> Result<Option<bool>> {
+        self.given(name, to_bool)
+    }
+
+    /// A fixed element type, given by its number; the table's default where it was not given.
+    pub fn dtype(&self, name: &str) -> Result<DType> {
+        self.or_default(name, to_dtype)
+    }
+
+    /// A fixed element type, given by its number; `None` where it was not given.
+    pub fn given_dtype(&self, name: &str) -> Result<Option<DType>> {
+        self.given(name, to_dtype)
+    }
+
+    /// A fixed element type, given as `name` or under the name `older`.
+    pub fn dtype_or_older(&self, name: &str, older: &str) -> Result<DType> {
+        self.dtype(if self.has(older) && !self.has(name) { older } else { name })
+    }
+
+    /// A fixed text; the table's default where it was not given.
+    pub fn string(&self, name: &str) -> Result<&str> {
+        match (self.given_string(name)?, self.table.find(name).map(|spec| spec.default)) {
+            (Some(text), _) | (None, Some(DefaultValue::String(text))) => Ok(text),
+            _ => Err(self.missing(name)),
+        }
+    }
+
+    /// A fixed text; `None` where it was not given.
+    pub fn given_string(&self, name: &str) -> Result<Option<&str>> {
         match self.values.get(name) {
             None => Ok(None),
             Some(Value::Strings(v)) if v.len() == 1 => Ok(Some(&v[0])),
-            Some(other) => Err(Error::invalid(format!("argument `{name}` is {other}, expected a text"))),
+            Some(other) => Err(unexpected(name, other, "a text")),
         }
     }
 
-    /// A fixed element type, given by its number.
-    pub fn dtype(&self, name: &str) -> Result<Option<DType>> {
-        let Some(id) = self.int(name)? else { return Ok(None) };
-        DType::in_file(id).map(Some).ok_or_else(|| {
-            Error::invalid(format!("argument `{name}` is {id}, expected a tensor type from 0 to 11"))
-        })
-    }
-
-    /// An argument that may be fixed or a tensor, as numbers; `default` when it was not given.
+    /// An argument that may be fixed or a tensor, as numbers; the table's default where it was not given.
     ///
     /// # Errors
     /// When it holds no numbers.
-    pub fn arg_or(&self, name: &'static str, default: &[f64]) -> Result<Arg> {
-        Ok(self.arg(name)?.unwrap_or_else(|| Arg::fixed(name, default)))
+    pub fn arg(&self, name: &'static str) -> Result<Arg> {
+        match self.given_arg(name)? {
+            Some(given) => Ok(given),
+            None => Arg::of(name, &self.default_of(name)?),
+        }
     }
 
-    /// An argument that may be fixed or a tensor, as numbers; `None` when it was not given.
-    pub fn arg(&self, name: &'static str) -> Result<Option<Arg>> {
+    /// An argument that may be fixed or a tensor, as numbers; `None` where it was not given.
+    pub fn given_arg(&self, name: &'static str) -> Result<Option<Arg>> {
         if let Some(&input) = self.tensors.get(name) {
             return Ok(Some(Arg { name, source: Source::Tensor(input) }));
         }
-        // Integers stay exact up to 2^53, which is more than any shape or index needs.
-        let Some(value) = self.values.get(name) else { return Ok(None) };
-        let numbers = match value {
-            Value::Ints(v) => v.iter().map(|&i| i as f64).collect(),
-            Value::Floats(v) => v.iter().map(|&f| f64::from(f)).collect(),
-            Value::Bools(v) => v.iter().map(|&b| f64::from(u8::from(b))).collect(),
-            Value::Strings(_) => {
-                return Err(Error::invalid(format!("argument `{name}` is {value}, expected numbers")));
-            }
-        };
-        Ok(Some(Arg { name, source: Source::Fixed(numbers) }))
+        self.values.get(name).map(|value| Arg::of(name, value)).transpose()
     }
 
-    fn list<T>(
-        &self,
-        name: &str,
-        what: &str,
-        read: impl Fn(&Value) -> Option<Vec<T>>,
-    ) -> Result<Option<Vec<T>>> {
+    fn given<T>(&self, name: &str, to: impl Fn(&str, &Value) -> Result<T>) -> Result<Option<T>> {
         if self.tensors.contains_key(name) {
             return Err(Error::unsupported(format!("argument `{name}` is a tensor, expected a fixed value")));
         }
-        self.values
-            .get(name)
-            .map(|value| {
-                read(value)
-                    .ok_or_else(|| Error::invalid(format!("argument `{name}` is {value}, expected {what}")))
-            })
-            .transpose()
+        self.values.get(name).map(|value| to(name, value)).transpose()
     }
+
+    fn or_default<T>(&self, name: &str, to: impl Fn(&str, &Value) -> Result<T>) -> Result<T> {
+        match self.given(name, &to)? {
+            Some(given) => Ok(given),
+            None => to(name, &self.default_of(name)?),
+        }
+    }
+
+    fn default_of(&self, name: &str) -> Result<Value> {
+        self.table.find(name).and_then(ArgSpec::default_value).ok_or_else(|| self.missing(name))
+    }
+
+    /// The error for an argument that was not given and has no default.
+    fn missing(&self, name: &str) -> Error {
+        match self.table.find(name).map(|spec| spec.default) {
+            Some(DefaultValue::Required) => Error::invalid(format!("argument `{name}` is missing")),
+            _ => Error::internal(format!("argument `{name}` has no default in its table")),
+        }
+    }
+}
+
+fn to_ints(name: &str, value: &Value) -> Result<Vec<i64>> {
+    value.ints().ok_or_else(|| unexpected(name, value, "integers"))
+}
+
+fn to_floats(name: &str, value: &Value) -> Result<Vec<f32>> {
+    value.floats().ok_or_else(|| unexpected(name, value, "floats"))
+}
+
+fn to_int(name: &str, value: &Value) -> Result<i64> {
+    single(name, &to_ints(name, value)?)
+}
+
+fn to_float(name: &str, value: &Value) -> Result<f32> {
+    single(name, &to_floats(name, value)?)
+}
+
+fn to_bool(name: &str, value: &Value) -> Result<bool> {
+    Ok(to_int(name, value)? != 0)
+}
+
+fn to_dtype(name: &str, value: &Value) -> Result<DType> {
+    let id = to_int(name, value)?;
+    DType::in_file(id).ok_or_else(|| {
+        Error::invalid(format!("argument `{name}` is {id}, expected a tensor type from 0 to 11"))
+    })
+}
+
+fn unexpected(name: &str, value: &Value, expected: &str) -> Error {
+    Error::invalid(format!("argument `{name}` is {value}, expected {expected}"))
 }
 
 fn single<T: Copy>(name: &str, values: &[T]) -> Result<T> {
@@ -234,9 +280,22 @@ enum Source {
 }
 
 impl Arg {
-    /// The argument `name` fixed to `values`: for defaults.
-    pub fn fixed(name: &'static str, values: &[f64]) -> Self {
+    /// The argument `name` fixed to `values`.
+    #[cfg(test)]
+    pub(crate) fn fixed(name: &'static str, values: &[f64]) -> Self {
         Self { name, source: Source::Fixed(values.to_vec()) }
+    }
+
+    /// The argument `name` with a fixed value.
+    fn of(name: &'static str, value: &Value) -> Result<Self> {
+        // Integers stay exact up to 2^53, which is more than any shape or index needs.
+        let numbers = match value {
+            Value::Ints(v) => v.iter().map(|&i| i as f64).collect(),
+            Value::Floats(v) => v.iter().map(|&f| f64::from(f)).collect(),
+            Value::Bools(v) => v.iter().map(|&b| f64::from(u8::from(b))).collect(),
+            Value::Strings(_) => return Err(unexpected(name, value, "numbers")),
+        };
+        Ok(Self { name, source: Source::Fixed(numbers) })
     }
 
     /// The values when they do not depend on the sample: for type inference at load.
@@ -303,30 +362,6 @@ pub fn numbers(view: &View<'_>) -> Result<Vec<f64>> {
     dispatch!(view.dtype, T => Ok(view.as_slice::<T>()?.iter().map(|&v| v.convert_sat()).collect()))
 }
 
-/// Elements of a list that a message shows.
-const SHOWN: usize = 8;
-
-impl std::fmt::Display for Value {
-    /// A scalar, or the first elements of a list in brackets.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        fn text<T: std::fmt::Display>(values: &[T]) -> String {
-            let shown: Vec<String> = values.iter().take(SHOWN).map(ToString::to_string).collect();
-            let shown = shown.join(", ");
-            match values.len() {
-                1 => shown,
-                0..=SHOWN => format!("[{shown}]"),
-                many => format!("[{shown}, ...] ({many} values)"),
-            }
-        }
-        f.write_str(&match self {
-            Value::Ints(v) => text(v),
-            Value::Floats(v) => text(v),
-            Value::Bools(v) => text(v),
-            Value::Strings(v) => text(v),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -337,12 +372,34 @@ mod tests {
 
     #[test]
     fn numbers_are_coerced_where_nothing_is_lost() {
-        assert_eq!(args("a", Value::Ints(vec![3])).float("a").unwrap(), Some(3.0));
-        assert_eq!(args("a", Value::Floats(vec![3.0])).int("a").unwrap(), Some(3));
-        assert_eq!(args("a", Value::Ints(vec![1])).bool("a").unwrap(), Some(true));
-        assert!(args("a", Value::Floats(vec![3.5])).int("a").is_err());
-        assert!(args("a", Value::Strings(vec!["x".into()])).float("a").is_err());
-        assert!(args("a", Value::Ints(vec![1, 2])).int("a").is_err());
-        assert_eq!(args("a", Value::Ints(vec![1])).int("b").unwrap(), None);
+        assert_eq!(args("a", Value::Ints(vec![3])).given_float("a").unwrap(), Some(3.0));
+        assert_eq!(args("a", Value::Floats(vec![3.0])).given_int("a").unwrap(), Some(3));
+        assert_eq!(args("a", Value::Ints(vec![1])).given_bool("a").unwrap(), Some(true));
+        assert!(args("a", Value::Floats(vec![3.5])).given_int("a").is_err());
+        assert!(args("a", Value::Strings(vec!["x".into()])).given_float("a").is_err());
+        assert!(args("a", Value::Ints(vec![1, 2])).given_int("a").is_err());
+        assert_eq!(args("a", Value::Ints(vec![1])).given_int("b").unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_not_given_is_the_default_of_the_table() {
+        const TABLE: &[ArgSpec] = &[
+            ArgSpec::int("count", "how many").or_int(3),
+            ArgSpec::string("mode", "which way").or_string("round"),
+            ArgSpec::float("angle", "degrees").required(),
+            ArgSpec::float("scale", "factor").or_computed("from `angle`"),
+        ];
+        let table = ArgTable { own: TABLE, shared: &[] };
+        let none = Args::default().with_defaults(table);
+        assert_eq!((none.int("count").unwrap(), none.string("mode").unwrap()), (3, "round"));
+        assert_eq!(none.arg("count").unwrap().known(), Some(&[3.0][..]));
+        assert_eq!(none.given_int("count").unwrap(), None);
+        assert!(!none.has("count"));
+        assert_eq!(none.float("angle").unwrap_err().to_string(), "argument `angle` is missing");
+        for name in ["scale", "other"] {
+            assert!(none.float(name).unwrap_err().to_string().contains("no default"), "{name}");
+        }
+        let given = args("count", Value::Ints(vec![5])).with_defaults(table);
+        assert_eq!((given.int("count").unwrap(), given.given_int("count").unwrap()), (5, Some(5)));
     }
 }

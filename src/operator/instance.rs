@@ -17,7 +17,16 @@ impl OpDef {
                 self.inputs.0, self.inputs.1
             )));
         }
-        Ok(frames::wrapped(self, (self.build)(args, inputs)?, args, inputs))
+        let operator = (self.build)(&args.with_defaults(self.arg_table()), inputs)?;
+        Ok(frames::wrapped(self, operator, args, inputs))
+    }
+
+    /// How many outputs an instance with these arguments and so many regular inputs has.
+    ///
+    /// # Errors
+    /// An argument that counts them has a wrong value.
+    pub fn output_count(&self, args: &Args, inputs: usize) -> Result<usize> {
+        (self.outputs)(&args.with_defaults(self.arg_table()), inputs)
     }
 
     /// Whether every argument that was given is in the table.

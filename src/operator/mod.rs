@@ -13,6 +13,7 @@ pub(crate) mod shared;
 pub mod spec;
 #[cfg(test)]
 pub(crate) mod testing;
+mod value;
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ pub use failures::Failures;
 pub use fusions::{Fusion, MAX_FUSED};
 pub use gpu_io::{DeviceOutput, DeviceSample, GpuCx, GpuIo, Source, prepare_copy};
 pub use io::{CpuCx, Inputs, Io, OutputSamples, SampleInputs, SampleIo};
-pub use spec::{ArgKind, ArgSpec, DefaultValue, EVERYWHERE, SEED};
+pub use spec::{ArgKind, ArgSpec, ArgTable, DefaultValue, EVERYWHERE, SEED};
 
 /// One instance of an operator: parameters read once at load, scratch state of the batch at hand.
 ///
@@ -203,7 +204,7 @@ pub struct OpDef {
     pub args: &'static [ArgSpec],
     /// Argument tables it shares with other operators.
     pub shared_args: &'static [&'static [ArgSpec]],
-    /// Makes an instance from its arguments. `inputs` is the number of regular inputs.
+    /// Makes an instance from its arguments, which have the defaults of the tables. `inputs` is the number of regular inputs.
     pub build: &'static Build,
     /// How many outputs an instance with these arguments and so many inputs has.
     pub outputs: &'static Outputs,
@@ -289,7 +290,12 @@ impl OpDef {
 
     /// Every argument in the operator's tables.
     pub fn all_args(&self) -> impl Iterator<Item = &'static ArgSpec> {
-        self.args.iter().chain(self.shared_args.iter().copied().flatten())
+        self.arg_table().all()
+    }
+
+    /// Its tables of arguments, from which [`Args`] take defaults.
+    pub fn arg_table(&self) -> ArgTable {
+        ArgTable { own: self.args, shared: self.shared_args }
     }
 }
 

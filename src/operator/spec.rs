@@ -1,7 +1,7 @@
 //! What an operator accepts: the entries of its argument table as data, from which arguments are checked and pages,
 //! signatures and the C API's description of all operators are made. What a file gave is in `args`.
 
-use super::args::Value;
+use super::value::Value;
 use crate::tensor::DType;
 
 /// One entry of an operator's argument table.
@@ -27,6 +27,27 @@ pub struct ArgSpec {
     pub deprecated: bool,
     /// Meaning and unit.
     pub doc: &'static str,
+}
+
+/// The arguments that an operator or a reader accepts: its own, and tables that it shares with others.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ArgTable {
+    /// Its own.
+    pub own: &'static [ArgSpec],
+    /// Those that it shares.
+    pub shared: &'static [&'static [ArgSpec]],
+}
+
+impl ArgTable {
+    /// All of them.
+    pub fn all(self) -> impl Iterator<Item = &'static ArgSpec> {
+        self.own.iter().chain(self.shared.iter().copied().flatten())
+    }
+
+    /// The argument `name`.
+    pub fn find(self, name: &str) -> Option<&'static ArgSpec> {
+        self.all().find(|spec| spec.name == name)
+    }
 }
 
 /// The types that arguments have in DALI. In a file the enumerations are integers and layouts are strings.

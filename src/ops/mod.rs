@@ -10,8 +10,6 @@ mod boxes;
 mod color;
 pub mod custom;
 mod decode;
-#[cfg(test)]
-mod defaults;
 mod filters;
 mod geometry;
 mod math;

@@ -104,7 +104,7 @@ impl<'a> Operator<'a> {
             doc: op.doc,
             devices: op.placements(),
             inputs: op.inputs,
-            outputs: (op.outputs)(&Args::default(), op.inputs.0).ok(),
+            outputs: op.output_count(&Args::default(), op.inputs.0).ok(),
             random: op.is_random(),
             sequences: op.sequences,
             kernels,

@@ -55,7 +55,7 @@ fn outputs(args: &Args) -> Result<Vec<ValueType>> {
 }
 
 fn available(args: &Args) -> Result<[bool; 2]> {
-    let flag = |name| Ok::<_, Error>(args.bool(name)?.unwrap_or(true));
+    let flag = |name| Ok::<_, Error>(args.given_bool(name)?.unwrap_or(true));
     Ok([flag("image_available")?, flag("label_available")?])
 }
 

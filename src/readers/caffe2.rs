@@ -55,7 +55,7 @@ struct Options {
 
 impl Options {
     fn new(args: &Args) -> Result<Self> {
-        let number = |name: &str, default: usize, most: usize| match args.int(name)? {
+        let number = |name: &str, default: usize, most: usize| match args.given_int(name)? {
             None => Ok(default),
             Some(n) => usize::try_from(n)
                 .ok()
@@ -70,10 +70,10 @@ impl Options {
         };
         let others = number("additional_inputs", 0, limits::MAX_PIPELINE_TENSORS)?;
         Ok(Self {
-            has_image: args.bool("image_available")?.unwrap_or(true),
+            has_image: args.given_bool("image_available")?.unwrap_or(true),
             labels,
             count: number("num_labels", 1, limits::MAX_SAMPLE_BYTES / size_of::<i32>())?,
-            others: others + usize::from(args.bool("bbox")?.unwrap_or(false)),
+            others: others + usize::from(args.given_bool("bbox")?.unwrap_or(false)),
         })
     }
 

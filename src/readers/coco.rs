@@ -46,7 +46,7 @@ pub(super) const DEF: ReaderDef = ReaderDef {
 };
 
 fn flag(args: &Args, name: &str) -> Result<bool> {
-    Ok(args.bool(name)?.unwrap_or(false))
+    Ok(args.given_bool(name)?.unwrap_or(false))
 }
 
 fn has_ids(args: &Args) -> Result<bool> {
@@ -68,7 +68,7 @@ fn outputs(args: &Args) -> Result<Vec<ValueType>> {
         }
     }
     for name in ["preprocessed_annotations", "save_preprocessed_annotations_dir"] {
-        if args.string(name)?.is_some_and(|folder| !folder.is_empty()) {
+        if args.given_string(name)?.is_some_and(|folder| !folder.is_empty()) {
             return Err(Error::unsupported(format!("`{name}` is set, expected none of it")));
         }
     }
@@ -87,12 +87,12 @@ fn outputs(args: &Args) -> Result<Vec<ValueType>> {
 }
 
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
-    let path = args.string("annotations_file")?.filter(|path| !path.is_empty());
+    let path = args.given_string("annotations_file")?.filter(|path| !path.is_empty());
     let path = path.ok_or_else(|| Error::invalid("`annotations_file` is not given, expected a path"))?;
     let wanted = Wanted {
         images: strings(args, "images").filter(|names| !names.is_empty()),
-        threshold: args.float("size_threshold")?.unwrap_or(0.1),
-        has_crowds: args.bool("include_iscrowd")?.unwrap_or(true),
+        threshold: args.given_float("size_threshold")?.unwrap_or(0.1),
+        has_crowds: args.given_bool("include_iscrowd")?.unwrap_or(true),
         has_corners: flag(args, "ltrb")?,
         is_ratio: flag(args, "ratio")?,
         keeps_classes: flag(args, "avoid_class_remapping")?,
@@ -106,7 +106,7 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
         }
     }
     Ok(Box::new(Annotated {
-        root: args.string("file_root")?.unwrap_or_default().into(),
+        root: args.given_string("file_root")?.unwrap_or_default().into(),
         found,
         has_polygons: wanted.has_polygons,
         has_ids: has_ids(args)?,

@@ -44,7 +44,7 @@ fn outputs(args: &Args) -> Result<Vec<ValueType>> {
 }
 
 fn dtype(args: &Args) -> Result<Option<DType>> {
-    match args.dtype("dtype")? {
+    match args.given_dtype("dtype")? {
         dtype @ (None | Some(DType::I32 | DType::F32)) => Ok(dtype),
         Some(other) => {
             Err(Error::unsupported(format!("argument `dtype` is {other}, expected int32 or float32")))
@@ -53,15 +53,15 @@ fn dtype(args: &Args) -> Result<Option<DType>> {
 }
 
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
-    let listed = args.string("file_list")?.unwrap_or_default();
-    let delimiter = args.string("delimiter")?.unwrap_or(",");
+    let listed = args.given_string("file_list")?.unwrap_or_default();
+    let delimiter = args.given_string("delimiter")?.unwrap_or(",");
     let &[delimiter] = delimiter.as_bytes() else {
         return Err(Error::invalid(format!(
             "`delimiter` is `{}`, expected one byte",
             delimiter.escape_debug()
         )));
     };
-    let root = args.string("file_root")?.map(Path::new).or(Path::new(listed).parent());
+    let root = args.given_string("file_root")?.map(Path::new).or(Path::new(listed).parent());
     let text = text(listed)?;
     let mut rows = Rows::new(&text, delimiter);
     let found = Columns::new(&mut rows, args).and_then(|columns| columns.read(&mut rows, dtype(args)?));
@@ -151,7 +151,7 @@ impl Columns {
                 }
             }
         };
-        let path = args.string("path_column")?.map_or(Ok(0), place)?;
+        let path = args.given_string("path_column")?.map_or(Ok(0), place)?;
         let labels = match strings(args, "label_columns") {
             Some(wanted) => wanted.iter().map(|name| place(name)).collect::<Result<_>>()?,
             None => (0..names.len()).filter(|&column| column != path).collect::<Vec<_>>(),

@@ -57,8 +57,8 @@ pub(super) fn strings(args: &Args, name: &str) -> Option<Vec<String>> {
 }
 
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
-    let root = args.string("file_root")?.map(Path::new);
-    let (listed, given) = (args.string("file_list")?, strings(args, "files"));
+    let root = args.given_string("file_root")?.map(Path::new);
+    let (listed, given) = (args.given_string("file_list")?, strings(args, "files"));
     let mut base = root;
     let found = match (root, listed, given) {
         (_, Some(_), Some(_)) => {
@@ -66,14 +66,14 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
                 "files are given by `files` and by `file_list`, expected one of them",
             ));
         }
-        (_, _, Some(files)) => of_paths(files, args.ints("labels")?)?,
+        (_, _, Some(files)) => of_paths(files, args.given_ints("labels")?)?,
         (_, Some(listed), _) => {
             // Without a root, paths are relative to the list's own folder.
             base = root.or(Path::new(listed).parent());
             list::of_list(Path::new(listed))?
         }
         (Some(root), ..) => {
-            let is_case_sensitive = args.bool("case_sensitive_filter")?.unwrap_or(false);
+            let is_case_sensitive = args.given_bool("case_sensitive_filter")?.unwrap_or(false);
             let usual = || IMAGES_AND_SOUND.split(' ').map(str::to_owned).collect();
             let files =
                 Filter { patterns: strings(args, "file_filters").unwrap_or_else(usual), is_case_sensitive };

@@ -46,9 +46,9 @@ fn outputs(_: &Args) -> Result<Vec<ValueType>> {
 }
 
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
-    let root = args.string("file_root")?;
+    let root = args.given_string("file_root")?;
     let joined = |base: &str, path: &str| Path::new(base).join(path).display().to_string();
-    let (paths, names) = match (args.string("file_list")?, strings(args, "files"), root) {
+    let (paths, names) = match (args.given_string("file_list")?, strings(args, "files"), root) {
         (Some(_), Some(_), _) => {
             return Err(Error::invalid(
                 "files are given by `files` and by `file_list`, expected one of them",
@@ -67,7 +67,7 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
             (names.iter().map(|path| joined(&base, path)).collect(), names)
         }
         (None, None, Some(root)) => {
-            let pattern = args.string("file_filter")?.unwrap_or("*.npy").to_owned();
+            let pattern = args.given_string("file_filter")?.unwrap_or("*.npy").to_owned();
             let filter = Filter { patterns: vec![pattern], is_case_sensitive: true };
             let paths = list::below(Path::new(root), &filter)?;
             let names = paths.iter().map(|path| found(root, path)).collect();

@@ -28,8 +28,8 @@ pub(super) struct Options {
 impl Options {
     /// What the arguments say.
     pub(super) fn new(args: &Args, shuffles_list: bool) -> Result<Self> {
-        let flag = |name| Ok::<_, Error>(args.bool(name)?.unwrap_or(false));
-        let count = |name: &str, default: usize, least: usize, most: usize| match args.int(name)? {
+        let flag = |name| Ok::<_, Error>(args.given_bool(name)?.unwrap_or(false));
+        let count = |name: &str, default: usize, least: usize, most: usize| match args.given_int(name)? {
             None => Ok(default),
             Some(n) => usize::try_from(n)
                 .ok()
@@ -46,7 +46,7 @@ impl Options {
         if sticks && again {
             return Err(Error::invalid("`shuffle_after_epoch` and `stick_to_shard` cannot both be true"));
         }
-        let seed = args.int("shuffle_after_epoch_seed")?.unwrap_or(i64::from(FIXED_SEED)) as u64;
+        let seed = args.given_int("shuffle_after_epoch_seed")?.unwrap_or(i64::from(FIXED_SEED)) as u64;
         Ok(Self {
             is_random,
             fill: if is_random { count("initial_fill", 1024, 1, limits::MAX_DATASET_SAMPLES)? } else { 1 },
@@ -55,7 +55,7 @@ impl Options {
             sticks: sticks || again,
             pads: flag("pad_last_batch")?,
             again: again.then_some(seed),
-            seed: args.int(SEED)?.filter(|&seed| seed != -1).unwrap_or_else(seed_of_now),
+            seed: args.given_int(SEED)?.filter(|&seed| seed != -1).unwrap_or_else(seed_of_now),
             shuffles_list,
         })
     }

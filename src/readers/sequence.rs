@@ -43,12 +43,12 @@ struct Options {
 impl Options {
     fn new(args: &Args) -> Result<Self> {
         let count = |name: &str| {
-            let n = args.int(name)?.unwrap_or(1);
+            let n = args.given_int(name)?.unwrap_or(1);
             let most = limits::MAX_VIDEO_FRAMES;
             let found = usize::try_from(n).ok().filter(|n| (1..=most).contains(n));
             found.ok_or_else(|| Error::invalid(format!("argument `{name}` is {n}, expected 1 to {most}")))
         };
-        let color = match args.int("image_type")? {
+        let color = match args.given_int("image_type")? {
             None | Some(0) => ColorSpace::Rgb,
             Some(1) => ColorSpace::Bgr,
             Some(2) => ColorSpace::Gray,
@@ -77,7 +77,7 @@ impl Options {
 
 fn open(args: &Args) -> Result<Box<dyn Dataset>> {
     let options = Options::new(args)?;
-    let root = Path::new(args.string("file_root")?.unwrap_or_default());
+    let root = Path::new(args.given_string("file_root")?.unwrap_or_default());
     let (mut folders, mut samples) = (Vec::new(), Vec::new());
     for name in names(root, true)? {
         let path = root.join(name);

@@ -132,8 +132,9 @@ struct Options {
 
 impl Options {
     fn new(args: &Args) -> Result<Self> {
-        let rounding = Rounding::new(args.string("file_list_rounding")?.unwrap_or("start_down_end_up"))?;
-        let bounds = match args.string("file_list_format")?.unwrap_or("timestamps") {
+        let rounding =
+            Rounding::new(args.given_string("file_list_rounding")?.unwrap_or("start_down_end_up"))?;
+        let bounds = match args.given_string("file_list_format")?.unwrap_or("timestamps") {
             "timestamps" => Bounds::Seconds(rounding),
             "frames" => Bounds::Frames(rounding),
             other => {
@@ -142,13 +143,13 @@ impl Options {
                 )));
             }
         };
-        let padding = Padding::new(args.string("pad_mode")?.unwrap_or("none"))?;
-        let is_uniform = args.bool("uniform_sample")?.unwrap_or(false);
+        let padding = Padding::new(args.given_string("pad_mode")?.unwrap_or("none"))?;
+        let is_uniform = args.given_bool("uniform_sample")?.unwrap_or(false);
         Self::shared(args, bounds, padding, is_uniform, false)
     }
 
     fn older(args: &Args) -> Result<Self> {
-        let flag = |name| Ok::<_, Error>(args.bool(name)?.unwrap_or(false));
+        let flag = |name| Ok::<_, Error>(args.given_bool(name)?.unwrap_or(false));
         let rounding = Rounding {
             start_up: !flag("file_list_include_preceding_frame")?,
             end_up: flag("file_list_include_preceding_frame")?,
@@ -157,11 +158,11 @@ impl Options {
             true => Bounds::Frames(Rounding { start_up: true, end_up: false }),
             false => Bounds::Seconds(rounding),
         };
-        if let Some(channels) = args.int("channels")?.filter(|&channels| channels != CHANNELS as i64) {
+        if let Some(channels) = args.given_int("channels")?.filter(|&channels| channels != CHANNELS as i64) {
             return Err(Error::unsupported(format!("argument `channels` is {channels}, expected 3")));
         }
         let padding = if flag("pad_sequences")? { Padding::Constant } else { Padding::None };
-        let scale = match (args.dtype("dtype")?.unwrap_or(DType::U8), flag("normalized")?) {
+        let scale = match (args.given_dtype("dtype")?.unwrap_or(DType::U8), flag("normalized")?) {
             (DType::U8, false) => None,
             (DType::F32, is_normalized) => Some(if is_normalized { 1.0 / 255.0 } else { 1.0 }),
             (dtype, is_normalized) => {
@@ -180,7 +181,7 @@ impl Options {
         is_uniform: bool,
         ends_with_last_frame: bool,
     ) -> Result<Self> {
-        let at_least_one = |name: &str, default: usize| match args.int(name)? {
+        let at_least_one = |name: &str, default: usize| match args.given_int(name)? {
             None => Ok(default),
             Some(n) => usize::try_from(n)
                 .ok()
@@ -194,8 +195,9 @@ impl Options {
                 limits::MAX_VIDEO_FRAMES
             )));
         }
-        let step = args.int("step")?.and_then(|step| usize::try_from(step).ok()).filter(|&step| step > 0);
-        let numbers = match args.string("enable_frame_num")?.unwrap_or("none") {
+        let step =
+            args.given_int("step")?.and_then(|step| usize::try_from(step).ok()).filter(|&step| step > 0);
+        let numbers = match args.given_string("enable_frame_num")?.unwrap_or("none") {
             "none" | "False" | "" => FrameNumbers::None,
             "scalar" | "True" => FrameNumbers::First,
             "sequence" => FrameNumbers::Each,
@@ -205,12 +207,12 @@ impl Options {
                 )));
             }
         };
-        if let Some(kind) = args.int("image_type")?.filter(|&kind| kind != 0) {
+        if let Some(kind) = args.given_int("image_type")?.filter(|&kind| kind != 0) {
             return Err(Error::unsupported(format!(
                 "argument `image_type` is {kind}, expected 0: frames are RGB"
             )));
         }
-        let fill = fill_color(&args.ints("fill_value")?.unwrap_or_else(|| vec![0]))?;
+        let fill = fill_color(&args.given_ints("fill_value")?.unwrap_or_else(|| vec![0]))?;
         let stride = at_least_one("stride", 1)?;
         let step = step.unwrap_or(length);
         Ok(Self {
@@ -218,7 +220,7 @@ impl Options {
             bounds,
             fill,
             numbers,
-            has_timestamps: args.bool("enable_timestamps")?.unwrap_or(false),
+            has_timestamps: args.given_bool("enable_timestamps")?.unwrap_or(false),
             scale: None,
         })
     }

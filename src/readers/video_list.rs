@@ -54,7 +54,7 @@ impl Rounding {
 
 /// Whether the arguments give labels.
 pub(super) fn has_labels(args: &Args) -> bool {
-    let given = |name| args.string(name).ok().flatten().is_some_and(|text: &str| !text.is_empty());
+    let given = |name| args.given_string(name).ok().flatten().is_some_and(|text: &str| !text.is_empty());
     given("file_list") || given("file_root") || args.has("labels")
 }
 
@@ -63,11 +63,11 @@ pub(super) fn has_labels(args: &Args) -> bool {
 /// # Errors
 /// Two ways to name them, or none; what is wrong with a list or a folder.
 pub(super) fn listed(args: &Args) -> Result<Vec<Listed>> {
-    let text = |name| Ok::<_, Error>(args.string(name)?.filter(|text| !text.is_empty()));
+    let text = |name| Ok::<_, Error>(args.given_string(name)?.filter(|text| !text.is_empty()));
     let given = file::strings(args, "filenames").filter(|names| !names.is_empty());
     match (given, text("file_root")?, text("file_list")?) {
         (Some(names), None, None) => {
-            let labels = args.ints("labels")?.unwrap_or_else(|| vec![0; names.len()]);
+            let labels = args.given_ints("labels")?.unwrap_or_else(|| vec![0; names.len()]);
             if labels.len() != names.len() {
                 return Err(Error::invalid(format!(
                     "{} `labels` for {} `filenames`",

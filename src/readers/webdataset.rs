@@ -50,7 +50,7 @@ enum Missing {
 
 fn dtypes(args: &Args) -> Result<Vec<DType>> {
     let count = strings(args, "ext").unwrap_or_default().len();
-    let Some(given) = args.ints("dtypes")?.filter(|given| !given.is_empty()) else {
+    let Some(given) = args.given_ints("dtypes")?.filter(|given| !given.is_empty()) else {
         return Ok(vec![DType::U8; count]);
     };
     if given.len() != count {
@@ -76,8 +76,8 @@ fn open(args: &Args) -> Result<Box<dyn Dataset>> {
         let (found, expected) = (indices.len(), paths.len());
         return Err(Error::invalid(format!("{found} `index_paths` for {expected} `paths`")));
     }
-    let is_case_sensitive = args.bool("case_sensitive_extensions")?.unwrap_or(true);
-    let missing = match args.string("missing_component_behavior")?.unwrap_or_default() {
+    let is_case_sensitive = args.given_bool("case_sensitive_extensions")?.unwrap_or(true);
+    let missing = match args.given_string("missing_component_behavior")?.unwrap_or_default() {
         "" | "empty" => Missing::Empty,
         "skip" => Missing::Skip,
         "error" => Missing::Error,

@@ -57,6 +57,10 @@ pub(crate) const DIFFERENT: &[(&str, &str, Difference, &str)] = &[
         Difference::Default,
         "DALI's documentation and code take half of the input's range; its schema tells that of float inputs",
     ),
+    ("Debayer", "algorithm", Difference::Default, "DALI's schema tells none"),
+    ("decoders__Video", "start_frame", Difference::Default, "DALI's schema tells none"),
+    ("decoders__Video", "stride", Difference::Default, "DALI's schema tells none"),
+    ("random__Beta", "dtype", Difference::Default, "DALI's schema tells none"),
     ("decoders__Video", "pad_mode", Difference::Tensor, "no tensor holds texts"),
     ("Erase", "axes", Difference::Default, "what is not given follows from `axis_names`"),
     ("Erase", "axis_names", Difference::Default, "what is not given follows from the layout"),
@@ -83,6 +87,12 @@ pub(crate) const DIFFERENT: &[(&str, &str, Difference, &str)] = &[
         "min_filter",
         Difference::Default,
         "what is not given follows from `interp_type`, as in DALI",
+    ),
+    (
+        "RandomBBoxCrop",
+        "allow_no_crop",
+        Difference::Default,
+        "what is not given follows from `crop_shape`; DALI's schema tells true for both",
     ),
     (
         "RandomResizedCrop",

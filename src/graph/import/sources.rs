@@ -125,7 +125,7 @@ impl<'d> Importer<'d> {
             let tensors = keyword.map(|keyword| (keyword.to_owned(), 0)).into_iter().collect();
             self.graph.nodes.push(Node {
                 instance: op.inst_name.clone().unwrap_or_default(),
-                kind: NodeKind::Operator(def, Args::new(values, tensors)),
+                kind: NodeKind::Operator(def, Args::new(values, tensors).with_defaults(def.arg_table())),
                 placement: match device {
                     Device::Cpu => Placement::Cpu,
                     Device::Gpu if def.is_mixed() => Placement::Mixed,
@@ -186,6 +186,7 @@ impl<'d> Importer<'d> {
 /// An argument that there is not, or whose value is wrong.
 pub(super) fn videos(def: &OpDef, args: &Args) -> Result<MakeSource> {
     def.check(args)?;
-    let sequences = def.videos.ok_or_else(|| Error::internal("an input that takes no videos"))?(args)?;
+    let of_videos = def.videos.ok_or_else(|| Error::internal("an input that takes no videos"))?;
+    let sequences = of_videos(&args.with_defaults(def.arg_table()))?;
     Ok(Arc::new(move || Ok(Box::new(Videos::new(sequences)) as Box<dyn Source>)))
 }

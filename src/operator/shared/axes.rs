@@ -24,10 +24,10 @@ impl Axes {
         if args.has("axes") && args.has("axis_names") {
             return Err(Error::invalid("arguments `axes` and `axis_names` are both given, expected one"));
         }
-        if let Some(names) = args.string("axis_names")? {
+        if let Some(names) = args.given_string("axis_names")? {
             return Ok(if names.is_empty() { Axes::All } else { Axes::Named(Layout::new(names)?) });
         }
-        Ok(match args.arg("axes")? {
+        Ok(match args.given_arg("axes")? {
             Some(axes) if axes.known().is_some_and(<[f64]>::is_empty) => Axes::All,
             Some(axes) => Axes::Numbered(axes),
             None => default,

@@ -23,7 +23,7 @@ impl ShapeArg {
     /// # Errors
     /// When both do, or an extent is no extent.
     pub(crate) fn new(args: &Args, like: bool) -> Result<Self> {
-        let given = args.arg("shape")?;
+        let given = args.given_arg("shape")?;
         if let Some(extents) = given.as_ref().and_then(Arg::known) {
             shape(extents)?;
         }

@@ -79,8 +79,7 @@ impl SliceWindow {
         let ends = match (inputs, named) {
             (1, true) => Ends::Named { start, stop },
             (3, false) => {
-                let relative = |name| Ok(args.bool(name)?.unwrap_or(true));
-                Ends::Inputs { relative: [relative("normalized_anchor")?, relative("normalized_shape")?] }
+                Ends::Inputs { relative: [args.bool("normalized_anchor")?, args.bool("normalized_shape")?] }
             }
             (1, false) => return Err(Error::invalid("no start, end or shape is given")),
             (3, true) => {
@@ -165,7 +164,7 @@ impl SliceWindow {
 }
 
 fn one_of(args: &Args, absolute: &'static str, relative: &'static str) -> Result<Option<Coordinate>> {
-    match (args.arg(absolute)?, args.arg(relative)?) {
+    match (args.given_arg(absolute)?, args.given_arg(relative)?) {
         (Some(_), Some(_)) => Err(Error::invalid(format!(
             "arguments `{absolute}` and `{relative}` are both given, expected one"
         ))),

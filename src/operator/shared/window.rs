@@ -92,12 +92,11 @@ impl CropWindow {
     /// # Errors
     /// When they contradict each other.
     pub(crate) fn new(args: &Args) -> Result<Self> {
-        let size = match (args.arg("crop")?, args.arg("crop_w")?, args.arg("crop_h")?, args.arg("crop_d")?) {
-            (None, None, None, None) => CropSize::Whole,
-            (Some(size), None, None, None) => CropSize::Together(size),
-            (None, Some(w), Some(h), d) => {
-                CropSize::Apart([w, h, d.unwrap_or_else(|| Arg::fixed("crop_d", &[0.0]))])
-            }
+        let (width, height) = (args.given_arg("crop_w")?, args.given_arg("crop_h")?);
+        let size = match (args.given_arg("crop")?, width, height, args.has("crop_d")) {
+            (None, None, None, false) => CropSize::Whole,
+            (Some(size), None, None, false) => CropSize::Together(size),
+            (None, Some(w), Some(h), _) => CropSize::Apart([w, h, args.arg("crop_d")?]),
             (Some(_), ..) => {
                 return Err(Error::invalid(
                     "argument `crop` is given, expected no `crop_w`, `crop_h`, `crop_d`",
@@ -109,18 +108,17 @@ impl CropWindow {
                 ));
             }
         };
-        let position = |name| args.arg_or(name, &[0.5]);
         let rounding = match args.string("rounding")? {
-            None | Some("round") => f64::round,
-            Some("even") => even,
-            Some("truncate") => f64::trunc,
-            Some(other) => {
+            "round" => f64::round,
+            "even" => even,
+            "truncate" => f64::trunc,
+            other => {
                 return Err(Error::invalid(format!(
                     "argument `rounding` is `{other}`, expected `round`, `even` or `truncate`"
                 )));
             }
         };
-        let position = [position("crop_pos_x")?, position("crop_pos_y")?, position("crop_pos_z")?];
+        let position = [args.arg("crop_pos_x")?, args.arg("crop_pos_y")?, args.arg("crop_pos_z")?];
         Ok(Self { size, position, rounding })
     }
 
@@ -263,7 +261,7 @@ impl OutOfBounds {
     /// # Errors
     /// When there is no such policy.
     pub(crate) fn new(args: &Args) -> Result<Self> {
-        let Some(name) = args.string("out_of_bounds_policy")? else { return Ok(OutOfBounds::Error) };
+        let name = args.string("out_of_bounds_policy")?;
         let border = |border| Ok(OutOfBounds::Outside(Outside::Border(border)));
         match name.to_ascii_lowercase().as_str() {
             "error" => Ok(OutOfBounds::Error),
@@ -323,7 +321,7 @@ impl OutOfBounds {
 
 /// Reads `fill_values`: never empty, 0 by default.
 pub(crate) fn fill_values(args: &Args) -> Result<Vec<f32>> {
-    let values = args.floats("fill_values")?.unwrap_or_default();
+    let values = args.floats("fill_values")?;
     Ok(if values.is_empty() { vec![0.0] } else { values })
 }
 

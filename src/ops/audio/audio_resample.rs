@@ -53,7 +53,12 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let rates = (args.arg("in_rate")?, args.arg("out_rate")?, args.arg("scale")?, args.arg("out_length")?);
+    let rates = (
+        args.given_arg("in_rate")?,
+        args.given_arg("out_rate")?,
+        args.given_arg("scale")?,
+        args.given_arg("out_length")?,
+    );
     let rates = match rates {
         (Some(from), Some(to), None, None) => Rates::Both(from, to),
         (None, None, Some(scale), None) => Rates::Scale(scale),
@@ -64,7 +69,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
             ));
         }
     };
-    let dtype = args.dtype("dtype")?;
+    let dtype = args.given_dtype("dtype")?;
     dtype.map_or(Ok(()), supported)?;
     Ok(Box::new(AudioResample {
         rates,

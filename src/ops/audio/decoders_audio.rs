@@ -54,15 +54,15 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let dtype = args.dtype("dtype")?.unwrap_or(DType::F32);
+    let dtype = args.dtype("dtype")?;
     if !matches!(dtype, DType::F32 | DType::I16 | DType::I32) {
         return Err(Error::unsupported(format!(
             "argument `dtype` is {dtype}, expected float32, int16 or int32"
         )));
     }
     Ok(Box::new(DecodersAudio {
-        sample_rate: args.arg("sample_rate")?,
-        downmixes: args.bool("downmix")?.unwrap_or(false),
+        sample_rate: args.given_arg("sample_rate")?,
+        downmixes: args.bool("downmix")?,
         dtype,
         resampler: resampler(args.float("quality")?)?,
         jobs: Vec::new(),

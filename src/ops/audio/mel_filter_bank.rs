@@ -48,20 +48,20 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let filters = args.int("nfilter")?.unwrap_or(128);
+    let filters = args.int("nfilter")?;
     let filters = usize::try_from(filters).ok().filter(|n| (1..=limits::MAX_TRANSFORM).contains(n));
     let filters = filters.ok_or_else(|| {
         Error::invalid(format!("argument `nfilter` is not from 1 to {}", limits::MAX_TRANSFORM))
     })?;
-    let sample_rate = args.float("sample_rate")?.unwrap_or(44_100.0);
-    let low = args.float("freq_low")?.unwrap_or(0.0);
-    let high = args.float("freq_high")?.filter(|&high| high > 0.0).unwrap_or(sample_rate / 2.0);
+    let sample_rate = args.float("sample_rate")?;
+    let low = args.float("freq_low")?;
+    let high = args.given_float("freq_high")?.filter(|&high| high > 0.0).unwrap_or(sample_rate / 2.0);
     if !(sample_rate > 0.0 && low >= 0.0 && high > low && high <= sample_rate) {
         return Err(Error::invalid(format!(
             "filters from {low} to {high} Hz of a signal with {sample_rate} samples a second"
         )));
     }
-    let scale = match args.string("mel_formula")?.unwrap_or("slaney") {
+    let scale = match args.string("mel_formula")? {
         "slaney" => Scale::Slaney,
         "htk" => Scale::Htk,
         other => {
@@ -70,7 +70,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
             )));
         }
     };
-    let normalizes = args.bool("normalize")?.unwrap_or(true);
+    let normalizes = args.bool("normalize")?;
     let bank = Bank { scale, filters, sample_rate, low, high, normalizes };
     Ok(Box::new(MelFilterBank { bank, shares: (0, Vec::new()), efforts: Vec::new() }))
 }

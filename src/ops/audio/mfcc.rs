@@ -61,26 +61,26 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let size = |name: &str, default: i64, least: i64| {
-        let value = args.int(name)?.unwrap_or(default);
+    let size = |name: &str, least: i64| {
+        let value = args.int(name)?;
         let valid = value >= least && value <= limits::MAX_TRANSFORM as i64;
         let error = || Error::invalid(format!("argument `{name}` is {value}, expected at least {least}"));
         valid.then_some(value as usize).ok_or_else(error)
     };
-    let kind = args.int("dct_type")?.unwrap_or(2);
+    let kind = args.int("dct_type")?;
     if !(1..=4).contains(&kind) {
         return Err(Error::invalid(format!("argument `dct_type` is {kind}, expected 1 to 4")));
     }
-    let normalizes = args.bool("normalize")?.unwrap_or(false);
+    let normalizes = args.bool("normalize")?;
     if normalizes && kind == 1 {
         return Err(Error::invalid("argument `normalize` is set, which a transform of type 1 cannot be"));
     }
     Ok(Box::new(Mfcc {
-        coefficients: size("n_mfcc", 20, 1)?,
+        coefficients: size("n_mfcc", 1)?,
         kind,
         normalizes,
-        lifter: args.float("lifter")?.unwrap_or(0.0),
-        axis: size("axis", 0, 0)?,
+        lifter: args.float("lifter")?,
+        axis: size("axis", 0)?,
         jobs: Vec::new(),
         table: (0, Vec::new()),
         efforts: Vec::new(),

@@ -45,8 +45,7 @@ fn floats_only(dtype: DType) -> Result<()> {
 }
 
 /// A resampler of the argument `quality`, 50 when it is not given.
-fn resampler(quality: Option<f32>) -> Result<Resampler> {
-    let quality = quality.unwrap_or(50.0);
+fn resampler(quality: f32) -> Result<Resampler> {
     if (0.0..=100.0).contains(&quality) {
         return Ok(Resampler::new(f64::from(quality)));
     }

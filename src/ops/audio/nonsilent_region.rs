@@ -40,24 +40,24 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let window = args.int("window_length")?.unwrap_or(2048);
+    let window = args.int("window_length")?;
     let window =
         usize::try_from(window).ok().filter(|window| (1..=limits::MAX_SAMPLE_BYTES).contains(window));
     let window = window.ok_or_else(|| Error::invalid("argument `window_length` is not positive"))?;
-    let reset = args.int("reset_interval")?.unwrap_or(8192);
+    let reset = args.int("reset_interval")?;
     let reset = (reset != -1).then_some(reset);
     if let Some(reset) = reset.filter(|reset| *reset < 1 || *reset % window as i64 != 0) {
         return Err(Error::invalid(format!(
             "argument `reset_interval` is {reset}, expected a multiple of the {window} samples of a window"
         )));
     }
-    let reference_power = args.float("reference_power")?.filter(|&power| power != 0.0);
+    let reference_power = args.given_float("reference_power")?.filter(|&power| power != 0.0);
     if let Some(power) = reference_power.filter(|power| power.is_nan() || *power < 0.0) {
         return Err(Error::invalid(format!(
             "argument `reference_power` is {power}, expected a positive one"
         )));
     }
-    let cutoff_db = args.float("cutoff_db")?.unwrap_or(-60.0);
+    let cutoff_db = args.float("cutoff_db")?;
     Ok(Box::new(NonsilentRegion {
         cutoff_db,
         reference_power,

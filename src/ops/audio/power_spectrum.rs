@@ -37,7 +37,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     // Not positive: not given, as in DALI.
-    let length = args.int("nfft")?.filter(|&length| length > 0).map(|length| {
+    let length = args.given_int("nfft")?.filter(|&length| length > 0).map(|length| {
         let inside =
             usize::try_from(length).ok().filter(|length| (1..=limits::MAX_TRANSFORM).contains(length));
         inside.ok_or_else(|| {
@@ -45,16 +45,12 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
             Error::invalid(format!("argument `nfft` is {length}, expected 1 to {most}"))
         })
     });
-    let squares = match args.int("power")?.unwrap_or(2) {
+    let squares = match args.int("power")? {
         1 => false,
         2 => true,
         other => return Err(Error::invalid(format!("argument `power` is {other}, expected 1 or 2"))),
     };
-    Ok(Box::new(PowerSpectrum {
-        axis: args.int("axis")?.unwrap_or(-1),
-        length: length.transpose()?,
-        squares,
-    }))
+    Ok(Box::new(PowerSpectrum { axis: args.int("axis")?, length: length.transpose()?, squares }))
 }
 
 impl PowerSpectrum {

@@ -50,7 +50,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let border = match args.string("border")?.unwrap_or("clamp") {
+    let border = match args.string("border")? {
         "clamp" => Border::Clamp,
         "reflect" => Border::Reflect,
         "zero" => Border::Zero,
@@ -60,10 +60,9 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
             )));
         }
     };
-    let dtype = args.dtype("dtype")?.unwrap_or(DType::F32);
+    let dtype = args.dtype("dtype")?;
     supported(dtype)?;
     let coefficient = args.arg("preemph_coeff")?;
-    let coefficient = coefficient.unwrap_or_else(|| Arg::fixed("preemph_coeff", &[f64::from(0.97f32)]));
     Ok(Box::new(PreemphasisFilter { coefficient, border, dtype, coefficients: Vec::new() }))
 }
 

@@ -56,8 +56,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let size = |name: &str, default: i64| {
-        let value = args.int(name)?.unwrap_or(default);
+    let size = |name: &str, value: i64| {
         usize::try_from(value).ok().filter(|value| (1..=limits::MAX_TRANSFORM).contains(value)).ok_or_else(
             || {
                 Error::invalid(format!(
@@ -67,13 +66,14 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
             },
         )
     };
-    let (length, step) = (size("window_length", 512)?, size("window_step", 256)?);
-    let transform = size("nfft", length as i64)?;
+    let (length, step) =
+        (size("window_length", args.int("window_length")?)?, size("window_step", args.int("window_step")?)?);
+    let transform = size("nfft", args.given_int("nfft")?.unwrap_or(length as i64))?;
     if transform < length {
         return Err(Error::invalid(format!("argument `nfft` is {transform}, expected at least {length}")));
     }
     let window =
-        args.floats("window_fn")?.filter(|window| !window.is_empty()).unwrap_or_else(|| hann(length));
+        args.given_floats("window_fn")?.filter(|window| !window.is_empty()).unwrap_or_else(|| hann(length));
     if window.len() != length {
         return Err(Error::invalid(format!(
             "argument `window_fn` has {} values, expected {length}",
@@ -81,14 +81,14 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         )));
     }
     let mut plan = Plan::new(transform, window, step);
-    plan.is_centered = args.bool("center_windows")?.unwrap_or(true);
-    plan.mirrors = args.bool("reflect_padding")?.unwrap_or(true);
-    plan.squares = match args.int("power")?.unwrap_or(2) {
+    plan.is_centered = args.bool("center_windows")?;
+    plan.mirrors = args.bool("reflect_padding")?;
+    plan.squares = match args.int("power")? {
         1 => false,
         2 => true,
         other => return Err(Error::invalid(format!("argument `power` is {other}, expected 1 or 2"))),
     };
-    plan.bins_last = match args.string("layout")?.unwrap_or("ft") {
+    plan.bins_last = match args.string("layout")? {
         "ft" => false,
         "tf" => true,
         other => {

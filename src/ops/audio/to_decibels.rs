@@ -39,9 +39,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let multiplier = args.float("multiplier")?.unwrap_or(10.0);
-    let cutoff = args.float("cutoff_db")?.unwrap_or(-200.0);
-    let reference = args.float("reference")?.filter(|&reference| reference != 0.0);
+    let multiplier = args.float("multiplier")?;
+    let cutoff = args.float("cutoff_db")?;
+    let reference = args.given_float("reference")?.filter(|&reference| reference != 0.0);
     if multiplier == 0.0 {
         return Err(Error::invalid("argument `multiplier` is 0"));
     }

@@ -38,11 +38,10 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let arg = |name, default: f64| args.arg_or(name, &[default]);
     Ok(Box::new(BbFlip {
-        horizontal: arg("horizontal", 1.0)?,
-        vertical: arg("vertical", 0.0)?,
-        has_ends: args.bool("ltrb")?.unwrap_or(false),
+        horizontal: args.arg("horizontal")?,
+        vertical: args.arg("vertical")?,
+        has_ends: args.bool("ltrb")?,
         flips: Vec::new(),
     }))
 }

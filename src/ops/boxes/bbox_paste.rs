@@ -42,11 +42,10 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let arg = |name| args.arg_or(name, &[0.5]);
     Ok(Box::new(BBoxPaste {
-        ratio: args.arg("ratio")?.ok_or_else(|| Error::invalid("argument `ratio` is missing"))?,
-        position: [arg("paste_x")?, arg("paste_y")?],
-        has_ends: args.bool("ltrb")?.unwrap_or(false),
+        ratio: args.arg("ratio")?,
+        position: [args.arg("paste_x")?, args.arg("paste_y")?],
+        has_ends: args.bool("ltrb")?,
         moves: Vec::new(),
     }))
 }

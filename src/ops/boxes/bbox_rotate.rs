@@ -66,9 +66,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
-    let needed =
-        |name| args.arg(name)?.ok_or_else(|| Error::invalid(format!("argument `{name}` is missing")));
-    let mode = match args.string("mode")?.unwrap_or("expand") {
+    let needed = |name| args.arg(name);
+    let mode = match args.string("mode")? {
         "expand" => Mode::Expand,
         "fixed" => Mode::Fixed,
         "halfway" => Mode::Halfway,
@@ -77,25 +76,25 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
             return Err(Error::invalid(text));
         }
     };
-    let least_part = args.float("remove_threshold")?.unwrap_or(0.1);
+    let least_part = args.float("remove_threshold")?;
     if !(0.0..1.0).contains(&least_part) {
         let text = format!("argument `remove_threshold` is {least_part}, expected 0 to below 1");
         return Err(Error::invalid(text));
     }
-    let keep_size = args.bool("keep_size")?.unwrap_or(false);
+    let keep_size = args.bool("keep_size")?;
     // An empty list is one that was not given.
-    let size = args.arg("size")?.filter(|size| size.known().is_none_or(|size| !size.is_empty()));
+    let size = args.given_arg("size")?.filter(|size| size.known().is_none_or(|size| !size.is_empty()));
     if keep_size && size.is_some() {
         return Err(Error::invalid("arguments `keep_size` and `size` exclude each other"));
     }
     Ok(Box::new(BBoxRotate {
         angle: needed("angle")?,
         input_shape: needed("input_shape")?,
-        shape_layout: args.string("shape_layout")?.unwrap_or("HW").to_owned(),
+        shape_layout: args.string("shape_layout")?.to_owned(),
         size,
         keep_size,
-        layout: BoxLayout::parse(args.string("bbox_layout")?.unwrap_or("xyXY"), 2)?,
-        is_relative: args.bool("bbox_normalized")?.unwrap_or(true),
+        layout: BoxLayout::parse(args.string("bbox_layout")?, 2)?,
+        is_relative: args.bool("bbox_normalized")?,
         mode,
         least_part,
         has_labels: inputs > 1,

@@ -48,29 +48,29 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let four = |name: &str, default: f32| {
-        let values = args.floats(name)?.unwrap_or_else(|| vec![default; 4]);
+    let four = |name: &str| {
+        let values = args.floats(name)?;
         <[f32; 4]>::try_from(values.as_slice())
             .map_err(|_| Error::invalid(format!("argument `{name}` has {} values, expected 4", values.len())))
     };
-    let anchors = args.floats("anchors")?.unwrap_or_default();
+    let anchors = args.floats("anchors")?;
     let (anchors, rest) = anchors.as_chunks::<4>();
     if anchors.is_empty() || !rest.is_empty() || !anchors.iter().all(has_area) {
         let text =
             "argument `anchors` holds no boxes: expected left, top, right and bottom of each, with an area";
         return Err(Error::invalid(text));
     }
-    let criteria = args.float("criteria")?.unwrap_or(0.5);
+    let criteria = args.float("criteria")?;
     if !(0.0..=1.0).contains(&criteria) {
         return Err(Error::invalid(format!("argument `criteria` is {criteria}, expected 0 to 1")));
     }
     Ok(Box::new(BoxEncoder {
         anchors: anchors.to_vec(),
         criteria,
-        tells_offsets: args.bool("offset")?.unwrap_or(false),
-        scale: args.float("scale")?.unwrap_or(1.0),
-        means: four("means", 0.0)?,
-        stds: four("stds", 1.0)?,
+        tells_offsets: args.bool("offset")?,
+        scale: args.float("scale")?,
+        means: four("means")?,
+        stds: four("stds")?,
     }))
 }
 

@@ -46,12 +46,11 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let arg = |name, default: f64| -> Result<Arg> { args.arg_or(name, &[default]) };
     let [(_, x, cx), (_, y, cy), (_, z, cz)] = AXES;
     Ok(Box::new(CoordFlip {
-        flips: [arg(x, 1.0)?, arg(y, 0.0)?, arg(z, 0.0)?],
-        centers: [arg(cx, 0.5)?, arg(cy, 0.5)?, arg(cz, 0.5)?],
-        layout: Layout::new(args.string("layout")?.unwrap_or_default())?,
+        flips: [args.arg(x)?, args.arg(y)?, args.arg(z)?],
+        centers: [args.arg(cx)?, args.arg(cy)?, args.arg(cz)?],
+        layout: Layout::new(args.string("layout")?)?,
         mirrors: Vec::new(),
     }))
 }

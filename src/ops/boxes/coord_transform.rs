@@ -63,13 +63,13 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let (separate, fused) = (args.arg("M")?, args.arg("MT")?);
-    let translation = args.arg("T")?;
+    let (separate, fused) = (args.given_arg("M")?, args.given_arg("MT")?);
+    let translation = args.given_arg("T")?;
     let is_fused = fused.is_some();
     if is_fused && (separate.is_some() || translation.is_some()) {
         return Err(Error::invalid("expected the argument `MT` or `M` and `T`, found both"));
     }
-    let dtype = args.dtype("dtype")?.unwrap_or(DType::F32);
+    let dtype = args.dtype("dtype")?;
     Ok(Box::new(CoordTransform {
         matrix: separate.or(fused),
         is_fused,

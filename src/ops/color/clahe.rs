@@ -48,16 +48,16 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     let missing = |name: &str| Error::invalid(format!("argument `{name}` is missing"));
     let tiles = |name: &str| {
-        let tiles = args.int(name)?.ok_or_else(|| missing(name))?;
+        let tiles = args.given_int(name)?.ok_or_else(|| missing(name))?;
         usize::try_from(tiles).ok().filter(|tiles| (1..=limits::MAX_TILES).contains(tiles)).ok_or_else(|| {
             Error::invalid(format!("argument `{name}` is {tiles}, expected 1 to {}", limits::MAX_TILES))
         })
     };
     let tiles = Tiles {
         tiles: [tiles("tiles_x")?, tiles("tiles_y")?],
-        clip_limit: args.float("clip_limit")?.ok_or_else(|| missing("clip_limit"))?,
+        clip_limit: args.given_float("clip_limit")?.ok_or_else(|| missing("clip_limit"))?,
     };
-    Ok(Box::new(Clahe { tiles, luma_only: args.bool("luma_only")?.unwrap_or(true) }))
+    Ok(Box::new(Clahe { tiles, luma_only: args.bool("luma_only")? }))
 }
 
 fn check(dtype: DType) -> Result<()> {

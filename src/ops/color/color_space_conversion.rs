@@ -39,7 +39,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let space = |name| match args.int(name)? {
+    let space = |name| match args.given_int(name)? {
         Some(0) => Ok(Space::Rgb),
         Some(1) => Ok(Space::Bgr),
         Some(2) => Ok(Space::Gray),

@@ -39,7 +39,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         .per_frame()
         .required(),
         ArgSpec::string("algorithm", "`bilinear_ocv`, `edgeaware_ocv`, `vng_ocv` (of 8 bits) or `gray_ocv`")
-            .or_computed("bilinear_ocv"),
+            .or_string("bilinear_ocv"),
     ],
     build: &build,
     outputs: &one_output,
@@ -50,7 +50,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let algorithm = match args.string("algorithm")?.unwrap_or("bilinear_ocv") {
+    let algorithm = match args.string("algorithm")? {
         "bilinear_ocv" => Algorithm::Bilinear,
         "edgeaware_ocv" => Algorithm::EdgeAware,
         "vng_ocv" => Algorithm::Gradients,
@@ -63,7 +63,6 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         }
     };
     let blue_position = args.arg("blue_position")?;
-    let blue_position = blue_position.ok_or_else(|| Error::invalid("argument `blue_position` is missing"))?;
     Ok(Box::new(Debayer { blue_position, algorithm, blues: Vec::new() }))
 }
 

@@ -40,7 +40,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let quality = args.arg_or("quality", &[50.0])?;
+    let quality = args.arg("quality")?;
     Ok(Box::new(JpegCompressionDistortion { quality, qualities: Vec::new(), decoder: Decoder::new() }))
 }
 

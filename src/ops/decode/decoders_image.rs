@@ -97,11 +97,11 @@ struct OnDevice {
 impl OnDevice {
     /// Pillow decodes with smooth chroma, and not as JPEG engines do.
     fn new(args: &Args, as_pillow: bool) -> Result<Self> {
-        let load = args.float("hw_decoder_load")?;
+        let load = args.given_float("hw_decoder_load")?;
         if let Some(load) = load.filter(|load| !(0.0..=1.0).contains(load)) {
             return Err(Error::invalid(format!("argument `hw_decoder_load` is {load}, expected 0 to 1")));
         }
-        let smooth_chroma = args.bool("jpeg_fancy_upsampling")?.unwrap_or(false) || as_pillow;
+        let smooth_chroma = args.bool("jpeg_fancy_upsampling")? || as_pillow;
         Ok(Self { smooth_chroma, load, path: None, deterministic: as_pillow })
     }
 

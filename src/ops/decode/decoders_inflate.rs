@@ -70,28 +70,28 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let algorithm = args.string("algorithm")?.unwrap_or("LZ4");
+    let algorithm = args.string("algorithm")?;
     if algorithm != "LZ4" {
         return Err(Error::unsupported(format!("argument `algorithm` is `{algorithm}`, expected `LZ4`")));
     }
-    let axis = args.string("sequence_axis_name")?.unwrap_or("F");
+    let axis = args.string("sequence_axis_name")?;
     if axis.chars().count() != 1 {
         return Err(Error::invalid(format!(
             "argument `sequence_axis_name` is `{axis}`, expected one letter"
         )));
     }
-    let (offsets, sizes) = (args.arg("chunk_offsets")?, args.arg("chunk_sizes")?);
-    let layout = args.string("layout")?.unwrap_or_default();
+    let (offsets, sizes) = (args.given_arg("chunk_offsets")?, args.given_arg("chunk_sizes")?);
+    let layout = args.string("layout")?;
     let is_sequence = offsets.is_some() || sizes.is_some();
     let layout =
         if is_sequence && !layout.is_empty() { format!("{axis}{layout}") } else { layout.to_owned() };
-    let shape = args.arg("shape")?.ok_or_else(|| Error::invalid("argument `shape` is missing"))?;
+    let shape = args.arg("shape")?;
     if let Some(extents) = shape.known() {
         extents_of(extents)?;
     }
     Ok(Box::new(DecodersInflate {
         shape,
-        dtype: args.dtype("dtype")?.unwrap_or(DType::U8),
+        dtype: args.dtype("dtype")?,
         layout: Layout::new(&layout)?,
         offsets,
         sizes,

@@ -28,7 +28,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    Ok(Box::new(DecodersNumpy { dtype: args.dtype("dtype")?, expected: ValueType::default() }))
+    Ok(Box::new(DecodersNumpy { dtype: args.given_dtype("dtype")?, expected: ValueType::default() }))
 }
 
 impl DecodersNumpy {

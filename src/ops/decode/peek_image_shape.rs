@@ -36,14 +36,10 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     let options = DecodeOptions {
         color: color_space(args, "image_type")?,
-        adjust_orientation: args.bool("adjust_orientation")?.unwrap_or(true),
+        adjust_orientation: args.bool("adjust_orientation")?,
         ..DecodeOptions::default()
     };
-    Ok(Box::new(PeekImageShape {
-        dtype: args.dtype("dtype")?.unwrap_or(DType::I64),
-        options,
-        found: Vec::new(),
-    }))
+    Ok(Box::new(PeekImageShape { dtype: args.dtype("dtype")?, options, found: Vec::new() }))
 }
 
 impl Operator for PeekImageShape {

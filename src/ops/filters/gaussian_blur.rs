@@ -39,8 +39,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let arg = |name| args.arg_or(name, &[0.0]);
-    let weights = GaussianBlur { sigma: arg("sigma")?, window_size: arg("window_size")? };
+    let weights = GaussianBlur { sigma: args.arg("sigma")?, window_size: args.arg("window_size")? };
     separable::operator(weights, args)
 }
 

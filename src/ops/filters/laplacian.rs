@@ -49,15 +49,14 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let arg = |name, default: f64| args.arg_or(name, &[default]);
-    let is_normalized = args.bool("normalized_kernel")?.unwrap_or(false);
+    let is_normalized = args.bool("normalized_kernel")?;
     if is_normalized && args.has("scale") {
         return Err(Error::invalid("arguments `scale` and `normalized_kernel` are both given, expected one"));
     }
     let weights = Laplacian {
-        window_size: arg("window_size", 3.0)?,
-        smoothing_size: args.arg("smoothing_size")?,
-        scale: arg("scale", 1.0)?,
+        window_size: args.arg("window_size")?,
+        smoothing_size: args.given_arg("smoothing_size")?,
+        scale: args.arg("scale")?,
         is_normalized,
     };
     separable::operator(weights, args)

@@ -43,7 +43,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let window_size = args.arg_or("window_size", &[3.0, 3.0])?;
+    let window_size = args.arg("window_size")?;
     Ok(Box::new(MedianBlur { window_size, jobs: Vec::new(), element: 0 }))
 }
 

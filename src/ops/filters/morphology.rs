@@ -77,7 +77,7 @@ struct Job {
 }
 
 fn build(args: &Args, wanted: Extreme) -> Result<Box<dyn Operator>> {
-    let outside = match args.string("border_mode")?.unwrap_or("constant") {
+    let outside = match args.string("border_mode")? {
         "constant" => Outside::Fill,
         "replicate" => Outside::Border(Border::Clamp),
         "reflect" => Outside::Border(Border::Reflect1001),
@@ -89,14 +89,14 @@ fn build(args: &Args, wanted: Extreme) -> Result<Box<dyn Operator>> {
             )));
         }
     };
-    let iterations = args.int("iterations")?.unwrap_or(1);
+    let iterations = args.int("iterations")?;
     if iterations < 0 {
         return Err(Error::invalid(format!("argument `iterations` is {iterations}, expected 0 or more")));
     }
     Ok(Box::new(Morphology {
         wanted,
-        mask_size: args.arg_or("mask_size", &[3.0, 3.0])?,
-        anchor: args.arg_or("anchor", &[-1.0, -1.0])?,
+        mask_size: args.arg("mask_size")?,
+        anchor: args.arg("anchor")?,
         iterations,
         outside,
         jobs: Vec::new(),

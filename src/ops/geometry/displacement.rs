@@ -108,9 +108,9 @@ impl Field {
     fn water(args: &Args) -> Result<Self> {
         let wave = |[amplitude, rate, phase]: [&str; 3]| -> Result<Wave> {
             Ok(Wave {
-                amplitude: args.float(amplitude)?.unwrap_or(10.0),
-                frequency: args.float(rate)?.unwrap_or(FREQUENCY),
-                phase: args.float(phase)?.unwrap_or(0.0),
+                amplitude: args.float(amplitude)?,
+                frequency: args.float(rate)?,
+                phase: args.float(phase)?,
             })
         };
         Ok(Field::Water {
@@ -120,7 +120,7 @@ impl Field {
     }
 
     fn jitter(args: &Args) -> Result<Self> {
-        let degree = args.int("nDegree")?.unwrap_or(2);
+        let degree = args.int("nDegree")?;
         match u16::try_from(degree) {
             Ok(degree) => Ok(Field::Jitter { most: degree / 2 }),
             Err(_) => {
@@ -182,17 +182,17 @@ struct Displacement {
 
 fn operator(args: &Args, field: Field) -> Result<Box<dyn Operator>> {
     let sampling = match args.int("interp_type")? {
-        None | Some(0) => Sampling::Nearest,
-        Some(1) => Sampling::Linear,
-        Some(other) => {
+        0 => Sampling::Nearest,
+        1 => Sampling::Linear,
+        other => {
             return Err(Error::unsupported(format!("argument `interp_type` is {other}, expected 0 or 1")));
         }
     };
     Ok(Box::new(Displacement {
         field,
-        mask: args.arg_or("mask", &[1.0])?,
+        mask: args.arg("mask")?,
         sampling,
-        fill: args.float("fill_value")?.unwrap_or(0.0),
+        fill: args.float("fill_value")?,
         seed: seed(args)?,
         batch: BatchRandom::default(),
         changed: Vec::new(),

@@ -34,9 +34,9 @@ pub(in crate::ops) struct Extract {
 impl Extract {
     /// Reads [`ARGS`].
     pub(in crate::ops) fn new(args: &Args) -> Result<Self> {
-        let dtype = match args.dtype("dtype")? {
+        let dtype = match args.given_dtype("dtype")? {
             Some(dtype) => Some(dtype),
-            None => args.dtype("output_dtype")?,
+            None => args.given_dtype("output_dtype")?,
         };
         let (policy, fill) = (OutOfBounds::new(args)?, fill_values(args)?);
         Ok(Self { dtype, policy, fill, copies: Vec::new(), channel: None })

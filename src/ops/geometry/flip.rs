@@ -47,8 +47,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let flag = |name, default: f64| args.arg_or(name, &[default]);
-    let flags = [flag("horizontal", 1.0)?, flag("vertical", 0.0)?, flag("depthwise", 0.0)?];
+    let flags = [args.arg("horizontal")?, args.arg("vertical")?, args.arg("depthwise")?];
     Ok(Box::new(Flip { flags, flipped: Vec::new() }))
 }
 

@@ -57,12 +57,11 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let arg = |name, default: f64| args.arg_or(name, &[default]);
     Ok(Box::new(GridMask {
-        tile: arg("tile", 100.0)?,
-        ratio: arg("ratio", 0.5)?,
-        angle: arg("angle", 0.0)?,
-        shift: [arg("shift_x", 0.0)?, arg("shift_y", 0.0)?],
+        tile: args.arg("tile")?,
+        ratio: args.arg("ratio")?,
+        angle: args.arg("angle")?,
+        shift: [args.arg("shift_x")?, args.arg("shift_y")?],
         grids: Vec::new(),
     }))
 }

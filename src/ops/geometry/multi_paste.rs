@@ -104,18 +104,18 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
             let text = format!("arguments `{absolute}` and `{relative}` exclude each other");
             return Err(Error::invalid(text));
         }
-        Ok(Place { absolute: args.arg(absolute)?, relative: args.arg(relative)? })
+        Ok(Place { absolute: args.given_arg(absolute)?, relative: args.given_arg(relative)? })
     };
     if args.has("in_ids") && inputs != 1 {
         return Err(Error::invalid(format!("argument `in_ids` with {inputs} inputs, expected one")));
     }
     Ok(Box::new(MultiPaste {
-        in_ids: args.arg("in_ids")?,
-        output_size: args.arg("output_size")?,
+        in_ids: args.given_arg("in_ids")?,
+        output_size: args.given_arg("output_size")?,
         in_anchors: place("in_anchors", "in_anchors_rel")?,
         shapes: place("shapes", "shapes_rel")?,
         out_anchors: place("out_anchors", "out_anchors_rel")?,
-        dtype: args.dtype("dtype")?,
+        dtype: args.given_dtype("dtype")?,
         jobs: Vec::new(),
     }))
 }

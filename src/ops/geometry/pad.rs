@@ -49,9 +49,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     Ok(Box::new(Pad {
         axes: Axes::new(args, Axes::All)?,
-        fill: args.arg_or("fill_value", &[0.0])?,
-        shape: args.arg("shape")?,
-        align: args.arg("align")?,
+        fill: args.arg("fill_value")?,
+        shape: args.given_arg("shape")?,
+        align: args.given_arg("align")?,
         copies: Vec::new(),
     }))
 }

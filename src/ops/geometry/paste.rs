@@ -49,9 +49,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     let missing = |name| Error::invalid(format!("argument `{name}` is missing"));
-    let arg = |name, default: f64| args.arg_or(name, &[default]);
-    let fill = args.floats("fill_value")?.ok_or_else(|| missing("fill_value"))?;
-    let channels = args.int("n_channels")?.unwrap_or(3);
+    let fill = args.given_floats("fill_value")?.ok_or_else(|| missing("fill_value"))?;
+    let channels = args.int("n_channels")?;
     if fill.len() != 1 && fill.len() as i64 != channels {
         return Err(Error::invalid(format!(
             "argument `fill_value` has {} values, expected 1 or {channels}",
@@ -59,9 +58,9 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         )));
     }
     Ok(Box::new(Paste {
-        ratio: args.arg("ratio")?.ok_or_else(|| missing("ratio"))?,
-        position: [arg("paste_y", 0.5)?, arg("paste_x", 0.5)?],
-        min_canvas_size: arg("min_canvas_size", 0.0)?,
+        ratio: args.given_arg("ratio")?.ok_or_else(|| missing("ratio"))?,
+        position: [args.arg("paste_y")?, args.arg("paste_x")?],
+        min_canvas_size: args.arg("min_canvas_size")?,
         extract: Extract::onto(fill),
     }))
 }

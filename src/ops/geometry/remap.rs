@@ -58,15 +58,15 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     let interpolation = match args.int("interp")? {
-        None | Some(1) => Interpolation::Linear,
-        Some(0) => Interpolation::Nearest,
-        Some(2) => Interpolation::Cubic,
-        Some(3) => Interpolation::Lanczos,
-        Some(other) => {
+        1 => Interpolation::Linear,
+        0 => Interpolation::Nearest,
+        2 => Interpolation::Cubic,
+        3 => Interpolation::Lanczos,
+        other => {
             return Err(Error::unsupported(format!("argument `interp` is {other}, expected 0 to 3")));
         }
     };
-    let shift = match args.string("pixel_origin")?.unwrap_or("corner") {
+    let shift = match args.string("pixel_origin")? {
         "corner" => 0.0,
         "center" => 0.5,
         other => {

@@ -57,7 +57,6 @@ pub(in crate::ops) const FAST: OpDef = OpDef {
     name: "FastResizeCropMirror",
     args: &[attributes::antialias(false)],
     shared_args: &[MIRROR, attributes::ARGS, CROP_ARGS],
-    build: &|args, inputs| build(&args.or("antialias", Value::Bools(vec![false])), inputs),
     ..DEF
 };
 
@@ -69,7 +68,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     Ok(Box::new(ResizeCropMirror {
         attributes,
         crop: CropWindow::new(args)?,
-        mirror: args.arg_or("mirror", &[0.0])?,
+        mirror: args.arg("mirror")?,
         jobs: Vec::new(),
         scratch: ScratchPool::default(),
     }))

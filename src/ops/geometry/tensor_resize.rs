@@ -87,9 +87,9 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     if args.has("sizes") == args.has("scales") {
         return Err(Error::invalid("expected one of the arguments `sizes` and `scales`"));
     }
-    let mode = args.string("mode")?.unwrap_or("default");
+    let mode = args.string("mode")?;
     Ok(Box::new(TensorResize {
-        sizes: args.arg("sizes")?,
+        sizes: args.given_arg("sizes")?,
         stretches: mode == "stretch",
         keeps_ratio: matches!(mode, "not_larger" | "not_smaller"),
         attributes: ResizeAttributes::new(&args.renamed("sizes", "size"))?,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::cpu::convert::convert_slice;
 use crate::dispatch;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gpu::{Gpu, KernelSpec, NoParams};
 use crate::operator::{
     ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, one_output,
@@ -31,7 +31,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let dtype = args.dtype("dtype")?.ok_or_else(|| Error::invalid("argument `dtype` is missing"))?;
+    let dtype = args.dtype("dtype")?;
     Ok(Box::new(Cast { dtype }))
 }
 

@@ -43,11 +43,11 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let (keys, given) = (args.ints("keys")?.unwrap_or_default(), args.floats("values")?.unwrap_or_default());
+    let (keys, given) = (args.ints("keys")?, args.floats("values")?);
     if keys.len() != given.len() {
         return Err(Error::invalid(format!("{} values for {} keys", given.len(), keys.len())));
     }
-    let default = args.float("default_value")?.unwrap_or(0.0);
+    let default = args.float("default_value")?;
     let mut values = Vec::new();
     for (&key, value) in keys.iter().zip(given) {
         let key = usize::try_from(key).ok().filter(|&key| key < KEYS).ok_or_else(|| {
@@ -58,10 +58,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         }
         values[key] = value;
     }
-    let dtype = match args.dtype("dtype")? {
-        Some(dtype) => dtype,
-        None => args.dtype("output_dtype")?.unwrap_or(DType::F32),
-    };
+    let dtype = args.dtype_or_older("dtype", "output_dtype")?;
     Ok(Box::new(LookupTable { dtype, values, default }))
 }
 

@@ -35,8 +35,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     Ok(Box::new(BatchPermutation {
-        repeats: args.bool("allow_repetitions")?.unwrap_or(false),
-        moves_all: args.bool("no_fixed_points")?.unwrap_or(false),
+        repeats: args.bool("allow_repetitions")?,
+        moves_all: args.bool("no_fixed_points")?,
         seed: seed(args)?,
         numbers: Vec::new(),
     }))

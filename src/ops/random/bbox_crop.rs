@@ -54,7 +54,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         )
         .or_bool(true),
         ArgSpec::bool("allow_no_crop", "whether the whole image is one more choice; not with `crop_shape`")
-            .or_bool(true),
+            .or_computed("true without `crop_shape`"),
         ArgSpec::int("num_attempts", "windows that are drawn for a threshold before another one is")
             .or_int(1),
         ArgSpec::int("total_num_attempts", "windows after which the best one is taken; -1: no limit")
@@ -69,13 +69,13 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::bool("quiet", "whether DALI does not warn").no_effect().or_bool(false),
     ],
     build: &build,
-    outputs: &|args, inputs| Ok(2 + inputs + usize::from(args.bool("output_bbox_indices")?.unwrap_or(false))),
+    outputs: &|args, inputs| Ok(2 + inputs + usize::from(args.bool("output_bbox_indices")?)),
     ..OpDef::BASE
 };
 
 /// A fixed list that is one range or several of them.
 fn ranges(args: &Args, name: &str) -> Result<Vec<[f32; 2]>> {
-    let Some(values) = args.floats(name)? else { return Ok(vec![[1.0, 1.0]]) };
+    let values = args.floats(name)?;
     let (ranges, rest) = values.as_chunks::<2>();
     let rise = |[low, high]: &[f32; 2]| 0.0 <= *low && low <= high && high.is_finite();
     if ranges.is_empty() || !rest.is_empty() || !ranges.iter().all(rise) {
@@ -104,14 +104,14 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
     let [scaling] = ranges(args, "scaling")?[..] else {
         return Err(Error::invalid("argument `scaling` has several ranges, expected one"));
     };
-    let thresholds = args.floats("thresholds")?.unwrap_or_else(|| vec![0.0]);
+    let thresholds = args.floats("thresholds")?;
     if thresholds.is_empty() {
         return Err(Error::invalid("argument `thresholds` is empty"));
     }
     for &threshold in &thresholds {
         part("thresholds", threshold)?;
     }
-    let metric = match args.string("threshold_type")?.unwrap_or("iou") {
+    let metric = match args.string("threshold_type")? {
         "iou" => Metric::IntersectionOverUnion,
         "overlap" => Metric::Overlap,
         other => {
@@ -120,7 +120,7 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
         }
     };
     // A window of a given size is never the whole image, unless that is asked for, which is an error.
-    let may_keep_all = args.bool("allow_no_crop")?.unwrap_or(!args.has("crop_shape"));
+    let may_keep_all = args.given_bool("allow_no_crop")?.unwrap_or(!args.has("crop_shape"));
     if args.has("crop_shape") {
         if let Some(other) = ["scaling", "aspect_ratio"].into_iter().find(|name| args.has(name)) {
             return Err(Error::invalid(format!("arguments `crop_shape` and `{other}` exclude each other")));
@@ -130,30 +130,30 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
             return Err(Error::invalid(text));
         }
     }
-    let has_ends = args.bool("ltrb")?.unwrap_or(true);
-    let bbox_layout = args.string("bbox_layout")?.filter(|text| !text.is_empty());
-    let total = args.int("total_num_attempts")?.filter(|&total| total != -1);
+    let has_ends = args.bool("ltrb")?;
+    let bbox_layout = args.given_string("bbox_layout")?.filter(|text| !text.is_empty());
+    let total = args.given_int("total_num_attempts")?.filter(|&total| total != -1);
     Ok(Box::new(RandomBBoxCrop {
         rules: Rules {
             scaling,
             ratios: ranges(args, "aspect_ratio")?,
             thresholds,
             may_keep_all,
-            attempts: attempts("num_attempts", args.int("num_attempts")?.unwrap_or(1))?,
+            attempts: attempts("num_attempts", args.int("num_attempts")?)?,
             total: total.map(|total| attempts("total_num_attempts", total)).transpose()?,
             metric,
-            all_boxes: args.bool("all_boxes_above_threshold")?.unwrap_or(true),
+            all_boxes: args.bool("all_boxes_above_threshold")?,
             least_part: args
-                .float("bbox_prune_threshold")?
+                .given_float("bbox_prune_threshold")?
                 .map(|least| part("bbox_prune_threshold", least))
                 .transpose()?,
         },
-        crop_shape: args.arg("crop_shape")?,
-        input_shape: args.arg("input_shape")?,
+        crop_shape: args.given_arg("crop_shape")?,
+        input_shape: args.given_arg("input_shape")?,
         bbox_layout: bbox_layout.or((!has_ends).then_some("xyWH")).map(str::to_owned),
-        shape_layout: args.string("shape_layout")?.filter(|text| !text.is_empty()).map(str::to_owned),
+        shape_layout: args.given_string("shape_layout")?.filter(|text| !text.is_empty()).map(str::to_owned),
         has_labels: inputs > 1,
-        has_indices: args.bool("output_bbox_indices")?.unwrap_or(false),
+        has_indices: args.bool("output_bbox_indices")?,
         seed: seed(args)?,
         answers: Vec::new(),
     }))

@@ -37,7 +37,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         ArgSpec::float("alpha", "first parameter, positive").tensor().or_float(1.0),
         ArgSpec::float("beta", "second parameter, positive").tensor().or_float(1.0),
         ArgSpec::ints("shape", "shape of the output").tensor().or_computed("that of the input, or a scalar"),
-        ArgSpec::dtype("dtype", "element type of the output: float32 or float64").or_computed("float32"),
+        ArgSpec::dtype("dtype", "element type of the output: float32 or float64").or_dtype(DType::F32),
     ],
     build: &build,
     outputs: &one_output,
@@ -46,13 +46,13 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
-    let dtype = args.dtype("dtype")?.unwrap_or(DType::F32);
+    let dtype = args.dtype("dtype")?;
     if !matches!(dtype, DType::F32 | DType::F64) {
         return Err(Error::unsupported(format!("argument `dtype` is {dtype}, expected float32 or float64")));
     }
     Ok(Box::new(Beta {
-        alpha: args.arg_or("alpha", &[1.0])?,
-        beta: args.arg_or("beta", &[1.0])?,
+        alpha: args.arg("alpha")?,
+        beta: args.arg("beta")?,
         dtype,
         shape: ShapeArg::new(args, inputs > 0)?,
         seed: seed(args)?,

@@ -48,7 +48,7 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
         return Err(Error::invalid("argument `shape` and a second input exclude each other"));
     }
     Ok(Box::new(Choice {
-        probabilities: args.arg("p")?,
+        probabilities: args.given_arg("p")?,
         shape: ShapeArg::new(args, false)?,
         like,
         seed: seed(args)?,

@@ -16,7 +16,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     args: &[ArgSpec::float("probability", "probability of a one").tensor().or_float(0.5)],
     shared_args: &[ARGS],
     build: &|args, inputs| {
-        let probability = args.arg_or("probability", &[0.5])?;
+        let probability = args.arg("probability")?;
         Random::operator(CoinFlip { probability }, args, inputs)
     },
     outputs: &one_output,

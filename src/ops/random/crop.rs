@@ -11,11 +11,12 @@ use crate::limits;
 use crate::operator::args::numbers;
 use crate::operator::shared::window::Window;
 use crate::operator::{
-    ArgSpec, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs, one_output,
+    ArgSpec, ArgTable, Args, CpuCx, GpuCx, GpuIo, InputSet, Inputs, Io, OpDef, Operator, SampleInputs,
+    one_output,
 };
 use crate::ops::decode::decoders_image;
 use crate::ops::decode::decoders_image::{Image, Region};
-use crate::ops::geometry::resize::attributes::ResizeAttributes;
+use crate::ops::geometry::resize::attributes::{self, ResizeAttributes};
 use crate::ops::geometry::resize::exact;
 use crate::ops::geometry::resize::geometry::{Geometry, layout_of};
 use crate::ops::geometry::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
@@ -46,21 +47,20 @@ struct RandomCrop {
 impl RandomCrop {
     fn new(args: &Args) -> Result<Self> {
         // An area may begin at nothing, a ratio may not.
-        let pair = |name: &str, may_be_zero: bool, default: [f32; 2]| {
+        let pair = |name: &str, may_be_zero: bool| {
             let begins = |low: f32| low > 0.0 || may_be_zero && low == 0.0;
-            match args.floats(name)?.as_deref() {
-                None => Ok(default),
+            match args.floats(name)?[..] {
                 // One value is both, as in DALI.
-                Some(&[both]) if both > 0.0 && both.is_finite() => Ok([both; 2]),
-                Some(&[low, high]) if begins(low) && low <= high && 0.0 < high && high.is_finite() => {
+                [both] if both > 0.0 && both.is_finite() => Ok([both; 2]),
+                [low, high] if begins(low) && low <= high && 0.0 < high && high.is_finite() => {
                     Ok([low, high])
                 }
-                Some(other) => Err(Error::invalid(format!(
+                ref other => Err(Error::invalid(format!(
                     "argument `{name}` is {other:?}, expected two positive numbers that rise"
                 ))),
             }
         };
-        let attempts = args.int("num_attempts")?.unwrap_or(10);
+        let attempts = args.int("num_attempts")?;
         if !(1..=limits::MAX_CROP_ATTEMPTS).contains(&attempts) {
             return Err(Error::invalid(format!(
                 "argument `num_attempts` is {attempts}, expected 1 to {}",
@@ -68,8 +68,8 @@ impl RandomCrop {
             )));
         }
         Ok(Self {
-            area: pair("random_area", true, [0.08, 1.0])?,
-            ratio: pair("random_aspect_ratio", false, [0.75, 4.0 / 3.0])?,
+            area: pair("random_area", true)?,
+            ratio: pair("random_aspect_ratio", false)?,
             attempts,
             seed: seed(args)?.masked(SEED_MASK),
             batch: BatchRandom::default(),
@@ -241,20 +241,24 @@ pub(in crate::ops) const RESIZED: OpDef = OpDef {
         ArgSpec::int("temp_buffer_hint", "a hint for DALI's memory").no_effect().or_int(0),
     ],
     shared_args: &[ARGS, exact::ARGS],
-    build: &|args, _| {
-        Ok(Box::new(RandomResizedCrop {
-            attributes: ResizeAttributes::new(args)?,
-            crop: RandomCrop::new(args)?,
-            jobs: Vec::new(),
-            scratch: ScratchPool::default(),
-        }))
-    },
+    build: &build_resized,
     outputs: &one_output,
     kernels: &[crate::ops::geometry::resize::gpu::kernels],
     sequences: true,
     reads_in_place: InputSet::All,
     ..OpDef::BASE
 };
+
+fn build_resized(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
+    // Arguments of `Resize` that a file cannot give here have its defaults.
+    let of_resize = ArgTable { own: RESIZED.args, shared: &[exact::ARGS, attributes::ARGS] };
+    Ok(Box::new(RandomResizedCrop {
+        attributes: ResizeAttributes::new(&args.with_defaults(of_resize))?,
+        crop: RandomCrop::new(args)?,
+        jobs: Vec::new(),
+        scratch: ScratchPool::default(),
+    }))
+}
 
 struct RandomResizedCrop {
     attributes: ResizeAttributes,

@@ -66,7 +66,7 @@ const NUMBERS: &[DType] = &[
 /// When `seed` is no integer.
 pub(super) fn seed(args: &Args) -> Result<Seed> {
     // The hasher of the standard library is keyed by the system's randomness, anew for each.
-    let seed = match args.int("seed")? {
+    let seed = match args.given_int("seed")? {
         Some(seed) => seed as u64,
         None => std::hash::RandomState::new().build_hasher().finish(),
     };
@@ -218,7 +218,7 @@ impl<D: Distribution + 'static> Random<D> {
     /// # Errors
     /// When one of [`ARGS`] is wrong.
     pub(super) fn operator(distribution: D, args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
-        let dtype = args.dtype("dtype")?.unwrap_or(D::DTYPE);
+        let dtype = args.given_dtype("dtype")?.unwrap_or(D::DTYPE);
         if !D::DTYPES.contains(&dtype) {
             let names: Vec<&str> = D::DTYPES.iter().map(|dtype| dtype.name()).collect();
             return Err(Error::unsupported(format!(

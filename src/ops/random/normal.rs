@@ -37,8 +37,7 @@ pub(super) struct Normal {
 impl Normal {
     /// Reads [`NORMAL`].
     pub(super) fn new(args: &Args) -> Result<Self> {
-        let arg = |name, default: f64| args.arg_or(name, &[default]);
-        Ok(Self { mean: arg("mean", 0.0)?, stddev: arg("stddev", 1.0)? })
+        Ok(Self { mean: args.arg("mean")?, stddev: args.arg("stddev")? })
     }
 }
 

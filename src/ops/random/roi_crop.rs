@@ -51,8 +51,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
-    let needed =
-        |name| args.arg(name)?.ok_or_else(|| Error::invalid(format!("argument `{name}` is missing")));
+    let needed = |name| args.arg(name);
     if args.has("roi_shape") == args.has("roi_end") {
         return Err(Error::invalid("expected one of the arguments `roi_shape` and `roi_end`"));
     }
@@ -65,7 +64,7 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
         roi_start: needed("roi_start")?,
         roi: needed(if has_end { "roi_end" } else { "roi_shape" })?,
         has_end,
-        in_shape: args.arg("in_shape")?,
+        in_shape: args.given_arg("in_shape")?,
         has_input: inputs > 0,
         seed: seed(args)?,
         batch: BatchRandom::default(),

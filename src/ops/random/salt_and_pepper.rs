@@ -69,13 +69,12 @@ struct Job {
 
 impl SaltAndPepper {
     fn operator(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-        let arg = |name, default: f64| args.arg_or(name, &[default]);
         Ok(Box::new(Self {
-            probability: arg("prob", 0.05)?,
-            salt_share: arg("salt_vs_pepper", 0.5)?,
-            salt: args.arg("salt_val")?,
-            pepper: args.arg("pepper_val")?,
-            per_channel: args.bool("per_channel")?.unwrap_or(false),
+            probability: args.arg("prob")?,
+            salt_share: args.arg("salt_vs_pepper")?,
+            salt: args.given_arg("salt_val")?,
+            pepper: args.given_arg("pepper_val")?,
+            per_channel: args.bool("per_channel")?,
             seed: seed(args)?,
             batch: BatchRandom::default(),
             jobs: Vec::new(),

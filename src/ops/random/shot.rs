@@ -53,7 +53,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     Ok(Box::new(Shot {
         // What DALI does; its documentation says 20, and that a factor of 0 changes nothing.
-        factor: args.arg_or("factor", &[12.0])?,
+        factor: args.arg("factor")?,
         seed: seed(args)?,
         batch: BatchRandom::default(),
         factors: Vec::new(),

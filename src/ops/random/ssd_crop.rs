@@ -52,7 +52,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let attempts = args.int("num_attempts")?.unwrap_or(1);
+    let attempts = args.int("num_attempts")?;
     let most = limits::MAX_BOX_COMPARISONS;
     let attempts =
         usize::try_from(attempts).ok().filter(|count| (1..=most).contains(count)).ok_or_else(|| {

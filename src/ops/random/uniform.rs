@@ -22,8 +22,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     ],
     shared_args: &[ARGS],
     build: &|args, inputs| {
-        let range = args.arg_or("range", &[-1.0, 1.0])?;
-        Random::operator(Uniform { range, values: args.arg("values")? }, args, inputs)
+        let range = args.arg("range")?;
+        Random::operator(Uniform { range, values: args.given_arg("values")? }, args, inputs)
     },
     outputs: &one_output,
     kernels: &[super::kernels],

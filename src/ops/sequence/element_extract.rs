@@ -29,7 +29,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 }
 
 fn frames(args: &Args) -> Result<Vec<usize>> {
-    let map = args.ints("element_map")?.unwrap_or_default();
+    let map = args.ints("element_map")?;
     if map.is_empty() || map.len() > limits::MAX_EDGES_PER_OPERATOR {
         return Err(Error::invalid(format!(
             "argument `element_map` has {} frames, expected 1 to {}",

@@ -32,11 +32,11 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn sequences(args: &Args) -> Result<Sequences> {
-    let length = args.int("sequence_length")?.ok_or_else(|| Error::invalid("no `sequence_length`"))?;
+    let length = args.given_int("sequence_length")?.ok_or_else(|| Error::invalid("no `sequence_length`"))?;
     let length = usize::try_from(length).ok().filter(|&length| length > 0).ok_or_else(|| {
         Error::invalid(format!("argument `sequence_length` is {length}, expected 1 or more"))
     })?;
-    let pads = match args.string("last_sequence_policy")?.unwrap_or("partial") {
+    let pads = match args.string("last_sequence_policy")? {
         "partial" => false,
         "pad" => true,
         other => {

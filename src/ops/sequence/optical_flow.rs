@@ -70,7 +70,7 @@ struct OpticalFlow {
 }
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
-    let color = match args.int("image_type")?.unwrap_or(0) {
+    let color = match args.int("image_type")? {
         0 => Color::Rgb,
         1 => Color::Bgr,
         2 => Color::Gray,
@@ -80,10 +80,11 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
             )));
         }
     };
-    let name = if args.has("output_grid") { "output_grid" } else { "output_format" };
+    let is_older = args.has("output_format") && !args.has("output_grid");
+    let name = if is_older { "output_format" } else { "output_grid" };
     let output_grid = grid(args, name, &[1, 2, 4])?;
     let hint_grid = grid(args, "hint_grid", &[1, 2, 4, 8])?;
-    let takes_hints = args.bool("enable_external_hints")?.unwrap_or(false);
+    let takes_hints = args.bool("enable_external_hints")?;
     if takes_hints && inputs != 2 {
         return Err(Error::invalid(format!(
             "argument `enable_external_hints` is true, so expected 2 inputs, frames and hints, found {inputs}"
@@ -95,18 +96,18 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
         )));
     }
     let settings = Settings {
-        speed: speed(args.float("preset")?.unwrap_or(0.0))?,
+        speed: speed(args.float("preset")?)?,
         output_grid,
         hint_grid: takes_hints.then_some(hint_grid),
         is_gray: color == Color::Gray,
     };
-    let temporal_hints = args.bool("enable_temporal_hints")?.unwrap_or(false);
+    let temporal_hints = args.bool("enable_temporal_hints")?;
     Ok(Box::new(OpticalFlow { settings, color, temporal_hints, engine: None }))
 }
 
-/// A grid among `allowed`, 4 when it is not given.
+/// A grid among `allowed`.
 fn grid(args: &Args, name: &str, allowed: &[u32]) -> Result<u32> {
-    let given = args.int(name)?.unwrap_or(4);
+    let given = args.int(name)?;
     let found = allowed.iter().copied().find(|&size| i64::from(size) == given);
     found.ok_or_else(|| Error::invalid(format!("argument `{name}` is {given}, expected one of {allowed:?}")))
 }

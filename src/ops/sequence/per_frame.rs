@@ -24,7 +24,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    Ok(Box::new(PerFrame { replace: args.bool("replace")?.unwrap_or(false) }))
+    Ok(Box::new(PerFrame { replace: args.bool("replace")? }))
 }
 
 impl PerFrame {

@@ -33,8 +33,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let new_order =
-        args.arg("new_order")?.ok_or_else(|| Error::invalid("argument `new_order` is missing"))?;
+    let new_order = args.arg("new_order")?;
     if new_order.known().is_some_and(<[f64]>::is_empty) {
         return Err(Error::invalid("argument `new_order` is empty, expected a frame"));
     }

@@ -75,7 +75,7 @@ pub(in crate::ops) const VALIDATE_LOGICAL: OpDef = OpDef {
 };
 
 fn predicate(args: &Args) -> Result<Arg> {
-    match args.arg("predicate")? {
+    match args.given_arg("predicate")? {
         Some(predicate) if args.is_tensor("predicate") => Ok(predicate),
         _ => Err(Error::invalid("argument `predicate` is missing or no tensor")),
     }

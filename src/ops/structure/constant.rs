@@ -40,8 +40,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let dtype = args.dtype("dtype")?;
-    let (dtype, len, bytes) = match (args.floats("fdata")?, args.ints("idata")?) {
+    let dtype = args.given_dtype("dtype")?;
+    let (dtype, len, bytes) = match (args.given_floats("fdata")?, args.given_ints("idata")?) {
         (Some(floats), None) => {
             let dtype = dtype.unwrap_or(DType::F32);
             (dtype, floats.len(), dispatch!(dtype, T => stored::<_, T>(&floats)))
@@ -53,7 +53,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         (Some(_), Some(_)) => return Err(Error::invalid("arguments `fdata` and `idata` exclude each other")),
         (None, None) => return Err(Error::invalid("argument `fdata` or `idata` is missing")),
     };
-    let shape = match args.ints("shape")? {
+    let shape = match args.given_ints("shape")? {
         None => Shape::from([len]),
         Some(extents) => shape(&extents)?,
     };
@@ -61,7 +61,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     if len != 1 && shape.volume()? != len {
         return Err(Error::invalid(format!("{len} elements do not fill the shape {shape}")));
     }
-    let layout = args.string("layout")?.map(Layout::new).transpose()?.unwrap_or(Layout::NONE);
+    let layout = Layout::new(args.string("layout")?)?;
     if !layout.is_none() && layout.letters().len() != shape.len() {
         return Err(Error::invalid(format!("layout `{layout}` does not fit the shape {shape}")));
     }

@@ -29,11 +29,11 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let layout = args.string("input_layout")?.unwrap_or("HWC");
+    let layout = args.string("input_layout")?;
     if layout != "HWC" {
         return Err(Error::unsupported(format!("argument `input_layout` is `{layout}`, expected `HWC`")));
     }
-    let suffix = args.string("suffix")?.unwrap_or_default();
+    let suffix = args.string("suffix")?;
     // The name of a file is all that a pipeline chooses: not where it goes.
     if suffix.contains(['/', '\0']) {
         let text =

@@ -29,8 +29,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let places = args.ints("axes")?.ok_or_else(|| Error::invalid("argument `axes` is missing"))?;
-    let names = Layout::new(args.string("new_axis_names")?.unwrap_or_default())?;
+    let places = args.ints("axes")?;
+    let names = Layout::new(args.string("new_axis_names")?)?;
     if !names.is_none() && names.letters().len() != places.len() {
         return Err(Error::invalid(format!(
             "`new_axis_names` is `{names}`, expected {} letters",

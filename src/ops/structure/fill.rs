@@ -73,12 +73,12 @@ struct Fill {
 
 impl Fill {
     fn operator(args: &Args, value: Option<f32>, like: bool) -> Result<Box<dyn Operator>> {
-        let layout = args.string("layout")?.map(Layout::new).transpose()?.unwrap_or(Layout::NONE);
+        let layout = args.given_string("layout")?.map(Layout::new).transpose()?.unwrap_or(Layout::NONE);
         Ok(Box::new(Fill {
             value,
             like,
             shape: ShapeArg::new(args, like)?,
-            dtype: args.dtype("dtype")?,
+            dtype: args.given_dtype("dtype")?,
             layout,
         }))
     }

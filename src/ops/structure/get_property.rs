@@ -37,7 +37,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let property = match args.string("key")? {
+    let property = match args.given_string("key")? {
         Some("layout") => Property::Layout,
         Some("source_info") => Property::SourceInfo,
         other => {

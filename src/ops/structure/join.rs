@@ -51,7 +51,7 @@ struct Join {
 
 impl Join {
     fn operator(args: &Args, stacks: bool) -> Result<Box<dyn Operator>> {
-        let name = match args.string("axis_name")?.map(str::as_bytes) {
+        let name = match args.given_string("axis_name")?.map(str::as_bytes) {
             None => None,
             Some(&[letter]) => Some(letter),
             Some(_) => return Err(Error::invalid("argument `axis_name` is not one letter")),
@@ -59,7 +59,7 @@ impl Join {
         if name.is_some() && !stacks && args.has("axis") {
             return Err(Error::invalid("arguments `axis` and `axis_name` are both given, expected one"));
         }
-        Ok(Box::new(Join { axis: args.int("axis")?.unwrap_or(0), name, stacks }))
+        Ok(Box::new(Join { axis: args.int("axis")?, name, stacks }))
     }
 
     /// The dimension of the output for inputs of `ndim` dimensions.

@@ -46,7 +46,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let classes = args.int("num_classes")?.unwrap_or(0);
+    let classes = args.int("num_classes")?;
     let classes =
         usize::try_from(classes).ok().filter(|&n| n <= limits::MAX_SAMPLE_BYTES).ok_or_else(|| {
             Error::invalid(format!(
@@ -55,7 +55,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
             ))
         })?;
     // -1 that is given is not the default: it never drops the other dimensions.
-    let axis = match args.int("axis")? {
+    let axis = match args.given_int("axis")? {
         None => None,
         Some(-1) => Some(limits::MAX_NDIM),
         Some(axis) => {
@@ -64,7 +64,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
             })?)
         }
     };
-    let letter = match args.string("axis_name")?.map(str::as_bytes) {
+    let letter = match args.given_string("axis_name")?.map(str::as_bytes) {
         None | Some(&[]) => None,
         Some(&[letter]) => Some(letter),
         Some(_) => return Err(Error::invalid("argument `axis_name` is not one letter")),
@@ -73,9 +73,9 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         classes,
         axis,
         letter,
-        on: args.float("on_value")?.unwrap_or(1.0),
-        off: args.float("off_value")?.unwrap_or(0.0),
-        dtype: args.dtype("dtype")?.unwrap_or(DType::F32),
+        on: args.float("on_value")?,
+        off: args.float("off_value")?,
+        dtype: args.dtype("dtype")?,
         flat: false,
     }))
 }

@@ -25,7 +25,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let indices = args.arg("indices")?.ok_or_else(|| Error::invalid("argument `indices` is missing"))?;
+    let indices = args.arg("indices")?;
     Ok(Box::new(PermuteBatch { indices, sources: Vec::new() }))
 }
 

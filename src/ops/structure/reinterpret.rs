@@ -12,7 +12,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     inputs: (1, 2),
     args: &[ArgSpec::dtype("dtype", "element type of the output").or_computed("the input's")],
     shared_args: &[ARGS],
-    build: &|args, inputs| operator(args, inputs, args.dtype("dtype")?),
+    build: &|args, inputs| operator(args, inputs, args.given_dtype("dtype")?),
     outputs: &one_output,
     kernels: &[gpu_io::kernels],
     sequences: true,

@@ -61,9 +61,9 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
 
 /// The operator with these arguments, that reads the bytes as `dtype`.
 pub(super) fn operator(args: &Args, inputs: usize, dtype: Option<DType>) -> Result<Box<dyn Operator>> {
-    let (shape, relative) = (args.arg("shape")?, args.arg("rel_shape")?);
-    let source_dims = args.ints("src_dims")?.map(|dims| source_dims(&dims)).transpose()?;
-    let layout = args.string("layout")?.map(Layout::new).transpose()?;
+    let (shape, relative) = (args.given_arg("shape")?, args.given_arg("rel_shape")?);
+    let source_dims = args.given_ints("src_dims")?.map(|dims| source_dims(&dims)).transpose()?;
+    let layout = args.given_string("layout")?.map(Layout::new).transpose()?;
     for arg in shape.iter().chain(&relative) {
         if let Some(extents) = arg.known() {
             check_len(extents.len())?;

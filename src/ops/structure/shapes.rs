@@ -33,10 +33,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let dtype = match args.dtype("dtype")? {
-        Some(dtype) => dtype,
-        None => args.dtype("type")?.unwrap_or(DType::I64),
-    };
+    let dtype = args.dtype_or_older("dtype", "type")?;
     if !matches!(dtype, DType::I32 | DType::U32 | DType::I64 | DType::U64 | DType::F32 | DType::F64) {
         return Err(Error::invalid(format!(
             "argument `dtype` is {dtype}, expected int32, uint32, int64, uint64, float32 or float64"

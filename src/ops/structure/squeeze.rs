@@ -29,7 +29,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    match (args.ints("axes")?, args.string("axis_names")?) {
+    match (args.given_ints("axes")?, args.given_string("axis_names")?) {
         (Some(axes), None) => {
             if axes.iter().enumerate().any(|(i, axis)| axes[..i].contains(axis)) {
                 return Err(Error::invalid(format!("an axis of {axes:?} is given twice")));

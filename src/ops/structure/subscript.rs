@@ -83,7 +83,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     let given = |names: &Names| [names.at, names.lo, names.hi, names.step].iter().any(|name| args.has(name));
     let named = NAMES.iter().rposition(given).map_or(0, |last| last + 1);
-    let declared = match args.int("num_subscripts")? {
+    let declared = match args.given_int("num_subscripts")? {
         None => named,
         Some(n) => {
             usize::try_from(n).ok().filter(|n| (named..=NAMES.len()).contains(n)).ok_or_else(|| {
@@ -100,16 +100,16 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 
 impl Subscript {
     fn new(args: &Args, names: &Names) -> Result<Self> {
-        let (lo, hi, step) = (args.arg(names.lo)?, args.arg(names.hi)?, args.arg(names.step)?);
-        if step.as_ref().and_then(Arg::known).is_some_and(|step| step == [0.0]) {
+        let (lo, hi, step) = (args.given_arg(names.lo)?, args.given_arg(names.hi)?, args.arg(names.step)?);
+        if step.known().is_some_and(|step| step == [0.0]) {
             return Err(Error::invalid(format!("argument `{}` is 0", names.step)));
         }
-        match args.arg(names.at)? {
-            Some(_) if lo.is_some() || hi.is_some() || step.is_some() => {
+        match args.given_arg(names.at)? {
+            Some(_) if lo.is_some() || hi.is_some() || args.has(names.step) => {
                 Err(Error::invalid(format!("argument `{}` excludes a range of that dimension", names.at)))
             }
             Some(at) => Ok(Self::At(at)),
-            None => Ok(Self::Range { lo, hi, step: step.unwrap_or_else(|| Arg::fixed(names.step, &[1.0])) }),
+            None => Ok(Self::Range { lo, hi, step }),
         }
     }
 

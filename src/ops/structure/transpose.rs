@@ -46,14 +46,17 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let perm =
-        args.ints("perm")?.filter(|perm| !perm.is_empty()).map(|perm| permutation(&perm)).transpose()?;
-    let layout = match args.string("output_layout")?.map(Layout::new).transpose()? {
+    let perm = args
+        .given_ints("perm")?
+        .filter(|perm| !perm.is_empty())
+        .map(|perm| permutation(&perm))
+        .transpose()?;
+    let layout = match args.given_string("output_layout")?.map(Layout::new).transpose()? {
         Some(layout) if layout.is_none() => {
             return Err(Error::invalid("argument `output_layout` is empty, expected one letter a dimension"));
         }
         Some(layout) => OutputLayout::Fixed(layout),
-        None if args.bool("transpose_layout")?.unwrap_or(true) => OutputLayout::Permuted,
+        None if args.bool("transpose_layout")? => OutputLayout::Permuted,
         None => OutputLayout::AsInput,
     };
     Ok(Box::new(Transpose { perm, layout }))

@@ -49,9 +49,9 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         return Err(Error::invalid("arguments `value` and `threshold` exclude each other"));
     }
     Ok(Box::new(RandomMaskPixel {
-        foreground: args.arg_or("foreground", &[0.0])?,
-        threshold: args.arg_or("threshold", &[0.0])?,
-        value: args.arg("value")?,
+        foreground: args.arg("foreground")?,
+        threshold: args.arg("threshold")?,
+        value: args.given_arg("value")?,
         seed: seed(args)?,
         batch: BatchRandom::default(),
         chosen: Vec::new(),

@@ -83,13 +83,13 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     build: &build,
     outputs: &|args, _| {
         let corners = if format(args)? == Format::Box { 1 } else { 2 };
-        Ok(corners + usize::from(args.bool("output_class")?.unwrap_or(false)))
+        Ok(corners + usize::from(args.bool("output_class")?))
     },
     ..OpDef::BASE
 };
 
 fn format(args: &Args) -> Result<Format> {
-    match args.string("format")?.unwrap_or("anchor_shape") {
+    match args.string("format")? {
         "anchor_shape" => Ok(Format::AnchorShape),
         "start_end" => Ok(Format::StartEnd),
         "box" => Ok(Format::Box),
@@ -100,22 +100,22 @@ fn format(args: &Args) -> Result<Format> {
 }
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let ignore_class = args.bool("ignore_class")?.unwrap_or(false);
-    let has_class = args.bool("output_class")?.unwrap_or(false);
+    let ignore_class = args.bool("ignore_class")?;
+    let has_class = args.bool("output_class")?;
     if ignore_class && (has_class || args.has("classes") || args.has("class_weights")) {
         let text = "argument `ignore_class` excludes `classes`, `class_weights` and `output_class`";
         return Err(Error::invalid(text));
     }
-    let k_largest = args.int("k_largest")?.map(|k| {
+    let k_largest = args.given_int("k_largest")?.map(|k| {
         let positive = usize::try_from(k).ok().filter(|&k| k > 0);
         positive.ok_or_else(|| Error::invalid(format!("argument `k_largest` is {k}, expected 1 or more")))
     });
     Ok(Box::new(RandomObjectBBox {
-        foreground_prob: args.arg_or("foreground_prob", &[1.0])?,
-        classes: args.arg("classes")?,
-        class_weights: args.arg("class_weights")?,
-        background: args.arg("background")?,
-        threshold: args.arg("threshold")?,
+        foreground_prob: args.arg("foreground_prob")?,
+        classes: args.given_arg("classes")?,
+        class_weights: args.given_arg("class_weights")?,
+        background: args.given_arg("background")?,
+        threshold: args.given_arg("threshold")?,
         k_largest: k_largest.transpose()?,
         ignore_class,
         format: format(args)?,

@@ -43,7 +43,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    Ok(Box::new(SelectMasks { reindex: args.bool("reindex_masks")?.unwrap_or(false), answers: Vec::new() }))
+    Ok(Box::new(SelectMasks { reindex: args.bool("reindex_masks")?, answers: Vec::new() }))
 }
 
 impl SelectMasks {

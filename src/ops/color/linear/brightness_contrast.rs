@@ -68,12 +68,13 @@ pub(in crate::ops) const CONTRAST_DEF: OpDef = OpDef {
 };
 
 fn new(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let arg = |name, default: f64| args.arg_or(name, &[default]);
+    // An operator with one of the two has the other's defaults as well.
+    let args = &args.with_defaults(DEF.arg_table());
     let rule = BrightnessContrast {
-        brightness: arg("brightness", 1.0)?,
-        brightness_shift: arg("brightness_shift", 0.0)?,
-        contrast: arg("contrast", 1.0)?,
-        contrast_center: args.arg("contrast_center")?,
+        brightness: args.arg("brightness")?,
+        brightness_shift: args.arg("brightness_shift")?,
+        contrast: args.arg("contrast")?,
+        contrast_center: args.given_arg("contrast_center")?,
     };
     build(rule, args, None)
 }

@@ -4,7 +4,7 @@
 use super::{PixelMap, Rule, build};
 use crate::cpu::color::Mix;
 use crate::error::Result;
-use crate::operator::{Arg, ArgSpec, Args, InputSet, OpDef, Operator, SampleInputs, one_output};
+use crate::operator::{Arg, ArgSpec, ArgTable, Args, InputSet, OpDef, Operator, SampleInputs, one_output};
 use crate::tensor::{DType, Device};
 
 /// Degrees, and factors of everything else.
@@ -82,13 +82,14 @@ pub(in crate::ops) const SATURATION_DEF: OpDef = OpDef {
 };
 
 fn new(args: &Args, dtype: Option<DType>) -> Result<Box<dyn Operator>> {
-    let arg = |name, default: f64| args.arg_or(name, &[default]);
+    // An operator with some of these arguments has the defaults of the others as well.
+    let args = &args.with_defaults(ArgTable { own: DEF.args, shared: &[HUE, SATURATION, HSV_DEF.args] });
     let rule = ColorTwist {
-        hue: arg("hue", 0.0)?,
-        saturation: arg("saturation", 1.0)?,
-        value: arg("value", 1.0)?,
-        brightness: arg("brightness", 1.0)?,
-        contrast: arg("contrast", 1.0)?,
+        hue: args.arg("hue")?,
+        saturation: args.arg("saturation")?,
+        value: args.arg("value")?,
+        brightness: args.arg("brightness")?,
+        contrast: args.arg("contrast")?,
     };
     build(rule, args, dtype)
 }

@@ -48,7 +48,7 @@ struct Pointwise<R> {
 
 /// An operator that follows `rule`, with the argument `dtype`, or `default` for it.
 fn build<R: Rule + 'static>(rule: R, args: &Args, default: Option<DType>) -> Result<Box<dyn Operator>> {
-    let dtype = args.dtype("dtype")?.or(default);
+    let dtype = args.given_dtype("dtype")?.or(default);
     dtype.map_or(Ok(()), supported)?;
     Ok(Box::new(Pointwise { rule, dtype, maps: Vec::new() }))
 }

@@ -21,13 +21,13 @@ fn whole(args: &Args) -> Result<Image> {
 /// Whether nobody asks for more than the resized images, of bytes.
 fn is_plain(args: &[&Args]) -> bool {
     let [decoder, resize, ..] = args else { return false };
-    let bytes = decoder.dtype("dtype").is_ok_and(|dtype| dtype.is_none_or(|dtype| dtype == DType::U8));
-    bytes && !resize.bool("save_attrs").is_ok_and(|save| save == Some(true))
+    let bytes = decoder.dtype("dtype").is_ok_and(|dtype| dtype == DType::U8);
+    bytes && !resize.bool("save_attrs").is_ok_and(|save| save)
 }
 
 /// Whether it is resized with DALI's arithmetic.
 fn has_dali_arithmetic(args: &[&Args]) -> bool {
-    let arithmetic = args.get(READER).map(|resize| resize.string("arithmetic"));
+    let arithmetic = args.get(READER).map(|resize| resize.given_string("arithmetic"));
     matches!(arithmetic, Some(Ok(None | Some("dali"))))
 }
 

@@ -13,13 +13,13 @@ const NDIM: usize = 3;
 
 /// What the arguments of an image decoder ask for.
 fn options(args: &Args) -> Result<DecodeOptions> {
-    let dtype = args.dtype("dtype")?.unwrap_or(DType::U8);
+    let dtype = args.dtype("dtype")?;
     decode::check_dtype(dtype)?;
     let color = color_space(args, "output_type")?;
     Ok(DecodeOptions {
         color,
         dtype,
-        adjust_orientation: args.bool("adjust_orientation")?.unwrap_or(true),
+        adjust_orientation: args.bool("adjust_orientation")?,
         fast_idct: false,
         smooth_chroma: true,
         as_pillow: is_as_pillow(args, color, dtype)?,
@@ -30,7 +30,7 @@ fn options(args: &Args) -> Result<DecodeOptions> {
 
 /// Whether argument `arithmetic` asks for Pillow's colours.
 fn is_as_pillow(args: &Args, color: ColorSpace, dtype: DType) -> Result<bool> {
-    match args.string("arithmetic")?.unwrap_or("dali") {
+    match args.given_string("arithmetic")?.unwrap_or("dali") {
         "dali" => Ok(false),
         "pillow" if (color, dtype) == (ColorSpace::Rgb, DType::U8) => Ok(true),
         "pillow" => Err(Error::unsupported(
@@ -45,12 +45,12 @@ fn is_as_pillow(args: &Args, color: ColorSpace, dtype: DType) -> Result<bool> {
 /// The colour space in argument `name`, RGB by default.
 pub(in crate::ops) fn color_space(args: &Args, name: &str) -> Result<ColorSpace> {
     Ok(match args.int(name)? {
-        None | Some(0) => ColorSpace::Rgb,
-        Some(1) => ColorSpace::Bgr,
-        Some(2) => ColorSpace::Gray,
-        Some(3) => ColorSpace::YCbCr,
-        Some(4) => ColorSpace::Any,
-        Some(other) => return Err(Error::invalid(format!("argument `{name}` is {other}, expected 0 to 4"))),
+        0 => ColorSpace::Rgb,
+        1 => ColorSpace::Bgr,
+        2 => ColorSpace::Gray,
+        3 => ColorSpace::YCbCr,
+        4 => ColorSpace::Any,
+        other => return Err(Error::invalid(format!("argument `{name}` is {other}, expected 0 to 4"))),
     })
 }
 

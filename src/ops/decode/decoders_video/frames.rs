@@ -9,9 +9,9 @@ use crate::tensor::ValueType;
 /// The arguments that are read here.
 pub(super) const ARGS: &[ArgSpec] = &[
     ArgSpec::ints("frames", "the frames, in any order; not together with `start_frame`, `end_frame`, `stride` or `sequence_length`").tensor(),
-    ArgSpec::int("start_frame", "the first frame; 0 if it is not given").tensor(),
+    ArgSpec::int("start_frame", "the first frame").tensor().or_int(0),
     ArgSpec::int("end_frame", "the frame behind the last one; not together with `sequence_length`").tensor(),
-    ArgSpec::int("stride", "from a frame to the next one; 1 if it is not given").tensor(),
+    ArgSpec::int("stride", "from a frame to the next one").tensor().or_int(1),
     ArgSpec::int("sequence_length", "how many frames; all that follow if neither it nor `end_frame` is given").tensor(),
     ArgSpec::string("pad_mode", "what stands for frames that the video does not have: `none`: nothing, the sequence is shorter; `constant`: `fill_value`; `edge` or `repeat`: the last frame; `reflect_1001` or `symmetric`, `reflect_101` or `reflect`: frames backwards, with or without the last one again").or_string("constant"),
 ];
@@ -47,14 +47,14 @@ impl Frames {
             ));
         }
         Ok(Self {
-            listed: args.arg("frames")?,
+            listed: args.given_arg("frames")?,
             input: args.tensor("frames"),
             count: None,
-            start: args.arg_or("start_frame", &[0.0])?,
-            end: args.arg("end_frame")?,
-            stride: args.arg_or("stride", &[1.0])?,
-            length: args.arg("sequence_length")?,
-            padding: Padding::new(args.string("pad_mode")?.unwrap_or("constant"))?,
+            start: args.arg("start_frame")?,
+            end: args.given_arg("end_frame")?,
+            stride: args.arg("stride")?,
+            length: args.given_arg("sequence_length")?,
+            padding: Padding::new(args.string("pad_mode")?)?,
         })
     }
 

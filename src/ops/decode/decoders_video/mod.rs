@@ -99,7 +99,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let fill = args.ints("fill_value")?.unwrap_or_else(|| vec![0]);
+    let fill = args.ints("fill_value")?;
     let fill = fill_color(&fill)?;
     Ok(Box::new(DecodersVideo {
         frames: Frames::new(args)?,

@@ -72,7 +72,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let outside = match args.string("border")?.unwrap_or("reflect_101") {
+    let outside = match args.string("border")? {
         "reflect_101" | "101" => Outside::Border(Border::Reflect101),
         "reflect_1001" | "1001" | "reflect" => Outside::Border(Border::Reflect1001),
         "clamp" | "edge" => Outside::Border(Border::Clamp),
@@ -84,7 +84,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
             )));
         }
     };
-    let is_valid = match args.string("mode")?.unwrap_or("same") {
+    let is_valid = match args.string("mode")? {
         "same" => false,
         "valid" => true,
         other => {
@@ -92,10 +92,10 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         }
     };
     Ok(Box::new(Filter {
-        anchor: args.arg_or("anchor", &[-1.0])?,
+        anchor: args.arg("anchor")?,
         outside,
         is_valid,
-        dtype: args.dtype("dtype")?,
+        dtype: args.given_dtype("dtype")?,
         jobs: Vec::new(),
         element: 0,
     }))

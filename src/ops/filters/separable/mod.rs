@@ -113,7 +113,7 @@ struct Separable<W> {
 /// # Errors
 /// When `dtype` is no type.
 pub(in crate::ops) fn operator<W: Weights + 'static>(weights: W, args: &Args) -> Result<Box<dyn Operator>> {
-    let dtype = args.dtype("dtype")?;
+    let dtype = args.given_dtype("dtype")?;
     let (jobs, efforts, scratch) = (Vec::new(), Vec::new(), ScratchPool::default());
     Ok(Box::new(Separable { weights, dtype, jobs, efforts, scratch }))
 }

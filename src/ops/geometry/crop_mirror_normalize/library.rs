@@ -21,7 +21,7 @@ const DALI_ONLY: [&str; 2] = ["scale", "shift"];
 /// # Errors
 /// When there is no such arithmetic, or it has no such argument or type of output.
 pub(super) fn asked(args: &Args, dtype: DType) -> Result<Option<Library>> {
-    let name = args.string("arithmetic")?.unwrap_or("dali");
+    let name = args.string("arithmetic")?;
     if name == "dali" {
         return Ok(None);
     }

@@ -87,10 +87,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
 impl CropMirrorNormalize {
     /// Reads the arguments.
     pub(in crate::ops) fn new(args: &Args) -> Result<Self> {
-        let dtype = match args.dtype("dtype")? {
-            Some(dtype) => dtype,
-            None => args.dtype("output_dtype")?.unwrap_or(DType::F32),
-        };
+        let dtype = args.dtype_or_older("dtype", "output_dtype")?;
         if !matches!(dtype, DType::F32 | DType::F16 | DType::U8 | DType::I8) {
             return Err(Error::unsupported(format!(
                 "argument `dtype` is {dtype}, expected float32, float16, uint8 or int8"
@@ -102,20 +99,19 @@ impl CropMirrorNormalize {
                 "argument `out_of_bounds_policy` repeats pixels, expected `error`, `trim_to_shape` or `pad`",
             ));
         }
-        let arg = |name, default: f64| args.arg_or(name, &[default]);
         Ok(Self {
             window: CropWindow::new(args)?,
             policy,
             fill: fill_values(args)?,
-            mirror: arg("mirror", 0.0)?,
-            mean: arg("mean", 0.0)?,
-            std: arg("std", 1.0)?,
-            scale: args.float("scale")?.unwrap_or(1.0),
-            shift: args.float("shift")?.unwrap_or(0.0),
+            mirror: args.arg("mirror")?,
+            mean: args.arg("mean")?,
+            std: args.arg("std")?,
+            scale: args.float("scale")?,
+            shift: args.float("shift")?,
             library: library::asked(args, dtype)?,
             dtype,
-            output_layout: Layout::new(args.string("output_layout")?.unwrap_or("CHW"))?,
-            pad_output: args.bool("pad_output")?.unwrap_or(false),
+            output_layout: Layout::new(args.string("output_layout")?)?,
+            pad_output: args.bool("pad_output")?,
             order: Order::default(),
             jobs: Vec::new(),
         })

@@ -93,16 +93,18 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     let axes =
         if args.has("axis_names") || args.has("axes") { Some(Axes::new(args, Axes::All)?) } else { None };
-    let both = args.bool("normalized")?.unwrap_or(false);
-    let normalized =
-        [args.bool("normalized_anchor")?.unwrap_or(both), args.bool("normalized_shape")?.unwrap_or(both)];
+    let both = args.bool("normalized")?;
+    let normalized = [
+        args.given_bool("normalized_anchor")?.unwrap_or(both),
+        args.given_bool("normalized_shape")?.unwrap_or(both),
+    ];
     Ok(Box::new(Erase {
         axes,
-        anchor: args.arg("anchor")?,
-        shape: args.arg("shape")?,
-        fill: args.arg_or("fill_value", &[0.0])?,
+        anchor: args.given_arg("anchor")?,
+        shape: args.given_arg("shape")?,
+        fill: args.arg("fill_value")?,
         normalized,
-        centered: args.bool("centered_anchor")?.unwrap_or(false),
+        centered: args.bool("centered_anchor")?,
         jobs: Vec::new(),
     }))
 }

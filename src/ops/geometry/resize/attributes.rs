@@ -110,7 +110,7 @@ impl ResizeAttributes {
     /// # Errors
     /// When the size is given in no way or in two, or a value is not one of those listed.
     pub(in crate::ops) fn new(args: &Args) -> Result<Self> {
-        let mode = match args.string("mode")? {
+        let mode = match args.given_string("mode")? {
             None => None,
             Some("default") => Some(Mode::Default),
             Some("stretch") => Some(Mode::Stretch),
@@ -133,9 +133,9 @@ impl ResizeAttributes {
                 "expected exactly one of `size`, `resize_x` / `resize_y`, `resize_shorter` and `resize_longer`",
             ));
         }
-        let one_side = args.arg("resize_shorter")?.map(|arg| (arg, Mode::NotSmaller));
-        let one_side = args.arg("resize_longer")?.map(|arg| (arg, Mode::NotLarger)).or(one_side);
-        let (requested, mode) = match (one_side, args.arg("size")?) {
+        let one_side = args.given_arg("resize_shorter")?.map(|arg| (arg, Mode::NotSmaller));
+        let one_side = args.given_arg("resize_longer")?.map(|arg| (arg, Mode::NotLarger)).or(one_side);
+        let (requested, mode) = match (one_side, args.given_arg("size")?) {
             (Some(_), _) if mode.is_some() => {
                 return Err(Error::invalid(
                     "`mode` cannot be combined with `resize_shorter` or `resize_longer`",
@@ -144,38 +144,38 @@ impl ResizeAttributes {
             (Some((arg, mode)), _) => (Requested::Same(arg), mode),
             (None, Some(arg)) => (Requested::Size(arg), mode.unwrap_or(Mode::Default)),
             (None, None) if args.has("scales") => {
-                let scales = args.arg_or("scales", &[])?;
+                let scales = args.arg("scales")?;
                 (Requested::Scales(scales), mode.unwrap_or(Mode::Default))
             }
             (None, None) => {
                 let [z, y, x] = SEPARATE;
-                let sides = [args.arg(z)?, args.arg(y)?, args.arg(x)?];
+                let sides = [args.given_arg(z)?, args.given_arg(y)?, args.given_arg(x)?];
                 (Requested::Separate(sides), mode.unwrap_or(Mode::Default))
             }
         };
-        let max_size = args.floats("max_size")?;
+        let max_size = args.given_floats("max_size")?;
         if let Some(max) = max_size.as_ref().filter(|max| max.iter().any(|m| m.is_nan())) {
             return Err(Error::invalid(format!("argument `max_size` is {max:?}, expected sizes")));
         }
-        let roi = match (args.arg("roi_start")?, args.arg("roi_end")?) {
+        let roi = match (args.given_arg("roi_start")?, args.given_arg("roi_end")?) {
             (Some(start), Some(end)) => Some((start, end)),
             (None, None) => None,
             _ => return Err(Error::invalid("expected both `roi_start` and `roi_end`, or neither")),
         };
-        let dtype = args.dtype("dtype")?;
+        let dtype = args.given_dtype("dtype")?;
         Ok(Self {
             requested,
             mode,
             max_size,
-            subpixel_scale: args.bool("subpixel_scale")?.unwrap_or(true),
-            alignment: args.arg("alignment")?,
+            subpixel_scale: args.bool("subpixel_scale")?,
+            alignment: args.given_arg("alignment")?,
             rounding: rounding(args)?,
             roi,
-            roi_relative: args.bool("roi_relative")?.unwrap_or(false),
-            interp: args.arg("interp_type")?,
-            min_filter: args.arg("min_filter")?,
-            mag_filter: args.arg("mag_filter")?,
-            antialias: args.bool("antialias")?.unwrap_or(true),
+            roi_relative: args.bool("roi_relative")?,
+            interp: args.given_arg("interp_type")?,
+            min_filter: args.given_arg("min_filter")?,
+            mag_filter: args.given_arg("mag_filter")?,
+            antialias: args.bool("antialias")?,
             dtype,
             exact: Exact::new(args)?,
         })
@@ -437,11 +437,11 @@ fn named_filter(arg: &Option<Arg>, sample: &SampleInputs<'_>) -> Result<Option<F
 
 /// How sizes become whole.
 fn rounding(args: &Args) -> Result<fn(f32) -> f32> {
-    match args.string("size_rounding")?.unwrap_or("round") {
-        "round" => Ok(f32::round),
-        "truncate" => Ok(f32::trunc),
-        "ceil" => Ok(f32::ceil),
-        other => Err(Error::invalid(format!(
+    match args.given_string("size_rounding")? {
+        None | Some("round") => Ok(f32::round),
+        Some("truncate") => Ok(f32::trunc),
+        Some("ceil") => Ok(f32::ceil),
+        Some(other) => Err(Error::invalid(format!(
             "argument `size_rounding` is `{other}`, expected `round`, `truncate` or `ceil`"
         ))),
     }

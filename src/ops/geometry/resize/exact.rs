@@ -56,15 +56,15 @@ impl Exact {
     /// # Errors
     /// When there is no such arithmetic, or it has no such filter or argument.
     pub(super) fn new(args: &Args) -> Result<Option<Self>> {
-        let filter = args.string("filter")?;
-        let arithmetic = match args.string("arithmetic")?.unwrap_or("dali") {
-            "dali" if filter.is_some() => {
+        let filter = args.given_string("filter")?;
+        let arithmetic = match args.given_string("arithmetic")? {
+            None | Some("dali") if filter.is_some() => {
                 return Err(Error::invalid(
                     "argument `filter` is for another `arithmetic` than `dali`, whose argument is `interp_type`",
                 ));
             }
-            "dali" => return Ok(None),
-            name => arithmetic(name)?,
+            None | Some("dali") => return Ok(None),
+            Some(name) => arithmetic(name)?,
         };
         let (name, library) = (arithmetic.name(), arithmetic.library());
         if let Some(argument) = DALI_ONLY.iter().find(|argument| args.has(argument)) {
@@ -73,14 +73,14 @@ impl Exact {
             )));
         }
         let stretches = arithmetic != Arithmetic::OpenCv;
-        if args.bool("antialias")?.is_some_and(|antialias| antialias != stretches) {
+        if args.given_bool("antialias")?.is_some_and(|antialias| antialias != stretches) {
             return Err(Error::invalid(format!(
                 "argument `antialias` is {}: {library} (`arithmetic` is `{name}`) {} its filters for smaller images",
                 !stretches,
                 if stretches { "always stretches" } else { "never stretches" }
             )));
         }
-        if let Some(dtype) = args.dtype("dtype")?.filter(|&dtype| dtype != DType::U8) {
+        if let Some(dtype) = args.given_dtype("dtype")?.filter(|&dtype| dtype != DType::U8) {
             return Err(unlike(arithmetic, &format!("argument `dtype` is {dtype}")));
         }
         if filter.is_some() && args.has("interp_type") {

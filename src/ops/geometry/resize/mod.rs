@@ -54,7 +54,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     ],
     shared_args: &[attributes::ARGS, exact::ARGS],
     build: &build,
-    outputs: &|args, _| Ok(if args.bool("save_attrs")?.unwrap_or(false) { 2 } else { 1 }),
+    outputs: &|args, _| Ok(if args.bool("save_attrs")? { 2 } else { 1 }),
     kernels: &[gpu::kernels, exact_gpu::kernels],
     sequences: true,
     reads_in_place: InputSet::All,
@@ -73,7 +73,7 @@ impl Resize {
     pub(in crate::ops) fn new(args: &Args) -> Result<Self> {
         Ok(Self {
             attributes: ResizeAttributes::new(args)?,
-            save_attrs: args.bool("save_attrs")?.unwrap_or(false),
+            save_attrs: args.bool("save_attrs")?,
             reads_planes: false,
             jobs: Vec::new(),
             volumes: Vec::new(),

@@ -26,7 +26,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    Ok(Box::new(Combine { reverse_order: args.bool("reverse_order")?.unwrap_or(false) }))
+    Ok(Box::new(Combine { reverse_order: args.bool("reverse_order")? }))
 }
 
 impl Operator for Combine {

@@ -6,7 +6,7 @@ use crate::operator::{Arg, ArgSpec, InputSet, OpDef, SampleInputs, one_output};
 use crate::tensor::Device;
 
 /// Where each argument is among [`Crop::corners`].
-const NAMES: [(&str, f64); 4] = [("from_start", 0.0), ("from_end", 1.0), ("to_start", 0.0), ("to_end", 1.0)];
+const NAMES: [&str; 4] = ["from_start", "from_end", "to_start", "to_end"];
 
 struct Crop {
     corners: [Arg; 4],
@@ -40,9 +40,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     ],
     shared_args: &[ARGS],
     build: &|args, _| {
-        let corner = |(name, default): (&'static str, f64)| -> Result<Arg> { args.arg_or(name, &[default]) };
-        let [a, b, c, d] = NAMES.map(corner);
-        build(Crop { corners: [a?, b?, c?, d?], absolute: args.bool("absolute")?.unwrap_or(false) }, args)
+        let [a, b, c, d] = NAMES.map(|name| args.arg(name));
+        build(Crop { corners: [a?, b?, c?, d?], absolute: args.bool("absolute")? }, args)
     },
     outputs: &one_output,
     sequences: true,
@@ -59,7 +58,7 @@ impl Generator for Crop {
         }
         let ndim = corners.iter().map(Vec::len).max().unwrap_or_default();
         let mut matrix = Affine::identity(ndim)?;
-        for (corner, (name, _)) in corners.iter_mut().zip(NAMES) {
+        for (corner, name) in corners.iter_mut().zip(NAMES) {
             *corner = for_all_axes(name, corner, ndim)?;
         }
         let [from_start, from_end, to_start, to_end] = [&corners[0], &corners[1], &corners[2], &corners[3]];

@@ -124,7 +124,7 @@ struct Transform<G> {
 }
 
 fn build<G: Generator + 'static>(generator: G, args: &Args) -> Result<Box<dyn Operator>> {
-    let reverse_order = args.bool("reverse_order")?.unwrap_or(false);
+    let reverse_order = args.bool("reverse_order")?;
     Ok(Box::new(Transform { generator, reverse_order, matrices: Vec::new() }))
 }
 

@@ -1,7 +1,7 @@
 //! `transforms__Rotation`: rotates points in the plane, or around an axis.
 
 use super::{ARGS, Affine, Generator, build, for_all_axes, radians, rotation_3d};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::operator::{Arg, ArgSpec, InputSet, OpDef, SampleInputs, one_output};
 use crate::tensor::Device;
 
@@ -26,8 +26,8 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     ],
     shared_args: &[ARGS],
     build: &|args, _| {
-        let angle = args.arg("angle")?.ok_or_else(|| Error::invalid("argument `angle` is missing"))?;
-        build(Rotation { angle, axis: args.arg("axis")?, center: args.arg("center")? }, args)
+        let angle = args.arg("angle")?;
+        build(Rotation { angle, axis: args.given_arg("axis")?, center: args.given_arg("center")? }, args)
     },
     outputs: &one_output,
     sequences: true,

@@ -1,7 +1,7 @@
 //! `transforms__Scale`: scales points, seen from a center.
 
 use super::{ARGS, Affine, Generator, build, for_all_axes};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::operator::{Arg, ArgSpec, InputSet, OpDef, SampleInputs, one_output};
 use crate::tensor::Device;
 
@@ -27,9 +27,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     ],
     shared_args: &[ARGS],
     build: &|args, _| {
-        let scale = args.arg("scale")?.ok_or_else(|| Error::invalid("argument `scale` is missing"))?;
-        let ndim = args.int("ndim")?.map(|ndim| usize::try_from(ndim).unwrap_or_default());
-        build(Scale { scale, center: args.arg("center")?, ndim: ndim.filter(|&ndim| ndim > 0) }, args)
+        let scale = args.arg("scale")?;
+        let ndim = args.given_int("ndim")?.map(|ndim| usize::try_from(ndim).unwrap_or_default());
+        build(Scale { scale, center: args.given_arg("center")?, ndim: ndim.filter(|&ndim| ndim > 0) }, args)
     },
     outputs: &one_output,
     sequences: true,

@@ -27,12 +27,12 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     ],
     shared_args: &[ARGS],
     build: &|args, _| {
-        let (factors, are_angles) = match (args.arg("shear")?, args.arg("angles")?) {
+        let (factors, are_angles) = match (args.given_arg("shear")?, args.given_arg("angles")?) {
             (Some(shear), None) => (shear, false),
             (None, Some(angles)) => (angles, true),
             _ => return Err(Error::invalid("expected one of the arguments `shear` and `angles`")),
         };
-        build(Shear { factors, are_angles, center: args.arg("center")? }, args)
+        build(Shear { factors, are_angles, center: args.given_arg("center")? }, args)
     },
     outputs: &one_output,
     sequences: true,

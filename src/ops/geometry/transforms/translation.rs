@@ -1,7 +1,7 @@
 //! `transforms__Translation`: moves points by an offset.
 
 use super::{ARGS, Affine, Generator, build};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::operator::{Arg, ArgSpec, InputSet, OpDef, SampleInputs, one_output};
 use crate::tensor::Device;
 
@@ -22,7 +22,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
         .required()],
     shared_args: &[ARGS],
     build: &|args, _| {
-        let offset = args.arg("offset")?.ok_or_else(|| Error::invalid("argument `offset` is missing"))?;
+        let offset = args.arg("offset")?;
         build(Translation { offset }, args)
     },
     outputs: &one_output,

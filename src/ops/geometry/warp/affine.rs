@@ -37,11 +37,11 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn new(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
-    let matrix = args.arg("matrix")?;
+    let matrix = args.given_arg("matrix")?;
     if matrix.is_some() == (inputs == 2) {
         return Err(Error::invalid("expected one matrix: the argument `matrix` or the second input"));
     }
-    build(WarpAffine { matrix, inverse_map: args.bool("inverse_map")?.unwrap_or(true) }, args)
+    build(WarpAffine { matrix, inverse_map: args.bool("inverse_map")? }, args)
 }
 
 impl Placement for WarpAffine {

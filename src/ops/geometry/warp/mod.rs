@@ -97,18 +97,18 @@ struct Job {
 
 fn build<P: Placement + 'static>(placement: P, args: &Args) -> Result<Box<dyn Operator>> {
     let sampling = match args.int("interp_type")? {
-        None | Some(1) => Sampling::Linear,
-        Some(0) => Sampling::Nearest,
-        Some(other) => {
+        1 => Sampling::Linear,
+        0 => Sampling::Nearest,
+        other => {
             return Err(Error::unsupported(format!("argument `interp_type` is {other}, expected 0 or 1")));
         }
     };
     Ok(Box::new(Warp {
         placement,
-        size: args.arg("size")?,
-        fill: args.float("fill_value")?,
+        size: args.given_arg("size")?,
+        fill: args.given_float("fill_value")?,
         sampling,
-        dtype: args.dtype("dtype")?.or(args.dtype("output_dtype")?),
+        dtype: args.given_dtype("dtype")?.or(args.given_dtype("output_dtype")?),
         jobs: Vec::new(),
     }))
 }

@@ -90,11 +90,11 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
     let wrong = |name, value: &str, expected| {
         Error::invalid(format!("argument `{name}` is `{value}`, expected {expected}"))
     };
-    let matrix = args.arg("matrix")?;
+    let matrix = args.given_arg("matrix")?;
     if matrix.is_some() == (inputs == 2) {
         return Err(Error::invalid("expected one matrix: the argument `matrix` or the second input"));
     }
-    let border = match args.string("border_mode")?.unwrap_or("constant") {
+    let border = match args.string("border_mode")? {
         "constant" => Border::Constant,
         "replicate" => Border::Replicate,
         "reflect" => Border::Reflect,
@@ -105,25 +105,25 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
             return Err(wrong("border_mode", other, expected));
         }
     };
-    let from_corner = match args.string("pixel_origin")?.unwrap_or("corner") {
+    let from_corner = match args.string("pixel_origin")? {
         "corner" => true,
         "center" => false,
         other => return Err(wrong("pixel_origin", other, "`corner` or `center`")),
     };
     let sampling = match args.int("interp_type")? {
-        None | Some(1) => Sampling::Linear,
-        Some(0) => Sampling::Nearest,
-        Some(2) => Sampling::Cubic,
-        Some(other) => {
+        1 => Sampling::Linear,
+        0 => Sampling::Nearest,
+        2 => Sampling::Cubic,
+        other => {
             return Err(Error::unsupported(format!("argument `interp_type` is {other}, expected 0, 1 or 2")));
         }
     };
     Ok(Box::new(WarpPerspective {
         matrix,
-        inverse_map: args.bool("inverse_map")?.unwrap_or(true),
+        inverse_map: args.bool("inverse_map")?,
         from_corner,
-        size: args.arg("size")?,
-        fill: args.floats("fill_value")?.unwrap_or_default(),
+        size: args.given_arg("size")?,
+        fill: args.floats("fill_value")?,
         border,
         sampling,
         jobs: Vec::new(),

@@ -37,9 +37,9 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn new(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
-    let angle = args.arg("angle")?.ok_or_else(|| Error::invalid("argument `angle` is missing"))?;
-    let keep_size = args.bool("keep_size")?.unwrap_or(false);
-    build(Rotate { angle, axis: args.arg("axis")?, keep_size }, args)
+    let angle = args.arg("angle")?;
+    let keep_size = args.bool("keep_size")?;
+    build(Rotate { angle, axis: args.given_arg("axis")?, keep_size }, args)
 }
 
 impl Rotate {

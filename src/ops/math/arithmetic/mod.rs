@@ -67,9 +67,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
 };
 
 fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
-    let text = args
-        .string("expression_desc")?
-        .ok_or_else(|| Error::invalid("argument `expression_desc` is missing"))?;
+    let text = args.string("expression_desc")?;
     let expression = Expression::parse(text).context(|| "argument `expression_desc`".to_owned())?;
     let mut used = vec![false; inputs];
     let mut missing = None;
@@ -81,8 +79,8 @@ fn build(args: &Args, inputs: usize) -> Result<Box<dyn Operator>> {
         return Err(Error::invalid(format!("the expression names input {input}, found {inputs} inputs")));
     }
     let constants = Constants {
-        integers: args.ints("integer_constants")?.unwrap_or_default(),
-        reals: args.floats("real_constants")?.unwrap_or_default(),
+        integers: args.given_ints("integer_constants")?.unwrap_or_default(),
+        reals: args.given_floats("real_constants")?.unwrap_or_default(),
     };
     constants.check(&expression)?;
     Ok(Box::new(Arithmetic { expression, constants, used, program: None }))

@@ -70,19 +70,19 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     kernels: &[gpu::kernels],
     sequences: true,
     reads_in_place: InputSet::All,
-    mixes_samples: |args| matches!(args.bool("batch"), Ok(Some(true))),
+    mixes_samples: |args| matches!(args.given_bool("batch"), Ok(Some(true))),
     ..OpDef::BASE
 };
 
 fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     let given = |name| -> Result<Option<Given>> {
         if args.is_tensor(name) {
-            return Ok(args.arg(name)?.map(Given::Tensor));
+            return Ok(args.given_arg(name)?.map(Given::Tensor));
         }
-        Ok(args.float(name)?.map(Given::Fixed))
+        Ok(args.given_float(name)?.map(Given::Fixed))
     };
     let (mean, stddev) = (given("mean")?, given("stddev")?);
-    if args.ints("axes")?.is_some_and(|axes| axes.is_empty()) {
+    if args.given_ints("axes")?.is_some_and(|axes| axes.is_empty()) {
         return Err(Error::invalid("argument `axes` is empty"));
     }
     let fixed = |given: &Option<Given>| matches!(given, Some(Given::Fixed(_)));
@@ -90,20 +90,17 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
     if fixed(&mean) && fixed(&stddev) && names_axes {
         return Err(Error::invalid("dimensions are named, but `mean` and `stddev` are numbers"));
     }
-    let batch = args.bool("batch")?.unwrap_or(false);
+    let batch = args.bool("batch")?;
     let tensor = |given: &Option<Given>| matches!(given, Some(Given::Tensor(_)));
     if batch && (tensor(&mean) || tensor(&stddev)) {
         return Err(Error::invalid("`mean` or `stddev` is a tensor, expected a number with `batch`"));
     }
     let from_tensor = !names_axes && (tensor(&mean) || tensor(&stddev));
     let axes = if from_tensor { None } else { Some(Axes::new(args, Axes::All)?) };
-    let scaling = Scaling {
-        scale: args.float("scale")?.unwrap_or(1.0),
-        epsilon: args.float("epsilon")?.unwrap_or(0.0),
-        ddof: args.int("ddof")?.unwrap_or(0),
-    };
-    let shift = args.float("shift")?.unwrap_or(0.0);
-    let dtype = args.dtype("dtype")?.unwrap_or(DType::F32);
+    let scaling =
+        Scaling { scale: args.float("scale")?, epsilon: args.float("epsilon")?, ddof: args.int("ddof")? };
+    let shift = args.float("shift")?;
+    let dtype = args.dtype("dtype")?;
     Ok(Box::new(Normalize { axes, mean, stddev, batch, scaling, shift, dtype, samples: Vec::new() }))
 }
 

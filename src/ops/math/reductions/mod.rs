@@ -123,14 +123,14 @@ struct Reduction {
 
 impl Reduction {
     fn operator(args: &Args, kind: Kind) -> Result<Box<dyn Operator>> {
-        let none =
-            args.ints("axes")?.is_some_and(|axes| axes.is_empty()) || args.string("axis_names")? == Some("");
+        let none = args.given_ints("axes")?.is_some_and(|axes| axes.is_empty())
+            || args.given_string("axis_names")? == Some("");
         Ok(Box::new(Self {
             kind,
             axes: if none { None } else { Some(Axes::new(args, Axes::All)?) },
-            keep_dims: args.bool("keep_dims")?.unwrap_or(false),
-            dtype: args.dtype("dtype")?,
-            ddof: args.int("ddof")?.unwrap_or(0),
+            keep_dims: args.bool("keep_dims")?,
+            dtype: args.given_dtype("dtype")?,
+            ddof: if matches!(kind, Kind::Variance | Kind::StdDev) { args.int("ddof")? } else { 0 },
             reduced: Vec::new(),
         }))
     }
