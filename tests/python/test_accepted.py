@@ -64,6 +64,12 @@ def test_a_step_is_a_tensor():
     assert (out.at(0) == IMAGES[0][:, ::2]).all() and (out.at(1) == IMAGES[1][:, ::-1]).all()
 
 
+@pytest.mark.parametrize("start, stop, step", [(6, 0, 2), (3, 1, 2), (3, 2, 3), (0, 0, 2), (0, 6, -2)])
+def test_an_empty_range_has_no_elements(start, stop, step):
+    (out,) = run(lambda: images()[:, start:stop:step])
+    assert [out.at(i).shape for i in range(2)] == [(20, 0, 3), (24, 0, 3)]
+
+
 def texts(batch):
     """The texts of a `get_property`."""
     return [bytes(batch.at(i)).decode() for i in range(2)]

@@ -25,8 +25,6 @@ _OWN = {
     "fill_value": ("FLOAT", 0.0),
 }
 _REGION = ("roi_start", "rel_roi_start", "roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
-# All arguments of regions.
-REGION = (*_REGION, "roi_axes", "out_of_bounds_policy", "fill_value")
 _POLICIES = ("error", "pad", "trim_to_shape")
 
 
@@ -197,6 +195,8 @@ class Numpy(Reader):
     """Reads arrays from `.npy` files, whole or a region."""
 
     schema_name = "readers__Numpy"
+    # The library reads whole arrays.
+    interpreted = (*_REGION, "roi_axes", "out_of_bounds_policy", "fill_value")
     schema = named_schema = schema("readers__Numpy", "Reads arrays from `.npy` files.", _OWN, outputs=1, tensors=_REGION)
 
     def begin(self, node):

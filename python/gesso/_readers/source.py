@@ -53,6 +53,8 @@ class Reader(Operator):
     names_all = False
     # Whether files name it: DALI has it, too.
     in_files = True
+    # Arguments that the library does not have: where one is given, the interpreter reads.
+    interpreted = ()
 
     def __init__(self, *, sampler=None, weights=None, shards=None, on_missing="raise", **keywords):
         """Beside DALI's arguments: `sampler`, numbers of samples or a function of the epoch that gives them, in place of shuffling; `weights`, how

@@ -13,7 +13,7 @@ from .._readers.coco import COCO
 from .._readers.csv import Csv
 from .._readers.file import File
 from .._readers.nemo_asr import NemoAsr
-from .._readers.numpy import REGION, Numpy
+from .._readers.numpy import Numpy
 from .._readers.records import MXNet, TFRecord
 from .._readers.sequence import Sequence
 from .._readers.video import Video
@@ -82,8 +82,8 @@ def _is_local(node):
 
 
 def _is_whole(node):
-    """Whether the arguments say no more than the library understands: no regions of arrays, no features that files have no place for."""
-    if any(name in node.values for name in REGION):
+    """Whether the arguments say no more than the library understands: none that is `interpreted`, no features that files have no place for."""
+    if any(name in node.values for name in node.operator.interpreted):
         return False
     features = getattr(node.operator, "features", {}).values()
     return all(isinstance(feature.default, str if feature.dtype == string else (int, float)) for feature in features)
