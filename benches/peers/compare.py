@@ -26,10 +26,8 @@ from nvidia.dali._utils import dali_trace
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "scripts" / "lib"))
 import records  # noqa: E402
+from photos import IMAGES, SIZES, files, make  # noqa: E402
 
-IMAGES = ROOT / ".cache" / "bench"
-SIZES = {"500x375": (500, 375), "1920x1080": (1920, 1080)}
-QUALITIES = (85, 90, 95)
 SIDE = 224
 MEAN, STD = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
 SECONDS = 3
@@ -51,30 +49,6 @@ def identity():
 def pad():
     image = fn.external_source(name="IMAGE", dtype=types.UINT8, ndim=1)
     return fn.pad(image, axes=[0], shape=[3 * SIDE * SIDE * 4], name="PADDED")
-
-
-def make_images():
-    """Gradients, edges and grain: about 0.35 bytes a pixel, as photographs have at these qualities."""
-    for name, (width, height) in SIZES.items():
-        folder = IMAGES / name
-        folder.mkdir(parents=True, exist_ok=True)
-        for i in range(12):
-            path = folder / f"{i:02}.jpg"
-            if path.exists():
-                continue
-            rng = np.random.default_rng(i)
-            y, x = np.mgrid[0:height, 0:width].astype(np.float32)
-            coarse = rng.normal(0, 40, (height // 12 + 1, width // 12 + 1, 3)).clip(-120, 120)
-            coarse = np.asarray(Image.fromarray((coarse + 128).astype(np.uint8)).resize((width, height), Image.BICUBIC))
-            wave = 30 * np.sin(x * rng.uniform(0.02, 0.2) + y * rng.uniform(0.02, 0.2))
-            pixels = coarse + wave[..., None] + rng.normal(0, 7 if width < 1000 else 3, (height, width, 1))
-            image = Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
-            image.save(path, "JPEG", quality=QUALITIES[i % 3])
-
-
-def files(name, batch):
-    found = [path.read_bytes() for path in sorted((IMAGES / name).glob("*.jpg"))]
-    return [found[i % len(found)] for i in range(batch)]
 
 
 def timed(run, batch):
@@ -139,7 +113,7 @@ def main():
         for name, made in made_of.items():
             made.serialize(filename=str(ROOT / "benches" / f"{name}.dali"))
         return
-    make_images()
+    make()
     kept = []
     for name in SIZES:
         peers = {peer.__name__: peer(name, options.batch, options.threads) for peer in (Gesso, Dali, Pillow)}

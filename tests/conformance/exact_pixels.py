@@ -67,7 +67,8 @@ def drawn_box(rng, height, width, whole):
 class Pillow:
     """Pillow before 13.0."""
 
-    arithmetic = "pillow"
+    name = arithmetic = "pillow"
+    dtype = np.uint8
     filters = ("nearest", "box", "linear", "hamming", "cubic", "lanczos")
     channels = (1, 2, 3, 4)
     needs_whole_boxes = False
@@ -91,13 +92,19 @@ class Pillow:
 class Pillow13(Pillow):
     """Pillow 13.0 and later."""
 
-    arithmetic = "pillow13"
+    name = arithmetic = "pillow13"
+
+
+def of_one_channel(library, dtype):
+    """The same with images of one channel of another type: Pillow's modes `I;16` and `F`."""
+    return type(library.__name__, (library,), {"name": f"{library.arithmetic}-{np.dtype(dtype)}", "dtype": dtype, "channels": (1,)})
 
 
 class Torchvision:
     """torchvision with tensors of bytes."""
 
-    arithmetic = "torchvision"
+    name = arithmetic = "torchvision"
+    dtype = np.uint8
     filters = ("nearest", "nearest-exact", "linear", "cubic")
     channels = (1, 2, 3, 3, 3, 4)
     needs_whole_boxes = True
@@ -128,7 +135,7 @@ class Torchvision:
 class TorchvisionFloat(Torchvision):
     """torchvision with tensors of float32, rounded."""
 
-    arithmetic = "torchvision-float"
+    name = arithmetic = "torchvision-float"
     filters = ("linear", "cubic")
     channels = (1, 2, 3, 3, 3, 4, 5)
     # torch 2.15 makes all rows of an output that is one pixel wide like the first one.
@@ -141,10 +148,21 @@ class TorchvisionFloat(Torchvision):
         return np.rint(np.clip(super().resize(case), 0, 255)).astype(np.uint8)
 
 
+class TorchvisionOfFloats(TorchvisionFloat):
+    """torchvision with images of float32, which stay what they are."""
+
+    name = "torchvision-float-float32"
+    dtype = np.float32
+
+    def resize(self, case):
+        return Torchvision.resize(self, case)
+
+
 class OpenCv:
     """OpenCV, without Intel's closed library, whose cubic is another one."""
 
-    arithmetic = "opencv"
+    name = arithmetic = "opencv"
+    dtype = np.uint8
     filters = ("nearest", "linear", "cubic", "area")
     channels = (1, 2, 3, 3, 3, 4)
     needs_whole_boxes = True
@@ -165,7 +183,9 @@ class OpenCv:
         return made.reshape(*case.size, -1)
 
 
-LIBRARIES = {library.arithmetic: library for library in (Pillow, Pillow13, Torchvision, TorchvisionFloat, OpenCv)}
+OF_ONE_CHANNEL = [of_one_channel(library, dtype) for library in (Pillow, Pillow13) for dtype in (np.uint16, np.float32)]
+OF_BYTES = (Pillow, Pillow13, Torchvision, TorchvisionFloat, OpenCv)
+LIBRARIES = {library.name: library for library in (*OF_BYTES, *OF_ONE_CHANNEL, TorchvisionOfFloats)}
 
 
 class Case:
@@ -187,6 +207,10 @@ class Case:
         self.size[1] = max(self.size[1], library.narrowest)
         self.box = drawn_box(rng, height, width, library.needs_whole_boxes) if rng.integers(3) == 0 else None
         self.variant = bool(rng.integers(2))
+        if library.dtype == np.uint16:
+            self.image = self.image * np.uint16(257) ^ rng.integers(0, 256, self.image.shape, dtype=np.uint16)
+        if library.dtype == np.float32:
+            self.image = (self.image - np.float32(100)) * rng.uniform(0.001, 3, self.image.shape).astype(np.float32)
 
     def __str__(self):
         height, width = self.image.shape[:2]
@@ -198,13 +222,14 @@ def ours(case):
     """What Gesso makes of a case."""
     from gesso import fn, pipeline_def, types
 
+    dtype = {np.uint8: types.UINT8, np.uint16: types.UINT16, np.float32: types.FLOAT}[case.image.dtype.type]
     region = {}
     if case.box:
         region = {"roi_start": case.box[:2], "roi_end": case.box[2:]}
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def pipeline():
-        image = fn.external_source(name="image", layout="HWC", dtype=types.UINT8, ndim=3)
+        image = fn.external_source(name="image", layout="HWC", dtype=dtype, ndim=3)
         return fn.resize(image, size=case.size, arithmetic=case.arithmetic, filter=case.filter, **region)
 
     made = pipeline()
@@ -228,15 +253,15 @@ def compare(library, cases, seed, resize, told=5):
         if expected.shape == found.shape and np.array_equal(expected, found):
             continue
         differ += 1
-        largest = np.abs(expected.astype(int) - found).max() if expected.shape == found.shape else 256
-        off[case.filter] = max(off.get(case.filter, 0), int(largest))
+        largest = np.abs(expected.astype(float) - found).max() if expected.shape == found.shape else np.inf
+        off[case.filter] = max(off.get(case.filter, 0), float(largest))
         if differ <= told:
             count = int((expected != found).sum()) if expected.shape == found.shape else -1
-            print(f"  case {number}: {case}: {count} bytes differ, by {largest} at most", flush=True)
-    most = "".join(f", {name} by up to {largest}" for name, largest in sorted(off.items()))
+            print(f"  case {number}: {case}: {count} elements differ, by {largest:g} at most", flush=True)
+    most = "".join(f", {name} by up to {largest:g}" for name, largest in sorted(off.items()))
     if failed:
         most += f"; the library fails in {failed}"
-    print(f"{library.version} ({library.arithmetic}): {differ} of {cases} cases differ{most} ({time.time() - start:.0f} s)", flush=True)
+    print(f"{library.version} ({library.name}): {differ} of {cases} cases differ{most} ({time.time() - start:.0f} s)", flush=True)
     return differ == 0
 
 
@@ -254,7 +279,7 @@ def record(library):
     """Writes what the library makes of the recorded cases, for tests on machines without it."""
     recorded = json.loads(RECORDING.read_text()) if RECORDING.exists() else {}
     recorded["about"] = "CRC-32 of images and of what the libraries make of them: tests/conformance/exact_pixels.py --record"
-    recorded[library.arithmetic] = {"library": library.version, "fingerprints": fingerprints(library)}
+    recorded[library.name] = {"library": library.version, "fingerprints": fingerprints(library)}
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in sorted(recorded.items())]
     RECORDING.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

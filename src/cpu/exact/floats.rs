@@ -10,6 +10,26 @@ use super::rows::Rows;
 use crate::error::Result;
 use crate::waiting::Watch;
 
+/// An element of such an image.
+pub(super) trait Pixel: Copy + Into<f32> {
+    /// Of a sum.
+    fn of(sum: f32) -> Self;
+}
+
+impl Pixel for u8 {
+    #[inline(always)]
+    fn of(sum: f32) -> Self {
+        sum.clamp(0.0, 255.0).round_ties_even() as u8
+    }
+}
+
+impl Pixel for f32 {
+    #[inline(always)]
+    fn of(sum: f32) -> Self {
+        sum
+    }
+}
+
 /// Elements of a row that are summed up together.
 const LANES: usize = 32;
 
@@ -79,8 +99,8 @@ fn bicubic(x: f32) -> f32 {
 ///
 /// # Errors
 /// When nobody waits any more.
-pub(super) fn across(
-    src: &Rows<'_>,
+pub(super) fn across<T: Pixel>(
+    src: &Rows<'_, T>,
     channels: usize,
     axis: &Axis<f32>,
     dst: &mut [f32],
@@ -94,16 +114,16 @@ pub(super) fn across(
 }
 
 #[multiversion(targets("x86_64+avx+avx2+fma"))]
-fn weigh_columns(row: &[u8], channels: usize, axis: &Axis<f32>, dst: &mut [f32]) {
+fn weigh_columns<T: Pixel>(row: &[T], channels: usize, axis: &Axis<f32>, dst: &mut [f32]) {
     match channels {
-        1 => pixels::<1>(row, axis, dst),
-        3 => pixels::<3>(row, axis, dst),
-        4 => pixels::<4>(row, axis, dst),
+        1 => pixels::<1, T>(row, axis, dst),
+        3 => pixels::<3, T>(row, axis, dst),
+        4 => pixels::<4, T>(row, axis, dst),
         _ => {
             for (x, dst) in dst.chunks_exact_mut(channels).enumerate() {
                 let (first, weights) = axis.at(x);
                 for (c, to) in dst.iter_mut().enumerate() {
-                    [*to] = sums(weights, |k| [f32::from(row[(first + k) * channels + c])]);
+                    [*to] = sums(weights, |k| [row[(first + k) * channels + c].into()]);
                 }
             }
         }
@@ -112,12 +132,12 @@ fn weigh_columns(row: &[u8], channels: usize, axis: &Axis<f32>, dst: &mut [f32])
 
 /// Pixels of `C` elements.
 #[inline(always)]
-fn pixels<const C: usize>(row: &[u8], axis: &Axis<f32>, dst: &mut [f32]) {
+fn pixels<const C: usize, T: Pixel>(row: &[T], axis: &Axis<f32>, dst: &mut [f32]) {
     let pixels = row.as_chunks::<C>().0;
     for (x, to) in dst.as_chunks_mut::<C>().0.iter_mut().enumerate() {
         let (first, weights) = axis.at(x);
         let pixels = &pixels[first..][..weights.len()];
-        *to = sums(weights, |k| pixels[k].map(f32::from));
+        *to = sums(weights, |k| pixels[k].map(T::into));
     }
 }
 
@@ -125,11 +145,11 @@ fn pixels<const C: usize>(row: &[u8], axis: &Axis<f32>, dst: &mut [f32]) {
 ///
 /// # Errors
 /// When nobody waits any more.
-pub(super) fn down(
+pub(super) fn down<T: Pixel>(
     src: &[f32],
     row_len: usize,
     axis: &Axis<f32>,
-    dst: &mut [u8],
+    dst: &mut [T],
     watch: &Watch<'_>,
 ) -> Result<()> {
     for (y, dst) in dst.chunks_exact_mut(row_len).enumerate() {
@@ -141,22 +161,17 @@ pub(super) fn down(
 }
 
 #[multiversion(targets("x86_64+avx+avx2+fma"))]
-fn weigh_rows(src: &[f32], weights: &[f32], dst: &mut [u8]) {
+fn weigh_rows<T: Pixel>(src: &[f32], weights: &[f32], dst: &mut [T]) {
     let row_len = dst.len();
     let (lanes, rest) = dst.as_chunks_mut::<LANES>();
     let whole = row_len - rest.len();
     for (i, to) in lanes.iter_mut().enumerate() {
         let at =
             |k: usize| src[k * row_len + i * LANES..].first_chunk::<LANES>().copied().unwrap_or([0.0; LANES]);
-        *to = sums(weights, at).map(byte);
+        *to = sums(weights, at).map(T::of);
     }
     for (x, to) in rest.iter_mut().enumerate() {
         let [sum] = sums(weights, |k| [src[k * row_len + whole + x]]);
-        *to = byte(sum);
+        *to = T::of(sum);
     }
-}
-
-#[inline(always)]
-fn byte(sum: f32) -> u8 {
-    sum.clamp(0.0, 255.0).round_ties_even() as u8
 }

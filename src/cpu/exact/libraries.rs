@@ -40,6 +40,37 @@ pub enum Filter {
     Area,
 }
 
+/// What an image is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Elements {
+    /// uint8.
+    Bytes,
+    /// uint16: Pillow's mode `I;16`.
+    Words,
+    /// float32: Pillow's mode `F`, torchvision's tensors.
+    Floats,
+}
+
+impl Elements {
+    /// What they are called in sentences.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "uint8",
+            Self::Words => "uint16",
+            Self::Floats => "float32",
+        }
+    }
+
+    /// Bytes of one.
+    pub(super) fn size(self) -> usize {
+        match self {
+            Self::Bytes => 1,
+            Self::Words => 2,
+            Self::Floats => 4,
+        }
+    }
+}
+
 /// How a library computes with a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
@@ -74,6 +105,15 @@ impl Arithmetic {
             Self::Pillow | Self::Pillow13 => "Pillow",
             Self::Torchvision | Self::TorchvisionFloat => "torchvision",
             Self::OpenCv => "OpenCV",
+        }
+    }
+
+    /// Whether the library resizes images of such elements with this arithmetic.
+    pub fn resizes(self, elements: Elements) -> bool {
+        match elements {
+            Elements::Bytes => true,
+            Elements::Words => self.is_pillow(),
+            Elements::Floats => self.is_pillow() || self == Self::TorchvisionFloat,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Resizing of images of bytes with the arithmetic of Pillow, torchvision and OpenCV, to the bit: what models are trained behind. It must not
+//! Resizing of images with the arithmetic of Pillow, torchvision and OpenCV, to the bit: what models are trained behind. It must not
 //! know operators, or how an output size is computed.
 //!
 //! ```text
@@ -8,10 +8,13 @@
 //! opencv                 columns by weights of 11 bits -> rows by weights of 11 bits -> bytes; means
 //! ```
 //!
+//! Pillow's images of words and floats have sums of float64.
+//!
 //! A [`Task`] describes one image's resize. It may make a window of the resized image only, mirrored.
 
 mod alpha;
 mod axis;
+mod bounds;
 mod device;
 mod filters;
 mod floats;
@@ -23,7 +26,8 @@ mod passes;
 mod rows;
 mod task;
 mod turn;
+mod wide;
 
 pub use device::{Pass, Passes, Sum};
-pub use libraries::{Arithmetic, Filter};
+pub use libraries::{Arithmetic, Elements, Filter};
 pub use task::{Scratch, Task};

@@ -69,20 +69,20 @@ fn places(line: &Line, rule: Rule) -> Vec<Option<usize>> {
 ///
 /// # Panics
 /// When a pixel is not in `src`.
-pub(super) fn copy(
-    src: &Rows<'_>,
+pub(super) fn copy<T: Copy + Default>(
+    src: &Rows<'_, T>,
     channels: usize,
     [rows, columns]: [&[Option<usize>]; 2],
-    dst: &mut [u8],
+    dst: &mut [T],
     watch: &Watch<'_>,
 ) -> Result<()> {
     for (row, dst) in rows.iter().zip(dst.chunks_exact_mut(columns.len() * channels)) {
         match row.map(|y| src.row(y)) {
-            None => dst.fill(0),
+            None => dst.fill(T::default()),
             Some(row) => match channels {
-                1 => pick::<1>(row, columns, dst),
-                3 => pick::<3>(row, columns, dst),
-                4 => pick::<4>(row, columns, dst),
+                1 => pick::<1, T>(row, columns, dst),
+                3 => pick::<3, T>(row, columns, dst),
+                4 => pick::<4, T>(row, columns, dst),
                 _ => pick_any(row, columns, channels, dst),
             },
         }
@@ -91,18 +91,18 @@ pub(super) fn copy(
     Ok(())
 }
 
-fn pick<const C: usize>(row: &[u8], columns: &[Option<usize>], dst: &mut [u8]) {
+fn pick<const C: usize, T: Copy + Default>(row: &[T], columns: &[Option<usize>], dst: &mut [T]) {
     let (pixels, dst) = (row.as_chunks::<C>().0, dst.as_chunks_mut::<C>().0);
     for (to, column) in dst.iter_mut().zip(columns) {
-        *to = column.map_or([0; C], |x| pixels[x]);
+        *to = column.map_or([T::default(); C], |x| pixels[x]);
     }
 }
 
-fn pick_any(row: &[u8], columns: &[Option<usize>], channels: usize, dst: &mut [u8]) {
+fn pick_any<T: Copy + Default>(row: &[T], columns: &[Option<usize>], channels: usize, dst: &mut [T]) {
     for (to, column) in dst.chunks_exact_mut(channels).zip(columns) {
         match column {
             Some(x) => to.copy_from_slice(&row[x * channels..][..channels]),
-            None => to.fill(0),
+            None => to.fill(T::default()),
         }
     }
 }

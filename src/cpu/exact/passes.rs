@@ -119,29 +119,25 @@ fn weigh_columns(
     made: &mut [[u8; LINES]],
 ) {
     match channels {
-        1 => pixels::<1>(source, axis, bits, made),
-        2 => pixels::<2>(source, axis, bits, made),
-        3 => pixels::<3>(source, axis, bits, made),
-        4 => pixels::<4>(source, axis, bits, made),
+        1 => pixels::<LINES>(source, axis, bits, made),
+        2 => pixels::<{ 2 * LINES }>(source, axis, bits, made),
+        3 => pixels::<{ 3 * LINES }>(source, axis, bits, made),
+        4 => pixels::<{ 4 * LINES }>(source, axis, bits, made),
         _ => many(source, channels, axis, bits, made),
     }
 }
 
-/// Pixels of `C` elements.
+/// Pixels of `N` bytes in all lines together. One flat array of sums, since compilers keep nested ones in memory.
 #[inline(always)]
-fn pixels<const C: usize>(source: &[[u8; LINES]], axis: &Axis<i32>, bits: u32, made: &mut [[u8; LINES]]) {
-    let source = source.as_chunks::<C>().0;
-    for (x, made) in made.as_chunks_mut::<C>().0.iter_mut().enumerate() {
+fn pixels<const N: usize>(source: &[[u8; LINES]], axis: &Axis<i32>, bits: u32, made: &mut [[u8; LINES]]) {
+    let source = source.as_flattened().as_chunks::<N>().0;
+    for (x, made) in made.as_flattened_mut().as_chunks_mut::<N>().0.iter_mut().enumerate() {
         let (first, weights) = axis.at(x);
-        let mut sums = [[1_i32 << (bits - 1); LINES]; C];
+        let mut sums = [1_i32 << (bits - 1); N];
         for (pixel, &weight) in source[first..].iter().zip(weights) {
-            for c in 0..C {
-                add(&mut sums[c], &pixel[c], weight);
-            }
+            add(&mut sums, pixel, weight);
         }
-        for c in 0..C {
-            made[c] = sums[c].map(|sum| byte(sum, bits));
-        }
+        *made = sums.map(|sum| byte(sum, bits));
     }
 }
 

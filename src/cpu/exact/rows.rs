@@ -1,9 +1,8 @@
-//! Rows of bytes in memory, of which some pixels may be left out. It must not know what the bytes are.
+//! Rows of elements in memory, of which some pixels may be left out. It must not know what the elements are.
 
 /// Rows of the same length.
-#[derive(Clone, Copy)]
-pub(super) struct Rows<'a> {
-    data: &'a [u8],
+pub(super) struct Rows<'a, T = u8> {
+    data: &'a [T],
     /// Where the first row starts.
     start: usize,
     /// From the start of a row to that of the next.
@@ -14,15 +13,23 @@ pub(super) struct Rows<'a> {
     pub(super) count: usize,
 }
 
-impl<'a> Rows<'a> {
+impl<T> Copy for Rows<'_, T> {}
+
+impl<T> Clone for Rows<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<'a, T> Rows<'a, T> {
     /// Rows of `len` elements, at least one, without anything between them.
-    pub(super) fn dense(data: &'a [u8], len: usize) -> Self {
+    pub(super) fn dense(data: &'a [T], len: usize) -> Self {
         Self { data, start: 0, stride: len, len, count: data.len() / len }
     }
 
     /// Row `y`.
     #[inline(always)]
-    pub(super) fn row(&self, y: usize) -> &'a [u8] {
+    pub(super) fn row(&self, y: usize) -> &'a [T] {
         &self.data[self.start + y * self.stride..][..self.len]
     }
 

@@ -3,32 +3,18 @@
 use super::alpha;
 use super::axis::{Axis, PILLOW_BITS};
 use super::filters::{Curve, Line, weights};
-use super::libraries::{Arithmetic, Filter, Method};
+use super::libraries::{Arithmetic, Elements, Filter, Method};
 use super::nearest;
 use super::opencv::{self, Kernel};
 use super::opencv_area;
 use super::passes;
 use super::rows::Rows;
-use super::{floats, turn::LINES};
+use super::{floats, wide};
 use crate::error::{Error, Result};
-use crate::limits;
-use crate::waiting::{Effort, Watch};
+use crate::waiting::Watch;
 
 pub(super) const Y: usize = 0;
 pub(super) const X: usize = 1;
-
-/// Channels that OpenCV's `INTER_AREA` takes.
-const MAX_AREA_CHANNELS: usize = 4;
-
-/// Nanoseconds of one core for each weight that is made, and for each product.
-const WEIGHT: f64 = 10.0;
-const PRODUCT: f64 = 0.3;
-
-/// Bytes of a weight, in float64 and as it is used, and of a place in a list of them.
-const TAP_BYTES: usize = 16;
-
-/// Bytes for each element of a row that OpenCV's passes keep: four rows of sums.
-const OPENCV_LINES: f64 = 16.0;
 
 /// What becomes of an image. Pairs are rows, then columns.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,6 +23,8 @@ pub struct Task {
     pub arithmetic: Arithmetic,
     /// The filter, by the library's rules.
     pub filter: Filter,
+    /// What the image is made of, before and after.
+    pub elements: Elements,
     /// Rows and columns of the image.
     pub image: [usize; 2],
     /// Elements of a pixel. Pillow takes the last of 2 or 4 for alpha.
@@ -60,6 +48,7 @@ pub struct Scratch {
     multiplied: Vec<u8>,
     /// Between the passes.
     bytes: Vec<u8>,
+    words: Vec<u16>,
     floats: Vec<f32>,
     turned: passes::Turned,
     lines: opencv::Lines,
@@ -70,6 +59,7 @@ impl Scratch {
     pub fn bytes(&self) -> usize {
         self.multiplied.capacity()
             + self.bytes.capacity()
+            + self.words.capacity() * size_of::<u16>()
             + self.floats.capacity() * size_of::<f32>()
             + self.turned.bytes()
             + self.lines.bytes()
@@ -77,7 +67,7 @@ impl Scratch {
 }
 
 impl Task {
-    /// The whole image to `size`.
+    /// The whole image of bytes to `size`.
     pub fn whole(
         arithmetic: Arithmetic,
         filter: Filter,
@@ -88,6 +78,7 @@ impl Task {
         Self {
             arithmetic,
             filter,
+            elements: Elements::Bytes,
             image,
             channels,
             crop: image.map(|extent| (0, extent)),
@@ -101,103 +92,6 @@ impl Task {
     /// Rows and columns that are made.
     pub fn made(&self) -> [usize; 2] {
         self.window.map(|(start, end)| end.saturating_sub(start))
-    }
-
-    /// Whether it can be done; cheap, and before any weight is made.
-    ///
-    /// # Errors
-    /// When the library does not have the filter or resizes no such image, a size is 0 or too large, a region or a window does not lie inside, or
-    /// it needs more than [`limits::MAX_SAMPLE_BYTES`] of memory.
-    pub fn check(&self) -> Result<()> {
-        let (name, library) = (self.arithmetic.name(), self.arithmetic.library());
-        let Some(method) = self.arithmetic.method(self.filter) else {
-            let has: Vec<&str> = self.arithmetic.filters().map(|(name, _)| name).collect();
-            return Err(Error::invalid(format!(
-                "{library} (`arithmetic` is `{name}`) does not have the filter `{}`, expected one of {}",
-                self.filter.name(),
-                has.join(", ")
-            )));
-        };
-        for (what, [height, width]) in [("image", self.image), ("output", self.size), ("window", self.made())]
-        {
-            let elements = height.checked_mul(width).and_then(|n| n.checked_mul(self.channels));
-            if !elements.is_some_and(|n| (1..=limits::MAX_SAMPLE_BYTES).contains(&n)) {
-                return Err(Error::invalid(format!(
-                    "cannot resize: the {what} has {height} x {width} pixels of {} channels",
-                    self.channels
-                )));
-            }
-        }
-        for d in [Y, X] {
-            let ((first, end), (start, stop)) = (self.crop[d], self.region[d]);
-            let is_inside = first < end && end <= self.image[d] && 0.0 <= start && start < stop;
-            if !is_inside || f64::from(stop) > (end - first) as f64 {
-                return Err(Error::invalid(format!(
-                    "{library} (`arithmetic` is `{name}`) resizes regions inside of the image only: pixels {start} to {stop} of {}",
-                    end.saturating_sub(first)
-                )));
-            }
-            if self.window[d].1 > self.size[d] {
-                return Err(Error::invalid(format!(
-                    "a window of pixels {} to {} leaves the resized image of {}",
-                    self.window[d].0, self.window[d].1, self.size[d]
-                )));
-            }
-            if self.taps(method, d).saturating_mul(self.size[d]) > limits::MAX_FILTER_TAPS {
-                return Err(Error::invalid(format!(
-                    "resizing {} pixels to {} needs more than {} weights",
-                    self.image[d],
-                    self.size[d],
-                    limits::MAX_FILTER_TAPS
-                )));
-            }
-        }
-        if method == Method::Means && self.channels > MAX_AREA_CHANNELS {
-            return Err(Error::unsupported(format!(
-                "OpenCV's filter `area` (`arithmetic` is `opencv`) takes {MAX_AREA_CHANNELS} channels at most, found {}",
-                self.channels
-            )));
-        }
-        let memory = self.memory(method);
-        if memory > limits::MAX_SAMPLE_BYTES as f64 {
-            return Err(Error::invalid(format!(
-                "resizing needs {memory} bytes of memory, more than the limit of {}",
-                limits::MAX_SAMPLE_BYTES
-            )));
-        }
-        Ok(())
-    }
-
-    /// Bytes that it takes at most, beside the image and what is made of it.
-    fn memory(&self, method: Method) -> f64 {
-        let (rows, c) = (self.extent(Y) as f64, self.channels as f64);
-        let [height, width] = self.made().map(|extent| extent as f64);
-        let (row, made_row) = (self.extent(X) as f64 * c, width * c);
-        let axes: f64 = [Y, X].map(|d| (self.taps(method, d) * self.size[d] * TAP_BYTES) as f64).iter().sum();
-        let passes = match method {
-            Method::Nearest(_) => 0.0,
-            Method::Sums(_) => {
-                let between = if self.rows_first() { height * row } else { rows * made_row };
-                let multiplied = if alpha::has_alpha(self.channels) { rows * row } else { 0.0 };
-                between + multiplied + LINES as f64 * (row + made_row)
-            }
-            Method::Floats(_) => rows * made_row * size_of::<f32>() as f64,
-            Method::OpenCv(_) | Method::Means => {
-                let whole_row = self.size[X] as f64 * c;
-                (self.size[Y] as f64 + OPENCV_LINES) * whole_row
-            }
-        };
-        axes + passes
-    }
-
-    /// Weights of an output, about.
-    fn taps(&self, method: Method, d: usize) -> usize {
-        match method {
-            Method::Sums(curve) => self.line(d).taps(curve).min(self.extent(d)),
-            Method::Floats(_) => self.line(d).taps(Curve::Bicubic).min(self.extent(d)),
-            Method::Means => self.extent(d) / self.size[d] + 2,
-            Method::Nearest(_) | Method::OpenCv(_) => 4,
-        }
     }
 
     /// Pixels of the crop.
@@ -216,46 +110,18 @@ impl Task {
         Line { length: self.extent(d), start, end, outputs: self.size[d] }
     }
 
-    /// What it is expected to take.
-    pub fn effort(&self) -> Effort {
-        let Some(method) = self.arithmetic.method(self.filter) else { return Effort::default() };
-        let [height, width] = self.made();
-        let taps = [Y, X].map(|d| self.taps(method, d) as f64);
-        let (row, rows) = ((width * self.channels) as f64, self.extent(Y) as f64);
-        let products = row * rows * taps[X] + row * height as f64 * taps[Y];
-        let weights = (taps[Y] * self.size[Y] as f64 + taps[X] * self.size[X] as f64) * WEIGHT;
-        Effort::new(weights + products * PRODUCT, self.memory(method) as usize)
-    }
-
     /// Resizes `src`, a dense image (H, W, C), to `dst`, [`Task::made`] pixels.
     ///
     /// # Errors
     /// Those of [`Task::check`]; internal when a slice has another size; when nobody waits any more.
     pub fn run(&self, src: &[u8], dst: &mut [u8], scratch: &mut Scratch, watch: &Watch<'_>) -> Result<()> {
-        self.check()?;
-        let elements = |[height, width]: [usize; 2]| height * width * self.channels;
-        for (expected, found) in [(elements(self.image), src.len()), (elements(self.made()), dst.len())] {
-            if expected != found {
-                return Err(Error::internal(format!(
-                    "an image to resize has {expected} elements, its buffer has {found}"
-                )));
-            }
-        }
-        let Some(method) = self.arithmetic.method(self.filter) else {
-            return Err(Error::internal("a filter that was not checked"));
-        };
-        let (stride, c) = (self.image[X] * self.channels, self.channels);
-        let src = Rows::dense(src, stride).part(self.crop[Y], (self.crop[X].0 * c, self.crop[X].1 * c));
-        let extent = [Y, X].map(|d| self.extent(d));
+        let (method, src) = self.begin(src, dst.len(), Elements::Bytes)?;
+        let (c, extent) = (self.channels, [Y, X].map(|d| self.extent(d)));
         if self.is_copy() {
-            let places = extent.map(|extent| (0..extent).map(Some).collect());
-            return self.copy(&src, places, dst, watch);
+            return self.copy(&src, self.all(), dst, watch);
         }
         match method {
-            Method::Nearest(rule) => {
-                let places = nearest::all_places([Y, X].map(|d| self.line(d)), rule);
-                self.copy(&src, places, dst, watch)
-            }
+            Method::Nearest(rule) => self.copy(&src, self.nearest(rule), dst, watch),
             Method::Sums(curve) if self.arithmetic.is_pillow() && alpha::has_alpha(c) => {
                 let mut multiplied = std::mem::take(&mut scratch.multiplied);
                 multiplied.resize(extent[Y] * src.len, 0);
@@ -273,12 +139,84 @@ impl Task {
         }
     }
 
-    /// Copies the pixels at `places`, of which there are those of the whole output.
-    fn copy(
+    /// [`Task::run`] of an image of words: Pillow's mode `I;16`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn run_words(
         &self,
-        src: &Rows<'_>,
+        src: &[u16],
+        dst: &mut [u16],
+        scratch: &mut Scratch,
+        watch: &Watch<'_>,
+    ) -> Result<()> {
+        let (method, src) = self.begin(src, dst.len(), Elements::Words)?;
+        match method {
+            _ if self.is_copy() => self.copy(&src, self.all(), dst, watch),
+            Method::Nearest(rule) => self.copy(&src, self.nearest(rule), dst, watch),
+            Method::Sums(curve) => wide::sums(self, &src, curve, dst, &mut scratch.words, watch),
+            _ => Err(Error::internal("words are resized by Pillow only")),
+        }
+    }
+
+    /// [`Task::run`] of an image of floats: Pillow's mode `F`, or torchvision's tensors.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn run_floats(
+        &self,
+        src: &[f32],
+        dst: &mut [f32],
+        scratch: &mut Scratch,
+        watch: &Watch<'_>,
+    ) -> Result<()> {
+        let (method, src) = self.begin(src, dst.len(), Elements::Floats)?;
+        match method {
+            _ if self.is_copy() => self.copy(&src, self.all(), dst, watch),
+            Method::Nearest(rule) => self.copy(&src, self.nearest(rule), dst, watch),
+            Method::Sums(curve) => wide::sums(self, &src, curve, dst, &mut scratch.floats, watch),
+            Method::Floats(cubic) => self.floats(&src, cubic, dst, scratch, watch),
+            _ => Err(Error::internal("floats are resized by Pillow and torchvision only")),
+        }
+    }
+
+    /// Checks what is asked for; the method, and the pixels of the crop.
+    fn begin<'a, T>(&self, src: &'a [T], made: usize, elements: Elements) -> Result<(Method, Rows<'a, T>)> {
+        self.check()?;
+        let count = |[height, width]: [usize; 2]| height * width * self.channels;
+        for (expected, found) in [(count(self.image), src.len()), (count(self.made()), made)] {
+            if expected != found || elements != self.elements {
+                return Err(Error::internal(format!(
+                    "an image to resize has {expected} {}, its buffer has {found} {}",
+                    self.elements.name(),
+                    elements.name()
+                )));
+            }
+        }
+        let Some(method) = self.arithmetic.method(self.filter) else {
+            return Err(Error::internal("a filter that was not checked"));
+        };
+        let (stride, c) = (self.image[X] * self.channels, self.channels);
+        let columns = (self.crop[X].0 * c, self.crop[X].1 * c);
+        Ok((method, Rows::dense(src, stride).part(self.crop[Y], columns)))
+    }
+
+    /// All rows and columns of the crop.
+    fn all(&self) -> [Vec<Option<usize>>; 2] {
+        [Y, X].map(|d| (0..self.extent(d)).map(Some).collect())
+    }
+
+    /// The rows and columns that are the nearest.
+    fn nearest(&self, rule: nearest::Rule) -> [Vec<Option<usize>>; 2] {
+        nearest::all_places([Y, X].map(|d| self.line(d)), rule)
+    }
+
+    /// Copies the pixels at `places`, of which there are those of the whole output.
+    fn copy<T: Copy + Default>(
+        &self,
+        src: &Rows<'_, T>,
         mut places: [Vec<Option<usize>>; 2],
-        dst: &mut [u8],
+        dst: &mut [T],
         watch: &Watch<'_>,
     ) -> Result<()> {
         for (d, places) in places.iter_mut().enumerate() {
@@ -291,16 +229,26 @@ impl Task {
         nearest::copy(src, self.channels, [&places[Y], &places[X]], dst, watch)
     }
 
-    /// The weights of one axis, for the window, and their bits.
-    pub(super) fn axis(&self, d: usize, curve: Curve) -> (Axis<i32>, u32) {
+    /// The weights of one axis.
+    fn weights(&self, d: usize, curve: Curve) -> Axis<f64> {
         let line = self.line(d);
         let is_whole = line.start == 0.0 && line.end == line.outputs as f32;
-        let axis = if is_whole && line.outputs == line.length {
+        if is_whole && line.outputs == line.length {
             // Such a pass is left out: a weight of 1 changes nothing.
             Axis::identity(line.outputs, 1.0)
         } else {
             weights(&line, curve)
-        };
+        }
+    }
+
+    /// The weights of one axis, for the window, as they are.
+    pub(super) fn exact_axis(&self, d: usize, curve: Curve) -> Axis<f64> {
+        self.weights(d, curve).part(self.window[d], self.mirror[d])
+    }
+
+    /// The weights of one axis, for the window, and their bits.
+    pub(super) fn axis(&self, d: usize, curve: Curve) -> (Axis<i32>, u32) {
+        let axis = self.weights(d, curve);
         let bits = if self.arithmetic.is_pillow() { PILLOW_BITS } else { axis.torchvision_bits() };
         (axis.fixed(bits).part(self.window[d], self.mirror[d]), bits)
     }
@@ -345,11 +293,11 @@ impl Task {
         axis.part(self.window[d], self.mirror[d])
     }
 
-    fn floats(
+    fn floats<T: floats::Pixel>(
         &self,
-        src: &Rows<'_>,
+        src: &Rows<'_, T>,
         cubic: bool,
-        dst: &mut [u8],
+        dst: &mut [T],
         scratch: &mut Scratch,
         watch: &Watch<'_>,
     ) -> Result<()> {
@@ -409,25 +357,5 @@ impl Task {
             _ => Kernel::LinearOfArea,
         };
         opencv::resize(src, self.channels, self.size, kernel, dst, lines, watch)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_lies_between_the_passes_is_bounded() {
-        // Image and output are small, and what is between them has 120 GB.
-        let of = |arithmetic| {
-            Task::whole(arithmetic, Filter::Linear, [4_000_000, 1], 1, [1, 30_000])
-                .check()
-                .unwrap_err()
-                .to_string()
-        };
-        for arithmetic in [Arithmetic::Pillow, Arithmetic::Torchvision, Arithmetic::TorchvisionFloat] {
-            assert!(of(arithmetic).contains("bytes of memory, more than the limit"), "{}", of(arithmetic));
-        }
-        assert!(Task::whole(Arithmetic::Pillow, Filter::Cubic, [4000, 6000], 4, [224, 224]).check().is_ok());
     }
 }

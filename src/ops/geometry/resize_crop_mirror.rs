@@ -86,7 +86,7 @@ impl Operator for ResizeCropMirror {
         let dtype = self.attributes.output_dtype(desc.dtype)?;
         self.jobs = inputs.map(|sample| {
             let geometry = Geometry::new(sample.input(0)?.shape, desc.layout)?;
-            if let Some(task) = self.attributes.task(&sample, &geometry, desc.layout, None)? {
+            if let Some(task) = self.attributes.task(&sample, &geometry, desc.dtype, desc.layout, None)? {
                 return Ok(Some(Job::exact(geometry, self.task(&sample, &task)?)));
             }
             let target = self.attributes.target(&sample, geometry.size)?;

@@ -280,7 +280,7 @@ impl Operator for RandomResizedCrop {
             let geometry = Geometry::new(sample.input(0)?.shape, desc.layout)?;
             let Window { anchor, extent } = self.crop.window(sample.index, &geometry.size)?;
             let part = [0, 1].map(|d| (anchor[d] as usize, anchor[d] as usize + extent[d]));
-            self.attributes.job(&sample, geometry, desc.layout, Some(part)).map(Some)
+            self.attributes.job(&sample, geometry, desc.dtype, desc.layout, Some(part)).map(Some)
         });
         Ok(vec![BatchDesc::new(dtype, layout_of(desc), output_shapes(desc, &self.jobs))])
     }

@@ -73,7 +73,7 @@ impl Operator for DecodeResize {
         self.decoded = self.image.setup(&inputs.of_part(DECODER))?.swap_remove(0);
         self.jobs = inputs.of_part(READER).map(|sample| {
             let geometry = Geometry::new(&self.decoded.shapes[sample.index], self.decoded.layout)?;
-            self.attributes.job(&sample, geometry, self.decoded.layout, None).map(Some)
+            self.attributes.job(&sample, geometry, self.decoded.dtype, self.decoded.layout, None).map(Some)
         });
         let dtype = self.attributes.output_dtype(self.decoded.dtype)?;
         let shapes = resize::output_shapes(&self.decoded, &self.jobs);

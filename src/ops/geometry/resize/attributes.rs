@@ -192,7 +192,7 @@ impl ResizeAttributes {
             )));
         }
         if let Some(exact) = &self.exact {
-            exact.check_dtype(dtype)?;
+            return exact.output_dtype(dtype, self.dtype);
         }
         match self.dtype {
             None => Ok(dtype),
@@ -250,10 +250,11 @@ impl ResizeAttributes {
         &self,
         sample: &SampleInputs<'_>,
         geometry: Geometry,
+        dtype: DType,
         layout: Layout,
         part: Option<Ranges>,
     ) -> Result<Job> {
-        match (self.task(sample, &geometry, layout, part)?, part) {
+        match (self.task(sample, &geometry, dtype, layout, part)?, part) {
             (Some(task), _) => Ok(Job::exact(geometry, task)),
             (None, None) => Job::new(geometry, self.target(sample, geometry.size)?),
             (None, Some(part)) => {
@@ -271,6 +272,7 @@ impl ResizeAttributes {
         &self,
         sample: &SampleInputs<'_>,
         geometry: &Geometry,
+        dtype: DType,
         layout: Layout,
         part: Option<Ranges>,
     ) -> Result<Option<Task>> {
@@ -278,6 +280,7 @@ impl ResizeAttributes {
         let planar = layout.find(b'C').filter(|&axis| axis < geometry.axis);
         let planes = planar.map(|axis| Ok(sample.input(0)?.shape.get(axis).copied().unwrap_or(1)));
         let asked = Asked {
+            elements: exact.elements(dtype)?,
             planes: planes.transpose()?,
             sides: self.requested_size(sample)?,
             mode: self.mode,

@@ -3,7 +3,7 @@
 
 use super::geometry::Geometry;
 use super::sizes::{Mode, swapped};
-use crate::cpu::exact::{Arithmetic, Filter, Task};
+use crate::cpu::exact::{Arithmetic, Elements, Filter, Task};
 use crate::cpu::resample;
 use crate::error::{Error, Result};
 use crate::operator::{ArgSpec, Args};
@@ -13,8 +13,8 @@ use crate::tensor::DType;
 pub(in crate::ops) const ARGS: &[ArgSpec] = &[
     ArgSpec::string(
         "arithmetic",
-        "whose arithmetic, to the bit, for uint8 images: `dali`, `pillow` (before 13), `pillow13`, `torchvision`, `torchvision-float` or, on a \
-         CPU, `opencv`",
+        "whose arithmetic, to the bit: `dali`, `pillow` (before 13), `pillow13`, `torchvision`, `torchvision-float` or, on a CPU, `opencv`; of \
+         uint8 images, on a CPU of uint16 (Pillow) and float32 ones (Pillow, `torchvision-float`), too",
     )
     .or_string("dali"),
     ArgSpec::string(
@@ -36,6 +36,7 @@ pub(super) struct Exact {
 
 /// What the other arguments ask of an image.
 pub(super) struct Asked {
+    pub(super) elements: Elements,
     /// Height and width: 0 is not given, negative flips.
     pub(super) sides: [f32; 2],
     pub(super) mode: Mode,
@@ -80,8 +81,9 @@ impl Exact {
                 if stretches { "always stretches" } else { "never stretches" }
             )));
         }
-        if let Some(dtype) = args.given_dtype("dtype")?.filter(|&dtype| dtype != DType::U8) {
-            return Err(unlike(arithmetic, &format!("argument `dtype` is {dtype}")));
+        if let Some(dtype) = args.given_dtype("dtype")? {
+            elements(arithmetic, dtype)
+                .ok_or_else(|| unlike(arithmetic, &format!("argument `dtype` is {dtype}")))?;
         }
         if filter.is_some() && args.has("interp_type") {
             return Err(Error::invalid("expected one of `filter` and `interp_type`, found both"));
@@ -96,15 +98,27 @@ impl Exact {
         if self.arithmetic == Arithmetic::OpenCv { "truncate" } else { "even" }
     }
 
-    /// Whether images of a type are resized.
+    /// What images of a type are made of.
     ///
     /// # Errors
-    /// Unsupported for others than bytes.
-    pub(super) fn check_dtype(&self, dtype: DType) -> Result<()> {
-        if dtype == DType::U8 {
-            Ok(())
-        } else {
-            Err(unlike(self.arithmetic, &format!("the images are {dtype}")))
+    /// Unsupported where the library does not resize them.
+    pub(super) fn elements(&self, dtype: DType) -> Result<Elements> {
+        elements(self.arithmetic, dtype)
+            .ok_or_else(|| unlike(self.arithmetic, &format!("the images are {dtype}")))
+    }
+
+    /// The type that images of a type become: their own.
+    ///
+    /// # Errors
+    /// Unsupported where the library does not resize them, or another type was asked for.
+    pub(super) fn output_dtype(&self, dtype: DType, asked: Option<DType>) -> Result<DType> {
+        self.elements(dtype)?;
+        match asked.filter(|&asked| asked != dtype) {
+            Some(asked) => {
+                let found = format!("the images are {dtype}, argument `dtype` is {asked}");
+                Err(unlike(self.arithmetic, &found))
+            }
+            None => Ok(dtype),
         }
     }
 
@@ -118,6 +132,7 @@ impl Exact {
             None => of_dali(self.arithmetic, asked.interp)?,
         };
         let mut task = Task::whole(self.arithmetic, filter, geometry.size, geometry.channels, [1; 2]);
+        task.elements = asked.elements;
         if let Some(part) = part {
             task.crop = part;
             task.region = part.map(|(first, end)| (0.0, (end - first) as f32));
@@ -192,10 +207,40 @@ impl Exact {
     }
 }
 
+/// Whether a GPU resizes images of a type with another library's arithmetic.
+///
+/// # Errors
+/// Unsupported for others than bytes.
+pub(super) fn check_on_gpu(dtype: DType) -> Result<()> {
+    if dtype == DType::U8 {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!(
+        "the images are {dtype}: another `arithmetic` than `dali` resizes them on the CPU only, expected the device `cpu` or uint8"
+    )))
+}
+
+/// Elements of a type, if the library resizes images of them.
+fn elements(arithmetic: Arithmetic, dtype: DType) -> Option<Elements> {
+    let elements = match dtype {
+        DType::U8 => Elements::Bytes,
+        DType::U16 => Elements::Words,
+        DType::F32 => Elements::Floats,
+        _ => return None,
+    };
+    arithmetic.resizes(elements).then_some(elements)
+}
+
 fn unlike(arithmetic: Arithmetic, found: &str) -> Error {
     let (name, library) = (arithmetic.name(), arithmetic.library());
+    let resized: Vec<String> = [DType::U8, DType::U16, DType::F32]
+        .into_iter()
+        .filter(|&dtype| elements(arithmetic, dtype).is_some())
+        .map(|dtype| dtype.to_string())
+        .collect();
     Error::unsupported(format!(
-        "{found}: with {library}'s arithmetic (`arithmetic` is `{name}`) uint8 images become uint8 images"
+        "{found}: with {library}'s arithmetic (`arithmetic` is `{name}`) images keep their type, expected {}",
+        resized.join(" or ")
     ))
 }
 

@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::attributes::{ResizeAttributes, Target};
 use super::geometry::Geometry;
-use super::{Job, exact_gpu, job};
+use super::{Job, exact, exact_gpu, job};
 use crate::cpu::resample::{AxisParameters, axis_parameters};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Grid, KernelSpec, NoParams};
@@ -298,6 +298,7 @@ pub(in crate::ops) fn prepare(
     planes: bool,
 ) -> Result<()> {
     if attributes.exact.is_some() {
+        exact::check_on_gpu(input.dtype.unwrap_or(DType::U8))?;
         return exact_gpu::prepare(gpu);
     }
     let channels = match (input.layout, &input.dims) {
@@ -356,10 +357,11 @@ impl Images {
 
 /// Records the resize of every live sample to elements of type `to`.
 pub(in crate::ops) fn run(cx: &mut GpuCx<'_>, io: &GpuIo<'_>, jobs: &[Option<Job>], to: DType) -> Result<()> {
+    let from = io.inputs().desc(0)?.dtype;
     if jobs.iter().flatten().any(|job| job.task.is_some()) {
+        exact::check_on_gpu(from)?;
         return exact_gpu::run(cx, io, jobs);
     }
-    let from = io.inputs().desc(0)?.dtype;
     let at_once = channels_at_once(jobs.iter().flatten().map(|job| job.geometry.channels));
     let rows = io.rows(|sample| {
         let job = job(jobs, sample.index())?;

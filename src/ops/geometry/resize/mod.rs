@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::decode::RowSink;
-use crate::cpu::exact::{self as libraries, Task};
+use crate::cpu::exact::{self as libraries, Elements, Task};
 use crate::cpu::resample::{self, FilterSpec, Output, Plan, Stream};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
@@ -151,7 +151,7 @@ impl Operator for Resize {
             self.volumes.clear();
             self.jobs = inputs.map(|sample| {
                 let geometry = Geometry::new(sample.input(0)?.shape, desc.layout)?;
-                self.attributes.job(&sample, geometry, desc.layout, None).map(Some)
+                self.attributes.job(&sample, geometry, desc.dtype, desc.layout, None).map(Some)
             });
             output_shapes(desc, &self.jobs)
         };
@@ -320,9 +320,16 @@ impl Job {
         watch: &Watch<'_>,
     ) -> Result<()> {
         let elements = |size: [usize; 2]| size.iter().product::<usize>() * self.geometry.channels;
-        let sources = input.as_slice::<u8>()?.chunks_exact(elements(self.geometry.size));
-        let made = output.as_slice_mut::<u8>()?.chunks_exact_mut(elements(task.made()));
-        sources.zip(made).try_for_each(|(src, dst)| task.run(src, dst, scratch, watch))
+        let (from, to) = (elements(self.geometry.size), elements(task.made()));
+        match task.elements {
+            Elements::Bytes => each(input, from, output, to, |src, dst| task.run(src, dst, scratch, watch)),
+            Elements::Words => {
+                each(input, from, output, to, |src, dst| task.run_words(src, dst, scratch, watch))
+            }
+            Elements::Floats => {
+                each(input, from, output, to, |src, dst| task.run_floats(src, dst, scratch, watch))
+            }
+        }
     }
 
     fn run_as<S, T>(
@@ -346,6 +353,18 @@ impl Job {
         }
         Ok(())
     }
+}
+
+/// Runs `f` for each image, which has `from` elements and becomes `to`.
+fn each<T: Element>(
+    input: &View<'_>,
+    from: usize,
+    output: &mut ViewMut<'_>,
+    to: usize,
+    mut f: impl FnMut(&[T], &mut [T]) -> Result<()>,
+) -> Result<()> {
+    let images = input.as_slice()?.chunks_exact(from).zip(output.as_slice_mut()?.chunks_exact_mut(to));
+    images.into_iter().try_for_each(|(src, dst)| f(src, dst))
 }
 
 /// What is resized row by row.
