@@ -1,6 +1,7 @@
 """The program `gesso`: `serialize` and `compare` are Python's, all else the library's. Outside of the package, so that it starts without it and without numpy."""
 
 import ctypes
+import importlib
 import os
 import signal
 import sys
@@ -12,28 +13,42 @@ _LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gesso", "li
 _ASKED = "GESSO_SERIALIZE_BY"
 
 
+def _package(module):
+    """A module of the package; ends the program where this interpreter cannot import it, as without numpy."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        sys.exit(
+            f"error: the package `gesso` is not usable in `{sys.executable}` ({error}): name an interpreter that has it by `--python` or the "
+            "environment variable GESSO_PYTHON"
+        )
+
+
 def _serialize(arguments):
     import argparse
-
-    from gesso._authoring.autoserialize import of_script
 
     parser = argparse.ArgumentParser(prog="gesso serialize", description="Writes the pipeline of a Python program as a file.")
     parser.add_argument("script", help="a program with a function marked by pipeline_def")
     parser.add_argument("-o", "--output", default="model.dali", help="the file to write [model.dali]")
     parser.add_argument("--name", help="the function, where there are several")
-    parser.add_argument("--python", help="the interpreter that has the package `gesso` and what the program needs [this one]")
+    parser.add_argument(
+        "--python",
+        default=os.environ.get("GESSO_PYTHON"),
+        help="the interpreter that has the package `gesso` and what the program needs [GESSO_PYTHON, else this one]",
+    )
     options = parser.parse_args(arguments)
     if options.python and os.environ.get(_ASKED) != options.python:
         # That one does the same, and asks no other.
         os.environ[_ASKED] = options.python
-        words = [options.python, "-m", "gesso", "serialize", *arguments]
+        words = [options.python, "-m", "gesso_command", "serialize", *arguments]
         try:
             os.execvp(options.python, words)
         except OSError as error:
             sys.exit(f"error: cannot run `{options.python}`: {error.strerror}")
+    autoserialize = _package("gesso._authoring.autoserialize")
     sys.path.insert(0, os.path.dirname(os.path.abspath(options.script)))
     try:
-        data = of_script(options.script, options.name).serialize()
+        data = autoserialize.of_script(options.script, options.name).serialize()
     except Exception as error:
         import traceback
 
@@ -105,7 +120,9 @@ def main():
     if arguments[:1] == ["serialize"]:
         return _serialize(arguments[1:])
     if arguments[:1] == ["compare"]:
-        from gesso._comparison.command import main as compare
-
-        return compare(arguments[1:])
+        return _package("gesso._comparison.command").main(arguments[1:])
     return _command_line(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

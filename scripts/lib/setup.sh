@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What scripts/demo and scripts/test need, each piece made once and renewed when its sources change. To be sourced.
+# What scripts/demo, scripts/serve and scripts/test need, each piece made once and renewed when its sources change. To be sourced.
 #
 # Everything lands in .venv, .cache, target and (the converted classifier) model_repository/classifier. Environment:
 #   GESSO_PYTHON      the Python to make .venv from (3.10 to 3.13; default: python3)
@@ -195,7 +195,7 @@ setup_plugin() {
     [[ -f "$GESSO_PLUGIN" ]] || die "GESSO_PLUGIN names \`$GESSO_PLUGIN\`, which is not a file"
     return
   fi
-  step "building libtriton_gesso.so (release; minutes the first time)" \
+  step "building libtriton_gesso.so (release; about ten minutes the first time, on two cores)" \
     cargo build --manifest-path "$ROOT/Cargo.toml" --release -p triton-gesso --lib "$@" --locked
 }
 
@@ -224,13 +224,18 @@ setup_clip() {
   made clip "$key"
 }
 
-setup_all() {
+# A server with the plugin, and the program `gesso`.
+setup_server() {
   mkdir -p "$CACHE"
   cd "$ROOT" || exit # rust-toolchain.toml speaks for this folder
   setup_system
   setup_venv
+  setup_plugin -p gesso-cli --bin gesso
+}
+
+setup_all() {
+  setup_server
   setup_classifier
   setup_photos
   setup_clip
-  setup_plugin
 }

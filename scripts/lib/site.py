@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Pages outside of docs/, and where they stand in the site.
 OUTSIDE = {
     "README.md": "index.md",
+    "docs/README.md": "pages.md",
     "ARCHITECTURE.md": "explanation/architecture.md",
     "SECURITY.md": "explanation/security.md",
     "CONTRIBUTING.md": "contributing/index.md",
@@ -71,7 +72,7 @@ def summary(text):
 
 def menu(pages, with_rust):
     """MkDocs' `nav`: the first screen, then a section for each folder."""
-    entries = [{"Gesso": "index.md"}]
+    entries = [{"Gesso": "index.md"}, {title(pages["pages.md"]): "pages.md"}]
     for section in SECTIONS:
         # The page of a folder itself comes first.
         names = sorted((name for name in pages if name.startswith(f"{section}/")), key=lambda name: (not name.endswith(("README.md", "index.md")), name))

@@ -14,10 +14,6 @@ fn repository(name: &str) -> Folder {
     folder.write("dropin/2/model.dali", b"an old version that nobody loads");
     folder.write("dropin/10/model.dali", &pipeline);
     folder.write("classifier/config.pbtxt", b"backend: \"onnxruntime\"\n");
-    folder.write(
-        "classify/config.pbtxt",
-        b"platform: \"ensemble\"\nensemble_scheduling { step [ { model_name: \"x\" } ] }\n",
-    );
     folder
 }
 
@@ -32,7 +28,7 @@ fn good_models_are_ok_with_their_configuration() {
             && text.contains("skipped  classifier: backend `onnxruntime`"),
         "{text}"
     );
-    assert!(text.ends_with("3 ok, 0 failed, 2 of other backends\n"), "{text}");
+    assert!(text.ends_with("3 ok, 0 failed, 1 of other backends\n"), "{text}");
     let reports = json(&gesso(&["check", "--json", &path]));
     let one_line = reports.as_array().unwrap().iter().find(|report| report["model"] == "one_line").unwrap();
     assert_eq!(
@@ -83,7 +79,7 @@ fn bad_models_say_why_and_where() {
     for expected in [
         "dtype, version 1: config.pbtxt, line 3: input `IMAGE` has data_type `TYPE_FP32`",
         "name, version 1: config.pbtxt, line 2: input `IMAGES` of the configuration is not in the pipeline",
-        "field: config.pbtxt, line 3: `max_batch_sise` is no field of a model configuration",
+        "field: config.pbtxt, line 3: `max_batch_sise` is no field of a model configuration; did you mean `max_batch_size`?",
         "threads, version 1: config.pbtxt, line 2: parameter `num_threads` is `many`",
         "other_name, version 1: config.pbtxt, line 2: `name` is \"another\", expected the name of the directory, `other_name`",
         "file, version 1: config.pbtxt, line 2: `default_model_filename` is `../x`",
@@ -99,6 +95,135 @@ fn bad_models_say_why_and_where() {
         assert!(text.contains(expected), "{expected}\n{text}");
     }
     assert!(errors(&gesso(&["check", "no such folder"])).contains("cannot read `no such folder`"));
+}
+
+/// The ensemble of the guides, and one with a mistake in each place.
+#[test]
+fn ensembles_fit_together_or_say_where_not() {
+    const GOOD: &str = r#"platform: "ensemble"
+max_batch_size: 3
+input { name: "JPEG" data_type: TYPE_UINT8 dims: [ -1 ] }
+output { name: "SCORES" data_type: TYPE_FP32 dims: [ 10 ] }
+ensemble_scheduling {
+  step [
+    { model_name: "preprocess" model_version: -1
+      input_map { key: "IMAGE" value: "JPEG" } output_map { key: "OUT" value: "pixels" } },
+    { model_name: "classifier" model_version: -1
+      input_map { key: "input" value: "pixels" } output_map { key: "scores" value: "SCORES" } }
+  ]
+}
+"#;
+    let folder = Folder::new("check ensembles");
+    folder.write("preprocess/config.pbtxt", b"backend: \"gesso\"\noutput { name: \"OUT\" }\n");
+    folder.write("preprocess/1/model.dali", &Recording::open("pipelines").case("classify").pipeline);
+    folder.write(
+        "classifier/config.pbtxt",
+        br#"backend: "onnxruntime" max_batch_size: 8
+        input { name: "input" data_type: TYPE_FP32 dims: [ 3, -1, 64 ] } output { name: "scores" data_type: TYPE_FP32 dims: [ 10 ] }"#,
+    );
+    folder.write("classify/config.pbtxt", GOOD.as_bytes());
+    let path = folder.path("").display().to_string();
+    // A small picture, as many checks follow.
+    let sample = format!(
+        "IMAGE={}",
+        folder.write("a.jpg", &Recording::open("pipelines").case("classify").inputs["IMAGE"][0].bytes)
+    );
+    let check = || gesso(&["check", &path, "--sample", &sample]);
+    let text = out(&check());
+    assert!(text.contains("ok       classify: ensemble of preprocess, classifier\n"), "{text}");
+    assert!(text.ends_with("2 ok, 0 failed, 1 of other backends\n"), "{text}");
+    let reports = json(&gesso(&["check", "--json", &path]));
+    let ensemble = reports.as_array().unwrap().iter().find(|report| report["model"] == "classify").unwrap();
+    assert_eq!(ensemble["steps"], serde_json::json!(["preprocess", "classifier"]));
+
+    for (right, wrong, expected) in [
+        (
+            "\"classifier\" model_version: -1",
+            "\"clasifier\" model_version: -1",
+            "line 5: step 2 of `ensemble_scheduling`, model `clasifier`: there is no such model",
+        ),
+        (
+            "\"preprocess\" model_version: -1",
+            "\"preprocess\" model_version: 7",
+            "model `preprocess`: its version 7 is not loaded",
+        ),
+        (
+            "key: \"IMAGE\"",
+            "key: \"IMAGES\"",
+            "`input_map` names `IMAGES`, but the model's inputs are `IMAGE`",
+        ),
+        ("key: \"OUT\"", "key: \"PIXELS\"", "`output_map` names `PIXELS`, but the model's outputs are `OUT`"),
+        (
+            "key: \"input\" value: \"pixels\"",
+            "key: \"input\" value: \"pixel\"",
+            "input `input` takes `pixel`, which is no input of the ensemble and no output",
+        ),
+        (
+            "input_map { key: \"input\" value: \"pixels\" }",
+            "",
+            "nothing of `input_map` goes to input `input`",
+        ),
+        (
+            "TYPE_UINT8 dims: [ -1 ]",
+            "TYPE_FP32 dims: [ -1 ]",
+            "input `IMAGE` takes TYPE_UINT8, but the ensemble's input is TYPE_FP32",
+        ),
+        (
+            "dims: [ 10 ]",
+            "dims: [ 1000 ]",
+            "output `SCORES` of the ensemble takes dims [1000], but output `scores` of model `classifier` has dims [10]",
+        ),
+        ("value: \"SCORES\"", "value: \"OTHER\"", "output `SCORES` of the ensemble is made by no step"),
+        (
+            "value: \"SCORES\"",
+            "value: \"pixels\"",
+            "`pixels` is output `scores` of model `classifier` and output `OUT` of model `preprocess`, expected one",
+        ),
+        (
+            "max_batch_size: 3",
+            "max_batch_size: 64",
+            "model `preprocess`: takes batches of up to 3, but `max_batch_size` of the ensemble is 64",
+        ),
+        ("model_name: \"preprocess\"", "model_name: \"broken\"", "model `broken`: it does not load"),
+    ] {
+        assert!(GOOD.contains(right), "{right}");
+        folder.write("broken/config.pbtxt", b"backend: \"gesso\"\n");
+        folder.write("classify/config.pbtxt", GOOD.replacen(right, wrong, 1).as_bytes());
+        let output = check();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        let failed = text.lines().find(|line| line.starts_with("failed   classify")).unwrap_or_default();
+        assert!(failed.contains(expected), "{expected}\n{text}");
+    }
+    folder.write("classify/config.pbtxt", b"platform: \"ensemble\"\n");
+    let text = String::from_utf8(check().stdout).unwrap();
+    assert!(text.contains("classify: `ensemble_scheduling` has no `step`"), "{text}");
+}
+
+/// A server loads the model all the same, without what the author meant.
+#[test]
+fn a_misspelt_parameter_fails() {
+    let folder = Folder::new("check parameters");
+    let write = |parameter: &str| {
+        let text = format!(
+            "backend: \"gesso\"\nparameters {{ key: \"{parameter}\" value {{ string_value: \"2\" }} }}\n"
+        );
+        folder.write("preprocess/config.pbtxt", text.as_bytes());
+    };
+    folder.write("preprocess/1/model.dali", &Recording::open("pipelines").case("classify").pipeline);
+    let path = folder.path("").display().to_string();
+    write("num_thread");
+    let output = gesso(&["check", &path]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let expected = "config.pbtxt, line 2: parameter `num_thread` is not known and has no effect in a server; did you mean `num_threads`?";
+    assert!(text.contains(expected), "{text}");
+    // For a program of the author's, perhaps.
+    write("owner");
+    assert!(
+        out(&gesso(&["check", &path]))
+            .contains("note: unknown parameters in the model configuration, without effect: `owner`")
+    );
 }
 
 #[test]

@@ -47,7 +47,11 @@ fn every_recorded_pipeline_is_inspected_in_every_way() {
         for case in Recording::open(module).cases {
             let path = folder.write("model.dali", &case.pipeline);
             let text = out(&gesso(&["inspect", &path]));
-            assert!(text.contains("runs on the CPU"), "{}: {text}", case.name);
+            assert!(
+                text.contains("runs on the CPU") && text.contains("in the format of DALI "),
+                "{}: {text}",
+                case.name
+            );
             for input in case.inputs.keys() {
                 assert!(text.contains(input.as_str()), "{}: {text}", case.name);
             }
@@ -212,7 +216,9 @@ fn one_broken_image_fails_alone() {
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("2 of 3 samples") && text.contains("failed: sample 1 (`"), "{text}");
-    let names: Vec<bool> = (0..3).map(|i| folder.path(&format!("out/PIXELS.{i}.npy")).exists()).collect();
+    let names: Vec<bool> = (0..3)
+        .map(|i| folder.path(&format!("out/PIXELS.{i}.{}.npy", ["good", "bad", "good"][i])).exists())
+        .collect();
     assert_eq!(names, [true, false, true]);
 }
 
@@ -286,7 +292,12 @@ fn the_plugin_goes_where_a_server_looks() {
     assert!(errors(&installed(&[&server])).contains("is not a directory"));
     std::fs::create_dir_all(tree("tritonserver/backends/dali")).unwrap();
     std::fs::write(tree("tritonserver/backends/dali/libtriton_dali.so"), b"DALI's own").unwrap();
-    assert!(out(&installed(&[&server])).contains("backends/gesso/libtriton_gesso.so`"));
+    let text = out(&installed(&[&server]));
+    assert!(text.contains("backends/gesso/libtriton_gesso.so`"), "{text}");
+    assert!(
+        text.contains(&format!("start the server with `--backend-directory {server}/backends`: by itself")),
+        "{text}"
+    );
     assert!(out(&installed(&[&server, "--as-dali"])).contains("libtriton_dali.so.before-gesso"));
     assert_eq!(
         std::fs::read(tree("tritonserver/backends/dali/libtriton_dali.so.before-gesso")).unwrap(),
@@ -307,12 +318,23 @@ fn the_plugin_goes_where_a_server_looks() {
         .collect();
     assert_eq!(left.len(), 2, "{left:?}");
 
+    let refused = |path: &str| errors(&installed(&[&tree(path).display().to_string()]));
     std::fs::create_dir(tree("elsewhere")).unwrap();
+    let told = refused("elsewhere");
+    assert!(
+        told.contains("it is empty; expected a Triton installation") && !tree("elsewhere/gesso").exists(),
+        "{told}"
+    );
     std::fs::write(tree("elsewhere/file"), b"").unwrap();
     assert!(
-        errors(&installed(&[&tree("elsewhere").display().to_string()]))
-            .contains("expected a Triton installation")
+        refused("elsewhere").contains("holds no backend: it holds `file`; expected a Triton installation")
     );
+    // A model in Python is no backend in Python.
+    folder.write("model/1/model.py", b"");
+    assert!(refused("model").contains("it holds `1`; expected"));
+    std::fs::create_dir_all(tree("new/backends")).unwrap();
+    out(&installed(&[&tree("new/backends").display().to_string()]));
+    assert!(tree("new/backends/gesso/libtriton_gesso.so").exists());
     std::fs::write(&plugin, b"something else").unwrap();
     assert!(errors(&installed(&[&server])).contains("is not Gesso's plugin"));
 }
@@ -334,6 +356,12 @@ fn the_doctor_tells_what_is_there() {
     assert!(absent == "absent" && mend.contains("--as-dali"), "{mend}");
     let text = out(&gesso(&["doctor", "--triton", &folder.path("nowhere").display().to_string()]));
     assert!(text.contains("processor") && text.contains("no server in"), "{text}");
+    let output = Command::new(env!("CARGO_BIN_EXE_gesso"))
+        .arg("doctor")
+        .env("GESSO_PYTHON", "no-python")
+        .output()
+        .unwrap();
+    assert!(out(&output).contains("cannot run `no-python`"), "{}", out(&output));
 }
 
 /// A device that is always full.

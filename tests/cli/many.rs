@@ -62,7 +62,7 @@ fn folders_patterns_and_lists_name_files() {
     let list = folder
         .write("list.txt", format!("{}\n\n{}\n", path("photos/3.jpg"), path("photos/0.jpg")).as_bytes());
     assert_eq!(names(&format!("IMAGE=@{list},{}", path("photos/more/6.jpg"))), ["3.jpg", "0.jpg", "6.jpg"]);
-    assert!(!folder.path("out/PIXELS.0.png").exists() && folder.path("out/PIXELS.0.npy").exists());
+    assert!(!folder.path("out/PIXELS.0.3.png").exists() && folder.path("out/PIXELS.0.3.npy").exists());
 
     let mut child = Command::new(env!("CARGO_BIN_EXE_gesso"))
         .args(["run", &model, "--out", &into, "--input", "@-", "--overwrite"])
@@ -73,6 +73,55 @@ fn folders_patterns_and_lists_name_files() {
     child.stdin.take().unwrap().write_all(path("photos/2.jpg").as_bytes()).unwrap();
     assert!(child.wait().unwrap().success());
     assert_eq!(recorded(&folder), [(0, "2.jpg".to_owned(), true)]);
+}
+
+/// Words may stand without the option, as a shell's pattern gives them; and a name may have a comma.
+#[test]
+fn files_may_stand_behind_the_pipeline() {
+    let (folder, model) = photos("many words");
+    let path = |name: &str| folder.path(name).display().to_string();
+    folder.write("photos/a,b.jpg", &std::fs::read(folder.path("photos/0.jpg")).unwrap());
+    let (into, first, comma) = (path("out"), path("photos/0.jpg"), path("photos/a,b.jpg"));
+    let ran = gesso(&["run", &model, &first, &comma, "--out", &into]);
+    assert!(ran.status.success(), "{}", errors(&ran));
+    assert_eq!(recorded(&folder), [(0, "0.jpg".to_owned(), true), (1, "a,b.jpg".to_owned(), true)]);
+    assert!(folder.path("out/PIXELS.0.0.npy").exists() && folder.path("out/PIXELS.1.a_b.png").exists());
+    let told = errors(&gesso(&["run", &model, "none.jpg"]));
+    assert!(told.contains("cannot read `none.jpg`"), "{told}");
+    let bench =
+        gesso(&["bench", &model, &first, "--batch", "1", "--threads", "1", "--seconds", "0", "--json"]);
+    assert!(bench.status.success(), "{}", errors(&bench));
+}
+
+#[test]
+fn a_folder_stands_for_files_of_known_kinds() {
+    let (folder, model) = photos("many kinds");
+    let photos = folder.path("photos").display().to_string();
+    folder.write("photos/notes.txt", b"no image");
+    folder.write("photos/more/list.csv", b"no image");
+    let good = std::fs::read(folder.path("photos/0.jpg")).unwrap();
+    folder.write("photos/LOUD.JPG", &good);
+    folder.write("photos/without", &good);
+    let ran = gesso(&["run", &model, &photos, "--json"]);
+    assert!(ran.status.success(), "{}", errors(&ran));
+    let ran = json(&ran);
+    assert_eq!((ran["samples"].as_array().unwrap().len(), &ran["files_left_out"]), (9, &2.into()));
+    let text = String::from_utf8(gesso(&["run", &model, &photos]).stdout).unwrap();
+    assert!(text.contains("note: 2 files of folders are left out"), "{text}");
+    // A pattern names any file.
+    assert_eq!(gesso(&["run", &model, &format!("{photos}/*.txt")]).status.code(), Some(1));
+    folder.write("texts/notes.txt", b"no image");
+    let texts = folder.path("texts").display().to_string();
+    let told = errors(&gesso(&["run", &model, &texts]));
+    assert!(
+        told.contains("holds 1 files, but none whose name ends like") && told.contains("texts/**/*'"),
+        "{told}"
+    );
+    assert!(
+        String::from_utf8(gesso(&["run", &model, &format!("{texts}/**/*")]).stdout)
+            .unwrap()
+            .contains("0 of 1 samples")
+    );
 }
 
 #[test]
@@ -89,36 +138,36 @@ fn a_run_goes_on_behind_an_earlier_one() {
     };
     assert_eq!(run(&[]).status.code(), Some(1));
     let whole: Vec<Vec<u8>> =
-        [0, 2, 6].map(|i| std::fs::read(folder.path(&format!("out/PIXELS.{i}.npy"))).unwrap()).into();
+        [0, 2, 6].map(|i| std::fs::read(folder.path(&format!("out/PIXELS.{i}.{i}.npy"))).unwrap()).into();
     // As it would be if it had been cut off within the fourth line; and the second file was mended.
     let record = std::fs::read_to_string(folder.path("out/samples.jsonl")).unwrap();
     let third = record.match_indices('\n').nth(2).unwrap().0;
     folder.write("out/samples.jsonl", &record.as_bytes()[..third + 9]);
     folder.write("photos/1.jpg", &good);
     for i in 3..7 {
-        std::fs::remove_file(folder.path(&format!("out/PIXELS.{i}.npy"))).unwrap();
+        std::fs::remove_file(folder.path(&format!("out/PIXELS.{i}.{i}.npy"))).unwrap();
     }
     let ran = json(&run(&["--resume"]));
     let again: Vec<u64> =
         ran["samples"].as_array().unwrap().iter().map(|sample| sample["sample"].as_u64().unwrap()).collect();
     assert_eq!((again, &ran["samples_before"]), (vec![1, 3, 4, 5, 6], &2.into()));
     for (i, whole) in [0, 2, 6].into_iter().zip(whole) {
-        assert_eq!(std::fs::read(folder.path(&format!("out/PIXELS.{i}.npy"))).unwrap(), whole);
+        assert_eq!(std::fs::read(folder.path(&format!("out/PIXELS.{i}.{i}.npy"))).unwrap(), whole);
     }
     let numbers: Vec<u64> = recorded(&folder).into_iter().map(|(sample, ..)| sample).collect();
     assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6]);
     let ran = json(&run(&["--resume"]));
     assert_eq!((ran["samples"].as_array().unwrap().len(), &ran["samples_before"]), (0, &7.into()));
     // What is gone is made again.
-    std::fs::remove_file(folder.path("out/PIXELS.4.npy")).unwrap();
+    std::fs::remove_file(folder.path("out/PIXELS.4.4.npy")).unwrap();
     assert_eq!(json(&run(&["--resume"]))["samples"].as_array().unwrap().len(), 1);
-    assert!(folder.path("out/PIXELS.4.npy").exists());
+    assert!(folder.path("out/PIXELS.4.4.npy").exists());
 
     assert!(errors(&run(&[])).contains("`--resume` goes on behind it, `--overwrite` replaces them"));
     let other = errors(&run(&["--resume", "--format", "npy"]));
     assert!(other.contains("were made with"), "{other}");
-    folder.write("out/PIXELS.99.npy", b"of more files");
-    assert!(run(&["--overwrite"]).status.success() && !folder.path("out/PIXELS.99.npy").exists());
+    folder.write("out/PIXELS.99.more.npy", b"of more files");
+    assert!(run(&["--overwrite"]).status.success() && !folder.path("out/PIXELS.99.more.npy").exists());
 
     std::fs::remove_file(folder.path("photos/0.jpg")).unwrap();
     let told = errors(&run(&["--resume"]));
@@ -198,7 +247,7 @@ fn random_numbers_are_those_of_a_run_that_was_not_cut_off() {
     for file in std::fs::read_dir(folder.path("cut")).unwrap() {
         let path = file.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        if [1, 3, 4, 5, 6].iter().any(|i| name.ends_with(&format!(".{i}.npy"))) {
+        if [1, 3, 4, 5, 6].iter().any(|i| name.ends_with(&format!(".{i}.{i}.npy"))) {
             std::fs::remove_file(path).unwrap();
         }
     }

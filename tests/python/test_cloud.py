@@ -203,7 +203,7 @@ def test_without_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "obstore", None)
     monkeypatch.setitem(sys.modules, "obstore.store", None)
     storage._store.cache_clear()
-    with pytest.raises(RuntimeError, match=r"pip install gesso-pipelines\[cloud\]"):
+    with pytest.raises(RuntimeError, match=r"needs the package `obstore`.*pip install 'FILE.whl\[cloud\]'"):
         pipeline(lambda: fn.readers.file(files=["gs://bucket/a.jpg"])).run()
 
 

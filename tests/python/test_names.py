@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from gesso import fn, pipeline_def, types
+from gesso import Pipeline, fn, pipeline_def, types
 from gesso.auto_aug import auto_augment, rand_augment, trivial_augment
 
 
@@ -105,12 +105,17 @@ def test_operators_on_arrays_at_once():
 
 def test_pipelines_show_themselves(tmp_path, capsys):
     @pipeline_def(batch_size=2, num_threads=1)
-    def define():
-        return fn.resize(fn.external_source(name="image"), size=[2, 2], name="small")
+    def define(interp=types.INTERP_LINEAR):
+        return fn.resize(fn.external_source(name="image"), size=[2, 2], interp_type=interp, dtype=types.FLOAT, name="small")
 
     pipeline = define()
     pipeline.show()
     assert "small" in capsys.readouterr().out
+    written = Pipeline.deserialize(define(interp=types.INTERP_CUBIC).serialize())
+    for shown in (pipeline, written):
+        shown.show()
+        text = capsys.readouterr().out
+        assert "dtype=FLOAT" in text and "interp_type=INTERP_" in text, text
     assert "<td>small</td>" in pipeline._repr_html_()
     pipeline.save_graph_to_dot_file(str(tmp_path / "graph.dot"))
     assert '"image" -> "small"' in (tmp_path / "graph.dot").read_text()

@@ -60,13 +60,19 @@ def test_many_files_offline(here, capsys):
     for i in range(9):
         (here / "photos" / f"{i}.jpg").write_bytes(b"no image" if i == 4 else jpeg(20 * i))
     job = next(block for block in blocks("offline.md") if block.startswith("# batch_job.py"))
-    names = run(job)
-    printed = capsys.readouterr().out
-    assert "8 of 9 files" in printed and "4.jpg" in printed
+    with pytest.raises(SystemExit, match="photos/4.jpg"):
+        run(job)
+    assert capsys.readouterr().out == "8 of 9 files\n"
     made = np.load("pixels.npy")
     for i in range(9):
         assert (abs(made[i].astype(int) - (0 if i == 4 else 20 * i)) <= 2).all(), i
-    assert sorted(names["done"]) == [0, 1, 2, 3, 5, 6, 7, 8]
+    # Without a broken file it says how many, and nothing else.
+    (here / "photos" / "4.jpg").write_bytes(jpeg(80))
+    assert sorted(run(job)["done"]) == list(range(9)) and capsys.readouterr().out == "9 of 9 files\n"
+    for file in (here / "photos").iterdir():
+        file.unlink()
+    with pytest.raises(SystemExit, match="no file fits"):
+        run(job)
 
 
 # What the page asks of timm, where it is not installed: the numbers of its resnet18, and its evaluation transform by Pillow.
@@ -137,7 +143,7 @@ def test_the_command_for_many_files(here):
     if "has no command line" in done.stderr:
         pytest.skip("the library was built without the command line")
     assert done.returncode == 0 and len(list((here / "out").glob("*.npy"))) == 2, done.stderr
-    assert (here / "out" / "PIXELS.0.npy").exists()
+    assert (here / "out" / "PIXELS.0.a.npy").exists()
     (here / "photos" / "b.jpg").write_bytes(b"no image")
     command = command.rstrip() + " --overwrite"
     done = subprocess.run(command.replace("gesso", f"{sys.executable} -m gesso", 1), shell=True, capture_output=True, text=True)
@@ -163,13 +169,18 @@ def test_a_part_of_the_files(here):
     assert numbers.as_array().ravel().tolist() == [2, 3]
 
 
-def test_the_program_of_the_readme(here, capsys):
+def test_the_programs_of_the_readme(here, capsys):
+    """The one for training needs PyTorch."""
+    first, *others = blocks("../../README.md")
+    (here / "photo.jpg").write_bytes(jpeg(7))
+    run(first)
+    assert capsys.readouterr().out == "(224, 224, 3)\n"
     pytest.importorskip("torch")
     for i in range(70):
         folder = here / "images" / ("cat", "dog")[i % 2]
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{i}.jpg").write_bytes(jpeg(i))
-    run("".join(blocks("../../README.md")))
+    run("".join(others))
     shapes = [f"torch.Size([{count}, 3, 224, 224]) torch.Size([{count}])" for count in (64, 6)]
     assert capsys.readouterr().out.splitlines() == shapes
 

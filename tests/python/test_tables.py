@@ -331,7 +331,7 @@ def test_they_are_in_no_file(tmp_path, kind):
 def test_without_the_package(monkeypatch, kind, package):
     for name in [name for name in sys.modules if name.partition(".")[0] == package] + [package]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(RuntimeError, match=rf"needs the package `{package}`: `pip install gesso-pipelines\[{kind}\]`"):
+    with pytest.raises(RuntimeError, match=rf"needs the package `{package}`.*pip install 'FILE.whl\[{kind}\]'"):
         pipeline(lambda: KINDS[kind][1](["a"])).build()
 
 

@@ -39,7 +39,8 @@ def test_the_tutorial_runs(tmp_path, monkeypatch, capsys):
     for line in re.findall(r"print\(.*# (.*)$", "".join(program), re.MULTILINE):
         assert line.strip() in printed, printed
     assert names["batch"].shape == (8, 64, 64, 3) and names["array"].shape == (2, 3, 224, 224)
-    # What the page's commands do with the file that it made.
+    # What the page's commands do with the files that it made.
+    assert (tmp_path / "photo.png").read_bytes() == names["file"].tobytes()
     written = subprocess.run(
         [sys.executable, "-m", "gesso", "serialize", "preprocess.py", "-o", "model.dali"], capture_output=True, text=True, cwd=tmp_path
     )

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,15 @@ def distribution():
     if not Path(_library.__file__).is_relative_to(Path(found.locate_file("")).resolve()) or os.environ.get("GESSO_LIBRARY"):
         pytest.skip("the package comes from a source tree")
     return found
+
+
+def test_the_readme_says_how_large_it_is():
+    """Within the rounding; the wheel holds hardly anything but the library."""
+    distribution()
+    readme = Path(__file__).resolve().parents[2] / "README.md"
+    unpacked, zipped = map(int, re.search(r"library of (\d+) MB, which a wheel of (\d+) MB holds", readme.read_text(encoding="utf-8")).groups())
+    library = Path(_library.path()).read_bytes()
+    assert abs(len(library) / 1e6 - unpacked) < 2 and abs(len(zlib.compress(library, 9)) / 1e6 - zipped) < 1
 
 
 def test_the_wheel_asks_for_no_newer_glibc_than_it_says():

@@ -135,25 +135,33 @@ def _driver_folder(folder=CACHE / "server" / "driver"):
     return []
 
 
-def _environment():
+def environment():
     """The Python backend finds the virtual environment by PATH, the wheel's programs their libraries by the loader's path."""
     libraries = [str(wheel_path().parents[1] / "nvidia_pytriton.libs"), *_driver_folder()]
     # A Python outside the system's folders has its shared library beside it.
     folder = Path(sysconfig.get_config_var("LIBDIR") or "")
     if (folder / f"libpython{sys.version_info.major}.{sys.version_info.minor}.so.1.0").is_file():
         libraries.append(str(folder))
-    environment = dict(os.environ, VIRTUAL_ENV=sys.prefix)
-    environment["PATH"] = os.pathsep.join([str(Path(sys.prefix) / "bin"), environment.get("PATH", "")])
-    environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [*libraries, environment.get("LD_LIBRARY_PATH")]))
-    environment.pop("PYTHONHOME", None)
+    variables = dict(os.environ, VIRTUAL_ENV=sys.prefix)
+    variables["PATH"] = os.pathsep.join([str(Path(sys.prefix) / "bin"), variables.get("PATH", "")])
+    variables["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [*libraries, variables.get("LD_LIBRARY_PATH")]))
+    variables.pop("PYTHONHOME", None)
     if sanitizer := os.environ.get("GESSO_SANITIZER"):
         # libjpeg-turbo does without its assembly, which is not instrumented. The server's own Python backend frees what it has made by `new`.
         options = "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:detect_odr_violation=0:handle_segv=1:alloc_dealloc_mismatch=0"
-        environment |= {"LD_PRELOAD": sanitizer, "ASAN_OPTIONS": options, "JSIMD_FORCENONE": "1"}
-    return environment
+        variables |= {"LD_PRELOAD": sanitizer, "ASAN_OPTIONS": options, "JSIMD_FORCENONE": "1"}
+    return variables
 
 
-def _free_ports(count):
+def program():
+    """The wheel's tritonserver, which a wheel may bring without the right to run it."""
+    executable = wheel_path() / "bin" / "tritonserver"
+    if not os.access(executable, os.X_OK):
+        executable.chmod(executable.stat().st_mode | 0o111)
+    return executable
+
+
+def free_ports(count):
     try:
         last = int(Path(EPHEMERAL_PORTS).read_text().split()[0])
     except OSError:
@@ -218,12 +226,11 @@ class Server:
             raise ServerError(report)
 
     def _start(self):
-        wheel = wheel_path()
-        http, grpc, metrics = _free_ports(3)
+        http, grpc, metrics = free_ports(3)
         self.http_url, self.grpc_url = f"{LOOPBACK}:{http}", f"{LOOPBACK}:{grpc}"
         self.metrics_url = f"{LOOPBACK}:{metrics}"
         command = [
-            str(wheel / "bin" / "tritonserver"),
+            str(program()),
             f"--model-repository={self.repository}",
             f"--backend-directory={self.backends or assemble_backends()}",
             f"--exit-on-error={'true' if self.strict else 'false'}",
@@ -237,9 +244,6 @@ class Server:
         ]
         if self.models is not None:
             command += ["--model-control-mode=explicit", *(f"--load-model={name}" for name in self.models)]
-        executable = Path(command[0])
-        if not os.access(executable, os.X_OK):
-            executable.chmod(executable.stat().st_mode | 0o111)
         self.began, self.ready_seconds = time.monotonic(), None
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
@@ -247,7 +251,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=_environment() | self.environment,
+                env=environment() | self.environment,
                 # Ctrl-C reaches only us: we stop the server, once. Should we be killed, it goes with us.
                 start_new_session=True,
             )

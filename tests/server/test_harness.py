@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from harness import ROOT, Server, ServerError, wait_until
+from harness import ROOT, Server, ServerError, free_ports, wait_until
 
 
 def test_a_model_that_does_not_load_is_named(tmp_path):
@@ -59,6 +59,28 @@ def test_a_server_goes_with_a_killed_owner(tmp_path):
         pid = int(owner.stdout.readline())
         owner.send_signal(signal.SIGKILL)
     wait_until(lambda: not _runs(pid), "the server is gone")
+
+
+def test_a_repository_of_your_own_is_served(tmp_path):
+    """What `scripts/serve` runs when all is built."""
+    command = [sys.executable, str(ROOT / "scripts" / "lib" / "serve.py"), str(tmp_path)]
+    http, grpc, metrics = free_ports(3)
+    ports = [f"--http-port={http}", f"--grpc-port={grpc}", f"--metrics-port={metrics}"]
+    with open(tmp_path / "log", "wb") as log, subprocess.Popen([*command, *ports], stdout=log, stderr=log) as server:
+        try:
+            wait_until(lambda: server.poll() is not None or _answers(f"http://127.0.0.1:{http}/v2/health/ready"), "the server is ready")
+            assert server.poll() is None, (tmp_path / "log").read_text()
+        finally:
+            server.kill()
+    done = subprocess.run([ROOT / "scripts" / "serve", tmp_path / "none"], capture_output=True, text=True)
+    assert done.returncode == 2 and "expected the folder of a model repository, found" in done.stderr
+
+
+def _answers(url):
+    try:
+        return urllib.request.urlopen(url, timeout=5).status == 200
+    except OSError:
+        return False
 
 
 def _runs(pid):

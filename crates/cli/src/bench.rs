@@ -25,9 +25,12 @@ const MOST: usize = 1_000_000;
 /// Measure a pipeline: latency of a batch and images a second, for batch sizes and numbers of threads.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// A file that DALI's `Pipeline.serialize` wrote.
+    /// A pipeline file, as `gesso serialize` or DALI's `Pipeline.serialize` writes it.
     pipeline: PathBuf,
     /// Files for an input, as for `gesso run`; batches go round them.
+    #[arg(value_name = "NAME=FILE,...")]
+    files: Vec<String>,
+    /// The same by an option.
     #[arg(long, short, value_name = "NAME=FILE,...")]
     input: Vec<String>,
     /// Sizes of batches.
@@ -84,7 +87,9 @@ pub(crate) fn bench(options: &Options) -> Result<Exit> {
     }
     let place = Place { device: options.device, gpu: options.gpu, threads: None };
     let (_, pipeline) = place.load(&options.pipeline)?;
-    let samples = Samples::named(pipeline.inputs(), &options.input, None)?.load_all()?;
+    let samples =
+        Samples::named(pipeline.inputs(), &[options.files.as_slice(), &options.input].concat(), None)?
+            .load_all()?;
     let gpu = place.open(&pipeline)?;
     let threads: Vec<Option<usize>> = match options.threads.as_slice() {
         [] => vec![pipeline.num_threads()],

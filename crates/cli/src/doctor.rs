@@ -1,6 +1,7 @@
 //! `gesso doctor`: what this machine has of what Gesso can use, and how to get the rest. It changes nothing but the kernels' cache, where
 //! it writes a file and takes it away again.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -13,14 +14,11 @@ use serde_json::json;
 use triton_gesso::config::printed;
 
 use crate::Exit;
-use crate::install::{self, MAX_PLUGIN_BYTES, OWN_MARK, holds};
+use crate::install::{self, MAX_PLUGIN_BYTES, OWN_MARK, TRITON, holds};
 use crate::terminal::{BAD, DIM, GOOD, WARN, print, print_json, read_regular, styled};
 
 /// How long an interpreter may say nothing. On a busy machine with a cold disk it needs seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Where Triton's containers have the server.
-const TRITON: &str = "/opt/tritonserver";
 
 /// Show what this machine has of what Gesso can use, and how to get the rest.
 #[derive(Args)]
@@ -28,6 +26,9 @@ pub(crate) struct Options {
     /// The Triton installation, or its folder of backends.
     #[arg(long, default_value = TRITON)]
     triton: PathBuf,
+    /// The interpreter for models in Python and for `gesso serialize`.
+    #[arg(long, env = "GESSO_PYTHON", default_value = "python3")]
+    python: OsString,
     /// For scripts.
     #[arg(long)]
     json: bool,
@@ -65,7 +66,11 @@ fn lacking(what: &'static str, state: State, found: impl Into<String>, mend: imp
 pub(crate) fn doctor(options: &Options) -> Result<Exit> {
     let mut findings = vec![good("gesso", concat!("version ", env!("CARGO_PKG_VERSION"))), processor()];
     findings.extend(devices());
-    findings.extend([python(), triton(&options.triton, "gesso"), triton(&options.triton, "dali")]);
+    findings.extend([
+        python(&options.python),
+        triton(&options.triton, "gesso"),
+        triton(&options.triton, "dali"),
+    ]);
     if options.json {
         print_json(&json!(findings));
     } else {
@@ -172,14 +177,16 @@ fn cache() -> Finding {
     }
 }
 
-/// The interpreter for models in Python.
-fn python() -> Finding {
+/// The interpreter for models in Python and for commands that the package does.
+fn python(program: &OsStr) -> Finding {
     const ASK: &str = "import sys, gesso; print(sys.executable, gesso.__version__)";
-    asked(Command::new("python3").args(["-c", ASK]), PATIENCE)
+    asked(Command::new(program).args(["-c", ASK]), PATIENCE)
 }
 
 /// What an interpreter says within `patience`.
 fn asked(python: &mut Command, patience: Duration) -> Finding {
+    const NEED: &str = "models in Python (`1/dali.py`) and `gesso serialize` need";
+    let name = python.get_program().display().to_string();
     match printed(python, patience) {
         Ok((Some(status), said)) if status.success() => {
             good("Python", format!("gesso in {}", String::from_utf8_lossy(&said).trim()))
@@ -187,20 +194,22 @@ fn asked(python: &mut Command, patience: Duration) -> Finding {
         Ok((None, _)) => lacking(
             "Python",
             State::Broken,
-            format!("python3 says nothing for {} s", patience.as_secs()),
-            "models in Python (`1/dali.py`) need one that does: see what `python3 -c 'import gesso'` waits for",
+            format!("`{name}` says nothing for {} s", patience.as_secs()),
+            format!("{NEED} one that does: see what `{name} -c 'import gesso'` waits for"),
         ),
         Ok((Some(_), _)) => lacking(
             "Python",
             State::Absent,
-            "python3 has no package gesso",
-            "models in Python (`1/dali.py`) need it: `pip install` the wheel",
+            format!("`{name}` cannot import the package gesso"),
+            format!(
+                "{NEED} it: `pip install` the wheel, or name an interpreter that has it by `--python` or GESSO_PYTHON"
+            ),
         ),
         Err(error) => lacking(
             "Python",
             State::Absent,
-            format!("no python3: {error}"),
-            "models in Python (`1/dali.py`) need one",
+            format!("cannot run `{name}`: {error}"),
+            format!("{NEED} an interpreter: `--python` or GESSO_PYTHON names it"),
         ),
     }
 }

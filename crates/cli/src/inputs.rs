@@ -29,6 +29,8 @@ struct Value {
 pub(crate) struct Samples {
     columns: Vec<Column>,
     count: usize,
+    /// Files of folders that are no samples.
+    left_out: usize,
 }
 
 /// The files of one input.
@@ -88,7 +90,8 @@ impl Value {
 
 impl Samples {
     /// The files of `NAME=WORD,WORD...`, each of which adds to input `NAME`; [`files`] says what a word names. With one input the name may be
-    /// left out. One file for an input stands for every sample. No word names what is below `without`.
+    /// left out. Words that are the name of one file are that file. One file for an input stands for every sample. No word names what is below
+    /// `without`.
     ///
     /// # Errors
     /// Not found for an unknown input and for a word that names nothing; invalid when numbers of samples differ.
@@ -97,6 +100,7 @@ impl Samples {
         let column =
             |input: &Input| Column { input: input.clone(), files: Vec::new(), constant: OnceCell::new() };
         let mut columns: Vec<Column> = inputs.iter().map(column).collect();
+        let mut left_out = 0;
         for text in given {
             let of_input = text
                 .split_once('=')
@@ -113,8 +117,14 @@ impl Samples {
                 }
             };
             let Some(column) = columns.get_mut(at) else { continue };
+            if Path::new(words).is_file() {
+                column.files.push(words.into());
+                continue;
+            }
             for word in words.split(',').filter(|word| !word.is_empty()) {
-                column.files.extend(files(word, without)?);
+                let named = files(word, without)?;
+                column.files.extend(named.files);
+                left_out += named.left_out;
             }
         }
         let count = columns.iter().map(|column| column.files.len()).max().unwrap_or(1);
@@ -135,23 +145,36 @@ impl Samples {
                 _ => {}
             }
         }
-        Ok(Self { columns, count })
+        Ok(Self { columns, count, left_out })
     }
 
     /// One sample of one input, which is a file.
     pub(crate) fn of_file(input: &Input, file: &Path) -> Self {
         let column = Column { input: input.clone(), files: vec![file.to_owned()], constant: OnceCell::new() };
-        Self { columns: vec![column], count: 1 }
+        Self { columns: vec![column], count: 1, left_out: 0 }
     }
 
     /// So many samples of a pipeline that reads them by itself.
     pub(crate) fn counted(count: usize) -> Self {
-        Self { columns: Vec::new(), count }
+        Self { columns: Vec::new(), count, left_out: 0 }
     }
 
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.count
+    }
+
+    /// How many files of folders are no samples, as their names end like none of a known kind.
+    pub(crate) fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// What outputs of sample `i` are called after: its file's name without folders and ending. That of the first input whose files differ
+    /// from sample to sample.
+    pub(crate) fn name(&self, i: usize) -> Option<String> {
+        let differs = |column: &&Column| column.files.len() > 1;
+        let column = self.columns.iter().find(differs).or(self.columns.first())?;
+        Some(column.file(i)?.file_stem()?.to_string_lossy().into_owned())
     }
 
     /// The files of sample `i`, one for each input, with its name.

@@ -17,6 +17,15 @@ const PLACES: [&str; 3] = [".", "../backends/gesso", "../lib/gesso/backends/gess
 /// Names the library of the Python package, which is a plugin, too.
 const LIBRARY: &str = "GESSO_LIBRARY";
 
+/// Where Triton's containers have the server.
+pub(crate) const TRITON: &str = "/opt/tritonserver";
+
+/// The folder of backends in an installation.
+const BACKENDS: &str = "backends";
+
+/// Entries of a folder that an error lists.
+const LISTED: usize = 5;
+
 /// What the file of another backend is kept as.
 const KEPT: &str = "before-gesso";
 
@@ -63,6 +72,9 @@ pub(crate) fn install(options: &Options) -> Result<Exit> {
         text += &format!("the backend that was there is now `{}`\n", kept.display());
     }
     text += &format!("models with `backend: \"{name}\"` use it from the server's next start on\n");
+    if let Some(note) = start_option(&backends) {
+        text += &note;
+    }
     print(&text);
     Ok(Exit::Success)
 }
@@ -75,36 +87,62 @@ fn beside_this_program() -> Result<PathBuf> {
     Ok(found.cloned().unwrap_or_else(|| program.with_file_name(PLUGIN)))
 }
 
-/// The folder of backends: `directory/backends` where there is one, else `directory` itself.
+/// What the server's command line must say so that it looks in `backends`; `None` where it looks by itself.
+fn start_option(backends: &Path) -> Option<String> {
+    let own = Path::new(TRITON).join(BACKENDS);
+    // What is not there has no other name.
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let backends = std::path::absolute(backends).unwrap_or_else(|_| backends.to_owned());
+    (real(&backends) != real(&own)).then(|| {
+        format!(
+            "start the server with `--backend-directory {}`: by itself it looks in `{}`\n",
+            backends.display(),
+            own.display()
+        )
+    })
+}
+
+/// The folder of backends: `directory/backends` where there is one, else `directory` itself, if it is called so or holds a backend. Any other
+/// folder is refused: no server looks there.
 pub(crate) fn backends(directory: &Path) -> Result<PathBuf> {
+    const EXPECTED: &str = "expected a Triton installation, which has a folder `backends`, or a folder of backends, which is called so \
+                            or holds one";
     if !directory.is_dir() {
-        return Err(Error::not_found(format!("`{}` is not a directory", directory.display())));
+        return Err(Error::not_found(format!("`{}` is not a directory, {EXPECTED}", directory.display())));
     }
-    let inside = directory.join("backends");
+    let inside = directory.join(BACKENDS);
     if inside.is_dir() {
         return Ok(inside);
     }
-    // Rather refuse than leave a folder where no server looks: a folder of backends holds backends or nothing.
-    let mut entries =
-        std::fs::read_dir(directory).map_err(|error| cannot("read", directory, &error))?.flatten();
-    let is_backend = |path: &Path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        path.join(format!("libtriton_{name}.so")).exists() || path.join("model.py").exists()
-    };
-    let empty = entries.next().is_none();
-    let mut entries =
-        std::fs::read_dir(directory).map_err(|error| cannot("read", directory, &error))?.flatten();
-    if empty
-        || directory.file_name().is_some_and(|name| name == "backends")
-        || entries.any(|entry| is_backend(&entry.path()))
+    let entries = std::fs::read_dir(directory).map_err(|error| cannot("read", directory, &error))?;
+    let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    if directory.file_name().is_some_and(|name| name == BACKENDS)
+        || entries.iter().any(|path| is_backend(path))
     {
         return Ok(directory.to_owned());
     }
+    entries.sort();
+    let names = entries.iter().filter_map(|path| path.file_name());
+    let mut listed: Vec<String> = names.map(|name| format!("`{}`", name.to_string_lossy())).collect();
+    if listed.len() > LISTED {
+        let more = listed.len() - LISTED;
+        listed.truncate(LISTED);
+        listed.push(format!("{more} more"));
+    }
+    let found =
+        if listed.is_empty() { "it is empty".to_owned() } else { format!("it holds {}", listed.join(", ")) };
     Err(Error::invalid(format!(
-        "`{}` has no folder `backends` and holds no backend: expected a Triton installation or the folder that the server's \
-         `--backend-directory` names",
+        "`{}` has no folder `backends` and holds no backend: {found}; {EXPECTED}",
         directory.display()
     )))
+}
+
+/// Whether a folder is a backend: its library is called after it, or it is written in Python. A version of a model in Python has a
+/// number for its name.
+fn is_backend(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let is_version = name.parse::<u64>().is_ok();
+    folder.join(format!("libtriton_{name}.so")).exists() || (!is_version && folder.join("model.py").exists())
 }
 
 /// Writes the plugin as a whole or not at all. What another backend had there is kept; returns where.

@@ -1,4 +1,4 @@
-//! The command line `gesso`: look into a serialized pipeline, run it without a server, check a model repository. It uses the engine as any
+//! The command line `gesso`: look into the file of a pipeline, run it without a server, check a model repository. It uses the engine as any
 //! program does; each command is a file. A library, because two things are made of it: the program, and the one shared library of
 //! the Python package, which holds the engine, the plugin and this, so that none of it is there twice.
 
@@ -29,7 +29,8 @@ use gesso::capi::library;
 use gesso::error::Result;
 use gesso::tensor::Device;
 
-/// Look into pipelines that NVIDIA DALI serialized, run them without a server, check model repositories.
+/// Write pipelines into files, look into them, run them without a server, check model repositories. No DALI is needed; files that NVIDIA DALI
+/// serialized are taken, too.
 #[derive(Parser)]
 #[command(name = "gesso", version, max_term_width = 100)]
 struct Cli {
@@ -54,12 +55,9 @@ enum Command {
     Operators(operators::Options),
     #[command(subcommand)]
     Index(index::Kind),
-    /// Write the pipeline of a Python program as a file; by the Python package `gesso`, which must be there.
+    Serialize(python::Serialize),
     #[command(disable_help_flag = true)]
-    Serialize(python::Options),
-    /// Compare a pipeline with the preprocessing of training; by the Python package `gesso`, which must be there.
-    #[command(disable_help_flag = true)]
-    Compare(python::Options),
+    Compare(python::Compare),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -133,7 +131,7 @@ fn run(cli: &Cli) -> Result<Exit> {
         Command::Doctor(options) => doctor::doctor(options),
         Command::Operators(options) => operators::operators(options),
         Command::Index(kind) => index::index(kind),
-        Command::Serialize(options) => python::run("serialize", options),
-        Command::Compare(options) => python::run("compare", options),
+        Command::Serialize(options) => python::serialize(options),
+        Command::Compare(options) => python::compare(options),
     }
 }

@@ -15,34 +15,63 @@ const MAX_FILES: usize = 100_000_000;
 const AS_SHELL: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
+/// How the names of files end that a folder stands for: of images, sounds, videos and arrays. A name without an ending may be any of them.
+const ENDINGS: [&str; 40] = [
+    "jpg", "jpeg", "jpe", "jfif", "png", "bmp", "gif", "tif", "tiff", "webp", "avif", "jp2", "j2k", "j2c",
+    "jpc", "jpx", "jxl", "pnm", "ppm", "pgm", "pbm", "wav", "flac", "ogg", "oga", "mp4", "m4v", "mov", "mkv",
+    "webm", "avi", "ivf", "264", "h264", "265", "h265", "hevc", "mjpg", "mjpeg", "npy",
+];
+
 /// What some editors begin a text with.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// The files that one word names: those of a folder and of the folders in it, those that fit a pattern, those of a list, or itself. Sorted,
-/// but for a list's, which stay as they are. None of a folder or a pattern is below `without`.
+/// What one word names.
+pub(crate) struct Named {
+    pub(crate) files: Vec<PathBuf>,
+    /// Files of a folder whose names end otherwise than in [`ENDINGS`].
+    pub(crate) left_out: usize,
+}
+
+/// The files that one word names: those of a folder and of the folders in it that end as [`ENDINGS`] say, those that fit a pattern, those of
+/// a list, or itself. Sorted, but for a list's, which stay as they are. None of a folder or a pattern is below `without`.
 ///
 /// # Errors
 /// Not found, where a pattern or a folder holds no file; what the system says of a file or a list.
-pub(crate) fn files(word: &str, without: Option<&Path>) -> Result<Vec<PathBuf>> {
+pub(crate) fn files(word: &str, without: Option<&Path>) -> Result<Named> {
     let path = Path::new(word);
+    let all = |files| Named { files, left_out: 0 };
     let found = match path.metadata() {
         Ok(metadata) if metadata.is_dir() => {
             let mut walk = Walk::new(without, None);
             walk.folder(path, 1)?;
-            walk.sorted()
+            let mut files = walk.sorted();
+            let count = files.len();
+            files.retain(|path| has_known_ending(path));
+            Named { left_out: count - files.len(), files }
         }
-        Ok(_) => return Ok(vec![path.to_owned()]),
+        Ok(_) => all(vec![path.to_owned()]),
         Err(error) => match word.strip_prefix('@') {
-            Some(name) => list(name)?,
-            None if word.contains(['*', '?', '[']) => pattern(word, without)?,
+            Some(name) => all(list(name)?),
+            None if word.contains(['*', '?', '[']) => all(pattern(word, without)?),
             None => return Err(Error::not_found(format!("cannot read `{word}`: {error}"))),
         },
     };
-    match found.len() {
-        0 => Err(Error::not_found(format!("`{word}` names no file"))),
-        1..=MAX_FILES => Ok(found),
-        many => Err(Error::invalid(format!("`{word}` names {many} files, expected at most {MAX_FILES}"))),
+    match (found.files.len(), found.left_out) {
+        (0, 0) => Err(Error::not_found(format!("`{word}` names no file"))),
+        (0, others) => Err(Error::not_found(format!(
+            "`{word}` holds {others} files, but none whose name ends like that of an image, a sound, a video or an array (`.npy`): the pattern \
+             `'{}/**/*'` names all of them",
+            word.trim_end_matches('/')
+        ))),
+        (1..=MAX_FILES, _) => Ok(found),
+        (many, _) => {
+            Err(Error::invalid(format!("`{word}` names {many} files, expected at most {MAX_FILES}")))
+        }
     }
+}
+
+fn has_known_ending(path: &Path) -> bool {
+    path.extension().is_none_or(|ending| ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)))
 }
 
 /// A path as text that tells it from all others: bytes that are no UTF-8 are escaped.

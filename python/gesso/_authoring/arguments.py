@@ -10,7 +10,7 @@ from .._tensors.enums import DALIDataType, DALIImageType, DALIInterpType, to_dal
 from . import call_site
 from .constants import ScalarConstant
 
-_ENUMS = {
+ENUMS = {
     "IMAGE_TYPE": DALIImageType,
     "DATA_TYPE": DALIDataType,
     "_DATA_TYPE_VEC": DALIDataType,
@@ -66,7 +66,7 @@ class TypedValue:
 def type_name(argument):
     """What an argument takes, for people."""
     kind, is_list = argument.kind
-    enum = _ENUMS.get(argument.type)
+    enum = ENUMS.get(argument.type)
     names = {"int64": "int", "string": "str"}
     name = f"types.{enum.__name__}" if enum else names.get(kind, kind)
     if argument.type in ("TENSOR_LAYOUT", "_TENSOR_LAYOUT_VEC"):
@@ -77,7 +77,7 @@ def type_name(argument):
 def expected(argument):
     """What an argument takes, for a message."""
     kind, is_list = argument.kind
-    enum = _ENUMS.get(argument.type)
+    enum = ENUMS.get(argument.type)
     name = {"int64": "an integer", "float": "a number", "bool": "True or False", "string": "a text"}.get(kind, kind)
     if enum is not None:
         name = f"a `types.{enum.__name__}`, such as `types.{next(iter(enum)).name if enum is not DALIDataType else 'FLOAT'}`"
@@ -85,7 +85,7 @@ def expected(argument):
 
 
 def _convert_one(argument, kind, value):
-    enum = _ENUMS.get(argument.type)
+    enum = ENUMS.get(argument.type)
     if enum is not None:
         return int(enum(_number_of(argument, value)))
     return _CONVERTERS[kind](value)

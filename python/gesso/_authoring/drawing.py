@@ -2,9 +2,23 @@
 
 import html
 
+from . import arguments, schema
+
+
+def _meaning(argument, value):
+    """A value as a program writes it: numbers of enumerations by their names."""
+    enum = arguments.ENUMS.get(argument.type) if argument else None
+    try:
+        return enum(value).name if enum else value
+    except ValueError:
+        # A file may hold any number.
+        return value
+
 
 def _values(operator):
-    shown = {name: values[0] if len(values) == 1 else values for name, values in operator["arguments"].items()}
+    known = getattr(schema.find(operator["name"]), "arguments", {})
+    shown = {name: [_meaning(known.get(name), value) for value in values] for name, values in operator["arguments"].items()}
+    shown = {name: values[0] if len(values) == 1 else values for name, values in shown.items()}
     parts = [f"{name}={value}" for name, value in shown.items() if not name.startswith("_")]
     parts += [f"{name}={edge}" for name, edge in operator["argument_inputs"].items()]
     text = ", ".join(parts)

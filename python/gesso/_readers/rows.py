@@ -1,8 +1,8 @@
 """What readers of tables have in common: packages that are installed by those who need them, and files that must fit together."""
 
-import importlib
-
 import numpy as np
+
+from .. import _extras
 
 # Rows of a data set: their order is a list in memory.
 _MOST = 1 << 28
@@ -10,12 +10,7 @@ _MOST = 1 << 28
 
 def package(name, extra):
     """A package that this one does not bring."""
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise RuntimeError(
-            f"`fn.readers.{extra}` needs the package `{name.partition('.')[0]}`: `pip install gesso-pipelines[{extra}]` brings it."
-        ) from None
+    return _extras.needed(name, f"`fn.readers.{extra}`", extra, RuntimeError)
 
 
 def ends(counts):

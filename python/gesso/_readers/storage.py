@@ -14,6 +14,8 @@ import stat
 
 import numpy as np
 
+from .. import _extras
+
 _SCHEMES = ("s3", "gs", "az", "http", "https")
 _URL = re.compile(rf"({'|'.join(_SCHEMES)})://([^/]+)/?(.*)", re.DOTALL)
 # A request that fails is sent again so often, and for so long.
@@ -34,12 +36,7 @@ def is_remote(path):
 @functools.lru_cache
 def _store(root, process):
     """What `obstore` makes of a bucket or a host, for each process: its threads do not survive a fork."""
-    try:
-        from obstore.store import from_url
-    except ImportError:
-        raise RuntimeError(
-            f"`{root}` is in an object store: `pip install gesso-pipelines[cloud]` brings the package `obstore`, which reads there."
-        ) from None
+    from_url = _extras.needed("obstore.store", f"`{root}` is in an object store: to read there", "cloud", RuntimeError).from_url
     retries = {"max_retries": _RETRIES, "retry_timeout": _PATIENCE}
     allowed = root.startswith("http://") or any(
         os.environ.get(name, "").startswith("http://") for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT")

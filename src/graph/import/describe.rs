@@ -20,7 +20,7 @@ pub(crate) const NO_DEVICE: i32 = -99_999;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Description {
     /// The versions of DALI that write such files; a file does not hold its version.
-    pub written_by: &'static str,
+    pub format: &'static str,
     /// The largest batch that it was made for.
     pub max_batch_size: Option<i32>,
     /// Worker threads that it asks for.
@@ -261,7 +261,7 @@ impl PipelineFile {
         let (sources, operators): (Vec<_>, Vec<_>) =
             def.op.iter().enumerate().partition(|(_, op)| is_source(op.name.as_deref().unwrap_or_default()));
         Description {
-            written_by: written_by(def),
+            format: format(def),
             max_batch_size: def.batch_size,
             num_threads: def.num_threads,
             device_id: def.device_id.filter(|&id| id != NO_DEVICE),
@@ -279,7 +279,7 @@ impl PipelineFile {
     }
 }
 
-fn written_by(def: &PipelineDef) -> &'static str {
+fn format(def: &PipelineDef) -> &'static str {
     let names = || def.op.iter().filter_map(|op| op.name.as_deref());
     // Whether the name is one that has got an underscore, and has it.
     let has_underscore =

@@ -141,7 +141,7 @@ pub(crate) fn set_argument(operator: &mut OperatorDescription, name: &str, argum
 /// A pipeline of one operator, without outputs.
 pub(crate) fn pipeline_of(operator: OperatorDescription, inputs: Vec<InputDescription>) -> Description {
     Description {
-        written_by: "",
+        format: "",
         max_batch_size: Some(SAMPLES as i32),
         num_threads: Some(1),
         device_id: None,

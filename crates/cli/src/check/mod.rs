@@ -1,11 +1,12 @@
 //! `gesso check`: loads the models of a repository as the server would, runs a sample through, and says of each that it works, or why not and
 //! where that comes from.
 
+mod ensemble;
 mod repository;
 mod sample;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use gesso::error::{Context, Error, Result};
@@ -20,8 +21,8 @@ use crate::terminal::{BAD, DIM, GOOD, WARN, clean, print, print_json, styled};
 use repository::{Kind, Model, to_pbtxt};
 use sample::Ran;
 
-/// Load every Gesso or DALI model of a repository as the server would, and run a sample through; the exit status is 1 if one does not
-/// load, or its sample fails.
+/// Load every Gesso or DALI model of a repository as the server would, and run a sample through; check that ensembles fit together. The exit
+/// status is 1 if a model does not load, if its sample fails, or if a parameter is misspelt.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Model repositories, as for `tritonserver --model-repository`.
@@ -58,6 +59,8 @@ enum Outcome {
         error: Error,
         line: Option<usize>,
     },
+    /// An ensemble of these models.
+    FitsTogether(Vec<String>),
     /// Of another backend.
     Skipped(String),
 }
@@ -79,18 +82,35 @@ pub(crate) fn check(options: &Options) -> Result<Exit> {
     let given = sample::given(&options.sample)?;
     let mut inputs = BTreeSet::new();
     let bar = progress::bar(directories.len(), "models");
-    let mut reports = Vec::new();
+    let (mut reports, mut models) = (Vec::new(), Vec::new());
     for directory in &directories {
-        reports.extend(model(directory, options, &given, &mut inputs));
+        match Model::read(directory) {
+            Ok(model) => {
+                reports.extend(reports_of(&model, options, &given, &mut inputs));
+                models.push(model);
+            }
+            Err(error) => {
+                let model = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                reports.push(Report { model, version: None, outcome: Outcome::Fails { error, line: None } });
+            }
+        }
         bar.inc(1);
     }
     bar.finish_and_clear();
+    let without_ours = reports.iter().all(|report| matches!(report.outcome, Outcome::Skipped(_)));
+    for model in models.iter().filter(|model| matches!(model.kind(), Kind::Ensemble)) {
+        let outcome = ensemble::check(model, &models, &reports).map_or_else(
+            |error| Outcome::Fails { line: model.line(&error.to_string()), error },
+            Outcome::FitsTogether,
+        );
+        reports.push(Report { model: model.name.clone(), version: None, outcome });
+    }
     if options.json {
         print_json(&json!(reports.iter().map(as_json).collect::<Vec<_>>()));
     } else {
         print(&text(&reports, options.config));
     }
-    if reports.iter().all(|report| matches!(report.outcome, Outcome::Skipped(_))) {
+    if without_ours {
         let places: Vec<String> =
             options.repository.iter().map(|path| format!("`{}`", path.display())).collect();
         return Err(Error::not_found(format!("there is no model of Gesso or DALI in {}", places.join(", "))));
@@ -104,27 +124,24 @@ pub(crate) fn check(options: &Options) -> Result<Exit> {
     Ok(if failed { Exit::Failure } else { Exit::Success })
 }
 
-fn model(
-    directory: &Path,
+/// What becomes of each version of a model; nothing of an ensemble, which is checked when all others are.
+fn reports_of(
+    model: &Model,
     options: &Options,
     given: &[(String, String)],
     inputs: &mut BTreeSet<String>,
 ) -> Vec<Report> {
-    let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let report = |version, outcome| Report { model: name.clone(), version, outcome };
-    let fails = |error| Outcome::Fails { error, line: None };
-    let model = match Model::read(directory) {
-        Ok(model) => model,
-        Err(error) => return vec![report(None, fails(error))],
-    };
-    if let Kind::Other(other) = model.kind() {
-        return vec![report(None, Outcome::Skipped(other))];
+    let report = |version, outcome| Report { model: model.name.clone(), version, outcome };
+    match model.kind() {
+        Kind::Ours => {}
+        Kind::Ensemble => return Vec::new(),
+        Kind::Other(other) => return vec![report(None, Outcome::Skipped(other))],
     }
     let versions = match model.versions() {
         Ok(versions) => versions,
-        Err(error) => return vec![report(None, fails(error))],
+        Err(error) => return vec![report(None, Outcome::Fails { error, line: None })],
     };
-    let mut load = |version| match load(&model, version, options, given, inputs) {
+    let mut load = |version| match load(model, version, options, given, inputs) {
         Ok(loaded) => Outcome::Loads(loaded),
         Err(Failed { error, of_config }) => {
             let line = if of_config { model.line(&error.to_string()) } else { None };
@@ -194,6 +211,12 @@ fn load(
     }
     let tensors = config.validate(&facts).map_err(in_config)?;
     let settings = config.settings().map_err(in_config)?;
+    if let Some((name, meant)) = settings.misspelt() {
+        return Err(in_config(Error::invalid(format!(
+            "parameter `{}` is not known and has no effect in a server; did you mean `{meant}`?",
+            name.escape_debug()
+        ))));
+    }
     warnings.extend(settings.warning());
     warnings.extend(tensors.warnings(&settings));
     if kinds.contains(&InstanceKind::Gpu) && devices().is_err() {
@@ -249,6 +272,10 @@ fn text(reports: &[Report], with_config: bool) -> String {
             Outcome::Skipped(why) => {
                 text += &format!("{}  {name}: {}\n", styled(DIM, "skipped"), styled(DIM, clean(why, 80)));
             }
+            Outcome::FitsTogether(steps) => {
+                let steps = clean(&steps.join(", "), 400);
+                text += &format!("{}       {name}: ensemble of {steps}\n", styled(GOOD, "ok"));
+            }
             Outcome::Fails { error, line } => {
                 let place = line.map_or(String::new(), |line| format!("config.pbtxt, line {line}: "));
                 let error = clean(&error.to_string(), usize::MAX);
@@ -272,7 +299,7 @@ fn text(reports: &[Report], with_config: bool) -> String {
         |wanted: fn(&Outcome) -> bool| reports.iter().filter(|report| wanted(&report.outcome)).count();
     text + &format!(
         "{} ok, {} failed, {} of other backends\n",
-        count(|outcome| matches!(outcome, Outcome::Loads(_))),
+        count(|outcome| matches!(outcome, Outcome::Loads(_) | Outcome::FitsTogether(_))),
         count(|outcome| matches!(outcome, Outcome::Fails { .. })),
         count(|outcome| matches!(outcome, Outcome::Skipped(_)))
     )
@@ -310,6 +337,7 @@ fn as_json(report: &Report) -> Value {
     let mut json = json!({ "model": report.model, "version": report.version });
     let more = match &report.outcome {
         Outcome::Skipped(why) => json!({ "status": "skipped", "why": why }),
+        Outcome::FitsTogether(steps) => json!({ "status": "ok", "steps": steps, "warnings": [] }),
         Outcome::Fails { error, line } => {
             json!({ "status": "failed", "error": error.to_string(), "config_pbtxt_line": line })
         }

@@ -26,7 +26,8 @@ pub(super) struct Model {
 /// What a model is for us.
 pub(super) enum Kind {
     Ours,
-    /// Of another backend, or an ensemble.
+    Ensemble,
+    /// Of another backend.
     Other(String),
 }
 
@@ -76,13 +77,15 @@ impl Model {
         };
         match backend.as_str() {
             ours if OURS.contains(&ours) => Kind::Ours,
+            "" if text("platform") == "ensemble" => Kind::Ensemble,
             "" if text("platform").is_empty() => Kind::Other("no backend".to_owned()),
             "" => Kind::Other(format!("platform `{}`", text("platform"))),
             other => Kind::Other(format!("backend `{other}`")),
         }
     }
 
-    fn written(&self) -> Map<String, Value> {
+    /// What `config.pbtxt` says.
+    pub(super) fn written(&self) -> Map<String, Value> {
         self.fields.as_deref().map(pbtxt::to_json).unwrap_or_default()
     }
 

@@ -29,7 +29,7 @@ const LISTED: usize = 12;
 /// Show a pipeline: inputs, operators with their arguments, outputs, and whether Gesso runs it.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// A file that DALI's `Pipeline.serialize` wrote.
+    /// A pipeline file, as `gesso serialize` or DALI's `Pipeline.serialize` writes it.
     pipeline: PathBuf,
     /// The plan instead: steps in order, copies between host and device, what is freed when. The pipeline must be one that
     /// Gesso runs.
@@ -121,8 +121,7 @@ fn plural(count: usize, what: &str) -> String {
 }
 
 fn heading(name: &str, description: &Description) -> String {
-    let mut made =
-        vec![format!("written by {} (by its marks: a file holds no version)", description.written_by)];
+    let mut made = vec![format!("in the format of {}", description.format)];
     if let Some(size) = description.max_batch_size {
         made.push(format!("batches of up to {size}"));
     }

@@ -281,7 +281,7 @@ mod tests {
 
     fn description(operators: Vec<OperatorDescription>) -> Description {
         Description {
-            written_by: "",
+            format: "",
             max_batch_size: None,
             num_threads: None,
             device_id: None,

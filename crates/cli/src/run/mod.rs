@@ -22,21 +22,29 @@ use crate::work::{Made, Work, epoch};
 use crate::{Exit, On, npy, preview};
 use record::{About, Line, Record};
 
+/// Characters of a sample's name in the names of its outputs.
+const MAX_NAME_CHARS: usize = 40;
+
 /// Outputs and operators that are listed one by one.
 const LISTED: usize = 32;
 
 /// Run a pipeline on files; writes what comes out as `.npy` and, where it looks like an image, as PNG.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// A file that DALI's `Pipeline.serialize` wrote.
+    /// A pipeline file, as `gesso serialize` or DALI's `Pipeline.serialize` writes it.
     pipeline: PathBuf,
-    /// Files for an input, one a sample: `NAME=a.jpg,b.jpg`, or without NAME where there is one input. A folder stands for the
-    /// files in it and below, a pattern (`'photos/*.jpg'`) for those that fit, `@FILE` for those of a list, one a line (`@-`: of the
-    /// standard input). A `.npy` is an array, any other file its bytes. One file for an input stands for every sample.
+    /// Files for an input, one a sample: `NAME=a.jpg,b.jpg`, or without NAME where there is one input. A folder stands for the images,
+    /// sounds, videos and arrays in it and below, by the endings of their names; a pattern (`'photos/*.jpg'`) for the files that fit; `@FILE`
+    /// for those of a list, one a line (`@-`: of the standard input). A `.npy` is an array, any other file its bytes. One file for an
+    /// input stands for every sample.
+    #[arg(value_name = "NAME=FILE,...")]
+    files: Vec<String>,
+    /// The same by an option.
     #[arg(long, short, value_name = "NAME=FILE,...")]
     input: Vec<String>,
-    /// Where the outputs go, as `OUTPUT.SAMPLE.npy` and `OUTPUT.SAMPLE.png`, and `samples.jsonl`, which says what files each sample
-    /// is made of; made when it is not there. Absent: nowhere, what comes out is listed only.
+    /// Where the outputs go, as `OUTPUT.SAMPLE.NAME.npy` and `OUTPUT.SAMPLE.NAME.png`, where NAME is that of the sample's file, and
+    /// `samples.jsonl`, which says what files each sample is made of; made when it is not there. Absent: nowhere, what comes out is listed
+    /// only.
     #[arg(long, short)]
     out: Option<PathBuf>,
     /// What outputs are written as.
@@ -140,7 +148,9 @@ pub(crate) fn run(options: &Options) -> Result<Exit> {
     let mut work = work(options, &pipeline)?;
     let out = options.out.as_deref();
     let samples = match &work {
-        Work::Fed(_) | Work::Videos(..) => Samples::named(pipeline.inputs(), &options.input, out)?,
+        Work::Fed(_) | Work::Videos(..) => {
+            Samples::named(pipeline.inputs(), &[options.files.as_slice(), &options.input].concat(), out)?
+        }
         Work::Read(stream) => Samples::counted(options.samples.unwrap_or_else(|| epoch(stream))),
     };
     let outputs = Outputs::new(options, &bytes, &pipeline)?;
@@ -213,7 +223,7 @@ fn record_of(
     let about = About { batch, format: format.map(|format| format.get_name().to_owned()).collect() };
     match (record::is_in(folder), options.resume) {
         (true, true) if matches!(work, Work::Fed(_)) => {
-            let are_there = |sample| outputs.are_there(sample);
+            let are_there = |sample| outputs.are_there(sample, samples.name(sample).as_deref());
             let (record, before) = Record::resume(folder, (pipeline, &about), samples, are_there)?;
             return Ok((Some(record), before));
         }
@@ -282,7 +292,8 @@ impl Done {
             let batch = work.downloaded(batch)?;
             for (i, &row) in made.of.iter().enumerate() {
                 if outcome.failures.get(i).is_none() && !self.is_before(row) {
-                    let written = outputs.write(output, number(i, row), &batch, i)?;
+                    let sample = (number(i, row), samples.name(row));
+                    let written = outputs.write(output, sample, &batch, i)?;
                     self.outputs += 1;
                     if outputs.lists_all || self.written.len() < LISTED {
                         self.written.push(written);
@@ -326,6 +337,15 @@ fn stem(output: &str) -> String {
     output.chars().map(plain).collect()
 }
 
+/// The name of the file of an output of a sample, but for its ending: `OUTPUT.SAMPLE.NAME`, where NAME has no dot, so that no other output
+/// or sample has it.
+fn file_name(output: &str, sample: usize, name: Option<&str>) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' };
+    let name: String = name.unwrap_or_default().chars().take(MAX_NAME_CHARS).map(plain).collect();
+    let dot = if name.is_empty() { "" } else { "." };
+    format!("{}.{sample}{dot}{name}", stem(output))
+}
+
 /// Where outputs go, and as what.
 struct Outputs {
     folder: Option<PathBuf>,
@@ -353,10 +373,11 @@ impl Outputs {
         Ok(Self { folder, formats, named: named.collect(), lists_all: options.json })
     }
 
-    /// Whether all outputs of a sample are there; which of them look like pictures is not known.
-    fn are_there(&self, sample: usize) -> bool {
-        let is_there = |(name, _): &(String, Option<Normalization>)| {
-            let path = self.folder.as_ref().map(|folder| folder.join(format!("{}.{sample}.npy", stem(name))));
+    /// Whether all outputs of a sample are there, of a file of that `name`; which of them look like pictures is not known.
+    fn are_there(&self, sample: usize, name: Option<&str>) -> bool {
+        let is_there = |(output, _): &(String, Option<Normalization>)| {
+            let file = format!("{}.npy", file_name(output, sample, name));
+            let path = self.folder.as_ref().map(|folder| folder.join(file));
             path.is_some_and(|path| path.metadata().is_ok_and(|metadata| metadata.len() > 0))
         };
         !self.formats.contains(&Format::Npy) || self.named.iter().all(is_there)
@@ -371,8 +392,11 @@ impl Outputs {
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_output = |(output, _): &(String, Option<Normalization>)| {
                 let rest = name.strip_prefix(&stem(output)).and_then(|rest| rest.strip_prefix('.'));
-                let number = rest.and_then(|rest| rest.strip_suffix(".npy").or(rest.strip_suffix(".png")));
-                number.is_some_and(|number| number.parse::<usize>().is_ok())
+                let rest = rest.and_then(|rest| rest.strip_suffix(".npy").or(rest.strip_suffix(".png")));
+                rest.is_some_and(|rest| {
+                    let (number, name) = rest.split_once('.').unwrap_or((rest, ""));
+                    number.parse::<usize>().is_ok() && !name.contains('.')
+                })
             };
             if self.named.iter().any(is_output) {
                 std::fs::remove_file(entry.path()).map_err(failed)?;
@@ -381,8 +405,14 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes output `output` of the sample that is number `i` of `batch`.
-    fn write(&self, output: usize, sample: usize, batch: &Batch<'_>, i: usize) -> Result<Written> {
+    /// Writes output `output` of a sample, which has that number and name, and is number `i` of `batch`.
+    fn write(
+        &self,
+        output: usize,
+        (sample, file): (usize, Option<String>),
+        batch: &Batch<'_>,
+        i: usize,
+    ) -> Result<Written> {
         let view = batch.view(i);
         let (name, normalization) = match self.named.get(output) {
             Some((name, normalization)) => (name.clone(), normalization.as_ref()),
@@ -397,16 +427,16 @@ impl Outputs {
             output: name,
         };
         let Some(folder) = &self.folder else { return Ok(written) };
-        let stem = stem(&written.output);
+        let stem = file_name(&written.output, sample, file.as_deref());
         if self.formats.contains(&Format::Npy) {
-            let path = folder.join(format!("{stem}.{sample}.npy"));
+            let path = folder.join(format!("{stem}.npy"));
             let mut bytes = npy::header(view.dtype, view.shape);
             bytes.extend_from_slice(view.bytes);
             write_file(&path, &bytes)?;
             written.file = Some(path);
         }
         if self.formats.contains(&Format::Png) {
-            let path = folder.join(format!("{stem}.{sample}.png"));
+            let path = folder.join(format!("{stem}.png"));
             written.picture = preview::write(&view, normalization, &path)?.map(|how| (path, how));
         }
         Ok(written)

@@ -53,6 +53,13 @@ pub(super) fn text(done: &Done, samples: &Samples, pipeline: &Pipeline, all: Dur
     if done.count_before() > 0 {
         text += &format!("{} samples were there from an earlier run\n", done.count_before());
     }
+    if samples.left_out() > 0 {
+        text += &format!(
+            "{}: {} files of folders are left out: their names end like no image, sound, video or `.npy`; a pattern (`'photos/*'`) names any\n",
+            styled(WARN, "note"),
+            samples.left_out()
+        );
+    }
     for warning in pipeline.warnings() {
         text += &format!("{}: {}\n", styled(WARN, "note"), clean(warning, 400));
     }
@@ -117,7 +124,7 @@ pub(super) fn as_json(done: &Done, samples: &Samples, pipeline: &Pipeline) -> Va
         .map(|(name, &time)| json!({ "operator": name, "milliseconds": milliseconds(time) }))
         .collect();
     json!({
-        "outputs": outputs, "samples": inputs, "samples_before": done.count_before(), "operators": operators, "milliseconds": milliseconds(done.running),
+        "outputs": outputs, "samples": inputs, "samples_before": done.count_before(), "files_left_out": samples.left_out(), "operators": operators, "milliseconds": milliseconds(done.running),
         "device_milliseconds": milliseconds(done.device), "warnings": pipeline.warnings(),
     })
 }

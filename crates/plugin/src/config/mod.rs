@@ -21,6 +21,7 @@ mod quota;
 mod read;
 mod settings;
 mod source;
+pub(crate) mod spelling;
 mod tensors;
 #[cfg(test)]
 mod tests;

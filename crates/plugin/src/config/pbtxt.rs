@@ -336,7 +336,7 @@ mod tests {
         for (text, expected) in [
             (
                 "name: \"m\"\nmax_batch_sise: 8",
-                "line 2: `max_batch_sise` is no field of a model configuration",
+                "line 2: `max_batch_sise` is no field of a model configuration; did you mean `max_batch_size`?",
             ),
             ("max_batch_size: 1\n\nmax_batch_size: 2", "line 3: `max_batch_size` is given twice"),
             ("input {\n name: \"A\"\n", "line 3: the text ends, expected `}`"),

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use serde_json::{Map, Value};
 
-use super::{Quota, in_config, read};
+use super::{Quota, in_config, read, spelling};
 use gesso::error::{Context, Error, Result};
 use gesso::gpu::Allowance;
 use gesso::limits;
@@ -147,15 +147,35 @@ impl Settings {
         if self.unknown.is_empty() {
             return None;
         }
-        let names: Vec<String> =
-            self.unknown.iter().map(|name| format!("`{}`", name.escape_debug())).collect();
+        let named = |name: &String| {
+            let meant =
+                Self::meant_by(name).map_or(String::new(), |name| format!(" (did you mean `{name}`?)"));
+            format!("`{}`{meant}", name.escape_debug())
+        };
+        let names: Vec<String> = self.unknown.iter().map(named).collect();
         let shared: Vec<String> = Self::shared().map(|name| format!("`{name}`")).collect();
         Some(format!(
-            "unknown parameters in the model configuration, without effect: {}; known are {}, `{JPEG_SCALED_DECODE}`, \
-             `{SPLIT_ALONG_OUTER_AXIS}`, `{FILES_PREFIX}NAME` and `{DEFAULT_PREFIX}NAME`",
+            "unknown parameters in the model configuration, without effect: {}; known are {}, `{DETERMINISTIC}`, \
+             `{JPEG_SCALED_DECODE}`, `{SPLIT_ALONG_OUTER_AXIS}`, `{FILES_PREFIX}NAME` and `{DEFAULT_PREFIX}NAME`",
             names.join(", "),
             shared.join(", ")
         ))
+    }
+
+    /// A parameter without effect that is spelt like a known one, and that one.
+    pub fn misspelt(&self) -> Option<(&str, String)> {
+        self.unknown.iter().find_map(|name| Some((name.as_str(), Self::meant_by(name)?)))
+    }
+
+    /// The known parameter that is spelt like `name`.
+    fn meant_by(name: &str) -> Option<String> {
+        if let Some((prefix, rest)) = name.split_once('.') {
+            let known = [DEFAULT_PREFIX, FILES_PREFIX].map(|known| known.trim_end_matches('.'));
+            return spelling::nearest(prefix, known.into_iter())
+                .map(|known| format!("{known}.{}", rest.escape_debug()));
+        }
+        let known = Self::shared().chain([DETERMINISTIC, JPEG_SCALED_DECODE, SPLIT_ALONG_OUTER_AXIS]);
+        spelling::nearest(name, known).map(str::to_owned)
     }
 
     /// Whether one of an output's names is to be split.
@@ -388,7 +408,16 @@ mod tests {
         }))
         .unwrap();
         let warning = settings.warning().unwrap();
-        assert!(warning.contains("`Quality`, `num_thread`"), "{warning}");
+        assert!(warning.contains("`Quality`, `num_thread` (did you mean `num_threads`?)"), "{warning}");
+        assert_eq!(settings.misspelt(), Some(("num_thread", "num_threads".to_owned())));
+        let meant = |name: &str| {
+            parse(&json!({ name: {"string_value": "1"} })).unwrap().misspelt().map(|(_, meant)| meant)
+        };
+        assert_eq!(meant("defaults.SCALE"), Some("default.SCALE".to_owned()));
+        assert_eq!(
+            (meant("file.IMAGE"), meant("labels.IMAGE"), meant("Quality")),
+            (Some("files.IMAGE".to_owned()), None, None)
+        );
         assert!(!warning.contains("TRITON_"), "{warning}");
         assert_eq!(parse(&json!({"num_threads": {"string_value": "2"}})).unwrap().warning(), None);
     }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::api::Backend;
 use super::state::Holds;
 use crate::config::Settings;
+use crate::config::spelling::hint;
 use gesso::error::{Error, Result};
 
 /// The interpreter that serializes pipelines written in Python, when nothing else is said.
@@ -73,11 +74,13 @@ impl Options {
                 other if OF_THE_SERVER.contains(&other) => {}
                 other => {
                     let shared: Vec<String> = Settings::shared().map(|name| format!("`{name}`")).collect();
+                    let known = Settings::shared().chain([PLUGIN_LIBS, PYTHON, RELEASE_AFTER_UNLOAD]);
                     options.warnings.push(format!(
                         "unknown backend option `{}`, without effect; known are {}, `{PLUGIN_LIBS}`, `{PYTHON}` and \
-                         `{RELEASE_AFTER_UNLOAD}`",
+                         `{RELEASE_AFTER_UNLOAD}`{}",
                         other.escape_debug(),
-                        shared.join(", ")
+                        shared.join(", "),
+                        hint(other, known)
                     ));
                 }
             }
@@ -93,14 +96,17 @@ mod tests {
     #[test]
     fn known_options_are_typed_and_others_are_named() {
         let json = r#"{"cmdline":{"auto-complete-config":"true","num_threads":"3","max_batches_in_flight":"2",
-            "python":"/opt/p y/bin/python3","release_after_unload":"True","plugin_libs":"/a.so:/b.so","speed":"high"}}"#;
+            "python":"/opt/p y/bin/python3","release_after_unload":"True","plugin_libs":"/a.so:/b.so","num-thread":"4"}}"#;
         let options = Options::parse(json).unwrap();
         assert_eq!(options.python, "/opt/p y/bin/python3");
         let defaults = &options.defaults;
         assert_eq!((defaults.num_threads, defaults.max_batches_in_flight), (Some(3), Some(2)));
         assert_eq!(options.operators, [PathBuf::from("/a.so"), PathBuf::from("/b.so")]);
         let [unknown] = options.warnings.as_slice() else { panic!("{:?}", options.warnings) };
-        assert!(unknown.contains("`speed`"), "{unknown}");
+        assert!(
+            unknown.contains("`num-thread`") && unknown.contains("did you mean `num_threads`?"),
+            "{unknown}"
+        );
         for empty in ["{}", r#"{"cmdline":{}}"#, "[]"] {
             assert_eq!(Options::parse(empty).unwrap(), Options::default());
         }

@@ -4,13 +4,15 @@ import inspect
 import sys
 import types as _types
 
-import numba
 import numpy as np
 
+from ... import _extras
 from ..._authoring.namespaces import make_function
 from ..._callbacks.python_function import PythonFunction
 from ..._tensors.enums import to_numpy_type
 from ..._tensors.feeding import Batch
+
+numba = _extras.needed("numba", "`gesso.plugin.numba`")
 
 
 class NumbaFunction(PythonFunction):

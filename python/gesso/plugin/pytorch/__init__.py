@@ -1,5 +1,9 @@
 """Batches for PyTorch: iterators over pipelines, a data set for `torch.utils.data`, transforms of an existing one."""
 
+from ... import _extras
+
+_extras.needed("torch", "`gesso.plugin.pytorch`", "torch")
+
 from ..base_iterator import LastBatchPolicy
 from . import fn
 from .data import Collate, PipelineDataset, Transform

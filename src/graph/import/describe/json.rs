@@ -71,8 +71,8 @@ type LogicalId = Option<Option<i32>>;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
-    #[serde(default, rename = "written_by")]
-    _written_by: IgnoredAny,
+    #[serde(default, rename = "format")]
+    _format: IgnoredAny,
     max_batch_size: i32,
     #[serde(default = "four_threads")]
     num_threads: Option<i64>,
@@ -214,7 +214,7 @@ impl Written {
             )));
         }
         let mut description = Description {
-            written_by: "",
+            format: "",
             max_batch_size: Some(self.max_batch_size),
             num_threads: self.num_threads,
             device_id: self.device_id,

@@ -53,7 +53,7 @@ fn what_cannot_run_is_described_with_the_reason() {
 
 #[test]
 fn versions_are_told_by_their_marks() {
-    let version = |name: &str, executor| described(vec![op(name, &["x"], "y", &[])], executor).written_by;
+    let version = |name: &str, executor| described(vec![op(name, &["x"], "y", &[])], executor).format;
     assert_eq!(version("_ArithmeticGenericOp", Some(11)), "DALI 2.0 or newer");
     assert_eq!(version("ArithmeticGenericOp", Some(11)), "DALI 1.34 to 1.x");
     assert_eq!(version("ArithmeticGenericOp", None), "DALI 1.33 or older");

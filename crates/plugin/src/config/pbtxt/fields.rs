@@ -1,6 +1,7 @@
 //! Which fields a model configuration has, and which of them repeat.
 
 use super::{Content, Field, at};
+use crate::config::spelling;
 use gesso::error::Result;
 
 /// Fields that may stand several times, wherever they are.
@@ -122,7 +123,8 @@ pub(super) fn check_all(fields: &[Field]) -> Result<()> {
 fn check(fields: &[Field], known: &[&str], of: &str) -> Result<()> {
     for (i, field) in fields.iter().enumerate() {
         if !known.contains(&field.name.as_str()) {
-            return Err(at(field.line, format!("`{}` is no field of {of}", field.name.escape_debug())));
+            let hint = spelling::hint(&field.name, known.iter().copied());
+            return Err(at(field.line, format!("`{}` is no field of {of}{hint}", field.name.escape_debug())));
         }
         if !repeats(&field.name)
             && !is_map(&field.name)
