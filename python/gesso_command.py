@@ -1,4 +1,4 @@
-"""The program `gesso`: `serialize` and `compare` are Python's, all else the library's. Outside of the package, so that it starts without it and without numpy."""
+"""The program `gesso`: `serialize`, `compare` and `from` are Python's, all else the library's. Outside of the package, so that it starts without it and without numpy."""
 
 import ctypes
 import os
@@ -108,4 +108,8 @@ def main():
         from gesso._comparison.command import main as compare
 
         return compare(arguments[1:])
+    if arguments[:1] == ["from"]:
+        from gesso.convert.command import main as convert
+
+        return convert(arguments[1:])
     return _command_line(arguments)

@@ -60,6 +60,10 @@ enum Command {
     /// Compare a pipeline with the preprocessing of training; by the Python package `gesso`, which must be there.
     #[command(disable_help_flag = true)]
     Compare(python::Options),
+    /// Make a served stage of preprocessing that you have (Hugging Face, timm, torchvision, Ultralytics, open_clip), and prove that the two
+    /// are equal; by the Python package `gesso`, which must be there.
+    #[command(disable_help_flag = true)]
+    From(python::Options),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -135,5 +139,6 @@ fn run(cli: &Cli) -> Result<Exit> {
         Command::Index(kind) => index::index(kind),
         Command::Serialize(options) => python::run("serialize", options),
         Command::Compare(options) => python::run("compare", options),
+        Command::From(options) => python::run("from", options),
     }
 }

@@ -1,4 +1,4 @@
-//! Commands that the Python package does: `gesso serialize` and `gesso compare`. This only finds it.
+//! Commands that the Python package does: `gesso serialize`, `gesso compare` and `gesso from`. This only finds it.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
