@@ -147,7 +147,7 @@ class _Processor:
         number = self.fields.take("resample", None)
         known = _TENSOR if self.is_torch else _PILLOW
         if not isinstance(number, int) or isinstance(number, bool) or number not in known:
-            also = "; the class that ends in `Pil` (`--backend pil`) has the others" if self.is_torch and number in _PILLOW else ""
+            also = "; the class that ends in `Pil` (`--backend pil`) has the others" if self.is_torch and number in list(_PILLOW) else ""
             self.fields.fail("resample", f"expected one of {', '.join(f'{key} ({name})' for key, name in sorted(known.items()))}{also}")
         return known[number]
 

@@ -184,7 +184,7 @@ class _Reader:
             raise ConversionError("transform `Normalize` is given bytes: expected floats; put `ToTensor` or `ToDtype(torch.float32, scale=True)` first")
         if self.floats[1] is not None:
             raise ConversionError("transform `Normalize` comes twice: expected it once")
-        fields = Fields({name: _plain(getattr(each, name)) for name in ("mean", "std")}, "Normalize")
+        fields = Fields({name: _plain(getattr(each, name)) for name in ("mean", "std")}, type(each).__name__)
         self.floats = (self.floats[0], fields.statistics("mean"), fields.statistics("std", is_divisor=True))
 
     # Of weights
@@ -215,7 +215,9 @@ class _Reader:
 
 
 def _plain(value):
-    return value.tolist() if hasattr(value, "tolist") else value
+    """A list of a tensor; of one number for all channels that number."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value
 
 
 def _is_random(name):

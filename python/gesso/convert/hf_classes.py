@@ -12,7 +12,6 @@ def _square(side, name="size"):
     return {name: {"height": side, "width": side}}
 
 
-_BY_EDGES = {"size": {"shortest_edge": 800, "longest_edge": 1333}, "default_to_square": False}
 _CROPPED_CLIP = {
     **_ON,
     **_CLIP,
@@ -23,7 +22,8 @@ _CROPPED_CLIP = {
     "do_center_crop": True,
     "do_convert_rgb": True,
 }
-_DETR = {**_ON, **_IMAGENET, **_LINEAR, **_BY_EDGES, "do_pad": True}
+_EDGES = {**_ON, **_IMAGENET, **_LINEAR, "size": {"shortest_edge": 800, "longest_edge": 1333}, "default_to_square": False}
+_DETR = {**_EDGES, "do_pad": True}
 
 # (how it works, what it has by default)
 CLASSES = {
@@ -52,8 +52,8 @@ CLASSES = {
     "DeformableDetrImageProcessor": ("detr", _DETR),
     "RTDetrImageProcessor": ("rt-detr", {**_DETR, **_square(640), "do_normalize": False, "do_pad": False}),
     "YolosImageProcessor": ("yolos", _DETR),
-    "Mask2FormerImageProcessor": ("mask2former", {**_DETR, "size_divisor": 32}),
-    "MaskFormerImageProcessor": ("mask2former", {**_DETR, "size_divisor": 32}),
+    "Mask2FormerImageProcessor": ("mask2former", {**_EDGES, "size_divisor": 32}),
+    "MaskFormerImageProcessor": ("mask2former", {**_EDGES, "size_divisor": 32}),
     "SamImageProcessor": (
         "sam",
         {**_ON, **_IMAGENET, **_LINEAR, "size": {"longest_edge": 1024}, "do_convert_rgb": True, "do_pad": True, **_square(1024, "pad_size")},

@@ -139,21 +139,20 @@ class _Writer:
 
     def unusual_floats(self, step):
         """In single operations of float32, as the libraries do them."""
-        factor = np.float32(step.factor)
-        mean, std = (None if each is None else np.asarray(each, np.float32) for each in (step.mean, step.std))
+        mean, std = step.mean, step.std
         if step.scaling == "multiply-float64":
             self.line(f"values = [float(np.float32(value * {step.factor!r})) for value in range(256)]")
             self.call("pixels", "lookup_table", "images", keys=_Code("list(range(256))"), values=_Code("values"), dtype=_Code("types.FLOAT"))
         else:
             self.call("pixels", "cast", "images", dtype=_Code("types.FLOAT"))
         if step.scaling == "multiply":
-            self.line(f"pixels = pixels * {float(factor)!r}")
+            self.line(f"pixels = pixels * {step.factor!r}")
         if step.scaling == "fused":
             inverse = np.float32(1.0 / step.factor)
-            mean, std = mean * inverse, std * inverse
+            mean, std = ([float(np.float32(value) * inverse) for value in each] for each in (mean, std))
         if mean is not None:
-            values = ["types.Constant([" + ", ".join(repr(float(value)) for value in each) + "])" for each in (mean, std)]
-            self.line(f"pixels = (pixels - {values[0]}) / {values[1]}")
+            self.line(f"mean, std = types.Constant({_literal(mean)}), types.Constant({_literal(std)})")
+            self.line("pixels = (pixels - mean) / std")
         if self.stage.dtype != "float32":
             self.call("pixels", "cast", "pixels", dtype=_Code(_TYPES[self.stage.dtype]))
         self.planes()
