@@ -44,7 +44,7 @@ def answers(made, data=None):
 def conversions():
     """One of each kind."""
     for name in hf_classes.CLASSES:
-        more = {"do_rescale": False} if name.startswith("DINOv3") else {}
+        more = {"do_resize": False} if name.startswith("DINOv3") else {}
         for backend in from_hf.BACKENDS:
             yield f"{name}-{backend}", lambda name=name, more=more, backend=backend, **options: convert.transformers(
                 {"image_processor_type": name, **more}, backend=backend, **options
@@ -217,7 +217,7 @@ def definitions():
         values = {"image_processor_type": name, **json.loads(json.dumps(defaults)), "rescale_factor": 1 / 255}
         values.pop("default_to_square", None)
         if name.startswith("DINOv3"):
-            values["do_rescale"] = False
+            values |= {"do_rescale": False, "do_normalize": False}
         yield convert.transformers, values, ("image_processor_type",)
     yield convert.timm, TIMM, tuple(TIMM)
     clip = {"size": 224, "mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "longest", "fill_color": 3}
@@ -280,7 +280,7 @@ def test_mutated_definitions_name_the_field():
 
 def test_what_a_class_has_by_default_may_be_left_out():
     for name, (_, defaults) in hf_classes.CLASSES.items():
-        values = {"image_processor_type": name, **({"do_rescale": False} if name.startswith("DINOv3") else {})}
+        values = {"image_processor_type": name, **({"do_rescale": False, "do_normalize": False} if name.startswith("DINOv3") else {})}
         whole = convert.transformers(defaults | values).stage
         for field in defaults:
             left = {key: value for key, value in (defaults | values).items() if key != field or key in values}

@@ -101,7 +101,9 @@ class _Processor:
         size = self.resize() if resizes else self.unused_size()
         crop = self.crop()
         floats = self.floats()
-        if kind == "rescales-first" and resizes and floats and floats.scaling != "none":
+        if kind == "rescales-first" and floats and floats.scaling == "none":
+            fields.fail("do_rescale", "this class normalizes floats only, so transformers fails: set `do_normalize` to false, too")
+        if kind == "rescales-first" and resizes and floats:
             fields.fail("do_rescale", "this class resizes floats that are already scaled, and float32 answers of a resize are not there yet: set it to false")
         padding = self.padding(size, crop)
         if kind == "sam":

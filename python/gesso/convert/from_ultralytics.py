@@ -9,7 +9,7 @@ LOADS = "cv2.imread(path)"
 _GRAY = (114, 114, 114)
 _NOTES = (
     "Files of 8 bits, RGB or gray, are read as OpenCV reads them; inks (CMYK) and 16 bits are made RGB otherwise.",
-    "Boxes of the model are in the letterbox: divide by min(height / image height, width / image width) once the border is subtracted.",
+    "Boxes of the model are in the letterbox; `original_sizes` has the image's height and width, which take them back to the image.",
 )
 
 
@@ -27,7 +27,7 @@ def stage(imgsz=640, rect=False, stride=32):
         border = steps.CenterCrop(height, width, "truncate", _GRAY)
     made = (steps.Decode(is_turned=True), resize, border, steps.Floats("divide"))
     words = f"Ultralytics' letterbox, imgsz {height} x {width}" + (f", rect with stride {stride}" if rect else "")
-    return Stage(words, LOADS, made, "images", notes=_NOTES)
+    return Stage(words, LOADS, made, "images", ("original_sizes",), notes=_NOTES)
 
 
 def reference(imgsz=640, rect=False, stride=32):
@@ -39,7 +39,8 @@ def reference(imgsz=640, rect=False, stride=32):
     letterbox = LetterBox(list(imgsz) if isinstance(imgsz, (list, tuple)) else imgsz, auto=rect, stride=stride)
 
     def answer(path):
-        image = letterbox(image=cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR))
-        return [np.ascontiguousarray(image.transpose(2, 0, 1)[::-1]).astype(np.float32) / np.float32(255)]
+        image = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR)
+        pixels = letterbox(image=image).transpose(2, 0, 1)[::-1]
+        return [pixels.astype(np.float32) / np.float32(255), np.array(image.shape[:2])]
 
     return answer

@@ -73,11 +73,16 @@ def _fits(dims, shape):
     return len(dims) == len(shape) and all(wanted in (-1, found) for wanted, found in zip(dims, shape, strict=True))
 
 
+def _outputs(stage):
+    """The outputs of a stage by their names: type and dimensions."""
+    mask = stage.shape[-2:] if stage.layout == "CHW" else stage.shape[-3:-1]
+    shapes = {"pixel_mask": mask, "original_sizes": (2,), "reshaped_input_sizes": (2,)}
+    return {stage.output: (stage.type, stage.shape)} | {extra: ("int64", shapes[extra]) for extra in stage.extras}
+
+
 def connections(stage, behind):
     """Which output of a stage becomes which input of a model: pairs of names."""
-    shapes = {"pixel_mask": stage.shape[-2:] if stage.layout == "CHW" else stage.shape[-3:-1], "original_sizes": (2,), "reshaped_input_sizes": (2,)}
-    made = {stage.output: (stage.type, stage.shape)} | {extra: ("int64", shapes[extra]) for extra in stage.extras}
-    pixels, pairs = behind.pixels(stage.output), []
+    pixels, made, pairs = behind.pixels(stage.output), _outputs(stage), []
     for tensor in behind.inputs:
         output = stage.output if tensor is pixels else tensor.name
         if output not in made:
@@ -98,24 +103,35 @@ def _tensor(kind, tensor):
 def ensemble(stage, name, behind, batch_size):
     """The configuration of an ensemble: stage `name`, then the model."""
     taken = Tensor(stage.input, "TYPE_UINT8", (-1, -1, -1, CHANNELS) if stage.takes_frames else (-1,))
-    pairs = connections(stage, behind)
-    between = "\n".join(f'    output_map {{ key: "{output}" value: "stage.{output}" }}' for output, _ in pairs)
-    into = "\n".join(f'    input_map {{ key: "{tensor}" value: "stage.{output}" }}' for output, tensor in pairs)
-    out = "\n".join(f'    output_map {{ key: "{tensor.name}" value: "{tensor.name}" }}' for tensor in behind.outputs)
+    pairs, made = connections(stage, behind), _outputs(stage)
+    # What the model does not take of the stage, such as sizes of images, is an answer beside the model's.
+    used = {output for output, _ in pairs} | {tensor.name for tensor in behind.outputs}
+    beside = [Tensor(extra, _TYPES[made[extra][0]], made[extra][1]) for extra in stage.extras if extra not in used]
+    first = [_map("input", stage.input, stage.input)]
+    first += [_map("output", output, f"stage.{output}") for output, _ in pairs] + [_map("output", tensor.name, tensor.name) for tensor in beside]
+    second = [_map("input", tensor, f"stage.{output}") for output, tensor in pairs]
+    second += [_map("output", tensor.name, tensor.name) for tensor in behind.outputs]
     lines = [
         f"# Made by `gesso from`: {stage.title}, then the model `{behind.name}`.",
         'platform: "ensemble"',
         f"max_batch_size: {min(batch_size, behind.max_batch_size)}",
         _tensor("input", taken),
-        *(_tensor("output", tensor) for tensor in behind.outputs),
+        *(_tensor("output", tensor) for tensor in (*behind.outputs, *beside)),
         "ensemble_scheduling {",
-        f'  step {{\n    model_name: "{name}"\n    model_version: -1',
-        f'    input_map {{ key: "{stage.input}" value: "{stage.input}" }}\n{between}\n  }}',
-        f'  step {{\n    model_name: "{behind.name}"\n    model_version: -1\n{into}\n{out}\n  }}',
+        *_step(name, first),
+        *_step(behind.name, second),
         "}",
         "",
     ]
     return "\n".join(lines)
+
+
+def _map(kind, key, value):
+    return f'{kind}_map {{ key: "{key}" value: "{value}" }}'
+
+
+def _step(name, maps):
+    return ["  step {", f'    model_name: "{name}"', "    model_version: -1", *(f"    {line}" for line in maps), "  }"]
 
 
 def write(made, folder, readme, batch_size, overwrite=False):
