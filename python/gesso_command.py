@@ -1,4 +1,4 @@
-"""The program `gesso`: `serialize` and `compare` are Python's, all else the library's. Outside of the package, so that it starts without it and without numpy."""
+"""The program `gesso`: `serialize`, `compare` and `from` are Python's, all else the library's. Outside of the package, so that it starts without it and without numpy."""
 
 import ctypes
 import importlib
@@ -121,6 +121,8 @@ def main():
         return _serialize(arguments[1:])
     if arguments[:1] == ["compare"]:
         return _package("gesso._comparison.command").main(arguments[1:])
+    if arguments[:1] == ["from"]:
+        return _package("gesso.convert.command").main(arguments[1:])
     return _command_line(arguments)
 
 

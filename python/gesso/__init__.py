@@ -13,7 +13,7 @@ pipeline = preprocess(prefetch_queue_depth=1)
 (images,) = pipeline.run(images=[np.fromfile("a.jpg", np.uint8)])
 """
 
-from . import fn, math, ops, types  # noqa: F401
+from . import convert, fn, math, ops, types  # noqa: F401
 from ._comparison.compare import compare
 from ._comparison.differences import Comparison
 from ._registry import assemble as _assemble
@@ -40,6 +40,7 @@ __all__ = [
     "TensorListCPU",
     "TensorListGPU",
     "compare",
+    "convert",
     "do_not_convert",
     "fn",
     "math",

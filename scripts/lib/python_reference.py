@@ -23,6 +23,7 @@ MODULES = (
     ("gesso.math", None),
     ("gesso.dynamic", ()),
     ("gesso.triton", None),
+    ("gesso.convert", ("transformers", "timm", "torchvision", "ultralytics", "open_clip", "prove", "ConversionError")),
     ("gesso.augment", None),
     ("gesso.auto_aug.rand_augment", None),
     ("gesso.auto_aug.auto_augment", None),

@@ -1,5 +1,6 @@
 """The guides for tasks do what they say: their Python runs as it stands, from top to bottom, on data with the names that they use."""
 
+import importlib.util
 import io
 import os
 import re
@@ -75,52 +76,19 @@ def test_many_files_offline(here, capsys):
         run(job)
 
 
-# What the page asks of timm, where it is not installed: the numbers of its resnet18, and its evaluation transform by Pillow.
-TIMM = """
-import numpy as np
-from PIL import Image
-
-class data:
-    def resolve_model_data_config(model):
-        return dict(input_size=(3, 224, 224), interpolation="bicubic", crop_pct=0.95, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
-
-    def create_transform(input_size, interpolation, crop_pct, mean, std, is_training):
-        side, shorter = input_size[1], int(input_size[1] / crop_pct)
-
-        class Transform:
-            def __init__(self, image):
-                scale = shorter / min(image.size)
-                image = image.resize([round(length * scale) for length in image.size], Image.BICUBIC)
-                left, top = ((length - side) // 2 for length in image.size)
-                self.pixels = (np.asarray(image.crop((left, top, left + side, top + side))) / 255 - mean) / std
-
-            def numpy(self):
-                return self.pixels.transpose(2, 0, 1)
-
-        return Transform
-
-def create_model(name, pretrained):
-    return None
-"""
-
-
-@pytest.mark.parametrize("kind", ["installed", "ours"])
-def test_a_model_of_others(kind, here, capsys, monkeypatch):
-    if kind == "installed":
-        pytest.importorskip("timm")
-    else:
-        Path("timm.py").write_text(TIMM)
-        monkeypatch.syspath_prepend(str(here))
-        monkeypatch.delitem(sys.modules, "timm", raising=False)
-    pytest.importorskip("PIL.Image")
-    names = run("".join(blocks("serve-a-model.md")))
-    assert float(re.search(r"mean difference ([\d.]+)", capsys.readouterr().out)[1]) < (0.01 if kind == "installed" else 0.02)
-    assert names["pixel_values"].shape == (1, 3, 224, 224)
-    square, shape = names["square"], names["shape"]
-    assert square.shape == (3, 640, 640) and shape.tolist() == [300, 400, 3]
-    # Gray above and below, the picture between.
-    assert np.allclose(square[:, :79], 114 / 255) and np.allclose(square[:, -79:], 114 / 255) and square[:, 100:500].std() > 0.1
-    assert names["to_image"](0, 80) == (0, 0) and names["to_image"](640, 560) == (400, 300)
+@pytest.mark.parametrize(("page", "library"), [("serve-hugging-face.md", "transformers"), ("serve-timm.md", "timm"), ("serve-yolo.md", "ultralytics")])
+def test_a_model_of_others(page, library, here, capsys):
+    names = run("".join(blocks(page)))
+    (shown,) = [block.splitlines() for block in blocks(page, "") if block.startswith("$ gesso from")]
+    done = subprocess.run(shown[0].replace("$ gesso", f"{sys.executable} -m gesso", 1), shell=True, capture_output=True, text=True)
+    printed = done.stdout.splitlines()
+    if importlib.util.find_spec(library) is None:
+        assert "the library is not installed" in printed[0], done.stderr
+        printed = [line for line in shown[1:] if "equal to the bit" in line] + printed[1:]
+    assert [line.replace(f"{here}/", "") for line in printed] == shown[1:], done.stderr
+    assert "def preprocess():" in capsys.readouterr().out
+    if page == "serve-yolo.md":
+        assert names["to_image"](0, 80, (300, 400)) == (0, 0) and names["to_image"](640, 560, (300, 400)) == (400, 300)
     check(here / "models")
 
 

@@ -58,6 +58,8 @@ enum Command {
     Serialize(python::Serialize),
     #[command(disable_help_flag = true)]
     Compare(python::Compare),
+    #[command(disable_help_flag = true)]
+    From(python::From),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -133,5 +135,6 @@ fn run(cli: &Cli) -> Result<Exit> {
         Command::Index(kind) => index::index(kind),
         Command::Serialize(options) => python::serialize(options),
         Command::Compare(options) => python::compare(options),
+        Command::From(options) => python::from(options),
     }
 }

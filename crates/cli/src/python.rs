@@ -1,4 +1,4 @@
-//! Commands that the Python package does: `gesso serialize` and `gesso compare`. This only finds an interpreter that has it.
+//! Commands that the Python package does: `gesso serialize`, `gesso compare` and `gesso from`. This only finds an interpreter that has it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -55,6 +55,17 @@ pub(crate) struct Compare {
     arguments: Vec<OsString>,
 }
 
+/// Make a served stage of preprocessing that you have (Hugging Face, timm, torchvision, Ultralytics, open_clip), and prove that the two are
+/// equal. The Python package `gesso` does it.
+#[derive(Args)]
+pub(crate) struct From {
+    #[command(flatten)]
+    by: By,
+    /// What the package's own command takes: `gesso from --help` tells.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
 /// Runs `gesso serialize`: becomes the interpreter.
 pub(crate) fn serialize(options: &Serialize) -> Result<Exit> {
     let python = options.by.python.as_os_str();
@@ -69,8 +80,17 @@ pub(crate) fn serialize(options: &Serialize) -> Result<Exit> {
 
 /// Runs `gesso compare`: becomes the interpreter.
 pub(crate) fn compare(options: &Compare) -> Result<Exit> {
-    let (python, arguments) = interpreter(&options.arguments)?;
-    become_python(python.unwrap_or(&options.by.python), "compare", &arguments)
+    with_words("compare", &options.by, &options.arguments)
+}
+
+/// Runs `gesso from`: becomes the interpreter.
+pub(crate) fn from(options: &From) -> Result<Exit> {
+    with_words("from", &options.by, &options.arguments)
+}
+
+fn with_words(command: &str, by: &By, words: &[OsString]) -> Result<Exit> {
+    let (python, arguments) = interpreter(words)?;
+    become_python(python.unwrap_or(&by.python), command, &arguments)
 }
 
 /// The interpreter that `--python` names among the words of a command, and the other words.
@@ -112,7 +132,7 @@ mod tests {
     #[test]
     fn the_interpreter_may_stand_anywhere() {
         let found = |words: &[&str]| {
-            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            let words: Vec<OsString> = words.iter().map(|&word| word.into()).collect();
             let (python, others) = interpreter(&words).unwrap();
             let others: Vec<String> = others.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             (python.map(|word| word.to_string_lossy().into_owned()), others.join(" "))

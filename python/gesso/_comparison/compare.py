@@ -18,21 +18,24 @@ def compare(pipeline, files, reference, *, output=0, resize=None, filter=None, c
     values from 0 to 1; the answer is then float32 in planes). `output` is the number of the pipeline's output. Returns a `Comparison`.
     """
     function, name = references.named(reference, {"resize": resize, "filter": filter, "crop": crop, "mean": mean, "std": std})
-    run = _runner(pipeline, output)
+    run = runner(pipeline)
     found = Comparison(name)
     for path in map(os.fspath, files):
-        with _told(f"{path}: the pipeline fails"):
+        with told(f"{path}: the pipeline fails"):
             with open(path, "rb") as file:
-                ours = run(np.frombuffer(file.read(), np.uint8))
-        with _told(f"{path}: the reference fails"):
-            theirs = _alike(np.asarray(function(path)), ours)
+                outputs = run(np.frombuffer(file.read(), np.uint8))
+            if not 0 <= output < len(outputs):
+                raise ValueError(f"output {output} is not there: the pipeline has {len(outputs)}")
+        with told(f"{path}: the reference fails"):
+            ours = outputs[output]
+            theirs = alike(np.asarray(function(path)), ours)
         found.add(path, ours, theirs)
     if not found.files:
         raise ValueError("there are no files to compare")
     return found
 
 
-class _told:
+class told:
     """Errors inside begin with some words."""
 
     def __init__(self, words):
@@ -46,9 +49,9 @@ class _told:
             raise RuntimeError(f"{self.words}: {error}") from error
 
 
-def _runner(pipeline, output):
-    """A function that makes the output of one file's bytes."""
-    with _told("the pipeline cannot run on files"):
+def runner(pipeline):
+    """A function that makes the outputs of one input: a file's bytes."""
+    with told("the pipeline cannot run on files"):
         if isinstance(pipeline, Pipeline):
             own = Pipeline.deserialize(pipeline.serialize(), batch_size=1, prefetch_queue_depth=1)
         else:
@@ -60,15 +63,12 @@ def _runner(pipeline, output):
 
     def run(data):
         own.feed_input(inputs[0], [data])
-        outputs = own.run()
-        if not 0 <= output < len(outputs):
-            raise ValueError(f"output {output} is not there: the pipeline has {len(outputs)}")
-        return np.array(outputs[output].as_cpu().at(0))
+        return [np.array(output.as_cpu().at(0)) for output in own.run()]
 
     return run
 
 
-def _alike(theirs, ours):
+def alike(theirs, ours):
     """The reference's array with channels where the pipeline has them."""
     if theirs.ndim == ours.ndim == 3 and theirs.shape != ours.shape:
         for order in ((2, 0, 1), (1, 2, 0)):

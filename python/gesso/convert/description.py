@@ -1,0 +1,150 @@
+"""What a preprocessing does, step by step. It knows no library that defines one, and no operator."""
+
+from dataclasses import dataclass, replace
+
+IMAGE, FRAMES = "IMAGE", "FRAMES"
+CHANNELS = 3
+
+
+class ConversionError(ValueError):
+    """A definition that has no equal stage. The message names the field, its value, and what would be needed."""
+
+
+@dataclass(frozen=True)
+class Decode:
+    """Makes RGB of a file as Pillow's `convert("RGB")` does."""
+
+    #: Whether it is turned as its EXIF says.
+    is_turned: bool
+
+
+@dataclass(frozen=True)
+class TakeFrames:
+    """Takes decoded frames of a video in place of a file."""
+
+
+@dataclass(frozen=True)
+class Resize:
+    """Resizes bytes to bytes."""
+
+    #: A rule of `sizes`.
+    size: object
+    #: As `fn.resize` names it.
+    filter: str
+    #: Whose pixels, as `fn.resize` names it.
+    arithmetic: str
+
+
+@dataclass(frozen=True)
+class CenterCrop:
+    """Cuts a window from the middle, or adds a border where the image is smaller."""
+
+    height: int
+    width: int
+    #: How half a pixel is rounded: "even" (torchvision), "truncate" (transformers with torch, OpenCV) or "floor" (transformers with numpy).
+    rounding: str = "even"
+    fill: tuple = (0,)
+
+
+@dataclass(frozen=True)
+class Border:
+    """Adds rows and columns around the image."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+    fill: tuple = (0,)
+    #: As `out_of_bounds_policy` of `fn.slice` names it.
+    policy: str = "pad"
+
+
+@dataclass(frozen=True)
+class PadToMultiple:
+    """Adds a border on all sides, so that each side is the target or, below it, by whole multiples shorter."""
+
+    height: int
+    width: int
+    multiple: int
+    fill: tuple
+
+
+@dataclass(frozen=True)
+class Floats:
+    """Makes floats of bytes: scales them, then subtracts `mean` and divides by `std`, each step rounded to float32."""
+
+    #: "divide" (x / 255), "multiply" (x * factor), "multiply-float64" (rounded afterwards), "fused" (mean and std are divided by the factor) or "none".
+    scaling: str
+    factor: float = 1 / 255
+    mean: tuple = None
+    std: tuple = None
+
+
+@dataclass(frozen=True)
+class PadTo:
+    """Adds zeros below and to the right, up to a size that no image exceeds."""
+
+    height: int
+    width: int
+
+
+@dataclass(frozen=True)
+class PadToLargest:
+    """Adds zeros below and to the right, up to the largest height and width of the batch."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A whole preprocessing."""
+
+    #: What it was made of, in a few words.
+    title: str
+    #: How the library loads a file, as code.
+    loads: str
+    steps: tuple
+    #: The name of the output.
+    output: str
+    #: Further outputs: "pixel_mask", "original_sizes", "reshaped_input_sizes".
+    extras: tuple = ()
+    dtype: str = "float32"
+    layout: str = "CHW"
+    #: What a reader should know: of files that differ, and of defaults that were taken.
+    notes: tuple = ()
+
+    @property
+    def input(self):
+        """The name of the input."""
+        return FRAMES if self.takes_frames else IMAGE
+
+    @property
+    def takes_frames(self):
+        """Whether the input is decoded frames."""
+        return isinstance(self.steps[0], TakeFrames)
+
+    @property
+    def has_floats(self):
+        """Whether the output is floats."""
+        return any(isinstance(step, Floats) for step in self.steps)
+
+    @property
+    def type(self):
+        """The output's type, as numpy names it."""
+        return self.dtype if self.has_floats else "uint8"
+
+    @property
+    def shape(self):
+        """The output's dimensions, -1 where they vary."""
+        height = width = -1
+        for step in self.steps:
+            if isinstance(step, Resize):
+                height, width = step.size.static or (-1, -1)
+            elif isinstance(step, (CenterCrop, PadTo)):
+                height, width = step.height, step.width
+            elif isinstance(step, (Border, PadToMultiple, PadToLargest)):
+                height = width = -1
+        dims = (CHANNELS, height, width) if self.layout == "CHW" else (height, width, CHANNELS)
+        return (-1, *dims) if self.takes_frames else dims
+
+    def changed(self, **fields):
+        """The same with other values."""
+        return replace(self, **fields)

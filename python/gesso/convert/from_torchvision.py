@@ -1,0 +1,239 @@
+"""torchvision's transforms: those of a model's weights, or a `Compose` of version 1 or 2."""
+
+import runpy
+
+from . import description as steps
+from . import sizes
+from .description import CHANNELS, ConversionError, Stage
+from .fields import Fields, is_side, shown
+from .from_timm import LOADS
+
+_FILTERS = {"nearest": "nearest", "nearest-exact": "nearest-exact", "bilinear": "linear", "bicubic": "cubic"}
+_OF_PILLOW = {**_FILTERS, "box": "box", "hamming": "hamming", "lanczos": "lanczos"}
+_POLICIES = {"constant": "pad", "edge": "edge", "reflect": "reflect_101", "symmetric": "reflect"}
+_LARGEST_BORDER = 4096
+_HOMES = ("torchvision.transforms.", "torchvision.transforms.v2.")
+# In them nothing happens to an image that is RGB already.
+_NOTHING = ("Identity", "RGB", "ToPureTensor")
+
+
+def named(word):
+    """The transforms that a word names: `ResNet50_Weights.IMAGENET1K_V2`, or `file.py:name`."""
+    path, colon, name = word.rpartition(":")
+    if colon and path.endswith(".py"):
+        try:
+            names = runpy.run_path(path, run_name="__gesso__")
+        except OSError as error:
+            raise ConversionError(f"cannot read `{path}`: {error.strerror}") from error
+        if name not in names:
+            raise ConversionError(f"`{path}` has no `{name}`")
+        return names[name]
+    models = _library("torchvision.models")
+    try:
+        return models.get_weight(word.removeprefix("weights.")).transforms()
+    except (ValueError, AttributeError, KeyError, ImportError) as error:
+        raise ConversionError(f"`{word}` is neither `file.py:name` nor the name of weights, such as `ResNet50_Weights.IMAGENET1K_V2`: {error}") from error
+
+
+def _library(name):
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ConversionError(f"this needs the package `{name.split('.')[0]}`: {error}") from error
+
+
+def flat(transform):
+    """The single transforms, each with its place; those of a `Compose` in their order."""
+    found, todo = [], [(transform, "")]
+    while todo:
+        each, place = todo.pop(0)
+        kind = type(each)
+        if kind.__name__ == "Compose" and kind.__module__.startswith(_HOMES):
+            todo = [(inner, f"{place}[{number}]") for number, inner in enumerate(each.transforms)] + todo
+        elif kind.__name__ in ("Sequential", "ModuleList"):
+            todo = [(inner, f"{place}[{number}]") for number, inner in enumerate(each)] + todo
+        elif isinstance(each, (list, tuple)):
+            todo = [(inner, f"{place}[{number}]") for number, inner in enumerate(each)] + todo
+        else:
+            found.append((each, place))
+    return found
+
+
+def stage(transform, pillow="pillow", takes="pil", title="torchvision's transforms"):
+    """The stage of transforms. `takes` says what they are given: "pil", an image of Pillow, or "tensor", bytes in a tensor."""
+    if takes not in ("pil", "tensor"):
+        raise ConversionError(f"`takes` is {takes!r}: expected pil or tensor")
+    reader = _Reader(pillow, takes)
+    for each, place in flat(transform):
+        reader.read(each, place)
+    loads = LOADS if takes == "pil" else f"torchvision.transforms.functional.pil_to_tensor({LOADS})"
+    return Stage(title, loads, (steps.Decode(is_turned=False), *reader.finish()), "PIXELS")
+
+
+class _Reader:
+    """Reads transforms in their order; knows what the image is before each."""
+
+    def __init__(self, pillow, takes):
+        self.pillow, self.is_tensor, self.made, self.floats = pillow, takes == "tensor", [], None
+
+    def fail(self, each, field, value, expected):
+        raise ConversionError(f"field `{field}` of {type(each).__name__} is {shown(value)}: {expected}")
+
+    def read(self, each, place):
+        """One transform."""
+        name, module = type(each).__name__, type(each).__module__
+        where = f"transform {place or 'itself'} is `{name}`"
+        if name == "Lambda":
+            raise ConversionError(f"{where}: a function of yours has no stage; write what it does in the pipeline that `--print` shows")
+        if not module.startswith(_HOMES):
+            raise ConversionError(f"{where} of `{module}`: only transforms of torchvision are known")
+        if name in _NOTHING:
+            return
+        handler = getattr(self, f"_{name}", None)
+        if handler is None:
+            what = "it is random, and a server answers the same each time" if _is_random(name) else "it is not known"
+            raise ConversionError(f"{where}: {what}; leave it out, or write it in the pipeline that `--print` shows")
+        handler(each, ".v2." in module)
+
+    def bytes_only(self, each):
+        if self.floats is not None:
+            raise ConversionError(f"transform `{type(each).__name__}` comes behind floats: float32 images are resized and bordered by no stage yet; put it first")
+
+    def sides(self, each, value):
+        pair = [value] * 2 if is_side(value) else list(value) * 2 if isinstance(value, (list, tuple)) and len(value) == 1 else value
+        if not (isinstance(pair, (list, tuple)) and len(pair) == 2 and all(map(is_side, pair))):
+            self.fail(each, "size", value, "expected one or two whole numbers from 1 to 16384")
+        return tuple(pair)
+
+    def _Resize(self, each, is_v2):
+        self.bytes_only(each)
+        size, longest = each.size, getattr(each, "max_size", None)
+        if size is None:
+            self.fail(each, "size", size, "expected the shorter side, or height and width")
+        one = size if is_side(size) else size[0] if isinstance(size, (list, tuple)) and len(size) == 1 else None
+        if longest is not None and (one is None or not is_side(longest) or longest <= one):
+            self.fail(each, "max_size", longest, "expected a size that is larger than the shorter side")
+        rule = sizes.Exact(*self.sides(each, size)) if one is None else sizes.Shorter(self.sides(each, one)[0], longest)
+        self.resize(each, rule, each.interpolation, getattr(each, "antialias", True), is_v2)
+
+    def resize(self, each, rule, interpolation, antialias, is_v2):
+        word = getattr(interpolation, "value", interpolation)
+        known = _FILTERS if self.is_tensor else {key: value for key, value in _OF_PILLOW.items() if key != "nearest-exact"}
+        if word not in known:
+            self.fail(each, "interpolation", word, f"expected one of {', '.join(known)} for {'tensors' if self.is_tensor else 'images of Pillow'}")
+        if self.is_tensor and antialias is not True and word in ("bilinear", "bicubic"):
+            self.fail(each, "antialias", antialias, "expected true for tensors")
+        arithmetic = ("torchvision" if is_v2 else "torchvision-float") if self.is_tensor else self.pillow
+        if arithmetic == "torchvision-float" and word not in ("bilinear", "bicubic"):
+            arithmetic = "torchvision"
+        self.made.append(steps.Resize(rule, known[word], arithmetic))
+
+    def _CenterCrop(self, each, _):
+        self.bytes_only(each)
+        self.made.append(steps.CenterCrop(*self.sides(each, each.size)))
+
+    def _Pad(self, each, _):
+        self.bytes_only(each)
+        padding = each.padding
+        sides = [padding] * 4 if isinstance(padding, int) else {1: list(padding) * 4, 2: list(padding) * 2, 4: list(padding)}.get(len(padding), ())
+        if len(sides) != 4 or not all(isinstance(side, int) and not isinstance(side, bool) and 0 <= side <= _LARGEST_BORDER for side in sides):
+            self.fail(each, "padding", padding, f"expected one, two or four whole numbers from 0 to {_LARGEST_BORDER}")
+        fill = each.fill
+        if isinstance(fill, dict):
+            fill = next(iter(fill.values())) if len(fill) == 1 else fill
+        colours = [fill] if isinstance(fill, int) else list(fill) if isinstance(fill, (list, tuple)) else [0] if fill is None else fill
+        if not isinstance(colours, list) or len(colours) not in (1, CHANNELS) or not all(isinstance(value, int) and 0 <= value <= 255 for value in colours):
+            self.fail(each, "fill", each.fill, f"expected one or {CHANNELS} whole numbers from 0 to 255")
+        if each.padding_mode not in _POLICIES:
+            self.fail(each, "padding_mode", each.padding_mode, f"expected one of {', '.join(_POLICIES)}")
+        self.made.append(steps.Border(*sides, tuple(colours), _POLICIES[each.padding_mode]))
+
+    def _ToTensor(self, each, _):
+        if self.is_tensor:
+            raise ConversionError("transform `ToTensor` is given a tensor: expected an image of Pillow")
+        self.is_tensor, self.floats = True, ("divide", None, None)
+
+    def _PILToTensor(self, each, _):
+        if self.is_tensor:
+            raise ConversionError(f"transform `{type(each).__name__}` is given a tensor: expected an image of Pillow")
+        self.is_tensor = True
+
+    def _ToImage(self, each, _):
+        self.is_tensor = True
+
+    def scale(self, each, dtype, is_scaled, scaling):
+        self.bytes_only(each)
+        if not self.is_tensor:
+            raise ConversionError(f"transform `{type(each).__name__}` is given an image of Pillow: expected a tensor; put `ToImage` or `PILToTensor` first")
+        if str(dtype) == "torch.uint8":
+            return
+        if str(dtype) != "torch.float32":
+            self.fail(each, "dtype", dtype, "expected torch.float32 or torch.uint8; `--dtype float16` rounds afterwards")
+        self.floats = (scaling if is_scaled else "none", None, None)
+
+    def _ConvertImageDtype(self, each, is_v2):
+        self.scale(each, each.dtype, True, "multiply" if is_v2 else "divide")
+
+    def _ToDtype(self, each, _):
+        self.scale(each, each.dtype, bool(each.scale), "multiply")
+
+    def _Normalize(self, each, _):
+        if self.floats is None:
+            raise ConversionError("transform `Normalize` is given bytes: expected floats; put `ToTensor` or `ToDtype(torch.float32, scale=True)` first")
+        if self.floats[1] is not None:
+            raise ConversionError("transform `Normalize` comes twice: expected it once")
+        fields = Fields({name: _plain(getattr(each, name)) for name in ("mean", "std")}, type(each).__name__)
+        self.floats = (self.floats[0], fields.statistics("mean"), fields.statistics("std", is_divisor=True))
+
+    # Of weights
+
+    def preset(self, each, crop):
+        self.resize(each, sizes.Shorter(*each.resize_size), each.interpolation, each.antialias, False)
+        if crop:
+            self.made.append(steps.CenterCrop(*self.sides(each, each.crop_size)))
+        self.is_tensor, self.floats = True, ("divide", None, None)
+        self._Normalize(each, False)
+
+    def _ImageClassification(self, each, _):
+        self.preset(each, True)
+
+    def _SemanticSegmentation(self, each, _):
+        self.preset(each, False)
+
+    def _ObjectDetection(self, each, _):
+        self.is_tensor, self.floats = True, ("divide", None, None)
+
+    def finish(self):
+        if not self.is_tensor:
+            raise ConversionError("the transforms end with an image of Pillow: expected a tensor; add `ToTensor` or `PILToTensor`")
+        if self.floats is None:
+            return self.made
+        scaling, mean, std = self.floats
+        return [*self.made, steps.Floats(scaling, mean=mean, std=std)]
+
+
+def _plain(value):
+    """A list of a tensor; of one number for all channels that number."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value
+
+
+def _is_random(name):
+    return name.startswith("Random") or name in ("ColorJitter", "GaussianBlur", "AutoAugment", "RandAugment", "TrivialAugmentWide", "AugMix", "MixUp", "CutMix")
+
+
+def reference(transform, takes="pil"):
+    """torchvision's own answer to a file."""
+    import torch
+    from PIL import Image
+    from torchvision.transforms.functional import pil_to_tensor
+
+    def answer(path):
+        with Image.open(path) as file:
+            image = file.convert("RGB")
+        with torch.inference_mode():
+            return [transform(image if takes == "pil" else pil_to_tensor(image)).numpy()]
+
+    return answer

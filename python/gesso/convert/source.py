@@ -1,0 +1,251 @@
+"""Writes a stage as the plain Python of a pipeline. What is printed is what is run: `definition` runs this text and nothing else."""
+
+import numpy as np
+
+from . import description as steps
+from . import sizes
+
+_LONGEST_LINE = 120
+_TYPES = {"float32": "types.FLOAT", "float16": "types.FLOAT16"}
+# DALI's filters.
+_INTERPOLATIONS = {"nearest": "INTERP_NN", "nearest-exact": "INTERP_NN", "linear": "INTERP_LINEAR", "cubic": "INTERP_CUBIC", "lanczos": "INTERP_LANCZOS3"}
+# What `fn.crop_mirror_normalize` computes in one operator: by scaling, and whether the factor must be 1 / 255.
+_NORMALIZATIONS = {"divide": "torchvision", "multiply": "torchvision-v2", "multiply-float64": "torchvision", "fused": "transformers-fast"}
+_ONE_255TH = 1 / 255
+
+
+class _Code(str):
+    """Text of a program, no string in it."""
+
+    def __repr__(self):
+        return str(self)
+
+
+class _Call:
+    """A line that calls an operator."""
+
+    def __init__(self, target, function, inputs, arguments):
+        self.target, self.function, self.inputs, self.arguments = target, function, inputs, arguments
+
+    def lines(self):
+        parts = [*self.inputs, *(f"{name}={_literal(value)}" for name, value in self.arguments.items())]
+        line = f"    {self.target} = fn.{self.function}({', '.join(parts)})"
+        if len(line) <= _LONGEST_LINE:
+            return [line]
+        return [f"    {self.target} = fn.{self.function}(", *(f"        {part}," for part in parts), "    )"]
+
+
+def _literal(value):
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(map(_literal, value))}]"
+    if isinstance(value, str) and not isinstance(value, _Code):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return repr(value)
+
+
+class _Writer:
+    """Collects the lines of one stage."""
+
+    def __init__(self, stage, is_dali):
+        self.stage, self.is_dali = stage, is_dali
+        self.body, self.outputs, self.pixels = [], [], "images"
+
+    def call(self, target, function, *inputs, **arguments):
+        self.body.append(_Call(target, function, inputs, {name: value for name, value in arguments.items() if value is not None}))
+        return target
+
+    def line(self, text):
+        self.body.append(text)
+
+    def exact(self, value):
+        """An argument that DALI does not have."""
+        return None if self.is_dali else value
+
+    # Steps
+
+    def decode(self, step):
+        self.call("encoded", "external_source", name=self.stage.input, dtype=_Code("types.UINT8"), ndim=1)
+        self.call("images", "decoders.image", "encoded", adjust_orientation=None if step.is_turned else False, arithmetic=self.exact("pillow"))
+
+    def take_frames(self, _):
+        self.call("images", "external_source", name=self.stage.input, dtype=_Code("types.UINT8"), ndim=4, layout="FHWC")
+
+    def resize(self, step, crop=None):
+        """Resizes, and cuts `crop` in the same operator where one is given."""
+        if isinstance(step.size, sizes.Exact):
+            size = {"size": [step.size.height, step.size.width]}
+        elif isinstance(step.size, sizes.Shorter):
+            size = {"resize_shorter": step.size.side, "max_size": step.size.longest}
+        else:
+            first = 1 if self.stage.takes_frames else 0
+            self.line("shape = fn.cast(images.shape(), dtype=types.FLOAT64)")
+            self.line(f"height, width = shape[{first}], shape[{first + 1}]")
+            self.body += step.size.lines()
+            size = {"size": _Code("fn.stack(checked(new_height), checked(new_width))")}
+        filters = self.filters(step)
+        if crop is None:
+            self.call("images", "resize", "images", **size, **filters)
+        else:
+            rounding = {"even": "even", "truncate": "truncate", "floor": "truncate"}[crop.rounding]
+            self.call("images", "resize_crop_mirror", "images", **size, crop=[crop.height, crop.width], rounding=self.exact(rounding), **filters)
+
+    def filters(self, step):
+        if not self.is_dali:
+            return {"arithmetic": step.arithmetic, "filter": step.filter}
+        if step.filter not in _INTERPOLATIONS:
+            raise steps.ConversionError(f"filter `{step.filter}`: DALI does not have it; expected one of {', '.join(_INTERPOLATIONS)} for `--arithmetic dali`")
+        interpolation = _Code(f"types.{_INTERPOLATIONS[step.filter]}")
+        return {"interp_type": interpolation, "antialias": False if step.arithmetic == "opencv" else None}
+
+    def center_crop(self, step):
+        fill = list(step.fill) if any(step.fill) else None
+        window = {"crop": [step.height, step.width]}
+        if step.rounding == "floor" and not self.is_dali:
+            # Downwards also where the image is smaller and the window begins before it: what is too large is cut first.
+            self.call("images", "crop", "images", **window, rounding="truncate", out_of_bounds_policy="trim_to_shape")
+            self.call("images", "crop", "images", **window, rounding="round", out_of_bounds_policy="pad", fill_values=fill)
+        else:
+            self.call("images", "crop", "images", **window, rounding=self.exact(step.rounding), out_of_bounds_policy="pad", fill_values=fill)
+
+    def border(self, step):
+        self.line("shape = images.shape()")
+        self.line(f"height, width = shape[0] + {step.top + step.bottom}, shape[1] + {step.left + step.right}")
+        fill = list(step.fill) if step.policy == "pad" and any(step.fill) else None
+        window = {"start": [-step.top, -step.left], "shape": _Code("fn.stack(height, width)"), "axes": [0, 1]}
+        self.call("images", "slice", "images", **window, out_of_bounds_policy=step.policy, fill_values=fill)
+
+    def pad_to_multiple(self, step):
+        self.line("shape = fn.cast(images.shape(), dtype=types.FLOAT64)")
+        for number, (side, target) in enumerate((("height", step.height), ("width", step.width))):
+            self.line(f"missing = {target} - shape[{number}]")
+            self.line(f"{side} = shape[{number}] + missing - math.floor(missing / {step.multiple}) * {step.multiple}")
+        window = {"crop_h": _Code("height"), "crop_w": _Code("width"), "rounding": self.exact("truncate")}
+        self.call("images", "crop", "images", **window, out_of_bounds_policy="pad", fill_values=list(step.fill))
+
+    def floats(self, step):
+        stage = self.stage
+        mean, std = step.mean or (0.0,) * steps.CHANNELS, step.std or (1.0,) * steps.CHANNELS
+        common = {"dtype": _Code(_TYPES[stage.dtype]) if stage.dtype != "float32" or self.is_dali else None}
+        common["output_layout"] = "F" + stage.layout if stage.takes_frames else None if stage.layout == "CHW" else stage.layout
+        is_usual = step.scaling == "divide" or step.scaling in _NORMALIZATIONS and step.factor == _ONE_255TH
+        self.pixels = "pixels"
+        if self.is_dali:
+            scale = 1 if step.scaling == "none" else 255 if step.scaling == "divide" else 1 / step.factor
+            self.call("pixels", "crop_mirror_normalize", "images", mean=[scale * each for each in mean], std=[scale * each for each in std], **common)
+        elif is_usual:
+            self.call("pixels", "crop_mirror_normalize", "images", mean=mean, std=std, arithmetic=_NORMALIZATIONS[step.scaling], **common)
+        else:
+            self.unusual_floats(step)
+
+    def unusual_floats(self, step):
+        """In single operations of float32, as the libraries do them."""
+        mean, std = step.mean, step.std
+        if step.scaling == "multiply-float64":
+            self.line(f"values = [float(np.float32(value * {step.factor!r})) for value in range(256)]")
+            self.call("pixels", "lookup_table", "images", keys=_Code("list(range(256))"), values=_Code("values"), dtype=_Code("types.FLOAT"))
+        else:
+            self.call("pixels", "cast", "images", dtype=_Code("types.FLOAT"))
+        if step.scaling == "multiply":
+            self.line(f"pixels = pixels * {step.factor!r}")
+        if step.scaling == "fused":
+            inverse = np.float32(1.0 / step.factor)
+            mean, std = ([float(np.float32(value) * inverse) for value in each] for each in (mean, std))
+        if mean is not None:
+            self.line(f"mean, std = types.Constant({_literal(mean)}), types.Constant({_literal(std)})")
+            self.line("pixels = (pixels - mean) / std")
+        if self.stage.dtype != "float32":
+            self.call("pixels", "cast", "pixels", dtype=_Code(_TYPES[self.stage.dtype]))
+        self.planes()
+
+    def planes(self):
+        if self.stage.layout == "CHW":
+            order = [0, 3, 1, 2] if self.stage.takes_frames else [2, 0, 1]
+            self.call("pixels", "transpose", self.pixels, perm=order)
+        elif self.pixels == "images":
+            self.call("pixels", "copy", self.pixels)
+        self.pixels = "pixels"
+
+    def pad(self, step):
+        axes = [1, 2] if self.stage.layout == "CHW" else [0, 1]
+        shape = [step.height, step.width] if isinstance(step, steps.PadTo) else None
+        self.call("pixels", "pad", "pixels", axes=axes, shape=shape)
+        if "pixel_mask" in self.stage.extras:
+            self.call("mask", "pad", "mask", axes=[0, 1], shape=shape)
+
+    # The whole
+
+    def measure(self, target):
+        self.call(target, "slice", "images.shape()", start=[0], shape=[2], axes=[0])
+
+    def write(self):
+        handlers = {
+            steps.Decode: self.decode,
+            steps.TakeFrames: self.take_frames,
+            steps.CenterCrop: self.center_crop,
+            steps.Border: self.border,
+            steps.PadToMultiple: self.pad_to_multiple,
+            steps.PadTo: self.pad,
+            steps.PadToLargest: self.pad,
+        }
+        extras, left = self.stage.extras, list(self.stage.steps)
+        while left:
+            step = left.pop(0)
+            is_end = isinstance(step, (steps.Floats, steps.PadTo, steps.PadToLargest))
+            if is_end and self.pixels == "images":
+                self.finish_images()
+            if isinstance(step, steps.Floats):
+                self.floats(step)
+            elif isinstance(step, steps.Resize):
+                follows = left[0] if left and isinstance(left[0], steps.CenterCrop) else None
+                fits = follows is not None and step.size.covers(follows.height, follows.width)
+                self.resize(step, left.pop(0) if fits else None)
+            else:
+                if is_end and self.pixels == "images":
+                    self.planes()
+                handlers[type(step)](step)
+            if isinstance(step, (steps.Decode, steps.TakeFrames)) and "original_sizes" in extras:
+                self.measure("original_sizes")
+        if self.pixels == "images":
+            self.finish_images()
+            self.planes()
+        names = {"pixel_mask": "mask"}
+        self.outputs = [(self.pixels, self.stage.output), *((names.get(extra, extra), extra) for extra in extras)]
+
+    def finish_images(self):
+        """What further outputs say of the images before they become floats."""
+        if "reshaped_input_sizes" in self.stage.extras:
+            self.measure("reshaped_input_sizes")
+        if "pixel_mask" in self.stage.extras:
+            self.call("mask", "cast", "images[:, :, 0] * 0 + 1", dtype=_Code("types.INT64"))
+
+    def text(self):
+        for target, name in self.outputs:
+            last = [each for each in self.body if isinstance(each, _Call) and each.target == target][-1]
+            last.arguments["name"] = name
+        body = [line for each in self.body for line in (each.lines() if isinstance(each, _Call) else [f"    {each}"])]
+        return "\n".join([*body, f"    return {', '.join(target for target, _ in self.outputs)}"])
+
+
+def write(stage, is_dali=False, batch_size=64):
+    """The program of a stage: by `is_dali` one with DALI's arithmetic, whose file DALI runs, too."""
+    writer = _Writer(stage, is_dali)
+    writer.write()
+    body = writer.text()
+    if is_dali:
+        body = body.replace("checked(new_height)", "new_height").replace("checked(new_width)", "new_width")
+    helpers = [text for name, text in sizes.HELPERS.items() if f"{name}(" in body]
+    imports = ["import numpy as np", ""] if "np." in body else []
+    names = ["fn", *(["math"] if "math." in body + "".join(helpers) else []), "pipeline_def", "types"]
+    head = [f'"""{stage.title}, made by `gesso from`."""', "", *imports, f"from gesso import {', '.join(names)}", "", ""]
+    functions = [line for text in helpers for line in [*text.splitlines(), "", ""]]
+    definition = [f"@pipeline_def(batch_size={batch_size}, num_threads=4, prefetch_queue_depth=1)", "def preprocess():", body, ""]
+    return "\n".join([*head, *functions, *definition])
+
+
+def definition(text):
+    """The function with `pipeline_def` of a program."""
+    names = {"__name__": "__gesso__"}
+    exec(compile(text, "<gesso from>", "exec"), names)
+    made = names["preprocess"]
+    made.source = text
+    return made

@@ -1,0 +1,412 @@
+"""`gesso.convert` and `gesso from`, without the libraries that they read definitions of: `test_convert_libraries.py` compares with those."""
+
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import gesso
+from gesso import convert
+from gesso._authoring.autoserialize import of_script
+from gesso.convert import ConversionError, from_hf, hf_classes, pbtxt, repository, sizes
+
+VIT = {"image_processor_type": "ViTImageProcessor"}
+TIMM = {
+    "input_size": [3, 224, 192],
+    "interpolation": "bicubic",
+    "mean": [0.485, 0.456, 0.406],
+    "std": [0.229, 0.224, 0.225],
+    "crop_pct": 0.9,
+    "crop_mode": "border",
+}
+
+
+def photo(height=61, width=90):
+    """The bytes of a file."""
+    pixels = np.random.default_rng(5).integers(0, 256, (height, width, 3), np.uint8)
+    data = io.BytesIO()
+    Image.fromarray(pixels).save(data, "PNG")
+    return np.frombuffer(data.getvalue(), np.uint8)
+
+
+def answers(made, data=None):
+    """What a converted pipeline makes of one input."""
+    given = np.zeros((3, 50, 40, 3), np.uint8) if made.stage.takes_frames else photo() if data is None else data
+    return [np.asarray(output.at(0)) for output in made().run(**{made.stage.input: [given]})]
+
+
+def conversions():
+    """One of each kind."""
+    for name in hf_classes.CLASSES:
+        more = {"do_resize": False} if name.startswith("DINOv3") else {}
+        for backend in from_hf.BACKENDS:
+            yield f"{name}-{backend}", lambda name=name, more=more, backend=backend, **options: convert.transformers(
+                {"image_processor_type": name, **more}, backend=backend, **options
+            )
+    for changes in ({"rescale_factor": 0.01}, {"do_normalize": False, "rescale_factor": 0.01}, {"do_rescale": False}, {"do_rescale": False, "do_normalize": False}):
+        for backend in from_hf.BACKENDS:
+            yield f"{'-'.join(changes)}-{backend}", lambda changes=changes, backend=backend, **options: convert.transformers(
+                VIT | changes, backend=backend, **{name: value for name, value in options.items() if name != "dtype" or len(changes) == 1 or "rescale_factor" in changes}
+            )
+    for mode in ("center", "squash", "border"):
+        yield f"timm-{mode}", lambda mode=mode, **options: convert.timm(TIMM | {"crop_mode": mode}, **options)
+    for rect in (False, True):
+        yield f"ultralytics-{rect}", lambda rect=rect, **options: convert.ultralytics(64, rect=rect, **options)
+    for mode in ("shortest", "longest", "squash"):
+        yield f"open_clip-{mode}", lambda mode=mode, **options: convert.open_clip({"size": 64, "resize_mode": mode}, **options)
+
+
+CONVERSIONS = dict(conversions())
+
+
+@pytest.mark.parametrize("name", CONVERSIONS)
+def test_every_stage_runs_and_has_the_shape_and_the_type_that_it_says(name):
+    for options in ({}, {"layout": "HWC", "dtype": "float16"}, {"arithmetic": "dali"}):
+        made = CONVERSIONS[name](**options)
+        pixels = answers(made)[0]
+        assert pixels.dtype == made.stage.type
+        assert len(pixels.shape) == len(made.stage.shape)
+        assert all(wanted in (-1, found) for wanted, found in zip(made.stage.shape, pixels.shape, strict=True)), (made.stage.shape, pixels.shape)
+
+
+@pytest.mark.parametrize("name", CONVERSIONS)
+def test_the_printed_program_gives_the_same_file(name, tmp_path):
+    made = CONVERSIONS[name]()
+    (tmp_path / "program.py").write_text(made.source)
+    assert of_script(str(tmp_path / "program.py")).serialize() == made().serialize()
+    assert max(map(len, made.source.splitlines())) <= 160 and "gesso from" in made.source
+
+
+@pytest.mark.parametrize("name", CONVERSIONS)
+def test_a_file_for_dali_has_no_argument_that_dali_does_not_have(name):
+    source = CONVERSIONS[name](arithmetic="dali").source
+    assert not [word for word in ("arithmetic=", "filter=", "rounding=") if word in source]
+
+
+def test_layouts_and_types_are_the_same_values():
+    planes, rows, half = (answers(convert.transformers(VIT, **options))[0] for options in ({}, {"layout": "HWC"}, {"dtype": "float16"}))
+    np.testing.assert_array_equal(planes.transpose(1, 2, 0), rows)
+    np.testing.assert_array_equal(planes.astype(np.float16), half)
+
+
+# Sizes
+
+
+def computed(rule, height, width):
+    """What the lines of a rule compute, for many sizes at once."""
+    shim = type("math", (), {"min": np.minimum, "max": np.maximum, "floor": np.floor, "ceil": np.ceil})
+    names = {"math": shim, "height": height, "width": width}
+    exec("\n".join([*sizes.HELPERS.values(), *rule.lines()]), names)
+    return names["new_height"], names["new_width"]
+
+
+def bounded(height, width, size, longest, multiple=None, keeps_upright=True):
+    """transformers' rule, as its documentation says."""
+    raw = float(size)
+    if max(height, width) / min(height, width) * size > longest:
+        raw = longest * float(min(height, width)) / float(max(height, width))
+    side = round(raw)
+    if min(height, width) == side and (keeps_upright or height <= width):
+        made = (height, width)
+    elif width < height:
+        made = (int(raw * height / width), side)
+    else:
+        made = (side, int(raw * width / height))
+    return tuple(each - each % multiple for each in made) if multiple else made
+
+
+def kept(height, width, tall, wide, chosen):
+    """timm's rule."""
+    ratio = chosen(height / tall, width / wide)
+    return round(height / ratio), round(width / ratio)
+
+
+RULES = {
+    "detr": (sizes.Bounded(800, 1333), lambda h, w: bounded(h, w, 800, 1333)),
+    "yolos": (sizes.Bounded(512, 864, 16, "down", False), lambda h, w: bounded(h, w, 512, 864, 16, False)),
+    "mask2former": (sizes.Bounded(800, 1333, 32, "up"), lambda h, w: tuple(-(-side // 32) * 32 for side in bounded(h, w, 800, 1333))),
+    "sam": (sizes.Longest(1024), lambda h, w: tuple(int(side * (1024 / max(h, w)) + 0.5) for side in (h, w))),
+    "within": (sizes.Within(300, 451, "floor"), lambda h, w: tuple(int(side * min(300 / h, 451 / w)) for side in (h, w))),
+    "letterbox": (sizes.Within(640, 640, "even"), lambda h, w: tuple(max(round(side * min(640 / h, 640 / w)), 1) for side in (h, w))),
+    "covers": (sizes.KeepRatio(248, 213, False), lambda h, w: kept(h, w, 248, 213, min)),
+    "fits": (sizes.KeepRatio(248, 213, True), lambda h, w: kept(h, w, 248, 213, max)),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_sizes_are_those_of_the_library(name):
+    rule, reference = RULES[name]
+    rng = np.random.default_rng(57)
+    height, width = np.exp(rng.uniform(0, math.log(5000), (2, 20_000))).astype(int)
+    # Sides that are the sizes themselves, and their multiples, are where rounding decides.
+    height[:3000], width[1500:4500] = rng.choice([640, 800, 1333, 512, 864, 1024, 1280, 1600], (2, 3000))
+    found = np.stack(computed(rule, height.astype(float), width.astype(float)), 1)
+    np.testing.assert_array_equal(found, [reference(int(h), int(w)) for h, w in zip(height, width, strict=True)])
+
+
+def test_an_image_too_thin_for_its_size_is_an_error():
+    made = convert.transformers({"image_processor_type": "YolosImageProcessor", "size": {"shortest_edge": 64, "longest_edge": 64}})
+    with pytest.raises(RuntimeError, match="finite size"):
+        answers(made, photo(9, 900))
+
+
+# Padding of a batch
+
+
+def test_a_request_is_padded_to_its_largest_image():
+    made = convert.transformers({"image_processor_type": "DetrImageProcessor", "size": {"shortest_edge": 30, "longest_edge": 60}})
+    pixels, mask = made().run(IMAGE=[photo(30, 40), photo(50, 30)])
+    assert [np.asarray(pixels.at(number)).shape for number in range(2)] == [(3, 50, 40)] * 2
+    inside = np.zeros((2, 50, 40), np.int64)
+    inside[0, :30], inside[1, :, :30] = 1, 1
+    np.testing.assert_array_equal([np.asarray(mask.at(number)) for number in range(2)], inside)
+    assert not np.asarray(pixels.at(0))[:, 30:].any() and not np.asarray(pixels.at(1))[:, :, 30:].any()
+
+
+# Definitions as they are written
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"feature_extractor_type": "CLIPFeatureExtractor", "size": 224, "crop_size": 224, "resample": 3}, {"image_processor_type": "CLIPImageProcessor"}),
+        ({"feature_extractor_type": "DetrFeatureExtractor", "size": 800, "max_size": 1333, "format": "coco_detection"}, {"image_processor_type": "DetrImageProcessor"}),
+        ({"image_processor_type": "ViTImageProcessorFast", "size": [224, 224], "do_pad": None, "device": None}, VIT),
+        ({"image_processor_type": "ViTImageProcessor", "size": 224, "default_to_square": True, "rescale_factor": 1 / 255}, VIT),
+    ],
+)
+def test_older_spellings_are_the_same(old, new):
+    assert convert.transformers(old).stage == convert.transformers(new).stage
+
+
+def test_the_two_forms_of_a_class_differ():
+    by_torch, by_pillow = (convert.transformers({"image_processor_type": f"ViTImageProcessor{ending}"}).source for ending in ("", "Pil"))
+    assert 'arithmetic="transformers-fast"' in by_torch and 'arithmetic="torchvision"' in by_pillow
+    assert convert.transformers(VIT, backend="pil", pillow="pillow13").source.count('arithmetic="pillow13"') == 1
+
+
+def test_folders_and_files(tmp_path):
+    with pytest.raises(ConversionError, match="has none of preprocessor_config.json"):
+        convert.transformers(str(tmp_path))
+    (tmp_path / "processor_config.json").write_text(json.dumps({"image_processor": VIT, "processor_class": "X"}))
+    expected = convert.transformers(VIT).stage
+    assert convert.transformers(tmp_path).stage == expected
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(VIT))
+    assert convert.transformers(tmp_path / "preprocessor_config.json").stage == expected
+    for text, says in (("{", "is no JSON"), ("[" * 100_000, "is no JSON"), ("[]", "expected fields with names"), (" " * (1 << 20) + "{}", "more than")):
+        (tmp_path / "preprocessor_config.json").write_text(text)
+        with pytest.raises(ConversionError, match=says):
+            convert.transformers(tmp_path)
+
+
+# Mutations: whatever is wrong with a definition, the error names the field.
+
+NUMBERS = {"rescale_factor", "crop_pct"}
+WRONG = ("two", [], {}, -1, 0, 1.5, True, [1, 2, 3, 4], {"height": 3}, {"height": 224, "width": "224"}, float("nan"), float("inf"), 10**9, [0.5, None, 0.5])
+
+
+def definitions():
+    """Whole definitions: (what converts one, its fields, those without a default)."""
+    for name, (_, defaults) in hf_classes.CLASSES.items():
+        values = {"image_processor_type": name, **json.loads(json.dumps(defaults)), "rescale_factor": 1 / 255}
+        values.pop("default_to_square", None)
+        if name.startswith("DINOv3"):
+            values |= {"do_rescale": False, "do_normalize": False}
+        yield convert.transformers, values, ("image_processor_type",)
+    yield convert.timm, TIMM, tuple(TIMM)
+    clip = {"size": 224, "mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "longest", "fill_color": 3}
+    yield convert.open_clip, clip, ("size",)
+
+
+def is_right(field, value, values):
+    """Whether a wrong value happens to be one that the field may have."""
+    if field in ("image_mean", "mean", "rescale_factor", "crop_pct"):
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and (field in ("image_mean", "mean") or value > 0)
+    if field in ("image_std", "std"):
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf
+    return field.startswith("do_") and value is True or field == "size_divisor" and value == 0 and value is not True or field in ("resample", "fill_color") and value == 0
+
+
+def mutated(rng, values, required):
+    """A definition with something wrong, and the field that is."""
+    kind, field = rng.choice(["removed", "misspelt", "type", "member", "contradiction"]), str(rng.choice(list(values)))
+    values = json.loads(json.dumps(values))
+    if kind == "removed":
+        field = str(rng.choice(required))
+        del values[field]
+    elif kind == "misspelt":
+        wrong = field.replace("_", "", 1) if "_" in field and rng.integers(2) else field + str(rng.choice(["s", "_", "X"]))
+        values[wrong] = values.pop(field)
+        # Where the field has no default that one is missed first.
+        return values, (wrong, field)
+    elif kind == "type":
+        wrong = [value for value in WRONG if not is_right(field, value, values)]
+        values[field] = wrong[rng.integers(len(wrong))]
+    elif kind == "member" and isinstance(values[field], dict):
+        key = str(rng.choice(list(values[field])))
+        if rng.integers(2) and set(values[field]) != {"shortest_edge", "longest_edge"}:
+            values[field][key + "s"] = values[field].pop(key)
+        else:
+            values[field][key] = [0, -3, "x", None, 2.5, 10**6][rng.integers(6)]
+    elif kind == "member" and isinstance(values[field], list):
+        values[field] = values[field][:2] if rng.integers(2) else [*values[field], 0.5]
+    else:
+        wrong = {"size": {"height": 224, "shortest_edge": 224}, "resample": 9, "interpolation": "area", "crop_mode": "middle", "auto_map": {"A": "b.C"}}
+        field = str(rng.choice([name for name in wrong if name in values or name == "auto_map"]))
+        values[field] = wrong[field]
+    return values, (field,)
+
+
+def test_mutated_definitions_name_the_field():
+    bases, tried = list(definitions()), 0
+    for number in range(600):
+        rng = np.random.default_rng([57, number])
+        function, values, required = bases[rng.integers(len(bases))]
+        wrong, fields = mutated(rng, values, required)
+        assert wrong != values
+        with pytest.raises(ConversionError) as caught:
+            function(wrong)
+            pytest.fail(f"{function.__name__} takes {wrong}, where `{fields}` is wrong")
+        assert any(f"`{field}`" in str(caught.value) for field in fields), (fields, wrong, str(caught.value))
+        tried += 1
+    assert tried == 600
+
+
+def test_what_a_class_has_by_default_may_be_left_out():
+    for name, (_, defaults) in hf_classes.CLASSES.items():
+        values = {"image_processor_type": name, **({"do_rescale": False, "do_normalize": False} if name.startswith("DINOv3") else {})}
+        whole = convert.transformers(defaults | values).stage
+        for field in defaults:
+            left = {key: value for key, value in (defaults | values).items() if key != field or key in values}
+            assert convert.transformers(left).stage == whole, (name, field)
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"image_processor_type": "NoImageProcessor"}, "`image_processor_type` is 'NoImageProcessor': this class is not known"),
+        ({"image_processor_type": "Siglip2ImageProcessor"}, "it cuts images of any size into patches"),
+        ({"image_processor_type": "DINOv3ViTImageProcessorFast"}, "field `do_rescale` of DINOv3ViTImageProcessor is True: this class resizes floats"),
+        (VIT | {"resample": 1}, r"`resample` of ViTImageProcessor is 1: expected one of 0 \(nearest-exact\).*`--backend pil`"),
+        (VIT | {"do_pad": True, "pad_size": 200}, "images may have 224 x 224 pixels before they are padded"),
+        (VIT | {"do_pad": True, "do_resize": False, "pad_size": 200}, "images may have any size"),
+        (VIT | {"data_format": "channels_last"}, "`data_format` of ViTImageProcessor is 'channels_last'"),
+        (VIT | {"do_resize": False, "crop_pct": 0.9}, "`crop_pct` of ViTImageProcessor is 0.9: it is not known"),
+        ({"image_processor_type": "SegformerImageProcessor", "do_center_crop": True}, "SegformerImageProcessor does not crop"),
+        ({"image_processor_type": "DetrImageProcessor", "size": {"shortest_edge": 800, "longest_edge": 1333}, "max_size": 1000}, "`max_size`.*is 1000"),
+        ({"image_processor_type": "ConvNextImageProcessor", "size": {"height": 224, "width": 224}}, "takes `shortest_edge` alone"),
+    ],
+)
+def test_what_has_no_equal_stage_is_refused(values, says):
+    with pytest.raises(ConversionError, match=says):
+        convert.transformers(values)
+
+
+def test_options_are_checked():
+    for options, says in (
+        ({"dtype": "bfloat16"}, "`dtype` is 'bfloat16': expected float32 or float16"),
+        ({"layout": "NCHW"}, "`layout`"),
+        ({"pillow": "12"}, "`pillow`"),
+        ({"arithmetic": "torch"}, "`arithmetic`"),
+        ({"batch_size": 0}, "`batch_size` is 0"),
+        ({"backend": "slow"}, "backend `slow`"),
+    ):
+        with pytest.raises(ConversionError, match=says):
+            convert.transformers(VIT, **options)
+    with pytest.raises(ConversionError, match="`dtype` is 'float16': this stage makes bytes"):
+        convert.transformers(VIT | {"do_rescale": False, "do_normalize": False}, dtype="float16")
+    for imgsz in (641, 0, "640", (640, 640, 3), True):
+        with pytest.raises(ConversionError, match="`imgsz`"):
+            convert.ultralytics(imgsz)
+    with pytest.raises(ConversionError, match="a `int` is given"):
+        convert.timm(3)
+    with pytest.raises(ConversionError, match="a `builtins.object` is given"):
+        convert.transformers(object())
+
+
+# The repository
+
+MODEL = """
+# A model.
+backend: "onnxruntime"
+max_batch_size: 8
+input [ { name: "pixel_values", data_type: TYPE_FP32, dims: [ 3, 224, 224 ] } ] # one
+output { name: "logits" data_type: TYPE_FP32 dims: [ 1000 ] }
+parameters { key: "a" value { string_value: "# no comment } \\" \\" " } }
+"""
+
+
+def models(folder, text=MODEL):
+    (folder / "vit").mkdir(exist_ok=True)
+    (folder / "vit" / "config.pbtxt").write_text(text)
+    return repository.model(folder, "vit")
+
+
+def test_an_ensemble_takes_name_type_and_shape_of_the_model(tmp_path):
+    behind = models(tmp_path)
+    assert behind.max_batch_size == 8 and behind.inputs[0].dims == (3, 224, 224)
+    text = repository.ensemble(convert.transformers(VIT).stage, "pre", behind, 64)
+    made = pbtxt._fields(pbtxt._tokens(text), None, 0)
+    assert made["max_batch_size"] == ["8"] and made["input"][0]["name"] == ["IMAGE"] and made["output"][0]["dims"] == ["1000"]
+    first, second = made["ensemble_scheduling"][0]["step"]
+    assert first["output_map"][0]["value"] == second["input_map"][0]["value"] == ["stage.pixel_values"]
+    for changed, options in ((("TYPE_FP32, dims", "TYPE_FP16, dims"), ("float16", "CHW")), (("3, 224, 224", "224, 224, 3"), ("float32", "HWC"))):
+        behind = models(tmp_path, MODEL.replace(*changed))
+        found = behind.options("pixel_values")
+        assert tuple(found.values()) == options
+        repository.ensemble(convert.transformers(VIT, **found).stage, "pre", behind, 64)
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        (("3, 224, 224", "3, 640, 640"), r"`pixel_values` of model `vit` has dims \[3, 640, 640\]: the stage's `pixel_values` has \[3, 224, 224\]"),
+        (("TYPE_FP32, dims", "TYPE_BF16, dims"), "is TYPE_BF16: the stage's `pixel_values` is TYPE_FP32"),
+        (("max_batch_size: 8", ""), "`max_batch_size` is 0"),
+        (("output", "result"), "expected at least one `input` and one `output`"),
+        (("dims: [ 1000 ]", ""), "expected `name`, `data_type` and `dims` of each output"),
+        (('{ name: "pixel_values"', '{ name: "a" data_type: TYPE_FP32 dims: 1 }, { name: "b"'), r"has inputs \['a', 'b'\]: expected one"),
+        (("} ]", '}, { name: "pixel_mask" data_type: TYPE_INT64 dims: [-1, -1] } ]'), "input `pixel_mask` of model `vit`: the stage has no output for it"),
+        (("}", ""), "is no configuration of a model"),
+        (("backend", "@"), "is no configuration of a model"),
+        (('backend: "onnxruntime"', "a {" * 40), "braces in braces"),
+    ],
+)
+def test_models_that_do_not_fit(tmp_path, changed, says):
+    with pytest.raises(ConversionError, match=says):
+        repository.ensemble(convert.transformers(VIT).stage, "pre", models(tmp_path, MODEL.replace(*changed)), 64)
+
+
+# The command line
+
+
+def run(folder, *arguments):
+    path = os.pathsep.join([os.path.dirname(os.path.dirname(gesso.__file__)), os.environ.get("PYTHONPATH", "")])
+    words = [sys.executable, "-m", "gesso", "from", *arguments]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
+
+
+def test_the_command_line(tmp_path):
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(VIT))
+    models(tmp_path)
+    made = run(tmp_path, "hf", ".", "-o", "pre", "--model", "vit", "--no-proof")
+    assert (made.returncode, made.stderr) == (0, ""), made.stderr
+    assert sorted(path.name for path in (tmp_path / "pre").iterdir()) == ["1", "README.md", "config.pbtxt", "preprocess.py"]
+    assert (tmp_path / "vit_from_images" / "config.pbtxt").read_text().startswith("# Made by `gesso from`")
+    assert "`gesso from hf . -o pre --model vit --no-proof`" in (tmp_path / "pre" / "README.md").read_text()
+    gesso.Pipeline.deserialize(filename=str(tmp_path / "pre" / "1" / "model.dali"), batch_size=1).build()
+    again = run(tmp_path, "hf", ".", "-o", "pre", "--no-proof")
+    assert again.returncode == 2 and "`pre` has a model" in again.stderr
+    assert run(tmp_path, "hf", ".", "-o", "pre", "--no-proof", "--overwrite").returncode == 0
+    printed = run(tmp_path, "ultralytics", "--imgsz", "64", "--print", "--no-proof")
+    assert printed.stdout.rstrip() == convert.ultralytics(64).source.rstrip() and printed.stderr == "not compared: `--no-proof`\n"
+    assert run(tmp_path, "hf", ".", "-o", "other", "--no-proof", "--require-equal").returncode == 1
+    for arguments, says in ((("hf", "nowhere"), "cannot read `nowhere`"), (("hf", ".", "--no-proof"), "nothing is asked for"), (("hf", ".", "--model", "vit"), "`--output`")):
+        wrong = run(tmp_path, *arguments)
+        assert wrong.returncode == 2 and says in wrong.stderr, wrong.stderr

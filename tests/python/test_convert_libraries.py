@@ -1,0 +1,154 @@
+"""`gesso.convert` beside the libraries that it reads definitions of, where they are installed. `tests/conformance/converted.py` compares every class and setting."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gesso import convert
+from gesso.convert import ConversionError, hf_classes, proof
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "conformance"))
+
+import converted
+
+ROWS = [row for number, row in enumerate(converted.rows()) if number % 9 == 4]
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """One of each kind but the last, and few: the script takes a hundred."""
+    return proof.photos(tmp_path_factory.mktemp("photos"), 6)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.library}-{row.name}")
+def test_rows_are_equal_to_the_bit(row, photos):
+    pytest.importorskip(row.library)
+    found = convert.prove(row.make(), photos[: 3 if "Detr" in row.name or "Former" in row.name else 6])
+    assert found.is_equal, str(found)
+
+
+# Hugging Face
+
+
+def test_defaults_are_those_of_the_classes():
+    transformers = pytest.importorskip("transformers")
+    for name, (_, defaults) in hf_classes.CLASSES.items():
+        made = getattr(transformers, name)()
+        for field, value in defaults.items():
+            found = getattr(made, field)
+            found = dict(found) if hasattr(found, "shortest_edge") else tuple(found) if isinstance(found, (list, tuple)) else found
+            assert found == value, (name, field, found)
+        for field in ("do_center_crop", "do_pad", "do_convert_rgb", "crop_size", "pad_size"):
+            assert field in defaults or not getattr(made, field, None), (name, field)
+
+
+def test_a_processor_is_what_its_configuration_is(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    for name in ("CLIPImageProcessor", "DetrImageProcessor", "SamImageProcessor"):
+        processor = getattr(transformers, name)(resample=3)
+        processor.save_pretrained(tmp_path)
+        made = convert.transformers(processor)
+        assert made.stage == convert.transformers(tmp_path).stage and made.stage.title == f"{name} of transformers, by torchvision"
+    by_pillow = convert.transformers(transformers.CLIPImageProcessorPil())
+    assert by_pillow.stage.title == "CLIPImageProcessor of transformers, by Pillow and numpy"
+
+    class Own(transformers.ViTImageProcessor):
+        pass
+
+    with pytest.raises(ConversionError, match="expected an image processor of transformers"):
+        convert.transformers(Own())
+
+
+def test_requests_of_several_images_are_padded_as_transformers_pads(photos):
+    transformers = pytest.importorskip("transformers")
+    from transformers.image_utils import load_image
+
+    processor = transformers.DetrImageProcessor(size={"shortest_edge": 100, "longest_edge": 150})
+    theirs = processor([load_image(str(path)) for path in photos], return_tensors="np")
+    ours = convert.transformers(processor)().run(IMAGE=[np.fromfile(path, np.uint8) for path in photos])
+    for name, output in zip(("pixel_values", "pixel_mask"), ours, strict=True):
+        np.testing.assert_array_equal([np.asarray(output.at(number)) for number in range(len(photos))], theirs[name])
+
+
+def test_a_difference_is_told(photos):
+    pytest.importorskip("transformers")
+    made = convert.transformers({"image_processor_type": "ViTImageProcessor"}, arithmetic="dali")
+    found = convert.prove(made, photos)
+    assert not found.is_equal and "equal to the bit on 0 of 6" in str(found) and "largest difference 0.0" in str(found)
+    made = convert.transformers({"image_processor_type": "YolosImageProcessor"})
+    made.reference = lambda: lambda path: [np.zeros((3, 8, 8), np.float32), np.zeros((8, 8), np.int64)]
+    assert "another shape on 2 of 2" in str(convert.prove(made, photos[:2]))
+
+
+# torchvision
+
+
+def composed(*steps, version="v1"):
+    transforms = pytest.importorskip("torchvision.transforms" if version == "v1" else "torchvision.transforms.v2")
+    return transforms.Compose([step(transforms) for step in steps])
+
+
+NORMALIZED = (lambda t: t.ToTensor(), lambda t: t.Normalize([0.5] * 3, [0.5] * 3))
+
+
+@pytest.mark.parametrize(
+    ("steps", "says"),
+    [
+        ((lambda t: t.Lambda(lambda image: image), *NORMALIZED), r"transform \[0\] is `Lambda`: a function of yours has no stage"),
+        ((lambda t: t.RandomHorizontalFlip(), *NORMALIZED), r"transform \[0\] is `RandomHorizontalFlip`: it is random"),
+        ((lambda t: t.Grayscale(3), *NORMALIZED), r"transform \[0\] is `Grayscale`: it is not known"),
+        ((*NORMALIZED, lambda t: t.Resize(9)), "transform `Resize` comes behind floats"),
+        ((lambda t: t.Resize(9),), "the transforms end with an image of Pillow"),
+        ((lambda t: t.PILToTensor(), lambda t: t.Normalize([0.5] * 3, [0.5] * 3)), "transform `Normalize` is given bytes"),
+        ((*NORMALIZED, NORMALIZED[1]), "transform `Normalize` comes twice"),
+        ((lambda t: t.ToTensor(), lambda t: t.Normalize([0.5], [0.0])), "`std` of Normalize"),
+        ((lambda t: t.PILToTensor(), lambda t: t.Resize(9, antialias=False)), "field `antialias` of Resize is False: expected true"),
+        ((lambda t: t.PILToTensor(), lambda t: t.Resize(9, t.InterpolationMode.LANCZOS)), "field `interpolation` of Resize is 'lanczos'"),
+        ((lambda t: t.Compose([lambda image: image]),), r"transform \[0\]\[0\] is `function` of"),
+        ((lambda t: t.Resize([0, 3]), *NORMALIZED), "field `size` of Resize"),
+        ((lambda t: t.Pad(-3), *NORMALIZED), "field `padding` of Pad is -3"),
+        ((lambda t: t.Pad(3, padding_mode="constant", fill=999), *NORMALIZED), "field `fill` of Pad is 999"),
+    ],
+)
+def test_transforms_without_an_equal_stage(steps, says):
+    with pytest.raises(ConversionError, match=says):
+        convert.torchvision(composed(*steps))
+
+
+def test_transforms_of_version_2_without_an_equal_stage():
+    torch = pytest.importorskip("torch")
+    for steps, says in (
+        ((lambda t: t.ToImage(), lambda t: t.ToDtype(torch.float16, scale=True)), "field `dtype` of ToDtype is torch.float16"),
+        ((lambda t: t.ToDtype(torch.float32, scale=True),), "is given an image of Pillow"),
+        ((lambda t: t.ToImage(), lambda t: t.MixUp(num_classes=3)), "is `MixUp`: it is random"),
+        ((lambda t: t.Resize(None, max_size=9), lambda t: t.ToImage()), "field `size` of Resize is None"),
+    ):
+        with pytest.raises(ConversionError, match=says):
+            convert.torchvision(composed(*steps, version="v2"))
+
+
+def test_names_of_transforms(tmp_path):
+    models = pytest.importorskip("torchvision.models")
+    (tmp_path / "training.py").write_text("from torchvision.transforms import *\ntransform = Compose([CenterCrop(32), ToTensor()])\n")
+    assert convert.torchvision(f"{tmp_path / 'training.py'}:transform").stage.shape == (3, 32, 32)
+    weights = models.ResNet50_Weights.IMAGENET1K_V2
+    assert convert.torchvision("ResNet50_Weights.IMAGENET1K_V2").stage == convert.torchvision(weights.transforms()).stage
+    assert convert.torchvision("weights.ResNet50_Weights.IMAGENET1K_V2").stage.shape == (3, 224, 224)
+    for word, says in ((f"{tmp_path / 'training.py'}:other", "has no `other`"), ("NoWeights.V1", "is neither"), (f"{tmp_path}/no.py:a", "cannot read")):
+        with pytest.raises(ConversionError, match=says):
+            convert.torchvision(word)
+    with pytest.raises(ConversionError, match="`VideoClassification`: it is not known"):
+        convert.torchvision("R3D_18_Weights.DEFAULT")
+
+
+# timm
+
+
+def test_names_of_timm():
+    timm = pytest.importorskip("timm")
+    config = timm.data.resolve_data_config(pretrained_cfg=timm.models.get_pretrained_cfg("resnet50.a1_in1k").to_dict())
+    assert convert.timm("resnet50.a1_in1k").stage == convert.timm(config).stage
+    with pytest.raises(ConversionError, match="`no_model` is neither a file nor a model of timm|timm has no pretrained configuration"):
+        convert.timm("no_model")
