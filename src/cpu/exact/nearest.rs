@@ -9,6 +9,8 @@ use crate::waiting::Watch;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rule {
     Pillow,
+    /// Pillow's of words, for which it has other code.
+    PillowWords,
     Torchvision,
     TorchvisionExact,
     OpenCv,
@@ -49,6 +51,10 @@ fn places(line: &Line, rule: Rule) -> Vec<Option<usize>> {
             let (step, start) = (line.scale(), f64::from(line.start));
             let places = std::iter::successors(Some(start + step * 0.5), |place| Some(place + step));
             places.take(line.outputs).map(|place| inside(place as usize)).collect()
+        }
+        Rule::PillowWords => {
+            let (step, start) = (line.scale(), f64::from(line.start));
+            (0..line.outputs).map(|i| inside((step * (i as f64 + 0.5) + start) as usize)).collect()
         }
         Rule::Torchvision => {
             let scale = line.length as f32 / line.outputs as f32;

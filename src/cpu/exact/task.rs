@@ -153,7 +153,7 @@ impl Task {
         let (method, src) = self.begin(src, dst.len(), Elements::Words)?;
         match method {
             _ if self.is_copy() => self.copy(&src, self.all(), dst, watch),
-            Method::Nearest(rule) => self.copy(&src, self.nearest(rule), dst, watch),
+            Method::Nearest(_) => self.copy(&src, self.nearest(nearest::Rule::PillowWords), dst, watch),
             Method::Sums(curve) => wide::sums(self, &src, curve, dst, &mut scratch.words, watch),
             _ => Err(Error::internal("words are resized by Pillow only")),
         }
