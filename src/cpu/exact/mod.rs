@@ -12,7 +12,6 @@
 
 mod alpha;
 mod axis;
-mod device;
 mod filters;
 mod floats;
 mod libraries;
@@ -21,9 +20,10 @@ mod opencv;
 mod opencv_area;
 mod passes;
 mod rows;
+mod steps;
 mod task;
 mod turn;
 
-pub use device::{Pass, Passes, Sum};
 pub use libraries::{Arithmetic, Filter};
+pub use steps::{AxisTask, Steps, Sums, Table};
 pub use task::{Scratch, Task};

@@ -253,7 +253,9 @@ impl Task {
         }
         match method {
             Method::Nearest(rule) => {
-                let places = nearest::all_places([Y, X].map(|d| self.line(d)), rule);
+                let lines = [Y, X].map(|d| self.line(d));
+                let is_small = nearest::is_small(lines);
+                let places = lines.map(|line| nearest::places(&line, rule, is_small));
                 self.copy(&src, places, dst, watch)
             }
             Method::Sums(curve) if self.arithmetic.is_pillow() && alpha::has_alpha(c) => {
@@ -292,17 +294,9 @@ impl Task {
     }
 
     /// The weights of one axis, for the window, and their bits.
-    pub(super) fn axis(&self, d: usize, curve: Curve) -> (Axis<i32>, u32) {
-        let line = self.line(d);
-        let is_whole = line.start == 0.0 && line.end == line.outputs as f32;
-        let axis = if is_whole && line.outputs == line.length {
-            // Such a pass is left out: a weight of 1 changes nothing.
-            Axis::identity(line.outputs, 1.0)
-        } else {
-            weights(&line, curve)
-        };
-        let bits = if self.arithmetic.is_pillow() { PILLOW_BITS } else { axis.torchvision_bits() };
-        (axis.fixed(bits).part(self.window[d], self.mirror[d]), bits)
+    fn axis(&self, d: usize, curve: Curve) -> (Axis<i32>, u32) {
+        let (axis, bits) = integer_axis(&self.line(d), curve, self.arithmetic.is_pillow());
+        (axis.part(self.window[d], self.mirror[d]), bits)
     }
 
     fn sums(
@@ -339,12 +333,6 @@ impl Task {
         self.arithmetic == Arithmetic::Pillow13 && shrinks[Y] > 0 && shrinks[Y] > 2 * shrinks[X]
     }
 
-    /// The weights of one axis, for the window, in float32.
-    pub(super) fn float_axis(&self, d: usize, cubic: bool) -> Axis<f32> {
-        let axis = floats::weights(self.extent(d), self.size[d], cubic);
-        axis.part(self.window[d], self.mirror[d])
-    }
-
     fn floats(
         &self,
         src: &Rows<'_>,
@@ -353,7 +341,9 @@ impl Task {
         scratch: &mut Scratch,
         watch: &Watch<'_>,
     ) -> Result<()> {
-        let [rows, columns] = [Y, X].map(|d| self.float_axis(d, cubic));
+        let [rows, columns] = [Y, X].map(|d| {
+            floats::weights(self.extent(d), self.size[d], cubic).part(self.window[d], self.mirror[d])
+        });
         let (first, end) = rows.span();
         let row_len = columns.len() * self.channels;
         let between = &mut scratch.floats;
@@ -391,25 +381,52 @@ impl Task {
         lines: &mut opencv::Lines,
         watch: &Watch<'_>,
     ) -> Result<()> {
+        match self.opencv_way(method) {
+            Way::Whole(scale) => {
+                opencv_area::whole_means(src, self.channels, scale, self.size[X], dst, watch)
+            }
+            Way::Means => opencv_area::means(src, self.channels, self.size, dst, watch),
+            Way::Kernel(kernel) => {
+                opencv::resize(src, self.channels, self.size, kernel, dst, lines, watch)
+            }
+        }
+    }
+
+    /// How OpenCV resizes to this size with the filter of `method`.
+    pub(super) fn opencv_way(&self, method: Method) -> Way {
         let extent = [Y, X].map(|d| self.extent(d));
         let shrinks = (0..2).all(|d| extent[d] >= self.size[d]);
-        let whole = opencv_area::whole_scale(extent, self.size);
-        let kernel = match (method, whole) {
+        match (method, opencv_area::whole_scale(extent, self.size)) {
             // Halves are the same for both filters.
-            (Method::Means, Some(scale)) if shrinks => {
-                return opencv_area::whole_means(src, self.channels, scale, self.size[X], dst, watch);
-            }
-            (Method::OpenCv(Kernel::Linear), Some([2, 2])) => {
-                return opencv_area::whole_means(src, self.channels, [2, 2], self.size[X], dst, watch);
-            }
-            (Method::Means, _) if shrinks => {
-                return opencv_area::means(src, self.channels, self.size, dst, watch);
-            }
-            (Method::OpenCv(kernel), _) => kernel,
-            _ => Kernel::LinearOfArea,
-        };
-        opencv::resize(src, self.channels, self.size, kernel, dst, lines, watch)
+            (Method::Means, Some(scale)) if shrinks => Way::Whole(scale),
+            (Method::OpenCv(Kernel::Linear), Some([2, 2])) => Way::Whole([2, 2]),
+            (Method::Means, _) if shrinks => Way::Means,
+            (Method::OpenCv(kernel), _) => Way::Kernel(kernel),
+            _ => Way::Kernel(Kernel::LinearOfArea),
+        }
     }
+}
+
+/// How OpenCV resizes an image.
+pub(super) enum Way {
+    /// Means of so many whole rows and columns.
+    Whole([usize; 2]),
+    /// Means of parts of pixels.
+    Means,
+    Kernel(Kernel),
+}
+
+/// The weights of all outputs of a line, and the bits behind their point.
+pub(super) fn integer_axis(line: &Line, curve: Curve, as_pillow: bool) -> (Axis<i32>, u32) {
+    let is_whole = line.start == 0.0 && line.end == line.outputs as f32;
+    let axis = if is_whole && line.outputs == line.length {
+        // Such a pass is left out: a weight of 1 changes nothing.
+        Axis::identity(line.outputs, 1.0)
+    } else {
+        weights(line, curve)
+    };
+    let bits = if as_pillow { PILLOW_BITS } else { axis.torchvision_bits() };
+    (axis.fixed(bits), bits)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::resize::attributes::{self, ResizeAttributes, Target};
 use super::resize::exact;
+use super::resize::exact_gpu::Tables;
 use super::resize::geometry::{Geometry, layout_of};
 use super::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
 use crate::cpu::exact::Task;
@@ -34,6 +35,7 @@ struct ResizeCropMirror {
     mirror: Arg,
     jobs: Vec<Option<Job>>,
     scratch: ScratchPool,
+    tables: Tables,
 }
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -71,6 +73,7 @@ fn build(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         mirror: args.arg("mirror")?,
         jobs: Vec::new(),
         scratch: ScratchPool::default(),
+        tables: Tables::default(),
     }))
 }
 
@@ -109,13 +112,12 @@ impl Operator for ResizeCropMirror {
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
-        self.attributes.check_device()?;
         gpu::prepare(gpu, &inputs[0], &self.attributes, false)
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let to = self.attributes.output_dtype(io.inputs().desc(0)?.dtype)?;
-        gpu::run(cx, io, &self.jobs, to)
+        gpu::run(cx, io, &self.jobs, to, &mut self.tables)
     }
 }
 

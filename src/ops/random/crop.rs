@@ -18,6 +18,7 @@ use crate::ops::decode::decoders_image;
 use crate::ops::decode::decoders_image::{Image, Region};
 use crate::ops::geometry::resize::attributes::{self, ResizeAttributes};
 use crate::ops::geometry::resize::exact;
+use crate::ops::geometry::resize::exact_gpu::Tables;
 use crate::ops::geometry::resize::geometry::{Geometry, layout_of};
 use crate::ops::geometry::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
 use crate::tensor::{BatchDesc, DType, Device, Layout, Shape, ValueType};
@@ -257,6 +258,7 @@ fn build_resized(args: &Args, _inputs: usize) -> Result<Box<dyn Operator>> {
         crop: RandomCrop::new(args)?,
         jobs: Vec::new(),
         scratch: ScratchPool::default(),
+        tables: Tables::default(),
     }))
 }
 
@@ -265,6 +267,7 @@ struct RandomResizedCrop {
     crop: RandomCrop,
     jobs: Vec<Option<Job>>,
     scratch: ScratchPool,
+    tables: Tables,
 }
 
 impl Operator for RandomResizedCrop {
@@ -299,12 +302,11 @@ impl Operator for RandomResizedCrop {
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
-        self.attributes.check_device()?;
         gpu::prepare(gpu, &inputs[0], &self.attributes, false)
     }
 
     fn run_gpu(&mut self, cx: &mut GpuCx<'_>, io: &mut GpuIo<'_>) -> Result<()> {
         let to = self.attributes.output_dtype(io.inputs().desc(0)?.dtype)?;
-        gpu::run(cx, io, &self.jobs, to)
+        gpu::run(cx, io, &self.jobs, to, &mut self.tables)
     }
 }

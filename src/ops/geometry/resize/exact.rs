@@ -13,8 +13,8 @@ use crate::tensor::DType;
 pub(in crate::ops) const ARGS: &[ArgSpec] = &[
     ArgSpec::string(
         "arithmetic",
-        "whose arithmetic, to the bit, for uint8 images: `dali`, `pillow` (before 13), `pillow13`, `torchvision`, `torchvision-float` or, on a \
-         CPU, `opencv`",
+        "whose arithmetic, to the bit, for uint8 images: `dali`, `pillow` (before 13), `pillow13`, `torchvision`, `torchvision-float` \
+         or `opencv`",
     )
     .or_string("dali"),
     ArgSpec::string(
@@ -156,19 +156,6 @@ impl Exact {
             }
             task.crop[d] = (start as usize, end as usize);
             task.region[d] = (0.0, end - start);
-        }
-        Ok(())
-    }
-
-    /// Whether there is code for a device.
-    ///
-    /// # Errors
-    /// Unsupported for OpenCV's.
-    pub(super) fn check_device(&self) -> Result<()> {
-        if self.arithmetic == Arithmetic::OpenCv {
-            return Err(Error::unsupported(
-                "argument `arithmetic` is `opencv`, which there is on the CPU only: expected the device `cpu`",
-            ));
         }
         Ok(())
     }

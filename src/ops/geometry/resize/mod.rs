@@ -2,7 +2,7 @@
 
 pub(in crate::ops) mod attributes;
 pub(in crate::ops) mod exact;
-mod exact_gpu;
+pub(in crate::ops) mod exact_gpu;
 pub(in crate::ops) mod geometry;
 pub(in crate::ops) mod gpu;
 mod sizes;
@@ -25,6 +25,7 @@ use crate::operator::{ArgSpec, Args, CpuCx, Deferred, GpuCx, GpuIo, InputSet, In
 use crate::tensor::{BatchDesc, DType, Device, Element, Layout, Shape, ValueType, View, ViewMut};
 use crate::waiting::{Effort, Watch};
 use attributes::{ResizeAttributes, Target};
+use exact_gpu::Tables;
 use geometry::{Geometry, LAYOUTS, layout_of, rows_axis};
 use volume::{VolumeJob, is_volume};
 
@@ -38,6 +39,7 @@ pub(in crate::ops) struct Resize {
     /// The same for volumes: one of the two lists is used in a batch.
     volumes: Vec<Option<VolumeJob>>,
     scratch: ScratchPool,
+    tables: Tables,
 }
 
 /// The operator's line in [`crate::ops::OPS`].
@@ -55,7 +57,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     shared_args: &[attributes::ARGS, exact::ARGS],
     build: &build,
     outputs: &|args, _| Ok(if args.bool("save_attrs")? { 2 } else { 1 }),
-    kernels: &[gpu::kernels, exact_gpu::kernels],
+    kernels: &[gpu::kernels],
     sequences: true,
     reads_in_place: InputSet::All,
     ..OpDef::BASE
@@ -78,6 +80,7 @@ impl Resize {
             jobs: Vec::new(),
             volumes: Vec::new(),
             scratch: ScratchPool::default(),
+            tables: Tables::default(),
         })
     }
 
@@ -188,7 +191,6 @@ impl Operator for Resize {
     }
 
     fn prepare_gpu(&mut self, gpu: &Arc<Gpu>, inputs: &[ValueType]) -> Result<()> {
-        self.attributes.check_device()?;
         if inputs[0].layout.is_some_and(is_volume) {
             return volume_gpu::prepare(gpu, &inputs[0], &self.attributes);
         }
@@ -201,7 +203,7 @@ impl Operator for Resize {
         if is_volume {
             volume_gpu::run(cx, io, &self.volumes, to)?;
         } else {
-            gpu::run(cx, io, &self.jobs, to)?;
+            gpu::run(cx, io, &self.jobs, to, &mut self.tables)?;
         }
         if self.save_attrs {
             let mut sizes = Vec::new();
