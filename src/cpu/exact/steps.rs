@@ -141,8 +141,7 @@ impl Task {
                         Kernel::Cubic => Sums::Cubic(row_len / opencv::AT_ONCE * opencv::AT_ONCE),
                         Kernel::Linear | Kernel::LinearOfArea => Sums::Linear,
                     };
-                    let axes =
-                        [Y, X].map(|d| self.axis_task(d, Weighing::Kernel { kernel, across: d == X }));
+                    let axes = [Y, X].map(|d| self.axis_task(d, Weighing::Kernel { kernel, across: d == X }));
                     Steps { axes, ..both(sums, Weighing::Same) }
                 }
             },

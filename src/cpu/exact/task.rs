@@ -386,9 +386,7 @@ impl Task {
                 opencv_area::whole_means(src, self.channels, scale, self.size[X], dst, watch)
             }
             Way::Means => opencv_area::means(src, self.channels, self.size, dst, watch),
-            Way::Kernel(kernel) => {
-                opencv::resize(src, self.channels, self.size, kernel, dst, lines, watch)
-            }
+            Way::Kernel(kernel) => opencv::resize(src, self.channels, self.size, kernel, dst, lines, watch),
         }
     }
 

@@ -10,7 +10,7 @@ use super::resize::exact;
 use super::resize::exact_gpu::Tables;
 use super::resize::geometry::{Geometry, layout_of};
 use super::resize::{Job, ScratchPool, effort, gpu, infer_resized, job, output_shapes};
-use crate::cpu::exact::Task;
+use crate::cpu::exact::{Arithmetic, Task};
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::operator::args::Value;
@@ -46,6 +46,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
     inputs: (1, 1),
     args: &[attributes::antialias(true)],
     shared_args: &[MIRROR, attributes::ARGS, CROP_ARGS, exact::ARGS],
+    arithmetics: &Arithmetic::ALL,
     build: &build,
     outputs: &one_output,
     kernels: &[super::resize::gpu::kernels],
@@ -59,6 +60,7 @@ pub(in crate::ops) const FAST: OpDef = OpDef {
     name: "FastResizeCropMirror",
     args: &[attributes::antialias(false)],
     shared_args: &[MIRROR, attributes::ARGS, CROP_ARGS],
+    arithmetics: &[],
     ..DEF
 };
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::{SEED, seed};
+use crate::cpu::exact::Arithmetic;
 use crate::cpu::random::{BatchRandom, Philox, Seed, canonical_f32, uniform_int};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
@@ -145,6 +146,7 @@ pub(in crate::ops) const DECODER: OpDef = OpDef {
     inputs: (1, 1),
     args: &[],
     shared_args: &[decoders_image::ARGS, ARGS],
+    arithmetics: &Arithmetic::PILLOW,
     build: &|args, _| Ok(Box::new(decoder(args)?)),
     outputs: &one_output,
     kernels: &[decoders_image::kernels],
@@ -242,6 +244,7 @@ pub(in crate::ops) const RESIZED: OpDef = OpDef {
         ArgSpec::int("temp_buffer_hint", "a hint for DALI's memory").no_effect().or_int(0),
     ],
     shared_args: &[ARGS, exact::ARGS],
+    arithmetics: &Arithmetic::ALL,
     build: &build_resized,
     outputs: &one_output,
     kernels: &[crate::ops::geometry::resize::gpu::kernels],

@@ -175,6 +175,7 @@ fn load(
     let kinds = config.instance_kinds().map_err(in_config)?;
     let mut warnings: Vec<String> = source.warning.iter().cloned().collect();
 
+    let settings = config.settings().map_err(in_config)?;
     let mut first = None;
     let mut planned: Vec<(Device, Pipeline)> = Vec::new();
     for kind in &kinds {
@@ -182,7 +183,8 @@ fn load(
         first = first.or(Some(device));
         if planned.iter().all(|(other, _)| *other != device) {
             let in_file = || format!("`{}`", source.path.display());
-            let pipeline = Pipeline::load(&source.bytes, device).context(in_file);
+            let pipeline =
+                Pipeline::load_with_arithmetic(&source.bytes, device, settings.arithmetic).context(in_file);
             planned.push((device, pipeline?));
         }
     }
@@ -193,7 +195,6 @@ fn load(
         config.complete(&facts).map_err(in_config)?;
     }
     let tensors = config.validate(&facts).map_err(in_config)?;
-    let settings = config.settings().map_err(in_config)?;
     warnings.extend(settings.warning());
     warnings.extend(tensors.warnings(&settings));
     if kinds.contains(&InstanceKind::Gpu) && devices().is_err() {

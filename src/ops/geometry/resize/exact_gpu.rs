@@ -345,9 +345,8 @@ pub(in crate::ops) fn run(
     let images = io.rows(|sample| {
         let own = steps.next_if(|(.., index)| *index == sample.index());
         let (planes, task, steps, _) = own.ok_or_else(|| Error::internal("a sample without steps"))?;
-        let table = |axis| {
-            placed.get(axis).cloned().ok_or_else(|| Error::internal("an axis without a table"))
-        };
+        let table =
+            |axis| placed.get(axis).cloned().ok_or_else(|| Error::internal("an axis without a table"));
         let tables = [table(&steps.axes[0])?, table(&steps.axes[1])?];
         let image = Image { task, steps, tables, source: sample.source(0)?, target: sample.target(0)? };
         let bytes = image.between().bytes;

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::cpu::convert::ConvertSat;
 use crate::cpu::decode::RowSink;
-use crate::cpu::exact::{self as libraries, Task};
+use crate::cpu::exact::{self as libraries, Arithmetic, Task};
 use crate::cpu::resample::{self, FilterSpec, Output, Plan, Stream};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
@@ -55,6 +55,7 @@ pub(in crate::ops) const DEF: OpDef = OpDef {
             .or_bool(false),
     ],
     shared_args: &[attributes::ARGS, exact::ARGS],
+    arithmetics: &Arithmetic::ALL,
     build: &build,
     outputs: &|args, _| Ok(if args.bool("save_attrs")? { 2 } else { 1 }),
     kernels: &[gpu::kernels],

@@ -57,13 +57,18 @@ impl Tables {
         let (mut all, mut words) = (HashMap::with_capacity(placed.len()), Vec::new());
         for (axis, table) in placed {
             let table = table.ok_or_else(|| Error::internal("a table was not made"))?;
-            all.insert(axis, Placed { table: Arc::clone(&table), address: size_of_val(words.as_slice()) as u64 });
+            all.insert(
+                axis,
+                Placed { table: Arc::clone(&table), address: size_of_val(words.as_slice()) as u64 },
+            );
             words.extend_from_slice(&table.words);
             self.keep(axis, table);
         }
         let (bytes, most) = (size_of_val(words.as_slice()), cx.recorder.gpu().most_of_a_value());
         if bytes > most {
-            return Err(Error::invalid(format!("{bytes} bytes of weights of a batch, expected at most {most}")));
+            return Err(Error::invalid(format!(
+                "{bytes} bytes of weights of a batch, expected at most {most}"
+            )));
         }
         let memory = cx.recorder.stage(bytemuck::cast_slice(&words))?.address();
         all.values_mut().for_each(|placed| placed.address += memory);
