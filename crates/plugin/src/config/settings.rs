@@ -383,6 +383,18 @@ mod tests {
     }
 
     #[test]
+    fn resizes_have_the_arithmetic_that_the_author_names() {
+        let arithmetic = |text: &str| parse(&json!({"arithmetic": text})).map(|s| s.arithmetic);
+        assert_eq!(parse(&json!({})).unwrap().arithmetic, None);
+        assert_eq!(arithmetic("dali").unwrap(), None);
+        assert_eq!(arithmetic(" torchvision-float\n").unwrap(), Some(Arithmetic::TorchvisionFloat));
+        assert_eq!(
+            arithmetic("PIL").unwrap_err().to_string(),
+            "parameter `arithmetic` is `PIL`, expected `dali`, `pillow`, `pillow13`, `torchvision`, `torchvision-float`, `opencv`"
+        );
+    }
+
+    #[test]
     fn smaller_jpegs_are_an_authors_choice() {
         let repeatable = |text: &str| parse(&json!({"deterministic": text})).map(|s| s.deterministic);
         assert!(repeatable("true").unwrap() && !repeatable("false").unwrap() && repeatable("1").is_err());
