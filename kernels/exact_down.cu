@@ -1,9 +1,11 @@
-// The pass along columns of a resize by another library's arithmetic: rows of bytes, each of weighted sums of rows. A thread makes four elements of a row.
+// The pass along columns of a resize by another library's arithmetic: rows of bytes, each of weighted sums of rows. A thread makes some elements of a row.
 //
 //   METHOD  how they are summed up (exact.cuh)
 #include "exact.cuh"
 
-constexpr int AT_ONCE = 4;
+// Elements that a thread makes: short threads would wait most of the time.
+constexpr int AT_ONCE = METHOD == BYTES ? 16 : 4;
+constexpr int WORDS = AT_ONCE / 4;
 
 // What is between the passes.
 template <int M> struct Between {
@@ -20,12 +22,24 @@ template <> struct Between<MEANS> : Between<FLOATS> {};
 // One in the weights of OpenCV's kernels.
 constexpr float ONE = 2048.0f;
 
-// Four elements of a row, of which `left` are there: behind the last is that once more.
+// Bytes of a row that are read or written at once where they lie so.
+struct alignas(AT_ONCE) Words {
+  uint32_t word[WORDS];
+};
+
+// Elements of a row, of which `left` are there: behind the last is that once more.
 template <class V> __device__ inline void take(const uint8_t *from, uint32_t left, V values[AT_ONCE]) {
-  if (((uint64_t)from & 3) == 0 && left >= AT_ONCE) {
-    const uint32_t word = *(const uint32_t *)from;
+  const uint64_t place = (uint64_t)from;
+  if ((place & 3) == 0 && left >= AT_ONCE) {
+    Words words;
+    if (place % AT_ONCE == 0) {
+      words = *(const Words *)from;
+    } else {
 #pragma unroll
-    for (int e = 0; e < AT_ONCE; e++) values[e] = word >> 8 * e & 255;
+      for (int w = 0; w < WORDS; w++) words.word[w] = ((const uint32_t *)from)[w];
+    }
+#pragma unroll
+    for (int e = 0; e < AT_ONCE; e++) values[e] = words.word[e / 4] >> 8 * (e % 4) & 255;
     return;
   }
 #pragma unroll
@@ -36,13 +50,12 @@ template <class T, class V> __device__ inline void take(const T *from, uint32_t 
   for (int e = 0; e < AT_ONCE; e++) values[e] = from[min((uint32_t)e, left - 1)];
 }
 
-// Changes the colours of the whole pixels that four elements are, by their alpha.
+// Changes the colours of the whole pixels that these elements are, by their alpha.
 template <class V, class Change> __device__ inline void by_alpha(uint32_t step, V values[AT_ONCE], Change change) {
-  if (step == 2) {
-    values[0] = change(values[0], values[1]), values[2] = change(values[2], values[3]);
-  } else {
 #pragma unroll
-    for (int e = 0; e < 3; e++) values[e] = change(values[e], values[3]);
+  for (int e = 0; e < AT_ONCE; e++) {
+    if (step == 2 && e % 2 != 1) values[e] = change(values[e], values[e + 1]);
+    if (step == 4 && e % 4 != 3) values[e] = change(values[e], values[e / 4 * 4 + 3]);
   }
 }
 
@@ -109,15 +122,24 @@ template <> struct Summed<CUBIC> {
 extern "C" __global__ void __launch_bounds__(256) exact_down(const Row *rows, uint32_t count, NoParams) {
   begin_early();
   const Row row = rows[blockIdx.y];
-  const uint32_t fours = (row.lines + AT_ONCE - 1) / AT_ONCE, items = fours * row.outputs;
+  const uint32_t parts = (row.lines + AT_ONCE - 1) / AT_ONCE, items = parts * row.outputs;
   for (uint32_t item = blockIdx.x * blockDim.x + threadIdx.x; item < items; item += gridDim.x * blockDim.x) {
-    const uint32_t i = item / fours, at = item % fours * AT_ONCE, left = row.lines - at;
+    const uint32_t i = item / parts, at = item % parts * AT_ONCE, left = row.lines - at;
     uint32_t made[AT_ONCE];
     Summed<METHOD>::of(row, i, at, left, made);
     if (row.alpha & DIVIDE) by_alpha(row.step, made, [](uint32_t value, uint32_t alpha) { return divided(value, alpha); });
     uint8_t *const to = (uint8_t *)row.dst + (uint64_t)i * row.dst_pitch + at;
-    if (((uint64_t)to & 3) == 0 && left >= AT_ONCE) {
-      *(uint32_t *)to = made[0] | made[1] << 8 | made[2] << 16 | made[3] << 24;
+    const uint64_t place = (uint64_t)to;
+    if ((place & 3) == 0 && left >= AT_ONCE) {
+      Words words;
+#pragma unroll
+      for (int w = 0; w < WORDS; w++) words.word[w] = made[4 * w] | made[4 * w + 1] << 8 | made[4 * w + 2] << 16 | made[4 * w + 3] << 24;
+      if (place % AT_ONCE == 0) {
+        *(Words *)to = words;
+      } else {
+#pragma unroll
+        for (int w = 0; w < WORDS; w++) ((uint32_t *)to)[w] = words.word[w];
+      }
       continue;
     }
 #pragma unroll

@@ -113,7 +113,7 @@ def test_across(kernel, method, channels):
 @pytest.mark.parametrize("method", [BYTES, FLOATS, MEANS, LINEAR, CUBIC, WHOLE])
 def test_down(kernel, method):
     rng = np.random.default_rng(method)
-    for height, elements, outputs in [(1, 1, 1), (7, 12, 20), (40, 36, 9), (17, 27, 30)]:
+    for height, elements, outputs in [(1, 1, 1), (7, 12, 20), (40, 36, 9), (17, 27, 30), (11, 64, 8), (9, 49, 7)]:
         clamped = method in (LINEAR, CUBIC)
         taps = {LINEAR: 2, CUBIC: 4}.get(method, 9)
         axis = Axis(rng, height, outputs, taps, np.float32 if method in (FLOATS, MEANS) else np.int32, clamped)

@@ -17,9 +17,10 @@ use tables::Placed;
 
 pub(in crate::ops) use tables::Tables;
 
-/// Rows of a pixel that a thread makes in the pass along rows, and elements of a row in the other one; as in the kernels.
+/// Rows of a pixel that a thread makes in the pass along rows, and elements of a row in the other one, of bytes or of numbers; as in the kernels.
 const ROWS_AT_ONCE: usize = 4;
-const ELEMENTS_AT_ONCE: usize = 4;
+const BYTES_AT_ONCE: usize = 16;
+const NUMBERS_AT_ONCE: usize = 4;
 
 /// Channels that a thread makes at once, at most.
 const MAX_CHANNELS: usize = 4;
@@ -109,7 +110,8 @@ impl Pass {
             Self::Across(_, channels) => {
                 outputs * (row.step as usize / channels) * lines.div_ceil(ROWS_AT_ONCE)
             }
-            Self::Down(_) => outputs * lines.div_ceil(ELEMENTS_AT_ONCE),
+            Self::Down(Method::Bytes) => outputs * lines.div_ceil(BYTES_AT_ONCE),
+            Self::Down(_) => outputs * lines.div_ceil(NUMBERS_AT_ONCE),
         }
     }
 }
@@ -193,8 +195,8 @@ impl Image {
         });
         let (rows, columns) = if self.steps.rows_first { (height, columns) } else { (rows, width) };
         let elements = columns * self.task.channels;
-        // Rows begin with whole words.
-        let pitch = elements.next_multiple_of(ELEMENTS_AT_ONCE);
+        // Rows begin where they can be read so many at once.
+        let pitch = elements.next_multiple_of(BYTES_AT_ONCE);
         let element = match self.steps.sums {
             Sums::Copies => 0,
             Sums::Bytes => 1,
